@@ -6,37 +6,39 @@ import (
 	"strings"
 )
 
-// Verdict is what rules say to something that an agent wants to do.
+// Verdict is the result of applying the rules to a tool call.
 type Verdict string
 
-// What rules say.
+// The verdicts.
 const (
 	Approve Verdict = "approve"
 	Deny    Verdict = "deny"
-	// AskUser means that a person decides, and AfterWait that a person may, for a
-	// while.
-	AskUser   Verdict = "ask"
-	AfterWait Verdict = "timeout"
+	// AskUser leaves the decision to the user. AfterTimeout asks as well, and the suggested
+	// answer is used when the user does not answer in time.
+	AskUser      Verdict = "ask"
+	AfterTimeout Verdict = "timeout"
 )
 
-// commandBytes is how long a command line may be that rules judge.
+// commandBytes is the maximum length of a command line in bytes that the rules judge.
 const commandBytes = 4 << 10
 
-// JudgeCommand says whether a command line of a shell may run, by prefixes of the
-// commands that are allowed and of those that are denied. Every command in it is
-// judged: those between && || ; | & and newlines, and those behind words that run
-// another command. A prefix is whole words, so that git does not allow gitk, and * is
-// every command. The longer prefix wins, and of two that are alike the denial. One
-// denial denies the whole line. What is not understood for certain is never approved:
-// substitutions, groups, functions, files that are written, and all else that is
-// more than a list of commands. In such a line what is denied is denied wherever it
-// is, as nobody knows where commands begin. What is too long is for people to read.
+// JudgeCommand decides whether a shell command line may run, by prefixes of allowed and of
+// denied commands. It judges every command in the line: those separated by && || ; | & and
+// newlines, and those after words that run another command, like sudo. A prefix consists of
+// whole words, so that git does not allow gitk; * matches every command. The longer
+// matching prefix wins; of two equally long ones the denial wins. One denied command denies
+// the whole line.
+//
+// A line that contains more than a list of commands (substitutions, groups, functions,
+// redirections to files) is never approved, because the parser does not interpret it. In
+// such a line a denied prefix denies wherever it occurs, because the starts of commands are
+// unknown. Lines over [commandBytes] are not parsed and go to the user.
 func JudgeCommand(line string, allowed, denied []string) Verdict {
 	if len(line) > commandBytes {
 		return AskUser
 	}
 	r := commandRules{prefixesOf(allowed), prefixesOf(denied)}
-	commands, understood := readShell(line)
+	commands, understood := parseShell(line)
 	verdict := Approve
 	for _, words := range commands {
 		v, plain := r.judge(words)
@@ -51,16 +53,16 @@ func JudgeCommand(line string, allowed, denied []string) Verdict {
 	switch {
 	case understood:
 		return verdict
-	case r.deniesPart(line):
+	case r.deniesAnywhere(line):
 		return Deny
 	}
 	return AskUser
 }
 
-// commandRules are what is allowed and what is denied.
+// commandRules holds the allowed and the denied prefixes.
 type commandRules struct{ allow, deny []prefix }
 
-// prefix is the words that a command begins with.
+// prefix is the first words of a command; size is their length joined by single spaces.
 type prefix struct {
 	words []string
 	size  int
@@ -76,9 +78,9 @@ func prefixesOf(texts []string) []prefix {
 	return out
 }
 
-// begins reports whether words begin with a prefix, or may if what is not known of
-// them is what one fears.
-func (p prefix) begins(first string, words []shellWord) (does, may bool) {
+// matches reports whether the command begins with p, and whether it could begin with p
+// depending on the values of opaque words. first replaces the text of words[0].
+func (p prefix) matches(first string, words []shellWord) (does, may bool) {
 	if p.words[0] == "*" && len(p.words) == 1 {
 		return true, true
 	}
@@ -87,7 +89,7 @@ func (p prefix) begins(first string, words []shellWord) (does, may bool) {
 		case i == len(words):
 			return false, false
 		case words[i].opaque:
-			return false, true // it may be any number of words
+			return false, true // an opaque word can expand to any number of words
 		case i == 0 && !strings.EqualFold(first, want), i > 0 && !strings.EqualFold(words[i].text, want):
 			return false, false
 		}
@@ -95,11 +97,11 @@ func (p prefix) begins(first string, words []shellWord) (does, may bool) {
 	return true, true
 }
 
-// longest is the size of the longest prefix that words begin with, and of the
-// longest that they may begin with, if the first of them is called so.
-func longest(prefixes []prefix, first string, words []shellWord) (does, may int) {
+// longestMatch returns the size of the longest prefix that the command begins with, and of
+// the longest that it could begin with. first replaces the text of words[0].
+func longestMatch(prefixes []prefix, first string, words []shellWord) (does, may int) {
 	for _, p := range prefixes {
-		d, m := p.begins(first, words)
+		d, m := p.matches(first, words)
 		if d {
 			does = max(does, p.size)
 		}
@@ -110,28 +112,29 @@ func longest(prefixes []prefix, first string, words []shellWord) (does, may int)
 	return does, may
 }
 
-// denies is how much of words is denied, or feared to be, if they are a command:
-// as it is and without the folder it is in.
-func (r commandRules) denies(words []shellWord) (bad, feared int) {
-	bad, feared = longest(r.deny, words[0].text, words)
-	b, f := longest(r.deny, words[0].name(), words)
+// deniedLength returns the sizes of the longest denied prefix that words match and that
+// they could match, comparing the command name both as written and without its directory.
+func (r commandRules) deniedLength(words []shellWord) (bad, feared int) {
+	bad, feared = longestMatch(r.deny, words[0].text, words)
+	b, f := longestMatch(r.deny, words[0].name(), words)
 	return max(bad, b), max(feared, f)
 }
 
-// judge says whether one command may run, and whether it is no more than a command.
+// judge returns the verdict on one command, and whether the command is simple: without
+// shell keywords, interpreters or arithmetic that could run further commands.
 func (r commandRules) judge(words []shellWord) (v Verdict, plain bool) {
-	good, _ := longest(r.allow, words[0].text, words)
-	bad, feared := r.denies(words)
+	good, _ := longestMatch(r.allow, words[0].text, words)
+	bad, feared := r.deniedLength(words)
 	for len(words) > 1 && words[0].assigns() {
 		words = words[1:]
 	}
-	plain = !words[0].calculates(words[1:])
+	plain = !words[0].evaluatesArithmetic(words[1:])
 	for i, w := range words {
-		b, f := r.denies(words[i:])
+		b, f := r.deniedLength(words[i:])
 		bad, feared = max(bad, b), max(feared, f)
-		plain = plain && !shellWords[w.name()] && (len(r.deny) == 0 || !shellReaders[w.name()])
-		if !shellRunners[words[0].name()] && !shellReaders[words[0].name()] {
-			break // the others are no commands
+		plain = plain && !shellKeywords[w.name()] && (len(r.deny) == 0 || !interpreters[w.name()])
+		if !wrapperCommands[words[0].name()] && !interpreters[words[0].name()] {
+			break // the remaining words are arguments
 		}
 	}
 	switch {
@@ -143,20 +146,20 @@ func (r commandRules) judge(words []shellWord) (v Verdict, plain bool) {
 	return Approve, plain
 }
 
-// name is what a command is called, without the folder it is in.
+// name returns the command name in lower case without its directory.
 func (w shellWord) name() string { return strings.ToLower(path.Base(w.text)) }
 
-// calculates reports whether a command may take a word for the place in a list:
-// shells calculate that, and run what is in it.
-func (w shellWord) calculates(words []shellWord) bool {
-	return shellCounters[w.name()] && slices.ContainsFunc(words, func(w shellWord) bool {
+// evaluatesArithmetic reports whether a builtin could take one of its arguments as an array
+// index: shells evaluate an index as arithmetic, which runs command substitutions in it.
+func (w shellWord) evaluatesArithmetic(words []shellWord) bool {
+	return arithmeticBuiltins[w.name()] && slices.ContainsFunc(words, func(w shellWord) bool {
 		return w.opaque || strings.Contains(w.text, "[") && strings.ContainsAny(w.text, "$`")
 	})
 }
 
-// deniesPart reports whether something is denied somewhere in a line that is not
-// understood.
-func (r commandRules) deniesPart(line string) bool {
+// deniesAnywhere reports whether a denied prefix occurs anywhere in a line that the parser
+// did not understand.
+func (r commandRules) deniesAnywhere(line string) bool {
 	line = unquote.Replace(line)
 	for part := range strings.FieldsFuncSeq(line, func(c rune) bool { return strings.ContainsRune("\r\n;|&()<>{}`$,", c) }) {
 		var words []shellWord
@@ -164,9 +167,10 @@ func (r commandRules) deniesPart(line string) bool {
 			words = append(words, shellWord{text: text})
 		}
 		for i := range words {
-			good, _ := longest(r.allow, words[i].text, words[i:])
-			bad, _ := r.denies(words[i:])
-			// Of every command only the first word is one.
+			good, _ := longestMatch(r.allow, words[i].text, words[i:])
+			bad, _ := r.deniedLength(words[i:])
+			// Behind the first word of a part, the prefix * does not count: those words are
+			// probably arguments.
 			if bad > 0 && bad >= good && (i == 0 || bad > len("*")) {
 				return true
 			}
@@ -175,20 +179,22 @@ func (r commandRules) deniesPart(line string) bool {
 	return false
 }
 
-// unquote leaves out all with which a word can be written otherwise.
+// unquote removes quotes, backslashes and line continuations, which spell the same word in
+// other ways.
 var unquote = strings.NewReplacer("\\\r\n", "", "\\\n", "", "\\", "", `"`, "", "'", "")
 
 var (
-	// shellWords make a line more than a list of commands.
-	shellWords = wordSet("if then else elif fi do done while until for foreach repeat select case esac in function coproc time " +
+	// shellKeywords are words that make a line more than a list of simple commands.
+	shellKeywords = wordSet("if then else elif fi do done while until for foreach repeat select case esac in function coproc time " +
 		"[[ ]] begin end switch always nocorrect noglob - and or not eval alias unalias trap hash enable bind complete fc autoload zmodload abbr")
-	// shellRunners are commands that run what follows them.
-	shellRunners = wordSet("sudo doas env command exec nohup nice ionice xargs builtin stdbuf timeout setsid chroot find " +
+	// wrapperCommands run the command that their arguments name.
+	wrapperCommands = wordSet("sudo doas env command exec nohup nice ionice xargs builtin stdbuf timeout setsid chroot find " +
 		"unshare strace ltrace flock taskset setpriv chrt firejail toybox pkexec runuser nsenter bwrap fakeroot systemd-run numactl prlimit")
-	// shellReaders run what follows them too, but read it themselves, or read more.
-	shellReaders = wordSet("sh bash zsh dash ksh ash fish csh tcsh mksh su ssh script watch parallel busybox source . at batch entr")
-	// shellCounters are commands of the shell that calculate.
-	shellCounters = wordSet("let declare typeset local export readonly read unset test [ printf wait mapfile readarray integer float print getopts")
+	// interpreters run commands, too, but parse their arguments or further input
+	// themselves.
+	interpreters = wordSet("sh bash zsh dash ksh ash fish csh tcsh mksh su ssh script watch parallel busybox source . at batch entr")
+	// arithmeticBuiltins are shell builtins that evaluate arguments as arithmetic.
+	arithmeticBuiltins = wordSet("let declare typeset local export readonly read unset test [ printf wait mapfile readarray integer float print getopts")
 )
 
 func wordSet(words string) map[string]bool {

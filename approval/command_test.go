@@ -187,7 +187,7 @@ func TestPrefixesOfCommands(t *testing.T) {
 	}
 }
 
-// hide puts a denied command somewhere into a line, so that a shell still runs it.
+// hide wraps a denied command in other syntax so that a shell still runs it.
 func hide(t *rapid.T) string {
 	spelled := rapid.SampledFrom([]string{"rm x", `"rm" x`, `'rm' x`, `r\m x`, `r""m x`, "/bin/rm x", "A=1 rm x", "RM", "rm", "r\\\nm x"}).Draw(t, "spelling")
 	line := spelled
@@ -212,7 +212,7 @@ func TestNothingHidesWhatIsDenied(t *testing.T) {
 	})
 }
 
-// A line that is longer than people write is not read at all.
+// A line over the length limit is not parsed.
 func TestLongCommandsAreAsked(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"a", "a ", "'a' ", "# a ", "`", "(", "$(", "sudo ", "a;"} {
@@ -226,7 +226,7 @@ func TestLongCommandsAreAsked(t *testing.T) {
 	}
 }
 
-// What one costs grows with its length only: compare the sizes.
+// The time must grow linearly with the length; compare the sizes.
 func BenchmarkJudgeCommand(b *testing.B) {
 	for _, more := range []string{"sudo a ", "# a ", "'a' ", "`", "("} {
 		for _, size := range []int{1000, 2000, 4000} {
@@ -251,10 +251,10 @@ func FuzzJudgeCommand(f *testing.F) {
 	judge := func(line string) approval.Verdict { return approval.JudgeCommand(line, []string{"*"}, []string{"rm"}) }
 	f.Fuzz(func(t *testing.T, line string) {
 		if len(line) > 4000 {
-			return // it is asked anyhow
+			return // over the length limit, always asked
 		}
 		got := judge(line)
-		// Behind whatever, a command is seen or the line is one that nobody can read.
+		// Whatever precedes it, a denied command is found, or the line is not understood.
 		for _, after := range []string{"\nrm x", ";rm x", "&&rm x", "|rm", "&rm", "\n'rm' x", ";A=1 rm", ";>/dev/null rm"} {
 			switch v := judge(line + after); {
 			case v == approval.Approve:
@@ -268,7 +268,7 @@ func FuzzJudgeCommand(f *testing.F) {
 				t.Errorf("%q is approved behind %q", line, before)
 			}
 		}
-		// What is not approved is not approved with more around it.
+		// A line that is not approved is not approved as part of a longer one either.
 		if got != approval.Approve {
 			for _, around := range []string{"ls; @", "ls\n@", "@\nls", "@;ls", "@;ls 'x'"} {
 				whole := strings.Replace(around, "@", line, 1)
@@ -278,7 +278,7 @@ func FuzzJudgeCommand(f *testing.F) {
 			}
 		}
 		if v := approval.JudgeCommand(line, nil, nil); v == approval.Deny {
-			t.Errorf("%q is denied by nobody", line)
+			t.Errorf("%q is denied without rules", line)
 		}
 	})
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// NewQuestion makes a question of a tool and what it is given. Which of its values a tool
-// heeds only the tool knows, so that all count, at any depth.
+// NewQuestion classifies the call of a tool with a JSON input. Only the tool knows which of
+// its arguments matter, so all of them count, at any depth.
 func NewQuestion(tool string, input []byte) Question {
 	q := Question{Ask: wire.AskTool, Tool: tool}
 	if server, name, ok := mcpName(tool); ok {
 		q.Ask, q.Server, q.Tool = wire.AskUseMCPServer, server, name
 		return q
 	}
-	given, err := valuesOf(input)
+	given, err := argumentsOf(input)
 	q.Unclear = err != nil
 	switch {
 	case PermissionOf(tool) == PermissionRuns:
 		q.Ask = wire.AskCommand
-		q.runs(given)
+		q.setCommand(given)
 	case tool == "use_mcp_tool", tool == "access_mcp_resource":
 		q.Ask, q.Resource = wire.AskUseMCPServer, tool == "access_mcp_resource"
-		q.Server, q.Tool = q.only(given, "servername"), q.only(given, "toolname")
+		q.Server, q.Tool = q.singleValue(given, "servername"), q.singleValue(given, "toolname")
 	default:
-		q.concerns(given)
+		q.classifyPaths(given)
 		if tool == "config_hook" || strings.HasPrefix(tool, "system:") {
 			q.Outside, q.Protected = true, true
 		}
@@ -37,7 +37,7 @@ func NewQuestion(tool string, input []byte) Question {
 	return q
 }
 
-// mcpName takes the name of another server's tool apart.
+// mcpName splits the name of an MCP tool, mcp__server__tool.
 func mcpName(tool string) (server, name string, ok bool) {
 	rest, ok := strings.CutPrefix(tool, "mcp__")
 	if !ok {
@@ -46,33 +46,33 @@ func mcpName(tool string) (server, name string, ok bool) {
 	return strings.Cut(rest, "__")
 }
 
-// value is a value that a tool is given.
-type value struct {
-	// key is its name in small letters without _ and -, for tools spell it as they
-	// like; of what is in a list it is the list's.
+// argument is one value, or one object key, of a tool's input.
+type argument struct {
+	// key is the name of the value in lower case without _ and -, because tools differ in
+	// spelling; a list item has the key of its list.
 	key  string
 	text string
-	// isName says that it is the name of another, isText that it is a text, top that
-	// it is in nothing else.
+	// isName marks an object key, isText a string value, top a value directly in the
+	// outermost object.
 	isName, isText, top bool
 }
 
-var errNoObject = errors.New("what a tool is given is no object")
+var errNotObject = errors.New("tool input is not a JSON object")
 
-// valuesOf are all values of an object, also of a name that is there twice. Names
-// are values as well: some tools are given files by name.
-func valuesOf(input []byte) ([]value, error) {
+// argumentsOf returns all values of a JSON object, including those of duplicate keys. Keys
+// are arguments as well, because some tools take file names as keys.
+func argumentsOf(input []byte) ([]argument, error) {
 	if trimmed := bytes.TrimSpace(input); !json.Valid(trimmed) || trimmed[0] != '{' {
-		return nil, errNoObject
+		return nil, errNotObject
 	}
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
-	var all []value
-	err := readValues(d, "", 0, &all)
+	var all []argument
+	err := readArguments(d, "", 0, &all)
 	return all, err
 }
 
-func readValues(d *json.Decoder, key string, depth int, all *[]value) error {
+func readArguments(d *json.Decoder, key string, depth int, all *[]argument) error {
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func readValues(d *json.Decoder, key string, depth int, all *[]value) error {
 	switch token {
 	case json.Delim('['):
 		for d.More() {
-			if err := readValues(d, key, depth+1, all); err != nil {
+			if err := readArguments(d, key, depth+1, all); err != nil {
 				return err
 			}
 		}
@@ -92,21 +92,22 @@ func readValues(d *json.Decoder, key string, depth int, all *[]value) error {
 				return err
 			}
 			name, _ := token.(string)
-			*all = append(*all, value{text: name, isName: true, isText: true})
-			if err := readValues(d, strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name)), depth+1, all); err != nil {
+			*all = append(*all, argument{text: name, isName: true, isText: true})
+			if err := readArguments(d, strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name)), depth+1, all); err != nil {
 				return err
 			}
 		}
 		_, err = d.Token()
 	default:
 		text, ok := token.(string)
-		*all = append(*all, value{key: key, text: text, isText: ok, top: depth == 1})
+		*all = append(*all, argument{key: key, text: text, isText: ok, top: depth == 1})
 	}
 	return err
 }
 
-// only is the value of a name, if there is no more than one.
-func (q *Question) only(given []value, key string) string {
+// singleValue returns the value of a key. It marks the question as unclear if the key
+// occurs twice, is nested or is not a string.
+func (q *Question) singleValue(given []argument, key string) string {
 	found, text := false, ""
 	for _, v := range given {
 		if v.key == key {
@@ -119,28 +120,28 @@ func (q *Question) only(given []value, key string) string {
 
 var (
 	commandKeys = wordSet("command cmd script")
-	// asideKeys say nothing about what is run.
-	asideKeys = wordSet("description explanation title reason justification timeout timeoutms timeoutseconds yieldtimems maxoutputtokens runinbackground")
-	// placeKeys say where.
-	placeKeys = wordSet("cwd workdir workingdirectory directory path")
+	// ignoredKeys are arguments that do not change what a command does.
+	ignoredKeys = wordSet("description explanation title reason justification timeout timeoutms timeoutseconds yieldtimems maxoutputtokens runinbackground")
+	// directoryKeys are arguments that name the working directory.
+	directoryKeys = wordSet("cwd workdir workingdirectory directory path")
 )
 
-// runs takes what a shell is to run. If a tool is given more than one command, or
-// something that nobody knows, no rule can say what runs.
-func (q *Question) runs(given []value) {
+// setCommand takes the command line from the arguments. More than one command, or an
+// argument of unknown meaning, makes the question unclear.
+func (q *Question) setCommand(given []argument) {
 	var lines []string
 	for _, v := range given {
 		switch {
-		case v.isName || asideKeys[v.key]:
+		case v.isName || ignoredKeys[v.key]:
 		case commandKeys[v.key]:
 			q.Unclear = q.Unclear || !v.isText || !v.top
 			if !v.top && len(lines) > 0 {
-				lines[len(lines)-1] += " " + v.text // the words of one command
+				lines[len(lines)-1] += " " + v.text // the words of one command in a list
 			} else {
 				lines = append(lines, v.text)
 			}
-		case placeKeys[v.key] && v.top:
-			q.Unclear = q.Unclear || v.isText && outside(v.text)
+		case directoryKeys[v.key] && v.top:
+			q.Unclear = q.Unclear || v.isText && outsideWorkspace(v.text)
 		default:
 			q.Unclear = true
 		}
@@ -149,42 +150,42 @@ func (q *Question) runs(given []value) {
 	q.Command = strings.Join(lines, "\n")
 }
 
-// textKeys are names of what is written, looked for or told: it is about anything.
+// textKeys are arguments that hold content or search text, in which a path has no meaning.
 var textKeys = wordSet("content contents text body oldstring newstring oldstr newstr oldtext newtext search replace replacement " +
 	"filetext inserttext newsource description explanation reason title prompt query regex message instruction instructions diff patch input")
 
-// concerns takes what files a tool works on.
-func (q *Question) concerns(given []value) {
+// classifyPaths sets Outside and Protected by the files that the arguments name.
+func (q *Question) classifyPaths(given []argument) {
 	named := false
 	look := func(at string) {
-		q.Outside = q.Outside || outside(at)
+		q.Outside = q.Outside || outsideWorkspace(at)
 		q.Protected = q.Protected || isProtected(at)
 	}
 	for _, v := range given {
 		switch {
 		case !v.isText || v.text == "":
 		case textKeys[v.key] || v.key == "pattern" && searchesText(q.Tool):
-			if !patches(q.Tool) && !patchKeys[v.key] {
+			if !takesPatch(q.Tool) && !patchKeys[v.key] {
 				continue
 			}
-			for at, names := range patched(v.text) {
+			for at, names := range patchPaths(v.text) {
 				named = named || names
 				look(at)
 			}
 		default:
 			named = named || strings.Contains(v.key, "path") || strings.Contains(v.key, "file")
 			look(v.text)
-			// Of a pattern every branch is a path.
+			// Every branch of a pattern is a path.
 			for at := range strings.FieldsFuncSeq(v.text, func(c rune) bool { return strings.ContainsRune("{},()|\n", c) }) {
 				look(at)
 			}
 		}
 	}
-	// Of a tool that writes and names nothing nobody knows where it works.
+	// A tool that writes and names no file may write anywhere.
 	q.Outside = q.Outside || !named && PermissionOf(q.Tool) == PermissionWrites
 }
 
-// searchesText reports whether a tool's pattern is one of texts, not of paths.
+// searchesText reports whether the pattern argument of a tool matches text, not paths.
 func searchesText(tool string) bool {
 	switch tool {
 	case "Grep", "grep", "search_files", "searchFiles":
@@ -193,8 +194,8 @@ func searchesText(tool string) bool {
 	return false
 }
 
-// patches reports whether a tool takes patches, which name files themselves.
-func patches(tool string) bool {
+// takesPatch reports whether a tool takes patches, which name files in their text.
+func takesPatch(tool string) bool {
 	tool = strings.ToLower(tool)
 	return strings.Contains(tool, "patch") || strings.Contains(tool, "diff")
 }
@@ -204,9 +205,9 @@ var (
 	patchHeads = []string{"--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to ", "Index:", "***", "diff --git "}
 )
 
-// patched yields all that may be a path in a patch, and whether it is certain that
-// it is one.
-func patched(patch string) iter.Seq2[string, bool] {
+// patchPaths yields every text in a patch that may be a path, and whether the patch
+// certainly names a file there.
+func patchPaths(patch string) iter.Seq2[string, bool] {
 	return func(yield func(at string, names bool) bool) {
 		for line := range strings.Lines(patch) {
 			line = strings.TrimSpace(line)
@@ -216,7 +217,7 @@ func patched(patch string) iter.Seq2[string, bool] {
 					continue
 				}
 				if strings.ContainsAny(rest, "\"\\") {
-					rest = "/" // it is written in escapes
+					rest = "/" // a quoted or escaped path could be any path
 				}
 				rest, _, _ = strings.Cut(strings.TrimSpace(rest), "\t")
 				_, file, names := strings.Cut(rest, "File:")
@@ -231,36 +232,37 @@ func patched(patch string) iter.Seq2[string, bool] {
 	}
 }
 
-// plainPath is a path as those see it that are generous with how it is written.
-func plainPath(at string) string {
+// normalizePath removes the quotes and brackets that tolerant tools ignore around a path,
+// and converts backslashes to slashes.
+func normalizePath(at string) string {
 	return strings.ReplaceAll(strings.Trim(at, " \t\r\n\"'`<>@"), `\`, "/")
 }
 
-// outside reports whether a path may lead out of the workspace. Where that is only
-// the backend knows, so that a path from the root counts as one that does.
-func outside(at string) bool {
-	at = plainPath(at)
+// outsideWorkspace reports whether a path may lead out of the workspace. Only the backend
+// knows where the workspace is, so every absolute path counts as outside.
+func outsideWorkspace(at string) bool {
+	at = normalizePath(at)
 	for name := range strings.SplitSeq(at, "/") {
 		if strings.TrimRight(name, " ") == ".." {
 			return true
 		}
 	}
 	return path.IsAbs(at) || strings.HasPrefix(at, "~") || len(at) > 1 && at[1] == ':' || strings.Contains(at, ":/") ||
-		strings.ContainsAny(at, "$%") || strings.ContainsFunc(at, isStrange)
+		strings.ContainsAny(at, "$%") || strings.ContainsFunc(at, isAmbiguousRune)
 }
 
-// protectedNames are files and folders that say what agents do, in small letters:
-// in many file systems that is the same.
+// protectedNames are files and directories that configure agents and tools, in lower case
+// because many file systems ignore case.
 var protectedNames = wordSet(".git .github .vscode .idea .roo .claude .codex .gemini .cursor .rooignore .roomodes .roorules " +
 	".clinerules .rooprotected agents.md agent.md claude.md gemini.md")
 
-// isProtected reports whether something on a path says what agents do.
+// isProtected reports whether an element of a path is a protected name.
 func isProtected(at string) bool {
-	for name := range strings.SplitSeq(strings.ToLower(plainPath(at)), "/") {
+	for name := range strings.SplitSeq(strings.ToLower(normalizePath(at)), "/") {
 		name = strings.TrimRight(name, ". ")
 		if protectedNames[name] || strings.HasPrefix(name, ".env") || strings.HasPrefix(name, "git~") {
 			return true
 		}
 	}
-	return strings.ContainsFunc(at, isStrange)
+	return strings.ContainsFunc(at, isAmbiguousRune)
 }

@@ -10,41 +10,44 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Question is what an agent asks a person, as rules see it.
+// Question is a tool call or an ask of an agent, classified for the rules.
 type Question struct {
 	Ask wire.Ask
-	// Tool is what wants to run, with asks of the kinds tool and use_mcp_server.
+	// Tool is the name of the tool; set for asks of the kinds tool and use_mcp_server.
 	Tool string
-	// Command is what a shell is to run.
+	// Command is the shell command line to run.
 	Command string
-	// Outside says that it concerns something outside the workspace, Protected that
-	// it concerns settings of agents themselves.
+	// Outside is set if the call touches files outside the workspace, Protected if it
+	// touches files or settings that configure agents.
 	Outside, Protected bool
-	// Server is whose tool it is, and Resource says that something is read from
-	// there instead.
+	// Server is the MCP server of the tool; Resource is set if the call reads a resource of
+	// that server instead of calling a tool.
 	Server   string
 	Resource bool
-	// Unclear says that nobody knows for certain what is asked: no rule allows it.
+	// Unclear is set if the input could not be interpreted with certainty. No rule that
+	// depends on the input approves such a call.
 	Unclear bool
-	// Suggested is the first answer that is suggested.
+	// Suggested is the first of the suggested answers.
 	Suggested string
 }
 
-// Permission is what a tool does, as far as rules tell tools apart.
+// Permission is the kind of access that a tool needs, as far as the rules distinguish
+// tools.
 type Permission string
 
-// What tools do.
+// The kinds of access.
 const (
 	PermissionReads     Permission = "reads"
 	PermissionWrites    Permission = "writes"
 	PermissionRuns      Permission = "runs"
-	PermissionSwitches  Permission = "switches" // to another mode
-	PermissionDelegates Permission = "hands"    // work to another agent
-	PermissionNotes     Permission = "notes"    // for itself, which needs no permission
+	PermissionSwitches  Permission = "switches" // changes the mode
+	PermissionDelegates Permission = "hands"    // gives work to another agent
+	PermissionNotes     Permission = "notes"    // changes only the agent's own notes, needs no permission
 	PermissionUnknown   Permission = ""
 )
 
-// permissions are what tools do that backends are known to ask for.
+// permissions maps the names of tools that backends are known to use to the access they
+// need.
 var permissions = func() map[string]Permission {
 	all := map[string]Permission{}
 	for action, names := range map[Permission]string{
@@ -65,11 +68,11 @@ var permissions = func() map[string]Permission {
 	return all
 }()
 
-// PermissionOf says what a tool does, by its name.
+// PermissionOf returns the access that a tool needs, by its name.
 func PermissionOf(tool string) Permission { return permissions[tool] }
 
-// Decide says what rules say to a question. Nothing is approved that no rule
-// names. Whether there is too much already is [Window]'s to say.
+// Decide applies the rules to a question. It approves nothing that no rule names. The
+// caller checks the spending limits separately, see [Window].
 func Decide(rules wire.AutoApproval, q Question) Verdict {
 	when := func(yes bool) Verdict {
 		if yes {
@@ -79,14 +82,14 @@ func Decide(rules wire.AutoApproval, q Question) Verdict {
 	}
 	switch {
 	case q.Ask == wire.AskCommandOutput:
-		return Approve // it does not keep anybody from anything
+		return Approve // does not block the agent
 	case !rules.AutoApprovalEnabled:
 		return AskUser
 	}
 	switch q.Ask {
 	case wire.AskFollowup:
 		if rules.AlwaysAllowFollowupQuestions && q.Suggested != "" && rules.FollowupAutoApproveTimeoutMs > 0 {
-			return AfterWait
+			return AfterTimeout
 		}
 	case wire.AskUseMCPServer:
 		return when(rules.AlwaysAllowMcp && allowsServer(rules, q))
@@ -104,8 +107,8 @@ func Decide(rules wire.AutoApproval, q Question) Verdict {
 	return AskUser
 }
 
-// allowsServer reports whether a tool of another server may be used. What is read
-// from a server is no tool, so that the whole server must be allowed.
+// allowsServer reports whether the rules allow a tool or a resource of an MCP server. A
+// resource has no tool name, so it needs a rule for the whole server.
 func allowsServer(rules wire.AutoApproval, q Question) bool {
 	return !q.Unclear && q.Server != "" && (q.Resource || q.Tool != "") && slices.ContainsFunc(rules.AllowedMcpTools, func(name string) bool {
 		return name == "*" || name == q.Server+"/*" || !q.Resource && name == q.Server+"/"+q.Tool
@@ -129,35 +132,36 @@ func allowsTool(rules wire.AutoApproval, q Question) bool {
 	return false
 }
 
-// Window is what was spent since somebody last said that it may go on.
+// Window counts requests and cost since the user last confirmed that the agent may
+// continue.
 type Window struct {
-	// Number counts the times somebody did.
+	// Number counts the confirmations.
 	Number   int     `json:"number,omitempty"`
 	Requests int     `json:"requests,omitempty"`
 	Cost     float64 `json:"cost,omitempty"`
 }
 
-// Limit is a limit that is reached.
+// Limit is a spending limit that was reached.
 type Limit struct {
-	// Type is requests or cost, Count how much is allowed.
+	// Type is "requests" or "cost"; Count is the allowed amount as text.
 	Type  string `json:"type"`
 	Count string `json:"count"`
 }
 
-// costTolerance is how far a sum of small costs may be off.
+// costTolerance is the allowed rounding error, in dollars, of a sum of small costs.
 const costTolerance = 0.0001
 
-// Spend counts a request and what it cost.
+// Spend returns w with one more request of the given cost in US dollars.
 func (w Window) Spend(usd float64) Window {
 	w.Requests++
 	w.Cost += max(usd, 0)
 	return w
 }
 
-// Reset is the window after somebody said that it may go on.
+// Reset returns an empty window with the next number, after the user confirmed.
 func (w Window) Reset() Window { return Window{Number: w.Number + 1} }
 
-// Exceeds says which limit one more request would pass, if one.
+// Exceeds returns the limit that one more request would exceed, if any.
 func (w Window) Exceeds(rules wire.AutoApproval) (Limit, bool) {
 	switch {
 	case rules.AllowedMaxRequests > 0 && w.Requests+1 > rules.AllowedMaxRequests:

@@ -67,8 +67,8 @@ func TestRulesDecide(t *testing.T) {
 		"mode, not allowed":                               {with(func(r *wire.AutoApproval) { r.AlwaysAllowModeSwitch = false }), tool("switch_mode", `{}`), approval.AskUser},
 		"subtask":                                         {all, tool("newTask", `{}`), approval.Approve},
 		"subtask, not allowed":                            {with(func(r *wire.AutoApproval) { r.AlwaysAllowSubtasks = false }), tool("new_task", `{}`), approval.AskUser},
-		"nobody knows it":                                 {all, tool("launch_rocket", `{}`), approval.AskUser},
-		"followup":                                        {all, approval.Question{Ask: wire.AskFollowup, Suggested: "a"}, approval.AfterWait},
+		"unknown tool":                                    {all, tool("launch_rocket", `{}`), approval.AskUser},
+		"followup":                                        {all, approval.Question{Ask: wire.AskFollowup, Suggested: "a"}, approval.AfterTimeout},
 		"nothing suggested":                               {all, approval.Question{Ask: wire.AskFollowup}, approval.AskUser},
 		"no time":                                         {with(func(r *wire.AutoApproval) { r.FollowupAutoApproveTimeoutMs = 0 }), approval.Question{Ask: wire.AskFollowup, Suggested: "a"}, approval.AskUser},
 		"other questions":                                 {all, approval.Question{Ask: wire.AskCompletionResult}, approval.AskUser},
@@ -82,8 +82,8 @@ func TestRulesDecide(t *testing.T) {
 	}
 }
 
-// Nobody knows which of its values a tool heeds: one that is outside or protected is
-// enough, wherever it is and however it is written.
+// Only the tool knows which of its arguments matter: a single path outside the workspace or
+// protected one is enough, at any depth and in any spelling.
 func TestEveryValueCounts(t *testing.T) {
 	t.Parallel()
 	rules := wire.AutoApproval{
@@ -203,9 +203,9 @@ func TestSpendingLimits(t *testing.T) {
 	}
 	again := w.Reset()
 	if again.Requests != 0 || again.Cost != 0 || again.Number != 1 || exceeds(again, 1, 0.1) != "" || again.Reset().Number != 2 {
-		t.Errorf("after somebody agreed it is %+v", again)
+		t.Errorf("after the user confirmed the window is %+v", again)
 	}
 	if exceeds(again.Spend(0), 1, 0) != "requests" {
-		t.Error("a second window has no end")
+		t.Error("the second window has no request limit")
 	}
 }

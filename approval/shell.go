@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// shell reads a command line as far as it is written in a small language that all
-// shells read alike: words, quotes, values of variables, what is set for a command,
-// commands between && || ; | & and newlines, and redirections to /dev/null and
-// between numbers. It does not try to follow what else there is in shells: one thing
-// that is read otherwise than they do would hide all that follows.
-type shell struct {
+// shellParser splits a command line into commands and words. It accepts only the subset of
+// syntax that all common shells interpret alike: words, quotes, variable expansions,
+// assignments before a command, the separators && || ; | & and newline, and redirections to
+// /dev/null and between file descriptors. Everything else makes it fail: a construct
+// interpreted differently from the real shell could hide the commands after it.
+type shellParser struct {
 	text     string
 	at       int
 	commands [][]shellWord
@@ -24,12 +24,12 @@ type shell struct {
 // shellWord is a word without its quotes.
 type shellWord struct {
 	text string
-	// opaque says that only the shell knows what it will be, or how many words;
-	// quoted that some of it was in quotes.
+	// opaque is set if only the shell knows the text of the word or the number of words it
+	// expands to; quoted is set if a part of it was quoted.
 	opaque, quoted bool
 }
 
-// assigns reports whether the word sets a variable.
+// assigns reports whether the word is a variable assignment.
 func (w shellWord) assigns() bool {
 	name, _, ok := strings.Cut(w.text, "=")
 	return ok && isVariable(strings.TrimSuffix(name, "+"))
@@ -43,14 +43,14 @@ func isNameByte(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// readShell returns the commands of a line, and whether it could be read to its end.
-func readShell(line string) ([][]shellWord, bool) {
-	s := &shell{text: line}
-	if !utf8.ValidString(line) || strings.ContainsFunc(line, isStrange) {
+// parseShell returns the commands of a line, and whether the whole line could be parsed.
+func parseShell(line string) ([][]shellWord, bool) {
+	s := &shellParser{text: line}
+	if !utf8.ValidString(line) || strings.ContainsFunc(line, isAmbiguousRune) {
 		return nil, false
 	}
 	for s.at < len(s.text) {
-		if !s.next() {
+		if !s.parseNext() {
 			return nil, false
 		}
 	}
@@ -58,14 +58,14 @@ func readShell(line string) ([][]shellWord, bool) {
 	return s.commands, true
 }
 
-// isStrange reports whether shells may disagree about what a character is, or people
-// do not see it.
-func isStrange(r rune) bool {
+// isAmbiguousRune reports whether shells may disagree about a character (unusual white
+// space) or a user cannot see it.
+func isAmbiguousRune(r rune) bool {
 	return r != ' ' && r != '\t' && r != '\n' && (unicode.IsSpace(r) || !unicode.IsGraphic(r))
 }
 
-// next reads what comes next, if it is known what it is.
-func (s *shell) next() bool {
+// parseNext parses the next character or construct and reports whether it is understood.
+func (s *shellParser) parseNext() bool {
 	b := s.text[s.at]
 	s.at++
 	switch b {
@@ -74,20 +74,20 @@ func (s *shell) next() bool {
 	case '\n', ';', '|', '&':
 		s.endCommand()
 	case '<', '>':
-		return s.redirect(b)
+		return s.parseRedirect(b)
 	case '\'':
-		return s.single()
+		return s.parseSingleQuoted()
 	case '"':
-		return s.double()
+		return s.parseDoubleQuoted()
 	case '\\':
 		if s.at == len(s.text) || strings.IndexByte("\n;|&'\"", s.text[s.at]) >= 0 {
-			return false // not every shell has it so
+			return false // shells differ in what the backslash does here
 		}
 		s.word.quoted = true
 		s.add(s.text[s.at])
 		s.at++
 	case '$':
-		return s.dollar(" \t\n;|&")
+		return s.parseDollar(" \t\n;|&")
 	case '#', '=':
 		if !s.begun && b == '#' {
 			return false // a comment, in some shells
@@ -105,12 +105,12 @@ func (s *shell) next() bool {
 	return true
 }
 
-func (s *shell) add(b byte) {
+func (s *shellParser) add(b byte) {
 	s.begun = true
 	s.letters = append(s.letters, b)
 }
 
-func (s *shell) endWord() {
+func (s *shellParser) endWord() {
 	if s.begun {
 		s.word.text = string(s.letters)
 		s.words = append(s.words, s.word)
@@ -118,7 +118,7 @@ func (s *shell) endWord() {
 	s.word, s.letters, s.begun = shellWord{}, s.letters[:0], false
 }
 
-func (s *shell) endCommand() {
+func (s *shellParser) endCommand() {
 	s.endWord()
 	if len(s.words) > 0 {
 		s.commands = append(s.commands, s.words)
@@ -126,8 +126,8 @@ func (s *shell) endCommand() {
 	s.words = nil
 }
 
-// single reads what is in single quotes, after the first.
-func (s *shell) single() bool {
+// parseSingleQuoted parses the rest of a single-quoted string after the opening quote.
+func (s *shellParser) parseSingleQuoted() bool {
 	inside, _, closed := strings.Cut(s.text[s.at:], "'")
 	s.begun, s.word.quoted = true, true
 	s.letters = append(s.letters, inside...)
@@ -135,8 +135,8 @@ func (s *shell) single() bool {
 	return closed
 }
 
-// double reads what is in double quotes, after the first.
-func (s *shell) double() bool {
+// parseDoubleQuoted parses the rest of a double-quoted string after the opening quote.
+func (s *shellParser) parseDoubleQuoted() bool {
 	s.begun, s.word.quoted = true, true
 	for s.at < len(s.text) {
 		b := s.text[s.at]
@@ -147,11 +147,11 @@ func (s *shell) double() bool {
 		case '`':
 			return false
 		case '$':
-			if !s.dollar(" \"") {
+			if !s.parseDollar(" \"") {
 				return false
 			}
 		case '!':
-			// Where people type it may stand for a line before.
+			// An interactive shell could expand it from the command history.
 			if s.at == len(s.text) || !strings.ContainsRune(" \"=", rune(s.text[s.at])) {
 				return false
 			}
@@ -172,9 +172,9 @@ func (s *shell) double() bool {
 	return false
 }
 
-// dollar reads the value of a variable, after the dollar, or a dollar that is only
-// that since one of the ends follows.
-func (s *shell) dollar(ends string) bool {
+// parseDollar parses a variable expansion after the dollar sign. A dollar sign before one
+// of the bytes in ends is a literal one.
+func (s *shellParser) parseDollar(ends string) bool {
 	rest := s.text[s.at:]
 	if rest == "" || strings.IndexByte(ends, rest[0]) >= 0 {
 		s.add('$')
@@ -198,11 +198,12 @@ func (s *shell) dollar(ends string) bool {
 	return size > 0 && !strings.HasPrefix(after, "[")
 }
 
-// redirect reads a redirection to nowhere or to a number, after its first character.
-func (s *shell) redirect(first byte) bool {
+// parseRedirect parses a redirection to /dev/null or to a file descriptor, after its first
+// character.
+func (s *shellParser) parseRedirect(first byte) bool {
 	if s.begun && !s.word.quoted && !s.word.opaque && strings.Trim(string(s.letters), "0123456789") == "" {
 		if len(s.letters) > 1 {
-			return false // a number in some shells only
+			return false // only some shells take more than one digit as a file descriptor
 		}
 		s.letters, s.begun = s.letters[:0], false
 	}

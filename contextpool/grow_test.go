@@ -16,7 +16,7 @@ func (c *chaos) checkRows() {
 	growing := map[wire.Millis]bool{}
 	for _, rows := range c.archive {
 		for _, row := range rows {
-			growing[row.TS] = history.Growing(row)
+			growing[row.TS] = history.IsPartial(row)
 			turn := false
 			for _, data := range c.kept.tables["turns"] {
 				turn = turn || strings.Contains(string(data), fmt.Sprintf(`"thoughts":%d`, row.TS))
@@ -27,8 +27,8 @@ func (c *chaos) checkRows() {
 		}
 	}
 	for _, row := range c.desk.Snapshot().RecentMessages {
-		if history.Growing(row) != growing[row.TS] {
-			c.t.Fatalf("row %d grows on the desktop: %v", row.TS, history.Growing(row))
+		if history.IsPartial(row) != growing[row.TS] {
+			c.t.Fatalf("row %d grows on the desktop: %v", row.TS, history.IsPartial(row))
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestThoughtsGrow(t *testing.T) {
 			got := r.versions()
 			wantEqual(t, got, c.want)
 			for _, row := range r.desk.Snapshot().RecentMessages {
-				if history.Growing(row) {
+				if history.IsPartial(row) {
 					t.Errorf("%+v is left", row)
 				}
 			}

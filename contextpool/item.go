@@ -48,7 +48,7 @@ func (p *Pool) taskCreated(t *turn) {
 	if parent == nil {
 		return
 	}
-	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Delegated(t.task()) })...)
+	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.MarkDelegated(t.task()) })...)
 	p.step.Emit(wire.TaskSpawned{Task: parent.about(), ChildTaskID: t.task()})
 	if len(p.tasksOf(parent)) == 1 {
 		p.step.Emit(wire.TaskPaused{Task: parent.about()})
@@ -69,8 +69,8 @@ func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
 		return
 	}
 	p.step.Keep(p.tasks.Change(t.task(), func(i *history.Item) {
-		i.Spent(t.Usage)
-		i.Ended(outcome, text)
+		i.SetUsage(t.Usage)
+		i.MarkEnded(outcome, text)
 	})...)
 	if outcome == providers.Completed {
 		p.step.Emit(wire.TaskCompleted{
@@ -89,7 +89,7 @@ func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
 	} else {
 		p.step.Emit(wire.TaskUnpaused{Task: parent.about()})
 	}
-	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Returned(t.task(), next, r.Summary) })...)
+	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.MarkReturned(t.task(), next, r.Summary) })...)
 }
 
 // charge notes what a call of the model took, and tells it from time to time.

@@ -54,7 +54,7 @@ type Pool struct {
 	reload    *policies.ReloadCache
 	asks      map[wire.Millis]*ask // turns that could go on
 	questions map[wire.Millis]*question
-	asking    history.Asks
+	asking    history.OpenAsks
 	spent     approval.Window
 	tasks     *history.Tasks
 	relisted  bool // the tasks are not kept yet
@@ -94,7 +94,7 @@ func (p *Pool) empty() {
 	p.budget = policies.NewMonitorBudget(p.cfg.Budget)
 	p.reload = policies.NewReloadCache()
 	p.asks = map[wire.Millis]*ask{}
-	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.Asks{}, approval.Window{}
+	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.OpenAsks{}, approval.Window{}
 	p.tasks = &history.Tasks{}
 }
 

@@ -21,7 +21,7 @@ const questionTable = "asking"
 // question is a row that asks and is not answered, for the sake of a dialog, a
 // prompt, or, without either, a turn that could go on.
 type question struct {
-	history.Asking
+	history.OpenAsk
 	Agent   wire.AgentID   `json:"agent,omitempty"`
 	Monitor wire.MonitorID `json:"monitor,omitempty"`
 	Message wire.MessageID `json:"message,omitempty"`
@@ -123,7 +123,7 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
 		rules := p.step.Desk().AutoApproval()
 		suggested := q.Prompt.Options[0].Value
-		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterWait {
+		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterTimeout {
 			asked.Suggested = suggested
 			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
@@ -136,7 +136,7 @@ func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
 	q.TS, q.Since, q.Task = ts, wire.Millis(p.step.Now().UnixMilli()), wire.TaskID(t.key())
 	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.message()
 	p.questions[ts] = q
-	p.asking.Open(q.Asking)
+	p.asking.Open(q.OpenAsk)
 	p.keepQuestion(q)
 }
 
@@ -240,12 +240,12 @@ func (p *Pool) showTask(q *question, s history.WaitStatus) {
 
 // tellTasks says which tasks wait for people by now.
 func (p *Pool) tellTasks() {
-	changes, told := p.asking.Tick(wire.Millis(p.step.Now().UnixMilli()))
+	changes, told := p.asking.MarkWaiting(wire.Millis(p.step.Now().UnixMilli()))
 	for _, a := range told {
 		q := p.questions[a.TS]
-		q.Asking = a
+		q.OpenAsk = a
 		p.keepQuestion(q)
-		if i := slices.IndexFunc(changes, func(c history.Change) bool { return c.Task == a.Task }); i >= 0 {
+		if i := slices.IndexFunc(changes, func(c history.StatusChange) bool { return c.Task == a.Task }); i >= 0 {
 			p.showTask(q, changes[i].Status)
 			changes = slices.Delete(changes, i, i+1)
 		}
@@ -254,7 +254,7 @@ func (p *Pool) tellTasks() {
 
 // questionsDue is when a question has something to say; zero means never.
 func (p *Pool) questionsDue() time.Time {
-	if at := p.asking.Due(); at > 0 {
+	if at := p.asking.NextDue(); at > 0 {
 		return time.UnixMilli(int64(at))
 	}
 	return time.Time{}
@@ -275,9 +275,9 @@ func (p *Pool) Overdue() map[wire.PromptID]string {
 
 // Touched is told that a person has done something: nobody answers for them then.
 func (p *Pool) Touched() {
-	for _, a := range p.asking.Touched() {
+	for _, a := range p.asking.CancelTimeouts() {
 		q := p.questions[a.TS]
-		q.Asking = a
+		q.OpenAsk = a
 		p.keepQuestion(q)
 	}
 }
@@ -293,7 +293,7 @@ func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
 			return fmt.Errorf("row that asks %s: %w", field, errMisplaced)
 		}
 		p.questions[q.TS] = q
-		p.asking.Open(q.Asking)
+		p.asking.Open(q.OpenAsk)
 	}
 	return p.restoreSpent(tables)
 }

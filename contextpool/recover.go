@@ -175,7 +175,7 @@ func (p *Pool) cutOff(t *turn, reason string) {
 	}
 	ts := p.step.Row(a.row())
 	p.asks[ts] = a
-	p.opens(t, ts, &question{Asking: history.Asking{Ask: wire.AskResumeTask}})
+	p.opens(t, ts, &question{OpenAsk: history.OpenAsk{Ask: wire.AskResumeTask}})
 	p.step.Keep(store.Set(askTable, askField(ts), encode(a)))
 	for _, old := range sortedKeys(p.asks)[:max(len(p.asks)-asksKept, 0)] {
 		p.forgetAsk(old)

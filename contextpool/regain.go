@@ -18,7 +18,7 @@ type regained struct {
 	away  []history.Message
 	dirty bool
 	all   []history.Message
-	cut   history.Cut
+	cut   history.RewoundThread
 	// still counts the first of those away that stay where they are.
 	still int
 }
@@ -49,7 +49,7 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 
 // leave notes what is to be left, and returns about how much has to be written for
 // that.
-func (g *regained) leave(c history.Cut) (w burden) {
+func (g *regained) leave(c history.RewoundThread) (w burden) {
 	g.cut = c
 	hidden := map[uint64]history.Message{}
 	for i := range c.Messages {

@@ -172,7 +172,7 @@ func (p *Pool) growThoughts(t *turn, room int, grows bool) {
 	if t.Thoughts > 0 {
 		before = &wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, TS: t.Thoughts, Partial: new(true)}
 	}
-	row, action := history.Grown(before, row, grows)
+	row, action := history.NextVersion(before, row, grows)
 	if action == wire.RowCreated {
 		row.TS = p.step.Row(row)
 	} else {
@@ -190,8 +190,8 @@ func (p *Pool) growThoughts(t *turn, room int, grows bool) {
 // finishRow ends a row that grew and of which nobody says more.
 func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 	row, ok := p.rowAt(monitor, ts)
-	if ok && history.Growing(row) {
-		p.changeRow(history.Finished(row))
+	if ok && history.IsPartial(row) {
+		p.changeRow(history.FinalVersion(row))
 	}
 }
 
@@ -199,8 +199,8 @@ func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 func (p *Pool) finishRows() {
 	for _, m := range p.step.Desk().Monitors() {
 		for _, row := range p.step.Desk().Rows(m.MonitorID) {
-			if history.Growing(row) && !slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Thoughts == row.TS }) {
-				p.changeRow(history.Finished(row))
+			if history.IsPartial(row) && !slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Thoughts == row.TS }) {
+				p.changeRow(history.FinalVersion(row))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ var (
 	listLimit         = pageLimit{most: listPage, usual: listPage}
 	eventLimit        = pageLimit{most: eventPage, usual: eventPage}
 	rowLimit          = pageLimit{most: session.MaxRowPage, usual: 200}
-	taskLimit         = pageLimit{most: history.TasksKept, usual: 100}
+	taskLimit         = pageLimit{most: history.MaxTasks, usual: 100}
 	adminSessionLimit = pageLimit{most: monitorPage, usual: listPage}
 )
 

@@ -16,8 +16,8 @@ const taskWords = 500
 
 // taskList is a part of the tasks of a session.
 type taskList struct {
-	Tasks []history.Found `json:"tasks" doc:"The newest first. parentTaskId makes a tree of them; costs has all below a task."`
-	More  bool            `json:"more" doc:"There are older ones: ask again with before and the id of the last."`
+	Tasks []history.FoundTask `json:"tasks" doc:"The newest first. parentTaskId makes a tree of them; costs has all below a task."`
+	More  bool                `json:"more" doc:"There are older ones: ask again with before and the id of the last."`
 }
 
 var taskListForm = formOf[taskList]()

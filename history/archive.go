@@ -10,31 +10,32 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ArchiveTable is the table with what is known of the archives, by monitor.
+// ArchiveTable is the store table with the metadata of the archives: one field per monitor.
 const ArchiveTable = "archive"
 
-// How much an archive keeps. It is trimmed by whole chunks, so that adding a row
-// costs the same whatever is there.
+// Bounds of an archive. It is trimmed by whole chunks, so that appending a row has a
+// constant cost.
 const (
-	// MaxArchived is how many rows it has at least when it is trimmed, and
-	// chunkRows how many more it may have until then.
+	// An archive keeps at least the newest MaxArchived rows and is trimmed when it has more
+	// than MaxArchived+chunkRows, unless MaxArchivedBytes trims it earlier.
 	MaxArchived = 10_000
 	chunkRows   = 500
-	// MaxArchivedBytes is how long its rows are together, but for the newest
-	// chunk, and chunkBytes how long those of a chunk are, but for the last.
+	// MaxArchivedBytes bounds the encoded size of all rows, except that the newest chunk
+	// always stays. A chunk is full once it has chunkBytes or chunkRows.
 	MaxArchivedBytes = 8 << 20
 	chunkBytes       = 256 << 10
 )
 
-// ArchiveList is the list with all rows of a conversation, the oldest first.
+// ArchiveList returns the name of the store list with all rows of a monitor's conversation,
+// oldest first.
 func ArchiveList(monitor wire.MonitorID) string { return store.ColdPrefix + "ui:" + string(monitor) }
 
 var rowFormat = sync.OnceValue(wire.FormatOf[wire.UIRow])
 
-// EncodeRow writes a row as an archive has it.
+// EncodeRow encodes a row for the archive list.
 func EncodeRow(r *wire.UIRow) []byte { return rowFormat().Append(nil, r) }
 
-// DecodeRow reads a row of an archive.
+// DecodeRow decodes a row of the archive list.
 func DecodeRow(item []byte) (wire.UIRow, error) {
 	row, err := rowFormat().DecodeOwn(item)
 	if err != nil {
@@ -43,31 +44,31 @@ func DecodeRow(item []byte) (wire.UIRow, error) {
 	return row, nil
 }
 
-// Archive is what is known of the list with all rows of a conversation: how many
-// there are and how long they are, in the chunks by which it is trimmed. Its
-// methods return what has to be done to the list. The newest rows of a
-// conversation, those that the desktop has, are always the end of it.
+// Archive is the metadata of the list with all rows of a conversation: the number and the
+// size of the rows, in the chunks by which it is trimmed. It does not hold rows; its
+// methods return the store operations that change the list. The newest rows, which are also
+// in the desktop state, are always the end of the list.
 type Archive struct {
 	monitor wire.MonitorID
 	chunks  []chunk
 	changed bool
 }
 
-// chunk is some rows that follow each other.
+// chunk describes consecutive rows.
 type chunk struct {
-	First wire.Millis `json:"first"` // ts of the first row
+	First wire.Millis `json:"first"` // TS of the first row
 	Rows  int         `json:"rows"`
 	Bytes int         `json:"bytes"`
 }
 
-// NewArchive is the archive of a conversation that has none, with the rows that
-// the conversation has.
+// NewArchive creates the archive of a conversation that has none yet, and returns the
+// operations that write rows to it.
 func NewArchive(monitor wire.MonitorID, rows []wire.UIRow) (*Archive, []store.Op) {
 	a := &Archive{monitor: monitor, changed: true}
 	return a, append([]store.Op{store.Drop(a.List())}, a.Add(rows...)...)
 }
 
-// RestoreArchives are the archives of a session that was kept.
+// RestoreArchives decodes the archives of a session from the fields of [ArchiveTable].
 func RestoreArchives(fields map[string][]byte) (map[wire.MonitorID]*Archive, error) {
 	all := make(map[wire.MonitorID]*Archive, len(fields))
 	for field, data := range fields {
@@ -85,10 +86,10 @@ func RestoreArchives(fields map[string][]byte) (map[wire.MonitorID]*Archive, err
 	return all, nil
 }
 
-// List is the name of the list.
+// List returns the name of the store list.
 func (a *Archive) List() string { return ArchiveList(a.monitor) }
 
-// Len is how many rows there are.
+// Len returns the number of rows.
 func (a *Archive) Len() (n int) {
 	for _, c := range a.chunks {
 		n += c.Rows
@@ -96,7 +97,7 @@ func (a *Archive) Len() (n int) {
 	return n
 }
 
-// Bytes is how long the rows are together.
+// Bytes returns the total encoded size of the rows.
 func (a *Archive) Bytes() (n int) {
 	for _, c := range a.chunks {
 		n += c.Bytes
@@ -104,30 +105,29 @@ func (a *Archive) Bytes() (n int) {
 	return n
 }
 
-// Clone is a copy.
 func (a *Archive) Clone() *Archive {
 	return &Archive{monitor: a.monitor, chunks: slices.Clone(a.chunks), changed: a.changed}
 }
 
-// Keep is what has to be kept besides the list, whether it has changed or not.
-func (a *Archive) Keep() store.Op {
+// SaveOp returns the operation that stores the metadata, and clears [Archive.Changed].
+func (a *Archive) SaveOp() store.Op {
 	a.changed = false
 	data, err := json.Marshal(a.chunks)
 	if err != nil {
-		panic(err) // numbers have a JSON form
+		panic(err) // a struct of numbers always encodes
 	}
 	return store.Set(ArchiveTable, string(a.monitor), data)
 }
 
-// Changed reports whether that has changed since it was kept.
+// Changed reports whether the metadata differs from what SaveOp last stored.
 func (a *Archive) Changed() bool { return a.changed }
 
-// Remove forgets all rows.
+// Remove returns the operations that delete the list and the metadata.
 func (a *Archive) Remove() []store.Op {
 	return []store.Op{store.Drop(a.List()), store.Unset(ArchiveTable, string(a.monitor))}
 }
 
-// Add puts rows at the end, and drops the oldest when there are too many.
+// Add appends rows, and trims the oldest chunks if the archive exceeds its bounds.
 func (a *Archive) Add(rows ...wire.UIRow) []store.Op {
 	if len(rows) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (a *Archive) Add(rows ...wire.UIRow) []store.Op {
 	return ops
 }
 
-// count adds a row.
+// count adds a row of the given size to the newest chunk.
 func (a *Archive) count(ts wire.Millis, size int) {
 	a.changed = true
 	if n := len(a.chunks); n == 0 || a.chunks[n-1].Rows >= chunkRows || a.chunks[n-1].Bytes >= chunkBytes {
@@ -159,7 +159,7 @@ func (a *Archive) count(ts wire.Millis, size int) {
 	last.Bytes += size
 }
 
-// uncount takes the newest row away again.
+// uncount removes the newest row from the counts.
 func (a *Archive) uncount(size int) {
 	a.changed = true
 	last := &a.chunks[len(a.chunks)-1]
@@ -170,7 +170,7 @@ func (a *Archive) uncount(size int) {
 	}
 }
 
-// Change replaces the row that after others follow.
+// Change replaces the row that is followed by the given number of rows.
 func (a *Archive) Change(after int, was, is wire.UIRow) []store.Op {
 	value := EncodeRow(&is)
 	rest := after
@@ -184,10 +184,10 @@ func (a *Archive) Change(after int, was, is wire.UIRow) []store.Op {
 		}
 		rest -= c.Rows
 	}
-	return nil // it was trimmed
+	return nil // the row was trimmed
 }
 
-// Rewind takes the newest rows away, which must be all from one on, and puts back
+// Rewind removes the newest rows, which must be the whole end of the list, and appends
 // those of them that stay.
 func (a *Archive) Rewind(newest, stay []wire.UIRow) []store.Op {
 	for i := len(newest) - 1; i >= 0 && len(a.chunks) > 0; i-- {
@@ -197,8 +197,8 @@ func (a *Archive) Rewind(newest, stay []wire.UIRow) []store.Op {
 	return append(ops, a.Add(stay...)...)
 }
 
-// Expected is how many rows come before the newest ones that the desktop has, and
-// the time of the oldest of all.
+// Expected returns the number of rows before the given newest ones, and the TS of the
+// oldest row.
 func (a *Archive) Expected(newest []wire.UIRow) (before int, since wire.Millis) {
 	if len(a.chunks) > 0 {
 		since = a.chunks[0].First
@@ -206,9 +206,9 @@ func (a *Archive) Expected(newest []wire.UIRow) (before int, since wire.Millis) 
 	return max(a.Len()-len(newest), 0), since
 }
 
-// Heal writes the end of the list again, of which the store forgot something: what
-// there is from an index to another is right, and then come the newest rows.
-func (a *Archive) Heal(from, to int, newest []wire.UIRow) []store.Op {
+// Repair rewrites the end of the list after the store has lost writes: the rows with the
+// indexes from to to-1 are correct, and the newest rows follow them.
+func (a *Archive) Repair(from, to int, newest []wire.UIRow) []store.Op {
 	if before, _ := a.Expected(newest); to-from != before {
 		a.resize(to - from)
 		for i := range newest {
@@ -227,8 +227,7 @@ func (a *Archive) Heal(from, to int, newest []wire.UIRow) []store.Op {
 	return append(ops, store.KeepLast(a.List(), a.Len()))
 }
 
-// resize makes it one of n rows, whose sizes are estimated from those that there
-// were.
+// resize changes the counts to n rows, and estimates the sizes from those that were known.
 func (a *Archive) resize(n int) {
 	left := n
 	for i := range a.chunks {
@@ -241,6 +240,6 @@ func (a *Archive) resize(n int) {
 	}
 	a.chunks = slices.DeleteFunc(a.chunks, func(c chunk) bool { return c.Rows == 0 })
 	for ; left > 0; left-- {
-		a.count(0, 0) // more than was known
+		a.count(0, 0) // the store has more rows than the metadata said
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What it costs to add a row to an archive of many, and what is written for it.
+// The cost of adding a row to a large archive, and the size of the writes.
 func BenchmarkArchiveAdd(b *testing.B) {
 	for _, rows := range []int{100, 10_000} {
 		b.Run(fmt.Sprint("rows=", rows), func(b *testing.B) {
@@ -16,7 +16,7 @@ func BenchmarkArchiveAdd(b *testing.B) {
 			id := wire.RowID(0)
 			add := func() (size int) {
 				id++
-				for _, op := range append(a.Add(textRow(id, "some words that an agent says in a row")), a.Keep()) {
+				for _, op := range append(a.Add(textRow(id, "some words that an agent says in a row")), a.SaveOp()) {
 					for _, v := range op.Values {
 						size += len(v)
 					}

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// file store is a list as a store keeps it.
+// fileStore is the content of one store list.
 type fileStore [][]byte
 
 func (s *fileStore) apply(ops []store.Op) {
@@ -58,8 +58,8 @@ func textRow(id wire.RowID, text string) wire.UIRow {
 	return wire.UIRow{ID: id, TS: 1000 + wire.Millis(id), Type: wire.RowSay, Say: wire.SayText, Text: text, MonitorID: "monitor-0"}
 }
 
-// Whatever happens to an archive, it is the conversation as it is, its numbers are
-// those of the list, and they survive being kept.
+// After any operations the list holds the rows of the conversation, the counts match the
+// list, and they survive encoding.
 func TestArchiveIsTheConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,7 +91,7 @@ func TestArchiveIsTheConversation(t *testing.T) {
 				list.apply(a.Rewind(want[i:], stay))
 				want = slices.Concat(want[:i], stay)
 			case "keep":
-				kept, err := history.RestoreArchives(map[string][]byte{"monitor-0": a.Keep().Values[0]})
+				kept, err := history.RestoreArchives(map[string][]byte{"monitor-0": a.SaveOp().Values[0]})
 				if err != nil || a.Changed() {
 					t.Fatalf("kept is %v, changed %v", err, a.Changed())
 				}
@@ -115,7 +115,7 @@ func rowsOf(t *rapid.T, s fileStore) []wire.UIRow {
 	return out
 }
 
-// An archive keeps the newest rows, and adding one to many is adding one to few.
+// An archive keeps the newest rows, and adding a row costs the same in a large one.
 func TestArchiveIsBounded(t *testing.T) {
 	t.Parallel()
 	var list fileStore
@@ -131,7 +131,7 @@ func TestArchiveIsBounded(t *testing.T) {
 		if n := len(list); n != a.Len() || n > history.MaxArchived+500 || id >= history.MaxArchived && n < history.MaxArchived {
 			t.Fatalf("after %d rows there are %d, known are %d", id, n, a.Len())
 		}
-		if n := len(a.Keep().Values[0]); n > 2048 {
+		if n := len(a.SaveOp().Values[0]); n > 2048 {
 			t.Fatalf("what is known of %d rows takes %d bytes", id, n)
 		}
 	}
@@ -148,15 +148,15 @@ func TestArchiveIsBounded(t *testing.T) {
 			t.Fatalf("the archive has %d bytes, known are %d", list.bytes(), a.Bytes())
 		}
 	}
-	// One row that is longer than all may be stays.
+	// A single row over the byte limit stays.
 	list.apply(a.Add(textRow(13_000, strings.Repeat("z", history.MaxArchivedBytes))))
 	if rows := list.rows(t); rows[len(rows)-1].ID != 13_000 || len(rows) > 10 {
 		t.Errorf("%d rows are left, the newest is %d", len(rows), rows[len(rows)-1].ID)
 	}
 }
 
-// A store forgot something. What is there before the newest rows is right as far as
-// it goes, and then come the newest.
+// The store lost writes: rows before the newest are a correct prefix, and the newest rows
+// are written again.
 func TestArchiveHeals(t *testing.T) {
 	t.Parallel()
 	build := func() (*history.Archive, fileStore, []wire.UIRow) {
@@ -185,7 +185,7 @@ func TestArchiveHeals(t *testing.T) {
 			t.Parallel()
 			a, list, all := build()
 			c.lost(&list)
-			list.apply(a.Heal(c.from, c.to, all[15:]))
+			list.apply(a.Repair(c.from, c.to, all[15:]))
 			got := list.rows(t)
 			if len(got) != c.want || a.Len() != c.want {
 				t.Fatalf("there are %d rows, known are %d, want %d", len(got), a.Len(), c.want)

@@ -8,107 +8,109 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// BlockedAfter is how long a question is open before its task counts as waiting for
-// it: one that is answered at once kept nobody waiting.
+// BlockedAfter is the time an ask is open before its task counts as waiting for it, so that
+// an ask answered immediately does not change the task's status.
 const BlockedAfter = 2 * time.Second
 
-// Asking is a row that asks and is not answered.
-type Asking struct {
-	// TS is the row.
+// OpenAsk is a row that asks the user something and is not answered yet.
+type OpenAsk struct {
+	// TS identifies the row.
 	TS  wire.Millis `json:"ts"`
 	Ask wire.Ask    `json:"ask"`
-	// Task is who asks.
+	// Task is the task that asks.
 	Task wire.TaskID `json:"task,omitempty"`
-	// Since is when it asked.
+	// Since is the time of the ask.
 	Since wire.Millis `json:"since"`
-	// Told says that the task was said to wait for it.
-	Told bool `json:"told,omitempty"`
-	// Until is when Suggested is the answer if nobody does anything.
+	// WaitReported is set once the task's status was reported as waiting because of this
+	// ask.
+	WaitReported bool `json:"told,omitempty"`
+	// Until is the time at which Suggested becomes the answer; 0 means that only the user
+	// answers.
 	Until     wire.Millis `json:"until,omitempty"`
 	Suggested string      `json:"suggested,omitempty"`
 }
 
-// blocks reports whether a task waits for the answer.
-func (a *Asking) blocks() bool { return a.Ask.Class() != wire.AskNonBlocking }
+// blocks reports whether the task cannot continue without the answer.
+func (a *OpenAsk) blocks() bool { return a.Ask.Class() != wire.AskNonBlocking }
 
-// due is when the task counts as waiting.
-func (a *Asking) due() wire.Millis { return a.Since + wire.Millis(BlockedAfter.Milliseconds()) }
+// due returns the time from which the task counts as waiting.
+func (a *OpenAsk) due() wire.Millis { return a.Since + wire.Millis(BlockedAfter.Milliseconds()) }
 
-// WaitStatus is what a task waits for, by what it asks.
+// WaitStatus is the kind of answer that a task waits for.
 type WaitStatus string
 
-// What tasks wait for. The first that fits is the one: of a task with several questions
-// the one for which it needs an answer counts.
+// The wait statuses in order of precedence: a task with several open asks has the first
+// that applies.
 const (
 	WaitsInteractive WaitStatus = "interactive"
 	WaitsResumable   WaitStatus = "resumable"
 	WaitsIdle        WaitStatus = "idle"
-	WaitsNot         WaitStatus = "running"
+	NotWaiting       WaitStatus = "running"
 )
 
-var statusOrder = []WaitStatus{WaitsInteractive, WaitsResumable, WaitsIdle, WaitsNot}
+var statusOrder = []WaitStatus{WaitsInteractive, WaitsResumable, WaitsIdle, NotWaiting}
 
-// Change says that the status of a task is another one.
-type Change struct {
+// StatusChange is a new wait status of a task.
+type StatusChange struct {
 	Task   wire.TaskID
 	Status WaitStatus
 }
 
-// Asks are the rows of a session that ask and are not answered. The zero value has
-// none. It has no clock: who holds it says what time it is and asks when the next
-// thing is due.
-type Asks struct{ open []Asking }
+// OpenAsks holds the unanswered asks of a session. The zero value is empty. It has no
+// clock: the caller passes the time, and calls again at [OpenAsks.NextDue]. It is not safe
+// for concurrent use.
+type OpenAsks struct{ open []OpenAsk }
 
-// Open adds a question, or changes the one of the same row. A task may have several at
-// once; one that it goes on without is superseded, and closed without an answer.
-func (a *Asks) Open(q Asking) {
+// Open adds an ask, or replaces the one of the same row. A task may have several open asks;
+// an ask that its task continued without is superseded and closed without an answer.
+func (a *OpenAsks) Open(q OpenAsk) {
 	if i := a.find(q.TS); i >= 0 {
 		a.open[i] = q
 		return
 	}
 	a.open = append(a.open, q)
-	slices.SortFunc(a.open, func(x, y Asking) int { return cmp.Compare(x.TS, y.TS) })
+	slices.SortFunc(a.open, func(x, y OpenAsk) int { return cmp.Compare(x.TS, y.TS) })
 }
 
-func (a *Asks) find(ts wire.Millis) int {
-	return slices.IndexFunc(a.open, func(q Asking) bool { return q.TS == ts })
+func (a *OpenAsks) find(ts wire.Millis) int {
+	return slices.IndexFunc(a.open, func(q OpenAsk) bool { return q.TS == ts })
 }
 
-// Find is the question of a row.
-func (a *Asks) Find(ts wire.Millis) (Asking, bool) {
+// Find returns the open ask of a row.
+func (a *OpenAsks) Find(ts wire.Millis) (OpenAsk, bool) {
 	if i := a.find(ts); i >= 0 {
 		return a.open[i], true
 	}
-	return Asking{}, false
+	return OpenAsk{}, false
 }
 
-// All are the open questions, the oldest first.
-func (a *Asks) All() []Asking { return slices.Clone(a.open) }
+// All returns the open asks, oldest first.
+func (a *OpenAsks) All() []OpenAsk { return slices.Clone(a.open) }
 
-// Len is how many are open.
-func (a *Asks) Len() int { return len(a.open) }
+// Len returns the number of open asks.
+func (a *OpenAsks) Len() int { return len(a.open) }
 
-// Close ends a question, however it ended, and reports whether it was open. back is
-// the status that its task has again, if it counted as waiting for it.
-func (a *Asks) Close(ts wire.Millis) (closed Asking, back *Change, ok bool) {
+// Close removes an ask, whatever ended it, and reports whether it was open. back is the new
+// status of its task if closing the ask changed it.
+func (a *OpenAsks) Close(ts wire.Millis) (closed OpenAsk, back *StatusChange, ok bool) {
 	i := a.find(ts)
 	if i < 0 {
-		return Asking{}, nil, false
+		return OpenAsk{}, nil, false
 	}
 	closed = a.open[i]
 	before := a.Status(closed.Task)
 	a.open = slices.Delete(a.open, i, i+1)
 	if now := a.Status(closed.Task); now != before {
-		back = &Change{closed.Task, now}
+		back = &StatusChange{closed.Task, now}
 	}
 	return closed, back, true
 }
 
-// Status is what a task does.
-func (a *Asks) Status(task wire.TaskID) WaitStatus {
+// Status returns the wait status of a task.
+func (a *OpenAsks) Status(task wire.TaskID) WaitStatus {
 	best := len(statusOrder) - 1
 	for i := range a.open {
-		if q := &a.open[i]; q.Task == task && q.Told {
+		if q := &a.open[i]; q.Task == task && q.WaitReported {
 			best = min(best, slices.Index(statusOrder, statusOf(q.Ask)))
 		}
 	}
@@ -124,31 +126,31 @@ func statusOf(a wire.Ask) WaitStatus {
 	case wire.AskIdle:
 		return WaitsIdle
 	default:
-		return WaitsNot
+		return NotWaiting
 	}
 }
 
-// Tick says which tasks count as waiting from now on, and which questions changed
-// because of it.
-func (a *Asks) Tick(now wire.Millis) (changes []Change, told []Asking) {
+// MarkWaiting marks the asks that have been open for [BlockedAfter]. It returns the tasks
+// whose status changed and the asks it marked.
+func (a *OpenAsks) MarkWaiting(now wire.Millis) (changes []StatusChange, told []OpenAsk) {
 	for i := range a.open {
 		q := &a.open[i]
-		if q.Told || q.Task == "" || !q.blocks() || now < q.due() {
+		if q.WaitReported || q.Task == "" || !q.blocks() || now < q.due() {
 			continue
 		}
 		before := a.Status(q.Task)
-		q.Told = true
+		q.WaitReported = true
 		told = append(told, *q)
 		if after := a.Status(q.Task); after != before {
-			changes = append(changes, Change{q.Task, after})
+			changes = append(changes, StatusChange{q.Task, after})
 		}
 	}
 	return changes, told
 }
 
-// Overdue are the questions whose suggested answer is the answer now.
-func (a *Asks) Overdue(now wire.Millis) []Asking {
-	var out []Asking
+// Overdue returns the asks whose suggested answer is now due.
+func (a *OpenAsks) Overdue(now wire.Millis) []OpenAsk {
+	var out []OpenAsk
 	for _, q := range a.open {
 		if q.Until > 0 && q.Until <= now {
 			out = append(out, q)
@@ -157,10 +159,10 @@ func (a *Asks) Overdue(now wire.Millis) []Asking {
 	return out
 }
 
-// Touched is told that a person has done something: who is there answers for
-// themselves. It returns the questions that now wait for that.
-func (a *Asks) Touched() []Asking {
-	var out []Asking
+// CancelTimeouts clears the timeouts of all asks, because a user who is active answers in
+// person. It returns the asks it changed.
+func (a *OpenAsks) CancelTimeouts() []OpenAsk {
+	var out []OpenAsk
 	for i := range a.open {
 		if q := &a.open[i]; q.Until > 0 {
 			q.Until = 0
@@ -170,8 +172,9 @@ func (a *Asks) Touched() []Asking {
 	return out
 }
 
-// Due is when Tick or Overdue have something to say; 0 means never.
-func (a *Asks) Due() wire.Millis {
+// NextDue returns the next time at which MarkWaiting or Overdue have a result; 0 means
+// never.
+func (a *OpenAsks) NextDue() wire.Millis {
 	var due wire.Millis
 	sooner := func(at wire.Millis) {
 		if due == 0 || at < due {
@@ -180,7 +183,7 @@ func (a *Asks) Due() wire.Millis {
 	}
 	for i := range a.open {
 		q := &a.open[i]
-		if !q.Told && q.Task != "" && q.blocks() {
+		if !q.WaitReported && q.Task != "" && q.blocks() {
 			sooner(q.due())
 		}
 		if q.Until > 0 {
@@ -190,10 +193,10 @@ func (a *Asks) Due() wire.Millis {
 	return due
 }
 
-// AnsweredBy says whether a message that somebody sends, or that waits, answers a
-// question, and how. It answers those that want something said. It never grants a
-// permission, as it does elsewhere: who wrote it may not have known of the question.
-// What only shows the output of a command takes nothing.
+// AnsweredBy reports whether a new or queued user message answers an ask, and with which
+// kind of answer. It answers asks that expect text. It never grants a permission, because
+// its author may not have seen the ask, and it does not answer asks that only show the
+// output of a command.
 func AnsweredBy(q wire.Ask) (wire.AskAnswer, bool) {
 	switch q {
 	case wire.AskFollowup, wire.AskCompletionResult, wire.AskResumeTask, wire.AskResumeCompletedTask, wire.AskMistakeLimitReached:

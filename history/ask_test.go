@@ -9,19 +9,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func ask(ts wire.Millis, a wire.Ask) history.Asking {
-	return history.Asking{TS: ts, Ask: a, Task: "t1", Since: ts}
+func ask(ts wire.Millis, a wire.Ask) history.OpenAsk {
+	return history.OpenAsk{TS: ts, Ask: a, Task: "t1", Since: ts}
 }
 
-func wantStatus(t *testing.T, a *history.Asks, want history.WaitStatus) {
+func wantStatus(t *testing.T, a *history.OpenAsks, want history.WaitStatus) {
 	t.Helper()
 	if got := a.Status("t1"); got != want {
 		t.Errorf("the task is %s, want %s", got, want)
 	}
 }
 
-// A question that is answered at once keeps nobody waiting; after two seconds the
-// task counts as waiting, until it is answered.
+// An ask answered immediately does not change the status; after two seconds its task counts
+// as waiting until the answer.
 func TestTasksWaitAfterAWhile(t *testing.T) {
 	t.Parallel()
 	for a, want := range map[wire.Ask]history.WaitStatus{
@@ -30,24 +30,24 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 		wire.AskCompletionResult: history.WaitsIdle, wire.AskAPIReqFailed: history.WaitsIdle,
 		wire.AskAutoApprovalMaxReqReached: history.WaitsIdle,
 	} {
-		var asks history.Asks
+		var asks history.OpenAsks
 		asks.Open(ask(1000, a))
-		wantStatus(t, &asks, history.WaitsNot)
-		if at := asks.Due(); at != 3000 {
+		wantStatus(t, &asks, history.NotWaiting)
+		if at := asks.NextDue(); at != 3000 {
 			t.Errorf("%s is due at %d", a, at)
 		}
-		if changes, _ := asks.Tick(2999); len(changes) != 0 {
+		if changes, _ := asks.MarkWaiting(2999); len(changes) != 0 {
 			t.Errorf("%s waits too soon", a)
 		}
-		changes, told := asks.Tick(3000)
-		if len(changes) != 1 || changes[0] != (history.Change{Task: "t1", Status: want}) || len(told) != 1 {
+		changes, told := asks.MarkWaiting(3000)
+		if len(changes) != 1 || changes[0] != (history.StatusChange{Task: "t1", Status: want}) || len(told) != 1 {
 			t.Errorf("%s makes %+v", a, changes)
 		}
 		wantStatus(t, &asks, want)
-		if again, _ := asks.Tick(9000); len(again) != 0 || asks.Due() != 0 {
+		if again, _ := asks.MarkWaiting(9000); len(again) != 0 || asks.NextDue() != 0 {
 			t.Errorf("%s is said twice", a)
 		}
-		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.WaitsNot {
+		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.NotWaiting {
 			t.Errorf("the answer to %s leads to %+v", a, back)
 		}
 		if _, _, ok := asks.Close(1000); ok {
@@ -58,19 +58,19 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 
 func TestQuickAnswersSayNothing(t *testing.T) {
 	t.Parallel()
-	var asks history.Asks
+	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskTool))
 	if _, back, ok := asks.Close(1); !ok || back != nil {
 		t.Errorf("an answer at once leads to %+v", back)
 	}
 }
 
-// What shows the output of a command keeps nobody waiting and takes no message.
+// An ask that shows the output of a command does not block and takes no message.
 func TestOutputOfCommandsBlocksNobody(t *testing.T) {
 	t.Parallel()
-	var asks history.Asks
+	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskCommandOutput))
-	if changes, _ := asks.Tick(99999); len(changes) != 0 || asks.Due() != 0 {
+	if changes, _ := asks.MarkWaiting(99999); len(changes) != 0 || asks.NextDue() != 0 {
 		t.Error("a task waits for it")
 	}
 	if _, ok := history.AnsweredBy(wire.AskCommandOutput); ok {
@@ -78,14 +78,14 @@ func TestOutputOfCommandsBlocksNobody(t *testing.T) {
 	}
 }
 
-// The question that needs an answer counts.
+// Of several asks the one with the highest precedence counts.
 func TestStatusOfSeveralQuestions(t *testing.T) {
 	t.Parallel()
-	var asks history.Asks
+	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskCompletionResult))
 	asks.Open(ask(2, wire.AskResumeTask))
 	asks.Open(ask(3, wire.AskTool))
-	asks.Tick(5000)
+	asks.MarkWaiting(5000)
 	wantStatus(t, &asks, history.WaitsInteractive)
 	if _, back, _ := asks.Close(3); back == nil || back.Status != history.WaitsResumable {
 		t.Errorf("then it is %+v", back)
@@ -94,10 +94,10 @@ func TestStatusOfSeveralQuestions(t *testing.T) {
 		t.Errorf("it was %+v before", back)
 	}
 	asks.Close(2)
-	wantStatus(t, &asks, history.WaitsNot)
+	wantStatus(t, &asks, history.NotWaiting)
 }
 
-// Nobody permits anything with a message that was not meant for the question.
+// A message that was not meant as an answer grants no permission.
 func TestMessagesPermitNothing(t *testing.T) {
 	t.Parallel()
 	for _, a := range []wire.Ask{wire.AskTool, wire.AskCommand, wire.AskUseMCPServer, wire.AskAutoApprovalMaxReqReached, wire.AskAPIReqFailed} {
@@ -112,29 +112,30 @@ func TestMessagesPermitNothing(t *testing.T) {
 
 func TestSuggestionsAreAnswers(t *testing.T) {
 	t.Parallel()
-	var asks history.Asks
+	var asks history.OpenAsks
 	q := ask(1000, wire.AskFollowup)
 	q.Until, q.Suggested = 1500, "a"
 	asks.Open(q)
-	if asks.Due() != 1500 || len(asks.Overdue(1499)) != 0 {
+	if asks.NextDue() != 1500 || len(asks.Overdue(1499)) != 0 {
 		t.Error("it is due too soon")
 	}
 	if got := asks.Overdue(1500); len(got) != 1 || got[0].Suggested != "a" {
 		t.Errorf("the answer is %+v", got)
 	}
-	if got := asks.Touched(); len(got) != 1 || got[0].Until != 0 || len(asks.Overdue(9999)) != 0 || asks.Due() != 3000 {
+	if got := asks.CancelTimeouts(); len(got) != 1 || got[0].Until != 0 || len(asks.Overdue(9999)) != 0 || asks.NextDue() != 3000 {
 		t.Errorf("after somebody did something it is %+v", got)
 	}
 }
 
-// Whatever happens, statuses that are said are those that are, each once.
+// After any operations the reported statuses match the actual ones, and each change is
+// reported once.
 func TestStatusesAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var asks history.Asks
-		said := map[wire.TaskID]history.WaitStatus{"t1": history.WaitsNot, "t2": history.WaitsNot}
+		var asks history.OpenAsks
+		said := map[wire.TaskID]history.WaitStatus{"t1": history.NotWaiting, "t2": history.NotWaiting}
 		now := wire.Millis(0)
-		hear := func(c history.Change) {
+		hear := func(c history.StatusChange) {
 			if said[c.Task] == c.Status {
 				t.Fatalf("%s is said to be %s twice", c.Task, c.Status)
 			}
@@ -143,7 +144,7 @@ func TestStatusesAgree(t *testing.T) {
 		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now += wire.Millis(rapid.IntRange(0, 3000).Draw(t, "time"))
 			if rapid.Bool().Draw(t, "open") {
-				asks.Open(history.Asking{
+				asks.Open(history.OpenAsk{
 					TS: wire.Millis(i + 1), Since: now,
 					Task: rapid.SampledFrom([]wire.TaskID{"t1", "t2"}).Draw(t, "task"),
 					Ask:  rapid.SampledFrom([]wire.Ask{wire.AskTool, wire.AskResumeTask, wire.AskCompletionResult, wire.AskCommandOutput}).Draw(t, "ask"),
@@ -151,7 +152,7 @@ func TestStatusesAgree(t *testing.T) {
 			} else if _, back, ok := asks.Close(wire.Millis(rapid.IntRange(1, i+1).Draw(t, "close"))); ok && back != nil {
 				hear(*back)
 			}
-			changes, _ := asks.Tick(now)
+			changes, _ := asks.MarkWaiting(now)
 			for _, c := range changes {
 				hear(c)
 			}
@@ -160,7 +161,7 @@ func TestStatusesAgree(t *testing.T) {
 					t.Fatalf("%s is %s and was said to be %s", task, got, s)
 				}
 			}
-			if at := asks.Due(); at != 0 && at <= now {
+			if at := asks.NextDue(); at != 0 && at <= now {
 				t.Fatalf("at %d something was due at %d", now, at)
 			}
 		}

@@ -11,15 +11,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Why a thread is not summed up.
+// Errors that say why a thread is not condensed. The page matches the texts of the errors
+// of this package to translate them (web/desktop/src/history/reasons.ts).
 var (
 	ErrTooShort  = errors.New("there is not enough to sum up")
 	ErrRecently  = errors.New("this was summed up a moment ago")
 	ErrNoSummary = errors.New("the model gave no summary")
 )
 
-// CondenseInput is what of a thread is to be summed up: all that is visible. An
-// earlier summary is part of it and needs at least two messages after it.
+// CondenseInput returns the messages to condense: all visible ones. An earlier summary is
+// among them; then at least two messages must follow it.
 func CondenseInput(all []Message) ([]Message, error) {
 	in := Effective(all)
 	switch {
@@ -31,8 +32,8 @@ func CondenseInput(all []Message) ([]Message, error) {
 	return in, nil
 }
 
-// instruction asks for a summary. Tools are not at hand, and nobody is to be
-// answered.
+// instruction is the prompt for a summary. The model has no tools for it and must not
+// answer the user.
 const instruction = `The conversation above becomes too long and is about to be replaced by a summary that you write now.
 You will go on from that summary alone, so put into it everything that you need:
 1. What the user wants, in the user's own words where they matter, and what was decided.
@@ -41,9 +42,9 @@ You will go on from that summary alone, so put into it everything that you need:
 4. What is unfinished, what you were doing just now, and the next step.
 Write the summary only. Do not use tools, do not answer the user and do not begin the next step.`
 
-// CondenseRequest asks a model to sum up, with messages of [CondenseInput]. Calls
-// and results are told as text, for no tools are offered; pictures are left out for
-// a model that sees none.
+// CondenseRequest builds the request for a summary of messages from [CondenseInput]. Tool
+// calls and results become text, because the request offers no tools; images become a
+// placeholder unless images is set.
 func CondenseRequest(in []Message, images bool) []providers.Entry {
 	open := openCalls(in)
 	out := plain(in, images)
@@ -52,30 +53,30 @@ func CondenseRequest(in []Message, images bool) []providers.Entry {
 		last.Turn = in[len(in)-1].Turn
 	}
 	for _, c := range open {
-		last.Blocks = append(last.Blocks, textBlock(resultText(providers.Block{Call: c.Call, Tool: c.Tool, Text: notRun, IsError: true})))
+		last.Blocks = append(last.Blocks, textBlock(resultText(providers.Block{Call: c.Call, Tool: c.Tool, Text: noResultText, IsError: true})))
 	}
 	last.Blocks = append(last.Blocks, textBlock(instruction))
 	return providers.Mended(append(out, last), providers.Mending{})
 }
 
-// Plain is messages for a model that is offered no tools: calls and results are told
-// as text, and pictures are left out for a model that sees none.
+// Plain converts messages for a request without tools: tool calls and results become text,
+// images become a placeholder unless images is set.
 func Plain(in []Message, images bool) []providers.Entry {
 	return providers.Mended(plain(in, images), providers.Mending{})
 }
 
 func plain(in []Message, images bool) []providers.Entry {
 	out := make([]providers.Entry, 0, len(in)+1)
-	tools := map[string]string{} // by call: not every backend names them in results
+	tools := map[string]string{} // tool names by call id: some backends omit them in results
 	for i := range in {
 		e := in[i].Entry
-		e.Blocks = asPlain(e.Blocks, tools, images)
+		e.Blocks = plainBlocks(e.Blocks, tools, images)
 		out = append(out, e)
 	}
 	return out
 }
 
-// openCalls are the calls among messages that have no result anywhere.
+// openCalls returns the tool calls that have no result in any message.
 func openCalls(all []Message) (open []providers.Block) {
 	answered := map[string]bool{}
 	for i := range all {
@@ -95,8 +96,9 @@ func openCalls(all []Message) (open []providers.Block) {
 	return open
 }
 
-// asPlain are blocks as text and pictures. It notes and uses which tools were called.
-func asPlain(blocks []providers.Block, tools map[string]string, images bool) []providers.Block {
+// plainBlocks converts blocks to text and images. It records the names of called tools in
+// tools, and looks up those of results there.
+func plainBlocks(blocks []providers.Block, tools map[string]string, images bool) []providers.Block {
 	out := make([]providers.Block, 0, len(blocks))
 	picture := func(i *providers.Image) {
 		if images {
@@ -122,7 +124,7 @@ func asPlain(blocks []providers.Block, tools map[string]string, images bool) []p
 			}
 		case providers.BlockText:
 			out = append(out, b)
-		case providers.BlockThinking, providers.BlockOpaque: // the next model would not understand it
+		case providers.BlockThinking, providers.BlockOpaque: // another model cannot interpret these
 		}
 	}
 	return out
@@ -133,7 +135,7 @@ func callText(b providers.Block) string {
 	if input == "" {
 		input = "{}"
 	}
-	return fmt.Sprintf("[Tool %s was called: %s]", name(b.Tool), input)
+	return fmt.Sprintf("[Tool %s was called: %s]", toolName(b.Tool), input)
 }
 
 func resultText(b providers.Block) string {
@@ -145,32 +147,32 @@ func resultText(b providers.Block) string {
 	if strings.TrimSpace(said) == "" {
 		said = "(empty)"
 	}
-	return fmt.Sprintf("[%s of tool %s]\n%s", what, name(b.Tool), said)
+	return fmt.Sprintf("[%s of tool %s]\n%s", what, toolName(b.Tool), said)
 }
 
-func name(tool string) string {
+func toolName(tool string) string {
 	if tool == "" {
 		return "(unknown)"
 	}
 	return tool
 }
 
-// Summary is what a model answered to [CondenseRequest], and what names it.
+// Summary is the answer of a model to [CondenseRequest], with its identifiers.
 type Summary struct {
-	// ID is that of the message, see [NextID].
+	// ID is the id of the new message, see [NextID].
 	ID   uint64
 	Row  wire.RowID
 	TS   wire.Millis
 	Turn string
-	// CondenseID is unique, and that of the row that tells people.
+	// CondenseID is unique; the row that shows the condensing to the user has the same.
 	CondenseID string
 	Text       string
 }
 
-// Condensed is a thread that is summed up, and the summary in it. Everything that
-// has no condenseParent yet, older summaries included, has this one; the summary
-// comes last and is all that is visible. What the first message says in <command>
-// tags is meant for the whole conversation and goes along word by word.
+// Condensed returns the thread with the summary appended, and the summary message. Every
+// message without a condenseParent gets this one, older summaries included, so that only
+// the summary stays visible. <command> tags in the first visible message apply to the whole
+// conversation and are copied verbatim.
 func Condensed(all []Message, s Summary) ([]Message, Message, error) {
 	said := strings.TrimSpace(s.Text)
 	if said == "" {
@@ -183,7 +185,7 @@ func Condensed(all []Message, s Summary) ([]Message, Message, error) {
 			Blocks: []providers.Block{textBlock("Summary of the conversation so far:\n\n" + said)},
 		},
 	}
-	if standing := commands(Effective(all)); standing != "" {
+	if standing := commandTags(Effective(all)); standing != "" {
 		m.Blocks = append(m.Blocks, textBlock("Still to be followed:\n\n"+standing))
 	}
 	out := make([]Message, len(all), len(all)+1)
@@ -196,9 +198,9 @@ func Condensed(all []Message, s Summary) ([]Message, Message, error) {
 	return append(out, m), m, nil
 }
 
-// commands are the <command> blocks of the first visible message. That may be a
-// summary, which has them of the message that it stands for.
-func commands(effective []Message) string {
+// commandTags returns the <command> elements of the first visible message. If that is a
+// summary, it contains those of the messages it replaced.
+func commandTags(effective []Message) string {
 	if len(effective) == 0 {
 		return ""
 	}

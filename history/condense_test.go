@@ -32,7 +32,7 @@ func TestCondenseInput(t *testing.T) {
 			if got := short(in); got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("got %q, %v; want %q, %v", got, err, c.want, c.err)
 			}
-			// Whether one looks at all of it or at what is visible makes no difference.
+			// The result is the same for the whole thread and for its visible part.
 			if seen, _ := history.CondenseInput(history.Effective(thread(t, c.all))); c.err == nil && short(seen) != c.want {
 				t.Errorf("of what is visible: %s", short(seen))
 			}
@@ -64,8 +64,7 @@ func TestCondensed(t *testing.T) {
 				m.ID != 70 || len(m.Blocks) != 1 || !strings.HasSuffix(m.Blocks[0].Text, "\n\nmuch was said") {
 				t.Errorf("the summary is %+v", last)
 			}
-			// Going on with it keeps the summary: elsewhere it was replaced by what was
-			// said next, which undid it.
+			// A message added after the summary must not hide the summary.
 			next := append(out, thread(t, "u51")...)
 			if got := shortEntries(history.View(next)); got != "u[Summary u51]" {
 				t.Errorf("goes out: %s", got)
@@ -104,7 +103,7 @@ func TestCommandsStay(t *testing.T) {
 			for _, s := range c.first {
 				all[0].Blocks = append(all[0].Blocks, providers.Block{Kind: providers.BlockText, Text: s})
 			}
-			// The second summary has them of the first one.
+			// The second summary contains the tags copied into the first.
 			for n, id := range []string{"n", "m"} {
 				out, m, err := history.Condensed(all, history.Summary{ID: uint64(10 + 2*n), CondenseID: id, Text: "so far"})
 				if err != nil {
@@ -173,12 +172,12 @@ func TestCondenseRequest(t *testing.T) {
 	}
 }
 
-// What was called with what, and what came of it, is still there to be read.
+// Tool calls, their inputs and results are in the request.
 func TestCondenseRequestSaysAll(t *testing.T) {
 	t.Parallel()
 	all := thread(t, "u1 a2+A u3-A")
 	all[1].Blocks[1].Input = json.RawMessage(`{"a":{"b":[1,2]}}`)
-	all[2].Blocks[0].Text, all[2].Blocks[0].Tool = "<b>found</b>", "" // as some backends leave it
+	all[2].Blocks[0].Text, all[2].Blocks[0].Tool = "<b>found</b>", "" // some backends omit the tool's name
 	request := history.CondenseRequest(all, false)
 	if got, want := request[1].Blocks[1].Text, `[Tool look was called: {"a":{"b":[1,2]}}]`; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -13,13 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Note is one entry of the digest of a conversation: the form in which programs
-// that only want to know what happened read it.
+// Note is one entry of the digest of a conversation: a short form for programs that read
+// what happened without rendering it.
 type Note struct {
 	ID   string   `json:"id" doc:"It never changes."`
 	Role NoteRole `json:"role"`
 	Type NoteType `json:"type"`
-	// Content is the text of what was said.
+	// Content is the text of a message, an error or a summary.
 	Content string `json:"content,omitempty"`
 
 	ToolName  string          `json:"toolName,omitempty"`
@@ -38,21 +38,19 @@ type Note struct {
 	MonitorID wire.MonitorID `json:"monitorId,omitempty"`
 }
 
-// NoteRole is who a note is of.
+// NoteRole is the author of a note.
 type NoteRole string
 
-// The roles.
 const (
 	NoteUser      NoteRole = "user"
 	NoteAssistant NoteRole = "assistant"
 	NoteSystem    NoteRole = "system"
 )
 
-// NoteType is what a note tells.
+// NoteType is the kind of a note.
 type NoteType string
 
-// The types. A call of a tool that has ended has one note, in the place where it
-// began.
+// The types. A completed tool call has one note, at the place where the call began.
 const (
 	NoteText         NoteType = "text"
 	NoteToolStart    NoteType = "tool_start"
@@ -63,84 +61,84 @@ const (
 	NoteAborted      NoteType = "aborted"
 )
 
-// Digest is what rows tell, in their order, and then the tools that agents use now,
-// who are nil for rows that others follow. What agents think is not in it, and of
-// what goes into tools and comes out only as much as one needs to know what was
-// done. As JSON it has no more than most bytes, unless one row alone has: skipped
-// is how many of the oldest rows are left out for that.
-func Digest(rows []wire.UIRow, working []wire.AgentState, most int) (notes []Note, skipped int) {
+// Digest converts rows to notes, in their order, followed by the tools that agents run now
+// (working; nil if rows is not the end of the conversation). It omits reasoning and
+// shortens the inputs and outputs of tools. Encoded as JSON the notes have at maxBytes maxBytes
+// bytes, unless the newest row alone exceeds that; skipped is the number of oldest rows
+// omitted for it.
+func Digest(rows []wire.UIRow, working []wire.AgentState, maxBytes int) (notes []Note, skipped int) {
 	d := digest{notes: make([]Note, 0, len(rows)+len(working))}
 	for i := range rows {
 		d.row = i
-		d.add(&rows[i])
+		d.addRow(&rows[i])
 	}
 	for _, a := range working {
 		if a.Tool != "" {
-			d.put(Note{
+			d.appendNote(Note{
 				ID: "now-" + string(a.Role), Role: NoteAssistant, Type: NoteToolStart, ToolName: a.Tool, ToolInput: noInput(),
 				Timestamp: a.StartedAt, AgentID: a.Role, MonitorID: a.MonitorID,
 			})
 		}
 	}
-	return d.within(most)
+	return d.trimToSize(maxBytes)
 }
 
-// digest is one in the making.
+// digest is a digest under construction.
 type digest struct {
-	notes []Note
-	of    []int // which row each is of
-	row   int
-	open  []int // notes of calls that have begun and not ended
+	notes    []Note
+	rowIndex []int // index of the row of each note
+	row      int
+	open     []int // indexes of notes of tool calls without an end
 }
 
-func (d *digest) put(n Note) {
+func (d *digest) appendNote(n Note) {
 	d.notes = append(d.notes, n)
-	d.of = append(d.of, d.row)
+	d.rowIndex = append(d.rowIndex, d.row)
 }
 
 var noteFormat = sync.OnceValue(wire.FormatOf[Note])
 
-// within leaves out the notes of the oldest rows, as few as must be.
-func (d *digest) within(most int) (notes []Note, skipped int) {
+// trimToSize drops the notes of as few of the oldest rows as necessary.
+func (d *digest) trimToSize(maxBytes int) (notes []Note, skipped int) {
 	var buf []byte
 	keep, size := len(d.notes), 0
 	for end := len(d.notes); end > 0; {
 		begin := end - 1
-		for begin > 0 && d.of[begin-1] == d.of[end-1] {
+		for begin > 0 && d.rowIndex[begin-1] == d.rowIndex[end-1] {
 			begin--
 		}
 		for i := begin; i < end; i++ {
 			buf = noteFormat().Append(buf[:0], &d.notes[i])
 			size += len(buf) + 1
 		}
-		if size > most && keep < len(d.notes) {
-			return d.notes[keep:], d.of[keep]
+		if size > maxBytes && keep < len(d.notes) {
+			return d.notes[keep:], d.rowIndex[keep]
 		}
 		keep, end = begin, begin
 	}
 	return d.notes, 0
 }
 
-func (d *digest) add(r *wire.UIRow) {
+func (d *digest) addRow(r *wire.UIRow) {
 	switch {
 	case r.Type == wire.RowAsk:
-		d.say(r, NoteAssistant, NoteText)
+		d.addText(r, NoteAssistant, NoteText)
 	case r.Say == wire.SayUserFeedback || r.Say == wire.SayUserFeedbackDiff || r.Say == wire.SayUserEditTodos:
-		d.say(r, NoteUser, NoteText)
+		d.addText(r, NoteUser, NoteText)
 	case r.Say == wire.SayReasoning:
 	case r.Say == wire.SayTool:
-		d.call(r)
+		d.addToolCall(r)
 	case r.Say == wire.SayAPIReqFinished:
-		d.end(r)
+		d.addTurnEnd(r)
 	case r.Say == wire.SayError || strings.HasSuffix(string(r.Say), "_error"):
-		d.say(r, NoteSystem, NoteError)
+		d.addText(r, NoteSystem, NoteError)
 	case r.ContextCondense != nil:
 		n := noteOf(r, NoteSystem, NoteText)
 		n.Content = cmp.Or(r.Text, r.ContextCondense.Summary)
-		d.put(n)
+		d.appendNote(n)
 	case strings.HasPrefix(string(r.Say), "api_req_"):
 	default:
-		d.say(r, NoteAssistant, NoteText)
+		d.addText(r, NoteAssistant, NoteText)
 	}
 }
 
@@ -152,12 +150,12 @@ func noteOf(r *wire.UIRow, role NoteRole, kind NoteType) Note {
 	return Note{ID: id, Role: role, Type: kind, Timestamp: r.TS, AgentID: r.AgentID, MonitorID: r.MonitorID}
 }
 
-// say adds what a row says, and the pictures that are with it.
-func (d *digest) say(r *wire.UIRow, role NoteRole, kind NoteType) {
+// addText adds the text of a row, and a note for each of its images.
+func (d *digest) addText(r *wire.UIRow, role NoteRole, kind NoteType) {
 	if r.Text != "" {
 		n := noteOf(r, role, kind)
 		n.Content = valid(r.Text)
-		d.put(n)
+		d.appendNote(n)
 	}
 	for i, image := range r.Images {
 		n := noteOf(r, role, NoteAttachment)
@@ -166,14 +164,14 @@ func (d *digest) say(r *wire.UIRow, role NoteRole, kind NoteType) {
 		if len(media) == len(image) {
 			media = "image"
 		}
-		n.Content = fmt.Sprintf("%s, %d characters", shorten(media, maxName), len(image))
-		d.put(n)
+		n.Content = fmt.Sprintf("%s, %d characters", truncateText(media, maxName), len(image))
+		d.appendNote(n)
 	}
 }
 
-// call adds a call of a tool, or ends one that has begun: the one with its id, or
-// else the oldest of its name.
-func (d *digest) call(r *wire.UIRow) {
+// addToolCall adds a note for a tool call, or completes an open one: that with the same id,
+// or else the oldest of the same tool and agent.
+func (d *digest) addToolCall(r *wire.UIRow) {
 	var c struct {
 		ID         string          `json:"id"`
 		Tool       string          `json:"tool"`
@@ -183,24 +181,24 @@ func (d *digest) call(r *wire.UIRow) {
 		DurationMS float64         `json:"durationMs"`
 	}
 	if json.Unmarshal([]byte(r.Text), &c) != nil || c.Tool == "" {
-		d.say(r, NoteAssistant, NoteText) // not one of ours
+		d.addText(r, NoteAssistant, NoteText) // not a row that the hub wrote
 		return
 	}
 	n := noteOf(r, NoteAssistant, NoteToolStart)
-	n.ToolName, n.ToolUseID = shorten(valid(c.Tool), maxName), shorten(valid(c.ID), maxName)
-	n.ToolInput = inputOf(c.Tool, c.Input)
+	n.ToolName, n.ToolUseID = truncateText(valid(c.Tool), maxName), truncateText(valid(c.ID), maxName)
+	n.ToolInput = summarizeInput(c.Tool, c.Input)
 	if c.Status == wire.ToolRunning {
 		d.open = append(d.open, len(d.notes))
-		d.put(n)
+		d.appendNote(n)
 		return
 	}
 	n.Type, n.Success, n.Duration = NoteToolComplete, new(c.Status == wire.ToolComplete), seconds(c.DurationMS)
-	if text := beginning(answerText(c.Result)); *n.Success {
+	if text := truncateOutput(resultString(c.Result)); *n.Success {
 		n.Output = text
 	} else {
 		n.Error = text
 	}
-	if at, ok := d.begun(&n); ok {
+	if at, ok := d.closeCall(&n); ok {
 		start := &d.notes[at]
 		n.ID, n.Timestamp, n.ToolUseID = start.ID, start.Timestamp, cmp.Or(n.ToolUseID, start.ToolUseID)
 		if string(n.ToolInput) == string(noInput()) {
@@ -209,11 +207,11 @@ func (d *digest) call(r *wire.UIRow) {
 		*start = n
 		return
 	}
-	d.put(n)
+	d.appendNote(n)
 }
 
-// begun finds the beginning of a call that ends, which is then no longer open.
-func (d *digest) begun(n *Note) (int, bool) {
+// closeCall finds the start of a completed call and removes it from the open ones.
+func (d *digest) closeCall(n *Note) (int, bool) {
 	i := slices.IndexFunc(d.open, func(at int) bool { return n.ToolUseID != "" && d.notes[at].ToolUseID == n.ToolUseID })
 	if i < 0 {
 		i = slices.IndexFunc(d.open, func(at int) bool {
@@ -229,8 +227,8 @@ func (d *digest) begun(n *Note) (int, bool) {
 	return at, true
 }
 
-// end adds how a turn ended.
-func (d *digest) end(r *wire.UIRow) {
+// addTurnEnd adds the outcome of a turn.
+func (d *digest) addTurnEnd(r *wire.UIRow) {
 	var e struct {
 		Outcome      providers.Outcome `json:"outcome"`
 		DurationMS   float64           `json:"durationMs"`
@@ -239,7 +237,7 @@ func (d *digest) end(r *wire.UIRow) {
 		Reason       string            `json:"reason"`
 	}
 	if json.Unmarshal([]byte(r.Text), &e) != nil {
-		return // nobody reads it
+		return // not a row that the hub wrote
 	}
 	n := noteOf(r, NoteSystem, NoteResult)
 	switch e.Outcome {
@@ -249,16 +247,16 @@ func (d *digest) end(r *wire.UIRow) {
 		n.Type, n.Content = NoteAborted, valid(e.Reason)
 	}
 	n.Duration, n.InputTokens, n.OutputTokens = seconds(e.DurationMS), max(e.InputTokens, 0), max(e.OutputTokens, 0)
-	if d.saidBefore(&n) {
+	if d.mergeError(&n) {
 		return
 	}
-	d.put(n)
+	d.appendNote(n)
 }
 
-// saidBefore reports whether the row before has said the error that a turn ended
-// with, whole where the end has only its beginning. Its note then has the rest of
-// the end.
-func (d *digest) saidBefore(end *Note) bool {
+// mergeError reports whether the previous note already has the error that ended the turn;
+// the end may have only its beginning. The previous note then gets the duration and the
+// token counts.
+func (d *digest) mergeError(end *Note) bool {
 	last := len(d.notes) - 1
 	if end.Type != NoteError || last < 0 || d.notes[last].Type != NoteError || d.notes[last].AgentID != end.AgentID {
 		return false
@@ -273,7 +271,7 @@ func (d *digest) saidBefore(end *Note) bool {
 	return true
 }
 
-// cutMark ends what a row has of a text that is too long for it.
+// cutMark ends a text that was truncated to fit into a row.
 const cutMark = " […]"
 
 func seconds(ms float64) float64 { return max(ms, 0) / 1000 }

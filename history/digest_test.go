@@ -13,14 +13,13 @@ import (
 
 const anySize = 1 << 30
 
-// saying is a row.
 func saying(id wire.RowID, say wire.Say, text string) wire.UIRow {
 	r := textRow(id, text)
 	r.Say = say
 	return r
 }
 
-// toolCall is the row of a call.
+// toolCall returns the row of a tool call.
 func toolCall(id wire.RowID, use, tool string, status wire.ToolStatus, input, result string) wire.UIRow {
 	fields := map[string]any{"tool": tool, "status": status}
 	if use != "" {
@@ -46,8 +45,8 @@ func digestOf(rows ...wire.UIRow) []history.Note {
 	return notes
 }
 
-// told is notes as text, without what all have.
-func told(tb testing.TB, notes []history.Note) string {
+// noteLines formats notes without the fields that all have.
+func noteLines(tb testing.TB, notes []history.Note) string {
 	tb.Helper()
 	var out []string
 	for _, n := range notes {
@@ -104,14 +103,14 @@ func TestDigestOfRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := told(t, digestOf(c.row)); got != c.want {
+			if got := noteLines(t, digestOf(c.row)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-// A turn that failed has a row with the error and one with its end.
+// A failed turn has a row with the error and one with its end.
 func TestDigestSaysAnErrorOnce(t *testing.T) {
 	t.Parallel()
 	end := func(reason string) wire.UIRow {
@@ -142,7 +141,7 @@ func TestDigestSaysAnErrorOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := told(t, digestOf(c.rows...)); got != c.want {
+			if got := noteLines(t, digestOf(c.rows...)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -208,8 +207,7 @@ func TestDigestOfToolResults(t *testing.T) {
 	}
 }
 
-// Calls of the same tool that run side by side end in any order; each end is that
-// of its own beginning, which elsewhere was the newest of that name.
+// Parallel calls of the same tool end in any order; each end belongs to its own start.
 func TestDigestPairsCalls(t *testing.T) {
 	t.Parallel()
 	run := func(id wire.RowID, use, input string) wire.UIRow {
@@ -247,7 +245,7 @@ func TestDigestPairsCalls(t *testing.T) {
 	}
 }
 
-// What runs now comes last. Who only thinks is not there.
+// Running tools come last. Agents without a running tool have no note.
 func TestDigestOfWhatRunsNow(t *testing.T) {
 	t.Parallel()
 	notes, _ := history.Digest([]wire.UIRow{textRow(1, "hello")}, []wire.AgentState{
@@ -258,7 +256,7 @@ func TestDigestOfWhatRunsNow(t *testing.T) {
 	}
 }
 
-// A digest has room for what is newest, and for one row whatever that has.
+// A digest keeps the newest rows within the limit, and at least one row of any size.
 func TestDigestIsBounded(t *testing.T) {
 	t.Parallel()
 	var rows []wire.UIRow
@@ -271,7 +269,7 @@ func TestDigestIsBounded(t *testing.T) {
 			t.Errorf("within %d bytes are %d notes, %d rows are skipped, want %d notes", most, len(notes), skipped, want)
 		}
 	}
-	// The parts of a row stay together.
+	// The notes of one row stay together.
 	rows[9].Images = []string{strings.Repeat("x", 100), "y"}
 	notes, skipped := history.Digest(rows, nil, 300)
 	if len(notes) != 3 || skipped != 9 {
@@ -282,8 +280,7 @@ func TestDigestIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever rows say, their digest is text, has known types and is no longer than
-// it may be.
+// For any rows the digest is valid UTF-8, has known types and is within the limit.
 func FuzzDigest(f *testing.F) {
 	f.Add("tool", `{"id":"u","tool":"Bash","status":"complete","input":{"command":"a\nb"},"result":"x","durationMs":5}`, "data:image/png;base64,xx", 400)
 	f.Add("tool", `{"tool":"Write","status":"running","input":"{\"file_path\":\"/a\",\"content\":\"x"}`, "", 0)

@@ -1,62 +1,64 @@
-// Package history records: what people saw and what models saw of a conversation,
-// and how the two go back, shrink and stay in step.
+// Package history holds the rules over the two histories of a conversation: the rows that
+// users see and the messages that models see. It rewinds, condenses and truncates them, and
+// keeps the two consistent.
 //
 // # What it owns
 //
-// Rules over plain values; it keeps nothing itself. A *row* is a [wire.UIRow], what
-// a person sees. A [Message] is what a model sees, in the thread of one agent. A
-// conversation is what happens on one monitor: its rows and the threads of its
-// agents that last.
+// Functions over plain values; the package stores nothing. A row is a [wire.UIRow], which
+// users see. A [Message] is part of the thread of one agent, which its model sees. A
+// conversation is the rows of one monitor and the threads of its persistent agents.
 //
-//   - [Effective] and [View]: what of a thread goes to the model.
-//   - [Repair]: what becomes of results of tools when a message is added.
-//   - [Rewind]: both histories as they were before a row.
-//   - [CondenseInput], [CondenseRequest], [Condensed]: summing up.
-//   - [Truncated]: leaving out the older half.
-//   - [Tokens] and [Limits]: how full a model's memory is, and what to do about it.
-//   - [Tasks]: the list of tasks, which are turns, with who gave them to whom, what
-//     they cost and how they ended; [RebuildTasks] makes it from rows.
-//   - [Grown], [Finished]: rows that grow, and their last version.
-//   - [Asks]: rows that ask, and since when their tasks wait for an answer.
-//   - [LoadForeign]: threads as other programs write them.
-//   - [Archive]: where all rows of a conversation are, as ops on a list of the
-//     store: adding one costs the same however many there are.
-//   - [Digest]: rows for programs that only want to know what happened.
+//   - [Effective] and [View]: the part of a thread that goes to the model.
+//   - [Repair]: matches tool results to their calls when a message is added.
+//   - [Rewind]: returns both histories to the state before a row.
+//   - [CondenseInput], [CondenseRequest], [Condensed]: replace a thread by a summary.
+//   - [Truncated]: leaves out the older part of a thread.
+//   - [Tokens] and [Limits]: how full the context window of a model is, and what to do
+//     about it.
+//   - [Tasks]: the list of tasks (a task is a turn) with parents, costs and outcomes;
+//     [RebuildTasks] rebuilds it from rows.
+//   - [NextVersion], [FinalVersion]: rows that are written in several versions while they
+//     stream.
+//   - [OpenAsks]: unanswered rows that ask the user, and how long their tasks have waited.
+//   - [LoadForeign]: reads threads that other programs wrote.
+//   - [Archive]: the list of all rows of a conversation in the store, as store operations;
+//     adding a row has a constant cost.
+//   - [Digest]: a short form of rows for programs.
 //
 // # Identity
 //
-// A row has an id that grows with every row of the session and is never given
-// twice. A message has an [Message.ID] that grows in its thread, also never given
-// twice: appended messages have even ids ([NextID]), a marker that is put before
-// one has the odd id below it. So order is the order of ids, and times are only
-// shown. [Message.Row] links a message to the rows: for what a user said it is the
-// user's row; for all else it is the id that the next row of the session had when
-// the message was added, so no older row shows it, except that the rows of tools
-// come before the message with their results. The other way, a row names its thread
-// and the newest message that the thread had. Zero is unknown, in data that is older
-// than ids or comes from elsewhere: such messages survive every rewind.
+// A row has an id that increases with every row of the session and is never reused. A
+// message has a [Message.ID] that increases within its thread and is never reused either:
+// appended messages have even ids ([NextID]), a marker inserted before a message has the
+// odd id below it. So the order is the order of ids; times are for display only.
+//
+// [Message.Row] links a message to the rows. For a user's message it is the user's row. For
+// other messages it is the id that the next row of the session had when the message was
+// added, so that no older row shows the message; only the rows of tools precede the message
+// with their results. In the other direction, a row names its thread and the newest message
+// of the thread at that time. Zero means unknown, in data that is older than ids or
+// imported: such messages survive every rewind.
 //
 // # Nothing is lost
 //
-// Summing up and leaving out tag messages and add a summary or a marker; the tags
-// hide them as long as that is there. When a rewind takes it away its tags are
-// cleared, and what was hidden is seen again exactly as before.
+// Condensing and truncating tag messages and add a summary or a marker; the tags hide the
+// messages as long as the summary or marker exists. A rewind that removes it clears its
+// tags, which makes the hidden messages visible again, unchanged.
 //
-// # Who may call it
+// # Concurrency
 //
-// Anybody, from any goroutine: these are functions of their arguments. What they
-// are given is never changed; what they return shares blocks with it, so nobody may
-// change those.
+// All functions may be called from any goroutine, except that [Tasks], [OpenAsks] and
+// [Archive] are values of one owner. Arguments are not modified. Results share blocks with
+// the arguments, so callers must not modify blocks.
 //
-// # When it is slow or stops
+// # Cost
 //
-// It never waits. Every function takes time in proportion to what it is given.
+// No function blocks. Each takes time proportional to its input.
 //
-// # What it refuses
+// # Errors
 //
-// A row that is not there ([ErrNoRow]) or is older than ids ([ErrOldRow]); summing
-// up what is too short ([ErrTooShort], [ErrRecently]) or an empty summary
-// ([ErrNoSummary]). Tags that name nobody, results without calls and calls without
-// results are no errors: they are seen through, and what goes out passes
-// [providers.Check].
+// An unknown row ([ErrNoRow]) or one without an id ([ErrOldRow]); condensing a thread that
+// is too short ([ErrTooShort], [ErrRecently]) or with an empty summary ([ErrNoSummary]).
+// Tags without a summary, results without calls and calls without results are not errors:
+// they are tolerated, and the output always passes [providers.Check].
 package history

@@ -6,11 +6,11 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Effective is what of a thread is visible: from the newest summary on, without
-// what a marker stands for, and without results whose call is not visible. A tag
-// that names no summary or marker hides nothing. Messages after the newest summary
-// are visible whatever their condenseParent says: older programs put the summary
-// before the last messages and tagged those.
+// Effective returns the visible part of a thread: from the newest summary on, without the
+// messages hidden by a marker, and without tool results whose call is hidden. A tag that
+// names no existing summary or marker hides nothing. Messages after the newest summary are
+// visible whatever their condenseParent is, because older programs put the summary before
+// the last messages and tagged those as well.
 func Effective(all []Message) []Message {
 	since := sinceSummary(all)
 	out := make([]Message, 0, len(since))
@@ -21,14 +21,14 @@ func Effective(all []Message) []Message {
 	return out
 }
 
-// eachVisible calls see with the place of every message that is visible, and with
-// what is of its blocks. There is nothing before a newest summary in what it gets.
-func eachVisible(since []Message, see func(i int, blocks []providers.Block)) {
+// eachVisible calls visit with the index and the visible blocks of every visible message.
+// since must start at the newest summary, if there is one.
+func eachVisible(since []Message, visit func(i int, blocks []providers.Block)) {
 	marked := markersOf(since)
 	calls := map[string]bool{}
 	for i := range since {
 		m := &since[i]
-		// A summary stands for all before it; nothing hides that.
+		// A summary replaces everything before it; a marker cannot hide it.
 		if !m.IsSummary && marked[m.TruncationParent] {
 			continue
 		}
@@ -39,13 +39,13 @@ func eachVisible(since []Message, see func(i int, blocks []providers.Block)) {
 				}
 			}
 		}
-		if blocks := withCalls(m, calls); len(blocks) > 0 {
-			see(i, blocks)
+		if blocks := withoutOrphans(m, calls); len(blocks) > 0 {
+			visit(i, blocks)
 		}
 	}
 }
 
-// sinceSummary is a thread from its newest summary on.
+// sinceSummary returns the thread from its newest summary on.
 func sinceSummary(all []Message) []Message {
 	for i := range slices.Backward(all) {
 		if all[i].IsSummary {
@@ -55,7 +55,7 @@ func sinceSummary(all []Message) []Message {
 	return all
 }
 
-// markersOf are the ids of the markers among messages.
+// markersOf returns the truncation ids of the markers in a thread.
 func markersOf(all []Message) map[string]bool {
 	marked := map[string]bool{}
 	for i := range all {
@@ -66,8 +66,9 @@ func markersOf(all []Message) map[string]bool {
 	return marked
 }
 
-// withCalls are the blocks of a message without results of other calls than these.
-func withCalls(m *Message, calls map[string]bool) []providers.Block {
+// withoutOrphans returns the blocks of a message without the tool results whose call is not
+// in calls.
+func withoutOrphans(m *Message, calls map[string]bool) []providers.Block {
 	orphan := func(b providers.Block) bool { return b.Kind == providers.BlockToolResult && !calls[b.Call] }
 	if m.Role == providers.RoleAssistant || !slices.ContainsFunc(m.Blocks, orphan) {
 		return m.Blocks

@@ -39,10 +39,10 @@ func TestEffective(t *testing.T) {
 		"the call left out, the result not":         {"u1 a2+A|t M9=t u3-A a4", "u1 M9=t a4"},
 		"an empty id of a marker hides none":        {"u1 a2 M9 u3", "u1 a2 M9 u3"},
 
-		// Elsewhere results were looked at before what is left out was, and a result
-		// survived its call: the next request was refused.
+		// A result whose call is hidden must be hidden as well: backends refuse a request
+		// with such a result.
 		"defect: a summary, the call left out, the result not": {"u0/s S3=s a4+A|t M9=t u5-A! a6", "S3=s M9=t u5 a6"},
-		// Elsewhere, too, this waits for the next message; the view repairs it.
+		// The call waits for its result in the next message; View adds a placeholder.
 		"a call without a result after a summary": {"u1/s S3=s a4+A", "S3=s a4+A"},
 	} {
 		t.Run(name, func(t *testing.T) {

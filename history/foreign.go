@@ -12,16 +12,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrForeign means that something is no thread as other programs write it.
-var ErrForeign = errors.New("this is no list of messages")
+// ErrForeign means that the data is not a JSON array of messages.
+var ErrForeign = errors.New("not a JSON array of messages")
 
-// LoadForeign reads a thread as other programs keep it: a JSON array of messages
-// with a role, a content that is a text or blocks (text, image, tool_use,
-// tool_result, thinking), a ts and the same tags as ours. The summary may be the
-// last message, as it is here, or stand before the last ones that were kept. What it
-// cannot make sense of is left out and counted, blocks and whole messages alike;
-// results are made to fit their calls, see [Repair].
-// The messages have ids, and no rows.
+// LoadForeign reads a thread that another program wrote: a JSON array of messages with a
+// role, a content (text or blocks of the types text, image, tool_use, tool_result,
+// thinking), a ts, and the same tags as [Message]. The summary may be the last message or
+// stand before the messages that were kept. Messages and blocks that cannot be interpreted
+// are left out and counted in skipped. Tool results are matched to their calls, see
+// [Repair]. The returned messages have ids, but no rows.
 func LoadForeign(data []byte) (all []Message, skipped int, err error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(data, &items); err != nil {
@@ -30,7 +29,7 @@ func LoadForeign(data []byte) (all []Message, skipped int, err error) {
 	if items == nil {
 		return nil, 0, ErrForeign
 	}
-	tools := map[string]string{} // names of calls
+	tools := map[string]string{} // tool names by call id
 	last, turn := uint64(0), 0
 	for _, item := range items {
 		var f foreignMessage
@@ -59,8 +58,8 @@ func LoadForeign(data []byte) (all []Message, skipped int, err error) {
 	return all, skipped, nil
 }
 
-// foreignMessage is a message of another program. Whatever is not what it should be
-// is left out; so every field is read by itself.
+// foreignMessage is a message of another program. Every field is decoded separately, so
+// that an invalid field does not invalidate the message.
 type foreignMessage struct {
 	Role               providers.Role  `json:"role"`
 	Content            json.RawMessage `json:"content"`
@@ -73,7 +72,7 @@ type foreignMessage struct {
 	TruncationParent   json.RawMessage `json:"truncationParent"`
 }
 
-// lenient is a value of a type, or its zero.
+// lenient decodes a value, or returns the zero value.
 func lenient[T any](data json.RawMessage) (v T) {
 	if len(data) > 0 && json.Unmarshal(data, &v) != nil {
 		var zero T
@@ -82,7 +81,7 @@ func lenient[T any](data json.RawMessage) (v T) {
 	return v
 }
 
-// message is all of it but its blocks.
+// message converts everything except the blocks.
 func (f *foreignMessage) message() Message {
 	ts := lenient[float64](f.TS)
 	if !(ts >= 0 && ts < 1<<53) {
@@ -103,24 +102,24 @@ func (f *foreignMessage) message() Message {
 type foreignBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// Of pictures.
+	// Source is set for images.
 	Source struct {
 		Type      string `json:"type"`
 		MediaType string `json:"media_type"`
 		Data      string `json:"data"`
 	} `json:"source"`
-	// Of calls.
+	// ID, Name and Input are set for tool calls.
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
-	// Of results.
+	// ToolUseID, Content and IsError are set for tool results.
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
 }
 
-// blocks are those of a message, and how many were left out. Names of tools are
-// noted by their calls, for their results.
+// blocks converts the content, and returns how many blocks were left out. tools maps call
+// ids to tool names: calls add to it, results look it up.
 func (f *foreignMessage) blocks(tools map[string]string) (out []providers.Block, skipped int) {
 	items, said := contentOf(f.Content)
 	if strings.TrimSpace(said) != "" {
@@ -134,14 +133,14 @@ func (f *foreignMessage) blocks(tools map[string]string) (out []providers.Block,
 		}
 		if block, ok := b.block(tools); ok {
 			out = append(out, block)
-		} else if b.Type != "text" { // a blank one says nothing
+		} else if b.Type != "text" { // an empty text does not count
 			skipped++
 		}
 	}
 	return out, skipped
 }
 
-// contentOf is a content: blocks, or a text.
+// contentOf decodes a content, which is a list of blocks or a text.
 func contentOf(data json.RawMessage) (items []json.RawMessage, said string) {
 	if said = lenient[string](data); said != "" {
 		return nil, said
@@ -180,7 +179,7 @@ func (b *foreignBlock) block(tools map[string]string) (providers.Block, bool) {
 			}
 		}
 		return r, b.ToolUseID != ""
-	default: // thinking too: its signature is good for one backend and one account
+	default: // thinking as well: its signature is valid for one backend and one account only
 		return providers.Block{}, false
 	}
 }

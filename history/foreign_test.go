@@ -83,7 +83,7 @@ func TestLoadForeignBlocks(t *testing.T) {
 	}
 }
 
-// sendable makes sure that what goes out of a thread can be sent.
+// sendable fails unless the view of a thread is a valid request.
 func sendable(t *testing.T, all []history.Message) {
 	t.Helper()
 	if err := providers.Check(history.View(all)); err != nil {
@@ -101,7 +101,7 @@ func FuzzLoadForeign(f *testing.F) {
 		}
 		sendable(t, all)
 		again := make([]history.Message, len(all))
-		for i, kept := range kept(t, all) {
+		for i, kept := range encoded(t, all) {
 			if err := json.Unmarshal([]byte(kept), &again[i]); err != nil {
 				t.Fatal(err)
 			}
@@ -112,14 +112,14 @@ func FuzzLoadForeign(f *testing.F) {
 	})
 }
 
-// FuzzView makes threads of bytes: each four are a message, with any tags and any
-// calls and results.
+// FuzzView builds threads from bytes: every four bytes are a message, with any tags, calls
+// and results.
 func FuzzView(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 9, 17, 3, 0, 2, 33, 0, 1, 4, 5, 6, 7})
 	f.Add([]byte("any text may be a thread, be it ever so odd"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		all := threadOf(data)
-		before := kept(t, all)
+		before := encoded(t, all)
 		sendable(t, all)
 		if n := len(all); n > 0 {
 			next := history.Repair(all[:n-1], all[n-1].Entry)
@@ -139,7 +139,7 @@ func FuzzView(f *testing.F) {
 		if err != nil || len(history.Effective(out)) != 1 {
 			t.Errorf("%s, %v", short(out), err)
 		}
-		for i, m := range kept(t, all) {
+		for i, m := range encoded(t, all) {
 			if m != before[i] {
 				t.Errorf("message %d was changed:\n%s\n%s", i, before[i], m)
 			}
@@ -147,7 +147,7 @@ func FuzzView(f *testing.F) {
 	})
 }
 
-// threadOf is a thread that has no reason to make sense.
+// threadOf returns an arbitrary, possibly inconsistent thread.
 func threadOf(data []byte) (all []history.Message) {
 	tags := []string{"", "", "", "s", "t", "x"}
 	for ; len(data) >= 4; data = data[4:] {

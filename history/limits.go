@@ -6,20 +6,20 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// What an estimate takes for what has no letters.
+// Estimated tokens of parts that have no text.
 const (
 	entryTokens = 4
 	imageTokens = 1500
 )
 
-// Tokens is about how many tokens a model makes of a conversation, where no backend
-// has counted: four letters of ASCII are one, and every other character is.
+// Tokens estimates how many tokens a conversation has for a model, for use when no backend
+// has counted them: one per four ASCII characters and one per other character.
 func Tokens(entries []providers.Entry) (n int) {
 	for i := range entries {
 		n += entryTokens
 		for j := range entries[i].Blocks {
 			b := &entries[i].Blocks[j]
-			n += entryTokens + letters(b.Text) + letters(b.Tool) + letters(b.Input) + letters(b.Signature) + letters(b.Opaque)
+			n += entryTokens + textTokens(b.Text) + textTokens(b.Tool) + textTokens(b.Input) + textTokens(b.Signature) + textTokens(b.Opaque)
 			n += imageTokens * len(b.Images)
 			if b.Image != nil {
 				n += imageTokens
@@ -29,7 +29,7 @@ func Tokens(entries []providers.Entry) (n int) {
 	return n
 }
 
-func letters[T ~string | ~[]byte](text T) int {
+func textTokens[T ~string | ~[]byte](text T) int {
 	ascii, other := 0, 0
 	for i := range len(text) {
 		switch c := text[i]; {
@@ -42,32 +42,31 @@ func letters[T ~string | ~[]byte](text T) int {
 	return (ascii+3)/4 + other
 }
 
-// Limits are those of a model's memory.
+// Limits describes the context window of a model.
 type Limits struct {
-	// Window is how many tokens it can read and write together; 0 is unknown.
+	// Window is the number of tokens for input and output together; 0 means unknown.
 	Window int
-	// Reserve is how many of them an answer needs; 0 takes a default.
+	// Reserve is the number of those tokens reserved for an answer; 0 means the default.
 	Reserve int
-	// Threshold is the share of the window, in percent, from which on it is
-	// condensed; 0 is never.
+	// Threshold is the share of the window in percent from which on a thread is condensed;
+	// 0 means never.
 	Threshold int
 }
 
-// Action is what is to be done about a thread.
+// Action is the measure to take for a thread.
 type Action int
 
-// What is to be done.
 const (
 	Leave Action = iota
 	Condense
 	Truncate
 )
 
-// defaultReserve is what an answer needs if nobody says.
+// defaultReserve is the default of [Limits.Reserve].
 const defaultReserve = 8192
 
-// Allowed is how many tokens a thread may have: what is left of nine tenths of the
-// window when an answer has its room, which is never more than half of it.
+// Allowed returns the maximum number of tokens of a thread: 90 % of the window, minus the
+// reserve, which is at most half of the window.
 func (l Limits) Allowed() int {
 	reserve := l.Reserve
 	if reserve <= 0 {
@@ -76,8 +75,8 @@ func (l Limits) Allowed() int {
 	return l.Window/10*9 + l.Window%10*9/10 - min(reserve, l.Window/2)
 }
 
-// Decide says what to do about a thread with so many tokens. When condensing has
-// failed, the same limits without a threshold say what to do then.
+// Decide returns the action for a thread with the given number of tokens. After a failed
+// condensing, the caller uses the same limits with Threshold 0.
 func (l Limits) Decide(tokens int) Action {
 	over := tokens > l.Allowed()
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tests write threads in short. A message is a letter, the row it belongs to and
-// what is special about it:
+// Tests use a short notation for threads. A message is a letter, its row and its
+// properties:
 //
 //	u5        the user says u5
 //	u5-A-B    results of the calls A and B, and nothing else
@@ -23,9 +23,9 @@ import (
 //	a6+A+B    the assistant says a6 and calls A and B
 //	S7=s      a summary with id s
 //	M8=t      a marker with id t
-//	…/s …|t   it is tagged with condenseParent s, truncationParent t
+//	…/s …|t   tagged with condenseParent s, truncationParent t
 //
-// Ids of messages are 2, 4, 6 and so on, and odd for markers.
+// Message ids are 2, 4, 6 and so on, and odd for markers.
 var messageForm = regexp.MustCompile(`^([uaSM])(\d+)((?:[-+]\w+)*)(!?)(?:=(\w+))?(?:/(\w+))?(?:\|(\w+))?$`)
 
 func thread(t *testing.T, short string) (all []history.Message) {
@@ -68,7 +68,7 @@ func thread(t *testing.T, short string) (all []history.Message) {
 	return all
 }
 
-// short is a thread in that form.
+// short formats a thread in that notation.
 func short(all []history.Message) string {
 	words := make([]string, len(all))
 	for i, m := range all {
@@ -110,7 +110,7 @@ func short(all []history.Message) string {
 	return strings.Join(words, " ")
 }
 
-// shortEntries is what goes out, with the texts of each message.
+// shortEntries formats a request, with the texts of each message.
 func shortEntries(entries []providers.Entry) string {
 	words := make([]string, len(entries))
 	for i, e := range entries {
@@ -132,13 +132,13 @@ func shortEntries(entries []providers.Entry) string {
 	return strings.Join(words, " ")
 }
 
-// Rows are written alike: a letter, the id and the newest message that the thread
-// main had, if the row belongs to that thread.
+// Rows have a similar notation: a letter, the id and the newest message of the thread main
+// at that time, if the row belongs to that thread.
 //
 //	u5    the user says something     t6#4   text of an agent
 //	x7#4  a tool                      r7#4   thinking
 //	e8#6  the end of a turn           o9     something else
-//	c9=s  a summary was made          k9=t   something was left out
+//	c9=s  a summary was made          k9=t   messages were truncated
 var rowForm = regexp.MustCompile(`^([utxreock])(\d+)(?:#(\d+))?(?:=(\w*))?$`)
 
 func rows(t *testing.T, short string) (all []wire.UIRow) {
@@ -183,19 +183,19 @@ func ids(all []wire.UIRow) string {
 	return strings.Join(words, " ")
 }
 
-// unchanged makes sure that a test leaves a thread as it was.
+// unchanged fails if the test modifies the thread.
 func unchanged(t *testing.T, all []history.Message) {
 	t.Helper()
-	before := kept(t, all)
+	before := encoded(t, all)
 	t.Cleanup(func() {
-		if after := kept(t, all); !slices.Equal(before, after) {
+		if after := encoded(t, all); !slices.Equal(before, after) {
 			t.Errorf("the thread was changed:\n%s\n%s", before, after)
 		}
 	})
 }
 
-// kept is a thread as it is kept.
-func kept(t interface{ Fatal(args ...any) }, all []history.Message) []string {
+// encoded returns the stored form of a thread.
+func encoded(t interface{ Fatal(args ...any) }, all []history.Message) []string {
 	out := make([]string, len(all))
 	for i := range all {
 		data, err := json.Marshal(all[i])

@@ -14,22 +14,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whatever happens in a conversation, in whatever order: both histories agree, what
-// goes out can be sent, and going back past a summary or a marker shows what was
-// visible before it.
+// After any sequence of operations both histories agree, the views are valid requests, and
+// a rewind past a summary or a marker restores what was visible before it.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		c := newTalk()
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			c.step(r)
-			c.judge(r)
+			c.checkInvariants(r)
 		}
 	})
 }
 
-// step is one of the things that can happen now.
-func (c *talk) step(r *rapid.T) {
+// step performs one of the operations that are possible now.
+func (c *conversation) step(r *rapid.T) {
 	type action struct {
 		name string
 		do   func()
@@ -42,19 +41,19 @@ func (c *talk) step(r *rapid.T) {
 	}
 	for _, name := range []string{"main", "window"} {
 		s := c.agents[name]
-		free := s.busy && len(s.open) == 0 && s.unshown == 0 // the model is asked
+		free := s.busy && len(s.open) == 0 && s.unshown == 0 // the model may be called
 		_, short := history.CondenseInput(s.all)
 		may(len(s.queued)+len(s.steered) < 3, 3, "say", func() { c.tell(r, s) })
 		may(free, 1, "think", func() { c.rowOf(s, wire.UIRow{Say: wire.SayReasoning}) })
 		may(free, 3, "reply", func() { c.reply(r, s) })
-		may(len(s.open) > 0, 6, "tool", func() { c.tool(s) })
+		may(len(s.open) > 0, 6, "tool", func() { c.endTool(s) })
 		may(free, 2, "end", func() { s.unshown = c.add(s, c.next, providers.RoleAssistant, words("answer before %d", c.next)) })
-		may(s.unshown != 0, 4, "show", func() { c.show(r, s) })
+		may(s.unshown != 0, 4, "show", func() { c.endTurn(r, s) })
 		may(!s.busy && short == nil, 1, "condense", func() { c.condense(r, s) })
 		may(len(s.open) == 0 && s.unshown == 0, 1, "truncate", func() { c.truncate(r, s) })
 	}
 	may(len(c.rows) > 0, 2, "rewind", func() {
-		c.back(r, rapid.SampledFrom(c.rows).Draw(r, "row"), rapid.Bool().Draw(r, "include"))
+		c.rewind(r, rapid.SampledFrom(c.rows).Draw(r, "row"), rapid.Bool().Draw(r, "include"))
 	})
 	may(len(c.rows) > 0, 1, "edit", func() { c.edit(r) })
 	d := actions[rapid.IntRange(0, len(actions)-1).Draw(r, "action")]
@@ -62,18 +61,19 @@ func (c *talk) step(r *rapid.T) {
 	d.do()
 }
 
-// talk is a conversation of a user with two agents.
-type talk struct {
+// conversation is the model of a user and two agents.
+type conversation struct {
 	next   wire.RowID
 	rows   []wire.UIRow
 	agents map[string]*speaker
-	calls  int // ids of calls and of summaries
+	calls  int // counter for the ids of calls and summaries
 
-	// said are rows of users whose message has been in a thread.
+	// said holds rows of users whose message has been in a thread.
 	said map[wire.RowID]bool
-	// loose are rows that people were left when models lost what they had of them.
+	// loose holds rows that stayed visible to users although the models' messages for them
+	// were removed.
 	loose map[wire.RowID]bool
-	// seen is what was visible before a row, where that is certain.
+	// seen holds what was visible before a row, where that is certain.
 	seen map[wire.RowID]map[string][]string
 }
 
@@ -81,35 +81,35 @@ type talk struct {
 type speaker struct {
 	name    string
 	all     []history.Message
-	last    uint64 // the highest id
+	last    uint64 // highest message id
 	busy    bool
 	open    []string     // calls without a result
-	tools   []wire.RowID // rows of the calls that were made
+	tools   []wire.RowID // rows of the calls made
 	steered []wire.RowID
 	queued  []wire.RowID
-	unshown uint64 // the newest answer, while it has no row
+	unshown uint64 // newest answer without a row
 
-	texts   map[uint64]wire.RowID   // rows of what it said
-	results map[uint64][]wire.RowID // rows of tools
+	texts   map[uint64]wire.RowID   // rows of the agent's texts
+	results map[uint64][]wire.RowID // rows of tool results
 }
 
-func newTalk() *talk {
-	c := &talk{next: 1, agents: map[string]*speaker{}, said: map[wire.RowID]bool{}, loose: map[wire.RowID]bool{}, seen: map[wire.RowID]map[string][]string{}}
+func newTalk() *conversation {
+	c := &conversation{next: 1, agents: map[string]*speaker{}, said: map[wire.RowID]bool{}, loose: map[wire.RowID]bool{}, seen: map[wire.RowID]map[string][]string{}}
 	for _, name := range []string{"main", "window"} {
 		c.agents[name] = &speaker{name: name, texts: map[uint64]wire.RowID{}, results: map[uint64][]wire.RowID{}}
 	}
 	return c
 }
 
-func (c *talk) row(row wire.UIRow) wire.RowID {
+func (c *conversation) row(row wire.UIRow) wire.RowID {
 	row.ID, row.TS, row.Type = c.next, wire.Millis(7000+3*c.next), wire.RowSay
 	c.rows = append(c.rows, row)
 	c.next++
 	return row.ID
 }
 
-// rowOf is a row of an agent.
-func (c *talk) rowOf(s *speaker, row wire.UIRow) wire.RowID {
+// rowOf adds a row of an agent.
+func (c *conversation) rowOf(s *speaker, row wire.UIRow) wire.RowID {
 	newest := 0
 	if n := len(s.all); n > 0 {
 		newest = int(history.LastID(s.all))
@@ -118,7 +118,7 @@ func (c *talk) rowOf(s *speaker, row wire.UIRow) wire.RowID {
 	return c.row(row)
 }
 
-func (c *talk) add(s *speaker, row wire.RowID, role providers.Role, blocks ...providers.Block) uint64 {
+func (c *conversation) add(s *speaker, row wire.RowID, role providers.Role, blocks ...providers.Block) uint64 {
 	s.last = history.NextID(s.last)
 	s.all = append(s.all, history.Message{ID: s.last, Row: row, Entry: providers.Entry{Role: role, Turn: "t", Blocks: blocks}})
 	return s.last
@@ -128,9 +128,9 @@ func words(format string, args ...any) providers.Block {
 	return providers.Block{Kind: providers.BlockText, Text: fmt.Sprintf(format, args...)}
 }
 
-// note remembers what is visible before the next row, if nothing is in the making
-// that has its row later.
-func (c *talk) note(user *speaker) {
+// recordVisible remembers what is visible before the next row, unless an unfinished message
+// will have a later row.
+func (c *conversation) recordVisible(user *speaker) {
 	if user != nil && user.busy {
 		return
 	}
@@ -154,15 +154,15 @@ func visibleOf(all []history.Message) []string {
 	for i := range out {
 		out[i].CondenseParent, out[i].TruncationParent = "", ""
 	}
-	return kept(fataler{}, out)
+	return encoded(fataler{}, out)
 }
 
 type fataler struct{}
 
 func (fataler) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-func (c *talk) tell(r *rapid.T, s *speaker) {
-	c.note(s)
+func (c *conversation) tell(r *rapid.T, s *speaker) {
+	c.recordVisible(s)
 	row := c.rowOf(s, wire.UIRow{Say: wire.SayUserFeedback})
 	switch {
 	case !s.busy:
@@ -175,13 +175,13 @@ func (c *talk) tell(r *rapid.T, s *speaker) {
 	}
 }
 
-func (c *talk) take(s *speaker, row wire.RowID) {
+func (c *conversation) take(s *speaker, row wire.RowID) {
 	c.add(s, row, providers.RoleUser, words("asked in %d", row))
 	c.said[row] = true
 }
 
-// reply calls tools, after a text or not.
-func (c *talk) reply(r *rapid.T, s *speaker) {
+// reply adds an assistant message that calls tools, with or without a text.
+func (c *conversation) reply(r *rapid.T, s *speaker) {
 	var blocks []providers.Block
 	talks := rapid.Bool().Draw(r, "talks")
 	if talks {
@@ -202,9 +202,9 @@ func (c *talk) reply(r *rapid.T, s *speaker) {
 	}
 }
 
-// tool ends one call; with the last one its results are part of the thread, and so
-// is what was steered.
-func (c *talk) tool(s *speaker) {
+// endTool completes one call. With the last one the results are added to the thread, and
+// the steering messages.
+func (c *conversation) endTool(s *speaker) {
 	s.tools = append(s.tools, c.rowOf(s, wire.UIRow{Say: wire.SayTool}))
 	if len(s.tools) < len(s.open) {
 		return
@@ -221,20 +221,19 @@ func (c *talk) tool(s *speaker) {
 	s.steered = nil
 }
 
-// show ends the turn; what waited begins the next one, when the thread is summed up
-// if it has to be.
-func (c *talk) show(r *rapid.T, s *speaker) {
+// endTurn ends the turn and starts the next queued one, condensing the thread if necessary.
+func (c *conversation) endTurn(r *rapid.T, s *speaker) {
 	s.texts[s.unshown] = c.rowOf(s, wire.UIRow{Say: wire.SayText})
 	c.rowOf(s, wire.UIRow{Say: wire.SayAPIReqFinished})
 	s.unshown, s.busy = 0, false
 	if _, err := history.CondenseInput(s.all); err == nil && rapid.IntRange(0, 4).Draw(r, "full") == 0 {
 		c.condense(r, s)
 	}
-	c.goOn(s)
+	c.startQueued(s)
 }
 
-// goOn takes what waits for an agent that is idle.
-func (c *talk) goOn(s *speaker) {
+// startQueued starts the queued messages of an idle agent.
+func (c *conversation) startQueued(s *speaker) {
 	s.queued = slices.Concat(s.steered, s.queued)
 	s.steered = nil
 	if !s.busy && len(s.queued) > 0 {
@@ -244,8 +243,8 @@ func (c *talk) goOn(s *speaker) {
 	}
 }
 
-func (c *talk) condense(r *rapid.T, s *speaker) {
-	c.note(nil)
+func (c *conversation) condense(r *rapid.T, s *speaker) {
+	c.recordVisible(nil)
 	c.calls++
 	id := fmt.Sprint("s", c.calls)
 	s.last = history.NextID(s.last)
@@ -259,7 +258,7 @@ func (c *talk) condense(r *rapid.T, s *speaker) {
 	c.rowOf(s, wire.UIRow{Say: wire.SayCondenseContext, ContextCondense: &wire.ContextCondense{CondenseID: id}})
 }
 
-func (c *talk) truncate(r *rapid.T, s *speaker) {
+func (c *conversation) truncate(r *rapid.T, s *speaker) {
 	c.calls++
 	id := fmt.Sprint("t", c.calls)
 	out, removed := history.Truncated(s.all, rapid.SampledFrom([]float64{0.5, 0.5, 0.9, 1}).Draw(r, "share"),
@@ -275,25 +274,25 @@ func (c *talk) truncate(r *rapid.T, s *speaker) {
 			r.Fatalf("a call is torn from its result: %s", short(out))
 		}
 	}
-	c.note(nil)
+	c.recordVisible(nil)
 	s.all, s.last = out, max(s.last, history.LastID(out))
 	c.rowOf(s, wire.UIRow{Say: wire.SaySlidingWindowTruncation, ContextTruncation: &wire.ContextTruncation{TruncationID: id}})
 }
 
-func (c *talk) edit(r *rapid.T) {
-	row, ok := history.Said(c.rows, rapid.SampledFrom(c.rows).Draw(r, "row").TS)
+func (c *conversation) edit(r *rapid.T) {
+	row, ok := history.UserRowAt(c.rows, rapid.SampledFrom(c.rows).Draw(r, "row").TS)
 	if !ok {
 		return
 	}
-	c.back(r, row, false)
+	c.rewind(r, row, false)
 	s := c.agents[row.Thread]
 	if !s.busy && len(s.queued) == 0 {
 		c.tell(r, s)
 	}
 }
 
-// back rewinds, and holds what comes of it against what was.
-func (c *talk) back(r *rapid.T, target wire.UIRow, include bool) {
+// rewind rewinds and compares the result with the recorded states.
+func (c *conversation) rewind(r *rapid.T, target wire.UIRow, include bool) {
 	threads := map[string][]history.Message{}
 	for name, s := range c.agents {
 		threads[name] = s.all
@@ -323,7 +322,7 @@ func (c *talk) back(r *rapid.T, target wire.UIRow, include bool) {
 		cut := got.Threads[name]
 		c.compare(r, s, cut, target.ID)
 		s.all = cut.Messages
-		c.stop(s, gone)
+		c.abortTurn(s, gone)
 	}
 	want, known := c.seen[target.ID]
 	maps.DeleteFunc(c.seen, func(id wire.RowID, _ map[string][]string) bool { return id >= target.ID })
@@ -337,9 +336,9 @@ func (c *talk) back(r *rapid.T, target wire.UIRow, include bool) {
 	}
 }
 
-// compare makes sure that nothing before the target has changed.
-func (c *talk) compare(r *rapid.T, s *speaker, cut history.Cut, target wire.RowID) {
-	if !slices.Equal(kept(r, s.all[:cut.Same]), kept(r, cut.Messages[:cut.Same])) {
+// compare fails if anything before the target has changed.
+func (c *conversation) compare(r *rapid.T, s *speaker, cut history.RewoundThread, target wire.RowID) {
+	if !slices.Equal(encoded(r, s.all[:cut.Same]), encoded(r, cut.Messages[:cut.Same])) {
 		r.Fatalf("the first %d of %s are not the same", cut.Same, s.name)
 	}
 	left, tags := map[uint64]history.Message{}, map[string]bool{"": true}
@@ -361,31 +360,31 @@ func (c *talk) compare(r *rapid.T, s *speaker, cut history.Cut, target wire.RowI
 			continue
 		}
 		l.CondenseParent, l.TruncationParent = m.CondenseParent, m.TruncationParent
-		if !slices.Equal(kept(r, []history.Message{m}), kept(r, []history.Message{l})) {
+		if !slices.Equal(encoded(r, []history.Message{m}), encoded(r, []history.Message{l})) {
 			r.Fatalf("message %d has changed", m.ID)
 		}
 	}
 }
 
-// stop ends what an agent does when its conversation is rewound.
-func (c *talk) stop(s *speaker, gone map[wire.RowID]bool) {
+// abortTurn ends the turn of an agent when its conversation is rewound.
+func (c *conversation) abortTurn(s *speaker, gone map[wire.RowID]bool) {
 	away := func(id wire.RowID) bool { return gone[id] || c.loose[id] }
 	s.steered = slices.DeleteFunc(s.steered, away)
 	s.queued = slices.DeleteFunc(s.queued, away)
 	s.busy, s.open, s.tools, s.unshown = false, nil, nil, 0
-	c.goOn(s)
+	c.startQueued(s)
 }
 
-// judge is what always holds.
-func (c *talk) judge(r *rapid.T) {
+// checkInvariants fails unless the invariants hold.
+func (c *conversation) checkInvariants(r *rapid.T) {
 	there := map[wire.RowID]wire.UIRow{}
 	for _, row := range c.rows {
 		there[row.ID] = row
 	}
-	has := map[string]bool{} // summaries and markers
+	has := map[string]bool{} // ids of summaries and markers
 	asked := map[wire.RowID]bool{}
 	for _, s := range c.agents {
-		c.reread(r, s)
+		c.reload(r, s)
 		if err := providers.Check(history.View(s.all)); err != nil {
 			r.Fatalf("%s: %v\n%s", s.name, err, short(s.all))
 		}
@@ -429,15 +428,15 @@ func (c *talk) judge(r *rapid.T) {
 	}
 }
 
-// reread reads a thread from what is kept of it, as the next owner does.
-func (c *talk) reread(r *rapid.T, s *speaker) {
+// reload decodes a thread from its stored form, as the next owner does.
+func (c *conversation) reload(r *rapid.T, s *speaker) {
 	again := make([]history.Message, len(s.all))
-	for i, data := range kept(r, s.all) {
+	for i, data := range encoded(r, s.all) {
 		if err := json.Unmarshal([]byte(data), &again[i]); err != nil {
 			r.Fatal(err)
 		}
 	}
-	if !slices.Equal(kept(r, again), kept(r, s.all)) {
+	if !slices.Equal(encoded(r, again), encoded(r, s.all)) {
 		r.Fatalf("%s is read as %s", short(s.all), short(again))
 	}
 	s.all = again

@@ -6,35 +6,34 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-const notRun = "Interrupted before there was a result."
+const noResultText = "Interrupted before there was a result."
 
-// Repair makes the results in a user's message fit the calls that they answer, which
-// are those of the newest visible message of the assistant that have no result yet.
-// Each call gets one result, the first with its id; a result with an id that nobody
-// called takes the place of the call at the same position if that has none, and goes
-// otherwise. Results of no call at all become text, lest what they say is lost: a
-// summary may have come between a call and its result. Calls that are left may still
-// be answered; [View] says of them that there is no result.
+// Repair matches the tool results in a user message to the calls they answer: the
+// unanswered calls of the newest visible assistant message. Each call gets at most one
+// result, the first with its id. A result with an unknown id takes the call at the same
+// position if that has no result, and is dropped otherwise. If there are no unanswered
+// calls at all, results become text to preserve their content: a summary may have come
+// between call and result. Calls without a result stay open and may be answered later;
+// [View] adds a result that says so.
 func Repair(all []Message, next providers.Entry) providers.Entry {
 	if next.Role != providers.RoleUser || !hasKind(next.Blocks, providers.BlockToolResult) {
 		return next
 	}
 	if calls := unanswered(all); len(calls) > 0 {
-		next.Blocks = fitted(calls, next.Blocks)
+		next.Blocks = matchResults(calls, next.Blocks)
 		return next
 	}
-	return asText(next)
+	return resultsAsText(next)
 }
 
-// unanswered are the calls of the newest visible message of the assistant that have
-// no result.
+// unanswered returns the calls of the newest visible assistant message that have no result.
 func unanswered(all []Message) []providers.Block {
 	since := sinceSummary(all)
 	marked, answered := markersOf(since), map[string]bool{}
 	for i := range slices.Backward(since) {
 		m := &since[i]
 		if m.IsSummary || marked[m.TruncationParent] {
-			continue // nothing hides a summary, which calls nothing
+			continue // a summary is never hidden and contains no calls
 		}
 		var calls []providers.Block
 		for _, b := range m.Blocks {
@@ -52,14 +51,15 @@ func unanswered(all []Message) []providers.Block {
 	return nil
 }
 
-// fitted are blocks whose results are those of calls.
-func fitted(calls, blocks []providers.Block) []providers.Block {
+// matchResults returns blocks with their tool results matched to calls.
+func matchResults(calls, blocks []providers.Block) []providers.Block {
 	wanted := make(map[string]int, len(calls))
 	for i, c := range calls {
 		wanted[c.Call] = i
 	}
 	taken := make([]bool, len(calls))
-	// What has a right id goes first: no other may take its place.
+	// Results with a known id come first, so that a result with an unknown id cannot take
+	// their call.
 	first := map[string]int{}
 	for i, b := range blocks {
 		if at, ok := wanted[b.Call]; ok && b.Kind == providers.BlockToolResult && !taken[at] {
@@ -76,7 +76,7 @@ func fitted(calls, blocks []providers.Block) []providers.Block {
 		at := position
 		position++
 		switch _, right := wanted[b.Call]; {
-		case right && first[b.Call] != i: // said twice
+		case right && first[b.Call] != i: // a duplicate result
 			continue
 		case !right && (at >= len(calls) || taken[at]):
 			continue
@@ -89,8 +89,8 @@ func fitted(calls, blocks []providers.Block) []providers.Block {
 	return out
 }
 
-// asText makes text of the results in a message.
-func asText(e providers.Entry) providers.Entry {
+// resultsAsText converts the tool results in a message to text.
+func resultsAsText(e providers.Entry) providers.Entry {
 	var blocks []providers.Block
 	for _, b := range e.Blocks {
 		if b.Kind != providers.BlockToolResult {

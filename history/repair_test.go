@@ -9,7 +9,7 @@ import (
 
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	// want is the message, and view what the model sees of it and of what came before.
+	// want is the repaired message, view the request with the messages before it.
 	for name, c := range map[string]struct{ all, next, want, view string }{
 		"nobody spoke before":         {"", "u9", "u[u9]", "u[u9]"},
 		"no results":                  {"u1 a2", "u9", "u[u9]", "u[u1] a[a2] u[u9]"},
@@ -34,7 +34,7 @@ func TestRepair(t *testing.T) {
 		"what is hidden counts not":   {"u1 a2+A|t M5=t a4+B", "u9-B", "u[-B]", "u[u1 M5] a[a4 +B] u[-B]"},
 		"the assistant's is as it is": {"u1 a2+A", "a9+B", "a[a9 +B]", "u[u1] a[a2 +A a9 +B] u[-A -B]"},
 
-		// Elsewhere these stayed results, and the next request was refused.
+		// Backends refuse a request with results that have no call.
 		"the newest called nothing":       {"u1 a2", "u9-A!", "u[u9 [Result]", "u[u1] a[a2] u[u9 [Result]"},
 		"a summary came in between":       {"u1/s a2+A/s S3=s", "u9-A", "u[[Result]", "u[S3 [Result]"},
 		"a marker came in between":        {"u1 a2+A|t M3=t", "u9-A", "u[[Result]", "u[u1 M3 [Result]"},
@@ -58,7 +58,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A result that becomes text keeps its pictures.
+// A result that becomes text keeps its images.
 func TestRepairPictures(t *testing.T) {
 	t.Parallel()
 	next := thread(t, "u9-A")[0]

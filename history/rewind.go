@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Why a row cannot be rewound to.
+// Errors of [Rewind].
 var (
 	ErrNoRow  = errors.New("there is no such row in the conversation")
 	ErrOldRow = errors.New("the row is older than ids of rows: nobody knows what models had seen then")
@@ -16,58 +16,58 @@ var (
 
 // Conversation is both histories of a monitor.
 type Conversation struct {
-	// Rows are those of the monitor from the target on, oldest first; older ones
-	// do no harm.
+	// Rows holds the rows of the monitor from the target on, oldest first; older rows are
+	// ignored.
 	Rows []wire.UIRow
-	// Threads are all of every agent that lasts, by its key, hidden messages
-	// included.
+	// Threads holds the complete threads, including hidden messages, of all persistent
+	// agents by agent key.
 	Threads map[string][]Message
 }
 
-// Target is where a rewind goes.
+// Target is the row to rewind to.
 type Target struct {
 	TS wire.Millis
-	// Include leaves people the row itself. What models had of it goes.
+	// Include keeps the row itself for the user. The models' messages for it are removed
+	// nevertheless.
 	Include bool
 }
 
-// Rewound is what a rewind comes to.
+// Rewound is the result of a rewind.
 type Rewound struct {
-	// Row is the target.
+	// Row is the target row.
 	Row wire.UIRow
-	// Removed are the rows that go, Kept those after the target that stay.
+	// Removed holds the removed rows, Kept the rows after the target that stay.
 	Removed, Kept []wire.UIRow
-	Threads       map[string]Cut
+	Threads       map[string]RewoundThread
 }
 
-// Cut is what is left of a thread.
-type Cut struct {
+// RewoundThread is the rest of a thread after a rewind.
+type RewoundThread struct {
 	Messages []Message
-	// Same counts the first messages that are as they were, so that a store has to
-	// change only the rest; Changed says that there is one.
+	// Same counts the leading messages that are unchanged, so that the store has to rewrite
+	// only the rest. Changed is set if anything differs.
 	Same    int
 	Changed bool
 }
 
-// Rewind takes back a row and all that followed from it. A message goes if no row
+// Rewind removes a row and everything that followed from it. It removes a message if no row
 // before the target shows it:
 //
-//   - what a user said, if its row is the target or later;
-//   - what an agent said, if its first row would be, or if the row with its text
-//     goes, which may be a later one;
-//   - results of tools, if their calls go or one of their rows may;
-//   - summaries and markers, if their row goes; then what they hid is visible.
+//   - a user's message, if its row is the target or later;
+//   - an agent's message, if its first possible row is the target or later, or if the row
+//     with its text is removed, which may be a later one;
+//   - tool results, if their calls are removed or one of their rows may be;
+//   - summaries and markers, if their row is removed; the messages they hid become visible.
 //
-// But a message that was said while an agent was busy has its row before those of
-// the answer, and its place in the thread after it. Who takes it back does not take
-// back that answer: what is before it in its thread stays, and so do the rows of
-// that.
+// A message sent while an agent was busy has its row before the rows of the agent's answer,
+// but its place in the thread after it. Removing that message does not remove the answer:
+// everything before it in its thread stays, and so do the corresponding rows.
 func Rewind(c Conversation, t Target) (Rewound, error) {
 	at := slices.IndexFunc(c.Rows, func(r wire.UIRow) bool { return r.TS == t.TS })
 	if at < 0 {
 		return Rewound{}, ErrNoRow
 	}
-	r := Rewound{Row: c.Rows[at], Threads: make(map[string]Cut, len(c.Threads))}
+	r := Rewound{Row: c.Rows[at], Threads: make(map[string]RewoundThread, len(c.Threads))}
 	if r.Row.ID == 0 {
 		return Rewound{}, ErrOldRow
 	}
@@ -80,14 +80,13 @@ func Rewind(c Conversation, t Target) (Rewound, error) {
 	for i := range c.Rows {
 		switch row := &c.Rows[i]; {
 		case row.ID < r.Row.ID || row.ID == r.Row.ID && t.Include:
-		case row.ID > r.Row.ID && stays(row, said):
+		case row.ID > r.Row.ID && keepsRow(row, said):
 			r.Kept = append(r.Kept, *row)
 		default:
 			r.Removed = append(r.Removed, *row)
 		}
 	}
-	// With Include the target is not among the removed, but what models had of it
-	// goes all the same.
+	// With Include the target row stays, but the models' messages for it are removed.
 	gone := append([]wire.UIRow{r.Row}, r.Removed...)
 	for agent, all := range c.Threads {
 		r.Threads[agent] = cutThread(all, agent, r.Row.ID, said[agent], gone)
@@ -95,17 +94,18 @@ func Rewind(c Conversation, t Target) (Rewound, error) {
 	return r, nil
 }
 
-// place is where in a thread the message of the target lies.
+// place is the position of the target's message in a thread.
 type place struct {
 	ok    bool
 	index int
 	id    uint64
-	// early are the rows of what users said and the thread has before it.
+	// early holds the rows, later than the target, of user messages that precede the
+	// target's message in the thread.
 	early map[wire.RowID]bool
 }
 
-// placeOf finds what the user said in the target's row. It was added to the thread
-// after the row was made, so of messages that name the row it is the last.
+// placeOf finds the user message of the target row in a thread. It was added after the row
+// was created, so it is the last of the messages that name the row.
 func placeOf(all []Message, agent string, target *wire.UIRow) place {
 	if target.Say != wire.SayUserFeedback {
 		return place{}
@@ -129,9 +129,9 @@ func placeOf(all []Message, agent string, target *wire.UIRow) place {
 	return place{}
 }
 
-// stays reports whether a row after the target belongs to what the thread has
-// before the target's message.
-func stays(row *wire.UIRow, said map[string]place) bool {
+// keepsRow reports whether a row after the target belongs to messages that precede the
+// target's message in its thread.
+func keepsRow(row *wire.UIRow, said map[string]place) bool {
 	if row.ContextCondense != nil || row.ContextTruncation != nil {
 		return false
 	}
@@ -147,8 +147,8 @@ func stays(row *wire.UIRow, said map[string]place) bool {
 	return ok && row.Thread != "" && row.ConversationHistoryIndex != nil && uint64(max(*row.ConversationHistoryIndex, 0)) < p.id
 }
 
-// cutThread is what is left of a thread when rows from the target on go.
-func cutThread(all []Message, agent string, target wire.RowID, said place, gone []wire.UIRow) Cut {
+// cutThread removes the messages of a thread that a rewind to the target removes.
+func cutThread(all []Message, agent string, target wire.RowID, said place, gone []wire.UIRow) RewoundThread {
 	shown, shrunk := map[uint64]bool{}, map[string]bool{}
 	for i := range gone {
 		r := &gone[i]
@@ -165,7 +165,7 @@ func cutThread(all []Message, agent string, target wire.RowID, said place, gone 
 	delete(shrunk, "") // old rows have no id
 	kept := make([]Message, 0, len(all))
 	same, whole := 0, true
-	before := true // the ordinary message before is kept
+	before := true // whether the previous ordinary message stays
 	for i := range all {
 		m := &all[i]
 		stay := m.Row == 0 || m.Row < target
@@ -179,7 +179,7 @@ func cutThread(all []Message, agent string, target wire.RowID, said place, gone 
 		case m.Role == providers.RoleAssistant:
 			stay = stay && (m.Row == 0 || !shown[m.ID])
 		case m.answersOnly() && m.Row == target:
-			stay = before // their own rows came before the target
+			stay = before // the rows of these results precede the target
 		}
 		if m.ordinary() {
 			before = stay
@@ -191,13 +191,13 @@ func cutThread(all []Message, agent string, target wire.RowID, said place, gone 
 			kept = append(kept, *m)
 		}
 	}
-	same = min(same, untag(kept))
-	return Cut{Messages: kept, Same: same, Changed: same < len(all)}
+	same = min(same, clearTags(kept))
+	return RewoundThread{Messages: kept, Same: same, Changed: same < len(all)}
 }
 
-// untag clears tags that name nobody, and returns how many of the first messages
-// had none. The slice is the caller's own.
-func untag(all []Message) (same int) {
+// clearTags clears, in place, tags that name no existing summary or marker, and returns the
+// number of leading messages that it did not change.
+func clearTags(all []Message) (same int) {
 	summaries, markers := map[string]bool{"": true}, map[string]bool{"": true}
 	for i := range all {
 		if all[i].IsSummary {
@@ -220,9 +220,9 @@ func untag(all []Message) (same int) {
 	return same
 }
 
-// Said is the row of the user that an edit of a row is about: that row or the
-// nearest one before it.
-func Said(rows []wire.UIRow, ts wire.Millis) (wire.UIRow, bool) {
+// UserRowAt returns the user's row that an edit of the row ts refers to: that row or the
+// nearest user row before it.
+func UserRowAt(rows []wire.UIRow, ts wire.Millis) (wire.UIRow, bool) {
 	for at := slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.TS == ts }); at >= 0; at-- {
 		if rows[at].Say == wire.SayUserFeedback {
 			return rows[at], true

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A turn with thinking, two calls of tools, an answer and its end looks like this.
+// A turn with thinking, two tool calls, an answer and its end.
 const (
 	turnRows   = "u1 r2#2 t3#4 x4#4 x5#4 t6#8 e7#8"
 	turnThread = "u1 a2+A+B u6-A-B a6"
@@ -22,10 +22,10 @@ func TestRewind(t *testing.T) {
 		rows, all string
 		to        wire.RowID
 		include   bool
-		want      string // of the thread
-		removed   string // ids of rows
-		kept      string // of rows after the target
-		visible   string // if it is not what is wanted
+		want      string // the thread afterwards
+		removed   string // ids of removed rows
+		kept      string // ids of rows after the target that stay
+		visible   string // the visible part, if it differs from want
 	}{
 		"a question and its answer":      {rows: "u1 t2#4 u3 t4#8", all: "u1 a2 u3 a4", to: 3, want: "u1 a2", removed: "3 4"},
 		"an answer":                      {rows: "u1 t2#4 u3 t4#8", all: "u1 a2 u3 a4", to: 4, want: "u1 a2 u3", removed: "4"},
@@ -58,8 +58,7 @@ func TestRewind(t *testing.T) {
 			rows: "u1 o2 t3#4 e4#4", all: "u1 a2", to: 3, include: true, want: "u1", removed: "4",
 		},
 
-		// Elsewhere times had to tell the order, and a search for the next message of
-		// the user mended it when they lied. Here the message itself is known.
+		// The order in the thread decides, not the times of the rows.
 		"said while the agent was busy":          {rows: "u1 u2 t3#4 e4#4 t5#8", all: "u1 a3 u2 a5", to: 2, want: "u1 a3", removed: "2 5", kept: "3 4"},
 		"the same, its row stays":                {rows: "u1 u2 t3#4 e4#4 t5#8", all: "u1 a3 u2 a5", to: 2, include: true, want: "u1 a3", removed: "5", kept: "3 4"},
 		"right before the answer was shown":      {rows: "u1 u2 t3#4 e4#4 t5#8", all: "u1 a2 u2 a5", to: 2, want: "u1 a2", removed: "2 5", kept: "3 4"},
@@ -122,7 +121,7 @@ func TestRewind(t *testing.T) {
 			if err := providers.Check(history.View(cut.Messages)); err != nil {
 				t.Error(err)
 			}
-			before, after := kept(t, all), kept(t, cut.Messages)
+			before, after := encoded(t, all), encoded(t, cut.Messages)
 			if !slices.Equal(before[:cut.Same], after[:cut.Same]) || cut.Changed == slices.Equal(before, after) {
 				t.Errorf("%d are the same, changed is %v:\n%s\n%s", cut.Same, cut.Changed, before, after)
 			}
@@ -140,7 +139,7 @@ func TestRewindRefuses(t *testing.T) {
 	}
 }
 
-// Threads of other agents of the conversation go back too, each by itself.
+// The threads of other agents of the conversation are rewound as well, independently.
 func TestRewindThreads(t *testing.T) {
 	t.Parallel()
 	all := rows(t, "u1 u2 t3#4 u4 e5#4 t6#8")
@@ -169,7 +168,7 @@ func TestSaid(t *testing.T) {
 	t.Parallel()
 	all := rows(t, "o1 u2 t3#4 u4 x5#6 t6#8")
 	for ts, want := range map[wire.Millis]wire.RowID{1001: 0, 1002: 2, 1003: 2, 1004: 4, 1006: 4, 1009: 0} {
-		if got, ok := history.Said(all, ts); got.ID != want || ok != (want != 0) {
+		if got, ok := history.UserRowAt(all, ts); got.ID != want || ok != (want != 0) {
 			t.Errorf("an edit of %d is one of %d, %v; want %d", ts, got.ID, ok, want)
 		}
 	}

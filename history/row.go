@@ -2,19 +2,18 @@ package history
 
 import "github.com/everdesk/everdesk/wire"
 
-// Growing reports whether there will be another version of a row: it is shown, and
-// whoever makes it has to end it.
-func Growing(r wire.UIRow) bool { return r.Partial != nil && *r.Partial }
+// IsPartial reports whether a row is still streaming: its author must write a final
+// version.
+func IsPartial(r wire.UIRow) bool { return r.Partial != nil && *r.Partial }
 
-// Grown is what a row becomes that is written again and again, and whether it is a
-// new one. before is the version that there is of it, if there is one, and grows
-// says that it is not the last. A row that comes at once says nothing of growing. The
-// id and the time of a row never change, and only one that came at once has a
-// checkpoint.
-func Grown(before *wire.UIRow, next wire.UIRow, grows bool) (wire.UIRow, wire.RowChange) {
-	again := before != nil && Growing(*before) && before.Type == next.Type && before.Say == next.Say && before.Ask == next.Ask
-	if next.Partial = nil; again || grows {
-		next.Partial, next.Checkpoint = &grows, nil
+// NextVersion returns next as a version of the row before (nil if there is none), and
+// whether it creates a row or updates one. partial says that more versions follow. A row
+// written in one piece has no Partial field. The id and the TS of a row never change, and
+// only a row written in one piece has a checkpoint.
+func NextVersion(before *wire.UIRow, next wire.UIRow, partial bool) (wire.UIRow, wire.RowChange) {
+	again := before != nil && IsPartial(*before) && before.Type == next.Type && before.Say == next.Say && before.Ask == next.Ask
+	if next.Partial = nil; again || partial {
+		next.Partial, next.Checkpoint = &partial, nil
 	}
 	if !again {
 		return next, wire.RowCreated
@@ -23,9 +22,10 @@ func Grown(before *wire.UIRow, next wire.UIRow, grows bool) (wire.UIRow, wire.Ro
 	return next, wire.RowUpdated
 }
 
-// Finished is the last version of a row of which nobody makes another one.
-func Finished(r wire.UIRow) wire.UIRow {
-	if Growing(r) {
+// FinalVersion returns the row marked as complete if it was partial, for rows whose author
+// will not write another version.
+func FinalVersion(r wire.UIRow) wire.UIRow {
+	if IsPartial(r) {
 		r.Partial = new(false)
 	}
 	return r

@@ -13,38 +13,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TaskTable is where the items of tasks are, each in a field of its id.
+// TaskTable is the store table of tasks: one field per task id.
 const TaskTable = "tasks"
 
-// How much is kept of tasks.
+// Bounds of the list of tasks.
 const (
-	// TasksKept is how many items there are; the oldest go.
-	TasksKept = 500
-	// taskText and taskSummary are how much an item has of what was asked and of
-	// what came of it, in characters, and taskChildren how many subtasks it names.
+	// MaxTasks is the maximum number of items; the oldest are dropped.
+	MaxTasks = 500
+	// taskText and taskSummary bound the request and the result in an item, in characters;
+	// taskChildren bounds the subtasks it names.
 	taskText     = 1000
 	taskSummary  = 500
 	taskChildren = 100
 )
 
-// TaskStatus is how far a task is.
+// TaskStatus is the progress of a task.
 type TaskStatus string
 
-// How far tasks are. A task that has ended is completed; how is its outcome.
+// The statuses. A task that has ended is completed; its outcome says how.
 const (
 	TaskActive    TaskStatus = "active"
 	TaskCompleted TaskStatus = "completed"
-	TaskDelegated TaskStatus = "delegated" // it waits for a subtask
+	TaskDelegated TaskStatus = "delegated" // waits for a subtask
 )
 
-// Item is what is known of a task, which is a turn of an agent.
+// Item describes a task, which is one turn of an agent.
 type Item struct {
 	ID wire.TaskID `json:"id"`
-	// RootTaskID is the task at the top of its tree, itself if nobody gave it away.
+	// RootTaskID is the task at the top of the tree; the task's own id if it has no parent.
 	RootTaskID   wire.TaskID `json:"rootTaskId"`
 	ParentTaskID wire.TaskID `json:"parentTaskId,omitempty"`
 	Number       uint64      `json:"number"`
-	// TS is the name of the user's row, or when the task began if it has none.
+	// TS identifies the user's row, or is the time at which the task began if it has none.
 	TS   wire.Millis `json:"ts"`
 	Task string      `json:"task"`
 
@@ -60,16 +60,16 @@ type Item struct {
 	APIConfigName string `json:"apiConfigName,omitempty"`
 
 	Status TaskStatus `json:"status"`
-	// Outcome is how it ended, if it has.
+	// Outcome is set once the task has ended.
 	Outcome providers.Outcome `json:"outcome,omitempty"`
-	// DelegatedToID is the newest subtask, AwaitingChildID one that it waits for,
-	// CompletedByChildID the one that it heard of last.
+	// DelegatedToID is the newest subtask, AwaitingChildID a subtask the task waits for,
+	// CompletedByChildID the subtask that returned last.
 	DelegatedToID      wire.TaskID   `json:"delegatedToId,omitempty"`
 	ChildIDs           []wire.TaskID `json:"childIds,omitempty"`
 	AwaitingChildID    wire.TaskID   `json:"awaitingChildId,omitempty"`
 	CompletedByChildID wire.TaskID   `json:"completedByChildId,omitempty"`
-	// CompletionResultSummary is what the task itself said, once it has ended, and
-	// what that subtask said until then.
+	// CompletionResultSummary is the text of the last returned subtask while the task runs,
+	// and the task's own last text once it has ended.
 	CompletionResultSummary string `json:"completionResultSummary,omitempty"`
 
 	MonitorID wire.MonitorID `json:"monitorId,omitempty"`
@@ -77,7 +77,7 @@ type Item struct {
 	MessageID wire.MessageID `json:"messageId,omitempty"`
 }
 
-// State is the status, or how it ended if it has.
+// State returns the outcome if the task has ended, and the status otherwise.
 func (i Item) State() string {
 	if i.Outcome != "" {
 		return string(i.Outcome)
@@ -85,17 +85,17 @@ func (i Item) State() string {
 	return string(i.Status)
 }
 
-// Delegated notes that a subtask is under way.
-func (i *Item) Delegated(child wire.TaskID) {
+// MarkDelegated records a new subtask that the task waits for.
+func (i *Item) MarkDelegated(child wire.TaskID) {
 	i.Status, i.DelegatedToID, i.AwaitingChildID = TaskDelegated, child, child
 	if !slices.Contains(i.ChildIDs, child) {
 		i.ChildIDs = append(i.ChildIDs[max(len(i.ChildIDs)-taskChildren+1, 0):], child)
 	}
 }
 
-// Returned notes what came of a subtask; next is another one that it waits for, if
-// it does. What a task that has ended said itself stays.
-func (i *Item) Returned(child, next wire.TaskID, summary string) {
+// MarkReturned records the result of a subtask. next is another subtask that the task waits
+// for, or empty. The summary of a task that has ended stays.
+func (i *Item) MarkReturned(child, next wire.TaskID, summary string) {
 	i.CompletedByChildID, i.AwaitingChildID = child, next
 	if i.Outcome == "" {
 		i.CompletionResultSummary = summary
@@ -105,22 +105,22 @@ func (i *Item) Returned(child, next wire.TaskID, summary string) {
 	}
 }
 
-// Ended notes how the task ended, and what it said.
-func (i *Item) Ended(outcome providers.Outcome, summary string) {
+// MarkEnded records the outcome and the last text of the task.
+func (i *Item) MarkEnded(outcome providers.Outcome, summary string) {
 	i.Status, i.Outcome, i.AwaitingChildID, i.CompletionResultSummary = TaskCompleted, outcome, "", summary
 }
 
-// Spent notes what the task took so far.
-func (i *Item) Spent(u providers.Usage) {
+// SetUsage records the tokens and the cost of the task so far.
+func (i *Item) SetUsage(u providers.Usage) {
 	i.TokensIn, i.TokensOut = max(u.Input, 0), max(u.Output, 0)
 	i.CacheReads, i.CacheWrites, i.TotalCost = max(u.CacheRead, 0), max(u.CacheWrite, 0), max(u.USD, 0)
 }
 
-// Tasks are the items of a session. The zero value has none. What changes is
-// returned as what is to be kept. It is not for several goroutines at once.
-type Tasks struct{ by map[wire.TaskID]*Item }
+// Tasks holds the items of a session. The zero value is empty. Methods that change items
+// return the store operations for the change. It is not safe for concurrent use.
+type Tasks struct{ byID map[wire.TaskID]*Item }
 
-// NumberOf is the number in the id of a task, 0 if it has none.
+// NumberOf returns the number in a task id, or 0 if it has none.
 func NumberOf(id wire.TaskID) uint64 {
 	if len(id) < 2 || id[0] != 't' {
 		return 0
@@ -132,40 +132,39 @@ func NumberOf(id wire.TaskID) uint64 {
 	return n
 }
 
-// Len counts the items.
-func (l *Tasks) Len() int { return len(l.by) }
+// Len returns the number of items.
+func (l *Tasks) Len() int { return len(l.byID) }
 
-// Get is an item. It is not to be changed.
+// Get returns an item. The caller must not modify it.
 func (l *Tasks) Get(id wire.TaskID) (Item, bool) {
-	i := l.by[id]
+	i := l.byID[id]
 	if i == nil {
 		return Item{}, false
 	}
 	return *i, true
 }
 
-// Upsert changes an item, or makes one that is changed then. What change leaves
-// alone stays, and what it empties is empty.
+// Upsert applies change to an item, and creates the item if it does not exist.
 func (l *Tasks) Upsert(id wire.TaskID, change func(*Item)) []store.Op {
-	i := l.by[id]
+	i := l.byID[id]
 	if i == nil {
 		i = &Item{Number: NumberOf(id), Status: TaskActive}
-		if l.by == nil {
-			l.by = map[wire.TaskID]*Item{}
+		if l.byID == nil {
+			l.byID = map[wire.TaskID]*Item{}
 		}
-		l.by[id] = i
+		l.byID[id] = i
 	} else {
-		i.ChildIDs = slices.Clone(i.ChildIDs) // others may have the old ones
+		i.ChildIDs = slices.Clone(i.ChildIDs) // callers may hold the old slice
 	}
 	change(i)
 	i.ID = id
-	i.Task, i.CompletionResultSummary = clip(i.Task, taskText), clip(i.CompletionResultSummary, taskSummary)
+	i.Task, i.CompletionResultSummary = truncateRunes(i.Task, taskText), truncateRunes(i.CompletionResultSummary, taskSummary)
 	i.RootTaskID = l.root(i)
 	ops := []store.Op{store.Set(TaskTable, string(id), i.encode())}
-	for len(l.by) > TasksKept {
+	for len(l.byID) > MaxTasks {
 		oldest := id
-		for other, o := range l.by {
-			if newer(l.by[oldest], o) < 0 {
+		for other, o := range l.byID {
+			if compareNewest(l.byID[oldest], o) < 0 {
 				oldest = other
 			}
 		}
@@ -174,50 +173,50 @@ func (l *Tasks) Upsert(id wire.TaskID, change func(*Item)) []store.Op {
 	return ops
 }
 
-// Change is Upsert for an item that there is.
+// Change is like Upsert, but does nothing if the item does not exist.
 func (l *Tasks) Change(id wire.TaskID, change func(*Item)) []store.Op {
-	if l.by[id] == nil {
+	if l.byID[id] == nil {
 		return nil
 	}
 	return l.Upsert(id, change)
 }
 
-// root is the id at the top of the tree of an item. Once known it stays, also when
-// the items above are gone.
+// root returns the id at the top of an item's tree. Once known it stays, even after the
+// items above were dropped.
 func (l *Tasks) root(i *Item) wire.TaskID {
 	if i.ParentTaskID == "" || i.ParentTaskID == i.ID {
 		return i.ID
 	}
-	if parent := l.by[i.ParentTaskID]; parent != nil && parent.RootTaskID != "" {
+	if parent := l.byID[i.ParentTaskID]; parent != nil && parent.RootTaskID != "" {
 		return parent.RootTaskID
 	}
 	return cmp.Or(i.RootTaskID, i.ParentTaskID)
 }
 
 func (l *Tasks) drop(id wire.TaskID) store.Op {
-	delete(l.by, id)
+	delete(l.byID, id)
 	return store.Unset(TaskTable, string(id))
 }
 
-// Delete takes away items that are there, and what was given away by them. Of those
-// that stay none waits for one that is gone.
+// Delete removes items and their subtasks. Items that waited for a removed one no longer
+// wait.
 func (l *Tasks) Delete(ids ...wire.TaskID) []store.Op {
 	var ops []store.Op
 	for len(ids) > 0 {
 		id := ids[0]
 		ids = ids[1:]
-		if l.by[id] == nil {
+		if l.byID[id] == nil {
 			continue
 		}
 		ops = append(ops, l.drop(id))
-		for _, i := range slices.SortedFunc(maps.Values(l.by), newer) {
+		for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
 			if i.ParentTaskID == id {
 				ids = append(ids, i.ID)
 			}
 		}
 	}
-	for _, i := range slices.SortedFunc(maps.Values(l.by), newer) {
-		if i.AwaitingChildID != "" && l.by[i.AwaitingChildID] == nil {
+	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
+		if i.AwaitingChildID != "" && l.byID[i.AwaitingChildID] == nil {
 			ops = append(ops, l.Upsert(i.ID, func(i *Item) {
 				if i.AwaitingChildID = ""; i.Status == TaskDelegated {
 					i.Status = TaskActive
@@ -228,11 +227,11 @@ func (l *Tasks) Delete(ids ...wire.TaskID) []store.Op {
 	return ops
 }
 
-// Rewind takes away the tasks of a monitor whose row goes when its conversation is
-// rewound to a row, and what was given away by them.
+// Rewind removes the tasks of a monitor whose row is at or after the given one, and their
+// subtasks.
 func (l *Tasks) Rewind(monitor wire.MonitorID, to wire.Millis) []store.Op {
 	var gone []wire.TaskID
-	for _, i := range slices.SortedFunc(maps.Values(l.by), newer) {
+	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
 		if i.MonitorID == monitor && i.TS >= to {
 			gone = append(gone, i.ID)
 		}
@@ -240,27 +239,27 @@ func (l *Tasks) Rewind(monitor wire.MonitorID, to wire.Millis) []store.Op {
 	return l.Delete(gone...)
 }
 
-// All is everything that is kept, for a store that forgot.
+// All returns operations that store every item, for a store that has lost writes.
 func (l *Tasks) All() []store.Op {
-	ops := make([]store.Op, 0, len(l.by))
-	for _, i := range slices.SortedFunc(maps.Values(l.by), newer) {
+	ops := make([]store.Op, 0, len(l.byID))
+	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
 		ops = append(ops, store.Set(TaskTable, string(i.ID), i.encode()))
 	}
 	return ops
 }
 
-// LoadTasks reads what was kept.
+// LoadTasks decodes the fields of [TaskTable].
 func LoadTasks(table map[string][]byte) (*Tasks, error) {
-	l := &Tasks{by: make(map[wire.TaskID]*Item, len(table))}
+	l := &Tasks{byID: make(map[wire.TaskID]*Item, len(table))}
 	for field, data := range table {
 		i := &Item{}
 		if err := json.Unmarshal(data, i); err != nil {
 			return nil, fmt.Errorf("task %s: %w", field, err)
 		}
 		if string(i.ID) != field {
-			return nil, fmt.Errorf("task %s: it is of something else", field)
+			return nil, fmt.Errorf("task %s: the record has the id %q", field, i.ID)
 		}
-		l.by[i.ID] = i
+		l.byID[i.ID] = i
 	}
 	return l, nil
 }
@@ -268,18 +267,18 @@ func LoadTasks(table map[string][]byte) (*Tasks, error) {
 func (i *Item) encode() []byte {
 	data, err := json.Marshal(i)
 	if err != nil {
-		panic(fmt.Sprintf("encode a task: %v", err)) // it has numbers and texts alone
+		panic(fmt.Sprintf("encode a task: %v", err)) // a struct of numbers and strings always encodes
 	}
 	return data
 }
 
-// newer orders items, the newest first.
-func newer(a, b *Item) int {
+// compareNewest orders items, newest first.
+func compareNewest(a, b *Item) int {
 	return cmp.Or(cmp.Compare(b.TS, a.TS), cmp.Compare(b.Number, a.Number), cmp.Compare(b.ID, a.ID))
 }
 
-// clip is the beginning of a text.
-func clip(s string, runes int) string {
+// truncateRunes truncates a text to the given number of characters.
+func truncateRunes(s string, runes int) string {
 	for i := range s {
 		if runes == 0 {
 			return s[:i] + "…"

@@ -7,83 +7,80 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TaskQuery is which tasks somebody wants to see.
+// TaskQuery selects tasks.
 type TaskQuery struct {
-	// Text is words that each are in what was asked or in what came of it, in
-	// capitals or not.
+	// Text holds words that must all occur in the request or the result, in any case.
 	Text string
 	// State is a status or an outcome; see [Item.State].
 	State   string
 	Monitor wire.MonitorID
-	// Limit is how many, and Before the task behind which they come, for the next
-	// page.
+	// Limit is the maximum number of results. Before is the last task of the previous page.
 	Limit  int
 	Before wire.TaskID
 }
 
-// Found is a task that was looked for.
-type Found struct {
+// FoundTask is a result of [Tasks.Find].
+type FoundTask struct {
 	Item
 	Costs Costs `json:"costs"`
 }
 
-// Find are the tasks that somebody wants to see, the newest first, and whether
-// there are more.
-func (l *Tasks) Find(q TaskQuery) (found []Found, more bool) {
-	words := strings.Fields(folded(q.Text))
-	before := l.by[q.Before]
-	all := make([]*Item, 0, len(l.by))
-	for _, i := range l.by {
+// Find returns the tasks that match the query, newest first, and whether there are more.
+func (l *Tasks) Find(q TaskQuery) (found []FoundTask, more bool) {
+	words := strings.Fields(normalizeText(q.Text))
+	before := l.byID[q.Before]
+	all := make([]*Item, 0, len(l.byID))
+	for _, i := range l.byID {
 		switch {
 		case q.State != "" && i.State() != q.State:
 		case q.Monitor != "" && i.MonitorID != q.Monitor:
-		case before != nil && newer(before, i) >= 0:
-		case before == nil && q.Before != "" && i.Number >= NumberOf(q.Before): // it is gone meanwhile
+		case before != nil && compareNewest(before, i) >= 0:
+		case before == nil && q.Before != "" && i.Number >= NumberOf(q.Before): // the task was deleted since
 		default:
 			all = append(all, i)
 		}
 	}
-	slices.SortFunc(all, newer)
-	found = []Found{}
+	slices.SortFunc(all, compareNewest)
+	found = []FoundTask{}
 	for _, i := range all {
-		if !i.has(words) {
+		if !i.hasWords(words) {
 			continue
 		}
 		if q.Limit > 0 && len(found) == q.Limit {
 			return found, true
 		}
-		found = append(found, Found{*i, l.Costs(i.ID)})
+		found = append(found, FoundTask{*i, l.Costs(i.ID)})
 	}
 	return found, false
 }
 
-// has reports whether all words are in what is known of a task.
-func (i *Item) has(words []string) bool {
+// hasWords reports whether all words occur in the request or the result of a task.
+func (i *Item) hasWords(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := folded(i.Task + "\n" + i.CompletionResultSummary)
+	text := normalizeText(i.Task + "\n" + i.CompletionResultSummary)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// Costs are what a task and all below it cost, in US dollars.
+// Costs holds the costs of a task and of its subtasks, in US dollars.
 type Costs struct {
 	Own      float64 `json:"own"`
 	Children float64 `json:"children"`
 	Total    float64 `json:"total"`
 }
 
-// costsVisits bounds how much is added up: data that is not ours could have a
-// subtask in as many branches as it likes.
+// costsVisits bounds the traversal: imported data may contain a subtask in any number of
+// branches.
 const costsVisits = 10_000
 
-// Costs adds up what a task and all below it cost. What is not there costs nothing,
-// and a task is not below itself.
+// Costs adds up the costs of a task and all tasks below it. Unknown tasks cost nothing, and
+// cycles are counted once.
 func (l *Tasks) Costs(id wire.TaskID) Costs {
 	visits := 0
 	var add func(id wire.TaskID, above []wire.TaskID) Costs
 	add = func(id wire.TaskID, above []wire.TaskID) (c Costs) {
-		i := l.by[id]
+		i := l.byID[id]
 		if visits++; i == nil || visits > costsVisits || slices.Contains(above, id) {
 			return c
 		}
@@ -98,9 +95,9 @@ func (l *Tasks) Costs(id wire.TaskID) Costs {
 	return add(id, nil)
 }
 
-// folded is a text as it is compared: without capitals, and Korean syllables in one
-// piece, which some systems take apart.
-func folded(s string) string {
+// normalizeText returns a text for comparison: in lower case and with Korean syllables
+// composed, which some systems write decomposed.
+func normalizeText(s string) string {
 	s = strings.ToLower(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= leads && r < leads+leadCount }) {
 		return s
@@ -122,7 +119,7 @@ func folded(s string) string {
 	return string(out)
 }
 
-// Where Unicode has Korean syllables and the parts they are made of.
+// Unicode ranges of Korean syllables and the letters they are composed of.
 const (
 	syllables, leads, vowels, tails = 0xAC00, 0x1100, 0x1161, 0x11A7
 

@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TurnEnd is what the row of the end of a turn says, in JSON.
+// TurnEnd is the JSON text of the row that ends a turn.
 type TurnEnd struct {
 	Outcome      providers.Outcome `json:"outcome"`
 	DurationMS   int               `json:"durationMs"`
@@ -19,17 +19,17 @@ type TurnEnd struct {
 	CacheWrites  int               `json:"cacheWrites,omitempty"`
 	CostUSD      float64           `json:"costUsd,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
-	// TaskID and ParentTaskID are of the task, Task is what it was about if no row
-	// of a user says so, and Provider who thought.
+	// TaskID and ParentTaskID identify the task. Task is the request if no user's row has
+	// it. Provider is the name of the model backend.
 	TaskID       wire.TaskID `json:"taskId,omitempty"`
 	ParentTaskID wire.TaskID `json:"parentTaskId,omitempty"`
 	Task         string      `json:"task,omitempty"`
 	Provider     string      `json:"provider,omitempty"`
 }
 
-// RebuildTasks makes the items of the tasks that have ended, from the rows that tell
-// of them, the oldest first. Rows that cannot be read are left out; a row that does
-// not say which task it is about is one of its own.
+// RebuildTasks creates the items of ended tasks from the rows of a conversation, oldest
+// first. Rows that cannot be decoded are skipped; an end without a task id becomes a task
+// of its own.
 func RebuildTasks(rows []wire.UIRow) *Tasks {
 	l := &Tasks{}
 	asked := map[wire.MessageID]*wire.UIRow{}
@@ -57,11 +57,11 @@ func RebuildTasks(rows []wire.UIRow) *Tasks {
 				if u := asked[row.MessageID]; u != nil && row.MessageID != "" {
 					i.Task, i.TS = u.Text, u.TS
 				}
-				i.Spent(providers.Usage{
+				i.SetUsage(providers.Usage{
 					Input: end.InputTokens, Output: end.OutputTokens,
 					CacheRead: end.CacheReads, CacheWrite: end.CacheWrites, USD: end.CostUSD,
 				})
-				i.Ended(end.Outcome, said[row.AgentID])
+				i.MarkEnded(end.Outcome, said[row.AgentID])
 			})
 			delete(said, row.AgentID)
 		}
@@ -70,8 +70,8 @@ func RebuildTasks(rows []wire.UIRow) *Tasks {
 	return l
 }
 
-// link tells those who gave tasks away of them. Theirs end later, so there were no
-// items of them before.
+// link adds subtasks to their parents. A parent ends after its subtasks, so its item did
+// not exist when theirs were created.
 func (l *Tasks) link() {
 	found, _ := l.Find(TaskQuery{})
 	for _, f := range slices.Backward(found) {
@@ -81,10 +81,10 @@ func (l *Tasks) link() {
 		}
 		l.Change(child.ParentTaskID, func(i *Item) {
 			status, outcome := i.Status, i.Outcome
-			i.Delegated(child.ID)
-			i.Returned(child.ID, "", child.CompletionResultSummary)
+			i.MarkDelegated(child.ID)
+			i.MarkReturned(child.ID, "", child.CompletionResultSummary)
 			i.Status, i.Outcome = status, outcome
 		})
-		l.Change(child.ID, func(*Item) {}) // its root is known now
+		l.Change(child.ID, func(*Item) {}) // updates its root
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// taskShelf is a list of tasks and what a store has of it.
+// taskStore is a list of tasks and the content of its store table.
 type taskStore struct {
 	history.Tasks
 	table map[string][]byte
@@ -35,7 +35,7 @@ func (s *taskStore) keep(ops []store.Op) {
 	}
 }
 
-// add makes a task of a cost, with subtasks that may not be there.
+// add creates a task with a cost and subtasks, which need not exist.
 func (s *taskStore) add(n int, parent wire.TaskID, cost float64, children ...wire.TaskID) wire.TaskID {
 	id := wire.TaskID(fmt.Sprintf("t%d", n))
 	s.keep(s.Upsert(id, func(i *history.Item) {
@@ -45,7 +45,7 @@ func (s *taskStore) add(n int, parent wire.TaskID, cost float64, children ...wir
 	return id
 }
 
-func taskIDs(found []history.Found) string {
+func taskIDs(found []history.FoundTask) string {
 	var out []string
 	for _, f := range found {
 		out = append(out, string(f.ID))
@@ -53,7 +53,7 @@ func taskIDs(found []history.Found) string {
 	return strings.Join(out, " ")
 }
 
-// same fails unless the store has what there is.
+// same fails unless the store table matches the list.
 func (s *taskStore) same(t interface{ Fatalf(string, ...any) }) {
 	again, err := history.LoadTasks(s.table)
 	if err != nil {
@@ -80,24 +80,24 @@ func TestTasksBeginEmpty(t *testing.T) {
 	}
 }
 
-// What a change leaves alone stays; what it empties is empty.
+// Fields that a change does not touch stay; fields it clears are empty.
 func TestUpsertMerges(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
 	s.add(1, "", 1)
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkDelegated("t2") }))
 	s.add(2, "t1", 2)
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Spent(providers.Usage{Input: 3, Output: 4, USD: 0.5}) }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.SetUsage(providers.Usage{Input: 3, Output: 4, USD: 0.5}) }))
 	i, _ := s.Get("t1")
 	if i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || i.DelegatedToID != "t2" || i.TokensIn != 3 || i.TotalCost != 0.5 || i.Task != "task 1" {
 		t.Errorf("%+v", i)
 	}
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t2", "", "done that") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t2", "", "done that") }))
 	i, _ = s.Get("t1")
 	if i.Status != history.TaskActive || i.AwaitingChildID != "" || i.CompletedByChildID != "t2" || i.CompletionResultSummary != "done that" || len(i.ChildIDs) != 1 {
 		t.Errorf("%+v", i)
 	}
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Ended(providers.Failed, "my own") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkEnded(providers.Failed, "my own") }))
 	i, _ = s.Get("t1")
 	if i.Status != history.TaskCompleted || i.State() != "failed" || i.CompletionResultSummary != "my own" || i.CompletedByChildID != "t2" {
 		t.Errorf("%+v", i)
@@ -108,23 +108,23 @@ func TestUpsertMerges(t *testing.T) {
 	s.same(t)
 }
 
-// Somebody who waits for several is delegated until none is left.
+// A task that waits for several subtasks is delegated until the last has returned.
 func TestSeveralSubtasks(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
 	s.add(1, "", 0)
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2"); i.Delegated("t3"); i.Delegated("t3") }))
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t3", "t2", "c") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkDelegated("t2"); i.MarkDelegated("t3"); i.MarkDelegated("t3") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t3", "t2", "c") }))
 	if i, _ := s.Get("t1"); i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || len(i.ChildIDs) != 2 {
 		t.Errorf("%+v", i)
 	}
-	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t2", "", "b") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t2", "", "b") }))
 	if i, _ := s.Get("t1"); i.Status != history.TaskActive || i.CompletedByChildID != "t2" {
 		t.Errorf("%+v", i)
 	}
 }
 
-// The root is always there, also of those whose parents are gone.
+// Every item has a root, even after its parents were dropped.
 func TestRootsOfTasks(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
@@ -147,16 +147,16 @@ func TestRootsOfTasks(t *testing.T) {
 func TestTasksAreFew(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
-	for n := range history.TasksKept + 20 {
+	for n := range history.MaxTasks + 20 {
 		s.add(n+1, "", 0)
 	}
-	if _, ok := s.Get("t20"); ok || s.Len() != history.TasksKept || len(s.table) != history.TasksKept {
+	if _, ok := s.Get("t20"); ok || s.Len() != history.MaxTasks || len(s.table) != history.MaxTasks {
 		t.Errorf("there are %d, kept %d", s.Len(), len(s.table))
 	}
 	s.keep(s.Upsert("t600", func(i *history.Item) {
 		i.TS, i.Task, i.CompletionResultSummary = 9999, strings.Repeat("가", 5000), strings.Repeat("b", 5000)
 		for n := range 500 {
-			i.Delegated(wire.TaskID(fmt.Sprintf("t%d", 1000+n)))
+			i.MarkDelegated(wire.TaskID(fmt.Sprintf("t%d", 1000+n)))
 		}
 	}))
 	i, _ := s.Get("t600")
@@ -174,11 +174,11 @@ func TestFindTasks(t *testing.T) {
 		s.keep(s.Upsert(id, func(i *history.Item) {
 			i.Task = task
 			if n == 2 {
-				i.Ended(providers.Completed, "There are 12 FILES, 열두 개")
+				i.MarkEnded(providers.Completed, "There are 12 FILES, 열두 개")
 			}
 			if n == 4 {
 				i.MonitorID = "monitor-1"
-				i.Ended(providers.Interrupted, "")
+				i.MarkEnded(providers.Interrupted, "")
 			}
 		}))
 	}
@@ -215,13 +215,13 @@ func TestFindTasks(t *testing.T) {
 func TestCostsOfTasks(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
-	s.add(1, "", 1)                     // none below
-	s.add(2, "", 1, "t1")               // one
-	s.add(3, "", 1, "t1", "t2")         // many, and deep; t1 is in two branches
-	s.add(4, "", 1, "t5")               // a circle
-	s.add(5, "t4", 2, "t4", "t5")       //
-	s.add(6, "", 1, "t98", "t1", "t99") // some are missing
-	s.add(7, "", 0, "t1")               // costs nothing itself
+	s.add(1, "", 1)                     // no subtasks
+	s.add(2, "", 1, "t1")               // one subtask
+	s.add(3, "", 1, "t1", "t2")         // nested subtasks; t1 is in two branches
+	s.add(4, "", 1, "t5")               // a cycle
+	s.add(5, "t4", 2, "t4", "t5")       // part of the cycle
+	s.add(6, "", 1, "t98", "t1", "t99") // some subtasks are missing
+	s.add(7, "", 0, "t1")               // no cost of its own
 	for id, want := range map[wire.TaskID]history.Costs{
 		"t1": {Own: 1, Total: 1}, "t2": {Own: 1, Children: 1, Total: 2}, "t3": {Own: 1, Children: 3, Total: 4},
 		"t4": {Own: 1, Children: 2, Total: 3}, "t5": {Own: 2, Children: 1, Total: 3},
@@ -231,7 +231,7 @@ func TestCostsOfTasks(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", id, got, want)
 		}
 	}
-	// As many branches as there are ways through a ladder come to an end.
+	// The traversal ends although the number of paths is exponential.
 	for n := range 60 {
 		next := wire.TaskID(fmt.Sprintf("t%d", 102+n))
 		s.add(101+n, "", 1, next, next)
@@ -248,14 +248,14 @@ func TestDeleteTasks(t *testing.T) {
 	b := s.add(2, a, 0)
 	s.add(3, b, 0)
 	d := s.add(4, "", 0)
-	s.keep(s.Upsert(d, func(i *history.Item) { i.Delegated("t5") }))
+	s.keep(s.Upsert(d, func(i *history.Item) { i.MarkDelegated("t5") }))
 	e := s.add(5, d, 0)
-	s.keep(s.Upsert(a, func(i *history.Item) { i.ParentTaskID = "t3" })) // a circle
+	s.keep(s.Upsert(a, func(i *history.Item) { i.ParentTaskID = "t3" })) // a cycle
 	s.keep(s.Delete(a, a, "t77"))
 	if found, _ := s.Find(history.TaskQuery{}); taskIDs(found) != "t5 t4" {
 		t.Errorf("left: %s", taskIDs(found))
 	}
-	// Nobody waits for one that is gone.
+	// No task waits for a deleted one.
 	s.keep(s.Delete(e))
 	if i, _ := s.Get(d); i.Status != history.TaskActive || i.AwaitingChildID != "" {
 		t.Errorf("%+v", i)
@@ -263,7 +263,7 @@ func TestDeleteTasks(t *testing.T) {
 	s.same(t)
 }
 
-// A rewind takes the tasks whose row goes, on its monitor, with all below them.
+// A rewind deletes the tasks of its monitor whose row is removed, and their subtasks.
 func TestRewindTasks(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
@@ -300,7 +300,7 @@ func endRow(t *testing.T, ts wire.Millis, agent wire.AgentID, message wire.Messa
 func TestRebuildTasks(t *testing.T) {
 	t.Parallel()
 	l := history.RebuildTasks([]wire.UIRow{
-		endRow(t, 5, "main-old", "m0", history.TurnEnd{Outcome: providers.Completed, DurationMS: 2}), // older than ids
+		endRow(t, 5, "main-old", "m0", history.TurnEnd{Outcome: providers.Completed, DurationMS: 2}), // a row without a task id
 		{Say: wire.SayUserFeedback, TS: 10, MessageID: "m1", Text: "do it", MonitorID: "monitor-0"},
 		{Say: wire.SaySubtaskResult, TS: 12, AgentID: "task-m1-1", Text: "did a part"},
 		endRow(t, 13, "task-m1-1", "", history.TurnEnd{
@@ -312,7 +312,7 @@ func TestRebuildTasks(t *testing.T) {
 		{Say: wire.SayUserFeedback, TS: 17, MessageID: "m2", Text: "nobody did"},
 	})
 	found, _ := l.Find(history.TaskQuery{})
-	want := []history.Found{{
+	want := []history.FoundTask{{
 		Item: history.Item{
 			ID: "t3", RootTaskID: "t2", ParentTaskID: "t2", Number: 3, TS: 11, Task: "a part", TotalCost: 0.25, APIConfigName: "demo",
 			Status: history.TaskCompleted, Outcome: providers.Interrupted, CompletionResultSummary: "did a part",
@@ -335,8 +335,8 @@ func TestRebuildTasks(t *testing.T) {
 	}
 }
 
-// Whatever is done to a list, the store has what there is, roots are there, and
-// nobody waits for one that is gone.
+// After any operations the store table matches, every item has a root, and no task waits
+// for a deleted one.
 func TestTasksAreKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -352,7 +352,7 @@ func TestTasksAreKept(t *testing.T) {
 				parent, child := some(), some()
 				if _, ok := s.Get(parent); ok {
 					s.keep(s.Upsert(child, func(i *history.Item) { i.ParentTaskID = parent }))
-					s.keep(s.Change(parent, func(i *history.Item) { i.Delegated(child) }))
+					s.keep(s.Change(parent, func(i *history.Item) { i.MarkDelegated(child) }))
 				}
 			case 3:
 				s.keep(s.Delete(some()))

@@ -2,14 +2,14 @@ package history
 
 import "github.com/everdesk/everdesk/wire"
 
-// Thread is what the model of an agent that lasts has seen, and whose it is.
+// Thread is the messages of a persistent agent, with the identity of the agent.
 type Thread struct {
 	Agent    string
 	Provider string
-	// ID is the backend's name of it, which means nothing to another hub.
+	// ID is the id that the backend gave the conversation; another hub cannot use it.
 	ID      string
 	Monitor wire.MonitorID
-	// Windows are those that share the agent; none for a main agent.
+	// Windows are the windows that share the agent; empty for a main agent.
 	Windows  []wire.WindowID
 	Messages []Message
 }

@@ -7,34 +7,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Marker is what names the place where something is left out.
+// Marker holds the identifiers of a truncation marker.
 type Marker struct {
-	// ID is that of the message if it has to be the last one, see [NextID]; else it
-	// has the odd id before the message that it is put before.
+	// ID is used if the marker becomes the last message, see [NextID]; otherwise the marker
+	// gets the odd id below the message that follows it.
 	ID  uint64
 	Row wire.RowID
 	TS  wire.Millis
-	// TruncationID is unique, and that of the row that tells people.
+	// TruncationID is unique; the row that shows the truncation to the user has the same.
 	TruncationID string
 }
 
-// Truncated leaves out a share of what is visible, rounded down to an even count,
-// and puts a marker in its place. The first visible message stays. A call and its
-// result go or stay together, so that one or two more may go, or fewer if the
-// newest would. It returns the same thread and 0 if there is nothing to leave out.
+// Truncated hides a share of the visible messages, rounded down to an even count, and
+// inserts a marker in their place. It returns the new thread and the number of hidden
+// messages. The first visible message stays. A call and its result are hidden together, so
+// the count may be one or two higher, or lower if the newest message would be hidden. If
+// there is nothing to hide it returns the thread unchanged and 0.
 func Truncated(all []Message, share float64, marker Marker) ([]Message, int) {
-	visible := visibleAt(all)
-	var said []int // of those, what somebody said
+	visible := visibleIndexes(all)
+	var said []int // indexes of visible messages without markers
 	for _, i := range visible {
 		if !all[i].IsTruncationMarker {
 			said = append(said, i)
 		}
 	}
-	first, last := bounds(all, said, share)
+	first, last := truncationRange(all, said, share)
 	if last < first {
 		return all, 0
 	}
-	end := len(all) // where the marker goes
+	end := len(all) // index of the marker
 	if last+1 < len(said) {
 		end = said[last+1]
 	}
@@ -43,14 +44,14 @@ func Truncated(all []Message, share float64, marker Marker) ([]Message, int) {
 	for _, i := range said[first : last+1] {
 		out[i].TruncationParent = marker.TruncationID
 	}
-	for _, i := range visible { // an older marker is told by this one
+	for _, i := range visible { // the new marker also replaces older ones
 		if all[i].IsTruncationMarker && i < end {
 			out[i].TruncationParent = marker.TruncationID
 		}
 	}
 	m := Message{
 		ID: marker.ID, Row: marker.Row, TS: marker.TS, IsTruncationMarker: true, TruncationID: marker.TruncationID,
-		Entry: providers.Entry{Role: providers.RoleUser, Blocks: []providers.Block{textBlock(leftOut)}},
+		Entry: providers.Entry{Role: providers.RoleUser, Blocks: []providers.Block{textBlock(truncationNotice)}},
 	}
 	if end < len(all) {
 		m.Turn, m.ID = all[end].Turn, max(all[end].ID, 1)-1
@@ -60,29 +61,29 @@ func Truncated(all []Message, share float64, marker Marker) ([]Message, int) {
 	return slices.Insert(out, end, m), last + 1 - first
 }
 
-const leftOut = "(Older parts of the conversation are left out here, because it became too long.)"
+const truncationNotice = "(Older parts of the conversation are left out here, because it became too long.)"
 
-// visibleAt are the places of what [Effective] shows of a thread.
-func visibleAt(all []Message) (at []int) {
+// visibleIndexes returns the indexes of the messages that [Effective] returns.
+func visibleIndexes(all []Message) (at []int) {
 	since := sinceSummary(all)
 	eachVisible(since, func(i int, _ []providers.Block) { at = append(at, len(all)-len(since)+i) })
 	return at
 }
 
-// bounds are the first and the last that go, as places in said. There are none if
-// the last is before the first.
-func bounds(all []Message, said []int, share float64) (first, last int) {
-	reach := pairs(all, said)
-	if !(share > 0) || len(said) == 0 { // which is so for what is no number
+// truncationRange returns the first and the last message to hide, as indexes into said. The
+// range is empty if last < first.
+func truncationRange(all []Message, said []int, share float64) (first, last int) {
+	reach := resultReach(all, said)
+	if !(share > 0) || len(said) == 0 { // also false for NaN
 		return 1, 0
 	}
 	remove := int(float64(len(said)-1) * min(share, 1))
 	if remove -= remove % 2; remove <= 0 {
 		return 1, 0
 	}
-	// The first message keeps its results.
+	// The results of the first message's calls stay with it.
 	first, last = reach[0]+1, remove
-	// torn is the last message that what goes until then needs to go, too.
+	// torn[i] is the last message that must be hidden if all up to i are.
 	torn := make([]int, len(said))
 	for i := first; i < len(said); i++ {
 		torn[i] = max(torn[i-1], reach[i])
@@ -100,8 +101,9 @@ func bounds(all []Message, said []int, share float64) (first, last int) {
 	return first, last
 }
 
-// pairs says of each message how far the results of its calls reach.
-func pairs(all []Message, said []int) []int {
+// resultReach returns for each message the index of the last message with a result of its
+// calls.
+func resultReach(all []Message, said []int) []int {
 	reach := make([]int, len(said))
 	calls := map[string]int{}
 	for n, i := range said {

@@ -40,14 +40,14 @@ func TestTruncated(t *testing.T) {
 		"calls that hang together": {"u1 a2+A a3+B u4-A a5 u6-B a7 u8 a9 u10", 0.25, "u1 a2+A|t a3+B|t u4-A|t a5|t u6-B|t M99=t a7 u8 a9 u10", 5, "u1 M99=t a7 u8 a9 u10"},
 		"an orphan is not counted": {"u1 u2-Z a2 u3 a4 u5", 0.5, "u1 u2-Z a2|t u3|t M99=t a4 u5", 2, "u1 M99=t a4 u5"},
 
-		// Elsewhere "visible" meant "not left out yet", also of what a summary hides
-		// anyway: messages were tagged that nobody saw, and the context never shrank.
+		// Only visible messages are hidden: tagging messages that a summary already hides
+		// would not shrink the context.
 		"defect: left out was what a summary had hidden": {
 			"u1/s a2/s u3/s a4/s u5/s a6/s u7/s a8/s u9/s a10/s S11=s u12 a13 u14 a15", 0.5,
 			"u1/s a2/s u3/s a4/s u5/s a6/s u7/s a8/s u9/s a10/s S11=s u12|t a13|t M99=t u14 a15", 2, "S11=s M99=t u14 a15",
 		},
-		// Elsewhere the result stayed without its call, and the next request was
-		// refused.
+		// A result must be hidden together with its call: backends refuse a result without
+		// a call.
 		"defect: a call was left out and its result was not": {"u1 u2 a3+A u4-A a5 u6", 0.5, "u1 u2|t a3+A|t u4-A|t M99=t a5 u6", 3, "u1 M99=t a5 u6"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// A thread that is older than ids is cut like any other.
+// A thread without ids is truncated like any other.
 func TestTruncatedOldThread(t *testing.T) {
 	t.Parallel()
 	all := thread(t, "u0 a0 u0 a0 u0")

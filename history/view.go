@@ -2,13 +2,13 @@ package history
 
 import "github.com/everdesk/everdesk/providers"
 
-// View is what of a thread goes out to a model. It passes [providers.Check],
-// whatever the thread is: neighbours of one side are one message, every call has
-// its result right after it, and nothing is empty.
+// View returns the messages of a thread to send to a model. They always pass
+// [providers.Check]: neighbours of the same role are merged, every call is followed by its
+// result, and no message is empty.
 func View(all []Message) []providers.Entry { return mended(all, providers.Mending{}) }
 
-// OpenView is [View] of a thread whose turn goes on: calls of the newest message
-// are left without results, for they are still to be made.
+// OpenView is [View] for a thread whose turn continues: calls of the newest message stay
+// without results, because the tools have yet to run.
 func OpenView(all []Message) []providers.Entry { return mended(all, providers.Mending{Open: true}) }
 
 func mended(all []Message, m providers.Mending) []providers.Entry {

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// long is a thread of ten thousand messages, a third of them with calls.
+// long returns a thread of ten thousand messages, a third of them with calls.
 func long() []history.Message {
 	var all []history.Message
 	add := func(role providers.Role, b ...providers.Block) {

@@ -37,7 +37,7 @@ func (a archives) clone() archives {
 func (a archives) changes(ops []store.Op) []store.Op {
 	for _, one := range a {
 		if one.Changed() {
-			ops = append(ops, one.Keep())
+			ops = append(ops, one.SaveOp())
 		}
 	}
 	return ops
@@ -232,7 +232,7 @@ func (l *owner) healArchives(tables map[string]map[string][]byte) ([]store.Op, e
 		if err != nil {
 			return nil, err
 		}
-		ops = append(append(ops, healing...), l.archives[m].Keep())
+		ops = append(append(ops, healing...), l.archives[m].SaveOp())
 	}
 	return ops, nil
 }
@@ -260,7 +260,7 @@ func (l *owner) heal(monitor wire.MonitorID) ([]store.Op, error) {
 			return nil, err
 		}
 	}
-	return a.Heal(from, max(from, min(to, from+before)), newest), nil
+	return a.Repair(from, max(from, min(to, from+before)), newest), nil
 }
 
 // rowPage is a part of an archive.

@@ -52,7 +52,7 @@ func fillArchive(tb testing.TB, s session.Store, rows int) {
 			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first,
 		})...)
 		if id%1000 == 0 {
-			b := store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.Keep())}
+			b := store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.SaveOp())}
 			if _, err := s.Commit(tb.Context(), lease, b); err != nil {
 				tb.Fatal(err)
 			}

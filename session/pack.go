@@ -95,7 +95,7 @@ func restored(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	for _, m := range l.Desktop.Monitors {
 		rows := l.Rows[m.MonitorID]
 		archive, made := history.NewArchive(m.MonitorID, rows)
-		archived = append(append(archived, made...), archive.Keep())
+		archived = append(append(archived, made...), archive.SaveOp())
 		all = append(all, rows...)
 	}
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })

@@ -13,7 +13,7 @@ import (
 
 // Tasks finds tasks of a session, the newest first, and says whether there are more.
 // Every replica can, whoever owns the session, and sees what is committed.
-func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery) ([]history.Found, bool, error) {
+func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery) ([]history.FoundTask, bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	kept, err := h.store.Load(bounded, id)

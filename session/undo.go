@@ -103,7 +103,7 @@ func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.U
 		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
-		user, _ := history.Said(before.Rows, before.Rows[len(before.Rows)-1].TS)
+		user, _ := history.UserRowAt(before.Rows, before.Rows[len(before.Rows)-1].TS)
 		from, _ := slices.BinarySearchFunc(before.Rows, user.TS, byTime) // or all, if there is none
 		rows = append(before.Rows[from:], rows...)
 	}

@@ -126,7 +126,7 @@ func TestRowsInALogAreWhole(t *testing.T) {
 	if text := part(t, data, "ui/monitor-0.jsonl"); !strings.Contains(text, `"partial":false`) || strings.Contains(text, `"partial":true`) {
 		t.Errorf("rows are written as\n%s", text)
 	}
-	if row := reading(t, data).Rows[first][1]; history.Growing(row) || row.Partial == nil || row.Text != "hm" {
+	if row := reading(t, data).Rows[first][1]; history.IsPartial(row) || row.Partial == nil || row.Text != "hm" {
 		t.Errorf("the row is %+v", row)
 	}
 }

@@ -280,7 +280,7 @@ func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error
 		}
 		id, ts = max(id, row.ID), row.TS
 		seen.times[ts], seen.ids[row.ID] = true, true
-		rows = append(rows, history.Finished(row))
+		rows = append(rows, history.FinalVersion(row))
 		return nil
 	})
 	seen.last = max(seen.last, id)

@@ -73,7 +73,7 @@ func (p *packer) pack(s Source) error {
 	for _, m := range state.Monitors {
 		err := p.part(rowsFolder+string(m.MonitorID)+linesEnding, func() error {
 			return each(s.Rows(m.MonitorID), func(r *wire.UIRow) error {
-				row := history.Finished(*r) // who makes it is not in the log
+				row := history.FinalVersion(*r) // who makes it is not in the log
 				return p.raw(rowFormat().Append(nil, &row))
 			})
 		})

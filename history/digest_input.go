@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// How much a digest has of what goes into tools and comes out, in characters.
+// Bounds of tool inputs and outputs in a digest, in characters.
 const (
 	maxInput  = 300
 	maxOutput = 500
 	maxName   = 200
-	// maxParts is how many fields or items an input has at most, at each of
-	// maxDepth levels.
+	// maxParts is the maximum number of fields or items at each of maxDepth levels of an
+	// input.
 	maxParts = 32
 	maxDepth = 6
 )
 
-// inputFields are the fields that tell enough of a tool's input. The tools of
-// other programs have names with capitals.
+// inputFields names the fields that describe the input of well-known tools. Keys are in
+// lower case, because other programs capitalise the names.
 var inputFields = map[string][]string{
 	"read": {"file_path", "path"}, "edit": {"file_path", "path"}, "multiedit": {"file_path", "path"},
 	"write": {"file_path", "path"}, "notebookedit": {"notebook_path", "file_path"},
@@ -30,15 +30,15 @@ var inputFields = map[string][]string{
 
 func noInput() json.RawMessage { return json.RawMessage("{}") }
 
-// inputOf is an object with what matters of an input. It stays readable when only
-// the beginning of the input was kept, as a text.
-func inputOf(tool string, input json.RawMessage) json.RawMessage {
+// summarizeInput returns an object with the essential fields of a tool's input. It also
+// accepts an input of which only the beginning was stored, as a JSON string.
+func summarizeInput(tool string, input json.RawMessage) json.RawMessage {
 	var v any
 	if len(input) > 0 && json.Unmarshal(input, &v) != nil {
 		return noInput()
 	}
 	if text, is := v.(string); is {
-		if v = beginningOf(text); v == nil {
+		if v = parseTruncatedObject(text); v == nil {
 			v = map[string]any{"text": text}
 		}
 	}
@@ -63,16 +63,16 @@ func inputOf(tool string, input json.RawMessage) json.RawMessage {
 		}
 		fields = some
 	}
-	out, err := json.Marshal(brief(fields, 0))
+	out, err := json.Marshal(shortenValue(fields, 0))
 	if err != nil {
-		return noInput() // what was read can be written
+		return noInput() // decoded JSON always encodes
 	}
 	return out
 }
 
-// beginningOf are the fields at the beginning of an object of which the end is
-// missing; nil if it is no object. The last one is a text that begins as its value.
-func beginningOf(text string) any {
+// parseTruncatedObject returns the fields of a JSON object whose end is missing, or nil if
+// the text is no object. The incomplete last value becomes a string.
+func parseTruncatedObject(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil
@@ -90,7 +90,7 @@ func beginningOf(text string) any {
 		from := d.InputOffset()
 		var v any
 		if d.Decode(&v) != nil {
-			if rest := beginningOfValue(text[from:]); rest != "" {
+			if rest := parseTruncatedValue(text[from:]); rest != "" {
 				fields[key] = rest
 			}
 			break
@@ -103,16 +103,16 @@ func beginningOf(text string) any {
 	return fields
 }
 
-// beginningOfValue is the beginning of a value of which the end is missing, after
-// the colon: of a text what it says, of anything else its JSON.
-func beginningOfValue(text string) string {
+// parseTruncatedValue returns the beginning of a JSON value whose end is missing. text
+// starts with the colon. For a string it is the decoded text, for other values the JSON.
+func parseTruncatedValue(text string) string {
 	text = strings.TrimPrefix(strings.TrimSpace(strings.TrimSuffix(text, cutMark)), ":")
 	text = strings.TrimLeft(text, " \t\r\n")
 	if text == "" {
 		return ""
 	}
 	if text[0] == '"' {
-		// Half an escape may be at the end, of up to 11 bytes.
+		// The text may end within an escape sequence, which has up to 12 bytes.
 		for end := len(text); end > 0 && end > len(text)-12; end-- {
 			var s string
 			if json.Unmarshal([]byte(text[:end]+`"`), &s) == nil {
@@ -124,19 +124,19 @@ func beginningOfValue(text string) string {
 	return text + "..."
 }
 
-// brief is a value with short texts and few parts. Objects stay objects and lists
-// stay lists.
-func brief(v any, depth int) any {
+// shortenValue truncates the strings in a value and drops surplus parts. The types of
+// objects and lists stay.
+func shortenValue(v any, depth int) any {
 	if depth > maxDepth {
 		return "..."
 	}
 	switch v := v.(type) {
 	case string:
-		return shorten(valid(v), maxInput)
+		return truncateText(valid(v), maxInput)
 	case []any:
 		out := make([]any, 0, min(len(v), maxParts))
 		for _, item := range v[:min(len(v), maxParts)] {
-			out = append(out, brief(item, depth+1))
+			out = append(out, shortenValue(item, depth+1))
 		}
 		return out
 	case map[string]any:
@@ -147,15 +147,16 @@ func brief(v any, depth int) any {
 		slices.Sort(names)
 		out := map[string]any{}
 		for _, name := range names[:min(len(names), maxParts)] {
-			out[shorten(valid(name), maxName)] = brief(v[name], depth+1)
+			out[truncateText(valid(name), maxName)] = shortenValue(v[name], depth+1)
 		}
 		return out
 	}
 	return v
 }
 
-// answerText is what a tool answered as text, if it is none as JSON.
-func answerText(result json.RawMessage) string {
+// resultString returns a tool's result as text: a JSON string decoded, other values as
+// compact JSON.
+func resultString(result json.RawMessage) string {
 	var text string
 	if json.Unmarshal(result, &text) == nil {
 		return valid(text)
@@ -167,8 +168,8 @@ func answerText(result json.RawMessage) string {
 	return valid(b.String())
 }
 
-// beginning is a text up to a length, and how long it was.
-func beginning(text string) string {
+// truncateOutput truncates a text to maxOutput characters and appends its full length.
+func truncateOutput(text string) string {
 	short, n := firstRunes(text, maxOutput)
 	if len(short) == len(text) {
 		return text
@@ -176,20 +177,20 @@ func beginning(text string) string {
 	return short + fmt.Sprintf("\n... (%d chars total)", n)
 }
 
-// shorten is a text up to a length.
-func shorten(text string, most int) string {
-	short, _ := firstRunes(text, most)
+// truncateText truncates a text to the given number of characters.
+func truncateText(text string, limit int) string {
+	short, _ := firstRunes(text, limit)
 	if len(short) == len(text) {
 		return text
 	}
 	return short + "..."
 }
 
-// firstRunes are the first characters of a text, and how many it has.
-func firstRunes(text string, most int) (string, int) {
+// firstRunes returns the first characters of a text, and how many characters the text has.
+func firstRunes(text string, limit int) (string, int) {
 	n, end := 0, len(text)
 	for i := range text {
-		if n == most {
+		if n == limit {
 			end = i
 		}
 		n++
