@@ -10,26 +10,25 @@ import (
 	"strings"
 )
 
-// garbagePercent is how much garbage may gather, in parts of what is in use. Most
-// of what a busy hub allocates is frames that are gone in a moment, and most of
-// what it holds are sessions that stay: going through these for the sake of those
-// as often as Go does by itself takes a tenth of the processor, and each time the
-// events of some fifty milliseconds are late.
+// garbagePercent is the GOGC value of the hub: garbage may grow to ten times the live
+// heap. A busy hub allocates mostly short-lived frames and holds mostly long-lived
+// sessions. With Go's default of 100 marking the sessions takes a tenth of the CPU, and
+// each collection delays the events of about 50 ms.
 const garbagePercent = 1000
 
-// spareMemory lets garbage gather as long as there is memory for it: with a quarter of
-// what the machine or the container has in use, it is collected as often as
-// needed to stay there. GOGC and GOMEMLIMIT are obeyed instead when they are set.
-func spareMemory(environ []string, root fs.FS) {
+// setMemoryLimits sets garbagePercent together with a soft limit of a quarter of the
+// memory of the machine or container; near the limit Go collects as often as needed.
+// GOGC and GOMEMLIMIT take precedence.
+func setMemoryLimits(environ []string, root fs.FS) {
 	set := func(name string) bool {
 		return slices.ContainsFunc(environ, func(v string) bool {
 			value, ok := strings.CutPrefix(v, name+"=")
 			return ok && value != ""
 		})
 	}
-	limit := memoryOf(root) / 4
+	limit := availableMemory(root) / 4
 	if limit == 0 && !set("GOMEMLIMIT") || set("GOGC") {
-		return // without a bound a large heap could become ten times as large
+		return // without a limit a large heap could grow tenfold
 	}
 	debug.SetGCPercent(garbagePercent)
 	if !set("GOMEMLIMIT") {
@@ -37,12 +36,9 @@ func spareMemory(environ []string, root fs.FS) {
 	}
 }
 
-// largeHeap is up to which size a heap is in large pages.
-const largeHeap = 1 << 30
-
-// memoryOf is how much memory there is for this process, or 0 when that cannot
-// be known.
-func memoryOf(root fs.FS) int64 {
+// availableMemory returns the memory of the container or machine in bytes, whichever
+// is less, or 0 if neither is known.
+func availableMemory(root fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	for _, name := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if data, err := fs.ReadFile(root, name); err == nil {

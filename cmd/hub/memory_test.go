@@ -27,8 +27,8 @@ func TestMemoryOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := memoryOf(c.root); got != c.want {
-				t.Errorf("memoryOf = %d, want %d", got, c.want)
+			if got := availableMemory(c.root); got != c.want {
+				t.Errorf("availableMemory = %d, want %d", got, c.want)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestSpareMemory(t *testing.T) {
 	} {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(limit)
-		spareMemory(c.environ, c.root)
+		setMemoryLimits(c.environ, c.root)
 		if got := debug.SetGCPercent(100); got != c.percent {
 			t.Errorf("%v: GC percent is %d, want %d", c.environ, got, c.percent)
 		}

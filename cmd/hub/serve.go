@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -40,9 +39,7 @@ func serve(ctx context.Context, p program) error {
 			log.WarnContext(ctx, "setting means nothing to this store", "setting", e.name, "from", e.where)
 		}
 	}
-	system := os.DirFS("/")
-	spareMemory(p.environ, system)
-	growInLargePages(min(debug.SetMemoryLimit(-1), largeHeap), system)
+	setMemoryLimits(p.environ, os.DirFS("/"))
 	return host(ctx, cfg, log, p.stdout)
 }
 
