@@ -35,7 +35,7 @@ const atOnce = 8
 // rowOf is what the owner of a session says of it.
 func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 	r := Row{
-		SessionID: s.ID, User: s.User, Title: s.Title, Status: Idle, Doing: s.Doing, DoingMS: s.For.Milliseconds(),
+		SessionID: s.ID, User: s.User, Title: s.Title, Status: Idle, Doing: s.Activity, DoingMS: s.For.Milliseconds(),
 		Owner: owner, Epoch: s.Epoch, Top: s.Top, Tabs: s.Tabs, Monitors: s.Monitors, Windows: s.Windows,
 		Agents: s.Agents, Queued: s.Queued, Questions: s.Questions, Budget: s.Budget, Errors: s.Errors,
 		Tokens: s.Tokens, Cost: s.Cost,

@@ -92,7 +92,7 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 	p := &probe{engine: s}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	f := membership.New(membership.Config{ID: id, Version: "test", Logger: log}, p)
-	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, Sweep: time.Hour, Dormant: time.Hour}, p)
+	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, SweepEvery: time.Hour, DormantAfter: time.Hour}, p)
 	var sample atomic.Pointer[adminview.Sample]
 	m := adminview.New(adminview.Config{
 		Replica: id, Logger: log,
@@ -137,7 +137,7 @@ func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Handle {
 // says delivers a message and waits for its answer.
 func says(t *testing.T, room *session.Handle, id wire.MessageID) {
 	t.Helper()
-	_, err := room.Ask(t.Context(), emits(id))
+	_, err := room.DeliverAndWait(t.Context(), emits(id))
 	ok(t, err)
 }
 

@@ -65,7 +65,7 @@ func (m *Watcher) study(ctx context.Context, s *study, row Row, recall bool, now
 		}
 		var recalled *Detail
 		if recall {
-			if i, failed := m.hub.Recall(ctx, row.SessionID); failed == nil {
+			if i, failed := m.hub.InspectStored(ctx, row.SessionID); failed == nil {
 				recalled = new(detailOf(&i))
 			}
 		}

@@ -58,7 +58,9 @@ func (r *Row) better(other *Row) bool {
 }
 
 // vacant reports whether it is of a replica that uses the session and cannot own it.
-func (r *Row) vacant() bool { return r.Doing == session.DoingClaim || r.Doing == session.DoingClosed }
+func (r *Row) vacant() bool {
+	return r.Doing == session.ActivityClaim || r.Doing == session.ActivityClosed
+}
 
 // merge makes the rows of all sessions, of what owners report and of what the
 // directory says. Alive says which replicas there are.

@@ -22,10 +22,10 @@ var ErrQuery = errors.New("the query cannot be understood")
 
 // Hub is what a monitor needs of the sessions here.
 type Hub interface {
-	Census(ctx context.Context) []session.Status
+	Statuses(ctx context.Context) []session.Status
 	Inspect(ctx context.Context, id wire.SessionID) (session.Inspection, error)
-	Recall(ctx context.Context, id wire.SessionID) (session.Inspection, error)
-	Audience(id wire.SessionID) []broadcast.Viewer
+	InspectStored(ctx context.Context, id wire.SessionID) (session.Inspection, error)
+	Viewers(id wire.SessionID) []broadcast.Viewer
 	List(ctx context.Context, q store.Query) (store.Page[session.Info], error)
 	Info(ctx context.Context, id wire.SessionID) (session.Info, error)
 }
@@ -212,7 +212,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 		m.last = nil
 		return
 	}
-	census := m.hub.Census(ctx)
+	census := m.hub.Statuses(ctx)
 	own := rowsOf(census, m.cfg.Replica)
 	parts := m.ownParts(ctx, own, union(mine, theirs))
 	m.measured.add(now, m.cfg.Sample())
@@ -286,7 +286,7 @@ func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) par
 			p = was
 		}
 	}
-	p.Detail.Tabs = tabsOf(m.hub.Audience(id), m.cfg.Replica)
+	p.Detail.Tabs = tabsOf(m.hub.Viewers(id), m.cfg.Replica)
 	return p
 }
 

@@ -69,7 +69,7 @@ func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), lim
 		return s, nil
 	}
 	p.session.Provider = demo.Name
-	p.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return runner.Session(ctx, e) }
+	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return runner.Session(ctx, e) }
 	t.Cleanup(func() { // after the hub has ended
 		cancel()
 		wg.Wait()

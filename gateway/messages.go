@@ -182,7 +182,7 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 		return
 	}
 	if c.nonBlocking {
-		if n := c.room.DeliverNow(all); n < len(all) {
+		if n := c.room.TryDeliver(all); n < len(all) {
 			c.postponed().forth = slices.Clone(all[n:])
 		}
 	} else if n, err := c.room.DeliverAll(ctx, all); err != nil {

@@ -148,7 +148,7 @@ func (s *Server) takesSessions(ctx context.Context, id wire.ReplicaID) error {
 func (s *Server) ExecuteCommand(ctx context.Context, e membership.Command) membership.Answer {
 	switch e.Kind {
 	case membership.CommandFetch:
-		got, err := s.hub.Fetch(ctx, e.Session)
+		got, err := s.hub.TakeOwnership(ctx, e.Session)
 		if err != nil {
 			p := problemOf(err, &http.Request{})
 			return membership.Answer{Code: p.Code, Reason: p.Detail}

@@ -68,7 +68,7 @@ func (s *Server) interruptSession(c echo.Context) error {
 	}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m.MessageID = wire.MessageID(act)
-		return s.hub.Act(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
@@ -86,7 +86,7 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		// Owners of earlier versions know it by the id of the message.
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
-		note, err := s.hub.Act(ctx, id, user, m.ID, m)
+		note, err := s.hub.ActAsAdmin(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
 			err = misdirected(http.StatusNotFound, e.Reason)
 		}
@@ -102,7 +102,7 @@ func (s *Server) resetSession(c echo.Context) error {
 	user := who(c).User
 	return s.onSession(c, adminAction{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
-		return s.hub.Act(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
@@ -122,7 +122,7 @@ func (s *Server) releaseSession(c echo.Context) error {
 		if info.Quarantined != "" {
 			detail = "it was set aside: " + info.Quarantined
 		}
-		return detail, s.hub.Lift(ctx, id)
+		return detail, s.hub.LiftQuarantine(ctx, id)
 	})
 }
 

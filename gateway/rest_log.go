@@ -62,7 +62,7 @@ func (s *Server) exportSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	source, err := s.hub.Pack(c.Request().Context(), info.ID)
+	source, err := s.hub.Export(c.Request().Context(), info.ID)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	s.trace(id, &msg, c.Request().Header.Get(headerTraceparent))
-	answer, err := s.hub.Deliver(ctx, id, session.Command{
+	answer, err := s.hub.DeliverAndWait(ctx, id, session.Command{
 		From:    session.Sender{Connection: newConnectionID(), User: who(c).User, Invited: who(c).Session != ""},
 		Message: msg,
 	})

@@ -16,31 +16,31 @@ type activity uint16
 
 // What a session can be in, besides an order or a message.
 const (
-	doingNothing activity = iota
-	doingLoad
-	doingCommit
-	doingEffects
-	doingDue
-	doingRelease
-	doingWork
-	doingUnknown
-	doingSnapshot
-	doingLook
+	activityNone activity = iota
+	activityLoad
+	activityCommit
+	activityEffects
+	activityDue
+	activityRelease
+	activityAgent
+	activityUnknown
+	activitySnapshot
+	activityStatus
 )
 
-// activities are the names of all actions, and the actions of orders and messages.
-type activities struct {
+// activityNames are the names of all actions, and the actions of orders and messages.
+type activityNames struct {
 	names    []string
 	orders   map[orderKind]activity
 	messages map[string]activity
 }
 
-var allActions = sync.OnceValue(func() activities {
-	d := activities{
+var activityTable = sync.OnceValue(func() activityNames {
+	d := activityNames{
 		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message", "snapshot", "look"},
 		orders: map[orderKind]activity{}, messages: map[string]activity{},
 	}
-	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderMark} {
+	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderBarrier} {
 		d.orders[kind] = activity(len(d.names))
 		d.names = append(d.names, string(kind))
 	}
@@ -53,9 +53,9 @@ var allActions = sync.OnceValue(func() activities {
 	return d
 })
 
-// doing is what a session is in, for those who wonder why it does not answer. The
+// activityTracker is what a session is in, for those who wonder why it does not answer. The
 // goroutine of the session writes it and anybody reads it.
-type doing struct {
+type activityTracker struct {
 	// now is a action and, above its 16 bits, when it began, in ms of the hub's life.
 	now atomic.Uint64
 	// message is that of messages of a type, which often follow each other.
@@ -63,25 +63,25 @@ type doing struct {
 	ofType  reflect.Type
 }
 
-// item is what doing one is.
-func (d *doing) item(it *item) activity {
+// ofItem is what doing one is.
+func (d *activityTracker) ofItem(it *item) activity {
 	switch {
 	case it.order != nil:
-		return allActions().orders[it.order.Kind]
+		return activityTable().orders[it.order.Kind]
 	case it.work != nil:
-		return doingWork
+		return activityAgent
 	}
 	if t := reflect.TypeOf(it.cmd.Message.Data); t != d.ofType {
-		d.ofType, d.message = t, doingUnknown
+		d.ofType, d.message = t, activityUnknown
 		if e, ok := wire.Events().Of(it.cmd.Message.Data); ok {
-			d.message = allActions().messages[e.Type]
+			d.message = activityTable().messages[e.Type]
 		}
 	}
 	return d.message
 }
 
 // begin notes what begins and at which age of the hub, and returns what that is part of.
-func (d *doing) begin(what activity, since time.Duration) (before uint64) {
+func (d *activityTracker) begin(what activity, since time.Duration) (before uint64) {
 	before = d.now.Load()
 	if next := uint64(since.Milliseconds())<<16 | uint64(what); next != before { //nolint:gosec // since then
 		d.now.Store(next)
@@ -89,78 +89,78 @@ func (d *doing) begin(what activity, since time.Duration) (before uint64) {
 	return before
 }
 
-// resume says that what began last has ended, and not what that was part of.
-func (d *doing) resume(before uint64) { d.now.Store(before) }
+// restore says that what began last has ended, and not what that was part of.
+func (d *activityTracker) restore(before uint64) { d.now.Store(before) }
 
 // end says that the session does nothing.
-func (d *doing) end() { d.now.Store(uint64(doingNothing)) }
+func (d *activityTracker) end() { d.now.Store(uint64(activityNone)) }
 
-// tell says what the session is in and for how long, at an age of the hub.
-func (d *doing) tell(age time.Duration) (string, time.Duration) {
+// current says what the session is in and for how long, at an age of the hub.
+func (d *activityTracker) current(age time.Duration) (string, time.Duration) {
 	now := d.now.Load()
-	what := allActions().names[now&0xffff]
+	what := activityTable().names[now&0xffff]
 	if what == "" {
 		return "", 0
 	}
 	return what, max(age-time.Duration(now>>16)*time.Millisecond, 0)
 }
 
-// look is something that the goroutine of a session does between two steps for
+// statusRequest is something that the goroutine of a session does between two steps for
 // those who look after sessions. It changes nothing.
-type look struct{ at func(*owner) }
+type statusRequest struct{ run func(*owner) }
 
-// looks are those that are asked for.
-type looks struct {
-	asked atomic.Bool // there is something to serve
-	// seen is what the session said of itself last, and fresh that nothing has
+// statusRequests are those that are asked for.
+type statusRequests struct {
+	pending atomic.Bool // there is something to serve
+	// last is what the session said of itself last, and fresh that nothing has
 	// happened since.
-	seen  atomic.Pointer[Status]
-	fresh atomic.Bool
+	last        atomic.Pointer[Status]
+	lastIsFresh atomic.Bool
 
-	mu   sync.Mutex // guards the following
-	list []*look
+	mu    sync.Mutex // guards the following
+	queue []*statusRequest
 }
 
-// stale says that something happens.
-func (s *looks) stale() {
-	if s.fresh.Load() {
-		s.fresh.Store(false)
+// markStale says that something happens.
+func (s *statusRequests) markStale() {
+	if s.lastIsFresh.Load() {
+		s.lastIsFresh.Store(false)
 	}
 }
 
-// lookAt wants a look.
-func (l *owner) lookAt(k *look) {
-	s := &l.looks
+// requestStatus wants a look.
+func (l *owner) requestStatus(k *statusRequest) {
+	s := &l.statusRequests
 	s.mu.Lock()
-	s.list = append(s.list, k)
-	s.asked.Store(true)
+	s.queue = append(s.queue, k)
+	s.pending.Store(true)
 	s.mu.Unlock()
-	l.k.box.nudge()
+	l.live.mailbox.signal()
 }
 
-// unask takes that back, so that there are not more looks than those who wait.
-func (s *looks) unask(k *look) {
+// cancel takes that back, so that there are not more looks than those who wait.
+func (s *statusRequests) cancel(k *statusRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = slices.DeleteFunc(s.list, func(o *look) bool { return o == k })
+	s.queue = slices.DeleteFunc(s.queue, func(o *statusRequest) bool { return o == k })
 }
 
-// serveLooks does what is asked for. It changes nothing, so what the session says of
+// serveStatusRequests does what is asked for. It changes nothing, so what the session says of
 // itself then stays true.
-func (l *owner) serveLooks() {
-	s := &l.looks
-	if !s.asked.Load() {
+func (l *owner) serveStatusRequests() {
+	s := &l.statusRequests
+	if !s.pending.Load() {
 		return
 	}
 	s.mu.Lock()
-	list := s.list
-	s.list = nil
-	s.asked.Store(false)
+	list := s.queue
+	s.queue = nil
+	s.pending.Store(false)
 	s.mu.Unlock()
-	l.doing.begin(doingLook, l.k.hub.age())
-	defer l.doing.end()
-	l.begin(time.Now())
+	l.activity.begin(activityStatus, l.live.hub.uptime())
+	defer l.activity.end()
+	l.advanceClock(time.Now())
 	for _, k := range list {
-		k.at(l)
+		k.run(l)
 	}
 }

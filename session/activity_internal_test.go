@@ -42,18 +42,18 @@ func TestWhatIsBetweenStepsHasAName(t *testing.T) {
 		in := func(want string) {
 			t.Helper()
 			time.Sleep(time.Second)
-			all := h.Census(t.Context())
-			if len(all) != 1 || all[0].Doing != want || all[0].Stuck != (want != "") {
+			all := h.Statuses(t.Context())
+			if len(all) != 1 || all[0].Activity != want || all[0].Stuck != (want != "") {
 				t.Errorf("it is %+v, want it in %q", all, want)
 			}
 		}
 		gate := make(chan struct{})
-		r.k.live.Load().lookAt(&look{at: func(*owner) { <-gate }})
+		r.live.activeOwner.Load().requestStatus(&statusRequest{run: func(*owner) { <-gate }})
 		in("look")
 		close(gate)
 		in("")
 		reply := make(chan wire.SessionState)
-		if err := r.k.box.ask(peek{reply: reply}); err != nil {
+		if err := r.live.mailbox.requestSnapshot(snapshotRequest{reply: reply}); err != nil {
 			t.Fatal(err)
 		}
 		in("snapshot")

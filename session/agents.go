@@ -26,8 +26,8 @@ type Runner interface {
 // under way. Those that are not done by then may or may not have run.
 const parkTime = 5 * time.Second
 
-// use is a call of a tool. Agents name theirs independently of each other.
-type use struct {
+// toolUse is a call of a tool. Agents name theirs independently of each other.
+type toolUse struct {
 	agent wire.AgentID
 	call  string
 }
@@ -35,105 +35,105 @@ type use struct {
 // agents is what a session that is owned here knows of its agents. It belongs to
 // the goroutine of the session.
 type agents struct {
-	// next is when the pool has something to do, and atWork says that it has unfinished
+	// nextPoolDue is when the pool has something to do, and poolWorking says that it has unfinished
 	// work; asked says that it was asked something since that was known. A step that
 	// asks the pool nothing, as those of programs that only show something, costs it
 	// nothing.
-	next   time.Time
-	atWork bool
-	asked  bool
-	// uncounted says that it may be another since it was counted.
-	uncounted bool
-	parked    time.Time // since when nothing new begins
+	nextPoolDue time.Time
+	poolWorking bool
+	poolTouched bool
+	// levelsStale says that it may be another since it was counted.
+	levelsStale bool
+	parkedSince time.Time // since when nothing new begins
 
-	plan   planning
-	pool   *contextpool.Pool
-	runner Runner
-	waits  waits
-	apps   apps
+	plan        planning
+	pool        *contextpool.Pool
+	runner      Runner
+	answerWaits answerWaits
+	apps        apps
 
 	// answered are the answers of this step to messages that the ledger does
 	// not have yet; late are those who sent a message again before there was
 	// an answer, as far as there is room.
-	answered map[wire.MessageID]reply
-	late     map[wire.MessageID][]wire.ConnectionID
+	answered    map[wire.MessageID]reply
+	lateSenders map[wire.MessageID][]wire.ConnectionID
 
-	// open are the tools that have begun and not ended.
-	open map[use]bool
-	held []item // what would have begun while parked
+	// openTools are the tools that have begun and not ended.
+	openTools map[toolUse]bool
+	heldItems []item // what would have begun while parked
 }
 
-// lateIDs is how many messages are remembered that came again before they were
-// answered, and lateSenders how many senders of each.
+// maxLateMessages is how many messages are remembered that came again before they were
+// answered, and maxLateSenders how many senders of each.
 const (
-	lateIDs     = 1000
-	lateSenders = 16
+	maxLateMessages = 1000
+	maxLateSenders  = 16
 )
 
-// comeLate notes who is to hear how a message is answered.
-func (a *agents) comeLate(id wire.MessageID, from wire.ConnectionID) {
-	known, found := a.late[id]
-	if (found || len(a.late) < lateIDs) && len(known) < lateSenders && !slices.Contains(known, from) {
-		a.late[id] = append(known, from)
+// addLateSender notes who is to hear how a message is answered.
+func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
+	known, found := a.lateSenders[id]
+	if (found || len(a.lateSenders) < maxLateMessages) && len(known) < maxLateSenders && !slices.Contains(known, from) {
+		a.lateSenders[id] = append(known, from)
 	}
 }
 
-// hire makes the agents of a session that is owned from now on.
-func (l *owner) hire(tables map[string]map[string][]byte, lists map[string][][]byte) error {
-	cfg := l.k.hub.cfg
-	if cfg.Hire == nil {
+// startAgents makes the agents of a session that is owned from now on.
+func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+	cfg := l.live.hub.cfg
+	if cfg.NewRunner == nil {
 		return nil
 	}
-	a := &agents{asked: true, uncounted: true, open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
+	a := &agents{poolTouched: true, levelsStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
-	a.runner = cfg.Hire(l.ctx, agentpool.SessionRef{
-		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
+	a.runner = cfg.NewRunner(l.ctx, agentpool.SessionRef{
+		Session: l.live.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
 	})
 	a.pool = contextpool.New(contextpool.Config{
-		Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-	}, stage{l}, a.runner)
+		Session: l.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
+	}, stepWriter{l}, a.runner)
 	if err := a.pool.Restore(tables, lists); err != nil {
-		return &store.CorruptError{Where: "agents of session " + string(l.k.id), Reason: err.Error()}
+		return &store.CorruptError{Where: "agents of session " + string(l.live.id), Reason: err.Error()}
 	}
 	if len(tables[history.TaskTable]) == 0 {
-		tasks, err := l.k.hub.rebuildTasks(l.ctx, l.k.id, tables)
+		tasks, err := l.live.hub.rebuildTasks(l.ctx, l.live.id, tables)
 		if err != nil {
 			return err
 		}
 		a.pool.Relist(tasks)
 	}
 	if err := a.apps.restore(tables[appsTable]); err != nil {
-		return &store.CorruptError{Where: "apps of session " + string(l.k.id), Reason: err.Error()}
+		return &store.CorruptError{Where: "apps of session " + string(l.live.id), Reason: err.Error()}
 	}
-	return l.planFrom(tables[workflow.Table])
+	return l.restorePlan(tables[workflow.Table])
 }
 
-// dismiss stops the agents. What they still wanted of the session is forgotten:
+// stopAgents stops the agents. What they still wanted of the session is forgotten:
 // whoever owns it next goes on with what was committed.
-func (l *owner) dismiss() {
+func (l *owner) stopAgents() {
 	a := l.agents
 	if a == nil {
 		return
 	}
 	l.cancel(nil)
 	a.runner.Close()
-	l.k.box.drop(func(it *item) bool {
+	l.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)
 		}
 		return it.work != nil
 	})
-	for i := range a.held {
-		a.held[i].finish(errLost)
+	for i := range a.heldItems {
+		a.heldItems[i].finish(errLost)
 	}
-	a.held = nil
+	a.heldItems = nil
 }
 
-// kept is what the agents of an owner of ours have written or wanted to write, in
+// storedForm is what the agents of an owner of ours have written or wanted to write, in
 // the form in which the store has it.
-func (a *agents) kept() (tables map[string]map[string][]byte, lists map[string][][]byte) {
+func (a *agents) storedForm() (tables map[string]map[string][]byte, lists map[string][][]byte) {
 	tables, lists = map[string]map[string][]byte{}, map[string][][]byte{}
-	for _, op := range a.everything() {
+	for _, op := range a.allOps() {
 		switch op.Kind {
 		case store.OpSet:
 			if tables[op.Name] == nil {
@@ -147,16 +147,16 @@ func (a *agents) kept() (tables map[string]map[string][]byte, lists map[string][
 	return tables, lists
 }
 
-// everything is what is kept of the agents.
-func (a *agents) everything() []store.Op {
+// allOps is what is kept of the agents.
+func (a *agents) allOps() []store.Op {
 	if a == nil {
 		return nil
 	}
 	return slices.Concat(a.pool.All(), a.apps.all(), a.plan.All())
 }
 
-// heal is what makes the lists of agents that are not loaded those that we know.
-func (a *agents) heal(tables map[string]map[string][]byte) ([]store.Op, error) {
+// repairLists is what makes the lists of agents that are not loaded those that we know.
+func (a *agents) repairLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -168,33 +168,33 @@ func (a *agents) working() bool {
 	if a == nil {
 		return false
 	}
-	if a.asked {
-		a.atWork = a.pool.Working()
+	if a.poolTouched {
+		a.poolWorking = a.pool.Working()
 	}
-	return a.atWork || a.plan.Working()
+	return a.poolWorking || a.plan.Working()
 }
 
-// changed reports whether there may be other agents than those that were counted last.
-func (a *agents) changed() bool { return a != nil && a.uncounted }
+// levelsChanged reports whether there may be other agents than those that were counted last.
+func (a *agents) levelsChanged() bool { return a != nil && a.levelsStale }
 
-// count counts them.
-func (a *agents) count(into *contextpool.Levels) {
-	if a.changed() {
+// refreshLevels counts them.
+func (a *agents) refreshLevels(into *contextpool.Levels) {
+	if a.levelsChanged() {
 		a.pool.Levels(into)
-		a.uncounted = false
+		a.levelsStale = false
 	}
 }
 
-// waiting counts the messages that wait.
-func (a *agents) waiting() int {
+// queuedMessages counts the messages that wait.
+func (a *agents) queuedMessages() int {
 	if a == nil {
 		return 0
 	}
 	return a.pool.Waiting()
 }
 
-// underWay are the messages of turns that are under way and not told to end.
-func (a *agents) underWay() map[wire.MessageID]bool {
+// runningMessages are the messages of turns that are under way and not told to end.
+func (a *agents) runningMessages() map[wire.MessageID]bool {
 	all := map[wire.MessageID]bool{}
 	if a == nil {
 		return all
@@ -207,62 +207,62 @@ func (a *agents) underWay() map[wire.MessageID]bool {
 	return all
 }
 
-func (a *agents) due() time.Time {
+func (a *agents) nextDue() time.Time {
 	if a == nil {
 		return time.Time{}
 	}
-	if !a.parked.IsZero() {
-		return a.parked.Add(parkTime)
+	if !a.parkedSince.IsZero() {
+		return a.parkedSince.Add(parkTime)
 	}
-	return earliest(a.next, a.plan.Due())
+	return earliest(a.nextPoolDue, a.plan.Due())
 }
 
-// busy reports whether agents are at work that do not wait for people, who take
+// hasRunningTurns reports whether agents are at work that do not wait for people, who take
 // their time: whoever owns the session next can wait for them as well.
-func (a *agents) busy() bool {
-	return a != nil && a.parked.IsZero() && a.pool.Running() > a.waits.count()
+func (a *agents) hasRunningTurns() bool {
+	return a != nil && a.parkedSince.IsZero() && a.pool.Running() > a.answerWaits.count()
 }
 
-// ask is the pool, for whoever may change something in it.
-func (a *agents) ask() *contextpool.Pool {
-	a.asked, a.uncounted = true, true
+// poolForUpdate is the pool, for whoever may change something in it.
+func (a *agents) poolForUpdate() *contextpool.Pool {
+	a.poolTouched, a.levelsStale = true, true
 	return a.pool
 }
 
-// stirred reports whether the pool was asked something or has something to do.
-func (a *agents) stirred(now time.Time) bool {
-	return a != nil && (a.asked || !a.next.IsZero() && !now.Before(a.next))
+// poolDue reports whether the pool was asked something or has something to do.
+func (a *agents) poolDue(now time.Time) bool {
+	return a != nil && (a.poolTouched || !a.nextPoolDue.IsZero() && !now.Before(a.nextPoolDue))
 }
 
-// tick does what is due, and reports whether there is more than the step has room
+// tickPool does what is due, and reports whether there is more than the step has room
 // for.
-func (a *agents) tick(now time.Time) (more bool) {
-	if !a.stirred(now) {
+func (a *agents) tickPool(now time.Time) (more bool) {
+	if !a.poolDue(now) {
 		return false
 	}
-	a.asked, a.uncounted = a.pool.Tick(), true
-	a.next, a.atWork = a.pool.Due(), a.pool.Working()
-	return a.asked
+	a.poolTouched, a.levelsStale = a.pool.Tick(), true
+	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.Working()
+	return a.poolTouched
 }
 
-// park lets nothing new begin, and reports whether everything that has begun has
+// parkTools lets nothing new begin, and reports whether everything that has begun has
 // ended or had its time.
-func (a *agents) park(now time.Time) bool {
+func (a *agents) parkTools(now time.Time) bool {
 	if a == nil {
 		return true
 	}
-	if a.parked.IsZero() {
-		a.parked = now
+	if a.parkedSince.IsZero() {
+		a.parkedSince = now
 	}
-	return len(a.open) == 0 || !now.Before(a.parked.Add(parkTime))
+	return len(a.openTools) == 0 || !now.Before(a.parkedSince.Add(parkTime))
 }
 
-// parking reports whether that has begun. Then the session is handed over even if
+// isParking reports whether that has begun. Then the session is handed over even if
 // it need not be any more: what was held back begins with the next owner.
-func (a *agents) parking() bool { return a != nil && !a.parked.IsZero() }
+func (a *agents) isParking() bool { return a != nil && !a.parkedSince.IsZero() }
 
-// engage gives a message to an agent and says how it was answered, if it was.
-func (l *owner) engage(m contextpool.Message, give func()) reply {
+// submitToAgent gives a message to an agent and says how it was answered, if it was.
+func (l *owner) submitToAgent(m contextpool.Message, give func()) reply {
 	if l.agents == nil {
 		l.row(wire.UIRow{
 			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
@@ -275,28 +275,28 @@ func (l *owner) engage(m contextpool.Message, give func()) reply {
 	l.agents.answered = map[wire.MessageID]reply{}
 	give()
 	r, ok := l.agents.answered[m.ID]
-	l.agents.answered, l.said = nil, true
+	l.agents.answered, l.answered = nil, true
 	if !ok {
 		return reply{Verdict: verdictPending, Monitor: m.Monitor}
 	}
 	return r
 }
 
-// stage is the step of a session as its agents see it.
-type stage struct{ *owner }
+// stepWriter is the step of a session as its agents see it.
+type stepWriter struct{ *owner }
 
-func (s stage) Now() time.Time               { return s.now }
-func (s stage) Desk() *desktop.State         { return s.state }
-func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
-func (s stage) Full() bool                   { return s.full() }
-func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
-func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
+func (s stepWriter) Now() time.Time               { return s.now }
+func (s stepWriter) Desk() *desktop.State         { return s.state }
+func (s stepWriter) Emit(p wire.ServerPayload)    { s.emit(p) }
+func (s stepWriter) Full() bool                   { return s.stepFull() }
+func (s stepWriter) Then(effect func())           { s.step.effects = append(s.step.effects, effect) }
+func (s stepWriter) Row(r wire.UIRow) wire.Millis { return s.row(r) }
 
 // NextRow is the id of the row that comes next.
-func (s stage) NextRow() wire.RowID { return s.lastRow + 1 }
+func (s stepWriter) NextRow() wire.RowID { return s.lastRow + 1 }
 
 // Keep adds to the step. A conversation may be long, so its bytes count.
-func (s stage) Keep(ops ...store.Op) {
+func (s stepWriter) Keep(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)
 	for i := range ops {
 		for _, v := range ops[i].Values {
@@ -306,7 +306,7 @@ func (s stage) Keep(ops ...store.Op) {
 }
 
 // Cancel closes what an agent asked and nobody needs any more.
-func (s stage) Cancel(agent wire.AgentID) {
+func (s stepWriter) Cancel(agent wire.AgentID) {
 	now := s.state.Snapshot()
 	for _, d := range now.Dialogs {
 		if d.AgentID == agent {
@@ -322,7 +322,7 @@ func (s stage) Cancel(agent wire.AgentID) {
 
 // Answer says how a message was answered and remembers it for when the message
 // is sent again.
-func (s stage) Answer(p wire.ServerPayload) {
+func (s stepWriter) Answer(p wire.ServerPayload) {
 	s.emit(p)
 	id := wire.MessageOf(p)
 	r := replyOf(p)
@@ -331,13 +331,13 @@ func (s stage) Answer(p wire.ServerPayload) {
 	}
 	if known, ok := s.ledger.find(id); ok {
 		known.Reply = r
-		s.ledger.amend(id, known, &s.step.ops)
+		s.ledger.update(id, known, &s.step.ops)
 	}
 	if r.Verdict != verdictQueued {
-		for _, to := range s.agents.late[id] {
-			s.tell(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
+		for _, to := range s.agents.lateSenders[id] {
+			s.emitReply(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
 		}
-		delete(s.agents.late, id)
+		delete(s.agents.lateSenders, id)
 	}
 }
 
@@ -369,14 +369,14 @@ func (l *owner) row(r wire.UIRow) wire.Millis {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	it := item{by: r.RunID(), work: func() { p.l.agents.ask().HandleReport(r) }}
+	it := item{origin: r.RunID(), work: func() { p.l.agents.poolForUpdate().HandleReport(r) }}
 	if _, ok := r.(agentpool.Began); ok {
 		it.work = func() {
-			p.l.began(r.RunID())
-			p.l.agents.ask().HandleReport(r)
+			p.l.observeRunStart(r.RunID())
+			p.l.agents.poolForUpdate().HandleReport(r)
 		}
 		// Or owners that die right then would ask a model again and again.
-		return p.await(ctx, it)
+		return p.putAndWait(ctx, it)
 	}
 	return p.put(ctx, it)
 }

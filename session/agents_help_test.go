@@ -126,7 +126,7 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger = demo.Name, log
-	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
+	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		if cfg.hired != nil {
 			cfg.hired(e)
 		}
@@ -199,7 +199,7 @@ func (d *testDesktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.patience)
 	defer cancel()
-	a, err := d.handle.Ask(ctx, says(conn, id, data))
+	a, err := d.handle.DeliverAndWait(ctx, says(conn, id, data))
 	if err != nil {
 		d.t.Fatalf("%s is not answered: %v\n%s", id, err, d.tell())
 	}

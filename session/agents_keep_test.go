@@ -71,7 +71,7 @@ func TestDefect19SessionsSleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t)
-		o := agentHub(t, s, hubConfig{session: session.Config{Dormant: time.Minute}})
+		o := agentHub(t, s, hubConfig{session: session.Config{DormantAfter: time.Minute}})
 		create(t, o.Hub, "ses-1")
 		r, err := o.Open(t.Context(), "ses-1")
 		ok(t, err)

@@ -181,7 +181,7 @@ func (u *user) turn(ctx context.Context, monitor wire.MonitorID, n int) error {
 	if err := u.ends.await(ctx, id); err != nil || n%10 != 9 {
 		return err
 	}
-	_, err := u.handle.Ask(ctx, says("conn", "close-"+id, wire.Emit{
+	_, err := u.handle.DeliverAndWait(ctx, says("conn", "close-"+id, wire.Emit{
 		MonitorID: monitor, Actions: []wire.Action{wire.WindowClose{WindowID: "w5"}},
 	}))
 	return err

@@ -83,7 +83,7 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 				for i, p := range messages {
 					answers[i] = make(chan session.Answer, 1)
 					go func() {
-						a, err := r.Ask(t.Context(), says("", "same", p))
+						a, err := r.DeliverAndWait(t.Context(), says("", "same", p))
 						if err != nil {
 							t.Error(err)
 						}

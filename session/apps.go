@@ -21,14 +21,14 @@ import (
 
 const (
 	appsTable = "apps"
-	// appTime is how long an app has to be ready, and again to answer.
-	appTime = 5 * time.Second
-	// appCommands and appBytes are how many commands are done again when an app
+	// appTimeout is how long an app has to be ready, and again to answer.
+	appTimeout = 5 * time.Second
+	// maxAppCommands and maxAppCommandBytes are how many commands are done again when an app
 	// is loaded again, and how long they are together; older ones are forgotten.
-	appCommands = 100
-	appBytes    = 256 << 10
-	// appParams is how long what a command takes may be.
-	appParams = 64 << 10
+	maxAppCommands     = 100
+	maxAppCommandBytes = 256 << 10
+	// maxAppParams is how long what a command takes may be.
+	maxAppParams = 64 << 10
 	// replayEvery is how often a tab can have all of them again.
 	replayEvery = time.Second
 )
@@ -45,7 +45,7 @@ var appFormat = sync.OnceValue(wire.FormatOf[app])
 
 // apps are the apps that have said they are ready. The zero value has none.
 type apps struct {
-	by map[pane]*app
+	by map[windowKey]*app
 	// replayed is when tabs were told the commands of an app last, for as long
 	// as that matters.
 	replayed map[replay]time.Time
@@ -53,12 +53,12 @@ type apps struct {
 
 // replay is one app in one tab.
 type replay struct {
-	pane
+	windowKey
 	to wire.ConnectionID
 }
 
-// allow reports whether a tab may be told the commands of an app again.
-func (a *apps) allow(r replay, now time.Time) bool {
+// allowReplay reports whether a tab may be told the commands of an app again.
+func (a *apps) allowReplay(r replay, now time.Time) bool {
 	maps.DeleteFunc(a.replayed, func(_ replay, at time.Time) bool { return now.Sub(at) >= replayEvery })
 	if _, soon := a.replayed[r]; soon {
 		return false
@@ -68,13 +68,13 @@ func (a *apps) allow(r replay, now time.Time) bool {
 }
 
 func (a *apps) restore(table map[string][]byte) error {
-	a.by, a.replayed = make(map[pane]*app, len(table)), map[replay]time.Time{}
+	a.by, a.replayed = make(map[windowKey]*app, len(table)), map[replay]time.Time{}
 	for name, data := range table {
 		got, err := appFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("app %q: %w", name, err)
 		}
-		a.by[pane{got.Monitor, got.Window}] = &got
+		a.by[windowKey{got.Monitor, got.Window}] = &got
 	}
 	return nil
 }
@@ -82,49 +82,49 @@ func (a *apps) restore(table map[string][]byte) error {
 func (a *apps) all() []store.Op {
 	var ops []store.Op
 	for _, known := range a.by {
-		ops = append(ops, known.keep())
+		ops = append(ops, known.storeOp())
 	}
 	return ops
 }
 
-func (k *app) keep() store.Op {
-	return store.Set(appsTable, appField(pane{k.Monitor, k.Window}), appFormat().Append(nil, k))
+func (k *app) storeOp() store.Op {
+	return store.Set(appsTable, appField(windowKey{k.Monitor, k.Window}), appFormat().Append(nil, k))
 }
 
-func appField(p pane) string { return nameOf(string(p.monitor) + "/" + string(p.window)) }
+func appField(p windowKey) string { return fieldName(string(p.monitor) + "/" + string(p.window)) }
 
-// greetApp hears that the app in a window takes requests. One that says so again
+// handleAppReady hears that the app in a window takes requests. One that says so again
 // was loaded again, or in another tab, and knows nothing: it is told everything,
 // and no other tab is.
-func (l *owner) greetApp(c *Command, m wire.AppProtocolReady) {
+func (l *owner) handleAppReady(c *Command, m wire.AppProtocolReady) {
 	w, ok := l.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok || l.agents == nil {
 		return
 	}
-	at := pane{w.MonitorID, w.WindowID}
+	at := windowKey{w.MonitorID, w.WindowID}
 	known := l.agents.apps.by[at]
 	if known == nil {
 		known = &app{Monitor: w.MonitorID, Window: w.WindowID}
 		l.agents.apps.by[at] = known
-		l.step.ops = append(l.step.ops, known.keep())
-		l.answerAfter(readyName(at), struct{}{})
+		l.step.ops = append(l.step.ops, known.storeOp())
+		l.answerAfterCommit(readyName(at), struct{}{})
 		return
 	}
-	to := cmp.Or(c.From.Connection, nobody)
-	if len(known.Commands) == 0 || !l.agents.apps.allow(replay{at, to}, l.now) {
+	to := cmp.Or(c.From.Connection, noConnection)
+	if len(known.Commands) == 0 || !l.agents.apps.allowReplay(replay{at, to}, l.now) {
 		return
 	}
 	for i, command := range known.Commands {
 		l.emit(wire.AppProtocolRequest{
-			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", nameOf(string(w.WindowID)), l.now.UnixMilli(), i)),
+			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", fieldName(string(w.WindowID)), l.now.UnixMilli(), i)),
 			WindowID:  w.WindowID, Request: command, MonitorID: w.MonitorID,
-			Deadline: wire.Millis(l.now.Add(appTime).UnixMilli()), To: to,
+			Deadline: wire.Millis(l.now.Add(appTimeout).UnixMilli()), To: to,
 		})
 	}
 }
 
-// forgetApp is told that a window is gone.
-func (l *owner) forgetApp(at pane) {
+// removeApp is told that a window is gone.
+func (l *owner) removeApp(at windowKey) {
 	if l.agents != nil && l.agents.apps.by[at] != nil {
 		delete(l.agents.apps.by, at)
 		l.step.ops = append(l.step.ops, store.Unset(appsTable, appField(at)))
@@ -139,43 +139,43 @@ func (l *owner) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wi
 	return l.state.FindWindow(id, c.From.Monitor)
 }
 
-func readyName(p pane) string           { return "ready." + appField(p) }
+func readyName(p windowKey) string      { return "ready." + appField(p) }
 func appName(id wire.RequestID) string  { return "app." + string(id) }
 func showName(id wire.RequestID) string { return "show." + string(id) }
 func newRequest(kind string) wire.RequestID {
 	return wire.RequestID(kind + "-" + strings.ToLower(rand.Text()))
 }
 
-// answerAfter hands an answer to who waits for it, after the commit.
-func (l *owner) answerAfter(name string, answer any) {
+// answerAfterCommit hands an answer to who waits for it, after the commit.
+func (l *owner) answerAfterCommit(name string, answer any) {
 	if l.agents == nil {
 		return
 	}
-	if tell := l.agents.waits.tell(name, answer); tell != nil {
-		l.step.then = append(l.step.then, tell)
+	if tell := l.agents.answerWaits.takeMatching(name, answer); tell != nil {
+		l.step.effects = append(l.step.effects, tell)
 	}
 }
 
-// hearApp takes the first valid answer to a question to an app. A tab that does
+// handleAppResponse takes the first valid answer to a question to an app. A tab that does
 // not show the window says so at once; it is believed only when nobody else has
 // anything better to say.
-func (l *owner) hearApp(m wire.AppProtocolResponse) {
-	l.handleTab(appName(m.RequestID), m, appError(m.Response) == "")
+func (l *owner) handleAppResponse(m wire.AppProtocolResponse) {
+	l.handleTabAnswer(appName(m.RequestID), m, appError(m.Response) == "")
 }
 
-// handleTab takes what a tab says to something it was asked.
-func (l *owner) handleTab(name string, answer any, good bool) {
+// handleTabAnswer takes what a tab says to something it was asked.
+func (l *owner) handleTabAnswer(name string, answer any, good bool) {
 	switch {
 	case l.agents == nil:
 	case good:
-		l.answerAfter(name, answer)
+		l.answerAfterCommit(name, answer)
 	default:
-		l.agents.waits.excuse(name, answer)
+		l.agents.answerWaits.recordFailure(name, answer)
 	}
 }
 
-// answers reports whether a tab answers what an app was asked.
-func (at pane) answers(r wire.AppRequest, m wire.AppProtocolResponse) bool {
+// isAnswer reports whether a tab answers what an app was asked.
+func (at windowKey) isAnswer(r wire.AppRequest, m wire.AppProtocolResponse) bool {
 	fits := false
 	switch r.(type) {
 	case wire.AppManifestRequest:
@@ -185,11 +185,11 @@ func (at pane) answers(r wire.AppRequest, m wire.AppProtocolResponse) bool {
 	case wire.AppCommandRequest:
 		_, fits = m.Response.(wire.AppCommandResponse)
 	}
-	return fits && at.is(m.MonitorID, m.WindowID)
+	return fits && at.matches(m.MonitorID, m.WindowID)
 }
 
-// is reports whether a tab means this window. It need not say the monitor.
-func (at pane) is(monitor wire.MonitorID, window wire.WindowID) bool {
+// matches reports whether a tab means this window. It need not say the monitor.
+func (at windowKey) matches(monitor wire.MonitorID, window wire.WindowID) bool {
 	return window == at.window && (monitor == "" || monitor == at.monitor)
 }
 
@@ -207,12 +207,12 @@ func appError(r wire.AppResponse) string {
 
 // App implements [tools.Desktop].
 func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
-	at := pane{c.Monitor, window}
-	if command, is := r.(wire.AppCommandRequest); is && len(command.Params) > appParams {
-		return nil, fmt.Errorf("params: they have %d bytes, at most %d are allowed", len(command.Params), appParams)
+	at := windowKey{c.Monitor, window}
+	if command, is := r.(wire.AppCommandRequest); is && len(command.Params) > maxAppParams {
+		return nil, fmt.Errorf("params: they have %d bytes, at most %d are allowed", len(command.Params), maxAppParams)
 	}
-	if err := p.awaitApp(ctx, at); err != nil {
-		if errors.Is(err, errAppLate) {
+	if err := p.waitAppReady(ctx, at); err != nil {
+		if errors.Is(err, errAppNotReady) {
 			p.toolTimeout(c, r, fmt.Sprintf("The app in window %s is not ready.", window))
 		}
 		return nil, err
@@ -221,18 +221,18 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	w := newWait(ctx)
 	w.fits = func(answer any) bool {
 		m, ok := answer.(wire.AppProtocolResponse)
-		return ok && at.answers(r, m)
+		return ok && at.isAnswer(r, m)
 	}
-	if err := p.ask(c, appName(id), w, nothing, func() *desktop.Refusal {
+	if err := p.openQuestion(c, appName(id), w, noWithdraw, func() *desktop.Refusal {
 		p.l.emit(wire.AppProtocolRequest{
-			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.now.Add(appTime).UnixMilli()),
+			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.now.Add(appTimeout).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	v, ok := p.within(appTime, appName(id), w)
+	v, ok := p.awaitAnswerFor(appTimeout, appName(id), w)
 	m, answered := v.(wire.AppProtocolResponse)
 	switch {
 	case ctx.Err() != nil:
@@ -242,7 +242,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
 	if command, is := r.(wire.AppCommandRequest); is && ok {
-		if err := p.do(ctx, func() { p.l.recordCommand(at, command) }); err != nil {
+		if err := p.runInStep(ctx, func() { p.l.recordCommand(at, command) }); err != nil {
 			return nil, err
 		}
 	}
@@ -264,20 +264,20 @@ func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool"`
 	}{c.Todo, tool})
-	p.finally(func() { p.l.emit(notice) })
+	p.cleanUp(func() { p.l.emit(notice) })
 }
 
-// errAppLate says that an app did not begin to take requests in time.
-var errAppLate = errors.New("is not ready")
+// errAppNotReady says that an app did not begin to take requests in time.
+var errAppNotReady = errors.New("is not ready")
 
-// nothing is to be taken back of what tabs are asked: they answer at once or not.
-func nothing() {}
+// noWithdraw is to be taken back of what tabs are asked: they answer at once or not.
+func noWithdraw() {}
 
-// awaitApp waits until the app in a window takes requests.
-func (p port) awaitApp(ctx context.Context, at pane) error {
+// waitAppReady waits until the app in a window takes requests.
+func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 	ready := newWait(ctx)
 	var refused error
-	if err := p.do(ctx, func() {
+	if err := p.runInStep(ctx, func() {
 		if refused = ctx.Err(); refused != nil {
 			return
 		}
@@ -288,70 +288,70 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 		case !iframe:
 			refused = fmt.Errorf("window %q shows no app", at.window)
 		case p.l.agents.apps.by[at] != nil:
-			ready.to <- struct{}{}
+			ready.answer <- struct{}{}
 		default:
-			p.l.agents.waits.expect(readyName(at), ready)
+			p.l.agents.answerWaits.add(readyName(at), ready)
 		}
 	}); err != nil {
-		p.drop(readyName(at), ready, nothing)
+		p.withdrawQuestion(readyName(at), ready, noWithdraw)
 		return err
 	}
 	if refused != nil {
 		return refused
 	}
-	if _, ok := p.within(appTime, readyName(at), ready); !ok {
-		return cmp.Or(ctx.Err(), fmt.Errorf("the app in window %q %w", at.window, errAppLate))
+	if _, ok := p.awaitAnswerFor(appTimeout, readyName(at), ready); !ok {
+		return cmp.Or(ctx.Err(), fmt.Errorf("the app in window %q %w", at.window, errAppNotReady))
 	}
 	return nil
 }
 
 // recordCommand remembers a command that worked, for when the app is loaded
 // again.
-func (l *owner) recordCommand(at pane, command wire.AppCommandRequest) {
+func (l *owner) recordCommand(at windowKey, command wire.AppCommandRequest) {
 	known := l.agents.apps.by[at]
 	if known == nil {
 		return // the window is gone
 	}
 	known.Commands = append(known.Commands, command)
 	from, bytes := len(known.Commands), 0
-	for from > max(len(known.Commands)-appCommands, 0) {
+	for from > max(len(known.Commands)-maxAppCommands, 0) {
 		c := known.Commands[from-1]
-		if bytes += len(c.Command) + len(c.Params); bytes > appBytes {
+		if bytes += len(c.Command) + len(c.Params); bytes > maxAppCommandBytes {
 			break
 		}
 		from--
 	}
 	known.Commands = slices.Delete(known.Commands, 0, from)
-	stage{l}.Keep(known.keep())
+	stepWriter{l}.Keep(known.storeOp())
 }
 
 // Show implements [tools.Desktop].
 func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
 	id := newRequest("req")
 	shown := action(id)
-	at := pane{c.Monitor, windowOf(shown)}
+	at := windowKey{c.Monitor, windowOf(shown)}
 	w := newWait(ctx)
 	w.fits = func(answer any) bool {
 		f, ok := answer.(wire.RenderingFeedback)
-		return ok && at.is(f.MonitorID, f.WindowID)
+		return ok && at.matches(f.MonitorID, f.WindowID)
 	}
-	if err := p.ask(c, showName(id), w, nothing, func() *desktop.Refusal {
-		return p.l.agents.ask().Do(c, shown)
+	if err := p.openQuestion(c, showName(id), w, noWithdraw, func() *desktop.Refusal {
+		return p.l.agents.poolForUpdate().Do(c, shown)
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err
 	}
-	v, _ := p.within(wait, showName(id), w)
+	v, _ := p.awaitAnswerFor(wait, showName(id), w)
 	f, ok := v.(wire.RenderingFeedback)
 	return f, ok, ctx.Err()
 }
 
-// within waits for an answer for a while. When there is none, it is what the last
+// awaitAnswerFor waits for an answer for a while. When there is none, it is what the last
 // tab said that had none.
-func (p port) within(d time.Duration, name string, w *wait) (answer any, ok bool) {
+func (p port) awaitAnswerFor(d time.Duration, name string, w *answerWait) (answer any, ok bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case v := <-w.to:
+	case v := <-w.answer:
 		return v, true
 	case <-timer.C:
 	case <-w.ctx.Done():
@@ -359,9 +359,9 @@ func (p port) within(d time.Duration, name string, w *wait) (answer any, ok bool
 		return nil, false
 	}
 	excuse := make(chan any, 1)
-	p.finally(func() {
-		p.l.agents.waits.forget(name, w)
-		excuse <- w.excuse
+	p.cleanUp(func() {
+		p.l.agents.answerWaits.remove(name, w)
+		excuse <- w.failure
 	})
 	select {
 	case v := <-excuse:

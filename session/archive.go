@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// probeRows is how many rows are looked at when one is looked for, and
-	// pageOfRows how many are read at once otherwise.
-	probeRows  = 32
-	pageOfRows = 1000
-	// endOfTime is after every row.
-	endOfTime wire.Millis = math.MaxInt64
+	// searchPage is how many rows are looked at when one is looked for, and
+	// rowPageSize how many are read at once otherwise.
+	searchPage  = 32
+	rowPageSize = 1000
+	// maxTime is after every row.
+	maxTime wire.Millis = math.MaxInt64
 )
 
 // archives are what is known of the lists with all rows, by monitor.
@@ -33,8 +33,8 @@ func (a archives) clone() archives {
 	return c
 }
 
-// changes adds what has to be kept of those that have changed.
-func (a archives) changes(ops []store.Op) []store.Op {
+// appendChanges adds what has to be kept of those that have changed.
+func (a archives) appendChanges(ops []store.Op) []store.Op {
 	for _, one := range a {
 		if one.Changed() {
 			ops = append(ops, one.SaveOp())
@@ -43,46 +43,46 @@ func (a archives) changes(ops []store.Op) []store.Op {
 	return ops
 }
 
-// showRow shows a row that is new or has changed, and keeps it in the archive in
+// emitRow shows a row that is new or has changed, and keeps it in the archive in
 // the same step. A row that is no longer among the newest is in no state that
 // anybody has: it changes in the archive alone.
-func (l *owner) showRow(p wire.MessageUpdated) {
+func (l *owner) emitRow(p wire.MessageUpdated) {
 	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
 	was, known := l.state.Row(p.Message.TS)
 	switch {
 	case known:
 		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // it never changes
 	case p.Action == wire.RowUpdated:
-		l.changeOld(monitor, p.Message)
+		l.updateArchivedRow(monitor, p.Message)
 		return
 	}
-	archive := l.archive(monitor)
-	l.state.Apply(l.say(p))
+	archive := l.archiveOf(monitor)
+	l.state.Apply(l.appendEvent(p))
 	is, ok := l.state.Row(p.Message.TS)
 	switch {
 	case !ok || archive == nil: // it is older than all that there is room for, or of nowhere
 	case known:
-		l.keepRows(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
+		l.addRowOps(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
 	default:
-		l.keepRows(archive.Add(is))
+		l.addRowOps(archive.Add(is))
 	}
 }
 
-// keepRows adds what becomes of the rows of an archive to the step.
-func (l *owner) keepRows(ops []store.Op) {
-	stage{l}.Keep(ops...)
+// addRowOps adds what becomes of the rows of an archive to the step.
+func (l *owner) addRowOps(ops []store.Op) {
+	stepWriter{l}.Keep(ops...)
 	l.step.archived = true
 }
 
-// archive is that of a monitor, or nil: names of monitors that are not there have
+// archiveOf is that of a monitor, or nil: names of monitors that are not there have
 // none, there are too many of them. The first of a session that has had rows before
 // begins with those that there still are.
-func (l *owner) archive(monitor wire.MonitorID) *history.Archive {
+func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
 	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
 		return a
 	}
 	a, ops := history.NewArchive(monitor, l.state.Rows(monitor))
-	l.keepRows(ops)
+	l.addRowOps(ops)
 	if l.archives == nil {
 		l.archives = archives{}
 	}
@@ -90,27 +90,27 @@ func (l *owner) archive(monitor wire.MonitorID) *history.Archive {
 	return a
 }
 
-// forgetRows forgets the conversation of a monitor that goes.
-func (l *owner) forgetRows(monitor wire.MonitorID) {
+// deleteConversation forgets the conversation of a monitor that goes.
+func (l *owner) deleteConversation(monitor wire.MonitorID) {
 	if rows := l.state.Rows(monitor); len(rows) > 0 {
 		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
 	}
 	if a, ok := l.archives[monitor]; ok {
-		l.keepRows(a.Remove())
+		l.addRowOps(a.Remove())
 		delete(l.archives, monitor)
 	}
 }
 
-// changeOld changes a row that is only in the archive.
-func (l *owner) changeOld(monitor wire.MonitorID, row wire.UIRow) {
+// updateArchivedRow changes a row that is only in the archive.
+func (l *owner) updateArchivedRow(monitor wire.MonitorID, row wire.UIRow) {
 	rows, err := l.rowsSince(monitor, row.TS)
 	if err != nil {
-		l.k.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
+		l.live.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
 		return
 	}
-	if a := l.archive(monitor); a != nil && len(rows) > 0 { // else it is gone
+	if a := l.archiveOf(monitor); a != nil && len(rows) > 0 { // else it is gone
 		row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
-		l.keepRows(a.Change(len(rows)-1, rows[0], row))
+		l.addRowOps(a.Change(len(rows)-1, rows[0], row))
 	}
 }
 
@@ -129,13 +129,13 @@ func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow,
 		return from(newest), nil
 	}
 	list := history.ArchiveList(monitor)
-	begin, err := l.k.hub.findRow(l.ctx, l.k.id, list, func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+	begin, err := l.live.hub.findRow(l.ctx, l.live.id, list, func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	if err != nil {
 		return nil, err
 	}
 	var rows []wire.UIRow
 	for {
-		page, err := l.k.hub.readRows(l.ctx, l.k.id, list, begin, pageOfRows)
+		page, err := l.live.hub.readRows(l.ctx, l.live.id, list, begin, rowPageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -167,8 +167,8 @@ func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
 // one on, as rowsSince has them, and stay are those of them that stay. The desktop
 // learns of it from HISTORY_REWOUND.
 func (l *owner) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
-	if a := l.archive(monitor); a != nil {
-		l.keepRows(a.Rewind(since, stay))
+	if a := l.archiveOf(monitor); a != nil {
+		l.addRowOps(a.Rewind(since, stay))
 	}
 }
 
@@ -180,7 +180,7 @@ const restoredBytes = 5 << 18
 // before those that the state has, as many as a state can have, the oldest first.
 // Without them the rewind is right too, and the archive has them.
 func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
-	a := l.archive(monitor)
+	a := l.archiveOf(monitor)
 	if a == nil || len(since) == 0 {
 		return nil
 	}
@@ -194,16 +194,16 @@ func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIR
 		return nil
 	}
 	from := max(end-desktop.MaxRows, 0)
-	page, err := l.k.hub.readRows(l.ctx, l.k.id, a.List(), from, end-from)
+	page, err := l.live.hub.readRows(l.ctx, l.live.id, a.List(), from, end-from)
 	if err != nil {
-		l.k.log.WarnContext(l.ctx, "older rows not restored after a rewind", "err", err)
+		l.live.log.WarnContext(l.ctx, "older rows not restored after a rewind", "err", err)
 	}
 	return page.rows
 }
 
-// restorable are those of rows that come back into the state with a rewind: they are
+// restorableRows are those of rows that come back into the state with a rewind: they are
 // not in it, and there is room for them.
-func (l *owner) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
+func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
 	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
 		_, there := l.state.Row(row.TS)
 		return there
@@ -218,9 +218,9 @@ func (l *owner) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRo
 	return rows
 }
 
-// healArchives is what makes the archives those that we know, after the store has
+// repairArchives is what makes the archives those that we know, after the store has
 // forgotten something. What it forgot of before the newest rows is lost.
-func (l *owner) healArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
+func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for field := range tables[history.ArchiveTable] {
 		if _, ok := l.archives[wire.MonitorID(field)]; !ok {
@@ -228,7 +228,7 @@ func (l *owner) healArchives(tables map[string]map[string][]byte) ([]store.Op, e
 		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(l.archives)) {
-		healing, err := l.heal(m)
+		healing, err := l.repairArchive(m)
 		if err != nil {
 			return nil, err
 		}
@@ -237,16 +237,16 @@ func (l *owner) healArchives(tables map[string]map[string][]byte) ([]store.Op, e
 	return ops, nil
 }
 
-// heal finds what is right in the list of an archive: nothing from the newest rows
+// repairArchive finds what is right in the list of an archive: nothing from the newest rows
 // on, nothing that was trimmed, and no more than there were, since what follows
 // then was rewound.
-func (l *owner) heal(monitor wire.MonitorID) ([]store.Op, error) {
+func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
 	a, newest := l.archives[monitor], l.state.Rows(monitor)
 	find := func(ts wire.Millis) (int, error) {
-		return l.k.hub.findRow(l.ctx, l.k.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+		return l.live.hub.findRow(l.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}
 	before, since := a.Expected(newest)
-	end := endOfTime
+	end := maxTime
 	if len(newest) > 0 {
 		end = newest[0].TS
 	}
@@ -291,7 +291,7 @@ func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from
 // and is less than 0 for rows that come before it. The end is looked at first, then
 // the place that is as far back as it can be, then the middle of what is left.
 func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
-	page, err := h.readRows(ctx, id, list, -probeRows, probeRows)
+	page, err := h.readRows(ctx, id, list, -searchPage, searchPage)
 	low, high := 0, page.total
 	for guess := true; err == nil; guess = false {
 		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return far(r) >= 0 })
@@ -306,12 +306,12 @@ func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far f
 		if low >= high {
 			return high, nil
 		}
-		from := max(low, (low+high-probeRows)/2)
+		from := max(low, (low+high-searchPage)/2)
 		if guess && i == 0 {
 			low = int(max(int64(low), int64(high)-far(page.rows[0])))
 			from = low
 		}
-		page, err = h.readRows(ctx, id, list, from, probeRows)
+		page, err = h.readRows(ctx, id, list, from, searchPage)
 	}
 	return 0, err
 }

@@ -74,9 +74,9 @@ func (k *talk) do(work func(l *owner)) {
 		if err != nil {
 			k.Fatal(err)
 		}
-		l := k.hub.kept("ses-1").live.Load()
+		l := k.hub.lookup("ses-1").activeOwner.Load()
 		if l != nil {
-			err = port{l}.await(k.Context(), item{work: func() { work(l) }})
+			err = port{l}.putAndWait(k.Context(), item{work: func() { work(l) }})
 		}
 		handle.Close()
 		if l != nil && err == nil {

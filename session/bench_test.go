@@ -58,7 +58,7 @@ func BenchmarkTurns(b *testing.B) {
 			steps := make(chan struct{}, underWay)
 			h := session.NewHub(session.Config{
 				Replica: "a", Lease: time.Hour, Observer: bounded{steps: steps},
-				Hire: func(context.Context, agentpool.SessionRef) session.Runner { return idleRunner{} },
+				NewRunner: func(context.Context, agentpool.SessionRef) session.Runner { return idleRunner{} },
 			}, instant{s})
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup
@@ -76,7 +76,7 @@ func BenchmarkTurns(b *testing.B) {
 				}
 				defer handles[i].Close()
 				window := wire.WindowCreate{WindowID: "w", Content: wire.TextContent{}}
-				if _, err = handles[i].Ask(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
+				if _, err = handles[i].DeliverAndWait(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -10,16 +10,16 @@ import (
 func TestBystandersAreNotBlamed(t *testing.T) {
 	t.Parallel()
 	l := &owner{items: make([]item, 3), committed: 1, handled: 2}
-	l.blame()
-	if !l.broken || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
+	l.blamePanic()
+	if !l.stateBroken || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
 		t.Errorf("after the first panic: %+v", l.items)
 	}
-	l.blame()
+	l.blamePanic()
 	if l.items[1].poison == nil || l.items[2].alone {
 		t.Errorf("after the second panic: %+v", l.items)
 	}
-	l.handling = true
-	l.blame()
+	l.handlingItem = true
+	l.blamePanic()
 	if l.items[2].poison == nil || l.items[0].poison != nil {
 		t.Errorf("after a panic in the last item: %+v", l.items)
 	}
@@ -28,7 +28,7 @@ func TestBystandersAreNotBlamed(t *testing.T) {
 // Who no longer waits for a snapshot leaves nothing behind.
 func TestSnapshotsNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	k := &liveSession{box: newMailbox(), done: make(chan struct{})}
+	k := &liveSession{mailbox: newMailbox(), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
@@ -36,7 +36,7 @@ func TestSnapshotsNobodyWaitsFor(t *testing.T) {
 			t.Error("a snapshot of nothing")
 		}
 	}
-	if n := len(k.box.peeks); n != 0 {
+	if n := len(k.mailbox.snapshotRequests); n != 0 {
 		t.Errorf("%d requests wait for nobody", n)
 	}
 }

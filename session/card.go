@@ -64,9 +64,9 @@ func (c card) encode() []byte {
 	return data
 }
 
-// with returns the card after an order of a hub. The card itself does not
+// apply returns the card after an order of a hub. The card itself does not
 // change, since listings may still show it.
-func (c card) with(o *order) (card, *Error) {
+func (c card) apply(o *order) (card, *Error) {
 	if o.ID != "" {
 		c.Orders = append(slices.Clone(c.Orders[max(len(c.Orders)+1-maxOrders, 0):]), o.ID)
 	}
@@ -90,8 +90,8 @@ func (c card) with(o *order) (card, *Error) {
 	return c, nil
 }
 
-// refusing returns the card after an order that is in it was refused.
-func (c card) refusing(o *order, why *Error) card {
+// withRefusal returns the card after an order that is in it was refused.
+func (c card) withRefusal(o *order, why *Error) card {
 	c.Refused = maps.Clone(c.Refused)
 	maps.DeleteFunc(c.Refused, func(id string, _ refusedOrder) bool { return !slices.Contains(c.Orders, id) })
 	if c.Refused == nil {
@@ -101,9 +101,9 @@ func (c card) refusing(o *order, why *Error) card {
 	return c
 }
 
-// noting returns the card after an order that is in it was carried out, and what there
+// withNote returns the card after an order that is in it was carried out, and what there
 // is to say of that.
-func (c card) noting(o *order, note string) card {
+func (c card) withNote(o *order, note string) card {
 	if note == "" {
 		return c
 	}

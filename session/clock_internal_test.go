@@ -31,12 +31,12 @@ func TestSkewIsWhatAClaimShows(t *testing.T) {
 func TestTimesOfTheStoreAreTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	l := &owner{skew: time.Hour}
-	l.begin(now)
-	if !l.now.Equal(now.Add(time.Hour)) || !l.here(l.now).Equal(now) {
-		t.Errorf("it is %v there and %v here, want %v here", l.now, l.here(l.now), now)
+	l := &owner{clockSkew: time.Hour}
+	l.advanceClock(now)
+	if !l.now.Equal(now.Add(time.Hour)) || !l.localTime(l.now).Equal(now) {
+		t.Errorf("it is %v there and %v here, want %v here", l.now, l.localTime(l.now), now)
 	}
-	if got := l.here(time.Time{}); !got.IsZero() {
+	if got := l.localTime(time.Time{}); !got.IsZero() {
 		t.Errorf("never is %v", got)
 	}
 }

@@ -16,27 +16,27 @@ const firstMonitor wire.MonitorID = "monitor-0"
 // unnamed stands for the id of a message that has none, and nobody for the
 // connection of a sender that has none: what is written down needs both.
 const (
-	unnamed wire.MessageID    = "unnamed"
-	nobody  wire.ConnectionID = "nobody"
+	unnamedMessage wire.MessageID    = "unnamed"
+	noConnection   wire.ConnectionID = "nobody"
 )
 
-// take does a client's command once, however often it was sent.
-func (l *owner) take(c *Command) {
-	l.said = false
+// applyCommand does a client's command once, however often it was sent.
+func (l *owner) applyCommand(c *Command) {
+	l.answered = false
 	if c.Message.ID == "" {
-		if r := l.do(c); !l.said {
-			l.tell(c, r, false)
+		if r := l.execute(c); !l.answered {
+			l.emitReply(c, r, false)
 		}
 		return
 	}
-	if r, again := l.once(c.Message.ID, c); !l.said {
-		l.tell(c, r, again)
+	if r, again := l.applyOnce(c.Message.ID, c); !l.answered {
+		l.emitReply(c, r, again)
 	}
 }
 
-// once does a command unless the ledger has the id of one, and reports whether it
+// applyOnce does a command unless the ledger has the id of one, and reports whether it
 // was answered before.
-func (l *owner) once(id wire.MessageID, c *Command) (r reply, again bool) {
+func (l *owner) applyOnce(id wire.MessageID, c *Command) (r reply, again bool) {
 	hash := digest(c.Message.Data)
 	if known, ok := l.ledger.find(id); ok {
 		if known.Hash != hash {
@@ -45,35 +45,35 @@ func (l *owner) once(id wire.MessageID, c *Command) (r reply, again bool) {
 		l.observer().Repeated()
 		return known.Reply, true
 	}
-	r = l.do(c)
+	r = l.execute(c)
 	if r.Code != wire.CodeRateLimited && r.Code != wire.CodeStoreUnavailable { // which are over soon, and say nothing of the message
 		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
 	}
 	return r, false
 }
 
-// tell says what became of a command. What happened has said so itself the first
+// emitReply says what became of a command. What happened has said so itself the first
 // time.
-func (l *owner) tell(c *Command, r reply, duplicate bool) {
-	id := cmp.Or(c.Message.ID, unnamed)
+func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
+	id := cmp.Or(c.Message.ID, unnamedMessage)
 	switch r.Verdict {
 	case verdictAccepted:
 		if duplicate {
 			l.emit(wire.MessageAccepted{
 				MessageID: id, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
-				Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictQueued:
 		if duplicate {
 			l.emit(wire.MessageQueued{
 				MessageID: id, Position: r.Place, MonitorID: r.Monitor,
-				Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictPending:
 		if duplicate && l.agents != nil {
-			l.agents.comeLate(id, c.From.Connection)
+			l.agents.addLateSender(id, c.From.Connection)
 		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{
@@ -81,38 +81,38 @@ func (l *owner) tell(c *Command, r reply, duplicate bool) {
 			Duplicate: duplicate && r.Public, // else it is the same error again
 		}
 		if !r.Public || duplicate {
-			rejected.To = cmp.Or(c.From.Connection, nobody)
+			rejected.To = cmp.Or(c.From.Connection, noConnection)
 		}
 		l.emit(rejected)
 	case verdictEmitted:
 		if duplicate {
 			l.emit(wire.MessageRepeated{
-				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, nobody),
+				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictPlanned:
 		if duplicate {
-			l.repeatPlanned(c, r)
+			l.emitPlanAccepted(c, r)
 		}
 	case verdictDialog:
 		if end, ok := l.questions.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
-			l.repeatEnding(id, r, end)
+			l.emitQuestionClosed(id, r, end)
 		}
 	case verdictPrompt:
 		if end, ok := l.questions.find(promptName(wire.PromptID(r.Question))); duplicate && ok {
-			l.repeatEnding(id, r, end)
+			l.emitQuestionClosed(id, r, end)
 		}
 	}
 }
 
-// refuse says that a command was not done.
-func (l *owner) refuse(c *Command, e *Error) {
-	l.tell(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
+// refuseCommand says that a command was not done.
+func (l *owner) refuseCommand(c *Command, e *Error) {
+	l.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
 }
 
-// do does a command and says what became of it.
-func (l *owner) do(c *Command) reply {
-	l.touched(c)
+// execute does a command and says what became of it.
+func (l *owner) execute(c *Command) reply {
+	l.recordUserActivity(c)
 	switch m := c.Message.Data.(type) {
 	case wire.Emit:
 		return l.doEmit(c, m)
@@ -125,7 +125,7 @@ func (l *owner) do(c *Command) reply {
 	case wire.ComponentAction:
 		return l.doComponentAction(c, m)
 	case wire.SubscribeMonitor:
-		return l.needMonitor(m.MonitorID)
+		return l.ensureMonitor(m.MonitorID)
 	case wire.RemoveMonitor:
 		return l.doRemoveMonitor(m)
 	case wire.ToastAction:
@@ -133,27 +133,27 @@ func (l *owner) do(c *Command) reply {
 	case wire.Reset:
 		l.doReset(c)
 	case wire.RenderingFeedback:
-		l.handleTab(showName(m.RequestID), m, m.Success)
+		l.handleTabAnswer(showName(m.RequestID), m, m.Success)
 	case wire.AppProtocolResponse:
-		l.hearApp(m)
+		l.handleAppResponse(m)
 	case wire.AppProtocolReady:
-		l.greetApp(c, m)
+		l.handleAppReady(c, m)
 	default:
-		return l.doRare(c)
+		return l.executeRare(c)
 	}
 	return reply{}
 }
 
-// doRare does the commands about agents, plans and histories.
-func (l *owner) doRare(c *Command) reply {
+// executeRare does the commands about agents, plans and histories.
+func (l *owner) executeRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
-		if !l.mayAnswer() {
+		if !l.allowAnswer() {
 			return tooManyAnswers()
 		}
 		return l.answerDialog(c, m, "")
 	case wire.UserPromptResponse:
-		if !l.mayAnswer() {
+		if !l.allowAnswer() {
 			return tooManyAnswers()
 		}
 		return l.answerPrompt(c, m)
@@ -164,7 +164,7 @@ func (l *owner) doRare(c *Command) reply {
 	case wire.InterruptAgent:
 		return l.doInterrupt(c, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: m.AgentID})
 	case wire.SetProvider:
-		if l.agents == nil || !l.agents.ask().SetProvider(m.Provider) {
+		if l.agents == nil || !l.agents.poolForUpdate().SetProvider(m.Provider) {
 			return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
 		}
 		return reply{}
@@ -179,10 +179,10 @@ func (l *owner) doRare(c *Command) reply {
 	case wire.EditMessage:
 		return l.doEdit(c, m)
 	case wire.DeleteQueuedMessage:
-		if c.From.governs {
-			return l.cancelWaiting(m.Target)
+		if c.From.isAdmin {
+			return l.removeQueuedMessage(m.Target)
 		}
-		if l.agents != nil && l.agents.ask().TakeBack(m.Target) {
+		if l.agents != nil && l.agents.poolForUpdate().TakeBack(m.Target) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")
@@ -196,15 +196,15 @@ func tooManyAnswers() reply {
 	return refused(wire.CodeRateLimited, "too many answers within a minute")
 }
 
-// act changes the desktop in the name of whoever sent a command. Without the
+// emitActions changes the desktop in the name of whoever sent a command. Without the
 // message's id: actions that have it answer EMIT.
-func (l *owner) act(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
+func (l *owner) emitActions(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
 	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
 }
 
-// needMonitor makes a monitor if it is not there. The reply is not empty when it
+// ensureMonitor makes a monitor if it is not there. The reply is not empty when it
 // cannot be made.
-func (l *owner) needMonitor(m wire.MonitorID) reply {
+func (l *owner) ensureMonitor(m wire.MonitorID) reply {
 	if l.state.HasMonitor(m) {
 		return reply{}
 	}
@@ -218,9 +218,9 @@ func (l *owner) needMonitor(m wire.MonitorID) reply {
 	return reply{}
 }
 
-// asksAsAgent reports whether an action of a program would take the place of a
+// usesAgentQuestionID reports whether an action of a program would take the place of a
 // question of an agent.
-func asksAsAgent(a wire.Action) bool {
+func usesAgentQuestionID(a wire.Action) bool {
 	id := ""
 	switch a := a.(type) {
 	case wire.DialogConfirm:
@@ -231,9 +231,9 @@ func asksAsAgent(a wire.Action) bool {
 	return strings.HasPrefix(id, tools.QuestionPrefix)
 }
 
-// asksPermission reports whether an action of a program would look like a question
+// posesAsAgent reports whether an action of a program would look like a question
 // of an agent, or like one that asks for a permission, which means nothing here.
-func asksPermission(a wire.Action) bool {
+func posesAsAgent(a wire.Action) bool {
 	switch a := a.(type) {
 	case wire.DialogConfirm:
 		return a.PermissionOptions != nil || a.AgentID != ""
@@ -250,34 +250,34 @@ func (l *owner) doEmit(c *Command, m wire.Emit) reply {
 		for _, a := range m.Actions {
 			if id := windowOf(a); id != "" {
 				if w, ok := l.state.Window(monitor, id); ok { // which may be on another monitor
-					l.flush(pane{w.MonitorID, w.WindowID})
+					l.flushMove(windowKey{w.MonitorID, w.WindowID})
 				}
 			}
 		}
 	}
-	if slices.ContainsFunc(m.Actions, asksAsAgent) {
+	if slices.ContainsFunc(m.Actions, usesAgentQuestionID) {
 		return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
 	}
-	if slices.ContainsFunc(m.Actions, asksPermission) {
+	if slices.ContainsFunc(m.Actions, posesAsAgent) {
 		return refused(wire.CodeForbidden, "only agents ask in the name of an agent, or for permissions")
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)
 	}
-	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
+	if r := l.ensureMonitor(monitor); r.Verdict == verdictRejected {
 		return r
 	}
-	at := l.next()
+	at := l.nextPosition()
 	l.emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
 	for _, a := range m.Actions {
 		switch a := a.(type) {
 		case wire.PromptDismiss:
 			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
 			l.questions.add(promptName(a.ID), end, &l.step.ops)
-			l.rowAnswered("", a.ID, end)
-			l.answerAfter(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
+			l.updateQuestionRow("", a.ID, end)
+			l.answerAfterCommit(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
 		case wire.WindowClose:
-			l.closed(pane{monitor, a.WindowID})
+			l.windowClosed(windowKey{monitor, a.WindowID})
 		}
 	}
 	return reply{Verdict: verdictEmitted, Monitor: monitor, At: at}

@@ -290,7 +290,7 @@ func TestAskRefusesWhatHasNoAnswer(t *testing.T) {
 		says("c", "m", wire.SubscribeMonitor{MonitorID: "monitor-0"}),
 		says("c", "", wire.UserMessage{Content: "no id"}),
 	} {
-		if _, err := r.Ask(t.Context(), c); code(err) != wire.CodeInvalidMessage {
+		if _, err := r.DeliverAndWait(t.Context(), c); code(err) != wire.CodeInvalidMessage {
 			t.Errorf("%+v: got error %v", c.Message, err)
 		}
 	}

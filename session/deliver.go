@@ -17,14 +17,14 @@ import (
 // stays in its order: nothing goes to the store while something waits that was
 // said before.
 func (k *liveSession) deliver(ctx context.Context, it item) error {
-	if it.order == nil && k.full.Load() {
+	if it.order == nil && k.storeFull.Load() {
 		return errFull
 	}
-	if !k.box.enter() {
+	if !k.mailbox.beginDirectSend() {
 		// Between two owners the mailbox collects, too.
-		return k.box.put(ctx, it)
+		return k.mailbox.put(ctx, it)
 	}
-	defer k.box.leave()
+	defer k.mailbox.endDirectSend()
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := k.hub.send(limited, k.id, &it)
@@ -36,7 +36,7 @@ func (k *liveSession) deliver(ctx context.Context, it item) error {
 
 // deliverAll is deliver for several commands. It returns how many were delivered.
 func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, error) {
-	n := k.deliverNow(commands)
+	n := k.tryDeliver(commands)
 	for ; n < len(commands); n++ {
 		if err := k.deliver(ctx, item{cmd: commands[n]}); err != nil {
 			return n, err
@@ -45,37 +45,37 @@ func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, 
 	return n, nil
 }
 
-// deliverNow is deliverAll as far as it need not wait for anything.
-func (k *liveSession) deliverNow(commands []Command) int {
-	if k.full.Load() {
+// tryDeliver is deliverAll as far as it need not wait for anything.
+func (k *liveSession) tryDeliver(commands []Command) int {
+	if k.storeFull.Load() {
 		return 0
 	}
-	return k.box.fillNow(commands)
+	return k.mailbox.tryPutCommands(commands)
 }
 
-// deliveryName names something that is sent to an owner. No other replica, and
+// newDeliveryID names something that is sent to an owner. No other replica, and
 // no other process of this one, uses it.
-func (h *Hub) deliveryName() string {
-	return string(h.cfg.Replica) + "." + h.process + "." + strconv.FormatUint(h.deliveries.Add(1), 10)
+func (h *Hub) newDeliveryID() string {
+	return string(h.cfg.Replica) + "." + h.process + "." + strconv.FormatUint(h.deliveryCount.Add(1), 10)
 }
 
 // send puts an item into the inbox of a session. The delivery has one name
 // however often it is tried, so it arrives once.
 func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
-	data, err := it.pack()
+	data, err := it.encode()
 	if err != nil {
 		return err
 	}
-	again := it.sent != ""
+	again := it.sentAs != ""
 	if !again {
-		it.sent = h.deliveryName()
+		it.sentAs = h.newDeliveryID()
 	}
-	known, err := h.store.Send(ctx, id, store.Command{ID: it.sent, Data: data})
+	known, err := h.store.Send(ctx, id, store.Command{ID: it.sentAs, Data: data})
 	if err != nil {
 		return fmt.Errorf("send a command to the owner: %w", err)
 	}
 	if known && !again {
-		h.log.WarnContext(ctx, "a command was taken for one that was sent before", "session", string(id), "delivery", it.sent)
+		h.log.WarnContext(ctx, "a command was taken for one that was sent before", "session", string(id), "delivery", it.sentAs)
 	}
 	return nil
 }
@@ -85,20 +85,20 @@ func (h *Hub) sendOrder(ctx context.Context, id wire.SessionID, o *order) error 
 	return h.send(ctx, id, &item{order: o})
 }
 
-// forward sends on what is in the mailbox of a session that somebody else owns
+// sendItems sends on what is in the mailbox of a session that somebody else owns
 // now, and returns what the store does not take yet; what it does not take for
 // ever is given up.
-func (k *liveSession) forward(ctx context.Context, items []item) []item {
+func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
 	for i := range items {
 		it := &items[i]
 		switch {
-		case it.inbox != "":
+		case it.deliveryID != "":
 			continue // the inbox has it still
 		case it.poison != nil && it.order != nil:
 			it.finish(it.poison)
 			continue
 		}
-		err := k.forwardCommand(ctx, it)
+		err := k.sendItem(ctx, it)
 		switch {
 		case err == nil: // who waits for an order looks in the directory
 			k.setStoreIssue(ctx, issueSend, false)
@@ -111,7 +111,7 @@ func (k *liveSession) forward(ctx context.Context, items []item) []item {
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {
-				k.setStoreIssue(ctx, issueSend, away(err))
+				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
 				k.log.WarnContext(ctx, "the owner does not get its commands yet", "err", err)
 			}
 			return items[i:]
@@ -120,8 +120,8 @@ func (k *liveSession) forward(ctx context.Context, items []item) []item {
 	return nil
 }
 
-// forwardCommand sends one item. What cannot even be written down is invalid.
-func (k *liveSession) forwardCommand(ctx context.Context, it *item) (err error) {
+// sendItem sends one item. What cannot even be written down is invalid.
+func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: panic: %v", store.ErrInvalid, v)
@@ -132,14 +132,14 @@ func (k *liveSession) forwardCommand(ctx context.Context, it *item) (err error) 
 	return k.hub.send(ctx, k.id, it)
 }
 
-// line brings those items to the store again that may be there already, under
+// sendBarrier brings those items to the store again that may be there already, under
 // their names, and then the mark: what comes before it was said before what waits
 // in the mailbox now. It returns the items that it could not bring.
-func (l *owner) line(sent []item) []item {
-	l.k.box.arrived(l.ctx)
-	rest := append(sent, item{order: &order{Kind: orderMark}, sent: l.mark})
+func (l *owner) sendBarrier(sent []item) []item {
+	l.live.mailbox.waitDirectSends(l.ctx)
+	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: l.barrier})
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		if rest = l.k.forward(l.ctx, rest); len(rest) == 0 {
+		if rest = l.live.sendItems(l.ctx, rest); len(rest) == 0 {
 			return nil
 		}
 		sleep(l.ctx, wait)
@@ -147,12 +147,12 @@ func (l *owner) line(sent []item) []item {
 	return rest[:len(rest)-1]
 }
 
-// receive brings what is in the inbox into the mailbox, until the lease is lost.
-func (l *owner) receive() {
-	seen := newRecent(recentDeliveries)
+// receiveInbox brings what is in the inbox into the mailbox, until the lease is lost.
+func (l *owner) receiveInbox() {
+	seen := newRecentIDs(recentIDLimit)
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		for commands, err := range l.k.hub.store.Receive(l.ctx, l.lease) {
-			if errors.Is(err, store.ErrFenced) || lasting(err) {
+		for commands, err := range l.live.hub.store.Receive(l.ctx, l.lease) {
+			if errors.Is(err, store.ErrFenced) || isPermanent(err) {
 				l.cancel(errLost)
 				return
 			}
@@ -161,15 +161,15 @@ func (l *owner) receive() {
 			}
 			wait = retryFirst
 			for _, c := range commands {
-				if l.inherited[c.ID] || !seen.add(c.ID) {
+				if l.inheritedDeliveries[c.ID] || !seen.add(c.ID) {
 					continue
 				}
-				if l.k.box.put(l.ctx, l.open(c)) != nil {
+				if l.live.mailbox.put(l.ctx, l.decodeDelivery(c)) != nil {
 					return
 				}
-				if c.ID == l.mark {
-					l.k.mixed.Store(false)
-					l.k.box.open()
+				if c.ID == l.barrier {
+					l.live.inboxHasOlder.Store(false)
+					l.live.mailbox.releaseLocalItems()
 				}
 			}
 		}
@@ -177,32 +177,34 @@ func (l *owner) receive() {
 	}
 }
 
-// open reads a delivery. What cannot be read is consumed like everything else.
-func (l *owner) open(c store.Command) item {
-	it, err := unpack(c.Data)
+// decodeDelivery reads a delivery. What cannot be read is consumed like everything else.
+func (l *owner) decodeDelivery(c store.Command) item {
+	it, err := decodeItem(c.Data)
 	if err != nil {
-		l.k.log.Warn("a command in the inbox cannot be read", "id", c.ID, "err", err)
+		l.live.log.Warn("a command in the inbox cannot be read", "id", c.ID, "err", err)
 		it = item{order: &order{}}
 	}
-	known := l.marks[c.ID]
-	it.inbox, it.alone, it.poison = c.ID, known.alone, cmp.Or(known.poison, it.poison)
+	known := l.retryMarks[c.ID]
+	it.deliveryID, it.alone, it.poison = c.ID, known.alone, cmp.Or(known.poison, it.poison)
 	return it
 }
 
-// recentDeliveries is more than an inbox holds.
-const recentDeliveries = 1024
+// recentIDLimit is more than an inbox holds.
+const recentIDLimit = 1024
 
-// recent remembers the newest names it was told.
-type recent struct {
+// recentIDs remembers the newest names it was told.
+type recentIDs struct {
 	known map[string]struct{}
 	order []string
 	next  int
 }
 
-func newRecent(n int) *recent { return &recent{known: map[string]struct{}{}, order: make([]string, n)} }
+func newRecentIDs(n int) *recentIDs {
+	return &recentIDs{known: map[string]struct{}{}, order: make([]string, n)}
+}
 
 // add reports whether a name is new.
-func (r *recent) add(name string) bool {
+func (r *recentIDs) add(name string) bool {
 	if _, ok := r.known[name]; ok {
 		return false
 	}
@@ -217,7 +219,7 @@ func (r *recent) add(name string) bool {
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
-		first = sooner(first, t)
+		first = earlier(first, t)
 	}
 	return first
 }

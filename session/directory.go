@@ -97,9 +97,9 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 // returned as [Info.Stale].
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	i, err := h.store.Session(ctx, id)
-	if err != nil && away(err) {
-		if k := h.kept(id); k != nil && k.isReady() && k.info.Load() != nil {
-			return *k.info.Load(), nil
+	if err != nil && isStoreUnavailable(err) {
+		if k := h.lookup(id); k != nil && k.isReady() && k.cachedInfo.Load() != nil {
+			return *k.cachedInfo.Load(), nil
 		}
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error)
 		info := asInfo(item)
 		if !info.Importing {
 			page.Items = append(page.Items, info)
-		} else if info.abandoned(time.Now()) {
+		} else if info.isAbandoned(time.Now()) {
 			h.dropImport(ctx, item)
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Hub) Rename(ctx context.Context, id wire.SessionID, title string) error
 	if err := checkTitle(title); err != nil {
 		return err
 	}
-	return h.command(ctx, id, &order{Kind: orderRename, Title: title})
+	return h.runOrder(ctx, id, &order{Kind: orderRename, Title: title})
 }
 
 // Share grants somebody a use of a session; an empty share takes it back.
@@ -143,12 +143,12 @@ func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share
 	if err := checkShare(s); err != nil {
 		return err
 	}
-	return h.command(ctx, id, &order{Kind: orderShare, User: user, Share: s})
+	return h.runOrder(ctx, id, &order{Kind: orderShare, User: user, Share: s})
 }
 
-// command has an order about a session's card carried out by its owner, and
+// runOrder has an order about a session's card carried out by its owner, and
 // waits for that.
-func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
+func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	r, err := h.Open(ctx, id)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 	defer r.Close()
 	o.ID = cmp.Or(o.ID, rand.Text()[:12])
 	done := make(chan error, 1)
-	if err := r.k.deliver(ctx, item{order: o, done: done}); err != nil {
+	if err := r.live.deliver(ctx, item{order: o, done: done}); err != nil {
 		return asError(err)
 	}
 	// The owner may be elsewhere, or become so, and has no way to tell us:
@@ -170,7 +170,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		if err != nil {
 			return false, err
 		}
-		wanted, refused := now.with(o)
+		wanted, refused := now.apply(o)
 		if refused != nil {
 			return false, refused
 		}
@@ -201,7 +201,7 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 			return err
 		}
 	}
-	if k := h.kept(id); k != nil {
+	if k := h.lookup(id); k != nil {
 		select {
 		case <-k.done:
 		case <-ctx.Done():
@@ -216,22 +216,22 @@ type deletion struct {
 	h  *Hub
 	id wire.SessionID
 	// What was told to delete the session: a live session of ours, or another owner.
-	live  *liveSession
-	owner wire.ReplicaID
+	notified      *liveSession
+	notifiedOwner wire.ReplicaID
 }
 
 // try does what can be done now and reports whether the session is gone. It is
 // called until it is: owners may die before they do what they are told.
 func (d *deletion) try(ctx context.Context) (bool, error) {
 	h, o := d.h, &order{Kind: orderDelete}
-	if k := h.kept(d.id); k != nil && k.live.Load() != nil {
+	if k := h.lookup(d.id); k != nil && k.activeOwner.Load() != nil {
 		// To claim the session would only make its live session claim it again.
-		if d.live == k {
+		if d.notified == k {
 			_, err := h.store.Session(ctx, d.id)
 			return false, err
 		}
-		if k.box.put(ctx, item{order: o}) == nil {
-			d.live = k
+		if k.mailbox.put(ctx, item{order: o}) == nil {
+			d.notified = k
 		} // else it is about to go
 		return false, ctx.Err()
 	}
@@ -244,13 +244,13 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 		return err == nil, err
 	}
 	owned, is := errors.AsType[*store.OwnedError](err)
-	if !is || d.owner == owned.By {
+	if !is || d.notifiedOwner == owned.By {
 		if is {
 			err = nil
 		}
 		return false, err
 	}
-	d.owner = owned.By
+	d.notifiedOwner = owned.By
 	return false, h.sendOrder(ctx, d.id, o)
 }
 

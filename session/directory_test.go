@@ -95,18 +95,18 @@ func TestDeliverOpensTheSession(t *testing.T) {
 	t.Parallel()
 	h, _ := startHub(t, openStore(t), "a", session.Config{})
 	create(t, h, "ses-1")
-	a, err := h.Deliver(t.Context(), "ses-1", says("", "m", emit(window("win"))))
+	a, err := h.DeliverAndWait(t.Context(), "ses-1", says("", "m", emit(window("win"))))
 	ok(t, err)
 	if p, is := a.Data.(wire.Actions); !is || p.MessageID != "m" || a.At.IsZero() {
 		t.Errorf("the answer is %+v", a)
 	}
 	// Refusals without a connection are for the asker alone.
-	a, err = h.Deliver(t.Context(), "ses-1", says("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
+	a, err = h.DeliverAndWait(t.Context(), "ses-1", says("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
 	ok(t, err)
 	if p, is := a.Data.(wire.MessageRejected); !is || p.To == "" {
 		t.Errorf("the answer is %+v", a)
 	}
-	if _, err := h.Deliver(t.Context(), "ses-none", says("", "m", emit(window("win")))); code(err) != wire.CodeSessionNotFound {
+	if _, err := h.DeliverAndWait(t.Context(), "ses-none", says("", "m", emit(window("win")))); code(err) != wire.CodeSessionNotFound {
 		t.Errorf("got error %v", err)
 	}
 }

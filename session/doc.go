@@ -39,7 +39,7 @@
 // what came of their work is told to the plan in the step in which it ends. A question
 // that it waits for becomes due whether or not somebody uses the session. See plan.go.
 //
-// Those who look after sessions ask [Hub.Census], [Hub.Inspect] and [Hub.Audience]. A
+// Those who look after sessions ask [Hub.Statuses], [Hub.Inspect] and [Hub.Viewers]. A
 // session is looked at between two steps, through a signal of its own, so that an idle
 // one stays as it is; one that does not answer within 100 ms is stuck, and doing.go
 // knows in what.

@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// handover is what a live session is told when its replica drains.
-type handover struct {
+// drainOrder is what a live session is told when its replica drains.
+type drainOrder struct {
 	done chan struct{} // closed when the live session owns nothing and will not again
 	// finish is how long turns that run may take to end by themselves. What is
 	// cut off is asked of its model again by the next owner, and paid again.
@@ -38,17 +38,17 @@ func (h *Hub) Drain(ctx context.Context) {
 		h.draining = make(chan struct{})
 	}
 	withdrawn := h.draining
-	keepers := slices.Collect(maps.Values(h.keepers))
-	orders := make([]*handover, len(keepers))
+	keepers := slices.Collect(maps.Values(h.sessions))
+	orders := make([]*drainOrder, len(keepers))
 	for i, k := range keepers {
-		if orders[i] = k.draining.Load(); orders[i] == nil {
-			orders[i] = &handover{done: make(chan struct{}), finish: finish}
-			k.draining.Store(orders[i])
+		if orders[i] = k.drainOrder.Load(); orders[i] == nil {
+			orders[i] = &drainOrder{done: make(chan struct{}), finish: finish}
+			k.drainOrder.Store(orders[i])
 		}
 	}
 	h.mu.Unlock()
 	for _, k := range keepers {
-		k.box.nudge()
+		k.mailbox.signal()
 	}
 	for i, k := range keepers {
 		select {
@@ -74,9 +74,9 @@ func (h *Hub) Undrain() {
 	}
 	close(h.draining)
 	h.draining = nil
-	for _, k := range h.keepers {
-		k.draining.Store(nil)
-		k.box.nudge()
+	for _, k := range h.sessions {
+		k.drainOrder.Store(nil)
+		k.mailbox.signal()
 	}
 }
 
@@ -98,9 +98,9 @@ func (h *Hub) servingLocked() error {
 	return nil
 }
 
-// handOver says that this replica owns nothing of the session any more. Only the
+// confirmHandover says that this replica owns nothing of the session any more. Only the
 // live session's goroutine calls it.
-func (k *liveSession) handOver(order *handover) {
+func (k *liveSession) confirmHandover(order *drainOrder) {
 	select {
 	case <-order.done:
 	default:
@@ -119,18 +119,18 @@ type Load struct {
 
 // Owns reports whether this replica runs a session.
 func (h *Hub) Owns(id wire.SessionID) bool {
-	k := h.kept(id)
-	return k != nil && k.live.Load() != nil
+	k := h.lookup(id)
+	return k != nil && k.activeOwner.Load() != nil
 }
 
 // Load counts. It asks nobody and is quick.
 func (h *Hub) Load() Load {
 	var l Load
-	for _, k := range h.all(nil) {
+	for _, k := range h.appendSessions(nil) {
 		if !k.isReady() || k.failure != nil {
 			continue
 		}
-		if k.live.Load() != nil {
+		if k.activeOwner.Load() != nil {
 			l.Owned++
 		} else {
 			l.Followed++

@@ -25,20 +25,20 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Why a session or its owner stops.
 var (
-	errAnother  = errors.New("it is another session under the same id")
-	errGone     = errors.New("the session was unloaded")
-	errLost     = errors.New("the lease was lost")
-	errStale    = errors.New("the lease was not renewed in time")
-	errDraining = errors.New("the replica hands its sessions over")
-	errStopping = errors.New("the hub stops")
+	errOtherSession = errors.New("it is another session under the same id")
+	errUnloaded     = errors.New("the session was unloaded")
+	errLost         = errors.New("the lease was lost")
+	errStale        = errors.New("the lease was not renewed in time")
+	errDraining     = errors.New("the replica hands its sessions over")
+	errStopping     = errors.New("the hub stops")
 )
 
 // What clients read when the store takes nothing.
 const (
-	reasonFull    = "the store is full; try again in a moment"
-	reasonAway    = "the store does not answer"
-	reasonMoving  = "the session changes its owner; try again"
-	reasonUnknown = "something went wrong on our side"
+	reasonFull        = "the store is full; try again in a moment"
+	reasonUnavailable = "the store does not answer"
+	reasonMoving      = "the session changes its owner; try again"
+	reasonUnknown     = "something went wrong on our side"
 )
 
 // errFull refuses a write for which the store has no room. It may be done all the
@@ -71,9 +71,9 @@ func asError(err error) error {
 		{store.ErrCorrupt, wire.CodeSessionInvalidState, "the stored session cannot be read"},
 		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session is of a newer version than this hub"},
 		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
-		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonAway},
-		{store.ErrClosed, wire.CodeStoreUnavailable, reasonAway},
-		{errStale, wire.CodeStoreUnavailable, reasonAway},
+		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonUnavailable},
+		{store.ErrClosed, wire.CodeStoreUnavailable, reasonUnavailable},
+		{errStale, wire.CodeStoreUnavailable, reasonUnavailable},
 		{errLost, wire.CodeStoreUnavailable, reasonMoving},
 		{errReload, wire.CodeStoreUnavailable, reasonMoving},
 		{store.ErrOwned, wire.CodeStoreUnavailable, reasonMoving},
@@ -84,7 +84,7 @@ func asError(err error) error {
 		{store.ErrInvalid, wire.CodeInvalidMessage, "that cannot be stored"},
 		{wire.ErrID, wire.CodeInvalidMessage, "that is not a valid id"},
 		{broadcast.ErrClosed, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
-		{errGone, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
+		{errUnloaded, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
 		{errStopping, wire.CodeStoreUnavailable, "this replica is shutting down"},
 		{errDraining, wire.CodeStoreUnavailable, "this replica hands its sessions over; ask another"},
 	} {
@@ -95,8 +95,8 @@ func asError(err error) error {
 	return &Error{Code: wire.CodeExecutionFailed, Reason: reasonUnknown, Err: err}
 }
 
-// lasting reports whether trying the same again cannot help.
-func lasting(err error) bool {
+// isPermanent reports whether trying the same again cannot help.
+func isPermanent(err error) bool {
 	for _, is := range []error{store.ErrNotFound, store.ErrQuarantined, store.ErrCorrupt, store.ErrNewerSchema, store.ErrClosed} {
 		if errors.Is(err, is) {
 			return true

@@ -18,13 +18,13 @@ func TestAsErrorNamesTheCause(t *testing.T) {
 		reason string
 	}{
 		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
-		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonAway},
-		{store.ErrClosed, wire.CodeStoreUnavailable, reasonAway},
-		{errStale, wire.CodeStoreUnavailable, reasonAway},
+		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonUnavailable},
+		{store.ErrClosed, wire.CodeStoreUnavailable, reasonUnavailable},
+		{errStale, wire.CodeStoreUnavailable, reasonUnavailable},
 		{errLost, wire.CodeStoreUnavailable, reasonMoving},
 		{&store.OwnedError{By: "b"}, wire.CodeStoreUnavailable, reasonMoving},
 		{&store.GapError{}, wire.CodeStoreUnavailable, reasonMoving},
-		{&panicked{"of a test"}, wire.CodeExecutionFailed, reasonUnknown},
+		{&panicError{"of a test"}, wire.CodeExecutionFailed, reasonUnknown},
 		{errors.New("ERR unknown command"), wire.CodeExecutionFailed, reasonUnknown},
 	} {
 		wrapped := fmt.Errorf("claim session: %w", c.err)

@@ -26,39 +26,39 @@ const followLinger = 5 * time.Second
 // readPage is how many events are read at once to catch up.
 const readPage = 1000
 
-// loaded is a session as the store has it.
-type loaded struct {
-	state  *desktop.State
-	before wire.ReplicaID // whose it was before the newest claim
-	tables map[string]map[string][]byte
-	lists  map[string][][]byte
-	info   store.Info
+// loadedSession is a session as the store has it.
+type loadedSession struct {
+	state     *desktop.State
+	prevOwner wire.ReplicaID // whose it was before the newest claim
+	tables    map[string]map[string][]byte
+	lists     map[string][][]byte
+	info      store.Info
 }
 
 // load reads the session.
-func (k *liveSession) load(ctx context.Context) (loaded, error) {
+func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 	got, err := k.hub.load(ctx, k.id, k.user)
 	if got.info.User != "" {
 		k.user = got.info.User
-		k.info.Store(staleInfo(got.info))
+		k.cachedInfo.Store(staleInfo(got.info))
 	}
 	return got, err
 }
 
 // load reads what the store has of a session, unless it is another user's by now.
-func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded, error) {
+func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	kept, err := h.store.Load(ctx, id)
 	if err != nil {
-		return loaded{}, fmt.Errorf("load session: %w", err)
+		return loadedSession{}, fmt.Errorf("load session: %w", err)
 	}
 	info, err := h.store.Session(ctx, id)
 	if err != nil {
-		return loaded{}, fmt.Errorf("look session up: %w", err)
+		return loadedSession{}, fmt.Errorf("look session up: %w", err)
 	}
 	if user != "" && user != info.User {
-		return loaded{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errAnother)
+		return loadedSession{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errOtherSession)
 	}
 	at := kept.At
 	claimed := at.Epoch > 0 && at.Seq == 0
@@ -69,7 +69,7 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded,
 	}
 	state, err := desktop.Restore(id, at, kept.Tables)
 	if err != nil {
-		return loaded{info: info}, &store.CorruptError{Where: "tables of session " + string(id), Reason: err.Error()}
+		return loadedSession{info: info}, &store.CorruptError{Where: "tables of session " + string(id), Reason: err.Error()}
 	}
 	before := state.Owner()
 	if claimed {
@@ -81,7 +81,7 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded,
 		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
 		state.Apply(wire.Event{Session: id, At: kept.At, Time: at, Data: owner})
 	}
-	return loaded{state: state, before: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
+	return loadedSession{state: state, prevOwner: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
 // openCenter brings the Center to a position of the log, and makes it if this is the
@@ -101,7 +101,7 @@ func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 		}
 		switch {
 		case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
-			k.noteShown()
+			k.recordShown()
 			k.center.Restart(to)
 			return nil
 		case err != nil:
@@ -109,7 +109,7 @@ func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 		case len(events) == 0:
 			return fmt.Errorf("read what the tabs have missed: %w: nothing between %v and %v", errReload, head, to)
 		}
-		k.publishCommitted(decodeAll(events))
+		k.publishCommitted(decodeEvents(events))
 	}
 	return nil
 }
@@ -130,12 +130,12 @@ func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]
 // publishCommitted is what happens to events once they are in the log.
 func (k *liveSession) publishCommitted(events []broadcast.Event) {
 	k.publish(events)
-	k.answers.see(events)
+	k.replyWaiters.matchEvents(events)
 }
 
-// decodeAll reads stored frames. One that this program does not understand is
+// decodeEvents reads stored frames. One that this program does not understand is
 // passed on without its meaning.
-func decodeAll(events []store.Event) []broadcast.Event {
+func decodeEvents(events []store.Event) []broadcast.Event {
 	out := make([]broadcast.Event, len(events))
 	for i, e := range events {
 		out[i] = broadcast.Event{At: e.At, Frame: e.Frame}
@@ -148,26 +148,26 @@ func decodeAll(events []store.Event) []broadcast.Event {
 
 // follower is what following a session needs.
 type follower struct {
-	k       *liveSession
-	state   *desktop.State
-	items   []item
-	peeks   []peek
-	unsent  []item    // commands for the owner that the store does not have yet
-	retryAt time.Time // when they are tried again
-	sending bool      // some are on their way; sent gets those that did not arrive
-	sent    chan []item
-	telling atomic.Bool // so is who watches here
-	untold  atomic.Bool // which did not arrive the last time
-	mail    sync.WaitGroup
-	told    uint64    // version of our watchers that the owner knows
-	tellAt  time.Time // when it is told again at the latest
-	present int       // how many watch here, as the owner was told
-	quietTo time.Time // nothing is told before this
-	claimAt time.Time // when the owner's lease runs out; zero means never
-	drained bool      // it was not to be claimed
+	live              *liveSession
+	state             *desktop.State
+	items             []item
+	snapshotRequests  []snapshotRequest
+	unsent            []item    // commands for the owner that the store does not have yet
+	sendRetryAt       time.Time // when they are tried again
+	sending           bool      // some are on their way; sent gets those that did not arrive
+	sendResult        chan []item
+	sendingPresence   atomic.Bool // so is who watches here
+	presenceFailed    atomic.Bool // which did not arrive the last time
+	sends             sync.WaitGroup
+	sentVersion       uint64    // version of our watchers that the owner knows
+	presenceResendAt  time.Time // when it is told again at the latest
+	sentTotal         int       // how many watch here, as the owner was told
+	presenceNotBefore time.Time // nothing is told before this
+	claimAt           time.Time // when the owner's lease runs out; zero means never
+	noClaim           bool      // it was not to be claimed
 	// What a claim gave us, and when it began.
-	lease   store.Lease
-	claimed time.Time
+	lease      store.Lease
+	claimBegan time.Time
 }
 
 // claimableAt is when the lease of an owner runs out.
@@ -178,81 +178,81 @@ func claimableAt(owned *store.OwnedError) time.Time {
 // follow shows what another replica does, until that replica is gone and the
 // session is ours. It may be claimed at a time, or never.
 func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
-	k.needed.Store(false)
-	k.mixed.Store(true)
+	k.claimRequested.Store(false)
+	k.inboxHasOlder.Store(true)
 	got, err := k.load(ctx)
 	if err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	k.snapshots.clear()
+	k.snapshotCache.clear()
 	if err := k.openCenter(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
-	f.drained = claimAt.IsZero()
-	k.lost = time.Time{}
+	f := &follower{live: k, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan []item, 1)}
+	f.noClaim = claimAt.IsZero()
+	k.missingSince = time.Time{}
 	k.setStoreIssue(ctx, issueClaim, false)
-	k.open(ctx)
+	k.markReady(ctx)
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	news := make(chan tailed)
+	news := make(chan tailBatch)
 	wg.Go(func() { k.tail(working, got.state.At(), news) })
 	defer func() {
-		k.box.setDirect(false)
+		k.mailbox.allowDirectSend(false)
 		cancel()
 		wg.Wait()
-		f.mail.Wait()
+		f.sends.Wait()
 		if f.sending {
-			f.unsent = append(<-f.sent, f.unsent...)
+			f.unsent = append(<-f.sendResult, f.unsent...)
 		}
-		k.box.giveBack(f.unsent)
+		k.mailbox.requeue(f.unsent)
 		k.setStoreIssue(ctx, issueSend, false)
-		f.farewell(ctx)
+		f.clearPresence(ctx)
 	}()
 	err = f.loop(working, news)
-	return f.lease, f.claimed, err
+	return f.lease, f.claimBegan, err
 }
 
-// tailed is what a tail shows.
-type tailed struct {
+// tailBatch is what a tail shows.
+type tailBatch struct {
 	events []broadcast.Event
 	vacant bool
 	err    error
 }
 
 // tail reads the log for a follower and ends with an error.
-func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailed) {
+func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
 	for news, err := range k.hub.store.Tail(ctx, k.id, after) {
 		select {
-		case to <- tailed{events: decodeAll(news.Events), vacant: news.Vacant, err: err}:
+		case to <- tailBatch{events: decodeEvents(news.Events), vacant: news.Vacant, err: err}:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (f *follower) loop(ctx context.Context, news <-chan tailed) error {
+func (f *follower) loop(ctx context.Context, news <-chan tailBatch) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case n := <-news:
-			if err := f.take(n); err != nil {
+			if err := f.applyTail(n); err != nil {
 				return err
 			}
-		case rest := <-f.sent:
+		case rest := <-f.sendResult:
 			f.sending = false
 			f.unsent = append(rest, f.unsent...)
-			f.retryAt = time.Now().Add(retryLast)
-		case <-f.k.box.wake:
+			f.sendRetryAt = time.Now().Add(retryLast)
+		case <-f.live.mailbox.wake:
 		case <-timer.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := f.turn(ctx, time.Now()); err != nil || f.lease.Epoch != 0 {
+		if err := f.processDue(ctx, time.Now()); err != nil || f.lease.Epoch != 0 {
 			return err
 		}
-		if next := f.next(); next.IsZero() {
+		if next := f.nextDue(); next.IsZero() {
 			timer.Stop()
 		} else {
 			timer.Reset(time.Until(next))
@@ -260,8 +260,8 @@ func (f *follower) loop(ctx context.Context, news <-chan tailed) error {
 	}
 }
 
-// take folds news in.
-func (f *follower) take(n tailed) error {
+// applyTail folds news in.
+func (f *follower) applyTail(n tailBatch) error {
 	switch {
 	case errors.Is(n.err, store.ErrTrimmed), errors.Is(n.err, store.ErrUnknownPosition), errors.Is(n.err, store.ErrAhead):
 		return fmt.Errorf("%w: %w", errReload, n.err)
@@ -270,14 +270,14 @@ func (f *follower) take(n tailed) error {
 	}
 	if len(n.events) > 0 {
 		for _, e := range n.events {
-			f.state.Apply(wire.Event{Session: f.k.id, At: e.At, Time: e.Time, Data: e.Data})
+			f.state.Apply(wire.Event{Session: f.live.id, At: e.At, Time: e.Time, Data: e.Data})
 			if _, ok := e.Data.(wire.OwnerChanged); ok {
-				f.tellAt = time.Time{} // the new owner knows nothing of us
-				f.told, f.present = 0, 0
+				f.presenceResendAt = time.Time{} // the new owner knows nothing of us
+				f.sentVersion, f.sentTotal = 0, 0
 			}
 		}
-		f.k.snapshots.clear()
-		f.k.publishCommitted(n.events)
+		f.live.snapshotCache.clear()
+		f.live.publishCommitted(n.events)
 	}
 	if n.vacant {
 		f.claimAt = time.Now()
@@ -285,164 +285,164 @@ func (f *follower) take(n tailed) error {
 	return nil
 }
 
-// turn does what is due.
-func (f *follower) turn(ctx context.Context, now time.Time) error {
-	k := f.k
-	f.items, f.peeks = k.box.take(f.items, f.peeks)
-	k.serve(f.peeks, f.state)
-	f.forward(ctx, now)
-	if due := f.tellDue(); !due.IsZero() && !now.Before(due) {
-		f.tell(ctx, now)
+// processDue does what is due.
+func (f *follower) processDue(ctx context.Context, now time.Time) error {
+	k := f.live
+	f.items, f.snapshotRequests = k.mailbox.takeAll(f.items, f.snapshotRequests)
+	k.answerSnapshots(f.snapshotRequests, f.state)
+	f.forwardItems(ctx, now)
+	if due := f.presenceDue(); !due.IsZero() && !now.Before(due) {
+		f.sendPresence(ctx, now)
 	}
-	order := k.draining.Load()
-	if order == nil && f.drained {
+	order := k.drainOrder.Load()
+	if order == nil && f.noClaim {
 		// Whether somebody has taken it meanwhile is found out by asking.
-		f.drained, f.claimAt = false, now
+		f.noClaim, f.claimAt = false, now
 	}
 	switch {
 	case order != nil:
-		f.drained = true
-		if f.busy() {
+		f.noClaim = true
+		if f.hasUnsent() {
 			return nil
 		}
-		k.handOver(order)
+		k.confirmHandover(order)
 		if k.isUnneeded(nil) {
 			return errDormant
 		}
-	case k.needed.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
-		return f.claim(ctx)
+	case k.claimRequested.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.isUnused():
+		return f.tryClaim(ctx)
 	}
-	if at := f.leaveAt(); !at.IsZero() && !now.Before(at) && !f.busy() && !f.telling.Load() && !k.watchers.changed(f.told) {
+	if at := f.unloadAt(); !at.IsZero() && !now.Before(at) && !f.hasUnsent() && !f.sendingPresence.Load() && !k.tabChanges.after(f.sentVersion) {
 		return errDormant
 	}
 	return nil
 }
 
-// busy reports whether commands are not with the owner yet.
-func (f *follower) busy() bool { return f.sending || len(f.unsent) > 0 }
+// hasUnsent reports whether commands are not with the owner yet.
+func (f *follower) hasUnsent() bool { return f.sending || len(f.unsent) > 0 }
 
-// leaveAt is when it may end because nobody here has use for the session; zero
+// unloadAt is when it may end because nobody here has use for the session; zero
 // while somebody has. Its owner is elsewhere, so all that is saved by staying is
 // loading it again for a page that is reloaded.
-func (f *follower) leaveAt() time.Time {
-	since := f.k.quiet.Load()
+func (f *follower) unloadAt() time.Time {
+	since := f.live.unusedSince.Load()
 	if since == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, since).Add(min(followLinger, f.k.hub.cfg.Dormant))
+	return time.Unix(0, since).Add(min(followLinger, f.live.hub.cfg.DormantAfter))
 }
 
-// forward sends on what was said here before it could be sent at once. The log is
+// forwardItems sends on what was said here before it could be sent at once. The log is
 // shown meanwhile.
-func (f *follower) forward(ctx context.Context, now time.Time) {
+func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	if len(f.items) > 0 && len(f.unsent) == 0 {
-		f.retryAt = now
+		f.sendRetryAt = now
 	}
 	f.unsent = append(f.unsent, f.items...)
 	switch {
 	case f.sending:
 	case len(f.unsent) == 0:
-		f.k.box.setDirect(true)
-	case !now.Before(f.retryAt):
+		f.live.mailbox.allowDirectSend(true)
+	case !now.Before(f.sendRetryAt):
 		items := f.unsent
 		f.unsent, f.sending = nil, true
-		f.mail.Go(func() { f.sent <- f.k.forward(ctx, items) })
+		f.sends.Go(func() { f.sendResult <- f.live.sendItems(ctx, items) })
 	}
 }
 
-// claim takes the session if its owner is gone, or finds out how long that one's
+// tryClaim takes the session if its owner is gone, or finds out how long that one's
 // lease lasts now.
-func (f *follower) claim(ctx context.Context) error {
+func (f *follower) tryClaim(ctx context.Context) error {
 	var lease store.Lease
 	var began time.Time
 	var err error
-	f.k.meanwhile(f.state, func() { lease, began, err = f.k.claim(ctx, nil) })
+	f.live.serveSnapshotsDuring(f.state, func() { lease, began, err = f.live.claim(ctx, nil) })
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
 	case err == nil:
-		f.lease, f.claimed = lease, began
-		f.k.vacant = began
+		f.lease, f.claimBegan = lease, began
+		f.live.vacantSince = began
 		if !f.claimAt.IsZero() && f.claimAt.Before(began) {
-			f.k.vacant = f.claimAt
+			f.live.vacantSince = f.claimAt
 		}
 	case ok:
-		f.k.between.Store(0)
+		f.live.betweenSince.Store(0)
 		f.claimAt = claimableAt(owned)
-	case lasting(err):
+	case isPermanent(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
-		f.k.markBetweenOwners()
-		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
+		f.live.markBetweenOwners()
+		f.live.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}
 	return nil
 }
 
-// next is when turn has something to do by itself.
-func (f *follower) next() time.Time {
-	claim, retry, dormant := f.claimAt, time.Time{}, f.leaveAt()
-	if f.k.unheld() || f.k.draining.Load() != nil {
+// nextDue is when turn has something to do by itself.
+func (f *follower) nextDue() time.Time {
+	claim, retry, dormant := f.claimAt, time.Time{}, f.unloadAt()
+	if f.live.isUnused() || f.live.drainOrder.Load() != nil {
 		claim = time.Time{}
 	}
-	if f.busy() {
+	if f.hasUnsent() {
 		dormant = time.Time{}
 	}
 	if len(f.unsent) > 0 && !f.sending {
-		retry = f.retryAt
+		retry = f.sendRetryAt
 	}
-	return earliest(claim, retry, f.tellDue(), dormant)
+	return earliest(claim, retry, f.presenceDue(), dormant)
 }
 
-// tellDue is when the owner has to be told who watches here.
-func (f *follower) tellDue() time.Time {
-	if f.telling.Load() {
+// presenceDue is when the owner has to be told who watches here.
+func (f *follower) presenceDue() time.Time {
+	if f.sendingPresence.Load() {
 		return time.Time{} // and we are woken afterwards
 	}
-	if f.k.watchers.changed(f.told) {
-		return f.quietTo
+	if f.live.tabChanges.after(f.sentVersion) {
+		return f.presenceNotBefore
 	}
-	return f.tellAt
+	return f.presenceResendAt
 }
 
-// tell says to the owner who watches here. When the store does not take it, the
+// sendPresence says to the owner who watches here. When the store does not take it, the
 // next time will do.
-func (f *follower) tell(ctx context.Context, now time.Time) {
-	here, version := f.k.present()
-	if here.total == 0 && f.tellAt.IsZero() && f.told == 0 {
-		f.told = version // nobody came yet, so nobody knows of us
+func (f *follower) sendPresence(ctx context.Context, now time.Time) {
+	here, version := f.live.localViewers()
+	if here.total == 0 && f.presenceResendAt.IsZero() && f.sentVersion == 0 {
+		f.sentVersion = version // nobody came yet, so nobody knows of us
 		return
 	}
-	f.telling.Store(true)
-	f.mail.Go(func() {
-		defer f.k.box.nudge()
-		defer f.telling.Store(false)
+	f.sendingPresence.Store(true)
+	f.sends.Go(func() {
+		defer f.live.mailbox.signal()
+		defer f.sendingPresence.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		err := f.k.hub.sendOrder(ctx, f.k.id, &order{
-			Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
+		err := f.live.hub.sendOrder(ctx, f.live.id, &order{
+			Kind: orderPresence, Replica: f.live.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
 		})
-		f.untold.Store(err != nil)
+		f.presenceFailed.Store(err != nil)
 		if err != nil {
-			f.k.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
+			f.live.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
 		}
 	})
-	f.told, f.quietTo, f.tellAt, f.present = version, now.Add(presenceEvery), now.Add(presenceResend), here.total
+	f.sentVersion, f.presenceNotBefore, f.presenceResendAt, f.sentTotal = version, now.Add(presenceEvery), now.Add(presenceResend), here.total
 	if here.total == 0 {
-		f.tellAt = time.Time{}
+		f.presenceResendAt = time.Time{}
 	}
 }
 
-// farewell says that nobody watches here any more, if the hub stops and the owner
+// clearPresence says that nobody watches here any more, if the hub stops and the owner
 // believes that somebody does. It is tried once: who hears nothing of a replica
 // forgets it by itself.
-func (f *follower) farewell(ctx context.Context) {
-	if f.present == 0 && !f.untold.Load() || !errors.Is(context.Cause(ctx), errStopping) {
+func (f *follower) clearPresence(ctx context.Context) {
+	if f.sentTotal == 0 && !f.presenceFailed.Load() || !errors.Is(context.Cause(ctx), errStopping) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	err := f.k.hub.sendOrder(ctx, f.k.id, &order{Kind: orderPresence, Replica: f.k.hub.cfg.Replica})
+	err := f.live.hub.sendOrder(ctx, f.live.id, &order{Kind: orderPresence, Replica: f.live.hub.cfg.Replica})
 	if err != nil {
-		f.k.log.WarnContext(ctx, "the owner is not told that nobody watches", "err", err)
+		f.live.log.WarnContext(ctx, "the owner is not told that nobody watches", "err", err)
 	}
 }

@@ -288,7 +288,7 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 	stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if _, err := follower.Ask(ctx, says("conn-b", "after", emit(window("late")))); err != nil {
+	if _, err := follower.DeliverAndWait(ctx, says("conn-b", "after", emit(window("late")))); err != nil {
 		t.Fatalf("nobody took over: %v", err)
 	}
 	next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })

@@ -58,7 +58,7 @@ func TestFullStore(t *testing.T) {
 			return do()
 		})
 		// The first learns of it as the owner does.
-		a, err := r.Ask(t.Context(), says("c", "m1", emit(window("second"))))
+		a, err := r.DeliverAndWait(t.Context(), says("c", "m1", emit(window("second"))))
 		ok(t, err)
 		if no, is := a.Data.(wire.MessageRejected); !is || no.Code != wire.CodeStoreUnavailable || no.MessageID != "m1" {
 			t.Errorf("who waits is told %+v, want that the store is away", a.Data)

@@ -30,9 +30,9 @@ func FuzzRestore(f *testing.F) {
 			_ = state.Hash()
 		}
 		_ = (&ledger{}).restore(kept[ledgerTable])
-		_ = (&questions{}).restore(kept[closedTable])
+		_ = (&closedQuestions{}).restore(kept[closedTable])
 		_, _ = readCard(data)
-		_, _ = unpack(data)
+		_, _ = decodeItem(data)
 		_ = contextpool.New(contextpool.Config{Session: "s"}, nil, nil).Restore(kept, items)
 	})
 }

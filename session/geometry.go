@@ -9,53 +9,53 @@ import (
 // geometryEvery is how often the place of one window is told while it is moved.
 const geometryEvery = 100 * time.Millisecond
 
-// pane names a window in its session.
-type pane struct {
+// windowKey names a window in its session.
+type windowKey struct {
 	monitor wire.MonitorID
 	window  wire.WindowID
 }
 
-// motion is a window that is being moved.
-type motion struct {
-	bounds  wire.Bounds
-	by      wire.ConnectionID
-	pending bool      // bounds are not told yet
-	quietTo time.Time // and not before this
+// windowMove is a window that is being moved.
+type windowMove struct {
+	bounds    wire.Bounds
+	by        wire.ConnectionID
+	pending   bool      // bounds are not told yet
+	notBefore time.Time // and not before this
 }
 
 // geometry are the windows that are being moved. The zero value has none.
-type geometry map[pane]*motion
+type geometry map[windowKey]*windowMove
 
 // due is when a place has to be told; zero means never.
 func (g geometry) due() time.Time {
 	var next time.Time
 	for _, m := range g {
 		if m.pending {
-			next = sooner(next, m.quietTo)
+			next = earlier(next, m.notBefore)
 		}
 	}
 	return next
 }
 
-// moveTo tells where a window is now: at once when it was at rest, else at the
+// moveWindow tells where a window is now: at once when it was at rest, else at the
 // end of the interval, if it is not somewhere else by then.
-func (l *owner) moveTo(p pane, b wire.Bounds, by wire.ConnectionID) {
+func (l *owner) moveWindow(p windowKey, b wire.Bounds, by wire.ConnectionID) {
 	m := l.geometry[p]
 	if m == nil {
 		if l.geometry == nil {
 			l.geometry = geometry{}
 		}
-		m = &motion{}
+		m = &windowMove{}
 		l.geometry[p] = m
 	}
 	m.bounds, m.by, m.pending = b, by, true
-	if !l.now.Before(m.quietTo) {
-		l.place(p, m)
+	if !l.now.Before(m.notBefore) {
+		l.emitBounds(p, m)
 	}
 }
 
-// place tells where a window is.
-func (l *owner) place(p pane, m *motion) {
+// emitBounds tells where a window is.
+func (l *owner) emitBounds(p windowKey, m *windowMove) {
 	m.pending = false
 	w, ok := l.state.Window(p.monitor, p.window)
 	if !ok {
@@ -77,40 +77,40 @@ func (l *owner) place(p pane, m *motion) {
 	if len(actions) == 0 {
 		return
 	}
-	m.quietTo = l.now.Add(geometryEvery)
+	m.notBefore = l.now.Add(geometryEvery)
 	l.emit(wire.Actions{Actions: actions, MonitorID: p.monitor, By: m.by})
 }
 
-// flush tells where a window is before something else happens to it.
-func (l *owner) flush(p pane) {
+// flushMove tells where a window is before something else happens to it.
+func (l *owner) flushMove(p windowKey) {
 	if m := l.geometry[p]; m != nil && m.pending {
-		l.place(p, m)
+		l.emitBounds(p, m)
 	}
 }
 
-// flushAll tells where all windows are.
-func (l *owner) flushAll() error {
+// flushMoves tells where all windows are.
+func (l *owner) flushMoves() error {
 	for p := range l.geometry {
-		l.flush(p)
-		if err := l.spill(); err != nil {
+		l.flushMove(p)
+		if err := l.commitIfFull(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// flushDue tells where those windows are whose interval is over, and forgets
+// flushDueMoves tells where those windows are whose interval is over, and forgets
 // those at rest.
-func (l *owner) flushDue() error {
+func (l *owner) flushDueMoves() error {
 	if len(l.geometry) == 0 {
 		return nil
 	}
 	for p, m := range l.geometry {
 		switch {
-		case l.now.Before(m.quietTo):
+		case l.now.Before(m.notBefore):
 		case m.pending:
-			l.place(p, m)
-			if err := l.spill(); err != nil {
+			l.emitBounds(p, m)
+			if err := l.commitIfFull(); err != nil {
 				return err
 			}
 		default:

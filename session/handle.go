@@ -16,7 +16,7 @@ import (
 // Sender is who sends a command. The door has checked that it may.
 type Sender struct {
 	// Connection is the one that refusals are shown to. Without one, as with a
-	// request that has no socket, only [Room.Ask] learns of them.
+	// request that has no socket, only [Handle.DeliverAndWait] learns of them.
 	Connection wire.ConnectionID
 	User       string
 	// Monitor is the one the connection subscribed to last; window ids of
@@ -25,8 +25,8 @@ type Sender struct {
 	// Invited says that the sender may be in this session only, so that it
 	// decides nothing for the others of the same user.
 	Invited bool
-	// governs says that it is an admin, who is no client of the session.
-	governs bool
+	// isAdmin says that it is an admin, who is no client of the session.
+	isAdmin bool
 }
 
 // Command is a client's message on its way to the owner of the session.
@@ -46,22 +46,22 @@ type Answer struct {
 // Handle is a door's hold on one session: to watch it, to say something in it. It
 // works the same whether this replica owns the session or follows it.
 type Handle struct {
-	k      *liveSession
+	live   *liveSession
 	closed atomic.Bool
 }
 
 // Session is the session's id.
-func (r *Handle) Session() wire.SessionID { return r.k.id }
+func (r *Handle) Session() wire.SessionID { return r.live.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and tells the others.
 func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
 	cfg.Who.Since = cmp.Or(cfg.Who.Since, wire.Millis(time.Now().UnixMilli()))
-	t, err := r.k.center.Attach(ctx, cfg)
+	t, err := r.live.center.Attach(ctx, cfg)
 	if err != nil {
 		return nil, asError(err)
 	}
-	r.k.watchers.change()
-	r.k.box.nudge()
+	r.live.tabChanges.add()
+	r.live.mailbox.signal()
 	return t, nil
 }
 
@@ -69,15 +69,15 @@ func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcas
 // others.
 func (r *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	t.Watch(m)
-	r.k.watchers.change()
-	r.k.box.nudge()
+	r.live.tabChanges.add()
+	r.live.mailbox.signal()
 }
 
 // Leave takes a tab away again and tells the others.
 func (r *Handle) Leave(t *broadcast.Tab) {
 	t.Detach()
-	r.k.watchers.change()
-	r.k.box.nudge()
+	r.live.tabChanges.add()
+	r.live.mailbox.signal()
 }
 
 // Deliver gives the owner a command: into its mailbox when it is here, else into
@@ -87,26 +87,26 @@ func (r *Handle) Deliver(ctx context.Context, c Command) error {
 	if c.Message.Data == nil {
 		return refusal(wire.CodeInvalidMessage, "the message is empty")
 	}
-	return asError(r.k.deliver(ctx, item{cmd: c}))
+	return asError(r.live.deliver(ctx, item{cmd: c}))
 }
 
-// DeliverAll delivers commands after each other, as [Room.Deliver] does but
+// DeliverAll delivers commands after each other, as [Handle.Deliver] does but
 // together, so that the owner is woken once. It returns how many were delivered.
 func (r *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error) {
 	if anyEmpty(commands) {
 		return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
 	}
-	n, err := r.k.deliverAll(ctx, commands)
+	n, err := r.live.deliverAll(ctx, commands)
 	return n, asError(err)
 }
 
-// DeliverNow is DeliverAll for those who must not wait. What it does not deliver,
+// TryDeliver is DeliverAll for those who must not wait. What it does not deliver,
 // DeliverAll can, or says why not.
-func (r *Handle) DeliverNow(commands []Command) int {
+func (r *Handle) TryDeliver(commands []Command) int {
 	if anyEmpty(commands) {
 		return 0
 	}
-	return r.k.deliverNow(commands)
+	return r.live.tryDeliver(commands)
 }
 
 func anyEmpty(commands []Command) bool {
@@ -118,12 +118,12 @@ func anyEmpty(commands []Command) bool {
 	return false
 }
 
-// Ask delivers a command that has an id and waits for what the log says about
+// DeliverAndWait delivers a command that has an id and waits for what the log says about
 // it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE,
 // CONDENSE and what is for the plan can be asked about: they are always answered, with
 // ACTIONS, HISTORY_REWOUND or MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or
 // MESSAGE_REJECTED, or what the plan makes of it.
-func (r *Handle) Ask(ctx context.Context, c Command) (Answer, error) {
+func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense,
@@ -139,17 +139,17 @@ func (r *Handle) Ask(ctx context.Context, c Command) (Answer, error) {
 		c.From.Connection = wire.ConnectionID("ask-" + strings.ToLower(rand.Text())) // answers are told by it
 	}
 	answer := make(chan Answer, 1)
-	who := asker{conn: c.From.Connection, to: answer}
-	r.k.answers.expect(id, who)
-	defer r.k.answers.forget(id, who)
+	who := replyWaiter{conn: c.From.Connection, to: answer}
+	r.live.replyWaiters.add(id, who)
+	defer r.live.replyWaiters.remove(id, who)
 	if err := r.Deliver(ctx, c); err != nil {
 		return Answer{}, err
 	}
 	select {
 	case a := <-answer:
 		return a, nil
-	case <-r.k.done:
-		return Answer{}, asError(errGone)
+	case <-r.live.done:
+		return Answer{}, asError(errUnloaded)
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
 	}
@@ -158,19 +158,19 @@ func (r *Handle) Ask(ctx context.Context, c Command) (Answer, error) {
 // Snapshot is the state of some or all monitors. It is shared with others: who
 // gets it must not change what is in it.
 func (r *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	s, err := r.k.Snapshot(ctx, monitors)
+	s, err := r.live.Snapshot(ctx, monitors)
 	return s, asError(err)
 }
 
 // Read is a page of the log.
 func (r *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	events, err := r.k.Read(ctx, after, limit)
+	events, err := r.live.Read(ctx, after, limit)
 	return events, err
 }
 
 // Close gives the hold back. The session stays loaded for a while.
 func (r *Handle) Close() {
 	if !r.closed.Swap(true) {
-		r.k.hub.letGo(r.k)
+		r.live.hub.releaseSession(r.live)
 	}
 }

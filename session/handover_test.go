@@ -212,7 +212,7 @@ func TestSweeperFindsFollowers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, stop := startHub(t, s, "a", session.Config{})
-		b, _ := startHub(t, s, "b", session.Config{Sweep: 500 * time.Millisecond})
+		b, _ := startHub(t, s, "b", session.Config{SweepEvery: 500 * time.Millisecond})
 		create(t, a, "ses-1")
 		r, err := a.Open(t.Context(), "ses-1")
 		ok(t, err)
@@ -249,7 +249,7 @@ func TestLeaseWithNothingLeft(t *testing.T) {
 		stop()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := r.Ask(ctx, says("c", "m", emit(window("w")))); err != nil {
+		if _, err := r.DeliverAndWait(ctx, says("c", "m", emit(window("w")))); err != nil {
 			t.Errorf("nobody takes over: %v", err)
 		}
 	})

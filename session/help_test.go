@@ -24,8 +24,8 @@ import (
 
 // quiet are times that keep a hub from doing anything by itself.
 func quiet(cfg session.Config) session.Config {
-	if cfg.Sweep == 0 {
-		cfg.Sweep = time.Hour
+	if cfg.SweepEvery == 0 {
+		cfg.SweepEvery = time.Hour
 	}
 	return cfg
 }
@@ -93,7 +93,7 @@ func deliver(t *testing.T, r *session.Handle, c session.Command) {
 
 func ask(t *testing.T, r *session.Handle, c session.Command) session.Answer {
 	t.Helper()
-	a, err := r.Ask(t.Context(), c)
+	a, err := r.DeliverAndWait(t.Context(), c)
 	ok(t, err)
 	return a
 }

@@ -66,27 +66,27 @@ type Config struct {
 	// Lease is how long a session stays ours without renewal; it is renewed
 	// three times as often. It defaults to 6 s.
 	Lease time.Duration
-	// Dormant is how long a session without tabs and work stays loaded. It
+	// DormantAfter is how long a session without tabs and work stays loaded. It
 	// defaults to 10 min.
-	Dormant time.Duration
-	// Stalled is how long the agents of a session that has work may show nothing
+	DormantAfter time.Duration
+	// StalledAfter is how long the agents of a session that has work may show nothing
 	// before it counts as stalled. It defaults to 1 min.
-	Stalled time.Duration
+	StalledAfter time.Duration
 	// Retention is how long a session nobody uses is kept; 0 means for ever.
 	Retention time.Duration
-	// Retired is called before a session is deleted because of it, or because its
+	// BeforeExpiry is called before a session is deleted because of it, or because its
 	// import was not finished, and removes what is kept of it elsewhere. It may be
 	// called again for the same session.
-	Retired func(wire.SessionID)
-	// Sweep is how often sessions without an owner are looked for. It
+	BeforeExpiry func(wire.SessionID)
+	// SweepEvery is how often sessions without an owner are looked for. It
 	// defaults to 500 ms.
-	Sweep time.Duration
+	SweepEvery time.Duration
 	// AnswersPerMinute is how many answers to questions a session takes; 0
 	// means 30, less means any number.
 	AnswersPerMinute int
-	// Hire makes the session runner of a session that is owned here; without it messages
+	// NewRunner makes the session runner of a session that is owned here; without it messages
 	// for agents are refused.
-	Hire func(ctx context.Context, e agentpool.SessionRef) Runner
+	NewRunner func(ctx context.Context, e agentpool.SessionRef) Runner
 	// Provider is who thinks in sessions that have chosen nobody.
 	Provider string
 	// Budget bounds what background monitors may do.
@@ -112,18 +112,18 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 6*time.Second)
-	c.Dormant = cmp.Or(c.Dormant, 10*time.Minute)
-	c.Stalled = cmp.Or(c.Stalled, time.Minute)
-	c.Sweep = cmp.Or(c.Sweep, 500*time.Millisecond)
+	c.DormantAfter = cmp.Or(c.DormantAfter, 10*time.Minute)
+	c.StalledAfter = cmp.Or(c.StalledAfter, time.Minute)
+	c.SweepEvery = cmp.Or(c.SweepEvery, 500*time.Millisecond)
 	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
-	if c.Retired == nil {
-		c.Retired = func(wire.SessionID) {}
+	if c.BeforeExpiry == nil {
+		c.BeforeExpiry = func(wire.SessionID) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Observer == nil {
-		c.Observer = blind{}
+		c.Observer = noopObserver{}
 	}
 	if c.Broadcast.Logger == nil {
 		c.Broadcast.Logger = c.Logger
@@ -133,35 +133,35 @@ func (c Config) withDefaults() Config {
 
 // Hub is the registry of the sessions this replica owns or follows.
 type Hub struct {
-	cfg   Config
-	store Store
-	log   *slog.Logger
-	born  time.Time
+	cfg     Config
+	store   Store
+	log     *slog.Logger
+	started time.Time
 	// writers write to the tabs of large sessions while Run runs.
 	writers atomic.Pointer[broadcast.Writers]
-	// deliveries numbers what this replica sends to other owners, and process
+	// deliveryCount numbers what this replica sends to other owners, and process
 	// tells its numbers from those of its processes before.
-	deliveries atomic.Uint64
-	process    string
+	deliveryCount atomic.Uint64
+	process       string
 
-	// steps lends sessions the memory for a turn.
-	steps steps
+	// stepPool lends sessions the memory for a turn.
+	stepPool stepPool
 
-	// life is that of the live sessions. It ends when Run does.
-	life    context.Context
+	// lifeCtx is that of the live sessions. It ends when Run does.
+	lifeCtx context.Context
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup // the live sessions
 
-	mu       sync.Mutex // guards the following; never held while the store is asked
-	keepers  map[wire.SessionID]*liveSession
-	closed   map[wire.SessionID]closure
-	draining chan struct{} // closed when that is taken back; nil while nothing drains
-	stopped  bool
+	mu        sync.Mutex // guards the following; never held while the store is asked
+	sessions  map[wire.SessionID]*liveSession
+	suspended map[wire.SessionID]suspension
+	draining  chan struct{} // closed when that is taken back; nil while nothing drains
+	stopped   bool
 }
 
-// closure says that a session is not opened for a while, because it went wrong
+// suspension says that a session is not opened for a while, because it went wrong
 // too often or this hub does not understand it.
-type closure struct {
+type suspension struct {
 	until time.Time
 	err   *Error
 	epoch uint64 // of its last owner here; 0 when it is no fault of the session
@@ -171,10 +171,10 @@ type closure struct {
 func NewHub(cfg Config, s Store) *Hub {
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, store: s, log: cfg.Logger, born: time.Now(), process: rand.Text()[:10],
-		keepers: map[wire.SessionID]*liveSession{}, closed: map[wire.SessionID]closure{},
+		cfg: cfg, store: s, log: cfg.Logger, started: time.Now(), process: rand.Text()[:10],
+		sessions: map[wire.SessionID]*liveSession{}, suspended: map[wire.SessionID]suspension{},
 	}
-	h.life, h.stop = context.WithCancelCause(context.Background())
+	h.lifeCtx, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
 
@@ -207,103 +207,103 @@ func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	if err := id.Validate(); err != nil {
 		return nil, asError(err)
 	}
-	k, err := h.hold(id)
+	k, err := h.acquireSession(id)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-k.ready:
 	case <-ctx.Done():
-		h.letGo(k)
+		h.releaseSession(k)
 		return nil, ctx.Err()
 	}
 	if k.failure != nil {
-		h.letGo(k)
+		h.releaseSession(k)
 		return nil, asError(k.failure)
 	}
-	return &Handle{k: k}, nil
+	return &Handle{live: k}, nil
 }
 
-// Deliver is Open, [Room.Ask] and Close.
-func (h *Hub) Deliver(ctx context.Context, id wire.SessionID, c Command) (Answer, error) {
+// DeliverAndWait is Open, [Handle.DeliverAndWait] and Close.
+func (h *Hub) DeliverAndWait(ctx context.Context, id wire.SessionID, c Command) (Answer, error) {
 	r, err := h.Open(ctx, id)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer r.Close()
-	return r.Ask(ctx, c)
+	return r.DeliverAndWait(ctx, c)
 }
 
-// hold finds or starts the live session of a session. Many who want the same session
+// acquireSession finds or starts the live session of a session. Many who want the same session
 // wait for the same live session; it is the live session that asks the store.
-func (h *Hub) hold(id wire.SessionID) (*liveSession, error) {
+func (h *Hub) acquireSession(id wire.SessionID) (*liveSession, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.servingLocked(); err != nil {
 		return nil, err
 	}
-	if c, ok := h.closed[id]; ok {
+	if c, ok := h.suspended[id]; ok {
 		if time.Now().Before(c.until) {
 			return nil, c.err
 		}
-		delete(h.closed, id)
+		delete(h.suspended, id)
 	}
-	k := h.keepers[id]
+	k := h.sessions[id]
 	if k == nil {
 		k = newLiveSession(h, id)
-		h.keepers[id] = k
-		h.running.Go(func() { k.run(h.life) })
+		h.sessions[id] = k
+		h.running.Go(func() { k.run(h.lifeCtx) })
 	}
-	k.holds++
-	k.quiet.Store(0)
-	k.box.nudge() // it may have waited for somebody to have use for it
+	k.handles++
+	k.unusedSince.Store(0)
+	k.mailbox.signal() // it may have waited for somebody to have use for it
 	return k, nil
 }
 
-// letGo gives a hold back.
-func (h *Hub) letGo(k *liveSession) {
+// releaseSession gives a hold back.
+func (h *Hub) releaseSession(k *liveSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k.holds--
-	if k.holds == 0 {
-		k.quiet.Store(time.Now().UnixNano())
-		k.box.nudge()
+	k.handles--
+	if k.handles == 0 {
+		k.unusedSince.Store(time.Now().UnixNano())
+		k.mailbox.signal()
 	}
 }
 
-// unlist takes a live session out of the registry, unless somebody holds it or it has
+// removeSession takes a live session out of the registry, unless somebody holds it or it has
 // something to do, and it is not said to go anyway.
-func (h *Hub) unlist(k *liveSession, anyway bool) bool {
+func (h *Hub) removeSession(k *liveSession, anyway bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !anyway && (k.holds > 0 || !k.box.idle()) {
+	if !anyway && (k.handles > 0 || !k.mailbox.isIdle()) {
 		return false
 	}
-	if h.keepers[k.id] == k {
-		delete(h.keepers, k.id)
+	if h.sessions[k.id] == k {
+		delete(h.sessions, k.id)
 	}
 	return true
 }
 
-// shut keeps a session from being opened for a while.
-func (h *Hub) shut(id wire.SessionID, c closure) {
+// suspend keeps a session from being opened for a while.
+func (h *Hub) suspend(id wire.SessionID, c suspension) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(h.closed, func(_ wire.SessionID, c closure) bool { return c.until.Before(now) })
-	h.closed[id] = c
+	maps.DeleteFunc(h.suspended, func(_ wire.SessionID, c suspension) bool { return c.until.Before(now) })
+	h.suspended[id] = c
 }
 
-// kept returns the live session of a session, if there is one.
-func (h *Hub) kept(id wire.SessionID) *liveSession {
+// lookup returns the live session of a session, if there is one.
+func (h *Hub) lookup(id wire.SessionID) *liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.keepers[id]
+	return h.sessions[id]
 }
 
-// all returns the live sessions there are now.
-func (h *Hub) all(into []*liveSession) []*liveSession {
+// appendSessions returns the live sessions there are now.
+func (h *Hub) appendSessions(into []*liveSession) []*liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.AppendSeq(into, maps.Values(h.keepers))
+	return slices.AppendSeq(into, maps.Values(h.sessions))
 }

@@ -53,7 +53,7 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 	if err := checkTitle(title); err != nil {
 		return err
 	}
-	batches := portions(restored(i.lease.Session, title, l))
+	batches := splitOps(importOps(i.lease.Session, title, l))
 	for n, ops := range batches {
 		b := store.Batch{Ops: ops}
 		if n == len(batches)-1 {
@@ -66,8 +66,8 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 	return asError(i.h.store.Release(ctx, i.lease))
 }
 
-// abandoned reports whether the replica that made an import is gone.
-func (i Info) abandoned(now time.Time) bool {
+// isAbandoned reports whether the replica that made an import is gone.
+func (i Info) isAbandoned(now time.Time) bool {
 	return now.Sub(i.Created) > importLease && (i.Owner == "" || i.Until.Before(now))
 }
 

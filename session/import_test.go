@@ -31,7 +31,7 @@ func TestUnfinishedImport(t *testing.T) {
 			var retired []wire.SessionID
 			a, _ := startHub(t, s, "a", session.Config{})
 			b, _ := startHub(t, s, "b", session.Config{
-				Sweep: time.Second, Retired: func(id wire.SessionID) {
+				SweepEvery: time.Second, BeforeExpiry: func(id wire.SessionID) {
 					retired = append(retired, id)
 					if _, err := s.Session(t.Context(), id); err != nil {
 						t.Errorf("the session was deleted before its files: %v, want it still there", err)

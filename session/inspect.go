@@ -77,36 +77,36 @@ type MessageView struct {
 	State string
 }
 
-// ledgerShown is how many messages of the ledger are shown, and queueText how much
+// maxInspected is how many messages of the ledger are shown, and maxQueuedText how much
 // of a message that waits, in bytes.
 const (
-	ledgerShown = 100
-	queueText   = 500
+	maxInspected  = 100
+	maxQueuedText = 500
 )
 
-// audienceShown is how many tabs of a session are shown.
-const audienceShown = 500
+// maxViewers is how many tabs of a session are shown.
+const maxViewers = 500
 
 // Inspect asks a session that is owned here for everything. The error is [*Error]
 // if it is not owned here or does not answer at once.
 func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
 	var l *owner
-	if k := h.kept(id); k != nil {
-		l = k.live.Load()
+	if k := h.lookup(id); k != nil {
+		l = k.activeOwner.Load()
 	}
 	if l == nil {
 		return Inspection{}, refusal(wire.CodeSessionInvalidState, "the session is not owned by this replica")
 	}
-	ctx, cancel := context.WithTimeout(ctx, censusPatience)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	answer := make(chan Inspection, 1)
-	want := &look{at: func(l *owner) { answer <- l.inspect() }}
-	l.lookAt(want)
+	want := &statusRequest{run: func(l *owner) { answer <- l.inspect() }}
+	l.requestStatus(want)
 	select {
 	case i := <-answer:
 		return i, nil
 	case <-ctx.Done():
-		l.looks.unask(want)
+		l.statusRequests.cancel(want)
 		return Inspection{Status: l.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
 	}
 }
@@ -130,7 +130,7 @@ func (l *owner) inspect() Inspection {
 		}
 		known, _ := l.ledger.find(w.ID)
 		i.Monitors[n].Queue = append(i.Monitors[n].Queue, QueuedView{
-			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: shorten(w.Text, queueText),
+			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: truncateBytes(w.Text, maxQueuedText),
 		})
 	}
 	for _, t := range pool.Turns() {
@@ -150,7 +150,7 @@ func (l *owner) inspect() Inspection {
 		a.Parent, a.Provider, a.Attempt = t.Parent, t.Provider, t.Attempt
 		a.Tool = cmp.Or(a.Tool, t.Tool)
 	}
-	i.follow(pool.Queued(), pool.Turns())
+	i.setMessageStates(pool.Queued(), pool.Turns())
 	return i
 }
 
@@ -161,8 +161,8 @@ const (
 	messageEnded   = "ended"
 )
 
-// follow says of the messages that agents have taken what became of them.
-func (i *Inspection) follow(queued []contextpool.Waiting, turns []contextpool.Turn) {
+// setMessageStates says of the messages that agents have taken what became of them.
+func (i *Inspection) setMessageStates(queued []contextpool.Waiting, turns []contextpool.Turn) {
 	now := make(map[wire.MessageID]string, len(queued)+len(turns))
 	for _, w := range queued {
 		now[w.ID] = messageWaiting
@@ -205,7 +205,7 @@ func inspectState(state *desktop.State, g *ledger) Inspection {
 	i.Dialogs, i.Prompts = state.Asked()
 	i.Requests = state.Snapshot().HITLRequests
 	for _, d := range slices.Backward(g.order) {
-		if len(i.Messages) == ledgerShown {
+		if len(i.Messages) == maxInspected {
 			break
 		}
 		e := g.by[d.id]
@@ -225,9 +225,9 @@ func rendererOf(c wire.Content) string {
 	return wire.RendererOf(c)
 }
 
-// Recall is what the store has of a session, wherever it is owned. It does not open
+// InspectStored is what the store has of a session, wherever it is owned. It does not open
 // the session. Queues and budgets are known to the owner alone.
-func (h *Hub) Recall(ctx context.Context, id wire.SessionID) (Inspection, error) {
+func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection, error) {
 	got, err := h.load(ctx, id, "")
 	if err != nil {
 		return Inspection{}, asError(err)
@@ -245,8 +245,8 @@ func (h *Hub) Recall(ctx context.Context, id wire.SessionID) (Inspection, error)
 	return i, nil
 }
 
-// shorten cuts a text to so many bytes.
-func shorten(text string, limit int) string {
+// truncateBytes cuts a text to so many bytes.
+func truncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -256,13 +256,13 @@ func shorten(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// Audience are the oldest tabs of a session at this replica.
-func (h *Hub) Audience(id wire.SessionID) []broadcast.Viewer {
-	k := h.kept(id)
+// Viewers are the oldest tabs of a session at this replica.
+func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
+	k := h.lookup(id)
 	if k == nil || !k.isReady() || k.center == nil {
 		return nil
 	}
-	return k.center.Viewers(audienceShown)
+	return k.center.Viewers(maxViewers)
 }
 
 // Tail is the log of a session after a position, and then what is added to it. It

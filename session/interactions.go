@@ -18,7 +18,7 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 				monitor = w.MonitorID
 			}
 			if l.state.HasMonitor(monitor) {
-				l.agents.ask().Interacted(monitor, i)
+				l.agents.poolForUpdate().Interacted(monitor, i)
 			}
 		}
 		switch i.Type {
@@ -28,7 +28,7 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 			l.dismissNotification(c, i)
 		case wire.DidCloseWindow, wire.DidFocusWindow, wire.DidMoveWindow, wire.DidResizeWindow,
 			wire.DidMinimizeWindow, wire.DidMaximizeWindow:
-			l.touchWindow(c, prefer, m.MonitorID, i)
+			l.applyWindowInteraction(c, prefer, m.MonitorID, i)
 		default:
 			// Clicks, drawings and selections are for agents, who are told by
 			// the message that comes with them.
@@ -36,8 +36,8 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 	}
 }
 
-// touchWindow does what the user did to a window.
-func (l *owner) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
+// applyWindowInteraction does what the user did to a window.
+func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
 	w, ok := l.state.Window(prefer, i.WindowID)
 	if !ok && named == "" {
 		w, ok = l.state.FindWindow(i.WindowID, prefer)
@@ -45,14 +45,14 @@ func (l *owner) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.Use
 	if !ok {
 		return
 	}
-	p := pane{w.MonitorID, w.WindowID}
+	p := windowKey{w.MonitorID, w.WindowID}
 	if i.Type == wire.DidMoveWindow || i.Type == wire.DidResizeWindow {
 		if i.Bounds != nil {
-			l.moveTo(p, *i.Bounds, c.From.Connection)
+			l.moveWindow(p, *i.Bounds, c.From.Connection)
 		}
 		return
 	}
-	l.flush(p)
+	l.flushMove(p)
 	var a wire.Action
 	switch i.Type {
 	case wire.DidCloseWindow:
@@ -75,9 +75,9 @@ func (l *owner) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.Use
 		}
 	}
 	if l.state.CheckUser(w.MonitorID, a) == nil {
-		l.act(c, w.MonitorID, a)
+		l.emitActions(c, w.MonitorID, a)
 		if i.Type == wire.DidCloseWindow {
-			l.closed(p)
+			l.windowClosed(p)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 		}
 	}
 	if ok {
-		l.act(c, t.MonitorID, wire.ToastDismiss{ID: t.ID})
+		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: t.ID})
 	}
 }
 
@@ -113,7 +113,7 @@ func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 		}
 	}
 	if ok {
-		l.act(c, n.MonitorID, wire.NotificationDismiss{ID: n.ID})
+		l.emitActions(c, n.MonitorID, wire.NotificationDismiss{ID: n.ID})
 	}
 }
 
@@ -128,14 +128,14 @@ func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	}
 	if l.agents != nil {
 		planned := l.agents.planOn(m.MonitorID)
-		l.agents.ask().RemoveMonitor(m.MonitorID)
+		l.agents.poolForUpdate().RemoveMonitor(m.MonitorID)
 		if planned {
 			l.agents.dropPlan("the monitor was removed")
 		}
 	}
 	now := l.state.Snapshot(m.MonitorID)
-	l.clear(now, m.MonitorID, "")
-	l.forgetRows(m.MonitorID)
+	l.clearMonitor(now, m.MonitorID, "")
+	l.deleteConversation(m.MonitorID)
 	l.emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
 	return reply{}
 }
@@ -144,12 +144,12 @@ func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
 // user's.
 func (l *owner) doReset(c *Command) {
 	if l.agents != nil {
-		l.agents.ask().Reset()
+		l.agents.poolForUpdate().Reset()
 		l.agents.dropPlan("the desktop was reset")
 	}
 	now := l.state.Snapshot()
 	for _, m := range now.Monitors {
-		l.clear(now, m.MonitorID, c.From.Connection)
+		l.clearMonitor(now, m.MonitorID, c.From.Connection)
 	}
 	var actions []wire.Action
 	for _, b := range now.Badges {
@@ -160,12 +160,12 @@ func (l *owner) doReset(c *Command) {
 	}
 }
 
-// clear closes what is on a monitor.
-func (l *owner) clear(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
+// clearMonitor closes what is on a monitor.
+func (l *owner) clearMonitor(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
 	var actions []wire.Action
 	for _, w := range now.Windows {
 		if w.MonitorID == monitor {
-			delete(l.geometry, pane{monitor, w.WindowID})
+			delete(l.geometry, windowKey{monitor, w.WindowID})
 			actions = append(actions, wire.WindowClose{WindowID: w.WindowID})
 		}
 	}
@@ -185,7 +185,7 @@ func (l *owner) clear(now wire.SessionState, monitor wire.MonitorID, by wire.Con
 	}
 	for _, w := range now.Windows {
 		if w.MonitorID == monitor {
-			l.closed(pane{monitor, w.WindowID})
+			l.windowClosed(windowKey{monitor, w.WindowID})
 		}
 	}
 	for _, d := range now.Dialogs {

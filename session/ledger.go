@@ -79,11 +79,11 @@ var entryFormat = sync.OnceValue(wire.FormatOf[entry])
 // second effect. Its zero value is empty.
 type ledger struct {
 	by    map[wire.MessageID]entry
-	order []dated // oldest first
+	order []ledgerKey // oldest first
 }
 
-// dated is the id of a message and when it came.
-type dated struct {
+// ledgerKey is the id of a message and when it came.
+type ledgerKey struct {
 	id   wire.MessageID
 	time wire.Millis
 }
@@ -103,21 +103,21 @@ func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 		g.by = map[wire.MessageID]entry{}
 	}
 	g.by[id] = e
-	g.order = append(g.order, dated{id, e.Time})
+	g.order = append(g.order, ledgerKey{id, e.Time})
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 	for len(g.order) > ledgerIDs {
-		g.forget(ops)
+		g.removeOldest(ops)
 	}
 }
 
-// amend changes what is remembered of a message.
-func (g *ledger) amend(id wire.MessageID, e entry, ops *[]store.Op) {
+// update changes what is remembered of a message.
+func (g *ledger) update(id wire.MessageID, e entry, ops *[]store.Op) {
 	g.by[id] = e
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 }
 
-// forget drops the oldest entry.
-func (g *ledger) forget(ops *[]store.Op) {
+// removeOldest drops the oldest entry.
+func (g *ledger) removeOldest(ops *[]store.Op) {
 	id := g.order[0].id
 	g.order = g.order[1:]
 	delete(g.by, id)
@@ -128,23 +128,23 @@ func (g *ledger) forget(ops *[]store.Op) {
 func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
 	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.order[0].time <= oldest; n++ {
-		g.forget(ops)
+		g.removeOldest(ops)
 	}
 }
 
 // restore reads what add wrote.
 func (g *ledger) restore(table map[string][]byte) error {
 	g.by = make(map[wire.MessageID]entry, len(table))
-	g.order = make([]dated, 0, len(table))
+	g.order = make([]ledgerKey, 0, len(table))
 	for id, data := range table {
 		e, err := entryFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("message %q: %w", id, err)
 		}
 		g.by[wire.MessageID(id)] = e
-		g.order = append(g.order, dated{wire.MessageID(id), e.Time})
+		g.order = append(g.order, ledgerKey{wire.MessageID(id), e.Time})
 	}
-	slices.SortFunc(g.order, func(a, b dated) int { return cmp.Compare(a.time, b.time) })
+	slices.SortFunc(g.order, func(a, b ledgerKey) int { return cmp.Compare(a.time, b.time) })
 	return nil
 }
 

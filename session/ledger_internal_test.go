@@ -63,23 +63,23 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 
 func TestClosedQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
-	var q questions
+	var q closedQuestions
 	table := map[string][]byte{}
-	for i := range closedKept + 10 {
+	for i := range maxClosedQuestions + 10 {
 		var ops []store.Op
 		name := dialogName(wire.DialogID("d" + strconv.Itoa(i)))
 		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedExpired}, &ops)
 		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedAnswered, By: "c"}, &ops)
 		apply(table, ops)
 	}
-	if len(q.by) != closedKept || len(table) != closedKept {
+	if len(q.by) != maxClosedQuestions || len(table) != maxClosedQuestions {
 		t.Errorf("%d closed questions are known and %d kept", len(q.by), len(table))
 	}
-	var again questions
+	var again closedQuestions
 	if err := again.restore(table); err != nil {
 		t.Fatal(err)
 	}
-	if e, ok := again.find(dialogName("d10")); !ok || e.By != "c" || len(again.all()) != closedKept {
+	if e, ok := again.find(dialogName("d10")); !ok || e.By != "c" || len(again.all()) != maxClosedQuestions {
 		t.Errorf("the oldest is %+v, %t", e, ok)
 	}
 }

@@ -15,7 +15,7 @@ type Levels struct {
 	// The sessions that are owned, or should be: Stuck ones do not come to an end with
 	// what they do, cannot be owned although they are used here, or are closed for a
 	// while. Waiting ones have a question for a person, Stalled ones have work and
-	// agents that have shown nothing for [Config.Stalled]. Each is one of the five.
+	// agents that have shown nothing for [Config.StalledAfter]. Each is one of the five.
 	Working, Waiting, Stalled, Stuck, Idle int
 	// Followed sessions are those of others.
 	Followed int
@@ -33,15 +33,15 @@ type Levels struct {
 // Levels counts. It asks no session and is quick.
 func (h *Hub) Levels() Levels {
 	var all Levels
-	all.Stuck = len(h.closures())
-	now, age := time.Now(), h.age()
-	for _, k := range h.all(nil) {
+	all.Stuck = len(h.suspendedStatuses())
+	now, age := time.Now(), h.uptime()
+	for _, k := range h.appendSessions(nil) {
 		if !k.isReady() || k.failure != nil {
 			continue
 		}
 		all.Tabs += k.center.Tabs()
-		all.Mailbox += k.box.size()
-		l := k.live.Load()
+		all.Mailbox += k.mailbox.size()
+		l := k.activeOwner.Load()
 		if l == nil {
 			if s, ok := k.betweenOwners(); ok && s.For > stuckAfter {
 				all.Stuck++
@@ -50,8 +50,8 @@ func (h *Hub) Levels() Levels {
 			}
 			continue
 		}
-		_, busy := l.doing.tell(age)
-		l.gauge.addTo(&all, now, busy, h.cfg.Stalled)
+		_, busy := l.activity.current(age)
+		l.gauge.addTo(&all, now, busy, h.cfg.StalledAfter)
 	}
 	return all
 }
@@ -100,25 +100,25 @@ func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) 
 func (l *owner) reportGauges() {
 	p := &l.gauge
 	approvals, prompts := l.state.Questions()
-	planned, _ := l.agents.planNow()
+	planned, _ := l.agents.activePlan()
 	questions := approvals + prompts + planned.Questions
-	progress := l.here(l.progress)
-	if questions == 0 && p.questions() == 0 && len(l.asking) == 0 && p.working == l.working && p.progress.Equal(progress) &&
-		!l.agents.changed() {
+	progress := l.localTime(l.lastProgressAt)
+	if questions == 0 && p.questions() == 0 && len(l.openQuestions) == 0 && p.working == l.working && p.progress.Equal(progress) &&
+		!l.agents.levelsChanged() {
 		return
 	}
-	oldest := l.asking.oldest(questions)
+	oldest := l.openQuestions.oldest(questions)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.progress, p.working = progress, l.working
 	p.approvals, p.prompts, p.plans = approvals, prompts, planned.Questions
-	p.oldest = l.here(oldest)
-	l.agents.count(&p.pool)
+	p.oldest = l.localTime(oldest)
+	l.agents.refreshLevels(&p.pool)
 }
 
 // size is how much is in the box.
 func (b *mailbox) size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.items) + len(b.later)
+	return len(b.items) + len(b.heldLocal)
 }

@@ -21,16 +21,16 @@ var (
 	errReload  = errors.New("the state must be loaded again")
 )
 
-// panicked is what a live session makes of a panic.
-type panicked struct{ value any }
+// panicError is what a live session makes of a panic.
+type panicError struct{ value any }
 
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// The third panic within panicSpan closes a session for closedFor.
+// The third panic within panicWindow closes a session for suspendFor.
 const (
-	panicLimit = 3
-	panicSpan  = time.Minute
-	closedFor  = 30 * time.Second
+	panicLimit  = 3
+	panicWindow = time.Minute
+	suspendFor  = 30 * time.Second
 )
 
 // How long a live session waits before it tries something again.
@@ -51,44 +51,44 @@ type liveSession struct {
 	center *broadcast.Center // read after ready
 
 	// For everybody; what every step asks comes first.
-	box         *mailbox
-	draining    atomic.Pointer[handover] // while the session is to be handed over
-	quiet       atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
-	watchers    watchers
-	full        atomic.Bool // the store has no room for what is to be written next
-	answers     answers
-	storeHealth storeHealth
-	snapshots   snapshots
-	ready       chan struct{}         // closed when the session is loaded, or failure says why not
-	done        chan struct{}         // closed when the live session is gone
-	needed      atomic.Bool           // the session has work and no owner
-	mixed       atomic.Bool           // the inbox may have what was said here before what is in the mailbox
-	live        atomic.Pointer[owner] // while this replica owns the session
-	owned       atomic.Uint64         // the epoch of its last lease here
-	info        atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
-	between     atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
+	mailbox        *mailbox
+	drainOrder     atomic.Pointer[drainOrder] // while the session is to be handed over
+	unusedSince    atomic.Int64               // since when nobody holds it, in ns; 0 while somebody does
+	tabChanges     tabChanges
+	storeFull      atomic.Bool // the store has no room for what is to be written next
+	replyWaiters   replyWaiters
+	storeHealth    storeHealth
+	snapshotCache  snapshotCache
+	ready          chan struct{}         // closed when the session is loaded, or failure says why not
+	done           chan struct{}         // closed when the live session is gone
+	claimRequested atomic.Bool           // the session has work and no owner
+	inboxHasOlder  atomic.Bool           // the inbox may have what was said here before what is in the mailbox
+	activeOwner    atomic.Pointer[owner] // while this replica owns the session
+	ownedEpoch     atomic.Uint64         // the epoch of its last lease here
+	cachedInfo     atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
+	betweenSince   atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	log     *slog.Logger
-	holds   int   // guarded by hub.mu
+	handles int   // guarded by hub.mu
 	failure error // read after ready
 
 	// Of the live session's goroutine alone.
-	owner  *owner      // for whoever catches its panic
-	lease  store.Lease // the newest we were given
-	panics []time.Time
-	user   string    // whose session it is, once that was read
-	lost   time.Time // since when the store does not have it; zero while it has
-	// rewound is about a log that ends before what was shown here.
-	rewound rewound
-	vacant  time.Time // since when a session that was followed has no owner; zero once that is told
-	// marks are what is known of deliveries that may come again. The map is
+	guardedOwner *owner      // for whoever catches its panic
+	lastLease    store.Lease // the newest we were given
+	panicTimes   []time.Time
+	user         string    // whose session it is, once that was read
+	missingSince time.Time // since when the store does not have it; zero while it has
+	// regression is about a log that ends before what was shown here.
+	regression  logRegression
+	vacantSince time.Time // since when a session that was followed has no owner; zero once that is told
+	// retryMarks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
-	marks map[string]item
+	retryMarks map[string]item
 }
 
 func newLiveSession(h *Hub, id wire.SessionID) *liveSession {
 	return &liveSession{
-		hub: h, id: id, log: h.log.With("session", string(id)), box: newMailbox(),
+		hub: h, id: id, log: h.log.With("session", string(id)), mailbox: newMailbox(),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -96,7 +96,7 @@ func newLiveSession(h *Hub, id wire.SessionID) *liveSession {
 // run keeps the session until nobody uses it, it cannot be kept or ctx ends.
 func (k *liveSession) run(ctx context.Context) {
 	var err error
-	defer func() { k.end(err) }()
+	defer func() { k.shutDown(err) }()
 	var left *owner // what the last time as owner left
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
@@ -106,19 +106,19 @@ func (k *liveSession) run(ctx context.Context) {
 			err = context.Cause(ctx)
 			return
 		case errors.Is(err, errDormant):
-			if k.hub.unlist(k, false) {
+			if k.hub.removeSession(k, false) {
 				return
 			}
 			wait = retryFirst
 			continue
-		case k.tooMany(err):
+		case k.tooManyPanics(err):
 			why := refusal(wire.CodeSessionInvalidState, "the session keeps going wrong and is closed for a while")
 			why.Err = err
-			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why, k.epoch()})
+			k.hub.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
 			err = why
 			return
-		case k.missing(ctx, err): // it may come back
-		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
+		case k.awaitsRecreation(ctx, err): // it may come back
+		case !k.isReady() && !errors.Is(err, errReload) || isPermanent(err):
 			return
 		}
 		k.markBetweenOwners()
@@ -130,10 +130,10 @@ func (k *liveSession) run(ctx context.Context) {
 		} else {
 			k.log.WarnContext(ctx, "session is between owners", "err", err)
 		}
-		if away(err) {
+		if isStoreUnavailable(err) {
 			k.setStoreIssue(ctx, issueClaim, true)
 		}
-		k.meanwhile(left.steady(), func() {
+		k.serveSnapshotsDuring(left.committedState(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}
@@ -141,41 +141,41 @@ func (k *liveSession) run(ctx context.Context) {
 
 // runGuarded is one turn of run with its panics caught.
 func (k *liveSession) runGuarded(ctx context.Context, left *owner) (next *owner, err error) {
-	k.owner = nil
+	k.guardedOwner = nil
 	defer func() {
 		if v := recover(); v != nil {
 			k.log.ErrorContext(ctx, "panic in a session", "panic", v, "stack", string(debug.Stack()))
-			if k.owner != nil {
-				k.owner.blame()
-				next = k.owner
+			if k.guardedOwner != nil {
+				k.guardedOwner.blamePanic()
+				next = k.guardedOwner
 			}
-			err = &panicked{v}
+			err = &panicError{v}
 		}
 	}()
 	return k.ownOrFollow(ctx, left)
 }
 
-// tooMany counts panics. A session that cannot even be loaded has too many with
+// tooManyPanics counts panics. A session that cannot even be loaded has too many with
 // the first.
-func (k *liveSession) tooMany(err error) bool {
-	if _, ok := errors.AsType[*panicked](err); !ok {
+func (k *liveSession) tooManyPanics(err error) bool {
+	if _, ok := errors.AsType[*panicError](err); !ok {
 		return false
 	}
 	if !k.isReady() {
 		return true
 	}
 	now := time.Now()
-	k.panics = append(k.panics, now)
-	if len(k.panics) > panicLimit {
-		k.panics = k.panics[1:]
+	k.panicTimes = append(k.panicTimes, now)
+	if len(k.panicTimes) > panicLimit {
+		k.panicTimes = k.panicTimes[1:]
 	}
-	return len(k.panics) == panicLimit && now.Sub(k.panics[0]) < panicSpan
+	return len(k.panicTimes) == panicLimit && now.Sub(k.panicTimes[0]) < panicWindow
 }
 
 // ownOrFollow owns the session if it can and else follows it, until that changes.
 func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, error) {
-	if k.draining.Load() != nil {
-		if err := k.abandon(ctx, left, store.Lease{}); err != nil {
+	if k.drainOrder.Load() != nil {
+		if err := k.abandonOwner(ctx, left, store.Lease{}); err != nil {
 			return left, err
 		}
 		if k.isUnneeded(nil) {
@@ -187,9 +187,9 @@ func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, err
 	var lease store.Lease
 	var claimed time.Time
 	var err error
-	k.meanwhile(left.steady(), func() {
+	k.serveSnapshotsDuring(left.committedState(), func() {
 		lease, claimed, err = k.claim(ctx, left)
-		if errors.Is(err, store.ErrNotFound) && left.remembers() {
+		if errors.Is(err, store.ErrNotFound) && left.hasFullState() {
 			if err = k.recreate(ctx, left); err == nil {
 				lease, claimed, err = k.claim(ctx, left)
 			}
@@ -209,15 +209,15 @@ func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, err
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.isUnneeded(left) && (left == nil || !away(err) || !time.Now().Before(k.dormantAt())):
+	case !ok && k.isUnneeded(left) && (left == nil || !isStoreUnavailable(err) || !time.Now().Before(k.dormantAt())):
 		return nil, errDormant
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)
 	}
-	if left != nil && !left.released {
+	if left != nil && !left.leaseReleased {
 		k.hub.cfg.Observer.Fenced()
 	}
-	if err := k.abandon(ctx, left, store.Lease{}); err != nil {
+	if err := k.abandonOwner(ctx, left, store.Lease{}); err != nil {
 		return left, err
 	}
 	if k.isUnneeded(nil) {
@@ -234,15 +234,15 @@ func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, err
 // isUnneeded reports whether nobody here has use for the session and nothing is left
 // to do, in the mailbox or by the last owner here.
 func (k *liveSession) isUnneeded(left *owner) bool {
-	done := left == nil || left.committed == len(left.items) && !left.rewriting && !left.forgotten
-	return k.unheld() && done && k.box.idle()
+	done := left == nil || left.committed == len(left.items) && !left.rewriting && !left.storeLostData
+	return k.isUnused() && done && k.mailbox.isIdle()
 }
 
-// markUnattended says that the session has work and nobody owns it.
-func (k *liveSession) markUnattended() {
-	if k.unheld() {
-		k.needed.Store(true)
-		k.box.nudge()
+// requestClaim says that the session has work and nobody owns it.
+func (k *liveSession) requestClaim() {
+	if k.isUnused() {
+		k.claimRequested.Store(true)
+		k.mailbox.signal()
 	}
 }
 
@@ -259,55 +259,55 @@ func (k *liveSession) claim(ctx context.Context, left *owner) (store.Lease, time
 	}
 	lease, err := k.hub.store.Claim(ctx, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
 	if err == nil {
-		k.lease = lease
+		k.lastLease = lease
 	}
 	return lease, began, err
 }
 
-// abandon gives up what an owner here leaves, but for what is the next owner's: items that
+// abandonOwner gives up what an owner here leaves, but for what is the next owner's: items that
 // are not done, and what it had accepted and the store has lost.
-func (k *liveSession) abandon(ctx context.Context, left *owner, lease store.Lease) error {
-	lost, err := k.rescue(ctx, left)
+func (k *liveSession) abandonOwner(ctx context.Context, left *owner, lease store.Lease) error {
+	lost, err := k.findLostItems(ctx, left)
 	if err != nil {
 		return err
 	}
-	k.release(left, lease)
-	k.box.giveBack(lost)
+	k.requeueUnfinished(left, lease)
+	k.mailbox.requeue(lost)
 	return nil
 }
 
-// release returns what an owner took and did not finish to the mailbox. lease is
+// requeueUnfinished returns what an owner took and did not finish to the mailbox. lease is
 // the one that follows the owner's, or none when somebody else has the session.
-func (k *liveSession) release(left *owner, lease store.Lease) {
+func (k *liveSession) requeueUnfinished(left *owner, lease store.Lease) {
 	undisturbed := left != nil && lease.Epoch != 0 && lease.Prev.Epoch == left.lease.Epoch
 	if !undisturbed {
 		// What came through the inbox is there still, or somebody has done it.
-		if k.box.drop(func(it *item) bool { return it.inbox != "" }) {
-			k.mixed.Store(true)
+		if k.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
+			k.inboxHasOlder.Store(true)
 		}
 	}
-	k.marks = nil
+	k.retryMarks = nil
 	if left == nil {
 		return
 	}
-	items := left.motions()
-	unsure := left.uncertain || left.rewriting
+	items := left.pendingMoves()
+	unsure := left.commitUncertain || left.rewriting
 	for i, it := range left.items[left.committed:] {
 		if it.work != nil {
 			it.finish(errLost) // its agent is gone with the owner
 			continue
 		}
 		started := left.committed+i < left.handled
-		if it.inbox != "" && (it.alone || it.poison != nil) {
+		if it.deliveryID != "" && (it.alone || it.poison != nil) {
 			// It may come again from the store.
-			if k.marks == nil {
-				k.marks = map[string]item{}
+			if k.retryMarks == nil {
+				k.retryMarks = map[string]item{}
 			}
-			k.marks[it.inbox] = it
+			k.retryMarks[it.deliveryID] = it
 		}
 		switch {
-		case it.inbox != "" && (!undisturbed || unsure && started):
-			k.mixed.Store(true)
+		case it.deliveryID != "" && (!undisturbed || unsure && started):
+			k.inboxHasOlder.Store(true)
 		case unsure && started && it.order == nil && it.cmd.Message.ID == "":
 			// Whether it was done cannot be told, and it cannot be told apart
 			// from its repetition.
@@ -317,18 +317,18 @@ func (k *liveSession) release(left *owner, lease store.Lease) {
 		}
 	}
 	left.items, left.geometry = nil, nil
-	k.box.giveBack(items)
+	k.mailbox.requeue(items)
 }
 
-// end takes the live session out of everybody's sight.
-func (k *liveSession) end(err error) {
-	k.hub.unlist(k, true)
-	k.live.Store(nil)
+// shutDown takes the live session out of everybody's sight.
+func (k *liveSession) shutDown(err error) {
+	k.hub.removeSession(k, true)
+	k.activeOwner.Store(nil)
 	if errors.Is(err, errDormant) {
-		err = errGone // for who comes at the very moment
+		err = errUnloaded // for who comes at the very moment
 	}
 	k.quarantine(err)
-	for _, it := range k.box.close(err) {
+	for _, it := range k.mailbox.close(err) {
 		it.finish(asError(err))
 	}
 	code, reason := wire.CloseInternal, "the session cannot be kept"
@@ -337,7 +337,7 @@ func (k *liveSession) end(err error) {
 		code, reason = wire.CloseExpired, "the session was deleted"
 	case errors.Is(err, errStopping):
 		code, reason = wire.CloseDraining, "this replica is shutting down"
-	case errors.Is(err, errGone):
+	case errors.Is(err, errUnloaded):
 		code, reason = wire.CloseNormal, "nobody uses the session"
 	default:
 		k.log.Warn("session cannot be kept", "err", err)
@@ -362,15 +362,15 @@ func (k *liveSession) isReady() bool {
 	}
 }
 
-// unheld reports whether nobody here has use for the session.
-func (k *liveSession) unheld() bool { return k.quiet.Load() != 0 }
+// isUnused reports whether nobody here has use for the session.
+func (k *liveSession) isUnused() bool { return k.unusedSince.Load() != 0 }
 
 // markBetweenOwners says that the session is between owners from now on, if it is not yet. See open.
-func (k *liveSession) markBetweenOwners() { k.between.CompareAndSwap(0, time.Now().UnixNano()) }
+func (k *liveSession) markBetweenOwners() { k.betweenSince.CompareAndSwap(0, time.Now().UnixNano()) }
 
 // epoch is that of the newest owner that is known here.
 func (k *liveSession) epoch() uint64 {
-	epoch := k.owned.Load()
+	epoch := k.ownedEpoch.Load()
 	if k.center != nil {
 		epoch = max(epoch, k.center.Head().Epoch)
 	}
@@ -379,11 +379,11 @@ func (k *liveSession) epoch() uint64 {
 
 // dormantAt is when the session may be unloaded; zero while it is held.
 func (k *liveSession) dormantAt() time.Time {
-	since := k.quiet.Load()
+	since := k.unusedSince.Load()
 	if since == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, since).Add(k.hub.cfg.Dormant)
+	return time.Unix(0, since).Add(k.hub.cfg.DormantAfter)
 }
 
 // sleep waits, and reports whether ctx has not ended.

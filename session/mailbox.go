@@ -8,9 +8,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// boxItems is how many items a mailbox holds before those who bring more have to
+// mailboxLimit is how many items a mailbox holds before those who bring more have to
 // wait.
-const boxItems = 1024
+const mailboxLimit = 1024
 
 // item is one thing for the owner of a session to do: a client's command, or an
 // order of a hub.
@@ -19,14 +19,14 @@ type item struct {
 	order *order
 	// work is what an agent of this owner wants to be done in a step; begins
 	// says that a tool begins with it, and by names the run or the agent.
-	work   func()
-	begins bool
-	by     string
-	// waited is instead of all that a message which waited and began.
-	waited wire.MessageID
-	// inbox is the name of the delivery, when it came through the store, sent
+	work       func()
+	startsTool bool
+	origin     string
+	// queuedMessage is instead of all that a message which waited and began.
+	queuedMessage wire.MessageID
+	// deliveryID is the name of the delivery, when it came through the store, sent
 	// the name under which it was sent there.
-	inbox, sent string
+	deliveryID, sentAs string
 	// alone keeps the item in a step of its own, because a step with it was
 	// too large.
 	alone bool
@@ -44,8 +44,8 @@ func (it *item) finish(err error) {
 	}
 }
 
-// peek is a request for a snapshot.
-type peek struct {
+// snapshotRequest is a request for a snapshot.
+type snapshotRequest struct {
 	monitors []wire.MonitorID
 	reply    chan<- wire.SessionState // with room for it
 }
@@ -55,38 +55,38 @@ type peek struct {
 type mailbox struct {
 	wake chan struct{} // has one token when there is something to take
 
-	mu     sync.Mutex // guards the following
-	items  []item
-	peeks  []peek
-	space  chan struct{} // closed when there is room again; nil while nobody waits
-	closed error         // why nothing is taken any more
+	mu               sync.Mutex // guards the following
+	items            []item
+	snapshotRequests []snapshotRequest
+	spaceFreed       chan struct{} // closed when there is room again; nil while nobody waits
+	closed           error         // why nothing is taken any more
 
-	// gated keeps what is said here behind what was sent before and is still
+	// holdLocal keeps what is said here behind what was sent before and is still
 	// on its way through the store; later is what waits.
-	gated bool
-	later []item
-	// direct says that what is said here may go to the store at once, because
+	holdLocal bool
+	heldLocal []item
+	// directSend says that what is said here may go to the store at once, because
 	// nothing that was said before waits; sending is how many do, and calm is
 	// closed when none does. It is nil while nobody waits for that.
-	direct  bool
-	sending int
-	calm    chan struct{}
+	directSend      bool
+	directSends     int
+	directSendsDone chan struct{}
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// fillNow adds commands after each other as long as there is room and none of them
+// tryPutCommands adds commands after each other as long as there is room and none of them
 // may go to the store instead, and returns how many it has added.
-func (b *mailbox) fillNow(commands []Command) (added int) {
+func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 	b.mu.Lock()
-	if b.closed == nil && (!b.direct || len(b.items) > 0) {
-		for added < len(commands) && b.addCommand(&commands[added]) {
+	if b.closed == nil && (!b.directSend || len(b.items) > 0) {
+		for added < len(commands) && b.addCommandLocked(&commands[added]) {
 			added++
 		}
 	}
 	b.mu.Unlock()
 	if added > 0 {
-		b.nudge()
+		b.signal()
 	}
 	return added
 }
@@ -99,13 +99,13 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 			b.mu.Unlock()
 			return err
 		}
-		added := b.add(&it)
-		if !added && b.space == nil {
-			b.space = make(chan struct{})
+		added := b.addLocked(&it)
+		if !added && b.spaceFreed == nil {
+			b.spaceFreed = make(chan struct{})
 		}
-		space := b.space
+		space := b.spaceFreed
 		b.mu.Unlock()
-		b.nudge()
+		b.signal()
 		if added {
 			return nil
 		}
@@ -117,30 +117,30 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 	}
 }
 
-// add adds an item if there is room for it. What comes through the store has room
+// addLocked adds an item if there is room for it. What comes through the store has room
 // however much waits for it. The caller has the lock.
-func (b *mailbox) add(it *item) bool {
+func (b *mailbox) addLocked(it *item) bool {
 	switch {
-	case it.inbox != "":
-		if len(b.items) >= boxItems {
+	case it.deliveryID != "":
+		if len(b.items) >= mailboxLimit {
 			return false
 		}
 		b.items = append(b.items, *it)
-	case len(b.items)+len(b.later) >= boxItems:
+	case len(b.items)+len(b.heldLocal) >= mailboxLimit:
 		return false
-	case b.gated:
-		b.later = append(b.later, *it)
+	case b.holdLocal:
+		b.heldLocal = append(b.heldLocal, *it)
 	default:
 		b.items = append(b.items, *it)
 	}
 	return true
 }
 
-// addCommand is add for a command that was said here. Most items are, and they are
+// addCommandLocked is add for a command that was said here. Most items are, and they are
 // large, so it is written where it belongs at once. The caller has the lock.
-func (b *mailbox) addCommand(c *Command) bool {
-	if b.gated || len(b.items) >= boxItems || len(b.items) == cap(b.items) {
-		return b.add(&item{cmd: *c})
+func (b *mailbox) addCommandLocked(c *Command) bool {
+	if b.holdLocal || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
+		return b.addLocked(&item{cmd: *c})
 	}
 	b.items = b.items[:len(b.items)+1]
 	it := &b.items[len(b.items)-1]
@@ -149,82 +149,82 @@ func (b *mailbox) addCommand(c *Command) bool {
 	return true
 }
 
-// shut makes everything that is said here wait until open, but for what came
+// holdLocalItems makes everything that is said here wait until open, but for what came
 // through the store. It returns what was sent to the store already, perhaps.
-func (b *mailbox) shut() (sent []item) {
+func (b *mailbox) holdLocalItems() (sent []item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.gated = true
+	b.holdLocal = true
 	var came []item
 	for _, it := range b.items {
 		switch {
-		case it.inbox != "":
+		case it.deliveryID != "":
 			came = append(came, it)
-		case it.sent != "":
+		case it.sentAs != "":
 			sent = append(sent, it)
 		default:
-			b.later = append(b.later, it)
+			b.heldLocal = append(b.heldLocal, it)
 		}
 	}
 	b.items = came
 	return sent
 }
 
-// open ends shut.
-func (b *mailbox) open() {
+// releaseLocalItems ends shut.
+func (b *mailbox) releaseLocalItems() {
 	b.mu.Lock()
-	b.items = append(b.items, b.later...)
-	b.gated, b.later = false, nil
+	b.items = append(b.items, b.heldLocal...)
+	b.holdLocal, b.heldLocal = false, nil
 	b.mu.Unlock()
-	b.nudge()
+	b.signal()
 }
 
-// idle reports whether nothing is there or waits to be.
-func (b *mailbox) idle() bool {
+// isIdle reports whether nothing is there or waits to be.
+func (b *mailbox) isIdle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.items) == 0 && !b.gated
+	return len(b.items) == 0 && !b.holdLocal
 }
 
-// setDirect says whether what is said here may go to the store at once.
-func (b *mailbox) setDirect(may bool) {
+// allowDirectSend says whether what is said here may go to the store at once.
+func (b *mailbox) allowDirectSend(may bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.direct = may
+	b.directSend = may
 }
 
-// enter reports whether an item may go to the store at once; leave says that it
+// beginDirectSend reports whether an item may go to the store at once; leave says that it
 // has got there, or not.
-func (b *mailbox) enter() bool {
+func (b *mailbox) beginDirectSend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.direct || len(b.items) > 0 || b.closed != nil {
+	if !b.directSend || len(b.items) > 0 || b.closed != nil {
 		return false
 	}
-	b.sending++
+	b.directSends++
 	return true
 }
 
-func (b *mailbox) leave() {
+func (b *mailbox) endDirectSend() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sending--; b.sending == 0 && b.calm != nil {
-		close(b.calm)
-		b.calm = nil
+	if b.directSends--; b.directSends == 0 && b.directSendsDone != nil {
+		close(b.directSendsDone)
+		b.directSendsDone = nil
 	}
 }
 
-// arrived waits until nothing is between enter and leave, or ctx ends.
-func (b *mailbox) arrived(ctx context.Context) {
+// waitDirectSends waits until nothing is between enter and leave, or ctx ends.
+func (b *mailbox) waitDirectSends(ctx context.Context) {
 	b.mu.Lock()
-	if b.sending == 0 {
+	if b.directSends == 0 {
 		b.mu.Unlock()
 		return
 	}
-	if b.calm == nil {
-		b.calm = make(chan struct{})
+	if b.directSendsDone == nil {
+		b.directSendsDone = make(chan struct{})
 	}
-	calm := b.calm
+	calm := b.directSendsDone
 	b.mu.Unlock()
 	select {
 	case <-calm:
@@ -233,18 +233,18 @@ func (b *mailbox) arrived(ctx context.Context) {
 }
 
 // release puts items that were taken and not done in front of all others.
-func (b *mailbox) giveBack(items []item) {
+func (b *mailbox) requeue(items []item) {
 	if len(items) == 0 {
 		return
 	}
 	b.mu.Lock()
 	b.items = slices.Concat(items, b.items)
 	b.mu.Unlock()
-	b.nudge()
+	b.signal()
 }
 
-// drop forgets items, and reports whether there were any.
-func (b *mailbox) drop(unwanted func(*item) bool) bool {
+// removeItems forgets items, and reports whether there were any.
+func (b *mailbox) removeItems(unwanted func(*item) bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := len(b.items)
@@ -252,59 +252,59 @@ func (b *mailbox) drop(unwanted func(*item) bool) bool {
 	return len(b.items) < before
 }
 
-// deliveries returns the names of those items that came through the store.
-func (b *mailbox) deliveries() map[string]bool {
+// deliveryIDs returns the names of those items that came through the store.
+func (b *mailbox) deliveryIDs() map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	names := map[string]bool{}
 	for _, it := range b.items {
-		if it.inbox != "" {
-			names[it.inbox] = true
+		if it.deliveryID != "" {
+			names[it.deliveryID] = true
 		}
 	}
 	return names
 }
 
-// ask adds a request for a snapshot.
-func (b *mailbox) ask(p peek) error {
+// requestSnapshot adds a request for a snapshot.
+func (b *mailbox) requestSnapshot(p snapshotRequest) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed != nil {
 		return b.closed
 	}
-	b.peeks = append(b.peeks, p)
-	b.nudge()
+	b.snapshotRequests = append(b.snapshotRequests, p)
+	b.signal()
 	return nil
 }
 
-// unask takes a request for a snapshot back. So there are not more requests than
+// cancelSnapshot takes a request for a snapshot back. So there are not more requests than
 // those who wait.
-func (b *mailbox) unask(p peek) {
+func (b *mailbox) cancelSnapshot(p snapshotRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.peeks = slices.DeleteFunc(b.peeks, func(o peek) bool { return o.reply == p.reply })
+	b.snapshotRequests = slices.DeleteFunc(b.snapshotRequests, func(o snapshotRequest) bool { return o.reply == p.reply })
 }
 
-// nudge wakes whoever takes.
-func (b *mailbox) nudge() {
+// signal wakes whoever takes.
+func (b *mailbox) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take returns everything in the box and leaves it the emptied slices to fill.
-func (b *mailbox) take(items []item, peeks []peek) ([]item, []peek) {
+// takeAll returns everything in the box and leaves it the emptied slices to fill.
+func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snapshotRequest) {
 	clear(items)
 	clear(peeks)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items, b.items = b.items, items[:0]
-	peeks, b.peeks = b.peeks, peeks[:0]
-	b.direct = b.direct && len(items) == 0 // until they are where they belong
-	if b.space != nil {
-		close(b.space)
-		b.space = nil
+	peeks, b.snapshotRequests = b.snapshotRequests, peeks[:0]
+	b.directSend = b.directSend && len(items) == 0 // until they are where they belong
+	if b.spaceFreed != nil {
+		close(b.spaceFreed)
+		b.spaceFreed = nil
 	}
 	return items, peeks
 }
@@ -314,11 +314,11 @@ func (b *mailbox) close(why error) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = why
-	items := slices.Concat(b.items, b.later)
-	b.items, b.later, b.peeks = nil, nil, nil
-	if b.space != nil {
-		close(b.space)
-		b.space = nil
+	items := slices.Concat(b.items, b.heldLocal)
+	b.items, b.heldLocal, b.snapshotRequests = nil, nil, nil
+	if b.spaceFreed != nil {
+		close(b.spaceFreed)
+		b.spaceFreed = nil
 	}
 	return items
 }

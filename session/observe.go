@@ -42,23 +42,23 @@ type MessageObserver interface {
 // limitAnswers is the limit that the observer is told of.
 const limitAnswers = "answers"
 
-// blind is an observer who looks at nothing.
-type blind struct{}
+// noopObserver is an observer who looks at nothing.
+type noopObserver struct{}
 
-func (blind) Appended(int, time.Duration) {}
-func (blind) TookOver(time.Duration)      {}
-func (blind) Fenced()                     {}
-func (blind) Probed(time.Duration)        {}
-func (blind) Repeated()                   {}
-func (blind) Began(time.Duration)         {}
-func (blind) Answered(time.Duration)      {}
-func (blind) Limited(string)              {}
+func (noopObserver) Appended(int, time.Duration) {}
+func (noopObserver) TookOver(time.Duration)      {}
+func (noopObserver) Fenced()                     {}
+func (noopObserver) Probed(time.Duration)        {}
+func (noopObserver) Repeated()                   {}
+func (noopObserver) Began(time.Duration)         {}
+func (noopObserver) Answered(time.Duration)      {}
+func (noopObserver) Limited(string)              {}
 
 // observer is who looks.
-func (l *owner) observer() Observer { return l.k.hub.cfg.Observer }
+func (l *owner) observer() Observer { return l.live.hub.cfg.Observer }
 
-// mayAnswer counts an answer to a question and reports whether it is not one too many.
-func (l *owner) mayAnswer() bool {
+// allowAnswer counts an answer to a question and reports whether it is not one too many.
+func (l *owner) allowAnswer() bool {
 	if l.limiter.AllowN(l.now, 1) {
 		return true
 	}
@@ -66,21 +66,21 @@ func (l *owner) mayAnswer() bool {
 	return false
 }
 
-// began tells how long a message waited for the run that begins.
-func (l *owner) began(run string) {
+// observeRunStart tells how long a message waited for the run that begins.
+func (l *owner) observeRunStart(run string) {
 	if taken, ok := l.ledger.find(l.agents.pool.Beginning(run)); ok {
 		l.observer().Began(l.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
 }
 
-// asking is since when questions are open, by name, as far as is known. It is for
+// questionTimes is since when questions are open, by name, as far as is known. It is for
 // counting alone.
-type asking map[string]time.Time
+type questionTimes map[string]time.Time
 
-// open notes when a question was asked.
-func (a *asking) open(name string, now time.Time) {
+// add notes when a question was asked.
+func (a *questionTimes) add(name string, now time.Time) {
 	if *a == nil {
-		*a = asking{}
+		*a = questionTimes{}
 	}
 	if _, known := (*a)[name]; !known {
 		(*a)[name] = now
@@ -89,7 +89,7 @@ func (a *asking) open(name string, now time.Time) {
 
 // oldest is when the first of those that are open was asked. Without any, what is left
 // is forgotten: a question may also go with its monitor.
-func (a asking) oldest(open int) (first time.Time) {
+func (a questionTimes) oldest(open int) (first time.Time) {
 	if open == 0 {
 		clear(a)
 		return first
@@ -100,38 +100,38 @@ func (a asking) oldest(open int) (first time.Time) {
 	return first
 }
 
-// closes tells how long a question was open.
-func (l *owner) closes(name string) {
-	if since, ok := l.asking[name]; ok {
-		delete(l.asking, name)
+// untrackQuestion tells how long a question was open.
+func (l *owner) untrackQuestion(name string) {
+	if since, ok := l.openQuestions[name]; ok {
+		delete(l.openQuestions, name)
 		l.observer().Answered(l.now.Sub(since))
 	}
 }
 
-// opens notes the question in an event that is about to be shown.
-func (l *owner) opens(data wire.ServerPayload) {
+// trackQuestion notes the question in an event that is about to be shown.
+func (l *owner) trackQuestion(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
-		l.asking.open(dialogName(d.DialogID), l.now)
+		l.openQuestions.add(dialogName(d.DialogID), l.now)
 	case wire.HITLPlanReview:
-		l.asking.open(inputName(d.RequestID), l.now)
+		l.openQuestions.add(inputName(d.RequestID), l.now)
 	case wire.HITLApprovalRequest:
-		l.asking.open(inputName(d.RequestID), l.now)
+		l.openQuestions.add(inputName(d.RequestID), l.now)
 	case wire.HITLInputRequest:
-		l.asking.open(inputName(d.RequestID), l.now)
+		l.openQuestions.add(inputName(d.RequestID), l.now)
 	case wire.HITLClarification:
-		l.asking.open(inputName(d.RequestID), l.now)
+		l.openQuestions.add(inputName(d.RequestID), l.now)
 	case wire.HITLClosed:
-		l.closes(inputName(d.RequestID))
+		l.untrackQuestion(inputName(d.RequestID))
 	}
 }
 
-// opensWith notes the question that an action asks.
-func (l *owner) opensWith(action wire.Action) {
+// trackActionQuestion notes the question that an action asks.
+func (l *owner) trackActionQuestion(action wire.Action) {
 	switch a := action.(type) {
 	case wire.PromptShow:
-		l.asking.open(promptName(a.ID), l.now)
+		l.openQuestions.add(promptName(a.ID), l.now)
 	case wire.DialogConfirm:
-		l.asking.open(dialogName(a.ID), l.now)
+		l.openQuestions.add(dialogName(a.ID), l.now)
 	}
 }

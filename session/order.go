@@ -18,7 +18,7 @@ const (
 	orderAct      orderKind = "act"      // what an admin has done
 	orderYield    orderKind = "yield"    // to leave the session to another replica
 	orderPresence orderKind = "presence" // who watches at another replica
-	orderMark     orderKind = "mark"     // nothing, see live.line
+	orderBarrier  orderKind = "mark"     // nothing, see live.line
 	orderRestore  orderKind = "restore"  // to take over what the store has lost
 )
 
@@ -50,9 +50,9 @@ type order struct {
 	Lost     bool              `json:"lost,omitempty"`
 }
 
-// parcel is the form of an item in the store's inbox: an order, or a message and
+// inboxItem is the form of an item in the store's inbox: an order, or a message and
 // who sent it.
-type parcel struct {
+type inboxItem struct {
 	Order      *order            `json:"order,omitempty"`
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 	User       string            `json:"user,omitempty"`
@@ -60,24 +60,24 @@ type parcel struct {
 	Invited    bool              `json:"invited,omitempty"`
 	Message    json.RawMessage   `json:"message,omitempty"`
 	// Refused is there instead of a message that went wrong at another owner.
-	Refused *refusedParcel `json:"refused,omitempty"`
+	Refused *refusedMessage `json:"refused,omitempty"`
 }
 
-// refusedParcel is what the sender of a message is told.
-type refusedParcel struct {
+// refusedMessage is what the sender of a message is told.
+type refusedMessage struct {
 	ID     wire.MessageID `json:"id,omitempty"`
 	Code   wire.Code      `json:"code"`
 	Reason string         `json:"reason"`
 }
 
-// pack makes the stored form of an item.
-func (it *item) pack() ([]byte, error) {
-	p := parcel{Order: it.order}
+// encode makes the stored form of an item.
+func (it *item) encode() ([]byte, error) {
+	p := inboxItem{Order: it.order}
 	if it.order == nil {
 		from := it.cmd.From
 		p.Connection, p.User, p.Monitor, p.Invited = from.Connection, from.User, from.Monitor, from.Invited
 		if it.poison != nil {
-			p.Refused = &refusedParcel{it.cmd.Message.ID, it.poison.Code, it.poison.Reason}
+			p.Refused = &refusedMessage{it.cmd.Message.ID, it.poison.Code, it.poison.Reason}
 		} else {
 			p.Message = wire.Native{}.AppendMessage(nil, it.cmd.Message)
 		}
@@ -89,9 +89,9 @@ func (it *item) pack() ([]byte, error) {
 	return data, nil
 }
 
-// unpack reads what pack wrote, at any hub.
-func unpack(data []byte) (item, error) {
-	var p parcel
+// decodeItem reads what pack wrote, at any hub.
+func decodeItem(data []byte) (item, error) {
+	var p inboxItem
 	if err := json.Unmarshal(data, &p); err != nil {
 		return item{}, fmt.Errorf("unpack a command: %w", err)
 	}

@@ -14,11 +14,11 @@ func TestSendersTravel(t *testing.T) {
 		{cmd: Command{Message: wire.Message{ID: "m"}}, poison: &Error{Code: wire.CodeInvalidMessage, Reason: "no"}},
 	} {
 		it.cmd.From = Sender{Connection: "c", User: "ada", Monitor: "monitor-1", Invited: true}
-		data, err := it.pack()
+		data, err := it.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := unpack(data); err != nil || got.cmd.From != it.cmd.From {
+		if got, err := decodeItem(data); err != nil || got.cmd.From != it.cmd.From {
 			t.Errorf("%s becomes %+v, %v", data, got.cmd.From, err)
 		}
 	}
@@ -27,7 +27,7 @@ func TestSendersTravel(t *testing.T) {
 // What only a newer hub understands is refused: who sent it waits for an answer.
 func TestUnknownMessagesAreRefused(t *testing.T) {
 	t.Parallel()
-	it, err := unpack([]byte(`{"connection":"c","user":"ada","message":{"type":"WAVE","data":{"messageId":"m"}}}`))
+	it, err := decodeItem([]byte(`{"connection":"c","user":"ada","message":{"type":"WAVE","data":{"messageId":"m"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

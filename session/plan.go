@@ -13,37 +13,37 @@ import (
 type planning struct {
 	*workflow.Flow
 
-	// worked is what came of jobs and the plan has not heard of. It hears of it in
+	// jobResults is what came of jobs and the plan has not heard of. It hears of it in
 	// the very step, after whatever tells of it has returned.
-	worked []workflow.Worked
-	// waits says that nothing begins yet, and silent that nothing is said. What
+	jobResults []workflow.Worked
+	// holdJobs says that nothing begins yet, and silent that nothing is said. What
 	// would, does so when release is called.
-	waits, silent bool
-	later         []workflow.Job
-	unsaid        []wire.ServerPayload
-	// undone says that the message of the plan was taken back in this step.
-	undone bool
+	holdJobs, holdEvents bool
+	heldJobs             []workflow.Job
+	heldEvents           []wire.ServerPayload
+	// messageRemoved says that the message of the plan was taken back in this step.
+	messageRemoved bool
 }
 
-// planFrom makes the plan of what was kept of it.
-func (l *owner) planFrom(table map[string][]byte) error {
+// restorePlan makes the plan of what was kept of it.
+func (l *owner) restorePlan(table map[string][]byte) error {
 	p := &l.agents.plan
-	cfg := l.k.hub.cfg.Plan
-	cfg.Session = l.k.id
-	p.Flow = workflow.New(cfg, script{stage{l}}, planExecutor{l})
+	cfg := l.live.hub.cfg.Plan
+	cfg.Session = l.live.id
+	p.Flow = workflow.New(cfg, planStepWriter{stepWriter{l}}, planExecutor{l})
 	if err := p.Restore(table); err != nil {
-		return &store.CorruptError{Where: "plan of session " + string(l.k.id), Reason: err.Error()}
+		return &store.CorruptError{Where: "plan of session " + string(l.live.id), Reason: err.Error()}
 	}
 	return nil
 }
 
-// script is the step of a session as its plan sees it.
-type script struct{ stage }
+// planStepWriter is the step of a session as its plan sees it.
+type planStepWriter struct{ stepWriter }
 
 // Emit implements [workflow.Stage].
-func (s script) Emit(p wire.ServerPayload) {
-	if plan := &s.agents.plan; plan.silent {
-		plan.unsaid = append(plan.unsaid, p)
+func (s planStepWriter) Emit(p wire.ServerPayload) {
+	if plan := &s.agents.plan; plan.holdEvents {
+		plan.heldEvents = append(plan.heldEvents, p)
 		return
 	}
 	s.emit(p)
@@ -54,44 +54,46 @@ type planExecutor struct{ *owner }
 
 // Begin implements [workflow.Hands].
 func (h planExecutor) Begin(j workflow.Job) {
-	if p := &h.agents.plan; p.waits {
-		p.later = append(p.later, j)
+	if p := &h.agents.plan; p.holdJobs {
+		p.heldJobs = append(p.heldJobs, j)
 		return
 	}
-	h.agents.ask().Work(j)
+	h.agents.poolForUpdate().Work(j)
 }
 
 // Stop implements [workflow.Hands].
-func (h planExecutor) Stop(job, reason string) { h.agents.ask().StopJob(job, reason) }
+func (h planExecutor) Stop(job, reason string) { h.agents.poolForUpdate().StopJob(job, reason) }
 
 // Answered implements [workflow.Hands].
-func (h planExecutor) Answered(e workflow.Answered) { h.answerAfter(inputName(e.Request), e) }
+func (h planExecutor) Answered(e workflow.Answered) { h.answerAfterCommit(inputName(e.Request), e) }
 
 // Close implements [workflow.Hands].
-func (h planExecutor) Close(c workflow.Close) { h.agents.ask().EndPlan(c) }
+func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan(c) }
 
 // inputName is the name of a question of a plan, among those that are waited for.
-func inputName(id wire.RequestID) string { return "h." + nameOf(string(id)) }
+func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
 // Worked implements [contextpool.StepWriter].
-func (s stage) Worked(w workflow.Worked) { s.agents.plan.worked = append(s.agents.plan.worked, w) }
-
-// goOn tells the plan what came of its jobs, and of those that this lets it begin, if
-// they ended at once.
-func (a *agents) goOn() {
-	if !a.unheard() {
-		return
-	}
-	for len(a.plan.worked) > 0 {
-		w := a.plan.worked[0]
-		a.plan.worked = a.plan.worked[1:]
-		a.plan.Worked(w)
-	}
-	a.plan.worked = nil
+func (s stepWriter) Worked(w workflow.Worked) {
+	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }
 
-// unheard reports whether jobs have ended of which the plan has not heard.
-func (a *agents) unheard() bool { return a != nil && len(a.plan.worked) > 0 }
+// deliverJobResults tells the plan what came of its jobs, and of those that this lets it begin, if
+// they ended at once.
+func (a *agents) deliverJobResults() {
+	if !a.hasJobResults() {
+		return
+	}
+	for len(a.plan.jobResults) > 0 {
+		w := a.plan.jobResults[0]
+		a.plan.jobResults = a.plan.jobResults[1:]
+		a.plan.Worked(w)
+	}
+	a.plan.jobResults = nil
+}
+
+// hasJobResults reports whether jobs have ended of which the plan has not heard.
+func (a *agents) hasJobResults() bool { return a != nil && len(a.plan.jobResults) > 0 }
 
 // tickPlan does what is due in the plan.
 func (a *agents) tickPlan(now time.Time) {
@@ -101,31 +103,31 @@ func (a *agents) tickPlan(now time.Time) {
 	if due := a.plan.Due(); !due.IsZero() && !now.Before(due) {
 		a.plan.Tick()
 	}
-	a.goOn()
+	a.deliverJobResults()
 }
 
-// release lets begin what waited for that.
-func (l *owner) release() {
+// releaseHeldPlan lets begin what waited for that.
+func (l *owner) releaseHeldPlan() {
 	p := &l.agents.plan
-	p.waits, p.silent = false, false
-	for _, e := range p.unsaid {
+	p.holdJobs, p.holdEvents = false, false
+	for _, e := range p.heldEvents {
 		l.emit(e)
 	}
-	for _, j := range p.later {
-		l.agents.ask().Work(j)
+	for _, j := range p.heldJobs {
+		l.agents.poolForUpdate().Work(j)
 	}
-	p.unsaid, p.later = nil, nil
+	p.heldEvents, p.heldJobs = nil, nil
 }
 
 // dropPlan gives the plan up, whose jobs are over, and forgets it.
 func (a *agents) dropPlan(reason string) {
-	a.plan.worked = nil
+	a.plan.jobResults = nil
 	a.plan.Reset(reason)
-	a.goOn()
+	a.deliverJobResults()
 }
 
-// planNow is the plan that is under way, if there is one.
-func (a *agents) planNow() (workflow.Look, bool) {
+// activePlan is the plan that is under way, if there is one.
+func (a *agents) activePlan() (workflow.Look, bool) {
 	if a == nil {
 		return workflow.Look{}, false
 	}
@@ -134,20 +136,20 @@ func (a *agents) planNow() (workflow.Look, bool) {
 
 // planOn reports whether that is one of a monitor.
 func (a *agents) planOn(monitor wire.MonitorID) bool {
-	now, ok := a.planNow()
+	now, ok := a.activePlan()
 	return ok && now.Monitor == monitor
 }
 
-// undo notes that rows are taken away, and whether that of the plan's message is
+// recordRewind notes that rows are taken away, and whether that of the plan's message is
 // among them.
-func (p *planning) undo(since, stay []wire.UIRow) {
+func (p *planning) recordRewind(since, stay []wire.UIRow) {
 	now, ok := p.Look()
 	has := func(rows []wire.UIRow) bool {
 		return slices.ContainsFunc(rows, func(r wire.UIRow) bool {
 			return r.MessageID == now.Message && r.Say == wire.SayUserFeedback
 		})
 	}
-	p.undone = ok && has(since) && !has(stay)
+	p.messageRemoved = ok && has(since) && !has(stay)
 }
 
 // planRewound is told that the conversation of a monitor was rewound, which ended the
@@ -155,10 +157,10 @@ func (p *planning) undo(since, stay []wire.UIRow) {
 func (l *owner) planRewound(c *Command, monitor wire.MonitorID) {
 	p := &l.agents.plan
 	switch {
-	case p.undone:
+	case p.messageRemoved:
 		l.agents.dropPlan("its message was taken back")
 	case l.agents.planOn(monitor):
 		p.Interrupted(c.From.Connection)
 	}
-	p.undone = false
+	p.messageRemoved = false
 }

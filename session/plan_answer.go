@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// planAnew takes back the message of the newest plan, and has something else planned.
-func (l *owner) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
+// replan takes back the message of the newest plan, and has something else planned.
+func (l *owner) replan(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
 		return refused(wire.CodeInvalidMessage, "a plan takes no pictures")
@@ -21,7 +21,7 @@ func (l *owner) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pic
 	case len(m.Content) > workflow.MaxRequest:
 		return refused(wire.CodeMessageTooLarge, "a plan takes at most %d bytes of text", workflow.MaxRequest)
 	}
-	if why := l.agents.ask().Rewind(u); why != nil {
+	if why := l.agents.poolForUpdate().Rewind(u); why != nil {
 		return refused(why.Code, "%s", why.Reason)
 	}
 	l.planRewound(c, u.Monitor)
@@ -49,40 +49,40 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 		}
 	}
 	message := contextpool.Message{
-		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
+		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
 	}
 	// First it is said that the message is taken.
-	l.agents.plan.waits, l.agents.plan.silent = true, true
-	defer l.release()
+	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
+	defer l.releaseHeldPlan()
 	role, why := l.agents.plan.Begin(workflow.Request{
 		Message: message.ID, By: message.By, Monitor: monitor, Text: m.Content, Guest: message.Guest,
 	})
 	if why != nil {
 		return no(why.Code, why.Field, why.Reason)
 	}
-	return l.engage(message, func() { l.agents.ask().Plan(message, role) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Plan(message, role) })
 }
 
 // answerPlan takes an answer to a question of the plan. Who is not the owner permits
 // nothing that costs or could do harm.
 func (l *owner) answerPlan(c *Command) reply {
-	if !l.mayAnswer() {
+	if !l.allowAnswer() {
 		return tooManyAnswers()
 	}
 	if l.agents == nil {
 		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
 	}
-	if l.meddles(c) {
+	if l.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 	}
 	l.agents.tickPlan(l.now) // what is late is late, whether or not somebody has noticed
-	return l.tellPlan(c, l.agents.plan.Answer)
+	return l.applyToPlan(c, l.agents.plan.Answer)
 }
 
-// meddles reports whether somebody else than the owner of the session permits a todo,
+// exceedsGuestRights reports whether somebody else than the owner of the session permits a todo,
 // or has the owner's plan do something else than the owner wanted: it runs as the
 // owner's.
-func (l *owner) meddles(c *Command) bool {
+func (l *owner) exceedsGuestRights(c *Command) bool {
 	if !l.isGuest(c) {
 		return false
 	}
@@ -105,26 +105,26 @@ func (l *owner) controlPlan(c *Command) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	}
-	if l.meddles(c) {
+	if l.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can change the plan")
 	}
 	l.agents.tickPlan(l.now)
 	if l.agents.plan.Active() {
-		return l.tellPlan(c, l.agents.plan.Control)
+		return l.applyToPlan(c, l.agents.plan.Control)
 	}
 	// It may make a plan go on that had failed, which is worked on for this message
 	// then: first it is said that it is taken.
 	named := *c
-	named.Message.ID = nameOfMessage(c)
-	l.agents.plan.waits, l.agents.plan.silent = true, true
-	defer l.release()
-	if why := l.agents.plan.Control(c.From.Connection, naming(named.Message.Data, named.Message.ID)); why != nil {
+	named.Message.ID = messageIDOf(c)
+	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
+	defer l.releaseHeldPlan()
+	if why := l.agents.plan.Control(c.From.Connection, withMessageID(named.Message.Data, named.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
 	now, again := l.agents.plan.Look()
 	if !again {
 		r := reply{Verdict: verdictPlanned, Monitor: firstMonitor, Agent: planRole, How: wire.TakenDirect}
-		l.repeatPlanned(&named, r)
+		l.emitPlanAccepted(&named, r)
 		return r
 	}
 	l.emit(wire.MessageAccepted{
@@ -141,14 +141,14 @@ func refusedPlan(why *workflow.Refusal) reply {
 func (l *owner) cancelPlan(c *Command) reply {
 	cancel := *c
 	cancel.Message.Data = wire.ControlCancel{Reason: "the user interrupted it"}
-	return l.tellPlan(&cancel, l.agents.plan.Control)
+	return l.applyToPlan(&cancel, l.agents.plan.Control)
 }
 
-// tellPlan has the plan do something. What comes of it names the message and so answers
+// applyToPlan has the plan do something. What comes of it names the message and so answers
 // it; when nothing does at once, that it was taken is said to who sent it.
-func (l *owner) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
-	before := l.next()
-	if why := do(c.From.Connection, naming(c.Message.Data, c.Message.ID)); why != nil {
+func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
+	before := l.nextPosition()
+	if why := do(c.From.Connection, withMessageID(c.Message.Data, c.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
 	now, _ := l.agents.plan.Look()
@@ -156,7 +156,7 @@ func (l *owner) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPaylo
 		Verdict: verdictPlanned, Monitor: cmp.Or(now.Monitor, firstMonitor), Agent: cmp.Or(now.Role, planRole), How: wire.TakenDirect,
 	}
 	if c.Message.ID != "" && !l.namedSince(before, c.Message.ID) {
-		l.repeatPlanned(c, r)
+		l.emitPlanAccepted(c, r)
 	}
 	return r
 }
@@ -164,11 +164,11 @@ func (l *owner) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPaylo
 // planRole stands for a plan that is over by the time its answer is repeated.
 const planRole wire.AgentID = "plan"
 
-// repeatPlanned says once more, to who sent it, that the plan has taken a message.
-func (l *owner) repeatPlanned(c *Command, r reply) {
+// emitPlanAccepted says once more, to who sent it, that the plan has taken a message.
+func (l *owner) emitPlanAccepted(c *Command, r reply) {
 	l.emit(wire.MessageAccepted{
 		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
-		Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+		Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 	})
 }
 
@@ -182,8 +182,8 @@ func (l *owner) namedSince(at wire.Position, id wire.MessageID) bool {
 	return false
 }
 
-// naming is a message that says its own name, which may have been on its envelope.
-func naming(p wire.ClientPayload, id wire.MessageID) wire.ClientPayload {
+// withMessageID is a message that says its own name, which may have been on its envelope.
+func withMessageID(p wire.ClientPayload, id wire.MessageID) wire.ClientPayload {
 	v := reflect.New(reflect.TypeOf(p)).Elem()
 	v.Set(reflect.ValueOf(p))
 	v.FieldByName("MessageID").SetString(string(id))

@@ -81,14 +81,14 @@ func TestPlanOfAGuest(t *testing.T) {
 // sessions.
 func TestPlanQuestionsAreCounted(t *testing.T) {
 	t.Parallel()
-	o := planHub(t, onFiles(t), session.Config{Stalled: time.Nanosecond})
+	o := planHub(t, onFiles(t), session.Config{StalledAfter: time.Nanosecond})
 	d := o.newDesktop(t, "ses-1")
 	d.plan(allOfIt)
 	settled(t, d.handle)
 	if l := o.Levels(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
 		t.Errorf("the levels are %+v", l)
 	}
-	if all := o.Census(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
+	if all := o.Statuses(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
 		t.Errorf("the census is %+v", all)
 	}
 	i, err := o.Inspect(t.Context(), "ses-1")

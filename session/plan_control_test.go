@@ -131,7 +131,7 @@ func TestPlanDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inBubble(t)
 		cfg := planConfig(hubConfig{session: session.Config{
-			Plan: workflow.Config{AnswerTime: time.Minute}, Sweep: time.Second, Dormant: 10 * time.Second,
+			Plan: workflow.Config{AnswerTime: time.Minute}, SweepEvery: time.Second, DormantAfter: 10 * time.Second,
 		}})
 		o := agentHub(t, s, cfg)
 		d := o.newDesktop(t, "ses-1")

@@ -18,7 +18,7 @@ var (
 // Progress implements [tools.Desktop].
 func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgress) error {
 	var refused error
-	if err := p.await(ctx, item{by: string(c.Agent), work: func() {
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
 		if why := p.l.agents.plan.Progress(c.Job, now); why != nil {
 			refused = errors.New(why.Reason)
 		}
@@ -34,11 +34,11 @@ func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest
 	w := newWait(ctx)
 	name := ""
 	var refused error
-	err := p.do(ctx, func() {
+	err := p.runInStep(ctx, func() {
 		switch {
 		case ctx.Err() != nil:
 			refused = ctx.Err()
-		case !p.l.agents.ask().Alive(c):
+		case !p.l.agents.poolForUpdate().Alive(c):
 			refused = errTurnOver
 		default:
 			id, known, why := p.l.agents.plan.Ask(c.Job, q)
@@ -46,18 +46,18 @@ func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest
 			case why != nil:
 				refused = errors.New(why.Reason)
 			case known != nil:
-				w.to <- *known
+				w.answer <- *known
 			default:
 				name = inputName(id)
-				p.l.agents.waits.expect(name, w)
+				p.l.agents.answerWaits.add(name, w)
 			}
 		}
 	})
 	if err != nil || refused != nil {
-		p.finally(func() { p.l.agents.waits.forget(name, w) }) // it may have been done all the same
+		p.cleanUp(func() { p.l.agents.answerWaits.remove(name, w) }) // it may have been done all the same
 		return nil, errors.Join(err, refused)
 	}
-	got, err := p.hear(name, w, func() {})
+	got, err := p.awaitAnswer(name, w, func() {})
 	if err != nil {
 		return nil, err
 	}

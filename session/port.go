@@ -31,18 +31,20 @@ func (p port) put(ctx context.Context, it item) error {
 	if p.l.ctx.Err() != nil {
 		return context.Cause(p.l.ctx)
 	}
-	err := p.l.k.box.put(ctx, it)
+	err := p.l.live.mailbox.put(ctx, it)
 	if err != nil && p.l.ctx.Err() != nil {
 		return context.Cause(p.l.ctx)
 	}
 	return err
 }
 
-// do runs something inside a step and waits until that is committed.
-func (p port) do(ctx context.Context, work func()) error { return p.await(ctx, item{work: work}) }
+// runInStep runs something inside a step and waits until that is committed.
+func (p port) runInStep(ctx context.Context, work func()) error {
+	return p.putAndWait(ctx, item{work: work})
+}
 
-// await brings an item into the mailbox and waits until it is committed.
-func (p port) await(ctx context.Context, it item) error {
+// putAndWait brings an item into the mailbox and waits until it is committed.
+func (p port) putAndWait(ctx context.Context, it item) error {
 	done := make(chan error, 1)
 	it.done = done
 	if err := p.put(ctx, it); err != nil {
@@ -60,15 +62,15 @@ func (p port) await(ctx context.Context, it item) error {
 
 // View implements [tools.Desktop].
 func (p port) View(ctx context.Context, look func(*desktop.State)) error {
-	return p.do(ctx, func() { look(p.l.state) })
+	return p.runInStep(ctx, func() { look(p.l.state) })
 }
 
 // Act implements [tools.Desktop].
 func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
-		r, over = p.l.agents.ask().Act(c, call, plan)
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
+		r, over = p.l.agents.poolForUpdate().Act(c, call, plan)
 	}}); err != nil {
 		return providers.ToolResult{}, err // it may happen still, so r is not ours
 	}
@@ -79,23 +81,23 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
 	begun := false
-	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
 		if over = ctx.Err(); over != nil {
 			return
 		}
-		if over = p.l.agents.ask().Begin(c, call); over != nil {
+		if over = p.l.agents.poolForUpdate().Begin(c, call); over != nil {
 			return
 		}
 		begun = true
 		if !call.Repeatable {
-			p.l.agents.open[use{c.Agent, call.ID}] = true
+			p.l.agents.openTools[toolUse{c.Agent, call.ID}] = true
 		}
 	}}); err != nil {
 		// Nobody else will say that it ended.
-		p.finally(func() {
-			delete(p.l.agents.open, use{c.Agent, call.ID})
+		p.cleanUp(func() {
+			delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
 			if begun {
-				_ = p.l.agents.ask().End(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
+				_ = p.l.agents.poolForUpdate().End(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
 			}
 		})
 		return err
@@ -106,9 +108,9 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 // End implements [tools.Desktop].
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
-	if err := p.await(ctx, item{by: string(c.Agent), work: func() {
-		delete(p.l.agents.open, use{c.Agent, call.ID})
-		over = p.l.agents.ask().End(c, call, r)
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
+		delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
+		over = p.l.agents.poolForUpdate().End(c, call, r)
 	}}); err != nil {
 		return err
 	}
@@ -126,22 +128,22 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
-	err := p.ask(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
+	err := p.openQuestion(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
 		// The turn may have asked already, for the owner before.
-		if e, ok := p.l.unheard(dialogName(q.ID)); ok {
-			w.to <- e.verdict()
+		if e, ok := p.l.keptAnswer(dialogName(q.ID)); ok {
+			w.answer <- e.verdict()
 			return nil
 		}
 		if _, open := p.l.state.Dialog(q.ID); open {
 			return nil
 		}
-		v, limit := p.l.agents.ask().Judge(c, about)
+		v, limit := p.l.agents.poolForUpdate().Judge(c, about)
 		if v == approval.Approve || v == approval.Deny {
-			w.to <- p.l.judged(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
+			w.answer <- p.l.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
 			return nil
 		}
 		if limit != nil {
-			q, wait = limitDialog(q, *limit), limitWait
+			q, wait = limitDialog(q, *limit), limitQuestionTimeout
 		}
 		if r := p.l.state.Check(c.Monitor, q); r != nil {
 			return r
@@ -151,13 +153,13 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.ask().Inquire(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
+		p.l.agents.poolForUpdate().Inquire(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
 		return nil
 	})
 	if err != nil {
 		return tools.Verdict{}, err
 	}
-	v, err := p.hear(dialogName(q.ID), w, withdraw)
+	v, err := p.awaitAnswer(dialogName(q.ID), w, withdraw)
 	verdict, _ := v.(tools.Verdict)
 	return verdict, err
 }
@@ -173,9 +175,9 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
-	err := p.ask(c, promptName(q.ID), w, withdraw, func() *desktop.Refusal {
-		if e, ok := p.l.unheard(promptName(q.ID)); ok {
-			w.to <- e.response(q.ID)
+	err := p.openQuestion(c, promptName(q.ID), w, withdraw, func() *desktop.Refusal {
+		if e, ok := p.l.keptAnswer(promptName(q.ID)); ok {
+			w.answer <- e.response(q.ID)
 			return nil
 		}
 		if _, open := p.l.state.Prompt(q.ID); open {
@@ -186,95 +188,95 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			return r
 		}
 		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
-		p.l.agents.ask().Inquire(c, contextpool.Inquiry{Prompt: &q})
-		if given, ok := p.l.answerWaiting(c, q.ID); ok {
-			w.to <- given
+		p.l.agents.poolForUpdate().Inquire(c, contextpool.Inquiry{Prompt: &q})
+		if given, ok := p.l.answerFromQueue(c, q.ID); ok {
+			w.answer <- given
 		}
 		return nil
 	})
 	if err != nil {
 		return wire.UserPromptResponse{}, err
 	}
-	v, err := p.hear(promptName(q.ID), w, withdraw)
+	v, err := p.awaitAnswer(promptName(q.ID), w, withdraw)
 	given, _ := v.(wire.UserPromptResponse)
 	return given, err
 }
 
-// ask opens a question of an agent whose turn runs. Nobody else asks the same at
+// openQuestion opens a question of an agent whose turn runs. Nobody else asks the same at
 // the same time: there is one answer.
-func (p port) ask(c tools.Caller, name string, w *wait, withdraw func(), open func() *desktop.Refusal) error {
+func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw func(), open func() *desktop.Refusal) error {
 	var refused error
-	waits := &p.l.agents.waits
-	if err := p.do(w.ctx, func() {
+	waits := &p.l.agents.answerWaits
+	if err := p.runInStep(w.ctx, func() {
 		switch {
 		case w.ctx.Err() != nil:
 			refused = w.ctx.Err()
-		case !p.l.agents.ask().Alive(c):
+		case !p.l.agents.poolForUpdate().Alive(c):
 			refused = errTurnOver
-		case waits.awaited(name):
-			refused = errAsked
+		case waits.isAwaited(name):
+			refused = errAlreadyAsked
 		default:
 			if r := open(); r != nil {
 				refused = errors.New(r.Reason)
 				return
 			}
-			if len(w.to) == 0 {
-				waits.expect(name, w)
+			if len(w.answer) == 0 {
+				waits.add(name, w)
 			}
 		}
 	}); err != nil {
-		p.drop(name, w, withdraw)
+		p.withdrawQuestion(name, w, withdraw)
 		return err
 	}
 	return refused
 }
 
-// hear waits for an answer, and takes the question back when nobody needs it any
+// awaitAnswer waits for an answer, and takes the question back when nobody needs it any
 // more.
-func (p port) hear(name string, w *wait, withdraw func()) (any, error) {
+func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, error) {
 	select {
-	case v := <-w.to:
+	case v := <-w.answer:
 		return v, nil
 	case <-p.l.ctx.Done():
 		return nil, context.Cause(p.l.ctx)
 	case <-w.ctx.Done():
 	}
-	p.drop(name, w, withdraw)
+	p.withdrawQuestion(name, w, withdraw)
 	return nil, w.ctx.Err()
 }
 
-// drop ends waiting for an answer, and takes the question back unless another one
+// withdrawQuestion ends waiting for an answer, and takes the question back unless another one
 // asks it by now.
-func (p port) drop(name string, w *wait, withdraw func()) {
-	p.finally(func() {
-		if p.l.agents.waits.forget(name, w) && !p.l.agents.waits.awaited(name) {
+func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
+	p.cleanUp(func() {
+		if p.l.agents.answerWaits.remove(name, w) && !p.l.agents.answerWaits.isAwaited(name) {
 			withdraw()
 		}
 	})
 }
 
-// finally does something for who has no time left: its turn is over, and its
+// cleanUp does something for who has no time left: its turn is over, and its
 // context too. A session that is lost does not need it.
-func (p port) finally(work func()) {
+func (p port) cleanUp(work func()) {
 	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
 	defer cancel()
-	_ = p.do(bounded, work)
+	_ = p.runInStep(bounded, work)
 }
 
 var (
 	// errTurnOver is what a turn hears that has ended meanwhile.
-	errTurnOver = errors.New("the turn is over")
-	errAsked    = errors.New("the same is asked already")
+	errTurnOver     = errors.New("the turn is over")
+	errAlreadyAsked = errors.New("the same is asked already")
 )
 
 // Delegate implements [tools.Desktop].
 func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (providers.ToolResult, error) {
 	result := make(chan providers.ToolResult, 1)
-	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
 		if ctx.Err() != nil {
 			return
 		}
-		p.l.agents.ask().Delegate(c, t, func(r providers.ToolResult) { result <- r })
+		p.l.agents.poolForUpdate().Delegate(c, t, func(r providers.ToolResult) { result <- r })
 	}}); err != nil {
 		return providers.ToolResult{}, err
 	}
@@ -291,7 +293,7 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (provi
 // ReloadOptions implements [tools.Desktop].
 func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
 	var options []policies.ReloadOption
-	if err := p.do(ctx, func() { options = p.l.agents.ask().ReloadOptions(c) }); err != nil {
+	if err := p.runInStep(ctx, func() { options = p.l.agents.poolForUpdate().ReloadOptions(c) }); err != nil {
 		return nil, err
 	}
 	return options, nil
@@ -301,7 +303,7 @@ func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.Rel
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() { r, over = p.l.agents.ask().Reload(c, call, id) }}); err != nil {
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() { r, over = p.l.agents.poolForUpdate().Reload(c, call, id) }}); err != nil {
 		return providers.ToolResult{}, err
 	}
 	return r, over

@@ -15,8 +15,8 @@ func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{ctx: ctx, k: &liveSession{box: newMailbox()}}
-		for range boxItems {
+		l := &owner{ctx: ctx, live: &liveSession{mailbox: newMailbox()}}
+		for range mailboxLimit {
 			if err := (port{l}).put(t.Context(), item{}); err != nil {
 				t.Fatal(err)
 			}
@@ -48,8 +48,8 @@ func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
 func TestWorkEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	done := make(chan error, 1)
-	left := withoutWork([]item{{sent: "1"}, {work: func() { t.Error("it is done") }, done: done}, {work: func() {}}, {sent: "2"}})
-	if len(left) != 2 || left[0].sent != "1" || left[1].sent != "2" {
+	left := dropAgentWork([]item{{sentAs: "1"}, {work: func() { t.Error("it is done") }, done: done}, {work: func() {}}, {sentAs: "2"}})
+	if len(left) != 2 || left[0].sentAs != "1" || left[1].sentAs != "2" {
 		t.Errorf("left are %+v", left)
 	}
 	if err := <-done; !errors.Is(err, errLost) {
@@ -63,7 +63,7 @@ func TestBeganIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{ctx: ctx, k: &liveSession{box: newMailbox()}}
+		l := &owner{ctx: ctx, live: &liveSession{mailbox: newMailbox()}}
 		if err := (port{l}).Report(t.Context(), agentpool.Said{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestBeganIsCommittedFirst(t *testing.T) {
 			}
 		}
 		begin()
-		items, _ := l.k.box.take(nil, nil)
+		items, _ := l.live.mailbox.takeAll(nil, nil)
 		for i := range items {
 			items[i].finish(nil)
 		}

@@ -10,34 +10,34 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// newerFor is how long a session is left alone that only newer hubs can read.
-const newerFor = 10 * time.Minute
+// newerSchemaRetry is how long a session is left alone that only newer hubs can read.
+const newerSchemaRetry = 10 * time.Minute
 
 // quarantine sees to a session that this replica cannot keep: what it owned of it is
 // free for others, and what nobody can read waits for an operator instead of being
 // tried again and again. A follower sets nothing aside: the owner may know better.
 func (k *liveSession) quarantine(err error) {
-	for _, is := range []error{errStopping, errGone, store.ErrNotFound, store.ErrClosed} {
-		if errors.Is(err, is) && !errors.Is(err, errAnother) {
+	for _, is := range []error{errStopping, errUnloaded, store.ErrNotFound, store.ErrClosed} {
+		if errors.Is(err, is) && !errors.Is(err, errOtherSession) {
 			return
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	switch {
-	case errors.Is(err, store.ErrCorrupt) && k.lease.Epoch != 0:
+	case errors.Is(err, store.ErrCorrupt) && k.lastLease.Epoch != 0:
 		k.log.ErrorContext(ctx, "a session that cannot be read is set aside", "err", err)
 		if failed := k.hub.store.Quarantine(ctx, k.id, err.Error()); failed != nil {
 			k.log.ErrorContext(ctx, "the session is not set aside", "err", failed)
 		}
 	case errors.Is(err, store.ErrNewerSchema):
 		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session is of a newer version than this hub", Err: err}
-		k.hub.shut(k.id, closure{until: time.Now().Add(newerFor), err: why})
+		k.hub.suspend(k.id, suspension{until: time.Now().Add(newerSchemaRetry), err: why})
 	}
-	if k.lease.Epoch == 0 {
+	if k.lastLease.Epoch == 0 {
 		return
 	}
-	failed := k.hub.store.Release(ctx, k.lease)
+	failed := k.hub.store.Release(ctx, k.lastLease)
 	if failed != nil && !errors.Is(failed, store.ErrFenced) && !errors.Is(failed, store.ErrQuarantined) {
 		k.log.WarnContext(ctx, "a session that cannot be kept is not released", "err", failed)
 	}
@@ -62,8 +62,8 @@ type attempt struct {
 	wait time.Duration
 }
 
-// keep forgets all sessions but these.
-func (a attempts) keep(ids []wire.SessionID) {
+// retain forgets all sessions but these.
+func (a attempts) retain(ids []wire.SessionID) {
 	if len(a) == 0 {
 		return
 	}
@@ -74,8 +74,8 @@ func (a attempts) keep(ids []wire.SessionID) {
 	maps.DeleteFunc(a, func(id wire.SessionID, _ attempt) bool { return !still[id] })
 }
 
-// may reports whether it is time to try a session, and counts that as a try.
-func (a attempts) may(id wire.SessionID, now time.Time) bool {
+// allow reports whether it is time to try a session, and counts that as a try.
+func (a attempts) allow(id wire.SessionID, now time.Time) bool {
 	last := a[id]
 	if now.Before(last.next) {
 		return false

@@ -89,7 +89,7 @@ func TestUnreadableSessionIsSetAside(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := openStore(t)
-				h, _ := startHub(t, s, "a", session.Config{Sweep: 500 * time.Millisecond})
+				h, _ := startHub(t, s, "a", session.Config{SweepEvery: 500 * time.Millisecond})
 				create(t, h, "ses-1")
 				l, err := s.Claim(t.Context(), "ses-1", "x", time.Second)
 				ok(t, err)
@@ -140,7 +140,7 @@ func TestSweepBacksOff(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := &moody{meddler: openMeddler(t), err: c.err}
-				h, _ := startHub(t, m, "a", session.Config{Sweep: 500 * time.Millisecond})
+				h, _ := startHub(t, m, "a", session.Config{SweepEvery: 500 * time.Millisecond})
 				create(t, h, "ses-1")
 				l, err := m.Claim(t.Context(), "ses-1", "x", time.Second)
 				ok(t, err)

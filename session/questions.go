@@ -17,8 +17,8 @@ import (
 
 // Questions that are closed are remembered, so that who comes too late hears why.
 const (
-	closedTable = "closed"
-	closedKept  = 200
+	closedTable        = "closed"
+	maxClosedQuestions = 200
 )
 
 // ending is how a question ended.
@@ -30,20 +30,20 @@ type ending struct {
 	Answer    string            `json:"a,omitempty"`
 	Confirmed bool              `json:"c,omitempty"`
 	Monitor   wire.MonitorID    `json:"m,omitempty"`
-	// Unheard says that an agent asked and may not have heard of it: its owner
+	// KeptForAgent says that an agent asked and may not have heard of it: its owner
 	// may die before what it makes of the answer is kept. Then the rest of the
 	// answer is here.
-	Unheard  bool                `json:"u,omitempty"`
-	Remember wire.RememberChoice `json:"k,omitempty"`
-	Selected []string            `json:"s,omitempty"`
-	Text     string              `json:"x,omitempty"`
+	KeptForAgent bool                `json:"u,omitempty"`
+	Remember     wire.RememberChoice `json:"k,omitempty"`
+	Selected     []string            `json:"s,omitempty"`
+	Text         string              `json:"x,omitempty"`
 	// Rules says that the rules of the session decided.
 	Rules bool `json:"l,omitempty"`
 }
 
-// unheardBytes is how much of an answer is kept for an agent that asks again.
+// maxKeptAnswer is how much of an answer is kept for an agent that asks again.
 // People are asked again when there was more.
-const unheardBytes = 16 << 10
+const maxKeptAnswer = 16 << 10
 
 func (e *ending) verdict() tools.Verdict {
 	return tools.Verdict{
@@ -59,18 +59,18 @@ func (e *ending) response(id wire.PromptID) wire.UserPromptResponse {
 
 var endingFormat = sync.OnceValue(wire.FormatOf[ending])
 
-// questions are the newest ones that are closed, by the names dialogName and
+// closedQuestions are the newest ones that are closed, by the names dialogName and
 // promptName make. The zero value has none.
-type questions struct {
+type closedQuestions struct {
 	by    map[string]ending
 	order []string // oldest first
 }
 
-func dialogName(id wire.DialogID) string { return "d." + nameOf(string(id)) }
-func promptName(id wire.PromptID) string { return "p." + nameOf(string(id)) }
+func dialogName(id wire.DialogID) string { return "d." + fieldName(string(id)) }
+func promptName(id wire.PromptID) string { return "p." + fieldName(string(id)) }
 
-// nameOf shortens an id to what a store takes as a part of a name.
-func nameOf(id string) string {
+// fieldName shortens an id to what a store takes as a part of a name.
+func fieldName(id string) string {
 	if len(id) <= 200 {
 		return id
 	}
@@ -78,15 +78,17 @@ func nameOf(id string) string {
 }
 
 // clone are the same questions.
-func (q *questions) clone() questions { return questions{maps.Clone(q.by), slices.Clone(q.order)} }
+func (q *closedQuestions) clone() closedQuestions {
+	return closedQuestions{maps.Clone(q.by), slices.Clone(q.order)}
+}
 
-func (q *questions) find(name string) (ending, bool) {
+func (q *closedQuestions) find(name string) (ending, bool) {
 	e, ok := q.by[name]
 	return e, ok
 }
 
 // add remembers how a question ended, and forgets the oldest.
-func (q *questions) add(name string, e ending, ops *[]store.Op) {
+func (q *closedQuestions) add(name string, e ending, ops *[]store.Op) {
 	if q.by == nil {
 		q.by = map[string]ending{}
 	}
@@ -96,7 +98,7 @@ func (q *questions) add(name string, e ending, ops *[]store.Op) {
 	q.by[name] = e
 	q.order = append(q.order, name)
 	*ops = append(*ops, store.Set(closedTable, name, endingFormat().Append(nil, &e)))
-	for len(q.order) > closedKept {
+	for len(q.order) > maxClosedQuestions {
 		delete(q.by, q.order[0])
 		*ops = append(*ops, store.Unset(closedTable, q.order[0]))
 		q.order = q.order[1:]
@@ -104,7 +106,7 @@ func (q *questions) add(name string, e ending, ops *[]store.Op) {
 }
 
 // restore reads what add wrote.
-func (q *questions) restore(table map[string][]byte) error {
+func (q *closedQuestions) restore(table map[string][]byte) error {
 	q.by, q.order = make(map[string]ending, len(table)), nil
 	for name, data := range table {
 		e, err := endingFormat().DecodeOwn(data)
@@ -119,7 +121,7 @@ func (q *questions) restore(table map[string][]byte) error {
 }
 
 // all writes everything again.
-func (q *questions) all() []store.Op {
+func (q *closedQuestions) all() []store.Op {
 	ops := make([]store.Op, 0, len(q.by))
 	for _, name := range q.order {
 		e := q.by[name]
@@ -167,35 +169,35 @@ func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.Messa
 		remember = wire.RememberOnce // it was not asked whether the call may be made at all
 	}
 	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember
-	l.conclude(dialogName(d.DialogID), d.AgentID, e, e.verdict())
+	l.endQuestion(dialogName(d.DialogID), d.AgentID, e, e.verdict())
 	l.emit(wire.DialogClosed{
 		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
 		MonitorID: d.MonitorID, MessageID: message,
 	})
-	l.rowAnswered(d.DialogID, "", e)
+	l.updateQuestionRow(d.DialogID, "", e)
 }
 
-// conclude remembers how a question ended and tells who waits for that. The answer
+// endQuestion remembers how a question ended and tells who waits for that. The answer
 // to an agent is kept for when it asks again, which is the same call of the same
 // turn at the next owner: the ids of questions say which call they belong to.
-func (l *owner) conclude(name string, agent wire.AgentID, e ending, answer any) {
+func (l *owner) endQuestion(name string, agent wire.AgentID, e ending, answer any) {
 	size := len(e.Text)
 	for _, s := range e.Selected {
 		size += len(s)
 	}
-	e.Unheard = agent != "" && l.agents != nil && e.Reason != wire.ClosedCancelled && size <= unheardBytes
-	if !e.Unheard {
+	e.KeptForAgent = agent != "" && l.agents != nil && e.Reason != wire.ClosedCancelled && size <= maxKeptAnswer
+	if !e.KeptForAgent {
 		e.Remember, e.Selected, e.Text = "", nil, ""
 	}
-	l.closes(name)
+	l.untrackQuestion(name)
 	l.questions.add(name, e, &l.step.ops)
-	l.answerAfter(name, answer)
+	l.answerAfterCommit(name, answer)
 }
 
-// unheard is the answer to a question that an agent asks again, if there is one.
-func (l *owner) unheard(name string) (ending, bool) {
+// keptAnswer is the answer to a question that an agent asks again, if there is one.
+func (l *owner) keptAnswer(name string) (ending, bool) {
 	e, ok := l.questions.find(name)
-	return e, ok && e.Unheard
+	return e, ok && e.KeptForAgent
 }
 
 // closePrompt closes a prompt; given is the answer, if there is one.
@@ -205,11 +207,11 @@ func (l *owner) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID,
 		given = &wire.UserPromptResponse{PromptID: p.ID, Dismissed: true}
 	}
 	e.Selected, e.Text = given.SelectedValues, given.Text
-	l.conclude(promptName(p.ID), p.AgentID, e, *given)
+	l.endQuestion(promptName(p.ID), p.AgentID, e, *given)
 	l.emit(wire.PromptClosed{
 		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
 	})
-	l.rowAnswered("", p.ID, e)
+	l.updateQuestionRow("", p.ID, e)
 }
 
 // answerDialog takes the first answer to a dialog. What is remembered holds in all
@@ -235,7 +237,7 @@ func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) rep
 	if !ok {
 		return refused(wire.CodeHITLInvalidResponse, "there is no dialog %q", m.DialogID)
 	}
-	return l.tooLate(c, end, given, done)
+	return l.answerClosedQuestion(c, end, given, done)
 }
 
 // answerPrompt takes the first valid answer to a prompt.
@@ -249,7 +251,7 @@ func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	l.expire()
 	done := reply{Verdict: verdictPrompt, Question: string(m.PromptID)}
 	if p, ok := l.state.Prompt(m.PromptID); ok {
-		if why := misfit(p, m); why != "" {
+		if why := promptMismatch(p, m); why != "" {
 			return refused(wire.CodeHITLInvalidResponse, "%s", why)
 		}
 		l.closePrompt(p, given, c.Message.ID, &m)
@@ -259,14 +261,14 @@ func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	if !ok {
 		return refused(wire.CodeHITLInvalidResponse, "there is no prompt %q", m.PromptID)
 	}
-	return l.tooLate(c, end, given, done)
+	return l.answerClosedQuestion(c, end, given, done)
 }
 
-// tooLate answers who comes after the question was closed. Who says again what
+// answerClosedQuestion answers who comes after the question was closed. Who says again what
 // it said before hears the same again.
-func (l *owner) tooLate(c *Command, end, given ending, done reply) reply {
+func (l *owner) answerClosedQuestion(c *Command, end, given ending, done reply) reply {
 	if end.Answer != "" && end.By == given.By && end.Answer == given.Answer {
-		l.repeatEnding(c.Message.ID, done, end)
+		l.emitQuestionClosed(c.Message.ID, done, end)
 		return done
 	}
 	switch end.Reason {
@@ -278,8 +280,8 @@ func (l *owner) tooLate(c *Command, end, given ending, done reply) reply {
 	return refused(wire.CodeHITLRequestExpired, "%s has answered already", cmp.Or(end.By, "somebody"))
 }
 
-// repeatEnding says again how a question ended.
-func (l *owner) repeatEnding(message wire.MessageID, r reply, end ending) {
+// emitQuestionClosed says again how a question ended.
+func (l *owner) emitQuestionClosed(message wire.MessageID, r reply, end ending) {
 	if r.Verdict == verdictDialog {
 		l.emit(wire.DialogClosed{
 			DialogID: wire.DialogID(r.Question), Reason: end.Reason, AnsweredBy: end.By, Confirmed: end.Confirmed,
@@ -292,8 +294,8 @@ func (l *owner) repeatEnding(message wire.MessageID, r reply, end ending) {
 	})
 }
 
-// misfit says why an answer does not fit a prompt, or nothing.
-func misfit(p wire.OpenPrompt, m wire.UserPromptResponse) string {
+// promptMismatch says why an answer does not fit a prompt, or nothing.
+func promptMismatch(p wire.OpenPrompt, m wire.UserPromptResponse) string {
 	if m.Dismissed {
 		if p.AllowDismiss != nil && !*p.AllowDismiss {
 			return "the prompt cannot be dismissed"

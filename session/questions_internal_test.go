@@ -15,13 +15,13 @@ func TestAnswersOutliveWhoHeardThem(t *testing.T) {
 	l := &owner{agents: &agents{}, step: &step{}}
 	name := promptName("question-1")
 	w := newWait(t.Context())
-	l.agents.waits.expect(name, w)
+	l.agents.answerWaits.add(name, w)
 	given := wire.UserPromptResponse{PromptID: "question-1", SelectedValues: []string{"b"}, Text: "more"}
-	l.conclude(name, "main-monitor-0-m1", ending{Reason: wire.ClosedAnswered, Selected: given.SelectedValues, Text: given.Text}, given)
-	for _, then := range l.step.then {
+	l.endQuestion(name, "main-monitor-0-m1", ending{Reason: wire.ClosedAnswered, Selected: given.SelectedValues, Text: given.Text}, given)
+	for _, then := range l.step.effects {
 		then()
 	}
-	if got := <-w.to; fmt.Sprint(got) != fmt.Sprint(given) {
+	if got := <-w.answer; fmt.Sprint(got) != fmt.Sprint(given) {
 		t.Errorf("who waits hears %+v", got)
 	}
 	for range 2 {
@@ -33,7 +33,7 @@ func TestAnswersOutliveWhoHeardThem(t *testing.T) {
 		if err := next.questions.restore(table); err != nil {
 			t.Fatal(err)
 		}
-		e, ok := next.unheard(name)
+		e, ok := next.keptAnswer(name)
 		if got := e.response("question-1"); !ok || fmt.Sprint(got) != fmt.Sprint(given) {
 			t.Errorf("the next owner has %+v, %v", got, ok)
 		}

@@ -58,11 +58,11 @@ func TestPortions(t *testing.T) {
 		}
 		var again []store.Op
 		limits := store.Limits{}.WithDefaults()
-		for i, batch := range portions(ops) {
+		for i, batch := range splitOps(ops) {
 			again = append(again, batch...)
 			items, size := 0, 0
 			for _, op := range batch {
-				n, bytes := weigh(op)
+				n, bytes := opSize(op)
 				items, size = items+n, size+bytes
 			}
 			if len(batch) == 0 || items > limits.BatchItems || size > limits.BatchBytes {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxRowPage is how many rows a page has at most.
-const MaxRowPage = pageOfRows
+const MaxRowPage = rowPageSize
 
 // RowQuery selects rows of a conversation.
 type RowQuery struct {
@@ -25,8 +25,8 @@ type RowQuery struct {
 // Newest reports whether the query selects the newest rows.
 func (q RowQuery) Newest() bool { return q.Before == 0 && q.Until == 0 }
 
-// far says where a row is: see findRow.
-func (q RowQuery) far(r wire.UIRow) int64 {
+// distance says where a row is: see findRow.
+func (q RowQuery) distance(r wire.UIRow) int64 {
 	if q.Before == 0 {
 		return int64(r.TS - q.Until)
 	}
@@ -69,13 +69,13 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 // rowsBefore reads rows that come before another, or before a time.
 func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, q RowQuery, limit int) (rowPage, error) {
 	for {
-		end, err := h.findRow(ctx, id, list, q.far)
+		end, err := h.findRow(ctx, id, list, q.distance)
 		if err != nil || end == 0 {
 			return rowPage{}, err
 		}
 		from := max(end-limit, 0)
 		page, err := h.readRows(ctx, id, list, from, end-from)
-		if n := len(page.rows); err != nil || n == 0 || q.far(page.rows[n-1]) < 0 {
+		if n := len(page.rows); err != nil || n == 0 || q.distance(page.rows[n-1]) < 0 {
 			return page, err
 		}
 		// Old rows were dropped meanwhile, so all have moved.

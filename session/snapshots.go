@@ -15,45 +15,45 @@ import (
 // maxSnapshots is how many different selections of monitors are kept.
 const maxSnapshots = 8
 
-// snapshots are those of the state as it is now, so that a storm of tabs costs
+// snapshotCache are those of the state as it is now, so that a storm of tabs costs
 // one of each.
-type snapshots struct {
-	some atomic.Bool // spares those who clear it the lock when there is nothing
+type snapshotCache struct {
+	nonEmpty atomic.Bool // spares those who clear it the lock when there is nothing
 
 	mu sync.Mutex // guards the following
 	by map[string]wire.SessionState
 }
 
 // clear says that the state is no longer the same.
-func (s *snapshots) clear() {
-	if !s.some.Load() {
+func (s *snapshotCache) clear() {
+	if !s.nonEmpty.Load() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.by)
-	s.some.Store(false)
+	s.nonEmpty.Store(false)
 }
 
-func (s *snapshots) get(key string) (wire.SessionState, bool) {
+func (s *snapshotCache) get(key string) (wire.SessionState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state, ok := s.by[key]
 	return state, ok
 }
 
-func (s *snapshots) put(key string, state wire.SessionState) {
+func (s *snapshotCache) put(key string, state wire.SessionState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil || len(s.by) >= maxSnapshots {
 		s.by = map[string]wire.SessionState{}
 	}
 	s.by[key] = state
-	s.some.Store(true)
+	s.nonEmpty.Store(true)
 }
 
-// selection names a set of monitors.
-func selection(monitors []wire.MonitorID) string {
+// monitorsKey names a set of monitors.
+func monitorsKey(monitors []wire.MonitorID) string {
 	if len(monitors) == 0 {
 		return ""
 	}
@@ -68,21 +68,21 @@ func selection(monitors []wire.MonitorID) string {
 // Snapshot implements [broadcast.Source]. The state is taken by the goroutine
 // that owns it, between two steps.
 func (k *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	if s, ok := k.snapshots.get(selection(monitors)); ok {
+	if s, ok := k.snapshotCache.get(monitorsKey(monitors)); ok {
 		return s, nil
 	}
 	reply := make(chan wire.SessionState, 1)
-	p := peek{monitors: monitors, reply: reply}
-	if err := k.box.ask(p); err != nil {
+	p := snapshotRequest{monitors: monitors, reply: reply}
+	if err := k.mailbox.requestSnapshot(p); err != nil {
 		return wire.SessionState{}, err
 	}
 	select {
 	case s := <-reply:
 		return s, nil
 	case <-k.done:
-		return wire.SessionState{}, errGone
+		return wire.SessionState{}, errUnloaded
 	case <-ctx.Done():
-		k.box.unask(p)
+		k.mailbox.cancelSnapshot(p)
 		return wire.SessionState{}, ctx.Err()
 	}
 }
@@ -98,14 +98,14 @@ func (k *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
 	return s.Oldest, err
 }
 
-// serve answers requests for snapshots from a state that is in the log.
-func (k *liveSession) serve(peeks []peek, state *desktop.State) {
+// answerSnapshots answers requests for snapshots from a state that is in the log.
+func (k *liveSession) answerSnapshots(peeks []snapshotRequest, state *desktop.State) {
 	for _, p := range peeks {
-		key := selection(p.monitors)
-		s, ok := k.snapshots.get(key)
+		key := monitorsKey(p.monitors)
+		s, ok := k.snapshotCache.get(key)
 		if !ok {
 			s = state.Snapshot(p.monitors...)
-			k.snapshots.put(key, s)
+			k.snapshotCache.put(key, s)
 		}
 		p.reply <- s
 	}

@@ -28,19 +28,19 @@ type step struct {
 	heading  wire.Heading
 	events   []broadcast.Event
 	frames   [][]byte
-	text     []byte // where the frames are, most often
+	buf      []byte // where the frames are, most often
 	ops      []store.Op
 	consumed []string
 	card     []byte
 	bytes    int
-	// ends are the ends of turns among the events, each with all that the turn
+	// turnEnds are the ends of turns among the events, each with all that the turn
 	// said: the state does not tell of them.
-	ends []wire.AgentResponse
+	turnEnds []wire.AgentResponse
 	// durable says that somebody is told something for good, and archived that rows
 	// are added to archives or change there.
 	durable, archived bool
-	// then is what is done after the commit.
-	then []func()
+	// effects is what is done after the commit.
+	effects []func()
 }
 
 func (s *step) full() bool {
@@ -51,15 +51,15 @@ func (s *step) empty() bool {
 	return s == nil || len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
 }
 
-// begin sets the time of what follows. It never goes back.
-func (l *owner) begin(now time.Time) {
-	if now = now.Add(l.skew); now.After(l.now) {
+// advanceClock sets the time of what follows. It never goes back.
+func (l *owner) advanceClock(now time.Time) {
+	if now = now.Add(l.clockSkew); now.After(l.now) {
 		l.now = now
 	}
 }
 
-// next is the position of the next event.
-func (l *owner) next() wire.Position {
+// nextPosition is the position of the next event.
+func (l *owner) nextPosition() wire.Position {
 	return wire.Position{Epoch: l.lease.Epoch, Seq: l.top.Seq + uint64(len(l.step.frames)) + 1}
 }
 
@@ -67,47 +67,47 @@ func (l *owner) next() wire.Position {
 func (l *owner) emit(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.MessageUpdated:
-		l.showRow(d)
+		l.emitRow(d)
 	default:
-		l.state.Apply(l.say(data))
+		l.state.Apply(l.appendEvent(data))
 	}
 }
 
-// say adds an event to the step.
-func (l *owner) say(data wire.ServerPayload) wire.Event {
-	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
-	from := len(l.step.text)
-	l.step.text = l.step.heading.AppendEvent(l.step.text, &e)
-	frame := l.step.text[from:len(l.step.text):len(l.step.text)]
+// appendEvent adds an event to the step.
+func (l *owner) appendEvent(data wire.ServerPayload) wire.Event {
+	e := wire.Event{Session: l.live.id, At: l.nextPosition(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
+	from := len(l.step.buf)
+	l.step.buf = l.step.heading.AppendEvent(l.step.buf, &e)
+	frame := l.step.buf[from:len(l.step.buf):len(l.step.buf)]
 	l.step.frames = append(l.step.frames, frame)
-	l.step.events = append(l.step.events, shown(e, frame))
+	l.step.events = append(l.step.events, broadcastEvent(e, frame))
 	l.step.bytes += len(frame)
-	l.spoke = e.Time
-	l.note(data)
+	l.lastEventAt = e.Time
+	l.trackEvent(data)
 	return e
 }
 
-// note keeps in mind what follows from an event that is about to be shown.
-func (l *owner) note(data wire.ServerPayload) {
+// trackEvent keeps in mind what follows from an event that is about to be shown.
+func (l *owner) trackEvent(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.Actions:
 		for _, a := range d.Actions {
-			l.opensWith(a)
+			l.trackActionQuestion(a)
 		}
 		if d.AgentID != "" {
-			l.progress = l.spoke
+			l.lastProgressAt = l.lastEventAt
 		}
 	case wire.AgentResponse:
 		if d.IsComplete {
 			l.step.durable = true
-			l.step.ends = append(l.step.ends, withWords(d, l.state.Words(d.AgentID)))
+			l.step.turnEnds = append(l.step.turnEnds, withFullText(d, l.state.Words(d.AgentID)))
 		}
-		l.progress = l.spoke
+		l.lastProgressAt = l.lastEventAt
 	default:
-		l.opens(data)
-		l.step.durable = l.step.durable || isPromise(data)
+		l.trackQuestion(data)
+		l.step.durable = l.step.durable || mustBeDurable(data)
 		if isProgress(data) {
-			l.progress = l.spoke
+			l.lastProgressAt = l.lastEventAt
 		}
 	}
 }
@@ -125,11 +125,11 @@ func isProgress(data wire.ServerPayload) bool {
 	return false
 }
 
-// isPromise reports whether an event tells somebody that a message, or an answer
+// mustBeDurable reports whether an event tells somebody that a message, or an answer
 // to a question, is kept, or how a turn ended. What comes between may be said
 // again, by the agent or by an owner that remembers; a promise may not be lost
 // with the only node that has it.
-func isPromise(data wire.ServerPayload) bool {
+func mustBeDurable(data wire.ServerPayload) bool {
 	switch d := data.(type) {
 	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
 		wire.HistoryRewound, wire.HITLClosed, wire.HITLPaused, wire.HITLResumed, wire.PlanApproved, wire.PlanModified,
@@ -145,18 +145,18 @@ func isPromise(data wire.ServerPayload) bool {
 // tells those who wait: an agent that is to stop is stopped before it hears of what it
 // did. It returns only after the store has said what became of it, or the lease is lost.
 func (l *owner) commit() error {
-	l.agents.goOn()
-	effects := l.step.then
-	l.step.then = nil
+	l.agents.deliverJobResults()
+	effects := l.step.effects
+	l.step.effects = nil
 	events, err := l.persist()
 	if err != nil {
 		return err
 	}
-	defer finishAll(l.settle(events))
+	defer finishItems(l.publishStep(events))
 	l.reportGauges()
-	l.step.reuse(events)
+	l.step.reuseEvents(events)
 	if len(effects) > 0 {
-		defer l.doing.resume(l.doing.begin(doingEffects, l.k.hub.age()))
+		defer l.activity.restore(l.activity.begin(activityEffects, l.live.hub.uptime()))
 	}
 	for _, effect := range effects {
 		effect()
@@ -174,10 +174,10 @@ func (l *owner) persist() ([]broadcast.Event, error) {
 		}
 	}
 	if l.step.archived {
-		l.step.ops = l.archives.changes(l.step.ops)
+		l.step.ops = l.archives.appendChanges(l.step.ops)
 	}
 	b := store.Batch{
-		Number: l.number + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
+		Number: l.batchNumber + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
 		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,
 	}
 	_, asked := l.state.NextDeadline()
@@ -188,73 +188,73 @@ func (l *owner) persist() ([]broadcast.Event, error) {
 	if l.step.empty() && b.Working == nil {
 		return nil, nil
 	}
-	receipt, again, err := l.promise(b)
+	receipt, again, err := l.commitTraced(b)
 	if err != nil {
 		return nil, err
 	}
-	l.number, l.top, l.working = b.Number, receipt.Top, busy
-	l.durably = receipt.Durable
-	l.remember(receipt, l.step.ends)
+	l.batchNumber, l.top, l.working = b.Number, receipt.Top, busy
+	l.lastBatchDurable = receipt.Durable
+	l.recordUnconfirmed(receipt, l.step.turnEnds)
 	events := l.step.events
 	if again {
 		l.step = &step{} // an earlier try may be on its way still
 	} else {
-		l.step.drain()
+		l.step.reset()
 	}
 	return events, nil
 }
 
-// settle shows what is committed and returns the items of the step. Whatever goes wrong
+// publishStep shows what is committed and returns the items of the step. Whatever goes wrong
 // here, they are done.
-func (l *owner) settle(events []broadcast.Event) (done []item) {
+func (l *owner) publishStep(events []broadcast.Event) (done []item) {
 	done = l.items[l.committed:l.handled]
 	l.committed = l.handled
 	if len(events) > 0 {
-		l.k.snapshots.clear()
-		l.k.publishCommitted(events)
+		l.live.snapshotCache.clear()
+		l.live.publishCommitted(events)
 	}
 	return done
 }
 
-// finishAll tells those who wait for items.
-func finishAll(done []item) {
+// finishItems tells those who wait for items.
+func finishItems(done []item) {
 	for i := range done {
 		done[i].finish(nil)
 	}
 }
 
-// write commits a batch, the same one again while the store is away, and reports
+// commitBatch commits a batch, the same one again while the store is away, and reports
 // whether it was tried more than once.
-func (l *owner) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	began := l.k.hub.age()
-	defer l.doing.resume(l.doing.begin(doingCommit, began))
+func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	began := l.live.hub.uptime()
+	defer l.activity.restore(l.activity.begin(activityCommit, began))
 	var steady *desktop.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		unsure := l.uncertain
-		l.uncertain = true // also if this panics
-		receipt, err = l.k.hub.store.Commit(l.patience.start(l.ctx, l.k.hub), l.lease, b)
-		l.patience.stop()
+		unsure := l.commitUncertain
+		l.commitUncertain = true // also if this panics
+		receipt, err = l.live.hub.store.Commit(l.commitTimer.start(l.ctx, l.live.hub), l.lease, b)
+		l.commitTimer.stop()
 		switch {
 		case err == nil:
-			l.uncertain = false
-			l.observer().Appended(len(b.Events), l.k.hub.age()-began)
-			l.k.setStoreIssue(l.ctx, issueCommit, false)
-			if l.k.full.Load() {
-				l.k.full.Store(false)
+			l.commitUncertain = false
+			l.observer().Appended(len(b.Events), l.live.hub.uptime()-began)
+			l.live.setStoreIssue(l.ctx, issueCommit, false)
+			if l.live.storeFull.Load() {
+				l.live.storeFull.Store(false)
 			}
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
-			l.uncertain = unsure
+			l.commitUncertain = unsure
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrGap):
-			l.uncertain, l.forgotten = unsure, true
-			l.k.log.WarnContext(l.ctx, "the store has a gap", "err", err)
+			l.commitUncertain, l.storeLostData = unsure, true
+			l.live.log.WarnContext(l.ctx, "the store has a gap", "err", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
-			l.uncertain = unsure
-			l.k.log.ErrorContext(l.ctx, "the store refuses a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
-			return receipt, again, l.fail(err)
-		case lasting(err):
+			l.commitUncertain = unsure
+			l.live.log.ErrorContext(l.ctx, "the store refuses a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
+			return receipt, again, l.rejectStep(err)
+		case isPermanent(err):
 			return receipt, again, fmt.Errorf("commit: %w", err)
 		case l.ctx.Err() != nil:
 			return receipt, again, context.Cause(l.ctx)
@@ -262,29 +262,29 @@ func (l *owner) write(b store.Batch) (receipt store.Receipt, again bool, err err
 		again = true
 		if errors.Is(err, store.ErrNoSpace) {
 			// It waits for room. Who has said nothing yet is told to.
-			l.k.full.Store(true)
-			l.k.answers.deny(errFull)
+			l.live.storeFull.Store(true)
+			l.live.replyWaiters.rejectAll(errFull)
 			if steady == nil {
-				steady = l.kept()
+				steady = l.loadCommitted()
 			}
 			if steady != nil {
-				l.k.open(l.ctx) // a new owner's first step; what is there can be seen
+				l.live.markReady(l.ctx) // a new owner's first step; what is there can be seen
 			}
 		}
-		if away(err) {
-			l.k.setStoreIssue(l.ctx, issueCommit, true)
+		if isStoreUnavailable(err) {
+			l.live.setStoreIssue(l.ctx, issueCommit, true)
 		}
-		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
-		l.k.meanwhile(steady, func() {
+		l.live.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
+		l.live.serveSnapshotsDuring(steady, func() {
 			sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}
 }
 
-// kept is the state as the store has it, or nil if that cannot be read or is not
+// loadCommitted is the state as the store has it, or nil if that cannot be read or is not
 // the one before the step.
-func (l *owner) kept() *desktop.State {
-	got, err := l.k.load(l.ctx)
+func (l *owner) loadCommitted() *desktop.State {
+	got, err := l.live.load(l.ctx)
 	if err != nil || got.state.At() != l.top {
 		return nil
 	}

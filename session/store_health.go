@@ -34,9 +34,9 @@ const (
 	issueProbe                         // the store does not answer for any session beside it
 )
 
-// away reports whether an error means that the store takes nothing now, and may
+// isStoreUnavailable reports whether an error means that the store takes nothing now, and may
 // later.
-func away(err error) bool {
+func isStoreUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNoSpace) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStale)
 }
@@ -70,9 +70,9 @@ func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool)
 	k.notifyStoreHealth(ctx)
 }
 
-// open says that the session is ready for doors, and its tabs for news.
-func (k *liveSession) open(ctx context.Context) {
-	k.between.Store(0)
+// markReady says that the session is ready for doors, and its tabs for news.
+func (k *liveSession) markReady(ctx context.Context) {
+	k.betweenSince.Store(0)
 	if k.isReady() {
 		return
 	}
@@ -104,17 +104,17 @@ func (h *Hub) probeAll(ctx context.Context) {
 	var keepers []*liveSession
 	for sleep(ctx, probeEvery) {
 		clear(keepers)
-		keepers = h.all(keepers[:0])
-		parts := map[int]*part{}
+		keepers = h.appendSessions(keepers[:0])
+		parts := map[int]*partitionSessions{}
 		for _, k := range keepers {
 			if !k.isReady() || k.center == nil {
 				continue
 			}
 			n := h.store.Partition(k.id)
 			if parts[n] == nil {
-				parts[n] = &part{}
+				parts[n] = &partitionSessions{}
 			}
-			parts[n].keepers = append(parts[n].keepers, k)
+			parts[n].sessions = append(parts[n].sessions, k)
 			parts[n].watched = parts[n].watched || k.center.Tabs() > 0
 		}
 		var wg sync.WaitGroup
@@ -125,20 +125,20 @@ func (h *Hub) probeAll(ctx context.Context) {
 	}
 }
 
-// part is the sessions of a partition that are loaded here.
-type part struct {
-	keepers []*liveSession
-	watched bool
+// partitionSessions is the sessions of a partition that are loaded here.
+type partitionSessions struct {
+	sessions []*liveSession
+	watched  bool
 }
 
 // probe asks for one session and takes the answer for all. Without anybody to be
 // told nothing is asked.
-func (h *Hub) probe(ctx context.Context, p *part) {
+func (h *Hub) probe(ctx context.Context, p *partitionSessions) {
 	var err error
 	if p.watched {
 		limited, cancel := context.WithTimeout(ctx, probePatience)
 		defer cancel()
-		one := p.keepers[rand.N(len(p.keepers))] //nolint:gosec // any will do
+		one := p.sessions[rand.N(len(p.sessions))] //nolint:gosec // any will do
 		began := time.Now()
 		if _, err = h.store.Session(limited, one.id); err == nil {
 			h.cfg.Observer.Probed(time.Since(began))
@@ -147,14 +147,14 @@ func (h *Hub) probe(ctx context.Context, p *part) {
 	if ctx.Err() != nil {
 		return
 	}
-	for _, k := range p.keepers {
-		k.setStoreIssue(ctx, issueProbe, away(err))
+	for _, k := range p.sessions {
+		k.setStoreIssue(ctx, issueProbe, isStoreUnavailable(err))
 	}
 }
 
-// meanwhile does something that may have to wait for the store, and goes on
+// serveSnapshotsDuring does something that may have to wait for the store, and goes on
 // answering requests for snapshots from a state. Without one they wait.
-func (k *liveSession) meanwhile(state *desktop.State, do func()) {
+func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	if state == nil {
 		do()
 		return
@@ -168,9 +168,9 @@ func (k *liveSession) meanwhile(state *desktop.State, do func()) {
 			}
 		}()
 		for {
-			k.serve(k.box.takePeeks(), state)
+			k.answerSnapshots(k.mailbox.takeSnapshotRequests(), state)
 			select {
-			case <-k.box.wake:
+			case <-k.mailbox.wake:
 			case <-stop:
 				return
 			}
@@ -179,12 +179,12 @@ func (k *liveSession) meanwhile(state *desktop.State, do func()) {
 	do()
 	close(stop)
 	wg.Wait()
-	k.box.nudge() // we may have taken the token of something else
+	k.mailbox.signal() // we may have taken the token of something else
 }
 
-// steady is the state that an owner leaves, if it is what the log says.
-func (l *owner) steady() *desktop.State {
-	if l == nil || l.state == nil || l.uncertain || l.broken || l.rewriting || !l.step.empty() {
+// committedState is the state that an owner leaves, if it is what the log says.
+func (l *owner) committedState() *desktop.State {
+	if l == nil || l.state == nil || l.commitUncertain || l.stateBroken || l.rewriting || !l.step.empty() {
 		return nil
 	}
 	if fields, _ := l.state.Pending(); fields > 0 {
@@ -193,12 +193,12 @@ func (l *owner) steady() *desktop.State {
 	return l.state
 }
 
-// takePeeks returns the requests for snapshots and leaves everything else.
-func (b *mailbox) takePeeks() []peek {
+// takeSnapshotRequests returns the requests for snapshots and leaves everything else.
+func (b *mailbox) takeSnapshotRequests() []snapshotRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	peeks := slices.Clone(b.peeks)
-	clear(b.peeks)
-	b.peeks = b.peeks[:0]
+	peeks := slices.Clone(b.snapshotRequests)
+	clear(b.snapshotRequests)
+	b.snapshotRequests = b.snapshotRequests[:0]
 	return peeks
 }

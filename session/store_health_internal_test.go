@@ -12,14 +12,14 @@ import (
 // neither the hub nor what the session waits for.
 func TestMeanwhileBreaks(t *testing.T) {
 	t.Parallel()
-	k := &liveSession{box: newMailbox(), log: slog.New(slog.DiscardHandler)}
+	k := &liveSession{mailbox: newMailbox(), log: slog.New(slog.DiscardHandler)}
 	nowhere := make(chan wire.SessionState)
 	close(nowhere) // so that whoever answers panics
-	if err := k.box.ask(peek{reply: nowhere}); err != nil {
+	if err := k.mailbox.requestSnapshot(snapshotRequest{reply: nowhere}); err != nil {
 		t.Fatal(err)
 	}
 	done := false
-	k.meanwhile(&desktop.State{}, func() { done = true })
+	k.serveSnapshotsDuring(&desktop.State{}, func() { done = true })
 	if !done {
 		t.Error("what was to be done was not")
 	}

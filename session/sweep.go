@@ -39,13 +39,13 @@ func (h *Hub) renewAll(ctx context.Context) {
 			return
 		}
 		clear(keepers)
-		keepers = h.all(keepers[:0])
+		keepers = h.appendSessions(keepers[:0])
 		for _, k := range keepers {
-			l := k.live.Load()
+			l := k.activeOwner.Load()
 			if l == nil {
 				continue
 			}
-			age := time.Since(h.born) - time.Duration(l.renewed.Load())
+			age := time.Since(h.started) - time.Duration(l.renewed.Load())
 			switch {
 			case age > patience:
 				l.cancel(errStale)
@@ -65,19 +65,19 @@ func (h *Hub) renewAll(ctx context.Context) {
 func (h *Hub) renew(ctx context.Context, l *owner) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
 	defer cancel()
-	began := time.Since(h.born)
+	began := time.Since(h.started)
 	err := h.store.Renew(ctx, l.lease)
 	switch {
 	case err == nil:
 		l.renewed.Store(int64(began))
-		l.k.setStoreIssue(l.ctx, issueRenew, false)
+		l.live.setStoreIssue(l.ctx, issueRenew, false)
 	case errors.Is(err, store.ErrFenced):
 		l.cancel(errLost)
 	default:
-		if away(err) {
-			l.k.setStoreIssue(l.ctx, issueRenew, true)
+		if isStoreUnavailable(err) {
+			l.live.setStoreIssue(l.ctx, issueRenew, true)
 		}
-		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
+		l.live.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
 	}
 }
 
@@ -88,7 +88,7 @@ const sweepLimit = 100
 // them, until ctx ends.
 func (h *Hub) sweepAll(ctx context.Context) {
 	tried := attempts{}
-	for sleep(ctx, h.cfg.Sweep/2+rand.N(h.cfg.Sweep)) { //nolint:gosec // jitter needs no secrecy
+	for sleep(ctx, h.cfg.SweepEvery/2+rand.N(h.cfg.SweepEvery)) { //nolint:gosec // jitter needs no secrecy
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		ids, err := h.store.Unattended(limited, sweepLimit)
 		cancel()
@@ -98,20 +98,20 @@ func (h *Hub) sweepAll(ctx context.Context) {
 			}
 			continue
 		}
-		tried.keep(ids)
+		tried.retain(ids)
 		for _, id := range ids {
-			if k := h.kept(id); k != nil {
-				k.markUnattended() // it may be waiting for somebody to have use for it
+			if k := h.lookup(id); k != nil {
+				k.requestClaim() // it may be waiting for somebody to have use for it
 				continue
 			}
-			if !tried.may(id, time.Now()) || h.dropIfImport(ctx, id) {
+			if !tried.allow(id, time.Now()) || h.dropIfImport(ctx, id) {
 				continue
 			}
-			k, err := h.hold(id)
+			k, err := h.acquireSession(id)
 			if err != nil {
 				continue // draining, or it went wrong not long ago
 			}
-			h.letGo(k) // its work keeps it loaded
+			h.releaseSession(k) // its work keeps it loaded
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (h *Hub) retire(ctx context.Context) error {
 		now := time.Now()
 		for _, i := range page.Items {
 			owned := i.Owner != "" && i.Until.After(now)
-			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < h.cfg.Retention || h.kept(i.ID) != nil {
+			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < h.cfg.Retention || h.lookup(i.ID) != nil {
 				continue
 			}
 			if err := h.retireOne(ctx, i); err != nil {
@@ -162,13 +162,13 @@ func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
 		return nil
 	case err != nil:
 		return err
-	case h.kept(i.ID) != nil:
+	case h.lookup(i.ID) != nil:
 		return nil // its live session claims it again
 	case lease.Prev != i.Top:
 		return h.store.Release(ctx, lease)
 	}
 	// A replica that dies in between leaves a session that the next one deletes. Files
 	// without their session would stay for ever.
-	h.cfg.Retired(i.ID)
+	h.cfg.BeforeExpiry(i.ID)
 	return h.store.Delete(ctx, lease)
 }

@@ -40,7 +40,7 @@ func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery)
 func (h *Hub) rebuildTasks(ctx context.Context, id wire.SessionID, tables map[string]map[string][]byte) (*history.Tasks, error) {
 	var rows []wire.UIRow
 	for _, monitor := range slices.Sorted(maps.Keys(tables[history.ArchiveTable])) {
-		page, err := h.readRows(ctx, id, history.ArchiveList(wire.MonitorID(monitor)), -pageOfRows, pageOfRows)
+		page, err := h.readRows(ctx, id, history.ArchiveList(wire.MonitorID(monitor)), -rowPageSize, rowPageSize)
 		if err != nil {
 			return nil, err
 		}

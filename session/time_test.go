@@ -72,7 +72,7 @@ func TestDormantSessionsAreUnloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		h, _ := startHub(t, s, "a", session.Config{Dormant: time.Minute})
+		h, _ := startHub(t, s, "a", session.Config{DormantAfter: time.Minute})
 		create(t, h, "ses-1")
 		r := enter(t, h, "ses-1")
 		ask(t, r, says("c", "e", emit(window("win"))))
@@ -108,7 +108,7 @@ func TestWorkKeepsASessionLoaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		h, _ := startHub(t, s, "a", session.Config{Dormant: time.Second})
+		h, _ := startHub(t, s, "a", session.Config{DormantAfter: time.Second})
 		create(t, h, "ses-1")
 		r := enter(t, h, "ses-1")
 		ask(t, r, says("c", "e", emit(wire.DialogConfirm{ID: "d"})))
@@ -138,7 +138,7 @@ func TestSweeperTakesWhatNobodyOwns(t *testing.T) {
 		ask(t, r, says("c", "e", emit(wire.DialogConfirm{ID: "d"})))
 		began := time.Now()
 		stop() // without handing anything over
-		_, _ = startHub(t, s, "b", session.Config{Sweep: 500 * time.Millisecond})
+		_, _ = startHub(t, s, "b", session.Config{SweepEvery: 500 * time.Millisecond})
 		owner := await(t, s, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		if took := time.Since(began); took > 7*time.Second {
 			t.Errorf("%s owns the session after %v", owner.Replica, took)
@@ -188,8 +188,8 @@ func TestRetention(t *testing.T) {
 		s := openStore(t)
 		var retired []wire.SessionID
 		h, _ := startHub(t, s, "a", session.Config{
-			Retention: time.Hour,
-			Retired:   func(id wire.SessionID) { retired = append(retired, id) },
+			Retention:    time.Hour,
+			BeforeExpiry: func(id wire.SessionID) { retired = append(retired, id) },
 		})
 		create(t, h, "ses-old")
 		create(t, h, "ses-used")

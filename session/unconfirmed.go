@@ -21,9 +21,9 @@ const (
 	unconfirmedAge   = time.Minute
 )
 
-// accepted is something that clients were told is kept: a message or an answer, the end
+// acceptedItem is something that clients were told is kept: a message or an answer, the end
 // of a turn, or what an agent did on the desktop.
-type accepted struct {
+type acceptedItem struct {
 	at      wire.Position // where the log ended with it
 	since   time.Time
 	message wire.MessageID
@@ -36,7 +36,7 @@ type accepted struct {
 // unconfirmed is the part of the log that a failover may lose. The owner alone knows it
 // then: if another replica claims the session first, the owner sends it what is here.
 type unconfirmed struct {
-	items []accepted
+	items []acceptedItem
 	bytes int
 	// dropped is where the log ended with the newest that there was no room for, and
 	// droppedAt when that was.
@@ -45,7 +45,7 @@ type unconfirmed struct {
 }
 
 // add remembers something, and drops the oldest when there is no room.
-func (u *unconfirmed) add(a accepted) {
+func (u *unconfirmed) add(a acceptedItem) {
 	u.items = append(u.items, a)
 	u.bytes += len(a.data)
 	for len(u.items) > unconfirmedItems || u.bytes > unconfirmedBytes {
@@ -56,7 +56,7 @@ func (u *unconfirmed) add(a accepted) {
 
 func (u *unconfirmed) drop() {
 	u.bytes -= len(u.items[0].data)
-	u.items[0] = accepted{}
+	u.items[0] = acceptedItem{}
 	u.items = u.items[1:]
 }
 
@@ -81,18 +81,18 @@ func (u *unconfirmed) due() time.Time {
 	return u.items[0].since.Add(unconfirmedAge)
 }
 
-// moved says that all of it is in the log again, up to a position.
-func (u *unconfirmed) moved(to wire.Position) {
+// relocate says that all of it is in the log again, up to a position.
+func (u *unconfirmed) relocate(to wire.Position) {
 	for i := range u.items {
 		u.items[i].at = to
 	}
 	u.dropped = wire.Position{}
 }
 
-// remember notes what the step that was just committed has accepted. When a second node
+// recordUnconfirmed notes what the step that was just committed has accepted. When a second node
 // has the step, it has everything before it as well. Until a rewrite is complete, the
 // store may be without what was accepted before it.
-func (l *owner) remember(receipt store.Receipt, ends []wire.AgentResponse) {
+func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {
 	case l.rewriting:
 		return
@@ -104,11 +104,11 @@ func (l *owner) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 	l.unconfirmed.expire(now)
 	for i := range l.items[l.committed:l.handled] {
 		it := &l.items[l.committed+i]
-		if it.order != nil || it.work != nil || it.poison != nil || !isKept(it.cmd.Message) {
+		if it.order != nil || it.work != nil || it.poison != nil || !isAcknowledged(it.cmd.Message) {
 			continue
 		}
-		if data, err := it.pack(); err == nil { // else no other owner could be sent it either
-			l.unconfirmed.add(accepted{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
+		if data, err := it.encode(); err == nil { // else no other owner could be sent it either
+			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
 		}
 	}
 	for _, e := range l.step.events {
@@ -117,7 +117,7 @@ func (l *owner) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 			if l.agents != nil {
 				agent = l.agents.pool.Lead(agent)
 			}
-			l.unconfirmed.add(accepted{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
+			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
 		}
 	}
 	for _, end := range ends {
@@ -125,20 +125,20 @@ func (l *owner) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 			continue // of a task, which ends within another turn
 		}
 		if end.Joined != "" {
-			l.unconfirmed.add(accepted{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
+			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
 			continue
 		}
-		l.unconfirmed.add(accepted{
+		l.unconfirmed.add(acceptedItem{
 			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
-			data: wire.AppendEvent(nil, wire.Event{Session: l.k.id, Time: l.now, Data: end}),
+			data: wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.now, Data: end}),
 		})
 	}
 }
 
-// isKept reports whether the hub promises the sender that a message is kept: it is for an
+// isAcknowledged reports whether the hub promises the sender that a message is kept: it is for an
 // agent, or answers a question. A message that names a row or a place in a queue is not
 // handed over, because another owner may have something else there.
-func isKept(m wire.Message) bool {
+func isAcknowledged(m wire.Message) bool {
 	switch m.Data.(type) {
 	case wire.DialogFeedback, wire.UserPromptResponse:
 		return true // a question has one answer, also without a name
@@ -149,16 +149,16 @@ func isKept(m wire.Message) bool {
 	return false
 }
 
-// rescue is what the log lacks of what an owner here had accepted, as orders to the
+// findLostItems is what the log lacks of what an owner here had accepted, as orders to the
 // owner that the session has now.
-func (k *liveSession) rescue(ctx context.Context, left *owner) ([]item, error) {
-	if left == nil || left.released || len(left.unconfirmed.items) == 0 {
+func (k *liveSession) findLostItems(ctx context.Context, left *owner) ([]item, error) {
+	if left == nil || left.leaseReleased || len(left.unconfirmed.items) == 0 {
 		return nil, nil
 	}
 	u := &left.unconfirmed
 	var failure error
 	isLost := func(at wire.Position) bool {
-		lost, err := k.lacks(ctx, at)
+		lost, err := k.logLacks(ctx, at)
 		failure = errors.Join(failure, err)
 		return lost
 	}
@@ -170,7 +170,7 @@ func (k *liveSession) rescue(ctx context.Context, left *owner) ([]item, error) {
 	if failure != nil {
 		return nil, fmt.Errorf("find what the store has lost: %w", failure)
 	}
-	orders := compose(left, u.items[first:])
+	orders := lostOrders(left, u.items[first:])
 	if missing > 0 {
 		k.log.ErrorContext(ctx, "accepted messages are lost: the store lost more than the owner remembers", "log", u.dropped)
 		orders = append(orders, &order{Kind: orderRestore, Lost: true})
@@ -187,8 +187,8 @@ func (k *liveSession) rescue(ctx context.Context, left *owner) ([]item, error) {
 	return items, nil
 }
 
-// lacks reports whether the log does not have a position that it had.
-func (k *liveSession) lacks(ctx context.Context, at wire.Position) (bool, error) {
+// logLacks reports whether the log does not have a position that it had.
+func (k *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	_, err := k.hub.store.Read(ctx, k.id, at, 1)
@@ -201,10 +201,10 @@ func (k *liveSession) lacks(ctx context.Context, at wire.Position) (bool, error)
 	return false, err
 }
 
-// compose makes orders of what was lost: one for each turn that has ended, with the
+// lostOrders makes orders of what was lost: one for each turn that has ended, with the
 // messages that it answered and what it did, and one for each other message. What turns
 // did that have not ended is left out: the new owner runs them again.
-func compose(left *owner, lost []accepted) []*order {
+func lostOrders(left *owner, lost []acceptedItem) []*order {
 	ended := map[wire.AgentID]*order{}
 	for _, a := range lost {
 		if a.isEnd {

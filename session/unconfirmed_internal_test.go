@@ -17,13 +17,13 @@ func TestUnconfirmedIsBounded(t *testing.T) {
 	now := time.Now()
 	var u unconfirmed
 	for n := range unconfirmedItems + 10 {
-		u.add(accepted{at: at(n), since: now, data: []byte("x")})
+		u.add(acceptedItem{at: at(n), since: now, data: []byte("x")})
 	}
 	if len(u.items) != unconfirmedItems || u.items[0].at != at(10) || u.dropped != at(9) {
 		t.Errorf("%d items from %v on are left, dropped up to %v; want %d from %v on, up to %v",
 			len(u.items), u.items[0].at, u.dropped, unconfirmedItems, at(10), at(9))
 	}
-	u.add(accepted{at: at(1000), since: now, data: make([]byte, unconfirmedBytes-1)})
+	u.add(acceptedItem{at: at(1000), since: now, data: make([]byte, unconfirmedBytes-1)})
 	if len(u.items) != 2 || u.bytes != unconfirmedBytes {
 		t.Errorf("%d items of %d bytes are left, want 2 of %d", len(u.items), u.bytes, unconfirmedBytes)
 	}
@@ -47,7 +47,7 @@ func TestLostMessagesGoWithTheirTurn(t *testing.T) {
 	} {
 		left.ledger.add(id, entry{Reply: r}, &ops)
 	}
-	orders := compose(left, []accepted{
+	orders := lostOrders(left, []acceptedItem{
 		{message: "began", data: []byte("began")},
 		{message: "runs", data: []byte("runs")},
 		{agent: "ended", data: []byte("did")},

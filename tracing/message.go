@@ -60,8 +60,8 @@ func (t *Tracer) Heard(session wire.SessionID, message wire.MessageID, tracepare
 	t.waiting.Store(int64(len(t.heard)))
 }
 
-// Kept implements [session.Tracer].
-func (t *Tracer) Kept(session wire.SessionID, epoch uint64, events []broadcast.Event, began time.Time) {
+// Committed implements [session.Tracer].
+func (t *Tracer) Committed(session wire.SessionID, epoch uint64, events []broadcast.Event, began time.Time) {
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
@@ -102,8 +102,8 @@ func promised(data wire.ServerPayload) (wire.MessageID, string) {
 	return "", ""
 }
 
-// Shown implements [session.Tracer].
-func (t *Tracer) Shown(session wire.SessionID, events []broadcast.Event, tabs int, began time.Time) {
+// Published implements [session.Tracer].
+func (t *Tracer) Published(session wire.SessionID, events []broadcast.Event, tabs int, began time.Time) {
 	for i := range events {
 		e := &events[i]
 		switch p := e.Data.(type) {

@@ -71,7 +71,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		cfg.session.AnswersPerMinute = -1
 		cfg.door.UserSessions, cfg.door.UserConnections = -1, -1
 	}
-	cfg.session.Retired = func(id wire.SessionID) {
+	cfg.session.BeforeExpiry = func(id wire.SessionID) {
 		if err := fileStore.RemoveAll(id); err != nil {
 			log.Warn("files of a deleted session are left", "session", id, "err", err)
 		}
@@ -138,7 +138,7 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
 	cfg.session.Plan = cfg.agents.plan
 	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
-	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.runner.Session(ctx, e) }
+	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.runner.Session(ctx, e) }
 	return nil
 }
 

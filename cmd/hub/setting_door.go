@@ -158,13 +158,17 @@ func sessionSettings() []setting {
 		},
 		{
 			name: "dormant-after", arg: "DURATION", value: "10m",
-			help:  "when a session that nobody watches and that does nothing leaves the memory",
-			parse: func(c *config, s string) error { return parseSpan(&c.session.Dormant, s, time.Second, 24*time.Hour) },
+			help: "when a session that nobody watches and that does nothing leaves the memory",
+			parse: func(c *config, s string) error {
+				return parseSpan(&c.session.DormantAfter, s, time.Second, 24*time.Hour)
+			},
 		},
 		{
 			name: "stalled-after", arg: "DURATION", value: "1m",
-			help:  "when a session whose agents work and show nothing counts as stalled",
-			parse: func(c *config, s string) error { return parseSpan(&c.session.Stalled, s, time.Second, 24*time.Hour) },
+			help: "when a session whose agents work and show nothing counts as stalled",
+			parse: func(c *config, s string) error {
+				return parseSpan(&c.session.StalledAfter, s, time.Second, 24*time.Hour)
+			},
 		},
 		{
 			name: "retention", arg: "DURATION", value: "0",

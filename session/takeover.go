@@ -10,31 +10,31 @@ import (
 // How often a replica that wants a session looks whether it is its own now, and after
 // which time it asks the same owner again.
 const (
-	fetchLook  = 50 * time.Millisecond
-	fetchAgain = 2 * parkTime
+	takeoverPoll   = 50 * time.Millisecond
+	takeoverResend = 2 * parkTime
 )
 
-// Fetched is how a session came to a replica.
-type Fetched struct {
+// Takeover is how a session came to a replica.
+type Takeover struct {
 	// From is the owner that was found, or the last one when its lease had run out.
 	From  wire.ReplicaID
 	Epoch uint64
 }
 
-// Fetch has this replica own a session, wherever it is owned now, and returns when it
+// TakeOwnership has this replica own a session, wherever it is owned now, and returns when it
 // does. Its owner parks what runs, as on [Hub.Drain] but at once, and leaves the session
 // to this replica; one that is dead loses it with its lease.
-func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
+func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, error) {
 	r, err := h.Open(ctx, id)
 	if err != nil {
-		return Fetched{}, err
+		return Takeover{}, err
 	}
 	defer r.Close()
-	var got Fetched
-	before := r.k.owned.Load()
+	var got Takeover
+	before := r.live.ownedEpoch.Load()
 	var asked uint64 // the epoch of the owner that was asked last
 	var askedAt time.Time
-	look := time.NewTicker(fetchLook)
+	look := time.NewTicker(takeoverPoll)
 	defer look.Stop()
 	for first := true; ; first = false {
 		i, err := h.store.Session(ctx, id)
@@ -44,17 +44,17 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 		if first {
 			got.From = i.Owner
 		}
-		now := r.k.owned.Load()
+		now := r.live.ownedEpoch.Load()
 		switch {
-		case r.k.live.Load() != nil || now != before: // or somebody else has fetched it since
+		case r.live.activeOwner.Load() != nil || now != before: // or somebody else has fetched it since
 			got.Epoch = now
 			return got, nil
 		case i.Owner == h.cfg.Replica || i.Owner == "":
-			r.k.needed.Store(true) // it is left to us, or to anybody
-			r.k.box.nudge()
-		case i.Epoch != asked || time.Since(askedAt) > fetchAgain:
+			r.live.claimRequested.Store(true) // it is left to us, or to anybody
+			r.live.mailbox.signal()
+		case i.Epoch != asked || time.Since(askedAt) > takeoverResend:
 			// Until then the owner is asked again, or nobody wants the session any more.
-			until := i.Until.Add(fetchAgain).UnixMilli()
+			until := i.Until.Add(takeoverResend).UnixMilli()
 			o := &order{Kind: orderYield, Replica: h.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(until)}
 			if err := h.sendOrder(ctx, id, o); err != nil {
 				return got, asError(err)
@@ -63,8 +63,8 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 		}
 		select {
 		case <-look.C:
-		case <-r.k.done:
-			return got, asError(errGone)
+		case <-r.live.done:
+			return got, asError(errUnloaded)
 		case <-ctx.Done():
 			return got, ctx.Err()
 		}
@@ -75,9 +75,9 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 // before this one is void, and so is an old one, or a session would be left to who does
 // not want it any more.
 func (l *owner) yield(o *order) {
-	alive := l.k.hub.cfg.Alive
+	alive := l.live.hub.cfg.Alive
 	switch {
-	case o.Epoch != l.lease.Epoch || o.Replica == l.k.hub.cfg.Replica || o.Replica.Validate() != nil:
+	case o.Epoch != l.lease.Epoch || o.Replica == l.live.hub.cfg.Replica || o.Replica.Validate() != nil:
 	case l.now.UnixMilli() > int64(o.Until):
 	case l.heir != "": // who was first gets it, and is asked then
 	case alive != nil && !alive(o.Replica):
@@ -89,7 +89,7 @@ func (l *owner) yield(o *order) {
 // CloseTab ends a connection to a session because an admin wants it, and reports
 // whether it is here.
 func (h *Hub) CloseTab(id wire.SessionID, connection wire.ConnectionID) bool {
-	k := h.kept(id)
+	k := h.lookup(id)
 	return k != nil && k.isReady() && k.center != nil &&
 		k.center.CloseConnection(connection, wire.CloseExpelled, "an administrator closed the connection")
 }

@@ -43,7 +43,7 @@ func TestFetch(t *testing.T) {
 				ids = append(ids, id)
 				wg.Go(func() { ask(t, r, says("conn", id, emit(window(wire.WindowID(id))))) })
 			}
-			got, err := h.Fetch(t.Context(), "ses-1")
+			got, err := h.TakeOwnership(t.Context(), "ses-1")
 			ok(t, err)
 			if want := []wire.ReplicaID{"a", "b", "a", "c"}[round]; got.From != want || got.Epoch == 0 {
 				t.Errorf("round %d: %+v, want from %s", round, got, want)
@@ -82,7 +82,7 @@ func TestFetchByTwo(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, h := range []*session.Hub{b, c} {
 			wg.Go(func() {
-				_, err := h.Fetch(t.Context(), "ses-1")
+				_, err := h.TakeOwnership(t.Context(), "ses-1")
 				ok(t, err)
 			})
 		}
@@ -109,7 +109,7 @@ func TestFetchFromTheDead(t *testing.T) {
 			}
 			return do()
 		}})
-		if _, err := b.Fetch(t.Context(), "ses-1"); err != nil {
+		if _, err := b.TakeOwnership(t.Context(), "ses-1"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Second)
@@ -138,7 +138,7 @@ func TestFetchByTheDead(t *testing.T) {
 		// It follows already, and then can claim nothing any more.
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		if _, err := c.Fetch(ctx, "ses-1"); err == nil {
+		if _, err := c.TakeOwnership(ctx, "ses-1"); err == nil {
 			t.Error("who cannot claim has it")
 		}
 		stop()
@@ -177,11 +177,11 @@ func TestFetchIsForOneOwner(t *testing.T) {
 		if got := fmt.Sprint(owners(t, m)); got != "[a]" || b.Owns("ses-1") {
 			t.Errorf("owners %s", got)
 		}
-		if _, err := b.Fetch(t.Context(), "nobody"); code(err) != wire.CodeSessionNotFound {
+		if _, err := b.TakeOwnership(t.Context(), "nobody"); code(err) != wire.CodeSessionNotFound {
 			t.Errorf("fetched what is not there: %v", err)
 		}
 		b.Drain(t.Context())
-		if _, err := b.Fetch(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
+		if _, err := b.TakeOwnership(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
 			t.Errorf("a draining hub takes a session: %v", err)
 		}
 	})
@@ -206,7 +206,7 @@ func TestFetchWhileAgentsRun(t *testing.T) {
 				d.say(first, wire.MessageID(fmt.Sprint("w-", i)), fmt.Sprintf("/say queued %d", i))
 			}
 			for _, o := range []*office{b, a, b} {
-				if _, err := o.Fetch(t.Context(), "ses-1"); err != nil {
+				if _, err := o.TakeOwnership(t.Context(), "ses-1"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -266,7 +266,7 @@ func TestAnOrderToYieldHasAnEnd(t *testing.T) {
 		deliver(t, r, says("conn", "m1", emit(window("w"))))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if _, err := b.Fetch(ctx, "ses-1"); err == nil {
+		if _, err := b.TakeOwnership(ctx, "ses-1"); err == nil {
 			t.Fatal("it was fetched from an owner that does not answer")
 		}
 		time.Sleep(5 * time.Minute)
@@ -281,7 +281,7 @@ func TestAnOrderToYieldHasAnEnd(t *testing.T) {
 		if got := fmt.Sprint(owners(t, m)); got != "[a]" {
 			t.Errorf("owners %s", got)
 		}
-		if _, err := b.Fetch(t.Context(), "ses-1"); err != nil || !b.Owns("ses-1") {
+		if _, err := b.TakeOwnership(t.Context(), "ses-1"); err != nil || !b.Owns("ses-1") {
 			t.Errorf("now it could not be fetched: %v", err)
 		}
 	})
@@ -305,7 +305,7 @@ func TestAFetchedSessionIsNotFenced(t *testing.T) {
 		b, _ := startHub(t, s, "b", session.Config{})
 		create(t, a, "ses-1")
 		settled(t, enter(t, a, "ses-1"))
-		_, err := b.Fetch(t.Context(), "ses-1")
+		_, err := b.TakeOwnership(t.Context(), "ses-1")
 		ok(t, err)
 		time.Sleep(5 * time.Second)
 		if n := f.lost.Load(); n != 0 {

@@ -16,7 +16,7 @@ import (
 // doUserMessage gives what the user typed to the agent of a monitor.
 func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
-	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
+	if r := l.ensureMonitor(monitor); r.Verdict == verdictRejected {
 		r.Public, r.Monitor = true, firstMonitor
 		return r
 	}
@@ -24,26 +24,26 @@ func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 		return l.doPlan(c, m, monitor)
 	}
 	if isBlank(m.Content) && len(m.Interactions) == 0 {
-		return saysNothing("content", monitor)
+		return blankReply("content", monitor)
 	}
 	message, refused := l.messageOf(c, m)
 	if refused.Verdict == verdictRejected {
 		return refused
 	}
-	if p, given, ok := l.answers(message); ok {
-		return l.engage(message, func() {
-			l.agents.ask().Answer(message, cmp.Or(p.Title, p.Message))
+	if p, given, ok := l.promptAnsweredBy(message); ok {
+		return l.submitToAgent(message, func() {
+			l.agents.poolForUpdate().Answer(message, cmp.Or(p.Title, p.Message))
 			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
 		})
 	}
-	return l.engage(message, func() { l.agents.ask().User(message) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().User(message) })
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// saysNothing is the reply to a message whose text, in a field of that name, is
+// blankReply is the reply to a message whose text, in a field of that name, is
 // blank.
-func saysNothing(field string, monitor wire.MonitorID) reply {
+func blankReply(field string, monitor wire.MonitorID) reply {
 	return reply{
 		Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: field + " has no text", Field: field, Monitor: monitor, Public: true,
 	}
@@ -53,7 +53,7 @@ func saysNothing(field string, monitor wire.MonitorID) reply {
 // cannot.
 func (l *owner) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
-		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c),
+		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c),
 		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
 	}
 	for _, i := range m.Interactions {
@@ -87,22 +87,22 @@ func readImage(url string) (providers.Image, error) {
 
 // doWindowMessage gives what the user said to a window to its agent.
 func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
-	message := l.toWindow(c, m.MonitorID, m.WindowID)
+	message := l.windowMessage(c, m.MonitorID, m.WindowID)
 	if message.Text = m.Content; isBlank(m.Content) {
-		return saysNothing("content", message.Monitor)
+		return blankReply("content", message.Monitor)
 	}
-	return l.engage(message, func() { l.agents.ask().Window(message) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Window(message) })
 }
 
 // doComponentAction gives a press on a button to the agent of its window.
 func (l *owner) doComponentAction(c *Command, m wire.ComponentAction) reply {
-	message := l.toWindow(c, m.MonitorID, m.WindowID)
+	message := l.windowMessage(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
-	return l.engage(message, func() { l.agents.ask().Component(message, m) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Component(message, m) })
 }
 
-// toWindow is a message to a window, on the monitor where that is.
-func (l *owner) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
+// windowMessage is a message to a window, on the monitor where that is.
+func (l *owner) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
 	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
 	if named == "" {
 		if w, ok := l.state.FindWindow(window, monitor); ok {
@@ -110,17 +110,17 @@ func (l *owner) toWindow(c *Command, named wire.MonitorID, window wire.WindowID)
 		}
 	}
 	return contextpool.Message{
-		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
+		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
 	}
 }
 
-// nameOfMessage is the id of a message to an agent. One without gets an id that no
+// messageIDOf is the id of a message to an agent. One without gets an id that no
 // other has: its turn is named after it.
-func nameOfMessage(c *Command) wire.MessageID {
+func messageIDOf(c *Command) wire.MessageID {
 	if c.Message.ID != "" {
 		return c.Message.ID
 	}
-	return unnamed + wire.MessageID("-"+strings.ToLower(rand.Text()))
+	return unnamedMessage + wire.MessageID("-"+strings.ToLower(rand.Text()))
 }
 
 // isGuest reports whether a command is of somebody else than the owner of the
@@ -137,7 +137,7 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
 	}
-	if now, planned := l.agents.planNow(); planned {
+	if now, planned := l.agents.activePlan(); planned {
 		switch {
 		case scope == wire.ScopeAgent && m.AgentID == now.Role:
 			return l.cancelPlan(c)
@@ -145,7 +145,7 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 			l.agents.plan.Interrupted(c.From.Connection)
 		}
 	}
-	found := l.agents != nil && l.agents.ask().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
+	found := l.agents != nil && l.agents.poolForUpdate().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
 	if !found && scope == wire.ScopeAgent {
 		return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", m.AgentID)
 	}
@@ -158,29 +158,29 @@ func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is nothing to sum up")
 	}
-	at := l.next()
-	if err := l.agents.ask().Condense(monitor); err != nil {
+	at := l.nextPosition()
+	if err := l.agents.poolForUpdate().Condense(monitor); err != nil {
 		return refused(wire.CodeSessionInvalidState, "%v", err)
 	}
 	r := reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
-	l.tell(c, r, c.Message.ID != "") // no other event names the message
+	l.emitReply(c, r, c.Message.ID != "") // no other event names the message
 	return r
 }
 
 // doToastAction does what the button of a toast is for.
 func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 	if t, ok := l.state.Toast(m.ToastID); ok {
-		l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
+		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
 	if l.agents != nil {
-		l.agents.ask().FailedReload(m.EventID)
+		l.agents.poolForUpdate().FailedReload(m.EventID)
 	}
 }
 
-// closed is told that a user or a program closed a window.
-func (l *owner) closed(at pane) {
-	l.forgetApp(at)
+// windowClosed is told that a user or a program closed a window.
+func (l *owner) windowClosed(at windowKey) {
+	l.removeApp(at)
 	if l.agents != nil {
-		l.agents.ask().Closed(at.monitor, at.window)
+		l.agents.poolForUpdate().Closed(at.monitor, at.window)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // only is the census of a hub that owns one session.
 func only(t *testing.T, h *session.Hub) session.Status {
 	t.Helper()
-	all := h.Census(t.Context())
+	all := h.Statuses(t.Context())
 	if len(all) != 1 {
 		t.Fatalf("there are %d sessions: %+v", len(all), all)
 	}
@@ -66,7 +66,7 @@ func TestCensusTellsHowASessionIsDoing(t *testing.T) {
 				t.Errorf("the ledger says %+v, want %s", m, state)
 			}
 		}
-		stored, err := o.Recall(t.Context(), "ses-1")
+		stored, err := o.InspectStored(t.Context(), "ses-1")
 		ok(t, err)
 		if len(stored.Agents) != 1 || len(stored.Messages) != 4 || stored.Status.User != "ada" || stored.Status.Top != s.Top {
 			t.Errorf("the store says %+v", stored)
@@ -85,7 +85,7 @@ func TestCensusDisturbsNobody(t *testing.T) {
 			commits.Add(1)
 			return do()
 		}
-		h, _ := startHub(t, m, "a", session.Config{Dormant: 10 * time.Second})
+		h, _ := startHub(t, m, "a", session.Config{DormantAfter: 10 * time.Second})
 		create(t, h, "ses-1")
 		r := enter(t, h, "ses-1")
 		settled(t, r)
@@ -101,7 +101,7 @@ func TestCensusDisturbsNobody(t *testing.T) {
 			t.Errorf("%d commits came of looking", n-before)
 		}
 		time.Sleep(3 * time.Second)
-		if all := h.Census(t.Context()); len(all) != 0 {
+		if all := h.Statuses(t.Context()); len(all) != 0 {
 			t.Errorf("looking has kept the session: %+v", all)
 		}
 	})
@@ -145,14 +145,14 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
 			h, _ := startHub(t, openStore(t), "a", session.Config{
-				Provider: "demo", Hire: func(context.Context, agentpool.SessionRef) session.Runner { return hesitant{gate} },
+				Provider: "demo", NewRunner: func(context.Context, agentpool.SessionRef) session.Runner { return hesitant{gate} },
 			})
 			create(t, h, "ses-1")
 			r := enter(t, h, "ses-1")
 			settled(t, r)
 			deliver(t, r, says("conn", "m1", wire.UserMessage{Content: "hello"}))
 			time.Sleep(time.Second)
-			if got := only(t, h); !got.Stuck || got.Doing != "USER_MESSAGE" || got.For < time.Second {
+			if got := only(t, h); !got.Stuck || got.Activity != "USER_MESSAGE" || got.For < time.Second {
 				t.Errorf("it is %+v", got)
 			}
 			close(gate)
@@ -179,7 +179,7 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(500 * time.Millisecond)
 			got := only(t, o.Hub)
-			if !got.Stuck || got.Doing != "agent" || got.For < 500*time.Millisecond || got.Agents != 1 || got.User != "ada" {
+			if !got.Stuck || got.Activity != "agent" || got.For < 500*time.Millisecond || got.Agents != 1 || got.User != "ada" {
 				t.Errorf("it is %+v", got)
 			}
 			if _, err := o.Inspect(t.Context(), "ses-1"); err == nil {
@@ -190,7 +190,7 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 			d.ends("m1")
 			d.send("", wire.Interrupt{Scope: wire.ScopeSession})
 			d.ends("busy")
-			if got := only(t, o.Hub); got.Stuck || got.Doing != "" {
+			if got := only(t, o.Hub); got.Stuck || got.Activity != "" {
 				t.Errorf("later it is %+v", got)
 			}
 		})
@@ -206,7 +206,7 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 			m.cut.Store(true)
 			deliver(t, r, says("conn", "m1", emit(window("w"))))
 			time.Sleep(300 * time.Millisecond)
-			if got := only(t, h); !got.Stuck || got.Doing != "commit" || got.For < 300*time.Millisecond {
+			if got := only(t, h); !got.Stuck || got.Activity != "commit" || got.For < 300*time.Millisecond {
 				t.Errorf("it is %+v", got)
 			}
 			m.cut.Store(false)
@@ -233,7 +233,7 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 				opened <- err
 			}()
 			synctest.Wait()
-			if got := only(t, h); !got.Stuck || got.Doing != "load" || got.ID != "ses-1" {
+			if got := only(t, h); !got.Stuck || got.Activity != "load" || got.ID != "ses-1" {
 				t.Errorf("it is %+v", got)
 			}
 			close(gate)
@@ -259,7 +259,7 @@ func TestCensusTellsOfSessionsBetweenOwners(t *testing.T) {
 		})
 		deliver(t, r, says("c", "m1", emit(window("w"))))
 		time.Sleep(2 * time.Minute)
-		if got := only(t, h); !got.Stuck || got.Doing != "claim" || got.For < time.Minute || got.Epoch != epoch || got.ID != "ses-1" {
+		if got := only(t, h); !got.Stuck || got.Activity != "claim" || got.For < time.Minute || got.Epoch != epoch || got.ID != "ses-1" {
 			t.Errorf("it is %+v", got)
 		}
 		if l := h.Levels(); l.Stuck != 1 || l.Followed != 0 {
@@ -285,13 +285,13 @@ func TestCensusTellsOfFollowersWithoutOwner(t *testing.T) {
 		r := enter(t, b, "ses-1")
 		settled(t, r)
 		time.Sleep(time.Minute)
-		if all := b.Census(t.Context()); len(all) != 0 {
+		if all := b.Statuses(t.Context()); len(all) != 0 {
 			t.Errorf("a session that is followed is %+v", all)
 		}
 		m.onClaim(func(wire.ReplicaID) error { return store.ErrUnavailable })
 		stop()
 		time.Sleep(time.Minute)
-		if got := only(t, b); !got.Stuck || got.Doing != "claim" || got.For < 10*time.Second || got.Epoch == 0 {
+		if got := only(t, b); !got.Stuck || got.Activity != "claim" || got.For < 10*time.Second || got.Epoch == 0 {
 			t.Errorf("without an owner it is %+v", got)
 		}
 		m.onClaim(nil)
@@ -307,7 +307,7 @@ func TestAudienceAndTail(t *testing.T) {
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
 	create(t, h, "ses-1")
-	if got := h.Audience("ses-1"); len(got) != 0 {
+	if got := h.Viewers("ses-1"); len(got) != 0 {
 		t.Errorf("a session that is not loaded is watched by %+v", got)
 	}
 	r := enter(t, h, "ses-1")
@@ -354,7 +354,7 @@ func TestTabsDoNotHideAgentsThatHang(t *testing.T) {
 func TestStalledAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := agentHub(t, inBubble(t), hubConfig{session: session.Config{Stalled: 5 * time.Second}})
+		o := agentHub(t, inBubble(t), hubConfig{session: session.Config{StalledAfter: 5 * time.Second}})
 		d := o.newDesktop(t, "ses-1")
 		d.say(first, "m", "/nosteer", "/say wait", "/hang")
 		d.begins("m")

@@ -10,40 +10,40 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// answers are those who wait for what the log says about a message.
-type answers struct {
+// replyWaiters are those who wait for what the log says about a message.
+type replyWaiters struct {
 	waiting atomic.Int32 // spares the publisher the lock when nobody waits
 
 	mu sync.Mutex // guards the following
-	by map[wire.MessageID][]asker
+	by map[wire.MessageID][]replyWaiter
 }
 
-// asker is somebody who waits for an answer.
-type asker struct {
+// replyWaiter is somebody who waits for an answer.
+type replyWaiter struct {
 	conn wire.ConnectionID
 	to   chan<- Answer // with room for it
 }
 
-// expect has an answer sent to somebody.
-func (a *answers) expect(id wire.MessageID, who asker) {
+// add has an answer sent to somebody.
+func (a *replyWaiters) add(id wire.MessageID, who replyWaiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.by == nil {
-		a.by = map[wire.MessageID][]asker{}
+		a.by = map[wire.MessageID][]replyWaiter{}
 	}
 	a.by[id] = append(a.by[id], who)
 	a.waiting.Add(1)
 }
 
-// forget ends expect, if the answer has not.
-func (a *answers) forget(id wire.MessageID, who asker) {
+// remove ends expect, if the answer has not.
+func (a *replyWaiters) remove(id wire.MessageID, who replyWaiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(id, func(other asker) bool { return other.to == who.to })
+	a.removeLocked(id, func(other replyWaiter) bool { return other.to == who.to })
 }
 
-// drop forgets some of those who wait. The caller has the lock.
-func (a *answers) drop(id wire.MessageID, which func(asker) bool) {
+// removeLocked forgets some of those who wait. The caller has the lock.
+func (a *replyWaiters) removeLocked(id wire.MessageID, which func(replyWaiter) bool) {
 	before := a.by[id]
 	rest := slices.DeleteFunc(slices.Clone(before), which)
 	a.waiting.Add(int32(len(rest) - len(before))) //nolint:gosec // few
@@ -52,20 +52,20 @@ func (a *answers) drop(id wire.MessageID, which func(asker) bool) {
 	}
 }
 
-// deny tells all who wait that there is no answer for now.
-func (a *answers) deny(why *Error) {
+// rejectAll tells all who wait that there is no answer for now.
+func (a *replyWaiters) rejectAll(why *Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id := range a.by {
-		a.drop(id, func(who asker) bool {
+		a.removeLocked(id, func(who replyWaiter) bool {
 			who.to <- Answer{Data: wire.MessageRejected{MessageID: id, Code: why.Code, Reason: why.Reason}}
 			return true
 		})
 	}
 }
 
-// see looks for answers among events that are in the log.
-func (a *answers) see(events []broadcast.Event) {
+// matchEvents looks for answers among events that are in the log.
+func (a *replyWaiters) matchEvents(events []broadcast.Event) {
 	if a.waiting.Load() == 0 {
 		return
 	}
@@ -95,7 +95,7 @@ func (a *answers) see(events []broadcast.Event) {
 		default:
 			continue
 		}
-		a.drop(wire.MessageOf(e.Data), func(who asker) bool {
+		a.removeLocked(wire.MessageOf(e.Data), func(who replyWaiter) bool {
 			if sender != "" && who.conn != sender {
 				return false
 			}

@@ -16,17 +16,17 @@ const (
 // of it may come more than once, and the sender may have been quicker.
 func (l *owner) restoreLost(o *order) {
 	if o.Lost {
-		l.showLoss(lostTail)
+		l.addLossRow(lostTail)
 	}
 	var commands []Command
 	for _, data := range o.Commands {
-		it, err := unpack(data)
+		it, err := decodeItem(data)
 		if err != nil || it.poison != nil || it.order != nil {
-			l.k.log.Error("a lost message cannot be restored", "err", err, "refused", it.poison)
-			l.showLoss(lostMessage + "it cannot be read.")
+			l.live.log.Error("a lost message cannot be restored", "err", err, "refused", it.poison)
+			l.addLossRow(lostMessage + "it cannot be read.")
 			continue
 		}
-		if !l.knows(it.cmd.Message.ID) {
+		if !l.isAnswered(it.cmd.Message.ID) {
 			commands = append(commands, it.cmd)
 		}
 	}
@@ -41,10 +41,10 @@ func (l *owner) restoreLost(o *order) {
 // restoreMessage does what a lost message wants, as if it came now.
 func (l *owner) restoreMessage(c *Command) {
 	l.restoreAnswer(c)
-	l.take(c)
+	l.applyCommand(c)
 	if e, ok := l.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
-		l.k.log.Error("a lost message is refused", "message", string(c.Message.ID), "reason", e.Reply.Reason)
-		l.showLoss(lostMessage + e.Reply.Reason)
+		l.live.log.Error("a lost message is refused", "message", string(c.Message.ID), "reason", e.Reply.Reason)
+		l.addLossRow(lostMessage + e.Reply.Reason)
 	}
 }
 
@@ -52,7 +52,7 @@ func (l *owner) restoreMessage(c *Command) {
 // agent that asks it again.
 func (l *owner) restoreAnswer(c *Command) {
 	var name string
-	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), Unheard: true}
+	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), KeptForAgent: true}
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
 		if _, open := l.state.Dialog(m.DialogID); open {
@@ -86,7 +86,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
-		l.k.log.Error("the lost end of a turn cannot be read", "err", err)
+		l.live.log.Error("the lost end of a turn cannot be read", "err", err)
 		return false
 	}
 	for _, id := range o.Joined {
@@ -111,27 +111,27 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		decoded, err := (wire.Native{}).DecodeEvent(data)
 		p, ok := decoded.Data.(wire.Actions)
 		if err != nil || !ok {
-			l.k.log.Error("what a lost turn did cannot be read", "err", err)
-			l.showLoss(lostAction + "it cannot be read.")
+			l.live.log.Error("what a lost turn did cannot be read", "err", err)
+			l.addLossRow(lostAction + "it cannot be read.")
 			continue
 		}
 		over.Actions = append(over.Actions, p.Actions...)
 	}
-	if !l.agents.ask().MayConclude(over) {
+	if !l.agents.poolForUpdate().MayConclude(over) {
 		return false
 	}
 	for i := range commands {
 		c := &commands[i]
 		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
 	}
-	if refused := l.agents.ask().Conclude(over); refused != nil {
-		l.k.log.Error("what a lost turn did cannot be restored", "message", string(end.MessageID), "reason", refused.Reason)
-		l.showLoss(lostAction + refused.Reason)
+	if refused := l.agents.poolForUpdate().Conclude(over); refused != nil {
+		l.live.log.Error("what a lost turn did cannot be restored", "message", string(end.MessageID), "reason", refused.Reason)
+		l.addLossRow(lostAction + refused.Reason)
 	}
 	return true
 }
 
-// showLoss tells people that something is gone.
-func (l *owner) showLoss(text string) {
+// addLossRow tells people that something is gone.
+func (l *owner) addLossRow(text string) {
 	l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor})
 }

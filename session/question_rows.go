@@ -19,9 +19,9 @@ import (
 // a row names its dialog or its prompt, so that one answer counts whichever way it
 // came.
 
-// limitWait is how long it may take until somebody says whether it goes on although
+// limitQuestionTimeout is how long it may take until somebody says whether it goes on although
 // too much was spent.
-const limitWait = 24 * time.Hour
+const limitQuestionTimeout = 24 * time.Hour
 
 // limitDialog asks that, instead of what the rules have allowed.
 func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm {
@@ -39,19 +39,19 @@ func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm 
 	return q
 }
 
-// judged keeps what the rules decided, for when the same is asked at the next owner.
-func (l *owner) judged(c tools.Caller, q contextpool.Inquiry, v approval.Verdict) tools.Verdict {
+// recordVerdict keeps what the rules decided, for when the same is asked at the next owner.
+func (l *owner) recordVerdict(c tools.Caller, q contextpool.Inquiry, v approval.Verdict) tools.Verdict {
 	e := ending{
 		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == approval.Approve,
-		Monitor: c.Monitor, Unheard: true, Rules: true,
+		Monitor: c.Monitor, KeptForAgent: true, Rules: true,
 	}
 	l.questions.add(dialogName(q.Dialog), e, &l.step.ops)
-	l.agents.ask().Judged(c, q, v)
+	l.agents.poolForUpdate().Judged(c, q, v)
 	return e.verdict()
 }
 
-// rowAnswered shows in the row of a question how that ended.
-func (l *owner) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending) {
+// updateQuestionRow shows in the row of a question how that ended.
+func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e ending) {
 	if l.agents == nil {
 		return
 	}
@@ -67,21 +67,21 @@ func (l *owner) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending
 			r.Response = wire.AnswerNo
 		}
 	}
-	l.agents.ask().Answered(dialog, prompt, r)
+	l.agents.poolForUpdate().Answered(dialog, prompt, r)
 }
 
 // answerRow takes an answer to a row that asks.
 func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
-	if !l.mayAnswer() {
+	if !l.allowAnswer() {
 		return tooManyAnswers()
 	}
 	nothing := refused(wire.CodeSessionInvalidState, "there is nothing to answer")
 	if l.agents == nil {
 		return nothing
 	}
-	dialog, prompt, open := l.agents.ask().Question(m.TS)
+	dialog, prompt, open := l.agents.poolForUpdate().Question(m.TS)
 	if !open {
-		if l.agents.ask().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+		if l.agents.poolForUpdate().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
 		row, ok := l.state.Row(m.TS)
@@ -149,12 +149,12 @@ func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse,
 		r.SelectedValues, r.Text, r.Dismissed = object.SelectedValues, object.Text, object.Dismissed
 		return r, nil
 	default:
-		return inWords(p, m.Text), nil
+		return textAnswer(p, m.Text), nil
 	}
 }
 
-// inWords is an answer in words: one of the options, or what is said.
-func inWords(p wire.OpenPrompt, text string) wire.UserPromptResponse {
+// textAnswer is an answer in words: one of the options, or what is said.
+func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 	r := wire.UserPromptResponse{PromptID: p.ID}
 	said := strings.TrimSpace(text)
 	for _, o := range p.Options {
@@ -167,42 +167,42 @@ func inWords(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 	return r
 }
 
-// answers is the prompt that a message to a main agent answers: one of the turn
+// promptAnsweredBy is the prompt that a message to a main agent answers: one of the turn
 // that runs, which takes what people write. Nobody permits anything that way.
-func (l *owner) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
+func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
 	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
-	role, ok := l.agents.ask().Answers(m)
+	role, ok := l.agents.poolForUpdate().Answers(m)
 	if !ok {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
 	l.expire()
 	_, open := l.state.Asked()
 	for _, p := range open {
-		if given := inWords(p, m.Text); p.AgentID == role && p.InputField != nil && misfit(p, given) == "" {
+		if given := textAnswer(p, m.Text); p.AgentID == role && p.InputField != nil && promptMismatch(p, given) == "" {
 			return p, given, true
 		}
 	}
 	return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 }
 
-// answerWaiting answers a prompt of a turn, which was just shown, with what waits for
+// answerFromQueue answers a prompt of a turn, which was just shown, with what waits for
 // its agent, if there is something that fits.
-func (l *owner) answerWaiting(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
+func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
 	p, open := l.state.Prompt(id)
-	m, waits := l.agents.ask().Waited(c, id)
-	given := inWords(p, m.Text)
-	if !open || !waits || p.InputField == nil || misfit(p, given) != "" {
+	m, waits := l.agents.poolForUpdate().Waited(c, id)
+	given := textAnswer(p, m.Text)
+	if !open || !waits || p.InputField == nil || promptMismatch(p, given) != "" {
 		return wire.UserPromptResponse{}, false
 	}
-	l.agents.ask().AnswerWaiting(m, cmp.Or(p.Title, p.Message))
+	l.agents.poolForUpdate().AnswerWaiting(m, cmp.Or(p.Title, p.Message))
 	l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
 	return given, true
 }
 
-// touched notes that a person did something: nobody answers for who is there.
-func (l *owner) touched(c *Command) {
+// recordUserActivity notes that a person did something: nobody answers for who is there.
+func (l *owner) recordUserActivity(c *Command) {
 	if l.agents == nil {
 		return
 	}
@@ -237,6 +237,6 @@ func (l *owner) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	case l.isGuest(c) || c.From.Invited:
 		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
 	}
-	l.agents.ask().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
+	l.agents.poolForUpdate().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
 	return reply{}
 }

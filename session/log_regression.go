@@ -9,22 +9,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rewound is what a replica knows of a session whose log went back: the store was
+// logRegression is what a replica knows of a session whose log went back: the store was
 // replaced by an older copy of itself, as a failover to a replica that lags does.
-type rewound struct {
-	shown wire.Position // the newest position that was shown here
-	// since is when the log was found to end before that position, which was from then.
-	since time.Time
-	from  wire.Position
+type logRegression struct {
+	newestShown wire.Position // the newest position that was shown here
+	// foundAt is when the log was found to end before that position, which was from then.
+	foundAt  time.Time
+	foundFor wire.Position
 }
 
-// noteShown remembers how far the log was shown here, before the Center goes back.
-func (k *liveSession) noteShown() {
+// recordShown remembers how far the log was shown here, before the Center goes back.
+func (k *liveSession) recordShown() {
 	if k.center == nil {
 		return
 	}
-	if head := k.center.Head(); head.Compare(k.rewound.shown) > 0 {
-		k.rewound.shown = head
+	if head := k.center.Head(); head.Compare(k.regression.newestShown) > 0 {
+		k.regression.newestShown = head
 	}
 }
 
@@ -36,25 +36,25 @@ func (k *liveSession) noteShown() {
 //
 // A claim of any replica ends the wait, because its epoch is above all that was shown.
 func (k *liveSession) leaveToOwner(ctx context.Context) error {
-	k.noteShown()
-	if k.rewound.shown == (wire.Position{}) {
+	k.recordShown()
+	if k.regression.newestShown == (wire.Position{}) {
 		return nil
 	}
 	info, err := k.hub.store.Session(ctx, k.id)
 	if err != nil {
 		return fmt.Errorf("compare the log with what was shown: %w", err)
 	}
-	if info.Top.Compare(k.rewound.shown) >= 0 {
-		k.rewound.since, k.rewound.from = time.Time{}, wire.Position{}
+	if info.Top.Compare(k.regression.newestShown) >= 0 {
+		k.regression.foundAt, k.regression.foundFor = time.Time{}, wire.Position{}
 		return nil
 	}
 	now := time.Now()
-	if k.rewound.from != k.rewound.shown { // also if the log went back again since
-		k.rewound.since, k.rewound.from = now, k.rewound.shown
+	if k.regression.foundFor != k.regression.newestShown { // also if the log went back again since
+		k.regression.foundAt, k.regression.foundFor = now, k.regression.newestShown
 		k.log.WarnContext(ctx, "the log has gone back, leaving the session to its owner for a lease",
-			"log", info.Top, "shown", k.rewound.shown, "owner", string(info.Owner), "lease", k.hub.cfg.Lease)
+			"log", info.Top, "shown", k.regression.newestShown, "owner", string(info.Owner), "lease", k.hub.cfg.Lease)
 	}
-	if left := k.rewound.since.Add(k.hub.cfg.Lease).Sub(now); left > 0 {
+	if left := k.regression.foundAt.Add(k.hub.cfg.Lease).Sub(now); left > 0 {
 		return &store.OwnedError{By: info.Owner, For: left}
 	}
 	return nil

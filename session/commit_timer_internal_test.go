@@ -13,8 +13,8 @@ import (
 func TestPatienceIsThatOfOneCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &Hub{born: time.Now()}
-		var p patience
+		h := &Hub{started: time.Now()}
+		var p commitTimer
 		for range 3 {
 			for range 7 { // some are under way when the timer goes off
 				ctx := p.start(t.Context(), h)

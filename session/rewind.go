@@ -32,8 +32,8 @@ func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Include: m.IncludeTarget, Revision: m.Revision,
 		Message: c.Message.ID, By: c.From.Connection,
 	}
-	at := l.next()
-	if why := l.agents.ask().Rewind(u); why != nil {
+	at := l.nextPosition()
+	if why := l.agents.poolForUpdate().Rewind(u); why != nil {
 		return refused(why.Code, "%s", why.Reason)
 	}
 	l.planRewound(c, u.Monitor)
@@ -46,9 +46,9 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 		return r
 	}
 	if isBlank(m.Text) && len(m.Images) == 0 {
-		return saysNothing("text", l.monitorOfRow(c, m.MonitorID, m.TS))
+		return blankReply("text", l.monitorOfRow(c, m.MonitorID, m.TS))
 	}
-	message := contextpool.Message{ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Text: m.Text}
+	message := contextpool.Message{ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Text: m.Text}
 	for _, url := range m.Images {
 		image, err := readImage(url)
 		if err != nil {
@@ -60,12 +60,12 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
 	}
 	if row, ok := l.state.Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
-		return l.planAnew(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
+		return l.replan(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
 	}
 	var why *desktop.Refusal
-	r := l.engage(message, func() { why = l.agents.ask().Edit(u, message) })
+	r := l.submitToAgent(message, func() { why = l.agents.poolForUpdate().Edit(u, message) })
 	if why != nil {
-		l.said = false
+		l.answered = false
 		return refused(why.Code, "%s", why.Reason)
 	}
 	l.planRewound(c, u.Monitor)
@@ -95,11 +95,11 @@ func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) w
 
 // Rows are those of a conversation from one on, or from what the user said last
 // before that.
-func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+func (s stepWriter) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
 	rows, err := s.rowsSince(monitor, ts)
 	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
 		var before RowPage
-		before, err = s.k.hub.Rows(s.ctx, s.k.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
+		before, err = s.live.hub.Rows(s.ctx, s.live.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
 		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
@@ -114,28 +114,28 @@ func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.U
 const saidPage = 100
 
 // Rewound takes rows away.
-func (s stage) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
-	s.agents.plan.undo(since, stay)
+func (s stepWriter) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	s.agents.plan.recordRewind(since, stay)
 	older := s.olderRows(r.MonitorID, since)
 	s.rewindRows(r.MonitorID, since, stay)
-	r.Restored = s.restorable(r, append(older, stay...))
+	r.Restored = s.restorableRows(r, append(older, stay...))
 	s.emit(r)
 }
 
 // coldPage is how many items of a list are read at once.
 const coldPage = 500
 
-func (s stage) readCold(list string, from int) (store.ListPage, error) {
+func (s stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
 	defer cancel()
-	return s.k.hub.store.ReadList(ctx, s.k.id, list, from, coldPage)
+	return s.live.hub.store.ReadList(ctx, s.live.id, list, from, coldPage)
 }
 
 // Cold reads a list that is not loaded with the session.
-func (s stage) Cold(list string) ([][]byte, error) {
+func (s stepWriter) Cold(list string) ([][]byte, error) {
 	var items [][]byte
 	for {
-		page, err := s.readCold(list, len(items))
+		page, err := s.readColdPage(list, len(items))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", list, err)
 		}

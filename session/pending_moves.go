@@ -2,12 +2,12 @@ package session
 
 import "github.com/everdesk/everdesk/wire"
 
-// motions are the windows whose last place is not in the log, as if the user
+// pendingMoves are the windows whose last place is not in the log, as if the user
 // moved them there once more: whoever goes on does that.
-func (l *owner) motions() []item {
+func (l *owner) pendingMoves() []item {
 	var items []item
 	for p, m := range l.geometry {
-		if !m.pending && !l.placing(p) {
+		if !m.pending && !l.stepMoves(p) {
 			continue
 		}
 		items = append(items, item{cmd: Command{
@@ -23,9 +23,9 @@ func (l *owner) motions() []item {
 	return items
 }
 
-// placing reports whether the step, which is not committed, says where a window
+// stepMoves reports whether the step, which is not committed, says where a window
 // that is being moved is.
-func (l *owner) placing(p pane) bool {
+func (l *owner) stepMoves(p windowKey) bool {
 	if l.step == nil {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 // What a session without an owner is in: those who use it here wait for it to be
 // claimed, or it went wrong too often and is closed for a while.
 const (
-	DoingClaim  = "claim"
-	DoingClosed = "closed"
+	ActivityClaim  = "claim"
+	ActivityClosed = "closed"
 )
 
 // Status is how a session that is owned here is doing, or that should be.
@@ -45,64 +45,64 @@ type Status struct {
 	Tokens int64
 	Cost   float64
 	// Working says that it may not be left without an owner, Stalled that its agents
-	// have shown nothing for [Config.Stalled] although it works.
+	// have shown nothing for [Config.StalledAfter] although it works.
 	Working, Stalled bool
 	// Stuck says that it did not answer in time. Then the rest is what it said
 	// the last time, if it did, and Doing the name of what it is in, for that long.
-	Stuck bool
-	Doing string
-	For   time.Duration
+	Stuck    bool
+	Activity string
+	For      time.Duration
 }
 
-// censusPatience is how long a session has to answer. Steps take milliseconds.
-const censusPatience = 100 * time.Millisecond
+// statusTimeout is how long a session has to answer. Steps take milliseconds.
+const statusTimeout = 100 * time.Millisecond
 
-// Census asks all sessions that are owned here how they are doing, at once, and
+// Statuses asks all sessions that are owned here how they are doing, at once, and
 // waits no longer than a moment for those that do not answer. A session to which
 // nothing has happened since it was asked last is not asked again. Those are stuck too
 // that nobody owns although they are used here, and those that are closed for a while.
-func (h *Hub) Census(ctx context.Context) []Status {
-	ctx, cancel := context.WithTimeout(ctx, censusPatience)
+func (h *Hub) Statuses(ctx context.Context) []Status {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	keepers := h.all(nil)
-	all := append(make([]Status, 0, len(keepers)), h.closures()...)
+	keepers := h.appendSessions(nil)
+	all := append(make([]Status, 0, len(keepers)), h.suspendedStatuses()...)
 	var asked []*owner
 	for _, k := range keepers {
-		l := k.live.Load()
+		l := k.activeOwner.Load()
 		if l == nil {
 			if s, ok := k.betweenOwners(); ok {
 				all = append(all, s)
 			}
 			continue
 		}
-		if s := l.looks.seen.Load(); s != nil && s.Budget == 0 && l.looks.fresh.Load() && k.box.idle() {
+		if s := l.statusRequests.last.Load(); s != nil && s.Budget == 0 && l.statusRequests.lastIsFresh.Load() && k.mailbox.isIdle() {
 			all = append(all, *s)
 			continue
 		}
 		asked = append(asked, l)
 	}
-	all = append(all, askAll(ctx, asked)...)
+	all = append(all, requestStatuses(ctx, asked)...)
 	for i := range all {
-		all[i].Stalled = all[i].Working && time.Since(all[i].Progress) > h.cfg.Stalled
+		all[i].Stalled = all[i].Working && time.Since(all[i].Progress) > h.cfg.StalledAfter
 	}
 	return all
 }
 
-// askAll asks sessions how they are doing.
-func askAll(ctx context.Context, asked []*owner) []Status {
+// requestStatuses asks sessions how they are doing.
+func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	answers := make([]atomic.Pointer[Status], len(asked))
-	looks := make([]*look, len(asked))
+	looks := make([]*statusRequest, len(asked))
 	left := make(chan struct{}, 1) // has a token once all have answered
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
 	for i, l := range asked {
-		looks[i] = &look{at: func(l *owner) {
+		looks[i] = &statusRequest{run: func(l *owner) {
 			answers[i].Store(l.report())
 			if open.Add(-1) == 0 {
 				left <- struct{}{}
 			}
 		}}
-		l.lookAt(looks[i])
+		l.requestStatus(looks[i])
 	}
 	if len(asked) > 0 {
 		select {
@@ -116,7 +116,7 @@ func askAll(ctx context.Context, asked []*owner) []Status {
 			all[i] = *s
 			continue
 		}
-		l.looks.unask(looks[i])
+		l.statusRequests.cancel(looks[i])
 		all[i] = l.stuck()
 	}
 	return all
@@ -125,23 +125,23 @@ func askAll(ctx context.Context, asked []*owner) []Status {
 // betweenOwners is what is known of a session that is between owners, and whether it is for
 // longer than that takes, and used here.
 func (k *liveSession) betweenOwners() (Status, bool) {
-	since := k.between.Load()
-	if since == 0 || !k.isReady() || k.failure != nil || k.unheld() && k.box.idle() {
+	since := k.betweenSince.Load()
+	if since == 0 || !k.isReady() || k.failure != nil || k.isUnused() && k.mailbox.isIdle() {
 		return Status{}, false
 	}
-	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Doing: DoingClaim, For: time.Since(time.Unix(0, since))}
-	return s, s.For > censusPatience
+	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Activity: ActivityClaim, For: time.Since(time.Unix(0, since))}
+	return s, s.For > statusTimeout
 }
 
-// closures are the sessions that went wrong too often, and that nobody may open for a
+// suspendedStatuses are the sessions that went wrong too often, and that nobody may open for a
 // while.
-func (h *Hub) closures() []Status {
+func (h *Hub) suspendedStatuses() []Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []Status
-	for id, c := range h.closed {
+	for id, c := range h.suspended {
 		if left := time.Until(c.until); left > 0 && c.epoch != 0 {
-			all = append(all, Status{ID: id, Epoch: c.epoch, Stuck: true, Doing: DoingClosed, For: closedFor - left})
+			all = append(all, Status{ID: id, Epoch: c.epoch, Stuck: true, Activity: ActivityClosed, For: suspendFor - left})
 		}
 	}
 	return all
@@ -149,12 +149,12 @@ func (h *Hub) closures() []Status {
 
 // stuck is what is known of a session that does not answer.
 func (l *owner) stuck() Status {
-	s := Status{ID: l.k.id, Epoch: l.lease.Epoch}
-	if seen := l.looks.seen.Load(); seen != nil {
+	s := Status{ID: l.live.id, Epoch: l.lease.Epoch}
+	if seen := l.statusRequests.last.Load(); seen != nil {
 		s = *seen
 	}
 	s.Stuck = true
-	s.Doing, s.For = l.doing.tell(l.k.hub.age())
+	s.Activity, s.For = l.activity.current(l.live.hub.uptime())
 	return s
 }
 
@@ -162,14 +162,14 @@ func (l *owner) stuck() Status {
 // between two steps.
 func (l *owner) report() *Status {
 	s := &Status{
-		ID: l.k.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.spoke,
-		Progress: l.here(l.progress),
+		ID: l.live.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.lastEventAt,
+		Progress: l.localTime(l.lastProgressAt),
 		Tabs:     l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
 		Working: l.working,
 	}
 	dialogs, prompts := l.state.Questions()
 	s.Questions = dialogs + prompts
-	if now, ok := l.agents.planNow(); ok {
+	if now, ok := l.agents.activePlan(); ok {
 		s.Questions += now.Questions
 	}
 	if l.agents != nil {
@@ -177,7 +177,7 @@ func (l *owner) report() *Status {
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
 		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
 	}
-	l.looks.seen.Store(s)
-	l.looks.fresh.Store(true)
+	l.statusRequests.last.Store(s)
+	l.statusRequests.lastIsFresh.Store(true)
 	return s
 }

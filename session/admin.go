@@ -9,17 +9,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Act has the owner of a session do what somebody wants who is no client of it, such
+// ActAsAdmin has the owner of a session do what somebody wants who is no client of it, such
 // as INTERRUPT, RESET or DELETE_QUEUED_MESSAGE, and returns when that is committed, or
 // with why it is refused. What was done already is not done again: the id of the act says
 // so, which has nothing to do with the ids of messages. The note is what the owner says
 // of how things were before and after.
-func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, act wire.MessageID, m wire.Message) (note string, err error) {
+func (h *Hub) ActAsAdmin(ctx context.Context, id wire.SessionID, user string, act wire.MessageID, m wire.Message) (note string, err error) {
 	if err := act.Validate(); err != nil {
 		return "", asError(err)
 	}
 	o := &order{Kind: orderAct, ID: string(act), User: user, Message: wire.Native{}.AppendMessage(nil, m)}
-	if err := h.command(ctx, id, o); err != nil {
+	if err := h.runOrder(ctx, id, o); err != nil {
 		return "", err
 	}
 	i, err := h.store.Session(ctx, id)
@@ -30,8 +30,8 @@ func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, act wire.
 	return now.Notes[o.ID], err
 }
 
-// Lift ends the quarantine of a session.
-func (h *Hub) Lift(ctx context.Context, id wire.SessionID) error {
+// LiftQuarantine ends the quarantine of a session.
+func (h *Hub) LiftQuarantine(ctx context.Context, id wire.SessionID) error {
 	if err := id.Validate(); err != nil {
 		return asError(err)
 	}
@@ -40,15 +40,15 @@ func (h *Hub) Lift(ctx context.Context, id wire.SessionID) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.closed, id)
+	delete(h.suspended, id)
 	return nil
 }
 
-// actMark makes an id in the ledger that no client can have.
-const actMark = "act "
+// adminActionPrefix makes an id in the ledger that no client can have.
+const adminActionPrefix = "act "
 
-// govern does what an admin wants. The card says so, or why not, to who waits for it.
-func (l *owner) govern(it *item) {
+// handleAdminAction does what an admin wants. The card says so, or why not, to who waits for it.
+func (l *owner) handleAdminAction(it *item) {
 	o := it.order
 	if l.card.has(o) {
 		if why := l.card.refusal(o); why != nil {
@@ -61,15 +61,15 @@ func (l *owner) govern(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	was, busy := l.agents.waiting(), l.agents.underWay()
-	r, _ := l.once(actMark+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, governs: true}, Message: m})
-	l.card, _ = l.card.with(o) // which refuses only shares
+	was, busy := l.agents.queuedMessages(), l.agents.runningMessages()
+	r, _ := l.applyOnce(adminActionPrefix+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, isAdmin: true}, Message: m})
+	l.card, _ = l.card.apply(o) // which refuses only shares
 	if r.Verdict == verdictRejected {
 		why := refusal(r.Code, "%s", r.Reason)
-		l.card = l.card.refusing(o, why)
+		l.card = l.card.withRefusal(o, why)
 		it.finish(why)
 	} else {
-		l.card = l.card.noting(o, l.activityNote(m.Data, busy, was))
+		l.card = l.card.withNote(o, l.activityNote(m.Data, busy, was))
 	}
 	l.step.card = l.card.encode()
 }
@@ -81,25 +81,25 @@ func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]b
 	switch order.(type) {
 	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
 		stopped := len(busy)
-		for id := range l.agents.underWay() {
+		for id := range l.agents.runningMessages() {
 			if busy[id] {
 				stopped--
 			}
 		}
 		parts = append(parts, fmt.Sprintf("agents stopped: %d of %d at work", stopped, len(busy)))
 	}
-	if is := l.agents.waiting(); is != waited {
+	if is := l.agents.queuedMessages(); is != waited {
 		parts = append(parts, fmt.Sprintf("waiting messages: %d, then %d", waited, is))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// cancelWaiting takes a message out of its queue because an admin wants it.
-func (l *owner) cancelWaiting(id wire.MessageID) reply {
+// removeQueuedMessage takes a message out of its queue because an admin wants it.
+func (l *owner) removeQueuedMessage(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
 	var what contextpool.Found
 	if l.agents != nil {
-		what = l.agents.ask().Cancel(id, byAdmin)
+		what = l.agents.poolForUpdate().Cancel(id, byAdmin)
 	}
 	switch what {
 	case contextpool.FoundWaiting:

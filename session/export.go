@@ -18,16 +18,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Pack is a session as it is now, for a file. Its files are the caller's to add.
+// Export is a session as it is now, for a file. Its files are the caller's to add.
 // The error is [*Error] or the store's.
-func (h *Hub) Pack(ctx context.Context, id wire.SessionID) (sessionfile.Source, error) {
+func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source, error) {
 	got, err := h.load(ctx, id, "")
 	if err != nil {
 		return sessionfile.Source{}, asError(err)
 	}
 	now := got.state.Snapshot()
 	threads, err := contextpool.Threads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
-		return h.readAll(ctx, id, list)
+		return h.readList(ctx, id, list)
 	})
 	if err != nil {
 		return sessionfile.Source{}, asError(err)
@@ -45,11 +45,11 @@ func (h *Hub) Pack(ctx context.Context, id wire.SessionID) (sessionfile.Source, 
 	}, nil
 }
 
-// readAll is a whole list that Load leaves out.
-func (h *Hub) readAll(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
+// readList is a whole list that Load leaves out.
+func (h *Hub) readList(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
 	var items [][]byte
 	for {
-		page, err := h.store.ReadList(ctx, id, list, len(items), pageOfRows)
+		page, err := h.store.ReadList(ctx, id, list, len(items), rowPageSize)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", list, err)
 		}
@@ -65,7 +65,7 @@ func (h *Hub) readAll(ctx context.Context, id wire.SessionID, list string) ([][]
 func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
 	return func(yield func(wire.UIRow, error) bool) {
 		for from := 0; ; {
-			page, err := h.readRows(ctx, id, history.ArchiveList(monitor), from, pageOfRows)
+			page, err := h.readRows(ctx, id, history.ArchiveList(monitor), from, rowPageSize)
 			if err != nil {
 				yield(wire.UIRow{}, err)
 				return
@@ -87,9 +87,9 @@ func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.Moni
 	}
 }
 
-// restored is what makes an empty session that of a log. The desktop comes first: it
+// importOps is what makes an empty session that of a log. The desktop comes first: it
 // knows which ids rows have had.
-func restored(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
+func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	var archived []store.Op
 	var all []wire.UIRow
 	for _, m := range l.Desktop.Monitors {
@@ -105,7 +105,7 @@ func restored(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	}
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, all[max(len(all)-desktop.MaxRows, 0):]
-	now.Plan = moved(now.Plan, l.Meta.SessionID, id)
+	now.Plan = relocatePlan(now.Plan, l.Meta.SessionID, id)
 	state.Apply(wire.Event{Session: id, Data: now})
 	var ops []store.Op
 	for _, c := range state.All() {
@@ -114,9 +114,9 @@ func restored(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	return slices.Concat(ops, archived, contextpool.Restored(l.Desktop.Provider, l.Threads, all))
 }
 
-// moved is a plan that has ended, in another session. Nobody can take it up there, and
+// relocatePlan is a plan that has ended, in another session. Nobody can take it up there, and
 // what it made are that session's files; other addresses are not shown.
-func moved(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
+func relocatePlan(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
 	if p == nil {
 		return nil
 	}
@@ -130,12 +130,12 @@ func moved(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
 		end := *p.Complete
 		end.ReportPaths, end.Response.Attachments = []string{}, []wire.PlanAttachment{}
 		for _, address := range p.Complete.ReportPaths {
-			if address, ok := movedFile(address, from, to); ok {
+			if address, ok := relocateFile(address, from, to); ok {
 				end.ReportPaths = append(end.ReportPaths, address)
 			}
 		}
 		for _, a := range p.Complete.Response.Attachments {
-			if address, ok := movedFile(a.URL, from, to); ok {
+			if address, ok := relocateFile(a.URL, from, to); ok {
 				a.URL = address
 				end.Response.Attachments = append(end.Response.Attachments, a)
 			}
@@ -145,8 +145,8 @@ func moved(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
 	return &out
 }
 
-// movedFile is the address of a file of one session in another.
-func movedFile(address string, from, to wire.SessionID) (string, bool) {
+// relocateFile is the address of a file of one session in another.
+func relocateFile(address string, from, to wire.SessionID) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || path.Clean(u.Path) != u.Path {
 		return "", false

@@ -1,0 +1,270 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// own runs the session under a lease until that is lost or nobody uses the
+// session. left is what the last time as owner left. It returns what it leaves
+// itself.
+func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, left *owner) (*owner, error) {
+	defer k.ownerEnded(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := &owner{
+		live: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
+		clockSkew: skewOf(lease, claimed), step: &step{},
+		lastEventAt:    time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
+		lastProgressAt: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
+	}
+	l.activity.begin(activityLoad, k.hub.uptime())
+	l.renewed.Store(int64(claimed.Sub(k.hub.started)))
+	// From here on the lease is renewed: loading may take longer than it lasts.
+	k.ownedEpoch.Store(lease.Epoch)
+	k.activeOwner.Store(l)
+	defer k.activeOwner.Store(nil)
+	defer k.storeFull.Store(false)
+	got, err := k.load(ctx)
+	if err != nil {
+		return left, err
+	}
+	if got.state.At() != lease.Top() {
+		return left, fmt.Errorf("%w: the log ends at %v and not with our claim", errLost, got.state.At())
+	}
+	l.working, l.user = got.info.Working, got.info.User
+	defer l.stopAgents()
+	k.snapshotCache.clear()
+	if left.needsRewrite(lease) {
+		// The store does not have what it said it had. We do.
+		if err := l.inheritState(left); err != nil {
+			return left, err
+		}
+	} else {
+		if left != nil {
+			l.oversized = left.oversized
+		}
+		if err := k.abandonOwner(ctx, left, lease); err != nil {
+			return left, err
+		}
+		k.recordShown()
+		l.logLost = lease.Prev.Compare(k.regression.newestShown) < 0
+		if err := l.restore(got); err != nil {
+			return nil, err
+		}
+		if err := k.openCenter(ctx, l.top); err != nil {
+			return nil, err
+		}
+	}
+	l.storeLosses = got.tables[store.LossTable]
+	k.guardedOwner = l
+	if l.rewriting {
+		if err := l.rewrite(got); err != nil {
+			return l, err
+		}
+		if l.agents != nil {
+			l.agents.poolForUpdate().Park() // the store cut the runs off, not their own end
+		}
+	}
+	if err := l.commitTakeover(); err != nil {
+		return l, err
+	}
+	k.missingSince = time.Time{}
+	k.setStoreIssue(ctx, issueClaim, false)
+	k.markReady(ctx)
+	k.observeTakeover(got, claimed)
+	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
+	return l, l.run()
+}
+
+// observeTakeover tells of a session that was another replica's: one that was followed here,
+// or that has work which that one did not end.
+func (k *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
+	since := k.vacantSince
+	k.vacantSince = time.Time{}
+	if since.IsZero() && got.info.Working && got.prevOwner != "" && got.prevOwner != k.hub.cfg.Replica {
+		since = claimed
+	}
+	if !since.IsZero() {
+		k.hub.cfg.Observer.TookOver(time.Since(since))
+	}
+}
+
+// ownerEnded says that the session has no owner here any more. Whatever kept the store
+// from answering that one is the trouble of whoever comes next.
+func (k *liveSession) ownerEnded(ctx context.Context) {
+	const ofOwners = issueCommit | issueRenew | issueSend
+	if storeIssue(k.storeHealth.issues.Load())&ofOwners != 0 {
+		k.setStoreIssue(ctx, issueClaim, true)
+		k.setStoreIssue(ctx, ofOwners, false)
+	}
+}
+
+// run does what there is to do and receives what others send.
+func (l *owner) run() error {
+	k := l.live
+	l.inheritedDeliveries, l.retryMarks = k.mailbox.deliveryIDs(), k.retryMarks
+	var unsent []item
+	var wg sync.WaitGroup
+	defer func() {
+		l.cancel(nil)
+		wg.Wait()
+		k.mailbox.releaseLocalItems()
+		k.mailbox.requeue(unsent)
+	}()
+	if k.inboxHasOlder.Load() {
+		l.barrier = k.hub.newDeliveryID()
+		sent := k.mailbox.holdLocalItems()
+		wg.Go(func() { unsent = l.sendBarrier(sent) })
+	}
+	wg.Go(l.receiveInbox)
+	return l.loop()
+}
+
+// commitTakeover writes down that the session has a new owner, and what the directory
+// knows better.
+func (l *owner) commitTakeover() error {
+	l.advanceClock(time.Now())
+	for _, m := range l.state.Talks() {
+		l.archiveOf(m) // of before there were archives
+	}
+	if l.logLost {
+		l.live.log.Error("the store has lost a part of the log that was shown", "log", l.lease.Prev, "shown", l.live.regression.newestShown)
+		l.addLossRow(lostTail)
+	}
+	if l.card.Title != l.state.Title() {
+		l.emit(wire.SessionRenamed{Title: l.card.Title})
+	}
+	l.addLossRows()
+	if l.agents != nil {
+		if p := l.agents.poolForUpdate().Provider(); p != l.state.Provider() {
+			l.emit(wire.ProviderChanged{Provider: p})
+		}
+		if it := l.oversized; it != nil && (it.work == nil || it.origin != "") {
+			l.agents.poolForUpdate().Excuse(it.origin)
+			l.agents.poolForUpdate().Discard(it.queuedMessage)
+			// What follows may be too large again, and this is done all the same.
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
+		// What it begins would be taken for turns of the owner before.
+		l.agents.plan.holdJobs = true
+		l.agents.plan.Recover(l.agents.pool.HasJob)
+		for more := l.agents.poolForUpdate().Recover(); more; more = l.agents.poolForUpdate().Tick() {
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
+		l.agents.deliverJobResults()
+		l.releaseHeldPlan()
+	}
+	if err := l.commit(); err != nil {
+		return err
+	}
+	l.oversized, l.logLost = nil, false
+	l.live.regression = logRegression{}
+	return nil
+}
+
+// addLossRows adds a row to the conversation for each time that the store says that it
+// may have lost something of this session.
+func (l *owner) addLossRows() {
+	for _, field := range slices.Sorted(maps.Keys(l.storeLosses)) {
+		stepWriter{l}.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.storeLosses[field]), MonitorID: firstMonitor})
+		stepWriter{l}.Keep(store.Unset(store.LossTable, field))
+	}
+	l.storeLosses = nil
+}
+
+// restore makes the state of what the store has.
+func (l *owner) restore(got loadedSession) error {
+	l.state = got.state
+	var err error
+	if l.card, err = readCard(got.info.Card); err != nil {
+		return &store.CorruptError{Where: "card of session " + string(l.live.id), Reason: err.Error()}
+	}
+	if err := l.ledger.restore(got.tables[ledgerTable]); err != nil {
+		return &store.CorruptError{Where: "ledger of session " + string(l.live.id), Reason: err.Error()}
+	}
+	if err := l.questions.restore(got.tables[closedTable]); err != nil {
+		return &store.CorruptError{Where: "closed questions of session " + string(l.live.id), Reason: err.Error()}
+	}
+	if l.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
+		return &store.CorruptError{Where: "rows of session " + string(l.live.id), Reason: err.Error()}
+	}
+	l.initDerived()
+	return l.startAgents(got.tables, got.lists)
+}
+
+// initDerived makes what follows from the state and is not kept.
+func (l *owner) initDerived() {
+	now := l.state.Snapshot()
+	l.presence.published, l.presence.total = now.Presence, now.Connections
+	// The tabs of other replicas get a moment to be heard of first.
+	l.presence.stale, l.presence.notBefore = true, time.Now().Add(presenceEvery)
+	l.lastRow, l.lastTS = l.state.LastRow()
+	for _, d := range now.Dialogs {
+		l.openQuestions.add(dialogName(d.DialogID), time.Now())
+	}
+	for _, p := range now.Prompts {
+		l.openQuestions.add(promptName(p.ID), time.Now())
+	}
+	l.limiter = newAnswerLimiter(l.live.hub.cfg.AnswersPerMinute)
+}
+
+// releaseSession flushes what is held back and gives the lease up, so that others may
+// claim the session at once, or the heir may.
+func (l *owner) releaseSession(cause error) error {
+	l.advanceClock(time.Now())
+	if err := l.flushMoves(); err != nil {
+		return err
+	}
+	if l.agents != nil {
+		l.agents.poolForUpdate().Park()
+	}
+	if err := l.commit(); err != nil {
+		return err
+	}
+	l.activity.begin(activityRelease, l.live.hub.uptime())
+	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
+	defer cancel()
+	lease := l.lease
+	if errors.Is(cause, errDraining) {
+		lease.Heir = l.heir
+	}
+	err := l.live.hub.store.Release(ctx, lease)
+	if err != nil && !errors.Is(err, store.ErrFenced) {
+		return fmt.Errorf("release session: %w", err)
+	}
+	l.leaseReleased = err == nil
+	if errors.Is(cause, errDraining) {
+		l.live.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
+	}
+	return cause
+}
+
+// deleteSession deletes the session.
+func (l *owner) deleteSession() error {
+	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
+	defer cancel()
+	if err := l.live.hub.store.Delete(ctx, l.lease); err != nil {
+		return fmt.Errorf("delete session: %w", err)
+	}
+	return store.ErrNotFound
+}
+
+// broadcastEvent is an event on its way to the tabs.
+func broadcastEvent(e wire.Event, frame []byte) broadcast.Event {
+	return broadcast.Event{At: e.At, Frame: frame, Data: e.Data, Time: e.Time}
+}
