@@ -1,52 +1,47 @@
-// Package session owns: it keeps sessions alive.
+// Package session owns sessions: it loads them, applies commands to them, keeps their leases and
+// moves them between replicas.
 //
-// [Hub] is the registry of the sessions this replica owns or follows. [Handle] is
-// what a door holds of one session. Inside, every session that is open here has
-// a live session, one goroutine that owns its state for as long as it is loaded:
+// [Hub] is the registry of the sessions that this replica owns or follows. [Handle] is what a
+// connection holds of one session. Every loaded session is a liveSession: one goroutine, which owns
+// the session's state for as long as it is loaded, in one of two roles:
 //
-//   - as the owner it is an actor. It takes everything that waits in its
-//     mailbox, makes one batch of events and table changes of it, commits that,
-//     and only then shows it and answers. While a commit is under way the next
-//     step collects. What was shown is never lost, and what was lost was never
-//     shown.
-//   - as a follower it reads the log of the replica that owns the session, folds
-//     the same events into the same state and shows them to its own tabs. When
-//     the owner is gone it claims the session and goes on as its owner, and the
-//     tabs notice nothing but an OWNER_CHANGED.
+//   - The owner is an actor. It takes all items from its mailbox, turns them into one step (a batch
+//     of events and table changes), commits the step, and only then publishes the events to tabs and
+//     acknowledges the items. The mailbox collects while a commit runs. An event that a tab has seen
+//     is therefore in the store, and an event that the store lost before the commit was never seen.
+//   - The follower reads the log that the owning replica writes, folds the same events into the same
+//     state and publishes them to the tabs of its own replica. When the owner is gone the follower
+//     claims the session and becomes its owner; the tabs stay attached and get an OWNER_CHANGED.
 //
-// # Who may call
+// # Concurrency
 //
-// Doors, from any goroutine. [Hub.Run] must be running for leases to be renewed;
-// when it returns, everything this package started has ended.
+// All exported methods may be called from any goroutine. [Hub.Run] must be running for leases to be
+// renewed; when it returns, every goroutine of this package has ended.
 //
-// # When it is slow or stops
+// # Slow and failing stores
 //
-// No lock is held while the store is asked, and every session waits for the store
-// on its own: a slow one holds up nobody else. Only [Hub.Run] asks it for sessions
-// in which nothing happens, one of each partition a second. A mailbox takes 1,024 items; who
-// brings more waits until its context ends. When the store is away, a commit is
-// repeated unchanged until the lease is lost; tabs stay attached and are told, see
-// store_health.go, and commands wait. An owner that could not renew its lease in time stops by itself. A store
-// that forgot what it had acknowledged, or the whole session, is told again, see
-// rewrite.go. [Hub.Drain] hands all sessions over and [Hub.Undrain] takes that back.
-// A session of another replica that nobody here uses is unloaded after 5 s.
+// No lock is held during a store call, and every session calls the store on its own goroutine, so a
+// slow call delays no other session. For idle sessions only [Hub.Run] calls the store: one probe per
+// partition and second. A mailbox holds 1,024 items; a caller that adds more blocks until its context
+// ends. While the store is unavailable, the owner repeats the same commit until its lease is lost;
+// tabs stay attached and get STORE_STATUS (store_health.go), and commands wait. An owner that could
+// not renew its lease in time stops by itself. When the store lost a part of what it had
+// acknowledged, or the whole session, the owner writes it again (rewrite.go). [Hub.Drain] hands all
+// sessions over and [Hub.Undrain] cancels that. A follower without handles is unloaded after 5 s.
 //
-// A panic in a step ends that step: the session is loaded again from the store
-// and the command that did it is refused. The third panic within a minute closes
-// the session for a while.
+// A panic ends the step: the session is loaded again from the store and the command that caused the
+// panic is refused. After three panics within a minute the session is suspended for 30 s.
 //
-// The plan of a session is a part of its owner, beside its agents, who work for it:
-// what came of their work is told to the plan in the step in which it ends. A question
-// that it waits for becomes due whether or not somebody uses the session. See plan.go.
+// The plan of a session runs in its owner, beside the agents that execute its todos. The result of a
+// job reaches the plan in the step in which the job ends. Deadlines of questions are honoured whether
+// or not a tab is attached. See plan.go.
 //
-// Those who look after sessions ask [Hub.Statuses], [Hub.Inspect] and [Hub.Viewers]. A
-// session is looked at between two steps, through a signal of its own, so that an idle
-// one stays as it is; one that does not answer within 100 ms is stuck, and doing.go
-// knows in what.
+// [Hub.Statuses], [Hub.Inspect] and [Hub.Viewers] serve the admin view. The session's goroutine
+// answers them between two steps, without a commit and without keeping an idle session loaded. A
+// session that does not answer within 100 ms counts as stuck; activity.go records what it executes.
 //
-// # What it refuses
+// # Refusals
 //
-// Commands are refused in the log, with MESSAGE_REJECTED: see commands.go for
-// what each message does and when it may not. Calls are refused with [*Error],
-// which has the code for the client.
+// A refused command gets MESSAGE_REJECTED in the log; commands.go says what each message does and
+// when it is refused. A refused call returns [*Error], which has the code for the client.
 package session

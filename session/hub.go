@@ -21,7 +21,7 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// Leases is how the hub owns sessions.
+// Leases is the part of the store with which a hub creates, owns, writes and deletes sessions.
 type Leases interface {
 	Create(ctx context.Context, s store.NewSession) error
 	Recreate(ctx context.Context, lease store.Lease, s store.NewSession) error
@@ -33,7 +33,7 @@ type Leases interface {
 	Delete(ctx context.Context, lease store.Lease) error
 }
 
-// Log is how sessions are read and their owners told something.
+// Log is the part of the store that reads sessions and sends commands to their owners.
 type Log interface {
 	Load(ctx context.Context, session wire.SessionID) (store.State, error)
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
@@ -43,7 +43,7 @@ type Log interface {
 	Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]store.Command, error]
 }
 
-// Directory is what is known of all sessions.
+// Directory is the part of the store that describes sessions without loading them.
 type Directory interface {
 	Session(ctx context.Context, session wire.SessionID) (store.Info, error)
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
@@ -53,59 +53,60 @@ type Directory interface {
 	Partition(session wire.SessionID) int
 }
 
-// Store is what the hub needs of a store.
+// Store is the storage that a [Hub] needs.
 type Store interface {
 	Leases
 	Log
 	Directory
 }
 
-// Config tunes a [Hub]. The zero value means the defaults.
+// Config configures a [Hub]. The zero value selects the defaults.
 type Config struct {
 	Replica wire.ReplicaID
-	// Lease is how long a session stays ours without renewal; it is renewed
-	// three times as often. It defaults to 6 s.
+	// Lease is how long a lease lasts without renewal. Owners renew it three times as often.
+	// Default: 6 s.
 	Lease time.Duration
-	// DormantAfter is how long a session without tabs and work stays loaded. It
-	// defaults to 10 min.
+	// DormantAfter is how long an owned session without handles and without unfinished work stays
+	// loaded. Default: 10 min.
 	DormantAfter time.Duration
-	// StalledAfter is how long the agents of a session that has work may show nothing
-	// before it counts as stalled. It defaults to 1 min.
+	// StalledAfter is how long the agents of a session with unfinished work may make no progress
+	// before the session counts as stalled. Default: 1 min.
 	StalledAfter time.Duration
-	// Retention is how long a session nobody uses is kept; 0 means for ever.
+	// Retention is the age of the last event from which on an idle session is deleted; 0 keeps
+	// sessions forever.
 	Retention time.Duration
-	// BeforeExpiry is called before a session is deleted because of it, or because its
-	// import was not finished, and removes what is kept of it elsewhere. It may be
+	// BeforeExpiry is called before the hub deletes a session because of Retention or because its
+	// import was not finished. It deletes what other packages store of the session, and may be
 	// called again for the same session.
 	BeforeExpiry func(wire.SessionID)
-	// SweepEvery is how often sessions without an owner are looked for. It
-	// defaults to 500 ms.
+	// SweepEvery is the mean interval between searches for sessions with work and without an owner.
+	// Default: 500 ms.
 	SweepEvery time.Duration
-	// AnswersPerMinute is how many answers to questions a session takes; 0
-	// means 30, less means any number.
+	// AnswersPerMinute limits the answers to questions per session; 0 means 30, a negative value
+	// means unlimited.
 	AnswersPerMinute int
-	// NewRunner makes the session runner of a session that is owned here; without it messages
-	// for agents are refused.
+	// NewRunner makes the runner of the agents of a session that becomes owned here. Without it
+	// messages to agents are refused.
 	NewRunner func(ctx context.Context, e agentpool.SessionRef) Runner
-	// Provider is who thinks in sessions that have chosen nobody.
+	// Provider is the model backend of sessions that have not chosen one.
 	Provider string
-	// Budget bounds what background monitors may do.
+	// Budget bounds the work of agents on background monitors.
 	Budget policies.BudgetLimits
-	// Window is how many tokens models read, where that is not what their
-	// providers say, and CondenseAt from how many per cent of it on a
-	// conversation is summed up; 0 means never by itself.
+	// Window is the size of the models' context in tokens, where it differs from the size that the
+	// provider states. CondenseAt is the percentage of it from which on a conversation is condensed
+	// automatically; 0 disables that.
 	Window, CondenseAt int
-	// Plan bounds plans and says what their todos may use.
+	// Plan bounds plans and configures the tools of their todos.
 	Plan workflow.Config
-	// Alive says whether a replica is known to be running, without waiting. The
-	// tabs of one that is not are forgotten. Without it, that takes as long as
-	// a replica may be silent.
+	// Alive reports, without blocking, whether a replica is known to be running. The owner drops
+	// the tabs of a replica that is not from its presence list. Without Alive it drops them when
+	// the replica has sent no presence for presenceTimeout.
 	Alive func(wire.ReplicaID) bool
-	// Observer is told what happens; nil means that nobody looks.
+	// Observer receives counts and durations; nil discards them.
 	Observer Observer
-	// Tracer follows messages, if there is one.
+	// Tracer traces messages; nil disables tracing.
 	Tracer Tracer
-	// Broadcast tunes the Center of every session.
+	// Broadcast configures the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger
 }
@@ -137,37 +138,37 @@ type Hub struct {
 	store   Store
 	log     *slog.Logger
 	started time.Time
-	// writers write to the tabs of large sessions while Run runs.
+	// writers writes to the tabs of sessions with many tabs; set while Run runs.
 	writers atomic.Pointer[broadcast.Writers]
-	// deliveryCount numbers what this replica sends to other owners, and process
-	// tells its numbers from those of its processes before.
+	// deliveryCount numbers the deliveries that this replica sends to other owners. process is
+	// random and separates them from the deliveries of earlier processes of the same replica.
 	deliveryCount atomic.Uint64
 	process       string
 
-	// stepPool lends sessions the memory for a turn.
+	// stepPool holds empty steps, which sessions borrow while they process their mailbox.
 	stepPool stepPool
 
-	// lifeCtx is that of the live sessions. It ends when Run does.
+	// lifeCtx is the context of all live sessions. It ends when Run returns.
 	lifeCtx context.Context
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup // the live sessions
 
-	mu        sync.Mutex // guards the following; never held while the store is asked
+	mu        sync.Mutex // guards the following; never held during a store call
 	sessions  map[wire.SessionID]*liveSession
 	suspended map[wire.SessionID]suspension
-	draining  chan struct{} // closed when that is taken back; nil while nothing drains
+	draining  chan struct{} // closed by Undrain; nil while the hub does not drain
 	stopped   bool
 }
 
-// suspension says that a session is not opened for a while, because it went wrong
-// too often or this hub does not understand it.
+// suspension keeps a session from being opened until a time: it panicked too often, or its schema
+// is newer than this hub.
 type suspension struct {
 	until time.Time
 	err   *Error
-	epoch uint64 // of its last owner here; 0 when it is no fault of the session
+	epoch uint64 // of its last owner here; 0 if the suspension is not the session's fault
 }
 
-// NewHub makes a hub. It does nothing before [Hub.Run].
+// NewHub makes a hub. It starts no goroutine before [Hub.Run] or [Hub.Open].
 func NewHub(cfg Config, s Store) *Hub {
 	cfg = cfg.withDefaults()
 	h := &Hub{
@@ -178,8 +179,9 @@ func NewHub(cfg Config, s Store) *Hub {
 	return h
 }
 
-// Run sweeps and renews until ctx ends, and then returns after everything it
-// started has ended. It does not drain: call [Hub.Drain] first.
+// Run renews leases, claims sessions without an owner, probes the store and enforces Retention
+// until ctx ends. It returns when all goroutines of the hub have ended. It does not hand sessions
+// over: call [Hub.Drain] first.
 func (h *Hub) Run(ctx context.Context) {
 	if h.cfg.Broadcast.Writers == nil {
 		writers := broadcast.NewWriters(runtime.GOMAXPROCS(0))
@@ -195,14 +197,14 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 	wg.Wait()
 	h.mu.Lock()
-	h.stopped = true // nobody starts a live session after this
+	h.stopped = true // no live session starts after this
 	h.mu.Unlock()
 	h.stop(errStopping)
 	h.running.Wait()
 }
 
-// Open gives a door its hold on a session, loading it when nobody here has it.
-// The caller must close the room.
+// Open returns a handle of a session and loads the session if it is not loaded here. The caller
+// must close the handle.
 func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	if err := id.Validate(); err != nil {
 		return nil, asError(err)
@@ -224,7 +226,7 @@ func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	return &Handle{live: k}, nil
 }
 
-// DeliverAndWait is Open, [Handle.DeliverAndWait] and Close.
+// DeliverAndWait opens the session, calls [Handle.DeliverAndWait] and closes the handle.
 func (h *Hub) DeliverAndWait(ctx context.Context, id wire.SessionID, c Command) (Answer, error) {
 	r, err := h.Open(ctx, id)
 	if err != nil {
@@ -234,8 +236,9 @@ func (h *Hub) DeliverAndWait(ctx context.Context, id wire.SessionID, c Command) 
 	return r.DeliverAndWait(ctx, c)
 }
 
-// acquireSession finds or starts the live session of a session. Many who want the same session
-// wait for the same live session; it is the live session that asks the store.
+// acquireSession returns the live session of id with one more handle, and starts it if there is
+// none. Concurrent callers share one live session, whose goroutine loads the state. The caller must
+// call releaseSession.
 func (h *Hub) acquireSession(id wire.SessionID) (*liveSession, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -256,11 +259,12 @@ func (h *Hub) acquireSession(id wire.SessionID) (*liveSession, error) {
 	}
 	k.handles++
 	k.unusedSince.Store(0)
-	k.mailbox.signal() // it may have waited for somebody to have use for it
+	k.mailbox.signal() // a follower may have been about to unload
 	return k, nil
 }
 
-// releaseSession gives a hold back.
+// releaseSession undoes acquireSession. With the last handle the time until the session is unloaded
+// begins.
 func (h *Hub) releaseSession(k *liveSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -271,8 +275,8 @@ func (h *Hub) releaseSession(k *liveSession) {
 	}
 }
 
-// removeSession takes a live session out of the registry, unless somebody holds it or it has
-// something to do, and it is not said to go anyway.
+// removeSession removes k from the registry and reports whether it did. Without force it refuses
+// while k has handles or items.
 func (h *Hub) removeSession(k *liveSession, anyway bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -285,7 +289,7 @@ func (h *Hub) removeSession(k *liveSession, anyway bool) bool {
 	return true
 }
 
-// suspend keeps a session from being opened for a while.
+// suspend refuses to open a session until c.until. It also drops suspensions that have ended.
 func (h *Hub) suspend(id wire.SessionID, c suspension) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,14 +298,14 @@ func (h *Hub) suspend(id wire.SessionID, c suspension) {
 	h.suspended[id] = c
 }
 
-// lookup returns the live session of a session, if there is one.
+// lookup returns the live session of id, or nil.
 func (h *Hub) lookup(id wire.SessionID) *liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sessions[id]
 }
 
-// appendSessions returns the live sessions there are now.
+// appendSessions appends all live sessions to into.
 func (h *Hub) appendSessions(into []*liveSession) []*liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()

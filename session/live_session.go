@@ -15,13 +15,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Why a live session goes from owning to following and back, or ends.
+// Errors with which a live session changes its role or ends.
 var (
 	errDormant = errors.New("nobody uses the session")
 	errReload  = errors.New("the state must be loaded again")
 )
 
-// panicError is what a live session makes of a panic.
+// panicError is a panic of the session's goroutine, as an error.
 type panicError struct{ value any }
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }

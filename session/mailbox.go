@@ -8,35 +8,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// mailboxLimit is how many items a mailbox holds before those who bring more have to
-// wait.
+// mailboxLimit is the number of items from which on put blocks.
 const mailboxLimit = 1024
 
-// item is one thing for the owner of a session to do: a client's command, or an
-// order of a hub.
+// item is one unit of work for the owner of a session: a client's command, an order of a hub, or a
+// function of an agent. At most one of cmd, order, work and queuedMessage is set.
 type item struct {
 	cmd   Command
 	order *order
-	// work is what an agent of this owner wants to be done in a step; begins
-	// says that a tool begins with it, and by names the run or the agent.
+	// work runs in a step on behalf of an agent of this owner. startsTool says that a tool call
+	// starts with it, so that it is held back while the session is being handed over. origin is the
+	// id of the run or agent.
 	work       func()
 	startsTool bool
 	origin     string
-	// queuedMessage is instead of all that a message which waited and began.
+	// queuedMessage names a message that waited in a queue and whose turn made a step too large. It
+	// is set only in owner.oversized.
 	queuedMessage wire.MessageID
-	// deliveryID is the name of the delivery, when it came through the store, sent
-	// the name under which it was sent there.
+	// deliveryID is the id of the delivery if the item came through the store's inbox. sentAs is
+	// the id under which this replica sent the item to the inbox.
 	deliveryID, sentAs string
-	// alone keeps the item in a step of its own, because a step with it was
-	// too large.
+	// alone commits the item in a step of its own, because a step with it was too large or
+	// panicked.
 	alone bool
-	// poison is what the item is answered with instead of being tried again.
+	// poison is the refusal with which the item is answered instead of being executed again.
 	poison *Error
-	// done, unless nil, is told what became of an order. It has room for it.
+	// done, unless nil, receives the result of the item. It is buffered, so sending never blocks.
 	done chan error
 }
 
-// finish tells who waits for the item.
+// finish sends the result to the waiting caller, if there is one, at most once.
 func (it *item) finish(err error) {
 	if it.done != nil {
 		it.done <- err
@@ -44,30 +45,30 @@ func (it *item) finish(err error) {
 	}
 }
 
-// snapshotRequest is a request for a snapshot.
+// snapshotRequest asks the session's goroutine for the state of some monitors, or of all.
 type snapshotRequest struct {
 	monitors []wire.MonitorID
-	reply    chan<- wire.SessionState // with room for it
+	reply    chan<- wire.SessionState // buffered
 }
 
-// mailbox collects what a session has to do while it is busy. Its zero value
-// is not ready; see newMailbox.
+// mailbox collects the items and snapshot requests of a session. Any goroutine adds to it, the
+// session's goroutine takes from it. Use newMailbox: the zero value has no wake channel.
 type mailbox struct {
-	wake chan struct{} // has one token when there is something to take
+	wake chan struct{} // holds one token while there may be something to take
 
 	mu               sync.Mutex // guards the following
 	items            []item
 	snapshotRequests []snapshotRequest
-	spaceFreed       chan struct{} // closed when there is room again; nil while nobody waits
-	closed           error         // why nothing is taken any more
+	spaceFreed       chan struct{} // closed when there is space again; nil while no caller waits
+	closed           error         // why the mailbox accepts nothing any more
 
-	// holdLocal keeps what is said here behind what was sent before and is still
-	// on its way through the store; later is what waits.
+	// holdLocal keeps items that were added at this replica behind the older items that it sent to
+	// the store's inbox while it followed the session; heldLocal are the items that wait for those.
 	holdLocal bool
 	heldLocal []item
-	// directSend says that what is said here may go to the store at once, because
-	// nothing that was said before waits; sending is how many do, and calm is
-	// closed when none does. It is nil while nobody waits for that.
+	// directSend says that a follower may send a new item to the store's inbox at once, because no
+	// older item waits here. directSends counts the sends in progress. directSendsDone is closed
+	// when that drops to 0; it is nil while no caller waits for it.
 	directSend      bool
 	directSends     int
 	directSendsDone chan struct{}
@@ -75,8 +76,8 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// tryPutCommands adds commands after each other as long as there is room and none of them
-// may go to the store instead, and returns how many it has added.
+// tryPutCommands adds commands in order until the mailbox is full and returns the number added. It
+// never blocks. It adds none while commands go directly to the store.
 func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 	b.mu.Lock()
 	if b.closed == nil && (!b.directSend || len(b.items) > 0) {
@@ -91,7 +92,7 @@ func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 	return added
 }
 
-// put adds an item, waiting for room until ctx ends.
+// put adds an item and blocks while the mailbox is full, until ctx ends.
 func (b *mailbox) put(ctx context.Context, it item) error {
 	for {
 		b.mu.Lock()
@@ -117,8 +118,9 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 	}
 }
 
-// addLocked adds an item if there is room for it. What comes through the store has room
-// however much waits for it. The caller has the lock.
+// addLocked adds an item and reports whether there was space. An item from the inbox needs space in
+// items only: held local items wait for items from the inbox and must not block them. The caller
+// holds b.mu.
 func (b *mailbox) addLocked(it *item) bool {
 	switch {
 	case it.deliveryID != "":
@@ -136,8 +138,9 @@ func (b *mailbox) addLocked(it *item) bool {
 	return true
 }
 
-// addCommandLocked is add for a command that was said here. Most items are, and they are
-// large, so it is written where it belongs at once. The caller has the lock.
+// addCommandLocked adds a command of this replica and reports whether there was space. Commands are
+// most of the items, and items are large, so it fills the slice element in place instead of copying
+// an item. The caller holds b.mu.
 func (b *mailbox) addCommandLocked(c *Command) bool {
 	if b.holdLocal || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
 		return b.addLocked(&item{cmd: *c})
@@ -149,8 +152,8 @@ func (b *mailbox) addCommandLocked(c *Command) bool {
 	return true
 }
 
-// holdLocalItems makes everything that is said here wait until open, but for what came
-// through the store. It returns what was sent to the store already, perhaps.
+// holdLocalItems sets holdLocal and moves the local items to heldLocal. It removes and returns the
+// items that were already sent to the inbox, or may have been; items from the inbox stay.
 func (b *mailbox) holdLocalItems() (sent []item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +173,7 @@ func (b *mailbox) holdLocalItems() (sent []item) {
 	return sent
 }
 
-// releaseLocalItems ends shut.
+// releaseLocalItems ends holdLocalItems: the held items follow what is in the mailbox.
 func (b *mailbox) releaseLocalItems() {
 	b.mu.Lock()
 	b.items = append(b.items, b.heldLocal...)
@@ -179,22 +182,22 @@ func (b *mailbox) releaseLocalItems() {
 	b.signal()
 }
 
-// isIdle reports whether nothing is there or waits to be.
+// isIdle reports whether there are no items and none are held.
 func (b *mailbox) isIdle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.items) == 0 && !b.holdLocal
 }
 
-// allowDirectSend says whether what is said here may go to the store at once.
+// allowDirectSend sets directSend.
 func (b *mailbox) allowDirectSend(may bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.directSend = may
 }
 
-// beginDirectSend reports whether an item may go to the store at once; leave says that it
-// has got there, or not.
+// beginDirectSend reports whether an item may be sent to the store at once. If so, the caller must
+// call endDirectSend after the send, successful or not.
 func (b *mailbox) beginDirectSend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -214,7 +217,7 @@ func (b *mailbox) endDirectSend() {
 	}
 }
 
-// waitDirectSends waits until nothing is between enter and leave, or ctx ends.
+// waitDirectSends blocks until no direct send is in progress, or ctx ends.
 func (b *mailbox) waitDirectSends(ctx context.Context) {
 	b.mu.Lock()
 	if b.directSends == 0 {
@@ -232,7 +235,7 @@ func (b *mailbox) waitDirectSends(ctx context.Context) {
 	}
 }
 
-// release puts items that were taken and not done in front of all others.
+// requeue puts items that were taken and not executed in front of all others.
 func (b *mailbox) requeue(items []item) {
 	if len(items) == 0 {
 		return
@@ -243,7 +246,7 @@ func (b *mailbox) requeue(items []item) {
 	b.signal()
 }
 
-// removeItems forgets items, and reports whether there were any.
+// removeItems deletes the items that match and reports whether there were any.
 func (b *mailbox) removeItems(unwanted func(*item) bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,7 +255,7 @@ func (b *mailbox) removeItems(unwanted func(*item) bool) bool {
 	return len(b.items) < before
 }
 
-// deliveryIDs returns the names of those items that came through the store.
+// deliveryIDs returns the ids of the items that came through the inbox.
 func (b *mailbox) deliveryIDs() map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,7 +268,6 @@ func (b *mailbox) deliveryIDs() map[string]bool {
 	return names
 }
 
-// requestSnapshot adds a request for a snapshot.
 func (b *mailbox) requestSnapshot(p snapshotRequest) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -277,15 +279,15 @@ func (b *mailbox) requestSnapshot(p snapshotRequest) error {
 	return nil
 }
 
-// cancelSnapshot takes a request for a snapshot back. So there are not more requests than
-// those who wait.
+// cancelSnapshot removes a request whose caller has stopped waiting, so that requests cannot
+// accumulate.
 func (b *mailbox) cancelSnapshot(p snapshotRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.snapshotRequests = slices.DeleteFunc(b.snapshotRequests, func(o snapshotRequest) bool { return o.reply == p.reply })
 }
 
-// signal wakes whoever takes.
+// signal wakes the session's goroutine. It never blocks.
 func (b *mailbox) signal() {
 	select {
 	case b.wake <- struct{}{}:
@@ -293,7 +295,8 @@ func (b *mailbox) signal() {
 	}
 }
 
-// takeAll returns everything in the box and leaves it the emptied slices to fill.
+// takeAll returns all items and snapshot requests. The mailbox reuses the slices passed in, which
+// takeAll clears.
 func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snapshotRequest) {
 	clear(items)
 	clear(peeks)
@@ -301,7 +304,7 @@ func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snap
 	defer b.mu.Unlock()
 	items, b.items = b.items, items[:0]
 	peeks, b.snapshotRequests = b.snapshotRequests, peeks[:0]
-	b.directSend = b.directSend && len(items) == 0 // until they are where they belong
+	b.directSend = b.directSend && len(items) == 0 // until these items are in the store
 	if b.spaceFreed != nil {
 		close(b.spaceFreed)
 		b.spaceFreed = nil
@@ -309,7 +312,7 @@ func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snap
 	return items, peeks
 }
 
-// close refuses everything from now on and returns what nobody took.
+// close refuses further items with why, and returns the items that were not taken.
 func (b *mailbox) close(why error) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()

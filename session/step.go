@@ -13,33 +13,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A step that has grown to this is committed before more is added.
+// A step that reaches one of these sizes is committed before more is added.
 const (
 	stepEvents = 512
 	stepBytes  = 1 << 20
 	stepOps    = 1024
 )
 
-// commitTimeout bounds one try of a commit. The next one is the same batch.
+// commitTimeout bounds one attempt of a commit. The next attempt writes the same batch.
 const commitTimeout = 5 * time.Second
 
-// step is one batch in the making.
+// step is one batch in the making: events, table changes, and the effects that follow the commit.
 type step struct {
 	heading  wire.Heading
 	events   []broadcast.Event
 	frames   [][]byte
-	buf      []byte // where the frames are, most often
+	buf      []byte // backing memory of frames, unless a frame outgrew it
 	ops      []store.Op
 	consumed []string
 	card     []byte
 	bytes    int
-	// turnEnds are the ends of turns among the events, each with all that the turn
-	// said: the state does not tell of them.
+	// turnEnds are the final events of turns in this step, each with the whole text of the turn.
+	// The desktop state does not keep them, and a rewrite needs them.
 	turnEnds []wire.AgentResponse
-	// durable says that somebody is told something for good, and archived that rows
-	// are added to archives or change there.
+	// durable asks the store for a durable commit, because the step acknowledges something to a
+	// client. archived says that rows were added to archives or changed there.
 	durable, archived bool
-	// effects is what is done after the commit.
+	// effects run after the commit.
 	effects []func()
 }
 
@@ -51,7 +51,7 @@ func (s *step) empty() bool {
 	return s == nil || len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
 }
 
-// advanceClock sets the time of what follows. It never goes back.
+// advanceClock sets the time of the next step, by the store's clock. It never goes back.
 func (l *owner) advanceClock(now time.Time) {
 	if now = now.Add(l.clockSkew); now.After(l.now) {
 		l.now = now
@@ -63,7 +63,7 @@ func (l *owner) nextPosition() wire.Position {
 	return wire.Position{Epoch: l.lease.Epoch, Seq: l.top.Seq + uint64(len(l.step.frames)) + 1}
 }
 
-// emit adds an event to the step and folds it into the state.
+// emit adds an event to the step and folds it into the state. A row goes to the archive, too.
 func (l *owner) emit(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.MessageUpdated:
@@ -73,7 +73,7 @@ func (l *owner) emit(data wire.ServerPayload) {
 	}
 }
 
-// appendEvent adds an event to the step.
+// appendEvent adds an event to the step without folding it into the state.
 func (l *owner) appendEvent(data wire.ServerPayload) wire.Event {
 	e := wire.Event{Session: l.live.id, At: l.nextPosition(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
 	from := len(l.step.buf)
@@ -87,7 +87,8 @@ func (l *owner) appendEvent(data wire.ServerPayload) wire.Event {
 	return e
 }
 
-// trackEvent keeps in mind what follows from an event that is about to be shown.
+// trackEvent updates what the owner derives from its events: open questions, progress of agents,
+// ends of turns, and whether the step must be durable.
 func (l *owner) trackEvent(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.Actions:
@@ -112,8 +113,9 @@ func (l *owner) trackEvent(data wire.ServerPayload) {
 	}
 }
 
-// isProgress reports whether an event says that agents get on: it is theirs, or lets
-// one begin. What people and tabs do says nothing of agents that hang.
+// isProgress reports whether an event shows that agents make progress: an agent caused it, or it
+// starts one. Events caused by people and tabs do not count, because they say nothing of an agent
+// that hangs.
 func isProgress(data wire.ServerPayload) bool {
 	switch data.(type) {
 	case wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted,
@@ -125,10 +127,10 @@ func isProgress(data wire.ServerPayload) bool {
 	return false
 }
 
-// mustBeDurable reports whether an event tells somebody that a message, or an answer
-// to a question, is kept, or how a turn ended. What comes between may be said
-// again, by the agent or by an owner that remembers; a promise may not be lost
-// with the only node that has it.
+// mustBeDurable reports whether an event acknowledges a message or an answer, or ends a turn. A
+// client does not repeat what was acknowledged, so such an event must not be lost with the only
+// store node that has it. Other events can be produced again, by the agent or by an owner that
+// still has them.
 func mustBeDurable(data wire.ServerPayload) bool {
 	switch d := data.(type) {
 	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
@@ -141,9 +143,9 @@ func mustBeDurable(data wire.ServerPayload) bool {
 	return false
 }
 
-// commit makes the step durable, then shows it, then does what follows from it, then
-// tells those who wait: an agent that is to stop is stopped before it hears of what it
-// did. It returns only after the store has said what became of it, or the lease is lost.
+// commit makes the step durable, publishes its events, runs its effects and then finishes its
+// items, in this order: an agent that is to stop is stopped before its pending call returns. It
+// blocks until the store has accepted or refused the step, or the lease is lost.
 func (l *owner) commit() error {
 	l.agents.deliverJobResults()
 	effects := l.step.effects
@@ -164,7 +166,7 @@ func (l *owner) commit() error {
 	return nil
 }
 
-// persist makes the step durable and returns what to show.
+// persist makes the step durable and returns the events to publish.
 func (l *owner) persist() ([]broadcast.Event, error) {
 	for _, c := range l.state.Changes() {
 		if c.Value == nil {
@@ -197,15 +199,15 @@ func (l *owner) persist() ([]broadcast.Event, error) {
 	l.recordUnconfirmed(receipt, l.step.turnEnds)
 	events := l.step.events
 	if again {
-		l.step = &step{} // an earlier try may be on its way still
+		l.step = &step{} // an earlier attempt may still be reading the old one
 	} else {
 		l.step.reset()
 	}
 	return events, nil
 }
 
-// publishStep shows what is committed and returns the items of the step. Whatever goes wrong
-// here, they are done.
+// publishStep publishes committed events and returns the items of the step. The items count as done
+// even if publishing panics.
 func (l *owner) publishStep(events []broadcast.Event) (done []item) {
 	done = l.items[l.committed:l.handled]
 	l.committed = l.handled
@@ -216,22 +218,22 @@ func (l *owner) publishStep(events []broadcast.Event) (done []item) {
 	return done
 }
 
-// finishItems tells those who wait for items.
+// finishItems reports success to the callers that wait for the items.
 func finishItems(done []item) {
 	for i := range done {
 		done[i].finish(nil)
 	}
 }
 
-// commitBatch commits a batch, the same one again while the store is away, and reports
-// whether it was tried more than once.
+// commitBatch commits a batch, repeats the same batch while the store is unavailable, and reports
+// whether it needed more than one attempt.
 func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	began := l.live.hub.uptime()
 	defer l.activity.restore(l.activity.begin(activityCommit, began))
-	var steady *desktop.State // what is in the log, for those who want to see it meanwhile
+	var steady *desktop.State // the committed state, for snapshots while the commit waits
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.commitUncertain
-		l.commitUncertain = true // also if this panics
+		l.commitUncertain = true // also if Commit panics
 		receipt, err = l.live.hub.store.Commit(l.commitTimer.start(l.ctx, l.live.hub), l.lease, b)
 		l.commitTimer.stop()
 		switch {
@@ -261,14 +263,14 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 		}
 		again = true
 		if errors.Is(err, store.ErrNoSpace) {
-			// It waits for room. Who has said nothing yet is told to.
+			// The step waits for space. Callers that wait for a reply are refused.
 			l.live.storeFull.Store(true)
 			l.live.replyWaiters.rejectAll(errFull)
 			if steady == nil {
 				steady = l.loadCommitted()
 			}
 			if steady != nil {
-				l.live.markReady(l.ctx) // a new owner's first step; what is there can be seen
+				l.live.markReady(l.ctx) // a new owner's first step: tabs can attach to the committed state
 			}
 		}
 		if isStoreUnavailable(err) {
@@ -281,8 +283,8 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 	}
 }
 
-// loadCommitted is the state as the store has it, or nil if that cannot be read or is not
-// the one before the step.
+// loadCommitted loads the committed state, or returns nil if that fails or is not the state before
+// this step.
 func (l *owner) loadCommitted() *desktop.State {
 	got, err := l.live.load(l.ctx)
 	if err != nil || got.state.At() != l.top {

@@ -6,11 +6,11 @@ import (
 	"github.com/everdesk/everdesk/broadcast"
 )
 
-// maxPooledBuffer is how much of a step's memory is used again.
+// maxPooledBuffer is the largest buffer, in bytes, of a step that is reused.
 const maxPooledBuffer = 64 << 10
 
-// stepPool are emptied steps. They are lent to sessions for a turn, so that one that
-// is idle holds none and one that is busy makes no garbage.
+// stepPool holds empty steps. A session borrows one while it processes its mailbox, so that an idle
+// session holds no step memory and a busy one produces no garbage.
 type stepPool struct{ pool sync.Pool }
 
 func (p *stepPool) get() *step {
@@ -26,8 +26,8 @@ func (p *stepPool) put(s *step) {
 	}
 }
 
-// reset empties a step that is committed, but for the memory of its events and their
-// frames, which are to be shown.
+// reset empties a committed step, except for the memory of its events and frames, which are still
+// to be published.
 func (s *step) reset() {
 	clear(s.frames)
 	clear(s.ops)
@@ -35,8 +35,7 @@ func (s *step) reset() {
 	*s = step{heading: s.heading, buf: s.buf, frames: s.frames[:0], ops: s.ops[:0], consumed: s.consumed[:0]}
 }
 
-// reuseEvents gives a drained step the memory of its events and of their frames, which are
-// shown.
+// reuseEvents returns the memory of published events and their frames to a step that was reset.
 func (s *step) reuseEvents(events []broadcast.Event) {
 	if events == nil {
 		return
