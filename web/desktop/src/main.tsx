@@ -4,7 +4,7 @@ import { type ReactNode, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
 import { languageOf } from "./i18n/words.js";
-import { fetchAll, Invitation } from "./later.js";
+import { Invitation, prefetchParts } from "./lazy-parts.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
@@ -28,7 +28,7 @@ async function begin(): Promise<void> {
   wait(t.connecting);
   try {
     show(await boot());
-    setTimeout(() => void fetchAll(), 500);
+    setTimeout(() => void prefetchParts(), 500);
   } catch (error) {
     // Who is not signed in finds the way in at /login.
     if (error instanceof ApiError && error.status === 401) return location.replace(`/login${location.search}`);

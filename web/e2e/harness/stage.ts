@@ -2,7 +2,7 @@
 // guard. All but the browser is gone afterwards, also when a test fails.
 
 import { join } from "node:path";
-import { type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, type Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { SessionID } from "../../core/src/index.js";
 import type { Prefs } from "../../desktop/src/shell/prefs.js";

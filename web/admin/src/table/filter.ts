@@ -77,7 +77,7 @@ const halted: ReadonlySet<Status> = new Set(["stuck", "stalled"]);
 
 export function fits(v: View): (row: Row) => boolean {
   const text = v.text.trim().toLowerCase();
-  const has = (s: string | undefined): boolean => s !== undefined && s.toLowerCase().includes(text);
+  const has = (s: string | undefined): boolean => s?.toLowerCase().includes(text) === true;
   return (row) =>
     (v.user === "" || row.user === v.user) &&
     (v.status === "" || row.status === v.status) &&

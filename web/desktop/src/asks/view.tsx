@@ -107,7 +107,7 @@ function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   if (args === undefined || args[0]!.name === "") {
     return (
       <pre className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
-        {visible(args?.[0]!.value ?? message)}
+        {visible(args?.[0]?.value ?? message)}
       </pre>
     );
   }

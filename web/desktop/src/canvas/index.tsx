@@ -1,10 +1,9 @@
 import "./canvas.css";
 import "./desk.css";
-import { type ReactNode, Suspense, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
-import { Icons } from "../later.js";
 import { useShell, WorkbenchContext } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
@@ -18,6 +17,8 @@ import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from ".
 import texts from "./words.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
+
+const Icons = lazy(async () => ({ default: (await import("./icons.js")).Icons }));
 
 /** The windows of the monitor that this tab shows. It fills its parent. */
 export function Canvas(): ReactNode {

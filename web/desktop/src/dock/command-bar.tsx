@@ -1,9 +1,8 @@
 import "./bar.css";
 import { ArrowUp, ListTodo, Monitor, Paperclip, Pin, Square } from "lucide-react";
-import { type ReactNode, Suspense, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
-import { LastFate } from "../later.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -21,6 +20,8 @@ import { SlashList } from "./slash-list.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
 import texts from "./words.js";
+
+const LastFate = lazy(async () => ({ default: (await import("./last-fate.js")).LastFate }));
 
 /** Where the person says something to the agent of the monitor that this tab shows. */
 export function CommandBar(): ReactNode {

@@ -1,6 +1,5 @@
 import "./notices.css";
-import { type ReactNode, Suspense, useEffect } from "react";
-import { Centre } from "../later.js";
+import { lazy, type ReactNode, Suspense, useEffect } from "react";
 import { useShell } from "../shell/context.js";
 import { useQuestionCount } from "../shell/select.js";
 import { useBrowserNotices } from "./browser.js";
@@ -8,6 +7,8 @@ import { useReadMark } from "./read.js";
 import { unread } from "./shelf.js";
 import { Stack } from "./stack.js";
 import { pageTitle } from "./worth.js";
+
+const Centre = lazy(async () => ({ default: (await import("./centre.js")).Centre }));
 
 /** Toasts, the notification centre, the notifications of the browser and the badge of the title. */
 export function Notices(): ReactNode {

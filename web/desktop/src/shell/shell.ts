@@ -2,14 +2,14 @@
 // with `useShell` and change it through `Commands` only.
 
 import { createStore, type StoreApi } from "zustand/vanilla";
-import {
-  type AgentID,
-  type ClientState,
-  type Desk,
-  type Link,
-  type Outbox,
-  type SessionID,
-  type View,
+import type {
+  AgentID,
+  ClientState,
+  Desk,
+  Link,
+  Outbox,
+  SessionID,
+  View,
 } from "../../../core/src/index.js";
 import type { Language } from "../i18n/words.js";
 import type { HubInfo, Me } from "./api.js";

@@ -1,9 +1,8 @@
 import "./topbar.css";
 import "./status.css"; // after it: it also says what is left out where there is less room
 import { Bell, Inbox, MessagesSquare } from "lucide-react";
-import { type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { useWords } from "../i18n/use.js";
-import { PlanChip } from "../later.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitorGone, useQuestionCount } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
@@ -21,6 +20,8 @@ export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
 export { isOver } from "./link.js";
 export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
+
+const PlanChip = lazy(async () => ({ default: (await import("../plan/index.js")).PlanChip }));
 
 /** The session with its monitors at the left; how it is reached, who is there and what waits at the right. */
 export function TopBar(): ReactNode {

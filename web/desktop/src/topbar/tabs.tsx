@@ -1,8 +1,7 @@
 import { EllipsisVertical, ExternalLink, Pin, Plus, Square, X } from "lucide-react";
-import { type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
 import { firstMonitor, limits, type MonitorID, type MonitorStatus } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
-import { TabCard } from "../later.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useWindows } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -11,6 +10,8 @@ import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
 import { type Activity, activityOf, budgetPart, budgetTone, tabAfter, workingMonitors } from "./monitors.js";
 import texts from "./words.js";
+
+const TabCard = lazy(async () => ({ default: (await import("./tab-card.js")).TabCard }));
 
 /** The monitors of the session. A tab that is pinned to one shows only its name. */
 export function MonitorTabs(): ReactNode {

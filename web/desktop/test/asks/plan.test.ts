@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type HITLRequest, type Outbox, type Sent, type Todo } from "../../../core/src/index.js";
+import type { HITLRequest, Outbox, Sent, Todo } from "../../../core/src/index.js";
 import { answerState, closedOf, endingOf } from "../../src/asks/answers.js";
 import { type Ask, asksOf, deadlineOf, planKey, timeLeft, versionOf } from "../../src/asks/order.js";
 import { titleOf } from "../../src/asks/origin.js";

@@ -55,7 +55,7 @@ const marked = new Marked({
   breaks: true,
   renderer: {
     // Attributes that would say more are not let through; dress.ts knows these and takes them away.
-    code: ({ text, lang }) => `<pre lang="${escape(languageOf(lang))}"><code>${escape(text)}\n</code></pre>\n`,
+    code: ({ text, lang }) => `<pre lang="${escapeHTML(languageOf(lang))}"><code>${escapeHTML(text)}\n</code></pre>\n`,
     checkbox: ({ checked }) => `<data value="${checked ? "done" : "open"}"></data> `,
   },
 });
@@ -166,6 +166,6 @@ function languageOf(info: string | undefined): string {
   return /^[\w+#.-]{1,30}/.exec(info ?? "")?.[0] ?? "";
 }
 
-function escape(text: string): string {
+function escapeHTML(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

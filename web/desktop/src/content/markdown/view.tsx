@@ -9,7 +9,7 @@ import { Leave } from "../leave.js";
 import texts from "../words.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";
 import { clean } from "./clean.js";
-import { CodeBlock } from "./code.js";
+import { CodeBlock } from "./code-block.js";
 import { type Dressed, dress } from "./dress.js";
 import { Plain } from "./plain.js";
 import { pageClock, Turns } from "./turns.js";
