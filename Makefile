@@ -74,6 +74,8 @@ test-bench: ## tests of the programs in bench, which is a module of its own
 .PHONY: gen
 gen: ## write the generated files
 	$(GO) run ./internal/wiregen
+	$(GO) run ./internal/docgen
+	$(GO) test ./cmd/hub -run TestConfigurationIsFresh -update
 	$(GO) test ./desktop -run TestVectorsAreFresh -update
 	$(GO) test ./adminview -run TestPageValuesAreFresh -update
 	scripts/web.sh build
@@ -131,7 +133,7 @@ check-lint: $(LINT) # it vets as well
 
 check-generated:
 	@echo '== generated files'
-	@$(GO) test -count=1 -run Fresh ./internal/wiregen
+	@$(GO) test -count=1 -run Fresh ./internal/wiregen ./internal/docgen ./cmd/hub
 
 check-layers:
 	@echo '== layers'

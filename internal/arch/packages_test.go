@@ -61,6 +61,7 @@ var rules = map[string]rule{
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
 	"internal/arch":    {},
+	"internal/docgen":  {},
 	"internal/hubtest": {uses: "client desktop wire", tests: "internal/redistest"},
 	"internal/chaos":   {tests: "*"},
 
