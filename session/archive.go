@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// searchPage is how many rows are looked at when one is looked for, and
-	// rowPageSize how many are read at once otherwise.
+	// searchPage is the number of rows per read while findRow searches, and rowPageSize that of all
+	// other reads.
 	searchPage  = 32
 	rowPageSize = 1000
-	// maxTime is after every row.
+	// maxTime is later than every row.
 	maxTime wire.Millis = math.MaxInt64
 )
 
-// archives are what is known of the lists with all rows, by monitor.
+// archives are the archives of conversations (all rows, in store lists) by monitor.
 type archives map[wire.MonitorID]*history.Archive
 
 func (a archives) clone() archives {
@@ -33,7 +33,7 @@ func (a archives) clone() archives {
 	return c
 }
 
-// appendChanges adds what has to be kept of those that have changed.
+// appendChanges appends the ops that store the metadata of changed archives.
 func (a archives) appendChanges(ops []store.Op) []store.Op {
 	for _, one := range a {
 		if one.Changed() {
@@ -43,15 +43,14 @@ func (a archives) appendChanges(ops []store.Op) []store.Op {
 	return ops
 }
 
-// emitRow shows a row that is new or has changed, and keeps it in the archive in
-// the same step. A row that is no longer among the newest is in no state that
-// anybody has: it changes in the archive alone.
+// emitRow emits a new or changed row and stores it in the archive in the same step. A row that is
+// no longer among the newest is in no tab's state: it changes in the archive only.
 func (l *owner) emitRow(p wire.MessageUpdated) {
 	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
 	was, known := l.state.Row(p.Message.TS)
 	switch {
 	case known:
-		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // it never changes
+		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // the id never changes
 	case p.Action == wire.RowUpdated:
 		l.updateArchivedRow(monitor, p.Message)
 		return
@@ -60,7 +59,7 @@ func (l *owner) emitRow(p wire.MessageUpdated) {
 	l.state.Apply(l.appendEvent(p))
 	is, ok := l.state.Row(p.Message.TS)
 	switch {
-	case !ok || archive == nil: // it is older than all that there is room for, or of nowhere
+	case !ok || archive == nil: // the row is older than all rows the state has room for, or its monitor does not exist
 	case known:
 		l.addRowOps(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
 	default:
@@ -68,15 +67,15 @@ func (l *owner) emitRow(p wire.MessageUpdated) {
 	}
 }
 
-// addRowOps adds what becomes of the rows of an archive to the step.
+// addRowOps adds changes of archived rows to the step.
 func (l *owner) addRowOps(ops []store.Op) {
 	stepWriter{l}.Keep(ops...)
 	l.step.archived = true
 }
 
-// archiveOf is that of a monitor, or nil: names of monitors that are not there have
-// none, there are too many of them. The first of a session that has had rows before
-// begins with those that there still are.
+// archiveOf returns the archive of a monitor and makes it if necessary. It returns nil for a
+// monitor that does not exist, so that arbitrary monitor ids do not make archives. A new archive
+// begins with the rows that the state has, for sessions from before there were archives.
 func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
 	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
 		return a
@@ -90,7 +89,7 @@ func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
 	return a
 }
 
-// deleteConversation forgets the conversation of a monitor that goes.
+// deleteConversation deletes the rows of a monitor that is being removed.
 func (l *owner) deleteConversation(monitor wire.MonitorID) {
 	if rows := l.state.Rows(monitor); len(rows) > 0 {
 		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
@@ -101,22 +100,22 @@ func (l *owner) deleteConversation(monitor wire.MonitorID) {
 	}
 }
 
-// updateArchivedRow changes a row that is only in the archive.
+// updateArchivedRow changes a row that only the archive has.
 func (l *owner) updateArchivedRow(monitor wire.MonitorID, row wire.UIRow) {
 	rows, err := l.rowsSince(monitor, row.TS)
 	if err != nil {
-		l.live.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
+		l.live.log.WarnContext(l.ctx, "archived row not updated", "err", err)
 		return
 	}
-	if a := l.archiveOf(monitor); a != nil && len(rows) > 0 { // else it is gone
+	if a := l.archiveOf(monitor); a != nil && len(rows) > 0 { // else the row is deleted
 		row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
 		l.addRowOps(a.Change(len(rows)-1, rows[0], row))
 	}
 }
 
-// rowsSince are the rows of a conversation from the one of a time on, the oldest
-// first; none if there is no such row. It asks the store, and so takes a while,
-// unless the row is among the newest.
+// rowsSince returns the rows of a conversation from the row with time ts on, the oldest first, or
+// none if there is no such row. It reads the store, and so blocks, unless the row is among the
+// newest.
 func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
 	newest := l.state.Rows(monitor)
 	from := func(rows []wire.UIRow) []wire.UIRow {
@@ -144,7 +143,7 @@ func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow,
 		}
 		begin = page.from + len(page.rows)
 	}
-	// What this step has added is not in the store yet.
+	// The rows of this step are not in the store yet.
 	for _, op := range l.step.ops {
 		if op.Kind != store.OpPush || op.Name != list {
 			continue
@@ -163,22 +162,22 @@ func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow,
 
 func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
 
-// rewindRows takes rows out of the archive of a conversation: since are all from
-// one on, as rowsSince has them, and stay are those of them that stay. The desktop
-// learns of it from HISTORY_REWOUND.
+// rewindRows removes rows from the archive of a conversation: since are all rows from one on, as
+// rowsSince returns them, and stay are those of them that stay. HISTORY_REWOUND changes the desktop
+// state.
 func (l *owner) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
 	if a := l.archiveOf(monitor); a != nil {
 		l.addRowOps(a.Rewind(since, stay))
 	}
 }
 
-// restoredBytes bounds the rows that come back with a rewind, as JSON. They are in
-// its batch twice: in the event and in the state.
+// restoredBytes bounds the JSON size of the rows that a rewind brings back into the state. The
+// batch has them twice: in the event and in the tables.
 const restoredBytes = 5 << 18
 
-// olderRows are the rows of a conversation before those that a rewind concerns and
-// before those that the state has, as many as a state can have, the oldest first.
-// Without them the rewind is right too, and the archive has them.
+// olderRows returns the rows of a conversation before since and before those that the state has, at
+// most as many as a state holds, the oldest first. If they cannot be read the rewind is still
+// correct, and the archive has them.
 func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
 	a := l.archiveOf(monitor)
 	if a == nil || len(since) == 0 {
@@ -201,8 +200,8 @@ func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIR
 	return page.rows
 }
 
-// restorableRows are those of rows that come back into the state with a rewind: they are
-// not in it, and there is room for them.
+// restorableRows returns those rows that a rewind brings back into the state: they are not in it,
+// and there is room for them.
 func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
 	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
 		_, there := l.state.Row(row.TS)
@@ -218,8 +217,8 @@ func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.
 	return rows
 }
 
-// repairArchives is what makes the archives those that we know, after the store has
-// forgotten something. What it forgot of before the newest rows is lost.
+// repairArchives returns the ops that make the archives match what this owner knows, after the
+// store has lost data. Rows that the store lost and that are older than the newest rows stay lost.
 func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for field := range tables[history.ArchiveTable] {
@@ -237,9 +236,9 @@ func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op,
 	return ops, nil
 }
 
-// repairArchive finds what is right in the list of an archive: nothing from the newest rows
-// on, nothing that was trimmed, and no more than there were, since what follows
-// then was rewound.
+// repairArchive finds the valid part of an archive's list: it ends before the newest rows, contains
+// nothing that was trimmed, and is no longer than the archive was, because what follows then had
+// been removed by a rewind.
 func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
 	a, newest := l.archives[monitor], l.state.Rows(monitor)
 	find := func(ts wire.Millis) (int, error) {
@@ -263,13 +262,12 @@ func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
 	return a.Repair(from, max(from, min(to, from+before)), newest), nil
 }
 
-// rowPage is a part of an archive.
+// rowPage is a contiguous part of an archive.
 type rowPage struct {
 	rows        []wire.UIRow
 	from, total int
 }
 
-// readRows reads a part of an archive.
 func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from, limit int) (rowPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -286,10 +284,10 @@ func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from
 	return page, nil
 }
 
-// findRow is the index of the first row of an archive that does not come before
-// what is looked for. far says how many rows at most lie between that and a row,
-// and is less than 0 for rows that come before it. The end is looked at first, then
-// the place that is as far back as it can be, then the middle of what is left.
+// findRow returns the index of the first row of an archive that does not come before the target.
+// distance returns an upper bound of the number of rows between the target and a row; it is
+// negative for rows before the target. findRow reads the end first, then the earliest possible
+// place according to distance, and then bisects.
 func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
 	page, err := h.readRows(ctx, id, list, -searchPage, searchPage)
 	low, high := 0, page.total

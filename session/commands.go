@@ -10,17 +10,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// firstMonitor is where things go that name no monitor. It cannot be removed.
+// firstMonitor is the default monitor. It cannot be removed.
 const firstMonitor wire.MonitorID = "monitor-0"
 
-// unnamed stands for the id of a message that has none, and nobody for the
-// connection of a sender that has none: what is written down needs both.
+// Placeholders for the id of a message without one and for the connection of a sender without one:
+// events need both.
 const (
 	unnamedMessage wire.MessageID    = "unnamed"
 	noConnection   wire.ConnectionID = "nobody"
 )
 
-// applyCommand does a client's command once, however often it was sent.
+// applyCommand executes a client's command and answers it. A command with an id is executed once,
+// however often it is sent.
 func (l *owner) applyCommand(c *Command) {
 	l.answered = false
 	if c.Message.ID == "" {
@@ -34,8 +35,8 @@ func (l *owner) applyCommand(c *Command) {
 	}
 }
 
-// applyOnce does a command unless the ledger has the id of one, and reports whether it
-// was answered before.
+// applyOnce executes a command unless the ledger has its id, and reports whether it was answered
+// before.
 func (l *owner) applyOnce(id wire.MessageID, c *Command) (r reply, again bool) {
 	hash := digest(c.Message.Data)
 	if known, ok := l.ledger.find(id); ok {
@@ -46,14 +47,14 @@ func (l *owner) applyOnce(id wire.MessageID, c *Command) (r reply, again bool) {
 		return known.Reply, true
 	}
 	r = l.execute(c)
-	if r.Code != wire.CodeRateLimited && r.Code != wire.CodeStoreUnavailable { // which are over soon, and say nothing of the message
+	if r.Code != wire.CodeRateLimited && r.Code != wire.CodeStoreUnavailable { // these are temporary and must not stick to the id
 		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
 	}
 	return r, false
 }
 
-// emitReply says what became of a command. What happened has said so itself the first
-// time.
+// emitReply emits the answer to a command. Most commands emit their own event the first time and
+// need a reply only when they are repeated.
 func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
 	id := cmp.Or(c.Message.ID, unnamedMessage)
 	switch r.Verdict {
@@ -78,7 +79,7 @@ func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
 	case verdictRejected:
 		rejected := wire.MessageRejected{
 			MessageID: id, Code: r.Code, Reason: r.Reason, Field: r.Field, MonitorID: r.Monitor, By: c.From.Connection,
-			Duplicate: duplicate && r.Public, // else it is the same error again
+			Duplicate: duplicate && r.Public, // else it is the same error for the same sender
 		}
 		if !r.Public || duplicate {
 			rejected.To = cmp.Or(c.From.Connection, noConnection)
@@ -105,12 +106,12 @@ func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
 	}
 }
 
-// refuseCommand says that a command was not done.
+// refuseCommand emits MESSAGE_REJECTED for a command that was not executed.
 func (l *owner) refuseCommand(c *Command, e *Error) {
 	l.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
 }
 
-// execute does a command and says what became of it.
+// execute executes a command and returns its reply.
 func (l *owner) execute(c *Command) reply {
 	l.recordUserActivity(c)
 	switch m := c.Message.Data.(type) {
@@ -144,7 +145,7 @@ func (l *owner) execute(c *Command) reply {
 	return reply{}
 }
 
-// executeRare does the commands about agents, plans and histories.
+// executeRare executes the less frequent commands about questions, agents, plans and conversations.
 func (l *owner) executeRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
@@ -196,14 +197,14 @@ func tooManyAnswers() reply {
 	return refused(wire.CodeRateLimited, "too many answers within a minute")
 }
 
-// emitActions changes the desktop in the name of whoever sent a command. Without the
-// message's id: actions that have it answer EMIT.
+// emitActions changes the desktop on behalf of the sender of a command. It leaves out the message's
+// id: ACTIONS with an id answer EMIT.
 func (l *owner) emitActions(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
 	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
 }
 
-// ensureMonitor makes a monitor if it is not there. The reply is not empty when it
-// cannot be made.
+// ensureMonitor creates a monitor if it does not exist. The reply is a rejection if that is not
+// possible.
 func (l *owner) ensureMonitor(m wire.MonitorID) reply {
 	if l.state.HasMonitor(m) {
 		return reply{}
@@ -218,8 +219,8 @@ func (l *owner) ensureMonitor(m wire.MonitorID) reply {
 	return reply{}
 }
 
-// usesAgentQuestionID reports whether an action of a program would take the place of a
-// question of an agent.
+// usesAgentQuestionID reports whether an action of a program uses an id that is reserved for the
+// questions of agents.
 func usesAgentQuestionID(a wire.Action) bool {
 	id := ""
 	switch a := a.(type) {
@@ -231,8 +232,8 @@ func usesAgentQuestionID(a wire.Action) bool {
 	return strings.HasPrefix(id, tools.QuestionPrefix)
 }
 
-// posesAsAgent reports whether an action of a program would look like a question
-// of an agent, or like one that asks for a permission, which means nothing here.
+// posesAsAgent reports whether an action of a program would look like a question of an agent or ask
+// for a permission, which has no meaning without an agent.
 func posesAsAgent(a wire.Action) bool {
 	switch a := a.(type) {
 	case wire.DialogConfirm:
@@ -243,7 +244,7 @@ func posesAsAgent(a wire.Action) bool {
 	return false
 }
 
-// doEmit shows what an outside program wants to show, all of it or nothing.
+// doEmit shows the actions of an outside program, all of them or none.
 func (l *owner) doEmit(c *Command, m wire.Emit) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if len(l.geometry) > 0 {

@@ -13,15 +13,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// deliver brings an item to the owner, wherever it is. What one connection says
-// stays in its order: nothing goes to the store while something waits that was
-// said before.
+// deliver brings an item to the owner, here or elsewhere. It keeps the order of each connection:
+// nothing goes to the store directly while an older item waits in the mailbox.
 func (k *liveSession) deliver(ctx context.Context, it item) error {
 	if it.order == nil && k.storeFull.Load() {
 		return errFull
 	}
 	if !k.mailbox.beginDirectSend() {
-		// Between two owners the mailbox collects, too.
+		// The mailbox also collects while the session has no owner.
 		return k.mailbox.put(ctx, it)
 	}
 	defer k.mailbox.endDirectSend()
@@ -34,7 +33,7 @@ func (k *liveSession) deliver(ctx context.Context, it item) error {
 	return err
 }
 
-// deliverAll is deliver for several commands. It returns how many were delivered.
+// deliverAll delivers commands in order and returns the number delivered.
 func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, error) {
 	n := k.tryDeliver(commands)
 	for ; n < len(commands); n++ {
@@ -45,7 +44,7 @@ func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, 
 	return n, nil
 }
 
-// tryDeliver is deliverAll as far as it need not wait for anything.
+// tryDeliver delivers commands as long as that does not block, and returns the number delivered.
 func (k *liveSession) tryDeliver(commands []Command) int {
 	if k.storeFull.Load() {
 		return 0
@@ -53,14 +52,13 @@ func (k *liveSession) tryDeliver(commands []Command) int {
 	return k.mailbox.tryPutCommands(commands)
 }
 
-// newDeliveryID names something that is sent to an owner. No other replica, and
-// no other process of this one, uses it.
+// newDeliveryID returns an id that no other replica and no other process of this replica uses.
 func (h *Hub) newDeliveryID() string {
 	return string(h.cfg.Replica) + "." + h.process + "." + strconv.FormatUint(h.deliveryCount.Add(1), 10)
 }
 
-// send puts an item into the inbox of a session. The delivery has one name
-// however often it is tried, so it arrives once.
+// send puts an item into the inbox of a session. All attempts use the same delivery id, so the item
+// arrives once.
 func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
 	data, err := it.encode()
 	if err != nil {
@@ -75,7 +73,7 @@ func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
 		return fmt.Errorf("send a command to the owner: %w", err)
 	}
 	if known && !again {
-		h.log.WarnContext(ctx, "a command was taken for one that was sent before", "session", string(id), "delivery", it.sentAs)
+		h.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", it.sentAs)
 	}
 	return nil
 }
@@ -85,34 +83,33 @@ func (h *Hub) sendOrder(ctx context.Context, id wire.SessionID, o *order) error 
 	return h.send(ctx, id, &item{order: o})
 }
 
-// sendItems sends on what is in the mailbox of a session that somebody else owns
-// now, and returns what the store does not take yet; what it does not take for
-// ever is given up.
+// sendItems sends items to the inbox of a session that another replica owns, and returns those that
+// the store does not accept yet. An item that it refuses permanently is finished with the error.
 func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
 	for i := range items {
 		it := &items[i]
 		switch {
 		case it.deliveryID != "":
-			continue // the inbox has it still
+			continue // it is still in the inbox
 		case it.poison != nil && it.order != nil:
 			it.finish(it.poison)
 			continue
 		}
 		err := k.sendItem(ctx, it)
 		switch {
-		case err == nil: // who waits for an order looks in the directory
+		case err == nil: // the caller that waits for an order reads the card
 			k.setStoreIssue(ctx, issueSend, false)
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
 			level := slog.LevelWarn
 			if it.order != nil && it.order.Kind == orderRestore {
-				level = slog.LevelError // clients were told that it is kept
+				level = slog.LevelError // clients have an acknowledgement of it
 			}
-			k.log.Log(ctx, level, "a command cannot be sent to the owner", "err", err)
+			k.log.Log(ctx, level, "command refused by the inbox", "err", err)
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {
 				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
-				k.log.WarnContext(ctx, "the owner does not get its commands yet", "err", err)
+				k.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
 			}
 			return items[i:]
 		}
@@ -120,7 +117,7 @@ func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
 	return nil
 }
 
-// sendItem sends one item. What cannot even be written down is invalid.
+// sendItem sends one item. A panic while encoding it makes it invalid.
 func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -132,9 +129,9 @@ func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	return k.hub.send(ctx, k.id, it)
 }
 
-// sendBarrier brings those items to the store again that may be there already, under
-// their names, and then the mark: what comes before it was said before what waits
-// in the mailbox now. It returns the items that it could not bring.
+// sendBarrier sends the items that may be in the inbox already once more, under their old ids, and
+// then the barrier: everything before it is older than the local items that the mailbox holds back.
+// It returns the items that it could not send.
 func (l *owner) sendBarrier(sent []item) []item {
 	l.live.mailbox.waitDirectSends(l.ctx)
 	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: l.barrier})
@@ -147,7 +144,7 @@ func (l *owner) sendBarrier(sent []item) []item {
 	return rest[:len(rest)-1]
 }
 
-// receiveInbox brings what is in the inbox into the mailbox, until the lease is lost.
+// receiveInbox puts the commands of the inbox into the mailbox, until the lease is lost.
 func (l *owner) receiveInbox() {
 	seen := newRecentIDs(recentIDLimit)
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
@@ -157,7 +154,7 @@ func (l *owner) receiveInbox() {
 				return
 			}
 			if err != nil {
-				break // and ask again, which shows what is not consumed again
+				break // Receive starts over with everything that is not consumed
 			}
 			wait = retryFirst
 			for _, c := range commands {
@@ -177,11 +174,12 @@ func (l *owner) receiveInbox() {
 	}
 }
 
-// decodeDelivery reads a delivery. What cannot be read is consumed like everything else.
+// decodeDelivery decodes a delivery. One that cannot be decoded becomes an order without effect, so
+// that it is consumed.
 func (l *owner) decodeDelivery(c store.Command) item {
 	it, err := decodeItem(c.Data)
 	if err != nil {
-		l.live.log.Warn("a command in the inbox cannot be read", "id", c.ID, "err", err)
+		l.live.log.Warn("command in the inbox cannot be decoded", "id", c.ID, "err", err)
 		it = item{order: &order{}}
 	}
 	known := l.retryMarks[c.ID]
@@ -192,7 +190,7 @@ func (l *owner) decodeDelivery(c store.Command) item {
 // recentIDLimit is more than an inbox holds.
 const recentIDLimit = 1024
 
-// recentIDs remembers the newest names it was told.
+// recentIDs remembers the newest ids, up to a limit.
 type recentIDs struct {
 	known map[string]struct{}
 	order []string
@@ -203,7 +201,7 @@ func newRecentIDs(n int) *recentIDs {
 	return &recentIDs{known: map[string]struct{}{}, order: make([]string, n)}
 }
 
-// add reports whether a name is new.
+// add remembers an id and reports whether it was unknown.
 func (r *recentIDs) add(name string) bool {
 	if _, ok := r.known[name]; ok {
 		return false
@@ -215,7 +213,7 @@ func (r *recentIDs) add(name string) bool {
 	return true
 }
 
-// earliest of several times, of which zero ones are never.
+// earliest returns the earliest of several times; zero times mean never.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {

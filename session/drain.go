@@ -57,7 +57,7 @@ func (h *Hub) Drain(ctx context.Context) {
 		case <-withdrawn:
 			return
 		case <-ctx.Done():
-			h.log.WarnContext(ctx, "sessions were not handed over in time", "err", context.Cause(ctx))
+			h.log.WarnContext(ctx, "drain timed out before all sessions were handed over", "err", context.Cause(ctx))
 			return
 		}
 	}

@@ -17,25 +17,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// claimJitter spreads those who wait for the same lease to run out.
+// claimJitter spreads the claims of replicas that wait for the same lease to expire.
 const claimJitter = 150 * time.Millisecond
 
-// followLinger is how long a session of another replica stays loaded without use.
+// followLinger is how long a followed session without handles stays loaded.
 const followLinger = 5 * time.Second
 
-// readPage is how many events are read at once to catch up.
+// readPage is the number of events per read when tabs catch up.
 const readPage = 1000
 
 // loadedSession is a session as the store has it.
 type loadedSession struct {
 	state     *desktop.State
-	prevOwner wire.ReplicaID // whose it was before the newest claim
+	prevOwner wire.ReplicaID // owner before the newest claim
 	tables    map[string]map[string][]byte
 	lists     map[string][][]byte
 	info      store.Info
 }
 
-// load reads the session.
+// load loads the session and remembers its user and its directory entry.
 func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 	got, err := k.hub.load(ctx, k.id, k.user)
 	if got.info.User != "" {
@@ -45,7 +45,8 @@ func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 	return got, err
 }
 
-// load reads what the store has of a session, unless it is another user's by now.
+// load loads a session from the store. It fails with store.ErrNotFound if the session belongs to
+// another user than the given one: its id was reused.
 func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -63,8 +64,8 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedS
 	at := kept.At
 	claimed := at.Epoch > 0 && at.Seq == 0
 	if claimed {
-		// The newest event is a claim, and nobody has written down what it
-		// changed. Any position before it will do.
+		// The newest event is a claim, which the stored tables do not contain. Any position before
+		// it will do.
 		at = wire.Position{Epoch: at.Epoch - 1, Seq: math.MaxUint64}
 	}
 	state, err := desktop.Restore(id, at, kept.Tables)
@@ -76,16 +77,16 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedS
 		owner := wire.OwnerChanged{Epoch: kept.At.Epoch}
 		if info.Epoch == kept.At.Epoch {
 			owner.Replica = info.Owner
-		} // else the next claim is in the log already and says better
-		// Epochs are times, and the event has that of its epoch.
+		} // else the log has a newer claim, which names the owner
+		// An epoch is a time in milliseconds, and the claim event has the time of its epoch.
 		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
 		state.Apply(wire.Event{Session: id, At: kept.At, Time: at, Data: owner})
 	}
 	return loadedSession{state: state, prevOwner: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
-// openCenter brings the Center to a position of the log, and makes it if this is the
-// first time. From here on the session is ready.
+// openCenter makes the Center at position to, or publishes to an existing one what it lacks up to
+// there.
 func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 	if k.center == nil {
 		cfg := k.hub.cfg.Broadcast
@@ -114,7 +115,7 @@ func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 	return nil
 }
 
-// readUpTo reads a page of the log that ends at a position at the latest.
+// readUpTo reads a page of the log after a position that ends at position to at the latest.
 func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -127,14 +128,14 @@ func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]
 	return events, err
 }
 
-// publishCommitted is what happens to events once they are in the log.
+// publishCommitted publishes committed events to the tabs and to the callers that wait for replies.
 func (k *liveSession) publishCommitted(events []broadcast.Event) {
 	k.publish(events)
 	k.replyWaiters.matchEvents(events)
 }
 
-// decodeEvents reads stored frames. One that this program does not understand is
-// passed on without its meaning.
+// decodeEvents decodes stored frames. A frame that this hub does not understand is published
+// without its payload.
 func decodeEvents(events []store.Event) []broadcast.Event {
 	out := make([]broadcast.Event, len(events))
 	for i, e := range events {
@@ -146,37 +147,37 @@ func decodeEvents(events []store.Event) []broadcast.Event {
 	return out
 }
 
-// follower is what following a session needs.
+// follower is the state of a session that another replica owns.
 type follower struct {
 	live              *liveSession
 	state             *desktop.State
 	items             []item
 	snapshotRequests  []snapshotRequest
-	unsent            []item    // commands for the owner that the store does not have yet
-	sendRetryAt       time.Time // when they are tried again
-	sending           bool      // some are on their way; sent gets those that did not arrive
+	unsent            []item    // for the owner, not in the store's inbox yet
+	sendRetryAt       time.Time // when unsent is sent again
+	sending           bool      // a send is in progress; sendResult gets what was not sent
 	sendResult        chan []item
-	sendingPresence   atomic.Bool // so is who watches here
-	presenceFailed    atomic.Bool // which did not arrive the last time
+	sendingPresence   atomic.Bool // a presence report is being sent
+	presenceFailed    atomic.Bool // the last presence report was not sent
 	sends             sync.WaitGroup
-	sentVersion       uint64    // version of our watchers that the owner knows
-	presenceResendAt  time.Time // when it is told again at the latest
-	sentTotal         int       // how many watch here, as the owner was told
-	presenceNotBefore time.Time // nothing is told before this
-	claimAt           time.Time // when the owner's lease runs out; zero means never
-	noClaim           bool      // it was not to be claimed
-	// What a claim gave us, and when it began.
+	sentVersion       uint64    // version of tabChanges that the owner knows
+	presenceResendAt  time.Time // when presence is sent again at the latest
+	sentTotal         int       // number of tabs last sent to the owner
+	presenceNotBefore time.Time // limits the rate of presence reports
+	claimAt           time.Time // when the owner's lease expires; zero means never
+	noClaim           bool      // the session must not be claimed, because this replica drained
+	// The result of a claim, and when it began.
 	lease      store.Lease
 	claimBegan time.Time
 }
 
-// claimableAt is when the lease of an owner runs out.
+// claimableAt is when the lease of an owner expires, plus jitter.
 func claimableAt(owned *store.OwnedError) time.Time {
 	return time.Now().Add(max(owned.For, 0) + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
 }
 
-// follow shows what another replica does, until that replica is gone and the
-// session is ours. It may be claimed at a time, or never.
+// follow publishes the log that another replica writes, until it has claimed the session or an
+// error ends it. It claims at claimAt, or never while that is zero.
 func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
 	k.claimRequested.Store(false)
 	k.inboxHasOlder.Store(true)
@@ -213,14 +214,15 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 	return f.lease, f.claimBegan, err
 }
 
-// tailBatch is what a tail shows.
+// tailBatch is one result of tailing the log.
 type tailBatch struct {
 	events []broadcast.Event
 	vacant bool
 	err    error
 }
 
-// tail reads the log for a follower and ends with an error.
+// tail reads the log for a follower until ctx ends or the tail ends with an error, which it also
+// sends.
 func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
 	for news, err := range k.hub.store.Tail(ctx, k.id, after) {
 		select {
@@ -260,7 +262,7 @@ func (f *follower) loop(ctx context.Context, news <-chan tailBatch) error {
 	}
 }
 
-// applyTail folds news in.
+// applyTail folds new events into the state and publishes them.
 func (f *follower) applyTail(n tailBatch) error {
 	switch {
 	case errors.Is(n.err, store.ErrTrimmed), errors.Is(n.err, store.ErrUnknownPosition), errors.Is(n.err, store.ErrAhead):
@@ -272,7 +274,7 @@ func (f *follower) applyTail(n tailBatch) error {
 		for _, e := range n.events {
 			f.state.Apply(wire.Event{Session: f.live.id, At: e.At, Time: e.Time, Data: e.Data})
 			if _, ok := e.Data.(wire.OwnerChanged); ok {
-				f.presenceResendAt = time.Time{} // the new owner knows nothing of us
+				f.presenceResendAt = time.Time{} // the new owner does not know the tabs here
 				f.sentVersion, f.sentTotal = 0, 0
 			}
 		}
@@ -285,7 +287,8 @@ func (f *follower) applyTail(n tailBatch) error {
 	return nil
 }
 
-// processDue does what is due.
+// processDue answers snapshot requests, forwards items, reports presence, and claims or unloads the
+// session when it is time.
 func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	k := f.live
 	f.items, f.snapshotRequests = k.mailbox.takeAll(f.items, f.snapshotRequests)
@@ -296,7 +299,8 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	}
 	order := k.drainOrder.Load()
 	if order == nil && f.noClaim {
-		// Whether somebody has taken it meanwhile is found out by asking.
+		// Draining was cancelled. Claiming finds out whether another replica owns the session
+		// meanwhile.
 		f.noClaim, f.claimAt = false, now
 	}
 	switch {
@@ -318,12 +322,11 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// hasUnsent reports whether commands are not with the owner yet.
+// hasUnsent reports whether items have not reached the store's inbox yet.
 func (f *follower) hasUnsent() bool { return f.sending || len(f.unsent) > 0 }
 
-// unloadAt is when it may end because nobody here has use for the session; zero
-// while somebody has. Its owner is elsewhere, so all that is saved by staying is
-// loading it again for a page that is reloaded.
+// unloadAt is when the session may be unloaded; zero while it has handles. The owner is elsewhere,
+// so staying loaded only saves loading it again for a page that is reloaded.
 func (f *follower) unloadAt() time.Time {
 	since := f.live.unusedSince.Load()
 	if since == 0 {
@@ -332,8 +335,8 @@ func (f *follower) unloadAt() time.Time {
 	return time.Unix(0, since).Add(min(followLinger, f.live.hub.cfg.DormantAfter))
 }
 
-// forwardItems sends on what was said here before it could be sent at once. The log is
-// shown meanwhile.
+// forwardItems sends the items of the mailbox to the store's inbox in the background, while events
+// are still being published. Once none are left, new items are sent directly.
 func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	if len(f.items) > 0 && len(f.unsent) == 0 {
 		f.sendRetryAt = now
@@ -350,8 +353,7 @@ func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	}
 }
 
-// tryClaim takes the session if its owner is gone, or finds out how long that one's
-// lease lasts now.
+// tryClaim claims the session, or learns when the owner's lease expires.
 func (f *follower) tryClaim(ctx context.Context) error {
 	var lease store.Lease
 	var began time.Time
@@ -372,13 +374,13 @@ func (f *follower) tryClaim(ctx context.Context) error {
 		return fmt.Errorf("claim session: %w", err)
 	default:
 		f.live.markBetweenOwners()
-		f.live.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
+		f.live.log.WarnContext(ctx, "claim failed, retrying", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}
 	return nil
 }
 
-// nextDue is when turn has something to do by itself.
+// nextDue is when processDue has something to do without a signal.
 func (f *follower) nextDue() time.Time {
 	claim, retry, dormant := f.claimAt, time.Time{}, f.unloadAt()
 	if f.live.isUnused() || f.live.drainOrder.Load() != nil {
@@ -393,10 +395,10 @@ func (f *follower) nextDue() time.Time {
 	return earliest(claim, retry, f.presenceDue(), dormant)
 }
 
-// presenceDue is when the owner has to be told who watches here.
+// presenceDue is when the tabs of this replica must be reported to the owner.
 func (f *follower) presenceDue() time.Time {
 	if f.sendingPresence.Load() {
-		return time.Time{} // and we are woken afterwards
+		return time.Time{} // the end of the send signals the mailbox
 	}
 	if f.live.tabChanges.after(f.sentVersion) {
 		return f.presenceNotBefore
@@ -404,12 +406,12 @@ func (f *follower) presenceDue() time.Time {
 	return f.presenceResendAt
 }
 
-// sendPresence says to the owner who watches here. When the store does not take it, the
-// next time will do.
+// sendPresence reports the tabs of this replica to the owner, in the background. A failed report is
+// not repeated: the next one replaces it.
 func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 	here, version := f.live.localViewers()
 	if here.total == 0 && f.presenceResendAt.IsZero() && f.sentVersion == 0 {
-		f.sentVersion = version // nobody came yet, so nobody knows of us
+		f.sentVersion = version // there were no tabs yet, and the owner knows of none
 		return
 	}
 	f.sendingPresence.Store(true)
@@ -423,7 +425,7 @@ func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 		})
 		f.presenceFailed.Store(err != nil)
 		if err != nil {
-			f.live.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
+			f.live.log.WarnContext(ctx, "sending presence to the owner failed", "err", err)
 		}
 	})
 	f.sentVersion, f.presenceNotBefore, f.presenceResendAt, f.sentTotal = version, now.Add(presenceEvery), now.Add(presenceResend), here.total
@@ -432,9 +434,8 @@ func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 	}
 }
 
-// clearPresence says that nobody watches here any more, if the hub stops and the owner
-// believes that somebody does. It is tried once: who hears nothing of a replica
-// forgets it by itself.
+// clearPresence reports, when the hub stops, that this replica has no tabs any more, if the owner
+// may believe otherwise. It tries once: the owner drops a silent replica by itself.
 func (f *follower) clearPresence(ctx context.Context) {
 	if f.sentTotal == 0 && !f.presenceFailed.Load() || !errors.Is(context.Cause(ctx), errStopping) {
 		return
@@ -443,6 +444,6 @@ func (f *follower) clearPresence(ctx context.Context) {
 	defer cancel()
 	err := f.live.hub.sendOrder(ctx, f.live.id, &order{Kind: orderPresence, Replica: f.live.hub.cfg.Replica})
 	if err != nil {
-		f.live.log.WarnContext(ctx, "the owner is not told that nobody watches", "err", err)
+		f.live.log.WarnContext(ctx, "clearing presence at the owner failed", "err", err)
 	}
 }

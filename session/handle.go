@@ -13,23 +13,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Sender is who sends a command. The door has checked that it may.
+// Sender is the origin of a command. The gateway has checked its permissions.
 type Sender struct {
-	// Connection is the one that refusals are shown to. Without one, as with a
-	// request that has no socket, only [Handle.DeliverAndWait] learns of them.
+	// Connection gets the refusals. Without one, as with a REST request, only
+	// [Handle.DeliverAndWait] returns them.
 	Connection wire.ConnectionID
 	User       string
-	// Monitor is the one the connection subscribed to last; window ids of
-	// messages without a monitor are looked for there first.
+	// Monitor is the monitor that the connection subscribed to last. The window id of a message
+	// without a monitor is searched there first.
 	Monitor wire.MonitorID
-	// Invited says that the sender may be in this session only, so that it
-	// decides nothing for the others of the same user.
+	// Invited says that the sender has access to this session only, so its answers set no rule for
+	// the user's other sessions.
 	Invited bool
-	// isAdmin says that it is an admin, who is no client of the session.
+	// isAdmin says that the command is an admin action and not a client's.
 	isAdmin bool
 }
 
-// Command is a client's message on its way to the owner of the session.
+// Command is a client's message for the owner of the session.
 type Command struct {
 	From    Sender
 	Message wire.Message
@@ -37,23 +37,22 @@ type Command struct {
 
 // Answer is the event that answers a command.
 type Answer struct {
-	// At is its position; that of the ACTIONS for EMIT, also when it was sent
-	// again.
+	// At is the position of the event. For EMIT it is that of the ACTIONS, also when the command is
+	// a repetition.
 	At   wire.Position
 	Data wire.ServerPayload
 }
 
-// Handle is a door's hold on one session: to watch it, to say something in it. It
-// works the same whether this replica owns the session or follows it.
+// Handle is the access of one connection or request to one session. It works the same whether this
+// replica owns the session or follows it.
 type Handle struct {
 	live   *liveSession
 	closed atomic.Bool
 }
 
-// Session is the session's id.
 func (r *Handle) Session() wire.SessionID { return r.live.id }
 
-// Attach adds a tab, see [broadcast.Center.Attach], and tells the others.
+// Attach adds a tab, see [broadcast.Center.Attach], and updates the presence list.
 func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
 	cfg.Who.Since = cmp.Or(cfg.Who.Since, wire.Millis(time.Now().UnixMilli()))
 	t, err := r.live.center.Attach(ctx, cfg)
@@ -65,24 +64,23 @@ func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcas
 	return t, nil
 }
 
-// Watch shows a tab one more monitor, see [broadcast.Tab.Watch], and tells the
-// others.
+// Watch subscribes a tab to one more monitor, see [broadcast.Tab.Watch], and updates the presence
+// list.
 func (r *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	t.Watch(m)
 	r.live.tabChanges.add()
 	r.live.mailbox.signal()
 }
 
-// Leave takes a tab away again and tells the others.
+// Leave removes a tab and updates the presence list.
 func (r *Handle) Leave(t *broadcast.Tab) {
 	t.Detach()
 	r.live.tabChanges.add()
 	r.live.mailbox.signal()
 }
 
-// Deliver gives the owner a command: into its mailbox when it is here, else into
-// the store's inbox. It waits while the owner has too much to do. What becomes of
-// the command is told by the log.
+// Deliver sends a command to the owner: to its mailbox if the owner is here, else to the store's
+// inbox. It blocks while the mailbox is full. The result of the command is in the log.
 func (r *Handle) Deliver(ctx context.Context, c Command) error {
 	if c.Message.Data == nil {
 		return refusal(wire.CodeInvalidMessage, "the message is empty")
@@ -90,8 +88,8 @@ func (r *Handle) Deliver(ctx context.Context, c Command) error {
 	return asError(r.live.deliver(ctx, item{cmd: c}))
 }
 
-// DeliverAll delivers commands after each other, as [Handle.Deliver] does but
-// together, so that the owner is woken once. It returns how many were delivered.
+// DeliverAll delivers commands in order, as [Handle.Deliver] does, but wakes the owner once. It
+// returns the number of delivered commands.
 func (r *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error) {
 	if anyEmpty(commands) {
 		return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
@@ -100,8 +98,8 @@ func (r *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error
 	return n, asError(err)
 }
 
-// TryDeliver is DeliverAll for those who must not wait. What it does not deliver,
-// DeliverAll can, or says why not.
+// TryDeliver is DeliverAll without blocking. It returns the number of delivered commands; pass the
+// rest to DeliverAll, which delivers them or returns the reason why not.
 func (r *Handle) TryDeliver(commands []Command) int {
 	if anyEmpty(commands) {
 		return 0
@@ -118,11 +116,11 @@ func anyEmpty(commands []Command) bool {
 	return false
 }
 
-// DeliverAndWait delivers a command that has an id and waits for what the log says about
-// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE,
-// CONDENSE and what is for the plan can be asked about: they are always answered, with
-// ACTIONS, HISTORY_REWOUND or MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or
-// MESSAGE_REJECTED, or what the plan makes of it.
+// DeliverAndWait delivers a command that has an id and waits for the event that answers it. It
+// takes USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE, CONDENSE and
+// the commands for plans only: they are always answered, with ACTIONS, HISTORY_REWOUND or
+// MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or with an event of the
+// plan.
 func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
@@ -136,7 +134,7 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 		return Answer{}, asError(err)
 	}
 	if c.From.Connection == "" {
-		c.From.Connection = wire.ConnectionID("ask-" + strings.ToLower(rand.Text())) // answers are told by it
+		c.From.Connection = wire.ConnectionID("ask-" + strings.ToLower(rand.Text())) // answers are matched by connection
 	}
 	answer := make(chan Answer, 1)
 	who := replyWaiter{conn: c.From.Connection, to: answer}
@@ -155,20 +153,19 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 	}
 }
 
-// Snapshot is the state of some or all monitors. It is shared with others: who
-// gets it must not change what is in it.
+// Snapshot returns the state of some or all monitors. It is shared: the caller must not change it.
 func (r *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	s, err := r.live.Snapshot(ctx, monitors)
 	return s, asError(err)
 }
 
-// Read is a page of the log.
+// Read returns a page of the log.
 func (r *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
 	events, err := r.live.Read(ctx, after, limit)
 	return events, err
 }
 
-// Close gives the hold back. The session stays loaded for a while.
+// Close releases the handle. It may be called more than once. The session stays loaded for a while.
 func (r *Handle) Close() {
 	if !r.closed.Swap(true) {
 		r.live.hub.releaseSession(r.live)

@@ -26,63 +26,63 @@ type panicError struct{ value any }
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// The third panic within panicWindow closes a session for suspendFor.
+// After panicLimit panics within panicWindow a session is suspended for suspendFor.
 const (
 	panicLimit  = 3
 	panicWindow = time.Minute
 	suspendFor  = 30 * time.Second
 )
 
-// How long a live session waits before it tries something again.
+// The delay before a live session tries again grows from retryFirst to retryLast.
 const (
 	retryFirst = 20 * time.Millisecond
 	retryLast  = time.Second
 )
 
-// storeTimeout bounds each call to the store that nobody's context bounds.
+// storeTimeout bounds each store call that has no deadline of a caller.
 const storeTimeout = 10 * time.Second
 
-// liveSession keeps one session at this replica, as its owner or as a follower. It
-// has one Center for its whole life. Its goroutine is the only one that touches
-// the session's state; what others may touch is said below.
+// liveSession is one loaded session of this replica, as its owner or its follower. It has one
+// Center for its whole life. Its goroutine is the only one that touches the session's state; the
+// fields that other goroutines may use are grouped below.
 type liveSession struct {
 	hub    *Hub
 	id     wire.SessionID
 	center *broadcast.Center // read after ready
 
-	// For everybody; what every step asks comes first.
+	// Safe for all goroutines. The fields that every step reads come first.
 	mailbox        *mailbox
-	drainOrder     atomic.Pointer[drainOrder] // while the session is to be handed over
-	unusedSince    atomic.Int64               // since when nobody holds it, in ns; 0 while somebody does
+	drainOrder     atomic.Pointer[drainOrder] // set while the session is to be handed over
+	unusedSince    atomic.Int64               // when the last handle was closed, in Unix ns; 0 while there are handles
 	tabChanges     tabChanges
-	storeFull      atomic.Bool // the store has no room for what is to be written next
+	storeFull      atomic.Bool // the store has no space for the step that is being committed
 	replyWaiters   replyWaiters
 	storeHealth    storeHealth
 	snapshotCache  snapshotCache
-	ready          chan struct{}         // closed when the session is loaded, or failure says why not
-	done           chan struct{}         // closed when the live session is gone
-	claimRequested atomic.Bool           // the session has work and no owner
-	inboxHasOlder  atomic.Bool           // the inbox may have what was said here before what is in the mailbox
+	ready          chan struct{}         // closed when the session is loaded or has failed to load, see failure
+	done           chan struct{}         // closed when the live session has ended
+	claimRequested atomic.Bool           // a follower is to claim the session now
+	inboxHasOlder  atomic.Bool           // the store's inbox may hold items of this replica that are older than those in the mailbox
 	activeOwner    atomic.Pointer[owner] // while this replica owns the session
-	ownedEpoch     atomic.Uint64         // the epoch of its last lease here
-	cachedInfo     atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
-	betweenSince   atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
+	ownedEpoch     atomic.Uint64         // the epoch of the last lease of this replica
+	cachedInfo     atomic.Pointer[Info]  // the directory entry when the session was loaded, see Info.Stale
+	betweenSince   atomic.Int64          // since when this replica neither owns nor follows the session, in Unix ns; 0 while it does
 
 	log     *slog.Logger
-	handles int   // guarded by hub.mu
-	failure error // read after ready
+	handles int   // open handles; guarded by hub.mu
+	failure error // why loading failed; read after ready
 
-	// Of the live session's goroutine alone.
-	guardedOwner *owner      // for whoever catches its panic
-	lastLease    store.Lease // the newest we were given
+	// Used by the live session's goroutine only.
+	guardedOwner *owner      // the running owner, for the recovery of its panic
+	lastLease    store.Lease // the newest lease of this replica
 	panicTimes   []time.Time
-	user         string    // whose session it is, once that was read
-	missingSince time.Time // since when the store does not have it; zero while it has
-	// regression is about a log that ends before what was shown here.
+	user         string    // the session's user, once loaded
+	missingSince time.Time // since when the store does not have the session; zero while it has
+	// regression describes a log that ends before what was published here.
 	regression  logRegression
-	vacantSince time.Time // since when a session that was followed has no owner; zero once that is told
-	// retryMarks are what is known of deliveries that may come again. The map is
-	// replaced and never changed once somebody receives.
+	vacantSince time.Time // since when a followed session has had no owner; zero once a takeover was observed
+	// retryMarks holds the items, by delivery id, that may come from the inbox again and are then
+	// to be executed alone or refused. The map is replaced, never changed, once an owner reads it.
 	retryMarks map[string]item
 }
 
@@ -93,14 +93,14 @@ func newLiveSession(h *Hub, id wire.SessionID) *liveSession {
 	}
 }
 
-// run keeps the session until nobody uses it, it cannot be kept or ctx ends.
+// run owns or follows the session until it is unused, cannot be kept, or ctx ends.
 func (k *liveSession) run(ctx context.Context) {
 	var err error
 	defer func() { k.shutDown(err) }()
-	var left *owner // what the last time as owner left
+	var prev *owner // the last owner here, with its unfinished items and state
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
-		left, err = k.runGuarded(ctx, left)
+		prev, err = k.runGuarded(ctx, prev)
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
@@ -117,34 +117,34 @@ func (k *liveSession) run(ctx context.Context) {
 			k.hub.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
 			err = why
 			return
-		case k.awaitsRecreation(ctx, err): // it may come back
+		case k.awaitsRecreation(ctx, err): // the session may come back
 		case !k.isReady() && !errors.Is(err, errReload) || isPermanent(err):
 			return
 		}
 		k.markBetweenOwners()
 		if errors.Is(err, errLost) || errors.Is(err, errStale) {
-			k.log.InfoContext(ctx, "the lease of a session was lost", "err", err)
+			k.log.InfoContext(ctx, "lease lost", "err", err)
 		}
 		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
 			wait = retryFirst
 		} else {
-			k.log.WarnContext(ctx, "session is between owners", "err", err)
+			k.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
 		}
 		if isStoreUnavailable(err) {
 			k.setStoreIssue(ctx, issueClaim, true)
 		}
-		k.serveSnapshotsDuring(left.committedState(), func() {
+		k.serveSnapshotsDuring(prev.committedState(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}
 }
 
-// runGuarded is one turn of run with its panics caught.
-func (k *liveSession) runGuarded(ctx context.Context, left *owner) (next *owner, err error) {
+// runGuarded calls ownOrFollow and turns a panic into a panicError.
+func (k *liveSession) runGuarded(ctx context.Context, prev *owner) (next *owner, err error) {
 	k.guardedOwner = nil
 	defer func() {
 		if v := recover(); v != nil {
-			k.log.ErrorContext(ctx, "panic in a session", "panic", v, "stack", string(debug.Stack()))
+			k.log.ErrorContext(ctx, "panic in session", "panic", v, "stack", string(debug.Stack()))
 			if k.guardedOwner != nil {
 				k.guardedOwner.blamePanic()
 				next = k.guardedOwner
@@ -152,11 +152,11 @@ func (k *liveSession) runGuarded(ctx context.Context, left *owner) (next *owner,
 			err = &panicError{v}
 		}
 	}()
-	return k.ownOrFollow(ctx, left)
+	return k.ownOrFollow(ctx, prev)
 }
 
-// tooManyPanics counts panics. A session that cannot even be loaded has too many with
-// the first.
+// tooManyPanics records a panic and reports whether the session is to be suspended. A session that
+// panics while it is loaded is suspended after the first.
 func (k *liveSession) tooManyPanics(err error) bool {
 	if _, ok := errors.AsType[*panicError](err); !ok {
 		return false
@@ -172,11 +172,11 @@ func (k *liveSession) tooManyPanics(err error) bool {
 	return len(k.panicTimes) == panicLimit && now.Sub(k.panicTimes[0]) < panicWindow
 }
 
-// ownOrFollow owns the session if it can and else follows it, until that changes.
-func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, error) {
+// ownOrFollow owns the session if it can claim it, else follows it, until the role changes.
+func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, error) {
 	if k.drainOrder.Load() != nil {
-		if err := k.abandonOwner(ctx, left, store.Lease{}); err != nil {
-			return left, err
+		if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+			return prev, err
 		}
 		if k.isUnneeded(nil) {
 			return nil, errDormant
@@ -187,20 +187,20 @@ func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, err
 	var lease store.Lease
 	var claimed time.Time
 	var err error
-	k.serveSnapshotsDuring(left.committedState(), func() {
-		lease, claimed, err = k.claim(ctx, left)
-		if errors.Is(err, store.ErrNotFound) && left.hasFullState() {
-			if err = k.recreate(ctx, left); err == nil {
-				lease, claimed, err = k.claim(ctx, left)
+	k.serveSnapshotsDuring(prev.committedState(), func() {
+		lease, claimed, err = k.claim(ctx, prev)
+		if errors.Is(err, store.ErrNotFound) && prev.hasFullState() {
+			if err = k.recreate(ctx, prev); err == nil {
+				lease, claimed, err = k.claim(ctx, prev)
 			}
 		}
 	})
 	if err == nil {
-		return k.own(ctx, lease, claimed, left)
+		return k.own(ctx, lease, claimed, prev)
 	}
-	if left == nil && errors.Is(err, store.ErrNoSpace) && !k.isUnneeded(nil) {
-		// Reading needs no room. A full store refuses claims of owned sessions too, so
-		// whether there is an owner is found out when there is room again.
+	if prev == nil && errors.Is(err, store.ErrNoSpace) && !k.isUnneeded(nil) {
+		// Reading needs no space. A full store refuses the claim of an owned session, too, so the
+		// follower finds out whether there is an owner when there is space again.
 		lease, claimed, err = k.follow(ctx, time.Now().Add(retryLast))
 		if err != nil {
 			return nil, err
@@ -209,36 +209,37 @@ func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, err
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.isUnneeded(left) && (left == nil || !isStoreUnavailable(err) || !time.Now().Before(k.dormantAt())):
+	case !ok && k.isUnneeded(prev) && (prev == nil || !isStoreUnavailable(err) || !time.Now().Before(k.dormantAt())):
 		return nil, errDormant
 	case !ok:
-		return left, fmt.Errorf("claim session: %w", err)
+		return prev, fmt.Errorf("claim session: %w", err)
 	}
-	if left != nil && !left.leaseReleased {
+	if prev != nil && !prev.leaseReleased {
 		k.hub.cfg.Observer.Fenced()
 	}
-	if err := k.abandonOwner(ctx, left, store.Lease{}); err != nil {
-		return left, err
+	if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+		return prev, err
 	}
 	if k.isUnneeded(nil) {
-		return nil, errDormant // another replica was quicker; nobody here needs it
+		return nil, errDormant // another replica was faster and the session is unused here
 	}
 	lease, claimed, err = k.follow(ctx, claimableAt(owned))
 	if err != nil {
 		return nil, err
 	}
-	k.log.InfoContext(ctx, "a session is taken over", "epoch", lease.Epoch, "from", string(owned.By))
+	k.log.InfoContext(ctx, "session taken over", "epoch", lease.Epoch, "from", string(owned.By))
 	return k.own(ctx, lease, claimed, nil)
 }
 
-// isUnneeded reports whether nobody here has use for the session and nothing is left
-// to do, in the mailbox or by the last owner here.
-func (k *liveSession) isUnneeded(left *owner) bool {
-	done := left == nil || left.committed == len(left.items) && !left.rewriting && !left.storeLostData
+// isUnneeded reports whether the session has no handles and no items, neither in the mailbox nor
+// unfinished by the last owner here.
+func (k *liveSession) isUnneeded(prev *owner) bool {
+	done := prev == nil || prev.committed == len(prev.items) && !prev.rewriting && !prev.storeLostData
 	return k.isUnused() && done && k.mailbox.isIdle()
 }
 
-// requestClaim says that the session has work and nobody owns it.
+// requestClaim has an unused follower claim the session, because it has work and no owner. A
+// follower with handles finds that out by itself.
 func (k *liveSession) requestClaim() {
 	if k.isUnused() {
 		k.claimRequested.Store(true)
@@ -246,13 +247,14 @@ func (k *liveSession) requestClaim() {
 	}
 }
 
-// claim tries to become the owner, unless the session is to be left to the one it has.
-// left is the owner before, if that was here. It also says when it began to.
-func (k *liveSession) claim(ctx context.Context, left *owner) (store.Lease, time.Time, error) {
+// claim tries to become the owner, unless the session must be left to its present owner, see
+// leaveToOwner. prev is the last owner here, if there was one. claim also returns the time at which
+// it began, from which on the lease counts.
+func (k *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	began := time.Now()
-	if left == nil {
+	if prev == nil {
 		if err := k.leaveToOwner(ctx); err != nil {
 			return store.Lease{}, began, err
 		}
@@ -264,42 +266,43 @@ func (k *liveSession) claim(ctx context.Context, left *owner) (store.Lease, time
 	return lease, began, err
 }
 
-// abandonOwner gives up what an owner here leaves, but for what is the next owner's: items that
-// are not done, and what it had accepted and the store has lost.
-func (k *liveSession) abandonOwner(ctx context.Context, left *owner, lease store.Lease) error {
-	lost, err := k.findLostItems(ctx, left)
+// abandonOwner returns the unfinished items of an owner that ended here to the mailbox, together
+// with the accepted items that the store has lost, so that the next owner gets them.
+func (k *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store.Lease) error {
+	lost, err := k.findLostItems(ctx, prev)
 	if err != nil {
 		return err
 	}
-	k.requeueUnfinished(left, lease)
+	k.requeueUnfinished(prev, lease)
 	k.mailbox.requeue(lost)
 	return nil
 }
 
-// requeueUnfinished returns what an owner took and did not finish to the mailbox. lease is
-// the one that follows the owner's, or none when somebody else has the session.
-func (k *liveSession) requeueUnfinished(left *owner, lease store.Lease) {
-	undisturbed := left != nil && lease.Epoch != 0 && lease.Prev.Epoch == left.lease.Epoch
+// requeueUnfinished returns the items that an owner took and did not finish to the mailbox. lease
+// is the lease of this replica that follows the owner's, or the zero lease when another replica
+// owns the session.
+func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
+	undisturbed := prev != nil && lease.Epoch != 0 && lease.Prev.Epoch == prev.lease.Epoch
 	if !undisturbed {
-		// What came through the inbox is there still, or somebody has done it.
+		// Items from the inbox are still there, or another owner has consumed them.
 		if k.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
 			k.inboxHasOlder.Store(true)
 		}
 	}
 	k.retryMarks = nil
-	if left == nil {
+	if prev == nil {
 		return
 	}
-	items := left.pendingMoves()
-	unsure := left.commitUncertain || left.rewriting
-	for i, it := range left.items[left.committed:] {
+	items := prev.pendingMoves()
+	unsure := prev.commitUncertain || prev.rewriting
+	for i, it := range prev.items[prev.committed:] {
 		if it.work != nil {
-			it.finish(errLost) // its agent is gone with the owner
+			it.finish(errLost) // its agent ended with the owner
 			continue
 		}
-		started := left.committed+i < left.handled
+		started := prev.committed+i < prev.handled
 		if it.deliveryID != "" && (it.alone || it.poison != nil) {
-			// It may come again from the store.
+			// The store may deliver it again.
 			if k.retryMarks == nil {
 				k.retryMarks = map[string]item{}
 			}
@@ -309,23 +312,23 @@ func (k *liveSession) requeueUnfinished(left *owner, lease store.Lease) {
 		case it.deliveryID != "" && (!undisturbed || unsure && started):
 			k.inboxHasOlder.Store(true)
 		case unsure && started && it.order == nil && it.cmd.Message.ID == "":
-			// Whether it was done cannot be told, and it cannot be told apart
-			// from its repetition.
-			k.log.Warn("a command was given up because the store did not say whether it was done")
+			// The item may be committed already, and without an id it cannot be told apart from its
+			// repetition.
+			k.log.Warn("command dropped: unknown whether its commit succeeded")
 		default:
 			items = append(items, it)
 		}
 	}
-	left.items, left.geometry = nil, nil
+	prev.items, prev.geometry = nil, nil
 	k.mailbox.requeue(items)
 }
 
-// shutDown takes the live session out of everybody's sight.
+// shutDown ends the live session: it leaves the registry, refuses its items and closes its tabs.
 func (k *liveSession) shutDown(err error) {
 	k.hub.removeSession(k, true)
 	k.activeOwner.Store(nil)
 	if errors.Is(err, errDormant) {
-		err = errUnloaded // for who comes at the very moment
+		err = errUnloaded // for a caller that opened the session at this moment
 	}
 	k.quarantine(err)
 	for _, it := range k.mailbox.close(err) {
@@ -340,7 +343,7 @@ func (k *liveSession) shutDown(err error) {
 	case errors.Is(err, errUnloaded):
 		code, reason = wire.CloseNormal, "nobody uses the session"
 	default:
-		k.log.Warn("session cannot be kept", "err", err)
+		k.log.Warn("session closed after an error", "err", err)
 	}
 	if !k.isReady() {
 		k.failure = err
@@ -362,13 +365,14 @@ func (k *liveSession) isReady() bool {
 	}
 }
 
-// isUnused reports whether nobody here has use for the session.
+// isUnused reports whether the session has no handles.
 func (k *liveSession) isUnused() bool { return k.unusedSince.Load() != 0 }
 
-// markBetweenOwners says that the session is between owners from now on, if it is not yet. See open.
+// markBetweenOwners records that this replica neither owns nor follows the session, unless that is
+// recorded already. markReady ends it.
 func (k *liveSession) markBetweenOwners() { k.betweenSince.CompareAndSwap(0, time.Now().UnixNano()) }
 
-// epoch is that of the newest owner that is known here.
+// epoch is the newest epoch known here.
 func (k *liveSession) epoch() uint64 {
 	epoch := k.ownedEpoch.Load()
 	if k.center != nil {
@@ -377,7 +381,7 @@ func (k *liveSession) epoch() uint64 {
 	return epoch
 }
 
-// dormantAt is when the session may be unloaded; zero while it is held.
+// dormantAt is when an owner may unload the session; zero while there are handles.
 func (k *liveSession) dormantAt() time.Time {
 	since := k.unusedSince.Load()
 	if since == 0 {
@@ -386,7 +390,7 @@ func (k *liveSession) dormantAt() time.Time {
 	return time.Unix(0, since).Add(k.hub.cfg.DormantAfter)
 }
 
-// sleep waits, and reports whether ctx has not ended.
+// sleep waits for d and reports whether ctx is still alive.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

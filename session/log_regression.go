@@ -51,7 +51,7 @@ func (k *liveSession) leaveToOwner(ctx context.Context) error {
 	now := time.Now()
 	if k.regression.foundFor != k.regression.newestShown { // also if the log went back again since
 		k.regression.foundAt, k.regression.foundFor = now, k.regression.newestShown
-		k.log.WarnContext(ctx, "the log has gone back, leaving the session to its owner for a lease",
+		k.log.WarnContext(ctx, "log ends before what was shown, waiting one lease for the owner",
 			"log", info.Top, "shown", k.regression.newestShown, "owner", string(info.Owner), "lease", k.hub.cfg.Lease)
 	}
 	if left := k.regression.foundAt.Add(k.hub.cfg.Lease).Sub(now); left > 0 {

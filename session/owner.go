@@ -13,103 +13,105 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// owner is a session that this replica owns. Its state belongs to the goroutine
-// of the live session; others may renew and cancel. What every step needs comes first and
-// close together: a hub has many sessions, and none of them finds its memory in a cache.
+// owner is a session that this replica owns. Its state belongs to the goroutine of the live
+// session; other goroutines may renew the lease and cancel ctx. The fields that every step uses
+// come first and close together: with many sessions per hub, every step starts with cold CPU
+// caches.
 type owner struct {
 	live   *liveSession
 	ctx    context.Context
 	state  *desktop.State
-	agents *agents // nil when nobody runs them here
-	step   *step   // nil between turns, when there is none
-	// For those who look after sessions.
+	agents *agents // nil without Config.NewRunner
+	step   *step   // nil while nothing is processed
+	// activity is read by the admin view and by the gauges.
 	activity activityTracker
 	ended    atomic.Bool // ctx has ended
 
 	now       time.Time     // of the step, by the store's clock
-	clockSkew time.Duration // how far that is ahead of ours
-	// commitTimer is how long a commit may take.
+	clockSkew time.Duration // how far the store's clock is ahead of the local one
+	// commitTimer bounds the attempts of commits.
 	commitTimer commitTimer
-	top         wire.Position // where the log ends
-	batchNumber uint64        // of the last batch
+	top         wire.Position // position of the newest committed event
+	batchNumber uint64        // of the last committed batch
 
-	// items are those taken from the mailbox. Those before committed are done,
-	// those before handled are in the step.
+	// items were taken from the mailbox: items[:committed] are done, items[committed:handled] are
+	// in the step.
 	items            []item
 	committed        int
 	handled          int
 	snapshotRequests []snapshotRequest
 
-	// handlingItem says that items[handled] is being done, and said that the command at
-	// hand has been answered.
+	// handlingItem says that items[handled] is being executed, and answered that the current
+	// command has been answered.
 	handlingItem bool
 	answered     bool
 	working      bool
-	// commitUncertain says that the store has not said what became of the step.
+	// commitUncertain says that the store has not said whether the step is committed.
 	commitUncertain bool
 	// stateBroken says that the state is not what the log says.
 	stateBroken bool
-	// storeLostData says that the store lacks something that it said it had, and
-	// rewriting that it is not told all of that again yet; debt is for then.
+	// storeLostData says that the store lacks data that it had acknowledged, and rewriting that it
+	// has not been written again completely; interrupted belongs to that.
 	storeLostData bool
 	rewriting     bool
-	// leaseReleased says that the lease was given up.
+	// leaseReleased says that this owner released its lease.
 	leaseReleased bool
-	deleteErr     error          // what became of an order to delete the session
-	heir          wire.ReplicaID // the replica that the session is to be left to, if one is
+	deleteErr     error          // the result of deleting the session, which ends the loop
+	heir          wire.ReplicaID // the replica that the session is to be handed to; empty for none
 	openQuestions questionTimes
 	geometry      geometry
 	archives      archives
 
 	presence       presence
 	ledger         ledger
-	dueTimer       dueTimer  // rings when something is due
-	lastEventAt    time.Time // when the newest event was made
-	lastProgressAt time.Time // when agents got on last, or the session was taken
-	// For whoever looks.
+	dueTimer       dueTimer  // signals the mailbox when something is due
+	lastEventAt    time.Time // time of the newest event
+	lastProgressAt time.Time // when agents last made progress, or the session was claimed
+	// gauge is read by Hub.Levels.
 	gauge gauges
-	// For those who look after sessions.
+	// statusRequests are those of the admin view.
 	statusRequests statusRequests
 	lease          store.Lease
 
-	cancel context.CancelCauseFunc // errLost, errStale
-	// For the renewer.
-	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's life
+	cancel context.CancelCauseFunc // called with errLost or errStale
+	// Used by Hub.renewAll.
+	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's uptime
 	renewing   atomic.Bool
 	renewEvery time.Duration
 
-	user        string // whose session it is
+	user        string // the session's user
 	card        card
 	questions   closedQuestions
 	limiter     *rate.Limiter
-	lastRow     wire.RowID  // the highest that any row had
-	lastTS      wire.Millis // the same of their times
+	lastRow     wire.RowID  // highest id of any row
+	lastTS      wire.Millis // highest time of any row
 	interrupted interruptedStep
-	// unconfirmed is what a failover may lose, and gone says that a part of the log was
-	// lost before this owner claimed the session.
+	// unconfirmed holds what a failover of the store may lose. logLost says that a part of the log
+	// was lost before this owner claimed the session.
 	unconfirmed unconfirmed
 	logLost     bool
-	// lastBatchDurable says that a second node has the newest batch.
+	// lastBatchDurable says that a second store node has the newest batch.
 	lastBatchDurable bool
-	// oversized is the item, of this owner or the one before it here, that made a
-	// step too large.
+	// oversized is the item of this owner, or of the previous one here, that made a step too large.
 	oversized *item
-	// storeLosses are what the store may have lost, as [store.LossTable] has it, until
-	// people are shown.
+	// storeLosses are the losses that the store reports in [store.LossTable], until they are shown
+	// in the conversation.
 	storeLosses map[string][]byte
-	// inheritedDeliveries are the deliveries that were in the mailbox from the start.
+	// inheritedDeliveries are the ids of the deliveries that were in the mailbox when this owner
+	// started.
 	inheritedDeliveries map[string]bool
-	retryMarks          map[string]item // see live session
-	// barrier is the delivery that comes after all that was sent from here before
-	// we were the owner.
+	retryMarks          map[string]item // see liveSession
+	// barrier is the id of a delivery that this owner sends to its own inbox. All older items that
+	// this replica sent there come before it.
 	barrier string
 }
 
-// loop does what is in the mailbox and what is due, step by step.
+// loop processes the mailbox and what is due, until the lease is lost or the session is handed
+// over.
 func (l *owner) loop() error {
 	l.activity.end()
-	// Whatever there is to do gives the same signal: waiting for one of several costs
-	// more than the rest of a turn.
+	// All sources share one signal: a select over several channels would cost more than the rest of
+	// an iteration.
 	wake := l.live.mailbox.signal
 	defer context.AfterFunc(l.ctx, func() {
 		l.ended.Store(true)
@@ -130,20 +132,21 @@ func (l *owner) loop() error {
 	}
 }
 
-// processMailbox does everything there is to do now.
+// processMailbox borrows a step and processes everything there is to do now.
 func (l *owner) processMailbox() error {
 	l.statusRequests.markStale()
 	defer l.activity.end()
 	l.step = l.live.hub.stepPool.get() // the last one is committed
 	if err := l.runSteps(); err != nil {
-		return err // the step may be needed still
+		return err // the step may still be needed for a rewrite
 	}
 	l.live.hub.stepPool.put(l.step)
 	l.step = nil
 	return nil
 }
 
-// runSteps is turn with the memory that it needs.
+// runSteps answers snapshot requests, executes all items and everything due, and commits. It
+// releases the session if it is to be handed over or is dormant.
 func (l *owner) runSteps() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.snapshotRequests = l.live.mailbox.takeAll(l.items, l.snapshotRequests)
@@ -194,7 +197,7 @@ func (l *owner) runSteps() error {
 	return nil
 }
 
-// mayHandOver reports whether the session is to be handed over and may be now.
+// mayHandOver reports whether the session is to be handed over and can be now. It parks the tools.
 func (l *owner) mayHandOver() bool {
 	if !l.drainDeadline().IsZero() {
 		return false
@@ -202,8 +205,8 @@ func (l *owner) mayHandOver() bool {
 	return (l.live.drainOrder.Load() != nil || l.heir != "" || l.agents.isParking()) && l.agents.parkTools(l.now)
 }
 
-// drainDeadline is when a session that is to be handed over stops to wait for its
-// agents; zero when it does not.
+// drainDeadline is when a session that is being drained stops waiting for its running turns; zero
+// if it does not wait.
 func (l *owner) drainDeadline() time.Time {
 	order := l.live.drainOrder.Load()
 	if order == nil || !l.localTime(l.now).Before(order.finish) || !l.agents.hasRunningTurns() {
@@ -212,7 +215,7 @@ func (l *owner) drainDeadline() time.Time {
 	return order.finish
 }
 
-// handleItem does one item.
+// handleItem executes one item within the step.
 func (l *owner) handleItem(it *item) {
 	if it.deliveryID != "" {
 		l.step.consumed = append(l.step.consumed, it.deliveryID)
@@ -225,7 +228,7 @@ func (l *owner) handleItem(it *item) {
 	case it.order != nil:
 		l.handleOrder(it)
 	case it.startsTool && !l.agents.parkedSince.IsZero():
-		// Whoever owns the session next lets it begin.
+		// The next owner lets the tool start.
 		l.agents.heldItems = append(l.agents.heldItems, *it)
 		it.done = nil
 	case it.work != nil:
@@ -236,18 +239,18 @@ func (l *owner) handleItem(it *item) {
 	l.agents.deliverJobResults()
 }
 
-// isAnswered reports whether a message was answered. What went wrong then did so
-// after it was done.
+// isAnswered reports whether the ledger has a message. An error that occurred after its execution
+// does not change its answer.
 func (l *owner) isAnswered(id wire.MessageID) bool {
 	_, known := l.ledger.find(id)
 	return known && id != ""
 }
 
-// handleOrder carries out what a hub wants.
+// handleOrder executes an order of a hub.
 func (l *owner) handleOrder(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
-		if o.Replica != l.live.hub.cfg.Replica { // else we said it to the owner before us
+		if o.Replica != l.live.hub.cfg.Replica { // else this replica sent it to the previous owner
 			l.presence.applyReport(o, l.now)
 		}
 	case orderRename, orderShare:
@@ -257,7 +260,7 @@ func (l *owner) handleOrder(it *item) {
 			return
 		}
 		if next.equal(l.card) && it.deliveryID == "" {
-			return // who is elsewhere learns of it from the card
+			return // a remote caller waits for the order in the card instead
 		}
 		if next.Title != l.card.Title {
 			l.emit(wire.SessionRenamed{Title: next.Title})
@@ -275,13 +278,12 @@ func (l *owner) handleOrder(it *item) {
 	}
 }
 
-// stepFull reports whether the step is to be committed before more is added.
+// stepFull reports whether the step must be committed before more is added.
 func (l *owner) stepFull() bool {
-	fields, size := l.state.Pending() // which are not in the step yet
+	fields, size := l.state.Pending() // state changes that are not in the step yet
 	return l.step.full() || l.step.bytes+size >= stepBytes || len(l.step.ops)+len(l.step.consumed)+fields >= stepOps
 }
 
-// commitIfFull commits the step if it is full.
 func (l *owner) commitIfFull() error {
 	if l.stepFull() {
 		return l.commit()
@@ -289,7 +291,8 @@ func (l *owner) commitIfFull() error {
 	return nil
 }
 
-// runDue does what is due without anybody's asking.
+// runDue executes what is due by time: deadlines, delayed window positions, pruning, presence,
+// agents and the plan.
 func (l *owner) runDue() error {
 	for l.expireOne() {
 		if err := l.commitIfFull(); err != nil {
@@ -318,7 +321,7 @@ func (l *owner) runDue() error {
 	return nil
 }
 
-// nextDue is when tick has something to do; zero means never.
+// nextDue is when runDue has something to do, by the local clock; zero means never.
 func (l *owner) nextDue() time.Time {
 	var question time.Time
 	if d, ok := l.state.NextDeadline(); ok {
@@ -332,7 +335,7 @@ func (l *owner) nextDue() time.Time {
 	return earliest(first, dormant, l.drainDeadline(), l.unconfirmed.due())
 }
 
-// blamePanic says which items are not tried again as they were, after a panic.
+// blamePanic marks, after a panic, the items that must not be executed again in the same way.
 func (l *owner) blamePanic() {
 	l.stateBroken = true
 	why := refusal(wire.CodeExecutionFailed, "something went wrong with that message")
@@ -343,9 +346,9 @@ func (l *owner) blamePanic() {
 	l.isolateItems(why)
 }
 
-// isolateItems says that something in the step is wrong. Each item gets a step of its
-// own the next time, without anything that is due besides; in such a step it is
-// known which item it is.
+// isolateItems marks the items of a failed step to be executed alone the next time, without
+// anything else that is due. An item that was alone already caused the failure and is refused with
+// why.
 func (l *owner) isolateItems(why *Error) {
 	step := l.items[l.committed:l.handled]
 	for i := range step {
@@ -356,7 +359,8 @@ func (l *owner) isolateItems(why *Error) {
 	}
 }
 
-// rejectStep says what becomes of a step that the store refuses for good.
+// rejectStep handles a step that the store refuses permanently, and returns the error with which
+// the owner ends.
 func (l *owner) rejectStep(err error) error {
 	l.stateBroken = true
 	large := errors.Is(err, store.ErrTooLarge)
@@ -365,12 +369,12 @@ func (l *owner) rejectStep(err error) error {
 			l.oversized = &item{queuedMessage: l.agents.pool.Newest()}
 			return errReload
 		}
-		return &panicError{err} // nobody is to blame but us, and it must not go on for ever
+		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever
 	}
 	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the session cannot keep what comes of that", Err: err}
 	if large {
 		why.Code = wire.CodeMessageTooLarge
-		// Before the last one the step was not even full.
+		// The step was not full before its last item.
 		l.oversized = new(l.items[l.handled-1])
 	}
 	l.isolateItems(why)

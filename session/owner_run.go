@@ -15,10 +15,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// own runs the session under a lease until that is lost or nobody uses the
-// session. left is what the last time as owner left. It returns what it leaves
-// itself.
-func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, left *owner) (*owner, error) {
+// own runs the session under a lease until the lease is lost or released. prev is the last owner
+// here. own returns the owner whose unfinished items and state the next call needs.
+func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, prev *owner) (*owner, error) {
 	defer k.ownerEnded(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -30,32 +29,32 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	}
 	l.activity.begin(activityLoad, k.hub.uptime())
 	l.renewed.Store(int64(claimed.Sub(k.hub.started)))
-	// From here on the lease is renewed: loading may take longer than it lasts.
+	// From here on the hub renews the lease: loading may take longer than the lease lasts.
 	k.ownedEpoch.Store(lease.Epoch)
 	k.activeOwner.Store(l)
 	defer k.activeOwner.Store(nil)
 	defer k.storeFull.Store(false)
 	got, err := k.load(ctx)
 	if err != nil {
-		return left, err
+		return prev, err
 	}
 	if got.state.At() != lease.Top() {
-		return left, fmt.Errorf("%w: the log ends at %v and not with our claim", errLost, got.state.At())
+		return prev, fmt.Errorf("%w: the log ends at %v and not with our claim", errLost, got.state.At())
 	}
 	l.working, l.user = got.info.Working, got.info.User
 	defer l.stopAgents()
 	k.snapshotCache.clear()
-	if left.needsRewrite(lease) {
-		// The store does not have what it said it had. We do.
-		if err := l.inheritState(left); err != nil {
-			return left, err
+	if prev.needsRewrite(lease) {
+		// The store lost data that it had acknowledged. The previous owner here still has it.
+		if err := l.inheritState(prev); err != nil {
+			return prev, err
 		}
 	} else {
-		if left != nil {
-			l.oversized = left.oversized
+		if prev != nil {
+			l.oversized = prev.oversized
 		}
-		if err := k.abandonOwner(ctx, left, lease); err != nil {
-			return left, err
+		if err := k.abandonOwner(ctx, prev, lease); err != nil {
+			return prev, err
 		}
 		k.recordShown()
 		l.logLost = lease.Prev.Compare(k.regression.newestShown) < 0
@@ -73,7 +72,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 			return l, err
 		}
 		if l.agents != nil {
-			l.agents.poolForUpdate().Park() // the store cut the runs off, not their own end
+			l.agents.poolForUpdate().Park() // the store ended the runs, not their own end
 		}
 	}
 	if err := l.commitTakeover(); err != nil {
@@ -83,12 +82,12 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	k.setStoreIssue(ctx, issueClaim, false)
 	k.markReady(ctx)
 	k.observeTakeover(got, claimed)
-	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
+	k.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
 	return l, l.run()
 }
 
-// observeTakeover tells of a session that was another replica's: one that was followed here,
-// or that has work which that one did not end.
+// observeTakeover reports a takeover to the observer if the session was owned by another replica
+// and was followed here or has unfinished work of that replica.
 func (k *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
 	since := k.vacantSince
 	k.vacantSince = time.Time{}
@@ -100,8 +99,8 @@ func (k *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
 	}
 }
 
-// ownerEnded says that the session has no owner here any more. Whatever kept the store
-// from answering that one is the trouble of whoever comes next.
+// ownerEnded clears the store issues of an owner that ended, and records issueClaim instead while
+// the store is unavailable.
 func (k *liveSession) ownerEnded(ctx context.Context) {
 	const ofOwners = issueCommit | issueRenew | issueSend
 	if storeIssue(k.storeHealth.issues.Load())&ofOwners != 0 {
@@ -110,7 +109,7 @@ func (k *liveSession) ownerEnded(ctx context.Context) {
 	}
 }
 
-// run does what there is to do and receives what others send.
+// run receives the inbox and runs the loop, until the owner ends.
 func (l *owner) run() error {
 	k := l.live
 	l.inheritedDeliveries, l.retryMarks = k.mailbox.deliveryIDs(), k.retryMarks
@@ -131,15 +130,15 @@ func (l *owner) run() error {
 	return l.loop()
 }
 
-// commitTakeover writes down that the session has a new owner, and what the directory
-// knows better.
+// commitTakeover commits the first step of a new owner: archives of old sessions, losses to show,
+// the title of the card, and the recovery of agents and plan.
 func (l *owner) commitTakeover() error {
 	l.advanceClock(time.Now())
 	for _, m := range l.state.Talks() {
-		l.archiveOf(m) // of before there were archives
+		l.archiveOf(m) // of sessions from before there were archives
 	}
 	if l.logLost {
-		l.live.log.Error("the store has lost a part of the log that was shown", "log", l.lease.Prev, "shown", l.live.regression.newestShown)
+		l.live.log.Error("store lost a part of the log that was shown", "log", l.lease.Prev, "shown", l.live.regression.newestShown)
 		l.addLossRow(lostTail)
 	}
 	if l.card.Title != l.state.Title() {
@@ -153,12 +152,12 @@ func (l *owner) commitTakeover() error {
 		if it := l.oversized; it != nil && (it.work == nil || it.origin != "") {
 			l.agents.poolForUpdate().Excuse(it.origin)
 			l.agents.poolForUpdate().Discard(it.queuedMessage)
-			// What follows may be too large again, and this is done all the same.
+			// The next step may be too large again; this one must be committed all the same.
 			if err := l.commit(); err != nil {
 				return err
 			}
 		}
-		// What it begins would be taken for turns of the owner before.
+		// Jobs that the plan starts now would be taken for turns of the previous owner.
 		l.agents.plan.holdJobs = true
 		l.agents.plan.Recover(l.agents.pool.HasJob)
 		for more := l.agents.poolForUpdate().Recover(); more; more = l.agents.poolForUpdate().Tick() {
@@ -177,8 +176,7 @@ func (l *owner) commitTakeover() error {
 	return nil
 }
 
-// addLossRows adds a row to the conversation for each time that the store says that it
-// may have lost something of this session.
+// addLossRows adds a row to the conversation for each loss that the store reports for this session.
 func (l *owner) addLossRows() {
 	for _, field := range slices.Sorted(maps.Keys(l.storeLosses)) {
 		stepWriter{l}.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.storeLosses[field]), MonitorID: firstMonitor})
@@ -187,7 +185,7 @@ func (l *owner) addLossRows() {
 	l.storeLosses = nil
 }
 
-// restore makes the state of what the store has.
+// restore sets the owner's state from the stored one.
 func (l *owner) restore(got loadedSession) error {
 	l.state = got.state
 	var err error
@@ -207,11 +205,11 @@ func (l *owner) restore(got loadedSession) error {
 	return l.startAgents(got.tables, got.lists)
 }
 
-// initDerived makes what follows from the state and is not kept.
+// initDerived sets what is derived from the state and not stored.
 func (l *owner) initDerived() {
 	now := l.state.Snapshot()
 	l.presence.published, l.presence.total = now.Presence, now.Connections
-	// The tabs of other replicas get a moment to be heard of first.
+	// Followers get a moment to report their tabs before the first PRESENCE.
 	l.presence.stale, l.presence.notBefore = true, time.Now().Add(presenceEvery)
 	l.lastRow, l.lastTS = l.state.LastRow()
 	for _, d := range now.Dialogs {
@@ -223,8 +221,8 @@ func (l *owner) initDerived() {
 	l.limiter = newAnswerLimiter(l.live.hub.cfg.AnswersPerMinute)
 }
 
-// releaseSession flushes what is held back and gives the lease up, so that others may
-// claim the session at once, or the heir may.
+// releaseSession flushes delayed events, parks the agents and releases the lease, so that any
+// replica, or the heir, can claim the session at once. It returns cause.
 func (l *owner) releaseSession(cause error) error {
 	l.advanceClock(time.Now())
 	if err := l.flushMoves(); err != nil {
@@ -249,12 +247,13 @@ func (l *owner) releaseSession(cause error) error {
 	}
 	l.leaseReleased = err == nil
 	if errors.Is(cause, errDraining) {
-		l.live.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
+		l.live.log.InfoContext(ctx, "session handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
 	}
 	return cause
 }
 
-// deleteSession deletes the session.
+// deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
+// ends the live session.
 func (l *owner) deleteSession() error {
 	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
 	defer cancel()
@@ -264,7 +263,6 @@ func (l *owner) deleteSession() error {
 	return store.ErrNotFound
 }
 
-// broadcastEvent is an event on its way to the tabs.
 func broadcastEvent(e wire.Event, frame []byte) broadcast.Event {
 	return broadcast.Event{At: e.At, Frame: frame, Data: e.Data, Time: e.Time}
 }

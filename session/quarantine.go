@@ -26,9 +26,9 @@ func (k *liveSession) quarantine(err error) {
 	defer cancel()
 	switch {
 	case errors.Is(err, store.ErrCorrupt) && k.lastLease.Epoch != 0:
-		k.log.ErrorContext(ctx, "a session that cannot be read is set aside", "err", err)
+		k.log.ErrorContext(ctx, "session is corrupt, quarantining it", "err", err)
 		if failed := k.hub.store.Quarantine(ctx, k.id, err.Error()); failed != nil {
-			k.log.ErrorContext(ctx, "the session is not set aside", "err", failed)
+			k.log.ErrorContext(ctx, "quarantine failed", "err", failed)
 		}
 	case errors.Is(err, store.ErrNewerSchema):
 		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session is of a newer version than this hub", Err: err}
@@ -39,7 +39,7 @@ func (k *liveSession) quarantine(err error) {
 	}
 	failed := k.hub.store.Release(ctx, k.lastLease)
 	if failed != nil && !errors.Is(failed, store.ErrFenced) && !errors.Is(failed, store.ErrQuarantined) {
-		k.log.WarnContext(ctx, "a session that cannot be kept is not released", "err", failed)
+		k.log.WarnContext(ctx, "lease not released after an error", "err", failed)
 	}
 }
 

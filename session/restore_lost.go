@@ -22,7 +22,7 @@ func (l *owner) restoreLost(o *order) {
 	for _, data := range o.Commands {
 		it, err := decodeItem(data)
 		if err != nil || it.poison != nil || it.order != nil {
-			l.live.log.Error("a lost message cannot be restored", "err", err, "refused", it.poison)
+			l.live.log.Error("lost message not restored", "err", err, "refused", it.poison)
 			l.addLossRow(lostMessage + "it cannot be read.")
 			continue
 		}
@@ -43,7 +43,7 @@ func (l *owner) restoreMessage(c *Command) {
 	l.restoreAnswer(c)
 	l.applyCommand(c)
 	if e, ok := l.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
-		l.live.log.Error("a lost message is refused", "message", string(c.Message.ID), "reason", e.Reply.Reason)
+		l.live.log.Error("lost message refused on restore", "message", string(c.Message.ID), "reason", e.Reply.Reason)
 		l.addLossRow(lostMessage + e.Reply.Reason)
 	}
 }
@@ -86,7 +86,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
-		l.live.log.Error("the lost end of a turn cannot be read", "err", err)
+		l.live.log.Error("lost end of a turn cannot be decoded", "err", err)
 		return false
 	}
 	for _, id := range o.Joined {
@@ -111,7 +111,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		decoded, err := (wire.Native{}).DecodeEvent(data)
 		p, ok := decoded.Data.(wire.Actions)
 		if err != nil || !ok {
-			l.live.log.Error("what a lost turn did cannot be read", "err", err)
+			l.live.log.Error("lost action of a turn cannot be decoded", "err", err)
 			l.addLossRow(lostAction + "it cannot be read.")
 			continue
 		}
@@ -125,7 +125,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
 	}
 	if refused := l.agents.poolForUpdate().Conclude(over); refused != nil {
-		l.live.log.Error("what a lost turn did cannot be restored", "message", string(end.MessageID), "reason", refused.Reason)
+		l.live.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
 		l.addLossRow(lostAction + refused.Reason)
 	}
 	return true

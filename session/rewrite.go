@@ -12,30 +12,29 @@ import (
 )
 
 const (
-	// rewriteItems is how many ops and values of ops are put into a batch, and
-	// rewriteBytes how long they are together.
+	// rewriteItems and rewriteBytes bound the ops and values of one batch of a rewrite.
 	rewriteItems = 3000
 	rewriteBytes = 4 << 20
-	// rewriteSnapshotBytes is how much of the windows and the conversation is in the
-	// snapshot that a rewrite puts into the log. The rest follows it.
+	// rewriteSnapshotBytes bounds the windows and rows in the snapshot that a rewrite writes to the
+	// log, in bytes. The rest follows as separate events.
 	rewriteSnapshotBytes = 512 << 10
-	// rewriteTimeout is how long an owner may take to write a session again that
-	// the store lost: as long as the store may take to answer, and a lease more.
+	// rewriteTimeout is how long a follower waits for the owner to write a lost session again: the
+	// longest answer time of the store plus a lease.
 	rewriteTimeout = 20 * time.Second
 )
 
-// interruptedStep is what a rewrite owes to the commands of the step that met the loss.
+// interruptedStep is what a rewrite must repeat of the step during which the loss was found.
 type interruptedStep struct {
 	ends     []wire.AgentResponse // of turns
 	answers  []wire.ServerPayload
 	consumed []string
 }
 
-// needsRewrite reports whether the store, which has given us another lease, lacks
-// something that it told the owner before it had.
+// needsRewrite reports whether the store, which has granted lease next, lacks data that it had
+// acknowledged to this owner.
 func (l *owner) needsRewrite(next store.Lease) bool {
 	switch {
-	case l == nil || next.Prev.Epoch > l.lease.Epoch: // somebody else has gone on with what there was
+	case l == nil || next.Prev.Epoch > l.lease.Epoch: // another replica has continued from what the store has
 		return false
 	case l.rewriting:
 		return true
@@ -43,29 +42,29 @@ func (l *owner) needsRewrite(next store.Lease) bool {
 	return !l.stateBroken && (l.storeLostData || next.Prev.Compare(l.top) < 0)
 }
 
-// hasFullState reports whether an owner knows everything that was kept of a session.
+// hasFullState reports whether an owner has the whole committed state of the session.
 func (l *owner) hasFullState() bool {
 	return l != nil && l.state != nil && !l.stateBroken && l.deleteErr == nil
 }
 
-// recreate makes a session again that the store does not have, so that it can be
-// claimed and written again. It is ErrNotFound if it was deleted.
-func (k *liveSession) recreate(ctx context.Context, left *owner) error {
+// recreate creates a session again that the store has lost, so that it can be claimed and
+// rewritten. It fails with store.ErrNotFound if the session was deleted.
+func (k *liveSession) recreate(ctx context.Context, prev *owner) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.hub.store.Recreate(ctx, left.lease, store.NewSession{ID: k.id, User: left.user, Card: left.card.encode()})
+	err := k.hub.store.Recreate(ctx, prev.lease, store.NewSession{ID: k.id, User: prev.user, Card: prev.card.encode()})
 	switch {
-	case errors.Is(err, store.ErrExists): // perhaps an answer was lost
+	case errors.Is(err, store.ErrExists): // the answer of an earlier attempt may have been lost
 		return nil
 	case err != nil:
 		return fmt.Errorf("make the session again: %w", err)
 	}
-	k.log.WarnContext(ctx, "the store has lost a session; making it again", "epoch", left.lease.Epoch)
+	k.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.lease.Epoch)
 	return nil
 }
 
-// awaitsRecreation reports whether to wait for a session that the store does not have: it
-// was there, nobody has deleted it, and who owns it may write it again.
+// awaitsRecreation reports whether to wait for a session that the store does not have: it existed,
+// it was not deleted, and its owner may write it again.
 func (k *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, errOtherSession) || !k.isReady() || k.isUnused() {
 		return false
@@ -79,35 +78,36 @@ func (k *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 	now := time.Now()
 	if k.missingSince.IsZero() {
 		k.missingSince = now
-		k.log.WarnContext(ctx, "the store has lost a session; waiting for its owner to write it again")
+		k.log.WarnContext(ctx, "store lost a session, waiting for its owner to write it again")
 	}
 	k.setStoreIssue(ctx, issueClaim, true)
 	return now.Sub(k.missingSince) < rewriteTimeout
 }
 
-// inheritState takes everything from an owner of ours whose writes the store forgot.
-func (l *owner) inheritState(left *owner) error {
-	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger.clone(), left.questions.clone()
-	l.geometry, l.archives = left.geometry, left.archives.clone()
-	l.items, l.committed, l.handled = left.items, left.committed, left.handled
-	left.items = nil
-	l.rewriting, l.interrupted, l.unconfirmed = true, left.interrupted, left.unconfirmed
-	if !left.rewriting && left.step != nil {
-		l.interrupted = interruptedStep{ends: left.step.turnEnds, answers: answerEvents(left.step), consumed: left.step.consumed}
+// inheritState copies everything from the previous owner of this replica, whose writes the store
+// has lost.
+func (l *owner) inheritState(prev *owner) error {
+	l.state, l.card, l.ledger, l.questions = prev.state, prev.card, prev.ledger.clone(), prev.questions.clone()
+	l.geometry, l.archives = prev.geometry, prev.archives.clone()
+	l.items, l.committed, l.handled = prev.items, prev.committed, prev.handled
+	prev.items = nil
+	l.rewriting, l.interrupted, l.unconfirmed = true, prev.interrupted, prev.unconfirmed
+	if !prev.rewriting && prev.step != nil {
+		l.interrupted = interruptedStep{ends: prev.step.turnEnds, answers: answerEvents(prev.step), consumed: prev.step.consumed}
 	}
 	l.state.Apply(wire.Event{
 		Session: l.live.id, At: l.top, Time: time.Now(),
 		Data: wire.OwnerChanged{Replica: l.lease.Replica, Epoch: l.lease.Epoch, Prev: l.lease.Prev},
 	})
 	l.initDerived()
-	if left.agents == nil {
+	if prev.agents == nil {
 		return nil
 	}
-	return l.startAgents(left.agents.storedForm())
+	return l.startAgents(prev.agents.storedForm())
 }
 
-// withFullText is the end of a turn for those who may have missed what it said. A text
-// that is too long for the log stays where it is: in the conversation.
+// withFullText returns the final event of a turn with the turn's whole text, for tabs that may have
+// missed a part. A text that is too long for the log is only in the conversation.
 func withFullText(end wire.AgentResponse, said string) wire.AgentResponse {
 	if end.Delta == "" && len(said) <= rewriteSnapshotBytes {
 		end.Delta, end.Offset = said, 0
@@ -115,21 +115,21 @@ func withFullText(end wire.AgentResponse, said string) wire.AgentResponse {
 	return end
 }
 
-// answerEvents are those events of a step that answer commands.
+// answerEvents returns the events of a step that answer commands.
 func answerEvents(s *step) []wire.ServerPayload {
 	var answers []wire.ServerPayload
 	for _, e := range s.events {
 		switch p := e.Data.(type) {
 		case wire.Actions:
 			if p.MessageID != "" {
-				p.Actions = []wire.Action{} // they are in the state
+				p.Actions = []wire.Action{} // the state has their effect
 				answers = append(answers, p)
 			}
 		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.MessageRepeated, wire.DialogClosed, wire.PromptClosed,
 			wire.HITLClosed:
 			answers = append(answers, p)
 		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
-			// What they tell is in the state, and may be otherwise by now.
+			// Their content is in the state, and may have changed since.
 			if id := wire.MessageOf(p); id != "" {
 				answers = append(answers, wire.MessageAccepted{MessageID: id, AgentID: planRole, How: wire.TakenDirect, Duplicate: true})
 			}
@@ -138,16 +138,16 @@ func answerEvents(s *step) []wire.ServerPayload {
 	return answers
 }
 
-// rewrite tells the store everything again, under a new lease, because it forgot
-// a part. Nobody can know how much others have seen of that part. So the log goes
-// on with the whole state, which brings everybody who reads on to the same; what
-// answered the commands of the step that was under way follows.
+// rewrite writes the whole session again, under a new lease, because the store lost a part of it.
+// Other replicas may have seen any amount of that part, so the log continues with the whole state,
+// which brings all readers to the same state; the answers to the commands of the interrupted step
+// follow.
 //
-// A rewrite that is interrupted is begun again by the next owner here. Until it
-// is complete nothing is taken away, so whoever else takes the session finds all
-// that was there before.
+// The next owner here starts an interrupted rewrite over. A rewrite deletes nothing before it is
+// complete, so another replica that claims the session meanwhile finds everything that was there
+// before.
 func (l *owner) rewrite(got loadedSession) error {
-	l.live.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
+	l.live.log.Warn("store lost acknowledged data, writing the session again", "log", l.lease.Prev)
 	rows, err := l.repairArchives(got.tables)
 	if err != nil {
 		return err
@@ -166,9 +166,9 @@ func (l *owner) rewrite(got loadedSession) error {
 	}
 	l.live.center.Restart(l.top)
 	l.advanceClock(time.Now())
-	for _, p := range l.interrupted.ends { // before the state, which has the last word
+	for _, p := range l.interrupted.ends { // before the state, which overrides them
 		e := l.appendEvent(p)
-		e.Data = nil // we have it
+		e.Data = nil // the state has it
 		l.state.Apply(e)
 	}
 	for _, p := range l.stateEvents() {
@@ -179,17 +179,17 @@ func (l *owner) rewrite(got loadedSession) error {
 			}
 			l.live.publishCommitted(events)
 			l.step.reuseEvents(events)
-			l.interrupted.ends = nil // whoever has to begin again need not say them again
+			l.interrupted.ends = nil // a restarted rewrite need not repeat them
 		}
 		e := l.appendEvent(p)
-		e.Data = nil // we have it
+		e.Data = nil // the state has it
 		l.state.Apply(e)
 	}
 	for _, p := range l.interrupted.answers {
 		l.emit(p)
 	}
 	l.step.consumed = append(l.step.consumed, l.interrupted.consumed...)
-	l.step.durable = true // it has promises of before
+	l.step.durable = true // it repeats acknowledgements
 	events, err := l.persist()
 	if err != nil {
 		return err
@@ -200,13 +200,13 @@ func (l *owner) rewrite(got loadedSession) error {
 	l.recordUnconfirmed(store.Receipt{Top: l.top, Durable: l.lastBatchDurable}, ends)
 	finishItems(l.publishStep(events))
 	l.step.reuseEvents(events)
-	// The items of that step are done; what was taken and not begun is not.
+	// The items of that step are done; those that were taken and not started are not.
 	l.live.mailbox.requeue(dropAgentWork(l.items[l.handled:]))
 	l.items, l.committed, l.handled = nil, 0, 0
 	return nil
 }
 
-// dropAgentWork drops what agents wanted, who are gone with their owner.
+// dropAgentWork drops the work of agents that ended with their owner.
 func dropAgentWork(items []item) []item {
 	return slices.DeleteFunc(items, func(it item) bool {
 		if it.work != nil {
@@ -216,9 +216,8 @@ func dropAgentWork(items []item) []item {
 	})
 }
 
-// splitOps are ops in the same order, in batches. A list that is dropped to be
-// written again is so in one batch, unless it is too long for one: nobody is to
-// find it empty.
+// splitOps splits ops into batches, in order. A list that is replaced stays in one batch, unless it
+// is too long for one, so that no reader finds it empty.
 func splitOps(ops []store.Op) [][]store.Op {
 	var out [][]store.Op
 	var batch []store.Op
@@ -260,10 +259,10 @@ func splitOps(ops []store.Op) [][]store.Op {
 	return out
 }
 
-// replacesList reports whether what a list shall have follows.
+// replacesList reports whether an op begins the replacement of a list.
 func replacesList(op store.Op) bool { return op.Kind == store.OpDrop || op.Kind == store.OpKeepFirst }
 
-// opSize counts an op and its values, and their bytes.
+// opSize returns the number of values of an op, plus one, and their bytes.
 func opSize(op store.Op) (items, size int) {
 	for _, v := range op.Values {
 		size += len(v)
@@ -271,8 +270,8 @@ func opSize(op store.Op) (items, size int) {
 	return 1 + len(op.Values), size
 }
 
-// allOps is what makes the store's tables those that we know. The ops of the
-// lists that are not loaded are known.
+// allOps returns ops plus the ops that make the store's tables and lists equal to the state of this
+// owner. ops are those of the lists that are not loaded.
 func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	for _, c := range l.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
@@ -280,7 +279,7 @@ func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, list
 	ops = append(ops, l.ledger.all()...)
 	ops = append(ops, l.questions.all()...)
 	ops = append(ops, l.agents.allOps()...)
-	l.state.Changes() // they are among all
+	l.state.Changes() // discards them: All has them
 	type name struct{ table, field string }
 	known := make(map[name]bool, len(ops))
 	for _, op := range ops {
@@ -301,9 +300,9 @@ func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, list
 	return ops
 }
 
-// stateEvents is the state as events: a snapshot, and what is too long for it.
+// stateEvents returns the state as events: a snapshot, and what does not fit into it.
 func (l *owner) stateEvents() []wire.ServerPayload {
-	// What the time takes away is gone before the snapshot shows it.
+	// Entries that have expired by now must not be in the snapshot.
 	l.state.Apply(wire.Event{Session: l.live.id, At: l.nextPosition(), Time: l.now.UTC().Truncate(time.Millisecond)})
 	now := l.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown

@@ -12,19 +12,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxSnapshots is how many different selections of monitors are kept.
+// maxSnapshots is the number of monitor selections that are cached.
 const maxSnapshots = 8
 
-// snapshotCache are those of the state as it is now, so that a storm of tabs costs
-// one of each.
+// snapshotCache holds snapshots of the current state by selection of monitors, so that many tabs
+// that attach at once cost one snapshot per selection.
 type snapshotCache struct {
-	nonEmpty atomic.Bool // spares those who clear it the lock when there is nothing
+	nonEmpty atomic.Bool // lets clear skip the lock
 
 	mu sync.Mutex // guards the following
 	by map[string]wire.SessionState
 }
 
-// clear says that the state is no longer the same.
+// clear drops the snapshots because the state has changed.
 func (s *snapshotCache) clear() {
 	if !s.nonEmpty.Load() {
 		return
@@ -52,7 +52,7 @@ func (s *snapshotCache) put(key string, state wire.SessionState) {
 	s.nonEmpty.Store(true)
 }
 
-// monitorsKey names a set of monitors.
+// monitorsKey is the cache key of a set of monitors.
 func monitorsKey(monitors []wire.MonitorID) string {
 	if len(monitors) == 0 {
 		return ""
@@ -62,11 +62,11 @@ func monitorsKey(monitors []wire.MonitorID) string {
 		names[i] = string(m)
 	}
 	slices.Sort(names)
-	return strings.Join(slices.Compact(names), " ") // no id has a space
+	return strings.Join(slices.Compact(names), " ") // ids contain no spaces
 }
 
-// Snapshot implements [broadcast.Source]. The state is taken by the goroutine
-// that owns it, between two steps.
+// Snapshot implements [broadcast.Source]. The session's goroutine takes the snapshot between two
+// steps.
 func (k *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	if s, ok := k.snapshotCache.get(monitorsKey(monitors)); ok {
 		return s, nil
@@ -98,7 +98,7 @@ func (k *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
 	return s.Oldest, err
 }
 
-// answerSnapshots answers requests for snapshots from a state that is in the log.
+// answerSnapshots answers snapshot requests from a committed state.
 func (k *liveSession) answerSnapshots(peeks []snapshotRequest, state *desktop.State) {
 	for _, p := range peeks {
 		key := monitorsKey(p.monitors)

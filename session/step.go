@@ -250,11 +250,11 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrGap):
 			l.commitUncertain, l.storeLostData = unsure, true
-			l.live.log.WarnContext(l.ctx, "the store has a gap", "err", err)
+			l.live.log.WarnContext(l.ctx, "store lacks the previous batch", "err", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
 			l.commitUncertain = unsure
-			l.live.log.ErrorContext(l.ctx, "the store refuses a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
+			l.live.log.ErrorContext(l.ctx, "store refused a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
 			return receipt, again, l.rejectStep(err)
 		case isPermanent(err):
 			return receipt, again, fmt.Errorf("commit: %w", err)
@@ -276,7 +276,7 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 		if isStoreUnavailable(err) {
 			l.live.setStoreIssue(l.ctx, issueCommit, true)
 		}
-		l.live.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
+		l.live.log.WarnContext(l.ctx, "commit failed, retrying", "err", err)
 		l.live.serveSnapshotsDuring(steady, func() {
 			sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})

@@ -90,9 +90,9 @@ func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 	}
 	k.storeHealth.told = gone
 	if gone {
-		k.log.WarnContext(ctx, "the store does not answer; tabs are told")
+		k.log.WarnContext(ctx, "store unavailable, tabs notified")
 	} else {
-		k.log.InfoContext(ctx, "the store answers again; tabs are told")
+		k.log.InfoContext(ctx, "store available again, tabs notified")
 	}
 	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
@@ -164,7 +164,7 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	wg.Go(func() {
 		defer func() {
 			if v := recover(); v != nil { // who looks has to wait then
-				k.log.Error("panic in a session that waits", "panic", v, "stack", string(debug.Stack()))
+				k.log.Error("panic while answering snapshots", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		for {

@@ -77,7 +77,7 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 		if isStoreUnavailable(err) {
 			l.live.setStoreIssue(l.ctx, issueRenew, true)
 		}
-		l.live.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
+		l.live.log.WarnContext(ctx, "lease renewal failed", "err", err)
 	}
 }
 
@@ -94,7 +94,7 @@ func (h *Hub) sweepAll(ctx context.Context) {
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
-				h.log.WarnContext(ctx, "cannot look for sessions without an owner", "err", err)
+				h.log.WarnContext(ctx, "search for sessions without an owner failed", "err", err)
 			}
 			continue
 		}
@@ -125,7 +125,7 @@ func (h *Hub) retireAll(ctx context.Context) {
 	every := min(retireEvery, max(h.cfg.Retention/2, time.Millisecond))
 	for sleep(ctx, every/2+rand.N(every)) { //nolint:gosec // jitter needs no secrecy
 		if err := h.retire(ctx); err != nil && ctx.Err() == nil {
-			h.log.WarnContext(ctx, "cannot look for sessions that nobody uses", "err", err)
+			h.log.WarnContext(ctx, "search for expired sessions failed", "err", err)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (h *Hub) retire(ctx context.Context) error {
 				continue
 			}
 			if err := h.retireOne(ctx, i); err != nil {
-				h.log.WarnContext(ctx, "a session nobody uses is not deleted", "session", string(i.ID), "err", err)
+				h.log.WarnContext(ctx, "expired session not deleted", "session", string(i.ID), "err", err)
 			}
 		}
 		if q.After = page.Next; q.After == "" {

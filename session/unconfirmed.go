@@ -13,38 +13,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How much an owner remembers of what it has accepted and no second node is known to
-// have. One order with all of it fits into an inbox.
+// Bounds of what an owner remembers of accepted items that no second store node is known to have.
+// One order with all of it fits into an inbox.
 const (
 	unconfirmedItems = 256
 	unconfirmedBytes = 768 << 10
 	unconfirmedAge   = time.Minute
 )
 
-// acceptedItem is something that clients were told is kept: a message or an answer, the end
-// of a turn, or what an agent did on the desktop.
+// acceptedItem is something that was acknowledged to clients: a message or an answer, the end of a
+// turn, or an agent's action on the desktop.
 type acceptedItem struct {
-	at      wire.Position // where the log ended with it
+	at      wire.Position // end of the log with it
 	since   time.Time
 	message wire.MessageID
-	agent   wire.AgentID // of ends and actions; of a task it is that of the turn it works for
+	agent   wire.AgentID // of ends and actions; for a task it is the agent of the turn that it works for
 	isEnd   bool
-	joined  bool   // the end is that of a message that joined the turn
-	data    []byte // a parcel, or an event if there is an agent
+	joined  bool   // the end of a message that joined the turn of another
+	data    []byte // an inboxItem, or an event if agent is set
 }
 
-// unconfirmed is the part of the log that a failover may lose. The owner alone knows it
-// then: if another replica claims the session first, the owner sends it what is here.
+// unconfirmed is the part of the log that a failover of the store may lose. After such a loss only
+// this owner has it: if another replica claims the session first, the owner sends it these items.
 type unconfirmed struct {
 	items []acceptedItem
 	bytes int
-	// dropped is where the log ended with the newest that there was no room for, and
-	// droppedAt when that was.
+	// dropped is the end of the log with the newest item that was dropped for lack of space, and
+	// droppedAt when that happened.
 	dropped   wire.Position
 	droppedAt time.Time
 }
 
-// add remembers something, and drops the oldest when there is no room.
+// add remembers an item and drops the oldest ones while there are too many.
 func (u *unconfirmed) add(a acceptedItem) {
 	u.items = append(u.items, a)
 	u.bytes += len(a.data)
@@ -60,7 +60,7 @@ func (u *unconfirmed) drop() {
 	u.items = u.items[1:]
 }
 
-// expire drops what is so old that a failover that lost it is over.
+// expire drops items that are so old that a failover cannot lose them any more.
 func (u *unconfirmed) expire(now time.Time) {
 	for len(u.items) > 0 && now.Sub(u.items[0].since) >= unconfirmedAge {
 		u.drop()
@@ -73,7 +73,7 @@ func (u *unconfirmed) expire(now time.Time) {
 	}
 }
 
-// due is when expire has something to do, so that an idle session holds nothing.
+// due is when expire has something to do, so that an idle session keeps no items.
 func (u *unconfirmed) due() time.Time {
 	if len(u.items) == 0 {
 		return time.Time{}
@@ -81,7 +81,7 @@ func (u *unconfirmed) due() time.Time {
 	return u.items[0].since.Add(unconfirmedAge)
 }
 
-// relocate says that all of it is in the log again, up to a position.
+// relocate records that all items are in the log again, before position to.
 func (u *unconfirmed) relocate(to wire.Position) {
 	for i := range u.items {
 		u.items[i].at = to
@@ -89,9 +89,9 @@ func (u *unconfirmed) relocate(to wire.Position) {
 	u.dropped = wire.Position{}
 }
 
-// recordUnconfirmed notes what the step that was just committed has accepted. When a second node
-// has the step, it has everything before it as well. Until a rewrite is complete, the
-// store may be without what was accepted before it.
+// recordUnconfirmed remembers what the step that was just committed has accepted. When a second
+// node has the step, it also has everything before it, and nothing needs to be remembered. During a
+// rewrite nothing changes: until it is complete the store may lack what was accepted before.
 func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {
 	case l.rewriting:
@@ -107,7 +107,7 @@ func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentRespon
 		if it.order != nil || it.work != nil || it.poison != nil || !isAcknowledged(it.cmd.Message) {
 			continue
 		}
-		if data, err := it.encode(); err == nil { // else no other owner could be sent it either
+		if data, err := it.encode(); err == nil { // else it could not be sent to another owner either
 			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
 		}
 	}
@@ -122,7 +122,7 @@ func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentRespon
 	}
 	for _, end := range ends {
 		if end.MessageID == "" {
-			continue // of a task, which ends within another turn
+			continue // the end of a task, which is part of another turn
 		}
 		if end.Joined != "" {
 			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
@@ -135,13 +135,13 @@ func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentRespon
 	}
 }
 
-// isAcknowledged reports whether the hub promises the sender that a message is kept: it is for an
-// agent, or answers a question. A message that names a row or a place in a queue is not
-// handed over, because another owner may have something else there.
+// isAcknowledged reports whether the hub acknowledges to the sender that a message is stored: it is
+// for an agent, or answers a question. A message that names a row or a place in a queue is left
+// out, because another owner may have something else there.
 func isAcknowledged(m wire.Message) bool {
 	switch m.Data.(type) {
 	case wire.DialogFeedback, wire.UserPromptResponse:
-		return true // a question has one answer, also without a name
+		return true // a question has one answer, also without a message id
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.AskResponse,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
 		return m.ID != ""
@@ -149,13 +149,13 @@ func isAcknowledged(m wire.Message) bool {
 	return false
 }
 
-// findLostItems is what the log lacks of what an owner here had accepted, as orders to the
-// owner that the session has now.
-func (k *liveSession) findLostItems(ctx context.Context, left *owner) ([]item, error) {
-	if left == nil || left.leaseReleased || len(left.unconfirmed.items) == 0 {
+// findLostItems returns the items that the previous owner here had accepted and the log lacks, as
+// orders for the present owner of the session.
+func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, error) {
+	if prev == nil || prev.leaseReleased || len(prev.unconfirmed.items) == 0 {
 		return nil, nil
 	}
-	u := &left.unconfirmed
+	u := &prev.unconfirmed
 	var failure error
 	isLost := func(at wire.Position) bool {
 		lost, err := k.logLacks(ctx, at)
@@ -170,24 +170,24 @@ func (k *liveSession) findLostItems(ctx context.Context, left *owner) ([]item, e
 	if failure != nil {
 		return nil, fmt.Errorf("find what the store has lost: %w", failure)
 	}
-	orders := lostOrders(left, u.items[first:])
+	orders := lostOrders(prev, u.items[first:])
 	if missing > 0 {
-		k.log.ErrorContext(ctx, "accepted messages are lost: the store lost more than the owner remembers", "log", u.dropped)
+		k.log.ErrorContext(ctx, "accepted messages lost: the store lost more than the owner remembers", "log", u.dropped)
 		orders = append(orders, &order{Kind: orderRestore, Lost: true})
 	}
 	if len(orders) > 0 {
-		k.log.WarnContext(ctx, "the store has lost what was accepted here, sending it to the new owner",
-			"orders", len(orders), "top", left.top)
+		k.log.WarnContext(ctx, "store lost accepted messages, sending them to the new owner",
+			"orders", len(orders), "top", prev.top)
 	}
 	items := make([]item, len(orders))
 	for i, o := range orders {
 		items[i] = item{order: o}
 	}
-	left.unconfirmed = unconfirmed{}
+	prev.unconfirmed = unconfirmed{}
 	return items, nil
 }
 
-// logLacks reports whether the log does not have a position that it had.
+// logLacks reports whether the log lost a position that it had.
 func (k *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -201,10 +201,10 @@ func (k *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, err
 	return false, err
 }
 
-// lostOrders makes orders of what was lost: one for each turn that has ended, with the
-// messages that it answered and what it did, and one for each other message. What turns
-// did that have not ended is left out: the new owner runs them again.
-func lostOrders(left *owner, lost []acceptedItem) []*order {
+// lostOrders makes orders of lost items: one for each turn that has ended, with the messages that
+// it answered and its actions, and one for each other message. Actions of turns that have not ended
+// are left out: the new owner runs these turns again.
+func lostOrders(prev *owner, lost []acceptedItem) []*order {
 	ended := map[wire.AgentID]*order{}
 	for _, a := range lost {
 		if a.isEnd {
@@ -225,7 +225,7 @@ func lostOrders(left *owner, lost []acceptedItem) []*order {
 				o.Actions = append(o.Actions, a.data)
 			}
 		default:
-			known, _ := left.ledger.find(a.message)
+			known, _ := prev.ledger.find(a.message)
 			if o := ended[known.Reply.Agent]; o != nil && a.message != "" {
 				o.Commands = append(o.Commands, json.RawMessage(a.data))
 			} else if known.Reply.Verdict != verdictRejected {

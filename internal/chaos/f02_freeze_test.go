@@ -156,7 +156,7 @@ func (z *freezing) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 // session has ended. over is when it went on.
 func (z *freezing) stops(t *testing.T, d *desktop, victim *hubtest.Hub, over time.Time) {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="the lease of a session was lost" .*session=` + regexp.QuoteMeta(string(d.id)))
+	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="lease lost" .*session=` + regexp.QuoteMeta(string(d.id)))
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {

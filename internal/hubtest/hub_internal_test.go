@@ -32,7 +32,7 @@ func TestBroken(t *testing.T) {
 	wants("without a log")
 	says(`level=INFO msg="hub is running"`)
 	wants("well")
-	says(`level=ERROR msg="panic in a session"`)
+	says(`level=ERROR msg="panic in session"`)
 	wants("after a panic", "has panicked and says so 1 times")
 	wants("asked again")
 	says(`level=ERROR msg="a tool broke" panic=oops`)
