@@ -13,22 +13,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How much is kept and shown of tool calls.
+// Limits of the stored and published data of tool calls.
 const (
-	// resultBytes is how much of a result is kept until the conversation has it.
+	// resultBytes bounds the result stored until the thread has it.
 	resultBytes = 64 << 10
-	// shownBytes is how much of an input or a result people see.
+	// shownBytes bounds the published input and the published result.
 	shownBytes = 8 << 10
-	// callsKept is how many results are kept; more than that are only open when
-	// a backend keeps its conversation itself.
+	// callsKept bounds the stored results. More can be outstanding only if the backend holds
+	// the conversation itself and reports no entries.
 	callsKept = 64
-	// deedsKept and deedsBytes bound what is kept of what a turn did.
+	// actionsKept and actionsBytes bound the stored actions of a turn, in number and encoded
+	// size.
 	actionsKept  = 100
 	actionsBytes = 256 << 10
 )
 
-// Act does what a plan wants, or nothing of it. An error means that the turn is
-// over.
+// ExecuteToolPlan applies all actions of a tool's plan or none of them, and returns the tool
+// result. The error is ErrTurnOver.
 func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
@@ -49,8 +50,8 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desktop.State) to
 	return r, nil
 }
 
-// Do does actions of a turn that are no plan of a tool, such as those that a tab
-// has to answer. They count like any others. It says why not, if not.
+// ApplyActions applies actions that are no tool plan, such as those that a tab has to answer,
+// to the budget like any others. It returns the reason if they are refused.
 func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
@@ -61,7 +62,7 @@ func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
 	return refused
 }
 
-// do does the actions of a turn together, or says why not.
+// applyTurnActions applies all actions of a turn, or none and returns the reason.
 func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 	if len(actions) == 0 {
 		return nil
@@ -96,7 +97,8 @@ func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 	return nil
 }
 
-// places says, before actions are done, where the windows are that they close.
+// closedWindowKeys returns, by index, the keys of the windows that the actions close. It must
+// be called before the actions are applied.
 func (p *Pool) places(monitor wire.MonitorID, actions []wire.Action) map[int]policies.Key {
 	found := map[int]policies.Key{}
 	for i, a := range actions {
@@ -110,7 +112,7 @@ func (p *Pool) places(monitor wire.MonitorID, actions []wire.Action) map[int]pol
 	return found
 }
 
-// stamp says in an action who does it.
+// withAgentID returns a copy of an action with its AgentID field, if it has one, set.
 func stamp(a wire.Action, agent wire.AgentID) wire.Action {
 	from := reflect.Indirect(reflect.ValueOf(a))
 	v := reflect.New(from.Type()).Elem()
@@ -125,8 +127,8 @@ func stamp(a wire.Action, agent wire.AgentID) wire.Action {
 	return stamped
 }
 
-// did notes what a turn did, as far as there is room. Questions and toasts are
-// nothing that could be done again.
+// recordAction stores an action of a turn, within the limits, for the reload cache and the
+// timeline. Questions and toasts are not repeatable and are left out.
 func (p *Pool) did(t *turn, a wire.Action) {
 	switch a.(type) {
 	case wire.DialogConfirm, wire.PromptShow, wire.PromptDismiss, wire.ToastShow, wire.ToastDismiss, wire.WindowCapture:
@@ -142,8 +144,8 @@ func (p *Pool) did(t *turn, a wire.Action) {
 	p.keepTurn(t)
 }
 
-// Begin notes that a tool starts. Unless it may run twice, that is written down
-// before it runs.
+// BeginToolCall records the start of a tool call. Unless the tool is repeatable, the open call
+// is stored before the tool runs, so that a new owner does not run it again.
 func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
@@ -160,7 +162,7 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	return nil
 }
 
-// End notes what came of a tool, unless that is known already.
+// EndToolCall records the result of a tool call, unless the call has already ended.
 func (p *Pool) End(c tools.Caller, use tools.Call, r providers.ToolResult) error {
 	t := p.of(c)
 	if t == nil {
@@ -174,7 +176,7 @@ func (p *Pool) End(c tools.Caller, use tools.Call, r providers.ToolResult) error
 	return nil
 }
 
-// finish shows and keeps the result of a tool.
+// finishToolCall publishes and stores the result of a tool call.
 func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 	status := wire.ToolComplete
 	if r.IsError {
@@ -215,7 +217,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 	c.Number = t.Called
 	t.calls = append(t.calls, c)
 	if !t.Lasting {
-		p.mused(t) // after a call it ends if it is cut off
+		p.mused(t) // a turn that does not last is not restarted after a tool call
 	}
 	p.keepTurn(t)
 	p.step.Keep(t.keptCall(c))
@@ -226,7 +228,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 	}
 }
 
-// showTool tells people what a tool does.
+// emitToolProgress publishes the state of a tool call.
 func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result string) {
 	p.rowThoughts(t, thinkingBytes)
 	show := wire.ToolProgress{
@@ -239,7 +241,7 @@ func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result strin
 	p.step.Emit(show)
 }
 
-// ReloadOptions are what could be done again for a turn.
+// ReloadOptions returns the reload cache's entries that match the caller's turn.
 func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 	t := p.of(c)
 	if t == nil {
@@ -248,8 +250,8 @@ func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 	return p.reload.Options(p.step.Now(), t.trigger())
 }
 
-// Reload does again what was done for something similar, and offers the user to
-// say that it did not work.
+// Reload repeats the actions of a reload cache entry, and shows a toast with which the user can
+// report that it did not work.
 func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
@@ -287,7 +289,8 @@ func (p *Pool) again(t *turn, id string) providers.ToolResult {
 	return providers.ToolResult{Text: fmt.Sprintf("Did %d actions again: %s.", len(entry.Actions), entry.Label)}
 }
 
-// unasked is an action for whose effect nobody waits.
+// withoutRequestID returns a copy of an action without its RequestID, so that no tab answers
+// it.
 func unasked(a wire.Action) wire.Action {
 	v := reflect.New(reflect.TypeOf(a)).Elem()
 	v.Set(reflect.ValueOf(a))
@@ -301,7 +304,7 @@ func unasked(a wire.Action) wire.Action {
 	return plain
 }
 
-// FailedReload notes that something that was done again did not work.
+// ReloadFailed counts a failure of a reload cache entry.
 func (p *Pool) FailedReload(id string) {
 	if _, ok := p.reload.Get(p.step.Now(), id); ok {
 		p.reload.Failed(id)

@@ -10,13 +10,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rules of a session say what its agents may do without asking.
+// Where the usage under the session's auto-approval rules is stored.
 const (
 	spentTable = "approval.spent"
 	spentField = "window"
 )
 
-// SetApproval changes the rules. What was spent so far does not count any more.
+// SetApproval changes the auto-approval rules and resets the usage counted against their
+// limits.
 func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
 	p.setSpent(p.spent.Reset())
 	p.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
@@ -27,7 +28,7 @@ func (p *Pool) setSpent(w approval.Window) {
 	p.step.Keep(store.Set(spentTable, spentField, encode(&p.spent)))
 }
 
-// spend counts a request to a model, if somebody has limited them.
+// countRequest counts a model request if the auto-approval rules limit requests or cost.
 func (p *Pool) spend(u providers.Usage) {
 	rules := p.step.Desk().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
@@ -44,9 +45,9 @@ func (p *Pool) restoreSpent(tables map[string]map[string][]byte) error {
 	return nil
 }
 
-// Judge says what the rules say to a call of a turn. If they allow it and too much
-// was spent, somebody is to be asked, and the limit says which. They allow nothing
-// to a turn of a guest: it is not the guest's to allow.
+// DecideApproval returns the decision of the auto-approval rules on a tool call. If they allow
+// the call but a limit is exceeded, the user must be asked and the limit is returned. They
+// allow nothing in a guest's turn, because only the owner may allow it.
 func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
 	rules := p.step.Desk().AutoApproval()
 	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
@@ -62,14 +63,14 @@ func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (approval.Verdict,
 	return approval.Approve, nil
 }
 
-// Judged adds the row that says what the rules have decided.
+// AddDecisionRow adds the row with a decision of the auto-approval rules.
 func (p *Pool) Judged(c tools.Caller, q Inquiry, v approval.Verdict) {
 	t := p.of(c)
 	if t == nil {
 		return
 	}
 	row, text := p.rowOf(t, q)
-	text.DialogID = "" // there is none
+	text.DialogID = "" // no dialog was opened
 	text.Rules, text.Outcome, text.Response = v, wire.ClosedAnswered, wire.AnswerNo
 	if v == approval.Approve {
 		text.Response = wire.AnswerYes

@@ -9,20 +9,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How long a thread is, and what was hidden of it and moved away. Of the latter the
-// oldest is forgotten when it is more: then a rewind to before it does not bring it
-// back.
+// Bounds of a thread and of its cold list, which holds the hidden messages moved out of the
+// thread. When the cold list is full, its oldest messages are deleted; a rewind to before them
+// does not bring them back.
 const (
 	threadEntries = 400
 	threadBytes   = 1 << 20
 	coldEntries   = 2000
 	coldBytes     = 4 << 20
-	// chunkEntries is how many messages are counted together at most.
+	// chunkEntries is the maximum number of messages in a new chunk.
 	chunkEntries = 100
 )
 
-// chunk counts messages that moved away together. By Sum they are known among others
-// that a store has which forgot that those were taken away.
+// chunk describes consecutive messages of a cold list: their number, encoded size, and the sum
+// of their hashes. Sum identifies them in a list of a store that has lost the removal of other
+// messages.
 type chunk struct {
 	N     int    `json:"n"`
 	Bytes int    `json:"bytes"`
@@ -35,9 +36,9 @@ func (c chunk) and(other chunk) chunk {
 
 func (h *thread) cold() string { return store.ColdPrefix + h.list() }
 
-// tidy brings a thread that was changed back into its bounds, and keeps it. What its
-// agent sees is cut in half as long as it is too much; what it does not see moves to
-// a list that is read when a rewind may need it.
+// boundThread brings a changed thread back into its bounds and stores it. It hides the older
+// half of the visible messages until the rest fits, and moves hidden messages to the cold list,
+// which is only read for a rewind.
 func (p *Pool) tidy(h *thread) {
 	for over := true; over; {
 		seen, bytes := history.Effective(h.messages), 0
@@ -57,8 +58,8 @@ func (p *Pool) tidy(h *thread) {
 	p.keepThread(h)
 }
 
-// leaveOut hides the older half of what an agent sees of its thread, and shows people
-// that it did. It returns how many messages that are. The caller tidies the thread.
+// hideOlderHalf hides the older half of the visible messages of a thread, adds a row about it,
+// and returns the number of hidden messages. The caller calls boundThread.
 func (p *Pool) leaveOut(h *thread) int {
 	before := history.Tokens(history.View(h.messages))
 	had, t := cmp.Or(h.Tokens, before), p.turnOf(h.agent)
@@ -85,26 +86,26 @@ func (p *Pool) leaveOut(h *thread) int {
 	}
 	h.link(&r)
 	if t != nil {
-		t.Context = 0 // of what is not so any more
+		t.Context = 0 // it measured the thread before the change
 		r.AgentID, r.MessageID = t.Role, t.message()
 	}
 	p.step.Row(r)
 	return removed
 }
 
-// leftOutShare is how much of what an agent sees is left out at once.
+// hiddenShare is the share of the visible messages that is hidden at once.
 const leftOutShare = 0.5
 
-// link says in a row which thread it belongs to, and the newest message of that.
+// linkRow sets the thread and its newest message in a row.
 func (h *thread) link(r *wire.UIRow) {
 	r.Thread, r.ConversationHistoryIndex = h.agent, new(0)
 	if n := len(h.messages); n > 0 {
-		*r.ConversationHistoryIndex = int(h.messages[n-1].ID) //nolint:gosec // a thread has fewer
+		*r.ConversationHistoryIndex = int(h.messages[n-1].ID) //nolint:gosec // message ids fit into an int
 	}
 }
 
-// moveAway takes out of a thread what its agent does not see, and returns the kept
-// form of the rest and what keeps the other.
+// moveHiddenToCold moves the hidden messages to the cold list. It returns the encoded messages
+// that stay and the operations on the cold list.
 func (h *thread) moveAway(values [][]byte) (kept [][]byte, ops []store.Op) {
 	seen := map[uint64]bool{}
 	for _, m := range history.Effective(h.messages) {
@@ -132,7 +133,7 @@ func (h *thread) moveAway(values [][]byte) (kept [][]byte, ops []store.Op) {
 	return kept, append([]store.Op{store.Push(h.cold(), gone...)}, h.boundCold()...)
 }
 
-// chunksOf counts values.
+// chunksOf groups encoded messages into chunks.
 func chunksOf(values [][]byte) (chunks []chunk) {
 	for i, v := range values {
 		if i%chunkEntries == 0 {
@@ -143,7 +144,7 @@ func chunksOf(values [][]byte) (chunks []chunk) {
 	return chunks
 }
 
-// boundCold forgets the oldest of what moved away when it is too much.
+// trimCold deletes the oldest messages of the cold list when it exceeds its bounds.
 func (h *thread) boundCold() []store.Op {
 	n, bytes := h.coldSize()
 	dropped := false
@@ -151,7 +152,7 @@ func (h *thread) boundCold() []store.Op {
 		n, bytes, dropped = n-h.Cold[0].N, bytes-h.Cold[0].Bytes, true
 		h.Cold = h.Cold[1:]
 	}
-	for len(h.Cold) > 2*coldEntries/chunkEntries { // those that came in small portions
+	for len(h.Cold) > 2*coldEntries/chunkEntries { // merge chunks when there are many small ones
 		h.Cold[1] = h.Cold[0].and(h.Cold[1])
 		h.Cold = h.Cold[1:]
 	}

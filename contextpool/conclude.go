@@ -13,22 +13,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Concluded is a turn that ended at an owner before, and whose end the store has lost.
+// LostTurnEnd is a turn that ended at the previous owner, and whose end the store has lost.
 type Concluded struct {
-	// End is its last event, with all that it said.
+	// End is the last event of the turn, with all of its text.
 	End wire.AgentResponse
-	// Messages are those it answered that the session does not know, in their order.
+	// Messages are the answered messages that the session does not know, in order.
 	Messages []Message
-	// Joined are the messages that joined it while it ran. Those that wait here end with it.
+	// Joined are the messages that joined the turn while it ran. Those that are queued here end
+	// with it.
 	Joined []wire.MessageID
-	// Actions are those of its actions that the store has lost.
+	// Actions are the turn's actions that the store has lost.
 	Actions []wire.Action
 }
 
-// MayConclude reports whether [Pool.Conclude] can end the turn: it is under way here and
-// has used no tool since this owner has it, its message waits to be begun, or the session
-// does not know it at all. No other turn has been given a message that joined it, because
-// which of the actions are that message's cannot be told.
+// CanRestoreTurnEnd reports whether [Pool.RestoreTurnEnd] can end the turn: it is under way
+// here and has used no tool under this owner, or its message is queued, or the session does not
+// know the message. It cannot if another turn has taken a message that joined the turn, because
+// the actions done for that message cannot be identified.
 func (p *Pool) MayConclude(c Concluded) bool {
 	t := p.concludes(c)
 	run := ""
@@ -49,7 +50,7 @@ func (p *Pool) MayConclude(c Concluded) bool {
 	return !p.knows(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
 }
 
-// waits finds a message in the queues that is offered to no run, or to the given one.
+// findQueued returns a queued message that is offered to no run, or to the given one, or nil.
 func (p *Pool) waits(id wire.MessageID, run string) *waiting {
 	for _, key := range p.mains.Keys() {
 		for _, w := range p.mains.All(key) {
@@ -61,7 +62,7 @@ func (p *Pool) waits(id wire.MessageID, run string) *waiting {
 	return nil
 }
 
-// concludes is the turn if it is under way.
+// findLostTurn returns the turn if it is under way, else nil.
 func (p *Pool) concludes(c Concluded) *turn {
 	for _, t := range p.turns {
 		if t.ID == c.End.MessageID && t.Role == c.End.AgentID && t.Condensing == nil && t.Job == nil {
@@ -71,9 +72,9 @@ func (p *Pool) concludes(c Concluded) *turn {
 	return nil
 }
 
-// Conclude ends a turn here as it ended at the owner before: its run, if there is one, is
-// stopped, and what people saw of it is shown again. It returns the first action that the
-// desktop refuses as it is now; all others are done.
+// RestoreTurnEnd ends a turn here as it ended at the previous owner: it stops the run, if there
+// is one, and publishes the turn's events again. It returns the first action that the current
+// desktop state refuses; all other actions are applied.
 func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 	t := p.concludes(c)
 	if t != nil {
@@ -123,14 +124,14 @@ func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 	return refused
 }
 
-// unqueue takes a message out of the queues.
+// unqueue removes a message from the queues.
 func (p *Pool) unqueue(w *waiting) *Message {
 	p.dequeue(func(other *waiting) bool { return other == w })
 	return &w.Message
 }
 
-// relive makes a turn of a message without running it. It belongs to the main agent's
-// conversation unless another turn uses that.
+// newEndedTurn registers a turn for a message without running it. The turn uses the main
+// agent's thread unless another turn uses that.
 func (p *Pool) relive(m *Message, role wire.AgentID) *turn {
 	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.main(m.Monitor) == nil
 	t := &turn{
@@ -150,7 +151,7 @@ func (p *Pool) relive(m *Message, role wire.AgentID) *turn {
 	return t
 }
 
-// recite says what the turn said in the end, to people and in its conversation.
+// restoreText publishes the text of the turn and adds it to the thread.
 func (p *Pool) recite(t *turn, c Concluded) {
 	if c.End.Usage != nil {
 		t.Usage = providers.Usage{

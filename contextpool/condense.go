@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Why a conversation is not summed up now.
+// Reasons why a thread cannot be summarised now.
 var (
 	errBusy       = errors.New("the agent is busy")
 	errNobody     = errors.New("there is nobody who could sum it up")
@@ -21,29 +21,28 @@ var (
 )
 
 const (
-	// condenseTool is what people see an agent do that sums up.
+	// condenseTool is the tool name published while an agent summarises.
 	condenseTool = "history:condense"
-	// condenseSystem is what the model is told that sums up.
+	// condenseSystem is the system prompt of the model that summarises.
 	condenseSystem = "You keep the memory of an assistant that works on somebody's desktop. You are given its conversation " +
 		"so far and write the summary that replaces it. You have no tools, and nobody is to be answered."
-	// condensedBytes is how long a summary is at most.
+	// condensedBytes bounds a summary.
 	condensedBytes = 64 << 10
 )
 
-// condensing is what a turn is about that sums up the thread of its agent instead
-// of answering. The agent is busy meanwhile, and messages wait. The turn adds
-// nothing to the thread but, at its end, the summary.
+// condensing describes a turn that summarises its agent's thread. The agent is busy meanwhile
+// and messages are queued. The turn adds nothing to the thread except, at its end, the summary.
 type condensing struct {
-	// Auto says that nobody asked for it.
+	// Auto says that no user requested the summary.
 	Auto bool `json:"auto,omitempty"`
-	// Had is how many tokens the thread had.
+	// TokensBefore is the size of the thread at the beginning.
 	Had int `json:"had"`
-	// Left is how many messages were too much for the model that sums up.
+	// LeftOut counts the oldest messages that did not fit into the input of the model.
 	Left int `json:"left,omitempty"`
 }
 
-// Condense has the conversation of a monitor's main agent summed up. An error says
-// why not.
+// Condense starts summarising the thread of a monitor's main agent. The error says why it
+// cannot.
 func (p *Pool) Condense(monitor wire.MonitorID) error {
 	h := p.threads[mainAgent(monitor)]
 	if h == nil {
@@ -57,14 +56,13 @@ func (p *Pool) Condense(monitor wire.MonitorID) error {
 	return nil
 }
 
-// isCondensing reports whether the conversation of a monitor's main agent is being
-// summed up.
+// isCondensing reports whether the thread of the monitor's main agent is being summarised.
 func (p *Pool) isCondensing(monitor wire.MonitorID) bool {
 	t := p.main(monitor)
 	return t != nil && t.Condensing != nil
 }
 
-// condensable says why a thread cannot be summed up now, if it cannot.
+// checkCondensable returns the reason why a thread cannot be summarised now, or nil.
 func (p *Pool) condensable(h *thread) error {
 	_, err := history.CondenseInput(h.messages)
 	switch {
@@ -82,8 +80,8 @@ func (p *Pool) condensable(h *thread) error {
 	return nil
 }
 
-// besideOthers says why a turn of a window's agent cannot begin now, if it cannot.
-// It needs none of the turns that its monitor may have at once.
+// checkWindowTurn returns the reason why a turn of a window agent cannot begin now, or nil.
+// Such turns do not count against the monitor's limit of concurrent turns.
 func (p *Pool) besideOthers(monitor wire.MonitorID) error {
 	if _, _, denied := p.budget.Denied(monitor, p.step.Now()); denied {
 		return errOverBudget
@@ -94,7 +92,7 @@ func (p *Pool) besideOthers(monitor wire.MonitorID) error {
 	return nil
 }
 
-// condense begins to sum up a thread.
+// beginCondense starts a turn that summarises a thread.
 func (p *Pool) condense(h *thread, auto bool) {
 	if h.Tokens == 0 {
 		p.measure(h)
@@ -113,7 +111,7 @@ func (p *Pool) condense(h *thread, auto bool) {
 	p.launch(t, nil)
 }
 
-// condenseRun makes a run one that sums up: on a copy of what the agent sees.
+// fillCondenseRun fills a run that summarises a copy of the thread's visible messages.
 func (p *Pool) condenseRun(t *turn, r *agentpool.Run) {
 	var seen []history.Message
 	if h := p.threads[t.Agent]; h != nil {
@@ -134,13 +132,13 @@ func (p *Pool) condenseRun(t *turn, r *agentpool.Run) {
 	r.Prompt = strings.Join(said, "\n\n")
 }
 
-// sum takes what a model says that sums up. Nobody sees it before it is whole.
+// appendHiddenText appends to the text of a turn whose text is not published while it grows.
 func (t *turn) sum(text string) {
 	t.text.WriteString(wholeRunes(mended(text), max(condensedBytes-t.text.Len(), 0)))
 }
 
-// condensed ends a turn that sums up: with the summary in the thread, or with the
-// thread as it was and a reason that people see.
+// endCondense ends a turn that summarises: the summary replaces the visible messages, or the
+// thread stays as it was and a row says why.
 func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
@@ -179,7 +177,7 @@ func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 	}
 }
 
-// sumUp makes the summary that a turn wrote all that its agent sees.
+// applySummary makes the summary written by a turn the only visible message of the thread.
 func (p *Pool) sumUp(t *turn, h *thread) error {
 	row := p.step.NextRow()
 	all, m, err := history.Condensed(h.messages, history.Summary{

@@ -1,94 +1,91 @@
-// Package contextpool remembers: which agent takes which message, what was said
-// to whom, and how far every turn is.
+// Package contextpool decides which agent answers which message and keeps the state of every
+// turn: queues, conversations, questions and progress.
 //
 // # What it owns
 //
-// [Pool] is the part of a session that knows about agents: the turns under way,
-// the queues of main agents and windows, the [Tape] of what was said, a
-// [Timeline] for each monitor, the conversations of agents that last, and the
-// state of the policies. It is a state machine: no clock, no goroutine, no
-// waiting. The session feeds it commands, reports of agents and the time; it
-// answers by writing into the step of the session through [StepWriter], and by effects
-// on the [Runner] that happen after the step is committed. Everything it knows is
-// in the session's tables and lists, so whoever owns the session next goes on
-// where it was.
+// [Pool] is the part of a session that deals with agents: the turns under way, the queues of
+// main agents and windows, the [Tape] of the conversation, a [Timeline] for each monitor, the
+// threads of lasting agents (the messages a model reads), and the state of the policies. It is
+// a state machine: no clock, no goroutine, no blocking. The session calls it with commands,
+// reports of runs and the time. The pool writes events and store operations into the session's
+// step through [StepWriter], and registers effects on the [Runner] that execute after the step
+// is committed. All of its state is in the session's tables and lists, so the next owner of the
+// session continues where the previous one stopped.
 //
-// # A message's way
+// # Routing a message
 //
-// A message to a main agent is decided when it comes, in the order of arrival. If
-// the agent is idle, a turn begins with it. If a turn runs that takes messages,
-// it is offered to that turn; what the turn does not take goes the next way. If
-// a slot is free, an agent is made for it alone. Else it waits, or is rejected
-// when too many do. A message is offered or waits only behind those that came
-// before it. Messages to a window wait for the agent that the window shares with
-// those it opened; a button with an actionId has a turn of its own on a copy of
-// the conversation. Every message has one answer (MESSAGE_QUEUED may come first)
-// and one end: an AGENT_RESPONSE of its own when the turn that took it ends, or its
-// rejection.
+// A message to a main agent is routed when it arrives, in the order of arrival:
+//
+//   - If the main agent is idle, a turn begins with the message.
+//   - If a turn is running and its provider accepts messages while it runs, the message is
+//     offered to that turn. If the turn refuses it, the next rules apply.
+//   - If a slot is free, an ephemeral agent is created for this message alone.
+//   - Otherwise the message is queued, or rejected when the queue is full.
+//
+// A message is offered or queued only behind the messages that arrived before it. Messages to a
+// window are queued for the agent that the window shares with the windows it opened. A button
+// with an actionId has a turn of its own on a copy of the conversation. Every message gets one
+// reply (MESSAGE_QUEUED may precede it) and one end: an AGENT_RESPONSE of its own when the turn
+// that took it ends, or its rejection.
 //
 // # When a conversation becomes too long
 //
-// How full the memory of an agent is is known from what its model read last, or
-// estimated. When that of an agent that lasts is fuller than is wanted, or somebody
-// says CONDENSE to a main agent, its model sums it up, in a turn that answers nobody
-// and for which messages wait: the agent goes on from the summary. If that does not
-// work, the older half is left out. A turn whose model says that there is too
-// much goes on without the older half, three times at most. Nothing is deleted, a row
-// tells of each time, and who goes back to before it has all of it again.
+// The size of a thread is the number of tokens the model read in its newest call, or an
+// estimate. When the thread of a lasting agent exceeds the configured share of the context
+// window, or a user sends CONDENSE to a main agent, the model summarises it in a turn that
+// answers no message; messages are queued meanwhile, and the agent continues from the summary.
+// If that fails, the older half of the thread is hidden from the model. A turn whose model
+// reports that its input is too long is retried without the older half, at most three times.
+// Nothing is deleted: a row records each of these changes, and a rewind to an earlier row makes
+// the hidden messages visible again.
 //
-// # What ends it
+// # What ends turns
 //
-//   - INTERRUPT has turns end as interrupted, as soon as their runs can be
-//     stopped. What they said is kept. Queues go on afterwards, or each message
-//     in them is rejected.
-//   - RESET ends every turn as interrupted in the same step and rejects what
-//     waits. Agents and their conversations, tape, timelines, groups, budgets and
-//     questions are gone; what could be done again (the reload cache) and the
-//     provider stay. What is wanted when a desktop begins happens again.
-//   - REWIND ends every turn of a monitor as interrupted, takes back a row and
-//     what followed from it, for people and for models, and rejects what waits of
-//     that, all in the same step. Agents begin their next turns with what is left.
-//     EDIT_MESSAGE says something else there, in that step, too.
-//   - REMOVE_MONITOR does the same for one monitor, never for the first, and has
-//     nothing happen.
-//   - SET_PROVIDER is for the turns that begin later.
-//   - Closing the last window of a group ends its agent: what waits is rejected,
-//     what runs is interrupted, unless it closed the window itself.
-//   - A new owner runs the turns again that were under way, with the results of
-//     the tools that had ended. A turn of which nobody knows whether a tool ran is
-//     ended as interrupted, and a row asks whether to go on. The third time that a
-//     turn that runs is cut off, counted from when a message joined it last, it
-//     fails.
+//   - INTERRUPT ends turns as interrupted as soon as their runs can be stopped. The text they
+//     produced is kept. Queued messages begin afterwards, or each of them is rejected.
+//   - RESET ends every turn as interrupted in the same step and rejects queued messages. It
+//     deletes agents with their threads, tape, timelines, groups, budgets and questions; the
+//     reload cache and the chosen provider stay. The launch hooks run again.
+//   - REWIND ends every turn of a monitor as interrupted, removes a row and everything after it,
+//     for people and for models, and rejects the queued messages among the removed rows, all in
+//     the same step. Agents begin their next turns with the remaining thread. EDIT_MESSAGE does
+//     the same and routes the changed message in that step.
+//   - REMOVE_MONITOR does what RESET does for one monitor, never for the first one, and runs no
+//     launch hooks.
+//   - SET_PROVIDER applies to the turns that begin later.
+//   - Closing the last window of a group ends its agent: queued messages are rejected, running
+//     turns are interrupted, except the turn that closed the window.
+//   - A new owner restarts the turns that were under way, with the results of the tool calls
+//     that had ended. A turn with a tool call that may or may not have run is ended as
+//     interrupted, and a row asks whether to continue. The third time that a running turn is cut
+//     off, counted from the last message that joined it, it fails.
 //
 // # Tasks
 //
-// A turn gives a task away with a tool call, which is bound to the task in the
-// step in which that begins to exist, and ended in the step in which the task
-// ends: there is no moment at which the result could be lost, or come twice. A new
-// owner treats a task like any turn, but that nobody is asked; what it was given up
-// for is its result. The turn that made the call has no run until its tasks have
-// ended, and then goes on. When it ends before, so do they.
+// A turn delegates a task with a tool call. The call is bound to the task in the step that
+// creates the task, and ended in the step in which the task ends, so the result can neither be
+// lost nor delivered twice. A new owner treats a task like any other turn, except that it asks
+// no question: the reason why a task was not continued is its result. The parent turn has no run
+// until its tasks have ended, and then continues. When the parent ends first, its tasks end.
 //
 // # Jobs
 //
-// A job of a plan is a task without a turn that it is for: it works on a copy of
-// the main agent's conversation, waits for its slot like everybody, and what came
-// of it is handed to the plan by [Stage.Worked] in the step in which it ends. Those
-// that only think have no tools, and nobody sees what they say. A new owner begins a
-// job anew that has used no tool; else it ends as interrupted and the plan is told
-// that nobody knows how far it came. A plan itself is no turn: [Pool.Plan] and
-// [Pool.EndPlan] are what people see of its beginning and its end.
+// A job of a plan is a task without a parent turn. It works on a copy of the main agent's
+// conversation, waits for a slot like any other turn, and its result is given to the plan by
+// [StepWriter.JobEnded] in the step in which it ends. Jobs that only think have no tools, and
+// their text is not published. A new owner restarts a job that has used no tool; otherwise the
+// job ends as interrupted and the plan is informed that its progress is unknown. The plan itself
+// is no turn: [Pool.BeginPlan] and [Pool.EndPlan] publish its beginning and its end.
 //
-// # Who may call
+// # Concurrency
 //
-// The session's own goroutine, within a step. Nothing here waits; a call costs
-// about as much as what it changes.
+// All methods are called from the session's own goroutine, within a step. No method blocks; the
+// cost of a call is about proportional to what it changes.
 //
 // # What it refuses
 //
-// Messages, by MESSAGE_REJECTED: when there is no provider, no such window, or no
-// room in a queue. Tools of a turn that has ended or is to end, by [ErrOver].
-// Actions that the desktop or the budget of the monitor does not allow, by a
-// result that says so. What is kept and cannot be read is an error of Restore,
-// and nothing is mended silently.
+// Messages, by MESSAGE_REJECTED: when there is no provider, no such window, or no room in a
+// queue. Tool calls of a turn that has ended or is being stopped, by [ErrTurnOver]. Actions that
+// the desktop or the budget of the monitor does not allow, by a tool result with the reason.
+// Stored state that cannot be read is an error of [Pool.Restore]; nothing is repaired silently.
 package contextpool

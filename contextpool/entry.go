@@ -11,20 +11,18 @@ import (
 )
 
 const (
-	// entryBytes is the most that is kept of one message.
+	// entryBytes bounds the encoded form of one message.
 	entryBytes = 256 << 10
-	// toolBytes is the most that a name in a message has, and callBytes the id
-	// of a call.
+	// toolBytes bounds a tool name, and callBytes a call id.
 	toolBytes = 128
 	callBytes = 256
-	// originBytes is the most that an origin has: the id of a message, which has up
-	// to 64 characters, and a place in what a backend made of it.
+	// originBytes bounds an origin: a message id of up to 64 characters and a backend's suffix.
 	originBytes = 512
 )
 
-// settle makes a message one that can be kept, and returns its kept form. Free
-// JSON that is none and what is too long is replaced, names and ids in any case:
-// there is one of each in every block.
+// normalizeMessage makes a message storable and returns its encoded form. It always bounds
+// names and ids, which every block has, replaces invalid JSON, and shortens blocks of messages
+// that are too long.
 func settle(m *history.Message) []byte {
 	m.Blocks = slices.Clone(m.Blocks)
 	for i := range m.Blocks {
@@ -50,8 +48,8 @@ func settle(m *history.Message) []byte {
 	return encode(m)
 }
 
-// shortCall is the id of a call, or another for one that is too long: the same for
-// the call and for its result.
+// shortCallID returns the id of a tool call, or its hash if it is too long. A call and its
+// result get the same id.
 func shortCall(id string) string {
 	if len(id) <= callBytes {
 		return id
@@ -60,7 +58,7 @@ func shortCall(id string) string {
 	return "call_" + hex.EncodeToString(sum[:])
 }
 
-// shortenBlock leaves as much of a block as there is room for, and its shape.
+// shortenBlock shortens a block to room bytes and keeps its kind where possible.
 func shortenBlock(b *providers.Block, room int) {
 	const left = "[left out: it is too long to be remembered]"
 	b.Text = cut(b.Text, max(room, 256))
@@ -68,7 +66,7 @@ func shortenBlock(b *providers.Block, room int) {
 		b.Input = json.RawMessage(`{"note":"` + left + `"}`)
 	}
 	if len(b.Opaque) > room || len(b.Signature) > room {
-		// A part of it would be worth nothing.
+		// A truncated signature or opaque value is useless to the backend.
 		*b = providers.Block{Kind: providers.BlockText, Text: left}
 	}
 	size := 0

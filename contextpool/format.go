@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// errTrailing means that there is more in a kept value than there should be.
+// errTrailing means that a stored value is followed by more data.
 var errTrailing = errors.New("something follows the value")
 
-// encode is the kept form of a value. What is kept has one by its type, and free
-// JSON in it was checked before.
+// encode returns the stored form of a value. All stored types have one, and raw JSON in them
+// was validated before; anything else panics.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // which makes six bytes of one
+	e.SetEscapeHTML(false) // HTML escaping would turn one byte into six
 	if err := e.Encode(v); err != nil {
 		panic(fmt.Sprintf("contextpool: %T has no kept form: %v", v, err))
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// decode reads what encode wrote. Fields that are not known are those of a newer hub
-// that had the session before: while hubs are replaced, both have it in turns.
+// decode reads the output of encode. It ignores unknown fields: during a rolling update a newer
+// hub may have owned the session before.
 func decode(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(v); err != nil {
@@ -40,11 +40,10 @@ func decode(data []byte, v any) error {
 	return nil
 }
 
-// nameBytes is how long a part of a name in the store may be.
+// nameBytes bounds one part of a key in the store.
 const nameBytes = 180
 
-// nameOf shortens what is put together from ids to what a store takes as a part
-// of a name.
+// storeName shortens a name composed of ids to nameBytes. The hash keeps it unique.
 func nameOf(id string) string {
 	if len(id) <= nameBytes {
 		return id
@@ -53,11 +52,11 @@ func nameOf(id string) string {
 	return strings.ToValidUTF8(id[:nameBytes/2], "") + "#" + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// cutMark ends a text that was cut.
+// truncationMark ends a truncated text.
 const cutMark = " […]"
 
-// cut is as much of a text as there is room for, and a sign that there was more.
-// What is not UTF-8 is replaced: what is kept must read back as the same.
+// truncate returns at most limit bytes of a text, ending with truncationMark if it was longer.
+// It replaces invalid UTF-8, because stored text must read back unchanged.
 func cut(text string, limit int) string {
 	text = mended(text)
 	if len(text) <= limit {
@@ -66,13 +65,13 @@ func cut(text string, limit int) string {
 	return wholeRunes(text, limit-len(cutMark)) + cutMark
 }
 
-// mended is a text of a backend without what a client may not send: what is not
-// UTF-8, and U+0000, become U+FFFD.
+// sanitize replaces invalid UTF-8 and U+0000 with U+FFFD. Backends send such text, and clients
+// may not.
 func mended(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
-// wholeRunes is the beginning of a text, without half a character at its end.
+// truncateRunes returns at most limit bytes of a text without splitting a rune.
 func wholeRunes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -83,7 +82,7 @@ func wholeRunes(text string, limit int) string {
 	return text[:limit]
 }
 
-// units is the length of a text as JavaScript counts it.
+// utf16Len returns the length of a text in UTF-16 units, as JavaScript counts.
 func units(text string) int {
 	n := 0
 	for _, c := range text {
@@ -94,7 +93,7 @@ func units(text string) int {
 	return n
 }
 
-// firstUnits is the beginning of a text that has at most so many units.
+// utf16Prefix returns the longest prefix of a text with at most limit UTF-16 units.
 func firstUnits(text string, limit int) string {
 	for at, c := range text {
 		if limit--; c > 0xffff {

@@ -8,35 +8,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// limits are those of the model that reads a conversation next.
+// contextLimits returns the limits for the model that reads a thread next.
 func (p *Pool) limits() history.Limits {
 	return history.Limits{
 		Window: cmp.Or(p.cfg.Window, p.runner.Reads(p.Provider())), Threshold: p.cfg.CondenseAt,
 	}
 }
 
-// read notes how much the model of a turn had to read for its newest call.
+// recordContext sets Context from the usage of the newest model call.
 func (t *turn) read(u providers.Usage) {
 	if t.Lasting {
 		t.Context = max(u.Input+u.CacheRead+u.CacheWrite+u.Output, 0)
 	}
 }
 
-// measure finds out how full a thread is that has changed, and keeps that. Nobody
-// has read it yet, so it is an estimate.
+// estimateTokens sets the size of a changed thread to an estimate and stores it. No model has
+// read the thread in its current form.
 func (p *Pool) measure(h *thread) {
 	h.Tokens = history.Tokens(history.View(h.messages))
 	p.keepThread(h)
 }
 
-// scaled is how many tokens there are after a change, given how many there were and
-// the estimates of both: what a backend counted has more in it than the messages.
+// scaleTokens estimates the size after a change from the size before it and the estimates of
+// both. The backend's count includes more than the messages.
 func scaled(had, before, after int) int {
 	return min(had, int(float64(had)*float64(after)/float64(max(before, 1))))
 }
 
-// weigh notes how full the thread of a turn is that has ended. If that is too full,
-// something is done about it before its next turn.
+// recordThreadSize stores the size of the thread of a turn that has ended. advance then
+// compacts the thread if it is too large.
 func (p *Pool) weigh(t *turn) {
 	h := p.threads[t.Agent]
 	if !t.Lasting || h == nil || !t.Remembered {
@@ -51,7 +51,7 @@ func (p *Pool) weigh(t *turn) {
 	p.keepThread(h)
 }
 
-// fullness is how full the memory of a monitor's main agent is, if that is known.
+// contextUse returns the size of the main agent's thread, or nil if it is unknown.
 func (p *Pool) fullness(monitor wire.MonitorID) *wire.ContextUse {
 	h := p.threads[mainAgent(monitor)]
 	if h == nil || h.Tokens == 0 {
@@ -67,19 +67,19 @@ func sameUse(a, b *wire.ContextUse) bool {
 	return *a == *b
 }
 
-// relieveAll makes the threads shorter that became too full in a turn.
+// compactGrownThreads compacts the threads that became too large in a turn.
 func (p *Pool) relieveAll() {
 	for _, agent := range p.grown {
-		if h := p.threads[agent]; h != nil && p.turnOf(agent) == nil { // else its next turn sees to it
+		if h := p.threads[agent]; h != nil && p.turnOf(agent) == nil { // the end of a running turn records the agent again
 			p.relieve(h, 0)
 		}
 	}
 	p.grown = nil
 }
 
-// relieveFor makes the thread of the agent that a message is for shorter if the
-// message would make it too full, and reports whether the message has to wait for
-// that. A button that has a turn of its own adds nothing to a thread.
+// compactForMessage compacts the thread of the message's agent if the message would make it too
+// large, and reports whether the message has to wait for the summary. A button with a turn of
+// its own adds nothing to the thread.
 func (p *Pool) relieveFor(w *waiting) bool {
 	agent := mainAgent(w.Monitor)
 	if w.Window != "" {
@@ -96,9 +96,9 @@ func (p *Pool) relieveFor(w *waiting) bool {
 	return p.relieve(h, history.Tokens([]providers.Entry{more}))
 }
 
-// relieve makes a thread shorter if it is too full with so many tokens more. It
-// reports whether the thread is being summed up, which takes a while; that is tried
-// once before each turn. A thread that cannot be summed up is cut.
+// compactThread summarises a thread that would be too large with more tokens added, or hides
+// its older half if it cannot be summarised. It reports whether a summary was started, which
+// takes a while; that is tried once before each turn.
 func (p *Pool) relieve(h *thread, more int) bool {
 	if h.Tokens == 0 {
 		return false
@@ -118,8 +118,8 @@ func (p *Pool) relieve(h *thread, more int) bool {
 	return false
 }
 
-// shrink leaves out the older half of what an agent sees of its thread, and reports
-// whether there was something to leave out. Its next turn begins with the rest.
+// truncateThread hides the older half of the visible messages and reports whether there was
+// anything to hide. The agent's next turn begins with the rest.
 func (p *Pool) shrink(h *thread) bool {
 	if p.leaveOut(h) == 0 {
 		return false
@@ -129,8 +129,8 @@ func (p *Pool) shrink(h *thread) bool {
 	return true
 }
 
-// reopen has the next turn of an agent begin with what its thread is now, whatever
-// it or its backend has of it.
+// resetProviderSession closes the agent's provider session and drops the backend's thread id,
+// so that the next turn begins with the current thread.
 func (p *Pool) reopen(h *thread) {
 	h.stale, h.ID = false, ""
 	p.keepThread(h)

@@ -7,20 +7,20 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// chunkOf is one value.
+// chunkOf returns the chunk of one value.
 func chunkOf(v []byte) chunk {
 	h := fnv.New64a()
-	_, _ = h.Write(v) // never fails
+	_, _ = h.Write(v) // Write of a hash never fails
 	return chunk{1, len(v), h.Sum64()}
 }
 
-// span is a part of a list.
+// span is the range [from, to) of a list.
 type span struct{ from, to int }
 
-// found are the parts of a list that chunks are, and those chunks, in their order.
-// What is in no chunk was taken away, and a chunk that is nowhere is lost.
+// matchChunks finds chunks in a list, in order, and returns their ranges and the chunks found.
+// Values in no range had been removed from the list; a chunk that is not found is lost.
 func found(chunks []chunk, items [][]byte) (spans []span, known []chunk) {
-	upTo := make([]chunk, len(items)+1) // the sum of all before an item
+	upTo := make([]chunk, len(items)+1) // upTo[i] sums the items before i
 	for i, v := range items {
 		upTo[i+1] = upTo[i].and(chunkOf(v))
 	}
@@ -37,7 +37,7 @@ func found(chunks []chunk, items [][]byte) (spans []span, known []chunk) {
 	return spans, known
 }
 
-// itemsOf are those in parts of a list.
+// spanItems returns the values in the ranges.
 func itemsOf(spans []span, items [][]byte) (out [][]byte) {
 	for _, s := range spans {
 		out = append(out, items[s.from:s.to]...)
@@ -45,9 +45,9 @@ func itemsOf(spans []span, items [][]byte) (out [][]byte) {
 	return out
 }
 
-// Heal is what makes the lists of what moved away from threads those that the pool
-// knows, after the store has forgotten something. What it forgot that was moved there
-// is lost; what it forgot that was taken away goes. tables are those of the store.
+// RepairColdLists returns the operations that make the cold lists match the pool after the
+// store has lost recent writes. Messages whose move to a cold list was lost are gone; messages
+// whose removal was lost are removed again. tables is the content of the store.
 func (p *Pool) Heal(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for _, agent := range sortedKeys(tables[threadTable]) {
@@ -72,8 +72,8 @@ func (p *Pool) Heal(tables map[string]map[string][]byte) ([]store.Op, error) {
 	return ops, nil
 }
 
-// healed leaves the given parts of a list. If they are next to each other nothing
-// has to be written again.
+// repairOps returns the operations that leave only the given ranges of a list. Adjacent ranges
+// are kept by trimming, without writing values again.
 func healed(list string, spans []span, items [][]byte) []store.Op {
 	if len(spans) == 0 {
 		return []store.Op{store.Drop(list)}

@@ -7,14 +7,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// stop has a turn end, with its tasks, as soon as its run can be interrupted.
+// stopTurn ends a turn, with its tasks, as soon as its run can be interrupted.
 func (p *Pool) stop(t *turn, reason string) {
 	if t.Stopping != "" {
 		return
 	}
 	t.Stopping = reason
 	p.keepTurn(t)
-	if run := t.run(); t.State != turnWaiting { // else it ends with its tasks
+	if run := t.run(); t.State != turnWaiting { // a waiting turn has no run and ends with its tasks
 		p.step.Then(func() { p.runner.Interrupt(run, reason) })
 	}
 	for _, task := range p.tasksOf(t) {
@@ -22,8 +22,8 @@ func (p *Pool) stop(t *turn, reason string) {
 	}
 }
 
-// Interrupt stops turns and reports whether there was what it names. What waits
-// is kept, and begins when the turns have ended, or is dropped.
+// Interrupt stops turns and reports whether the scope exists. Depending on queues, queued
+// messages begin when the turns have ended, or are rejected.
 func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
 	found := scope != wire.ScopeAgent
 	for _, t := range p.sorted() {
@@ -45,7 +45,7 @@ func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agen
 	return found
 }
 
-// isFor reports whether a message waits for the agent of a turn.
+// isForTurn reports whether a message is queued for the agent of the turn.
 func (w *waiting) isFor(t *turn) bool {
 	if w.Window != "" {
 		return w.Agent == t.Agent
@@ -53,8 +53,8 @@ func (w *waiting) isFor(t *turn) bool {
 	return t.Kind == wire.AgentMain && w.Monitor == t.Monitor
 }
 
-// Reset ends everything in this very step and forgets all conversations. What
-// could be done again is kept.
+// Reset ends every turn in this step, rejects queued messages and deletes all threads and the
+// tape. The reload cache stays.
 func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
 	p.clear(func(wire.MonitorID) bool { return true }, reason)
@@ -65,8 +65,7 @@ func (p *Pool) Reset() {
 	p.step.Then(p.runner.Launch)
 }
 
-// RemoveMonitor does what Reset does for one monitor. The first cannot be
-// removed.
+// RemoveMonitor does what Reset does for one monitor. The first monitor cannot be removed.
 func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	if m == policies.PrimaryMonitor {
 		return
@@ -77,7 +76,7 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	p.settle()
 }
 
-// clear ends and forgets everything on some monitors, but for the tape.
+// clearMonitors ends all turns and deletes all state of the selected monitors, except the tape.
 func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 	p.drop(p.dequeue(func(w *waiting) bool { return on(w.Monitor) }), reason)
 	agents := map[string]bool{}
@@ -117,8 +116,7 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 	p.keepGroups()
 }
 
-// endNow ends a turn without waiting for its run, which is to be disposed of like
-// its conversation.
+// endTurnNow ends a turn without waiting for its run. The caller disposes of the agent.
 func (p *Pool) endNow(t *turn, reason string) {
 	t.Stopping, t.Remembered = reason, false
 	for _, task := range p.tasksOf(t) {

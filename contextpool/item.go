@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	// usageEvery is the least time between two events that say what a turn has
-	// cost so far.
+	// usageInterval is the minimum time between two TASK_TOKEN_USAGE_UPDATED events of a turn.
 	usageEvery = 2 * time.Second
-	// toolNames is of how many tools the uses are counted in a turn.
+	// maxToolNames bounds the number of tools whose uses are counted in a turn.
 	toolNames = 64
 )
 
-// task is the turn as those know it who look at tasks.
+// taskID returns the turn's id in the list of tasks.
 func (t *turn) task() wire.TaskID { return wire.TaskID(t.key()) }
 
 func (t *turn) about() wire.Task {
 	return wire.Task{TaskID: t.task(), MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
 }
 
-// Relist gives the pool the list of tasks, when none was kept. It is kept with
-// [Pool.Recover].
+// SetTasks sets the list of tasks of a session that has none stored yet. [Pool.Recover] stores
+// it.
 func (p *Pool) Relist(tasks *history.Tasks) { p.tasks, p.relisted = tasks, true }
 
-// taskCreated enters a turn into the list of tasks, unless it answers nobody.
+// taskCreated adds a turn to the list of tasks, unless it summarises.
 func (p *Pool) taskCreated(t *turn) {
 	if t.Condensing != nil {
 		return
@@ -55,7 +54,7 @@ func (p *Pool) taskCreated(t *turn) {
 	}
 }
 
-// taskStarted tells, once, that a turn runs. The caller keeps the turn.
+// taskStarted emits, once per turn, that it runs. The caller stores the turn.
 func (p *Pool) taskStarted(t *turn) {
 	if !t.Begun && t.Condensing == nil {
 		t.Begun = true
@@ -63,7 +62,7 @@ func (p *Pool) taskStarted(t *turn) {
 	}
 }
 
-// taskEnded notes how a turn ended.
+// taskEnded records the outcome of a turn in the list of tasks.
 func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
 	if t.Condensing != nil {
 		return
@@ -81,7 +80,7 @@ func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
 	}
 }
 
-// taskReturned notes for a turn what came of a task that it gave away.
+// taskReturned records the result of a delegated task at its parent.
 func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
 	var next wire.TaskID
 	if left := p.tasksOf(parent); len(left) > 0 {
@@ -92,7 +91,8 @@ func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
 	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.MarkReturned(t.task(), next, r.Summary) })...)
 }
 
-// charge notes what a call of the model took, and tells it from time to time.
+// recordUsage adds the usage of a model call to the turn, and publishes the total at most every
+// usageInterval.
 func (p *Pool) charge(t *turn, u providers.Usage) {
 	t.Usage = t.Usage.Add(u)
 	t.read(u)
@@ -116,7 +116,7 @@ func (t *turn) tokens() wire.TokenUsage {
 	}
 }
 
-// usedTool counts a call that has ended. The caller keeps the turn.
+// countToolUse counts an ended tool call. The caller stores the turn.
 func (p *Pool) usedTool(t *turn, tool string, r providers.ToolResult) {
 	if r.IsError {
 		p.step.Emit(wire.TaskToolFailed{Task: t.about(), Tool: tool, Error: cut(mended(r.Text), reasonBytes)})

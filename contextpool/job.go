@@ -16,26 +16,25 @@ import (
 )
 
 const (
-	// jobSystem is what a model is told about itself that thinks for a plan.
+	// jobSystem is the system prompt of jobs that only think.
 	jobSystem = "You think for an assistant that works on somebody's desktop: you read a request, plan the work on it, or sum up " +
 		"what came of it. You have no tools, and people do not read what you say: it is read by a program, so you answer " +
 		"with nothing but what the prompt asks for."
-	// unsureWork is of a job that has done something, nobody knows how much of what
-	// it was to do.
+	// unsureWork marks a job that was cut off after it had used tools.
 	unsureWork = "work"
-	// jobPromptBytes is how much an agent is told, and workedBytes how much of what
-	// it says a plan reads, or people of a plan.
+	// jobPromptBytes bounds the prompt of a job. workedBytes bounds the text that a plan reads
+	// of a job, and the published text of a plan.
 	jobPromptBytes = 512 << 10
 	workedBytes    = 64 << 10
-	// planBytes is how much a main agent is told of what came of a plan, and
-	// requestBytes how much of what that was for.
+	// planBytes bounds the result of a plan, and requestBytes the request, in the main agent's
+	// timeline.
 	planBytes    = 4 << 10
 	requestBytes = 500
 )
 
-// Work has an agent of its own do a job of a plan, on a copy of the conversation of
-// the monitor's main agent. It waits for its slot like everybody. Exactly one
-// [Stage.Worked] follows, in the step in which the job ends.
+// StartJob starts a job of a plan with an agent of its own, on a copy of the main agent's
+// thread. The job waits for a slot like any other turn. Exactly one [StepWriter.JobEnded]
+// follows, in the step in which the job ends.
 func (p *Pool) Work(j workflow.Job) {
 	if p.HasJob(j.Name) {
 		return
@@ -46,13 +45,13 @@ func (p *Pool) Work(j workflow.Job) {
 		t.Row = row.ID
 	}
 	p.enter(t, string(j.Role))
-	t.prompt.After = cut(j.Prompt, jobPromptBytes) // without a content, which is all that is told
+	t.prompt.After = cut(j.Prompt, jobPromptBytes) // the prompt has no user content
 	j.Prompt = ""
 	p.launch(t, nil)
 	p.settle()
 }
 
-// StopJob has a job end as soon as its run can be interrupted.
+// StopJob ends a job as soon as its run can be interrupted.
 func (p *Pool) StopJob(name, reason string) {
 	if t := p.job(name); t != nil {
 		p.stop(t, reason)
@@ -60,7 +59,7 @@ func (p *Pool) StopJob(name, reason string) {
 	}
 }
 
-// HasJob reports whether a job is under way.
+// HasJob reports whether the job is under way.
 func (p *Pool) HasJob(name string) bool { return p.job(name) != nil }
 
 func (p *Pool) job(name string) *turn {
@@ -72,14 +71,14 @@ func (p *Pool) job(name string) *turn {
 	return nil
 }
 
-// thinks reports whether a turn only thinks for a plan: it has no tools, and nobody
-// sees what it says.
+// thinkingOnly reports whether the turn is a job that only thinks: it has no tools, and its
+// text is not published.
 func (t *turn) thinks() bool { return t.Job != nil && t.Job.Todo == "" }
 
-// unseen reports whether nobody sees what the turn says while it says it.
+// outputHidden reports whether the text of the turn is not published while it grows.
 func (t *turn) unseen() bool { return t.Condensing != nil || t.thinks() }
 
-// subject is what people read that a turn is about.
+// title returns the description of the turn for people.
 func (t *turn) subject() string {
 	if t.Job != nil {
 		return t.Job.Title
@@ -87,7 +86,7 @@ func (t *turn) subject() string {
 	return t.prompt.Content
 }
 
-// jobRun makes a run one of a job.
+// fillJobRun fills a run of a job.
 func (p *Pool) jobRun(t *turn, r *agentpool.Run) {
 	r.Job, r.Todo = t.Job.Name, t.Job.Todo
 	h := p.threads[mainAgent(t.Monitor)]
@@ -96,12 +95,12 @@ func (p *Pool) jobRun(t *turn, r *agentpool.Run) {
 		return
 	}
 	r.System = jobSystem
-	if h.hasEntries() { // else its backend alone knows it
+	if h.hasEntries() { // otherwise only the backend has the conversation
 		r.From = providers.Thread{Entries: history.Plain(history.Effective(h.settled()), true)}
 	}
 }
 
-// worked tells the plan what came of a job.
+// reportJob gives the result of a job to the plan.
 func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
 	w := workflow.Worked{
 		Job: t.Job.Name, Outcome: outcome, Text: lastOf(t.text.String(), workedBytes), Failure: t.failure, Unsure: t.unsure, Usage: t.Usage,
@@ -118,7 +117,7 @@ func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
 	p.step.Worked(w)
 }
 
-// lastOf is the end of a text.
+// truncateFront returns at most the last limit bytes of a text, without splitting a rune.
 func lastOf(text string, limit int) string {
 	text = mended(text)
 	from := max(len(text)-limit, 0)
@@ -128,8 +127,8 @@ func lastOf(text string, limit int) string {
 	return text[from:]
 }
 
-// Plan takes a message that is worked off as a plan, which people see as an agent
-// with that role until [Pool.EndPlan].
+// BeginPlan accepts a message that is executed as a plan. People see the plan as an agent with
+// that role until [Pool.EndPlan].
 func (p *Pool) Plan(m Message, role wire.AgentID) {
 	p.show(&m, m.Text)
 	p.accept(&m, role, wire.TakenDirect)
@@ -137,8 +136,8 @@ func (p *Pool) Plan(m Message, role wire.AgentID) {
 	p.settle()
 }
 
-// EndPlan says how a plan ended that a message was worked off as: to people, and to
-// the main agent of the monitor when that looks next.
+// EndPlan publishes the end of a plan and adds it to the timeline, which the monitor's main
+// agent reads at its next turn.
 func (p *Pool) EndPlan(c workflow.Close) {
 	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: c.Monitor, AgentID: c.Role, MessageID: c.Message}
 	text := cut(c.Text, workedBytes)
@@ -164,7 +163,7 @@ func (p *Pool) EndPlan(c workflow.Close) {
 	p.settle()
 }
 
-// planTold is what a main agent is told of a plan that has ended.
+// planSummary returns the timeline text for a plan that has ended.
 func (p *Pool) planTold(c workflow.Close) string {
 	about := ""
 	if row, ok := p.step.Desk().Said(c.Message); ok {
@@ -176,7 +175,7 @@ func (p *Pool) planTold(c workflow.Close) string {
 	return fmt.Sprintf("A plan%s was not carried out to its end (%s): %s", about, c.Outcome, cut(c.Reason, planBytes))
 }
 
-// tell puts something that was said by or to a plan on the tape.
+// recordPlanOnTape appends a message to or of a plan to the tape.
 func (p *Pool) tell(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
 	if text != "" {
 		p.step.Keep(p.tape.Append(Said{

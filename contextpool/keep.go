@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Where what is kept is kept. The parts of a turn or a message that do not change,
-// or change one by one, are apart from the rest of it.
+// Names of tables and fields in the store. Parts of a turn or a message that do not change, or
+// change one by one, have tables of their own.
 const (
 	aboutTable  = "pool"
 	aboutField  = "about"
@@ -32,7 +32,7 @@ const (
 	reloadNext  = "next"
 	askTable    = "asks"
 
-	// Each turn has a table of its own, so that they go at once.
+	// Prefixes of per-turn tables: clearing one table deletes all calls or actions of a turn.
 	callPrefix   = "turns.calls:"
 	actionPrefix = "turns.deeds:"
 
@@ -40,7 +40,7 @@ const (
 	budgetField  = "used"
 )
 
-// errMisplaced means that a kept value is not where it belongs.
+// errMisplaced means that a stored value does not match the key it is stored under.
 var errMisplaced = errors.New("it is of something else")
 
 var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
@@ -79,7 +79,7 @@ func (p *Pool) forgetCall(t *turn, id string) {
 	})
 }
 
-// forgetTurn takes away everything that is kept of a turn under way.
+// deleteTurn deletes all stored data of a turn under way.
 func (p *Pool) forgetTurn(t *turn) {
 	p.step.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
 	if len(t.calls) > 0 {
@@ -120,7 +120,7 @@ func (p *Pool) keepBudget(m wire.MonitorID) {
 	p.step.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
 }
 
-// keepReload keeps an entry of the reload cache, which may be gone.
+// storeReload stores an entry of the reload cache, or deletes it if the cache has evicted it.
 func (p *Pool) keepReload(id string) {
 	e, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
@@ -130,7 +130,8 @@ func (p *Pool) keepReload(id string) {
 	p.step.Keep(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
 }
 
-// All is everything that is kept, for a store that forgot.
+// AllOps returns the operations that write the whole state of the pool, for a store that has
+// lost data.
 func (p *Pool) All() []store.Op {
 	ops := []store.Op{store.Set(aboutTable, aboutField, encode(&p.about))}
 	for _, t := range p.sorted() {
@@ -180,7 +181,7 @@ func (p *Pool) All() []store.Op {
 	return append(ops, p.tape.All()...)
 }
 
-// Restore reads what was kept. An error means that it cannot be read.
+// Restore loads the stored state. The error means that it cannot be read.
 func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][]byte) error {
 	p.empty()
 	if data, ok := tables[aboutTable][aboutField]; ok {

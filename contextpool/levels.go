@@ -2,15 +2,15 @@ package contextpool
 
 import "github.com/everdesk/everdesk/wire"
 
-// Levels is how much of something there is.
+// Gauges counts queued messages and turns, for metrics.
 type Levels struct {
-	// Mains and Windows are messages that wait for an agent of a monitor or of a window.
+	// Mains and Windows count the messages queued for main agents and for window agents.
 	Mains, Windows int
-	// Main, Ephemeral, Window and Task are the turns under way of that kind of agents.
+	// Main, Ephemeral, Window and Task count the turns under way by kind of agent.
 	Main, Ephemeral, Window, Task Turns
 }
 
-// Turns are those that run and those that wait for a slot and a provider.
+// TurnGauge counts the turns that run and those that wait for a slot and a provider.
 type Turns struct{ Running, Waiting int }
 
 func (t *Turns) add(o Turns) {
@@ -18,7 +18,7 @@ func (t *Turns) add(o Turns) {
 	t.Waiting += o.Waiting
 }
 
-// Add adds others.
+// Add adds the counts of o.
 func (l *Levels) Add(o *Levels) {
 	l.Mains += o.Mains
 	l.Windows += o.Windows
@@ -28,7 +28,7 @@ func (l *Levels) Add(o *Levels) {
 	l.Task.add(o.Task)
 }
 
-// Levels counts into l.
+// Gauges overwrites g with the pool's counts.
 func (p *Pool) Levels(l *Levels) {
 	*l = Levels{}
 	l.Mains, l.Windows = p.mains.Total(), p.windows.Total()
@@ -51,8 +51,8 @@ func (p *Pool) Levels(l *Levels) {
 	}
 }
 
-// Beginning is the message whose turn begins with a run, if it is one that has not
-// begun yet. A turn that was cut off has; a task has no message of its own.
+// FirstRunMessage returns the message whose turn begins with the run, or "" if the turn has
+// already begun. A restarted turn has already begun; a task has no message of its own.
 func (p *Pool) Beginning(run string) wire.MessageID {
 	for _, t := range p.turns {
 		if t.run() == run && t.State != turnRunning && t.Attempt == 1 {

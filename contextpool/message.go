@@ -10,24 +10,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Message is something a user said or did that an agent is to answer.
+// Message is a user's message or button press that an agent answers.
 type Message struct {
 	ID wire.MessageID `json:"id"`
-	// By is the connection that sent it.
+	// By is the connection that sent the message.
 	By      wire.ConnectionID `json:"by,omitempty"`
 	Monitor wire.MonitorID    `json:"monitor"`
-	// Text and Images are what it says, which is kept apart.
+	// Text and Images are the content, which is stored separately.
 	Text   string            `json:"-"`
 	Images []providers.Image `json:"-"`
-	// Window is the window it was said to, if it was.
+	// Window is the addressed window, empty for the main agent.
 	Window wire.WindowID `json:"window,omitempty"`
-	// Guest says that it is of somebody else than the owner of the session.
+	// Guest says that someone other than the session's owner sent the message.
 	Guest bool `json:"guest,omitempty"`
-	// Row is the row of it, if there is one; the pool sets it.
+	// Row is the id of the message's row, 0 if there is none. The pool sets it.
 	Row wire.RowID `json:"row,omitempty"`
 }
 
-// row is how people see a message, in words that may differ from it.
+// row returns the row that shows the message, with a text that may differ from it.
 func (m *Message) row(text string) wire.UIRow {
 	r := wire.UIRow{
 		Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, MonitorID: m.Monitor, MessageID: m.ID, WindowID: m.Window,
@@ -38,31 +38,30 @@ func (m *Message) row(text string) wire.UIRow {
 	return r
 }
 
-// show adds the row of a message.
+// addMessageRow adds the row of a message.
 func (p *Pool) show(m *Message, text string) {
 	m.Row = p.step.NextRow()
 	p.step.Row(m.row(text))
 }
 
-// waiting is a message in a queue.
+// queuedMessage is a message in a queue.
 type waiting struct {
 	Message
-	// Arrived orders all that wait.
+	// Arrived orders all queued messages.
 	Arrived uint64 `json:"arrived"`
-	// Action is that of a button that may run beside others.
+	// Action is the actionId of a button whose turn may run in parallel to others.
 	Action string `json:"action,omitempty"`
-	// Agent is whom a message to a window is for.
+	// Agent is the window agent that a message to a window is queued for.
 	Agent string `json:"agent,omitempty"`
-	// Offered is the run that the message was given to and that has not said
-	// whether it takes it.
+	// Offered is the run that the message was sent to, until the run accepts or refuses it.
 	Offered string `json:"offered,omitempty"`
-	// Since is when it came.
+	// Since is the arrival time.
 	Since wire.Millis `json:"since,omitempty"`
 	// Told says that MESSAGE_QUEUED was sent.
 	Told bool `json:"told,omitempty"`
 }
 
-// content is what a message in a queue says. It does not change.
+// queuedContent is the stored content of a queued message. It does not change.
 type content struct {
 	Text   string            `json:"text"`
 	Images []providers.Image `json:"images,omitempty"`
@@ -70,7 +69,7 @@ type content struct {
 
 func (w *waiting) content() *content { return &content{w.Text, w.Images} }
 
-// size is about how many bytes it has.
+// size returns the approximate size in bytes.
 func (w *waiting) size() int {
 	n := len(w.Text) + 256
 	for _, i := range w.Images {
@@ -79,8 +78,8 @@ func (w *waiting) size() int {
 	return n
 }
 
-// name gives a message a name that no other has which is under way: the session
-// does not remember for ever which ids were used.
+// ensureUniqueID appends a number to the id of a message if a message under way has the same
+// id. The session remembers used ids only for a limited time.
 func (p *Pool) name(m *Message) {
 	given := m.ID
 	for n := 2; p.knows(m.ID); n++ {

@@ -9,26 +9,27 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Overview is how the agents of a session are doing.
+// Overview summarises the agents of a session.
 type Overview struct {
-	// Running agents are at work, and Waiting messages have none yet.
+	// Running counts the executing agents, and Waiting the queued messages.
 	Running, Waiting int
-	// Budget is how much of the fullest one is used, in per cent.
+	// Budget is the used percentage of the budget of the monitor that has used most of its
+	// budget.
 	Budget int
 	Tally
 }
 
-// Tally counts the turns that ended since the pool was made.
+// Totals sums up the turns that ended since the pool was created.
 type Tally struct {
-	// Failed turns ended badly, the last one with the code LastFailure.
+	// Failed counts failed turns; LastFailure is the code of the last one.
 	Failed      int
 	LastFailure wire.Code
-	// Tokens were read and written, for that much money, in US dollars.
+	// Tokens counts input and output tokens, Cost is in US dollars.
 	Tokens int64
 	Cost   float64
 }
 
-// ended counts a turn.
+// addTurn counts an ended turn.
 func (t *Tally) ended(outcome providers.Outcome, u providers.Usage) {
 	if outcome == providers.Failed {
 		t.Failed++
@@ -38,7 +39,7 @@ func (t *Tally) ended(outcome providers.Outcome, u providers.Usage) {
 	t.Cost += max(u.USD, 0)
 }
 
-// Overview looks at everything from far. It changes nothing, like all that follows.
+// Overview returns the current overview. Like all methods below it changes nothing.
 func (p *Pool) Overview() Overview {
 	g := Overview{Running: p.Running(), Waiting: p.mains.Total() + p.windows.Total(), Tally: p.tally}
 	for _, m := range p.step.Desk().Monitors() {
@@ -48,8 +49,8 @@ func (p *Pool) Overview() Overview {
 	return g
 }
 
-// Used is how much of the budget of a monitor is used, in per cent, and whether it
-// has one.
+// BudgetUsed returns the used percentage of the monitor's budget, and whether the monitor has
+// one.
 func (p *Pool) Used(monitor wire.MonitorID) (percent int, bounded bool) {
 	if monitor == policies.PrimaryMonitor {
 		return 0, false
@@ -59,17 +60,17 @@ func (p *Pool) Used(monitor wire.MonitorID) (percent int, bounded bool) {
 	return max(of(b.Actions, b.ActionsLimit), of(b.Output, b.OutputLimit)), true
 }
 
-// Waiting is a message that has no agent yet.
+// QueuedMessage is a queued message, for display.
 type Waiting struct {
 	ID      wire.MessageID
 	Monitor wire.MonitorID
 	Window  wire.WindowID
-	// Place is that in its queue, from 1.
+	// Place is the position in the queue, from 1.
 	Place int
 	Text  string
 }
 
-// Queued are all messages that wait, in the order in which they came.
+// QueuedMessages returns all queued messages in the order of their arrival.
 func (p *Pool) Queued() []Waiting {
 	var all []Waiting
 	var arrived []uint64
@@ -85,7 +86,7 @@ func (p *Pool) Queued() []Waiting {
 	return all
 }
 
-// Turn is a turn under way.
+// Turn is a turn under way, for display.
 type Turn struct {
 	Role    wire.AgentID
 	Kind    wire.AgentKind
@@ -93,20 +94,20 @@ type Turn struct {
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Message wire.MessageID
-	// Taken are the newest messages that it has taken in besides.
+	// Taken are the messages that the turn answers.
 	Taken    []wire.MessageID
 	Provider string
 	Attempt  int
-	// Running says that it does not wait for a slot any more.
+	// Running says that the turn has a slot and executes.
 	Running bool
-	// Stopping says that it is told to end.
+	// Stopping says that the turn is being stopped.
 	Stopping bool
 	Started  wire.Millis
-	// Tool is one that it uses now.
+	// Tool is a tool in use, empty if there is none.
 	Tool string
 }
 
-// Turns are all turns under way, the oldest first.
+// Turns returns all turns under way, the oldest first.
 func (p *Pool) Turns() []Turn {
 	sorted := p.sorted()
 	all := make([]Turn, len(sorted))
@@ -130,8 +131,8 @@ func (p *Pool) Turns() []Turn {
 	return all
 }
 
-// Lead is the agent whose turn an agent works for: that of the parent of a task, and of its
-// parent, or else the agent itself.
+// RootAgent returns the agent at the top of the chain of parents of the agent's turn; an agent
+// without a parent is its own root.
 func (p *Pool) Lead(agent wire.AgentID) wire.AgentID {
 	for _, t := range p.turns {
 		if parent := p.turns[t.Parent]; t.Role == agent && parent != nil {

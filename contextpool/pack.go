@@ -11,8 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Threads are the conversations of the agents that last of a session that was kept,
-// with what moved away of them, which cold reads. Windows are those that are open.
+// LoadThreads decodes the threads of lasting agents from the stored tables and lists of a
+// session, with the messages of their cold lists, which cold reads. windows are the open
+// windows; threads of window agents without an open window are left out.
 func Threads(
 	tables map[string]map[string][]byte, lists map[string][][]byte, windows []wire.WindowState, cold func(list string) ([][]byte, error),
 ) ([]history.Thread, error) {
@@ -47,22 +48,21 @@ func Threads(
 			t.Messages = inOrder(append(older, h.messages...))
 		}
 		if agent != mainAgent(h.Monitor) && len(t.Windows) == 0 {
-			continue // its windows are closed
+			continue
 		}
 		out = append(out, t)
 	}
 	return out, nil
 }
 
-// inOrder are messages by their ids, each once.
+// sortedUnique sorts messages by id and removes duplicates.
 func inOrder(all []history.Message) []history.Message {
 	slices.SortStableFunc(all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(all, func(a, b history.Message) bool { return a.ID == b.ID })
 }
 
-// Restored is what makes a session without agents one that has had conversations:
-// threads, and rows of what was said, the oldest first. What was wanted when a
-// desktop begins has happened there.
+// ImportOps returns the operations that fill a session without agents with threads, and with
+// the tape of its rows, the oldest first. The launch hooks count as having run.
 func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []store.Op {
 	groups := policies.NewWindowConnection()
 	var ops []store.Op
@@ -85,14 +85,15 @@ func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []st
 			tape.Append(s)
 		}
 	}
-	about := about{Provider: provider, Launched: true, Turns: uint64(len(rows))} // no task is to have the name of one there was
+	about := about{Provider: provider, Launched: true, Turns: uint64(len(rows))} // new turns must not reuse the task ids of the imported ones
 	return append(ops, slices.Concat(tape.All(), []store.Op{
 		store.Set(groupTable, groupField, encode(groups.Pairs())),
 		store.Set(aboutTable, aboutField, encode(&about)),
 	})...)
 }
 
-// saidIn is what the tape has of a row, if it has anything.
+// tapeMessageOf returns the tape's message for a row, if the row shows text of the user or of
+// an agent.
 func saidIn(r *wire.UIRow) (Said, bool) {
 	s := Said{Text: r.Text, Time: r.TS, Row: r.ID, Monitor: r.MonitorID, Window: r.WindowID}
 	switch {
@@ -108,7 +109,7 @@ func saidIn(r *wire.UIRow) (Said, bool) {
 	return s, true
 }
 
-// fill makes an empty thread one of messages and returns what is to be kept.
+// fillThread sets the messages of an empty thread and returns the operations that store it.
 func (h *thread) fill(all []history.Message) []store.Op {
 	for i := range all {
 		settle(&all[i])
@@ -122,7 +123,7 @@ func (h *thread) fill(all []history.Message) []store.Op {
 	return append(ops, store.Push(h.list(), values...), store.Set(threadTable, h.agent, encode(h)))
 }
 
-// restoreGroups reads which windows share an agent.
+// restoreGroups loads which windows share an agent.
 func (p *Pool) restoreGroups(tables map[string]map[string][]byte) error {
 	if data, ok := tables[groupTable][groupField]; ok {
 		var pairs []policies.Pair

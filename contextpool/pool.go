@@ -14,68 +14,69 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrOver means that the turn that wants something has ended, or is to end.
+// ErrTurnOver means that the calling turn has ended or is being stopped.
 var ErrOver = errors.New("the turn is over")
 
-// Config is what a pool is made with.
+// Config holds the settings of a pool.
 type Config struct {
 	Session wire.SessionID
-	// Provider is who thinks in a session that has chosen nobody.
+	// Provider is the default provider, used until the session chooses one.
 	Provider string
-	// Budget bounds background monitors.
+	// Budget limits the monitors other than the first one.
 	Budget policies.BudgetLimits
-	// Window is how many tokens models read, if it is not what their providers
-	// say, and CondenseAt from how many per cent of that on a conversation is
-	// summed up; 0 means never by itself.
+	// Window is the size of the models' context window in tokens; 0 means the size that the
+	// provider reports. CondenseAt is the percentage of the window from which on a conversation
+	// is summarised automatically; 0 means never.
 	Window, CondenseAt int
 }
 
-// Pool is the part of a session that knows about agents.
+// Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
+// the session's goroutine calls it, within a step.
 type Pool struct {
 	cfg    Config
 	step   StepWriter
 	runner Runner
 
 	about     about
-	turns     map[string]*turn // by key
+	turns     map[string]*turn // by turn.key()
 	mains     *policies.Queue[*waiting]
-	windows   *policies.Queue[*waiting] // by agent
-	arrived   uint64                    // the newest in a queue
-	heaped    int                       // bytes of all that waits
-	behind    bool                      // something could begin and the step was full
-	newest    wire.MessageID            // see Newest
-	cut       []*turn                   // those that Recover has still to look at
+	windows   *policies.Queue[*waiting] // by agent name
+	arrived   uint64                    // arrival number of the newest queued message
+	heaped    int                       // size of all queued messages
+	behind    bool                      // a queued message could begin, but the step was full
+	newest    wire.MessageID            // see LastBegun
+	cut       []*turn                   // turns that Recover has not processed yet
 	tape      Tape
 	timelines map[wire.MonitorID]*Timeline
-	threads   map[string]*thread // by agent
-	grown     []string           // agents whose threads may be too full now
+	threads   map[string]*thread // by agent name
+	grown     []string           // agents whose threads may exceed their limits now
 	groups    *policies.WindowConnection
 	budget    *policies.MonitorBudget
 	reload    *policies.ReloadCache
-	asks      map[wire.Millis]*ask // turns that could go on
+	asks      map[wire.Millis]*ask // interrupted turns that the user may resume, by the row that asks
 	questions map[wire.Millis]*question
 	asking    history.OpenAsks
 	spent     approval.Window
 	tasks     *history.Tasks
-	relisted  bool // the tasks are not kept yet
+	relisted  bool // tasks has not been written to the store yet
 	tally     Tally
 }
 
-// maxTurns is how many turns of a session are under way at once, those of main
-// agents apart. Desktops show as many.
+// maxTurns bounds the concurrent turns of a session, main agents not counted, so that all
+// agents fit into the desktop state.
 const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
 
-// about is what is known of the pool as a whole.
+// poolState is the stored state of the pool as a whole.
 type about struct {
-	// Provider is who was chosen, if somebody was.
+	// Provider is the provider that a user chose, empty if none was chosen.
 	Provider string `json:"provider,omitempty"`
-	// Turns counts all that ever began.
+	// Turns counts all turns that ever began in the session.
 	Turns uint64 `json:"turns,omitempty"`
-	// Launched says that what is wanted when a desktop begins was done.
+	// Launched says that the launch hooks have run.
 	Launched bool `json:"launched,omitempty"`
 }
 
-// New is the pool of a session without agents.
+// New returns the pool of a session without agents.
 func New(cfg Config, stage StepWriter, runner Runner) *Pool {
 	p := &Pool{cfg: cfg, step: stage, runner: runner}
 	p.empty()
@@ -98,7 +99,8 @@ func (p *Pool) empty() {
 	p.tasks = &history.Tasks{}
 }
 
-// Provider is who thinks in turns that begin now.
+// Provider returns the provider of turns that begin now: the chosen one if it exists, else the
+// default.
 func (p *Pool) Provider() string {
 	if p.about.Provider != "" && p.runner.Has(p.about.Provider) {
 		return p.about.Provider
@@ -106,9 +108,9 @@ func (p *Pool) Provider() string {
 	return p.cfg.Provider
 }
 
-// SetProvider changes who thinks in the turns that follow, and reports whether
-// there is such a provider. Turns that run end with the one they have; the
-// conversations go on, since they are kept in a form that everybody reads.
+// SetProvider changes the provider of later turns and reports whether it exists. Running turns
+// end with the provider they have. Threads continue, because they are stored in a form that
+// every provider reads.
 func (p *Pool) SetProvider(name string) bool {
 	if !p.runner.Has(name) {
 		return false
@@ -124,13 +126,13 @@ func (p *Pool) SetProvider(name string) bool {
 	return true
 }
 
-// Working reports whether there is unfinished work.
+// Busy reports whether there is a turn under way or a queued message.
 func (p *Pool) Working() bool {
 	return len(p.turns) > 0 || p.mains.Total() > 0 || p.windows.Total() > 0
 }
 
-// Running counts the agents that are at work: not those that wait for a slot, nor
-// those that wait for tasks they gave to others.
+// RunningAgents counts the agents that are executing. Agents that wait for a slot or for their
+// tasks do not count.
 func (p *Pool) Running() int {
 	running, parents := 0, map[string]bool{}
 	for _, t := range p.turns {
@@ -144,20 +146,20 @@ func (p *Pool) Running() int {
 	return running - len(parents)
 }
 
-// Alive reports whether the turn of a caller runs and is to go on.
+// TurnActive reports whether the caller's turn is under way and not being stopped.
 func (p *Pool) Alive(c tools.Caller) bool {
 	t := p.of(c)
 	return t != nil && t.Stopping == ""
 }
 
-// Tick does what is due, and reports whether there is more to do than the step has
-// room for. Then it is to be called again in the next one, at once.
+// Tick does the work that is due, and reports whether more remains than the step has room for.
+// If so, the session calls it again in the next step, at once.
 func (p *Pool) Tick() (more bool) {
 	for ; len(p.cut) > 0; p.cut = p.cut[1:] {
 		if p.step.Full() {
 			return true
 		}
-		if t := p.cut[0]; p.turns[t.key()] == t { // else it ended with its parent
+		if t := p.cut[0]; p.turns[t.key()] == t { // otherwise the turn ended together with its parent
 			p.resume(t)
 		}
 	}
@@ -166,7 +168,7 @@ func (p *Pool) Tick() (more bool) {
 	return p.behind
 }
 
-// Due is when Tick has something to do; zero means never.
+// Due returns the time of the next necessary Tick; zero means never.
 func (p *Pool) Due() time.Time {
 	due := p.questionsDue()
 	for _, m := range p.step.Desk().Monitors() {
@@ -177,12 +179,12 @@ func (p *Pool) Due() time.Time {
 	return due
 }
 
-// Interacted notes what a user did on a monitor.
+// RecordInteraction adds a user's interaction to the monitor's timeline.
 func (p *Pool) Interacted(monitor wire.MonitorID, i wire.UserInteraction) {
 	p.step.Keep(p.timeline(monitor).PushUser(i)...)
 }
 
-// timeline is that of a monitor.
+// timeline returns the timeline of a monitor and creates it if necessary.
 func (p *Pool) timeline(monitor wire.MonitorID) *Timeline {
 	t := p.timelines[monitor]
 	if t == nil {
@@ -192,15 +194,15 @@ func (p *Pool) timeline(monitor wire.MonitorID) *Timeline {
 	return t
 }
 
-// sorted are the turns that run, the oldest first.
+// sortedTurns returns the turns under way, the oldest first.
 func (p *Pool) sorted() []*turn {
 	return slices.SortedFunc(maps.Values(p.turns), func(a, b *turn) int { return a.order(b) })
 }
 
-// main is the turn of a monitor's main agent, if one runs.
+// mainTurn returns the turn of the monitor's main agent, or nil.
 func (p *Pool) main(monitor wire.MonitorID) *turn { return p.turnOf(mainAgent(monitor)) }
 
-// turnOf is the turn of an agent, if one runs.
+// turnOfAgent returns the agent's turn, or nil.
 func (p *Pool) turnOf(agent string) *turn {
 	for _, t := range p.turns {
 		if t.Agent == agent {
@@ -210,7 +212,8 @@ func (p *Pool) turnOf(agent string) *turn {
 	return nil
 }
 
-// of is the turn of a caller. Who sums up calls nothing.
+// callerTurn returns the caller's turn, or nil. Turns that summarise call no tools and are
+// never returned.
 func (p *Pool) of(c tools.Caller) *turn {
 	for _, t := range p.turns {
 		if t.Role == c.Agent && t.ID == c.Turn && t.Condensing == nil {
@@ -220,15 +223,16 @@ func (p *Pool) of(c tools.Caller) *turn {
 	return nil
 }
 
-// mainAgent and windowAgent name conversations that last.
+// mainAgent and windowAgent return the names of lasting agents.
 func mainAgent(monitor wire.MonitorID) string { return "main-" + string(monitor) }
 
 func windowAgent(monitor wire.MonitorID, key string) string {
 	return nameOf("window-" + string(monitor) + "/" + key)
 }
 
-// settle begins what can begin now, tells those who wait that they do, and shows
-// how the monitors are doing. Everything that changes something ends with it.
+// advance starts the queued work that can start now, replies MESSAGE_QUEUED to the messages
+// that stay queued, and publishes changed monitor states. Every method that changes the pool
+// ends with it.
 func (p *Pool) settle() {
 	p.relieveAll()
 	p.drain()
@@ -236,7 +240,8 @@ func (p *Pool) settle() {
 	p.showMonitors()
 }
 
-// showMonitors tells of every monitor that is doing otherwise than was said.
+// emitMonitorStatus publishes the status of every monitor whose status differs from the
+// published one.
 func (p *Pool) showMonitors() {
 	for _, shown := range p.step.Desk().Monitors() {
 		now := p.status(shown.MonitorID)
@@ -253,7 +258,7 @@ func (p *Pool) showMonitors() {
 	}
 }
 
-// status is how a monitor is doing.
+// monitorStatus returns the current status of a monitor.
 func (p *Pool) status(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mains.Len(string(monitor)), Revision: p.revision(monitor)}
 	s.Context = p.fullness(monitor)

@@ -15,11 +15,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// questionTable has the rows that ask and are not answered.
+// questionTable holds the open questions.
 const questionTable = "asking"
 
-// question is a row that asks and is not answered, for the sake of a dialog, a
-// prompt, or, without either, a turn that could go on.
+// question is an unanswered row that asks something: on behalf of a dialog, of a prompt, or,
+// with neither, whether to resume an interrupted turn.
 type question struct {
 	history.OpenAsk
 	Agent   wire.AgentID   `json:"agent,omitempty"`
@@ -29,18 +29,18 @@ type question struct {
 	Prompt  wire.PromptID  `json:"prompt,omitempty"`
 }
 
-// Inquiry is what a turn asks people.
+// Inquiry is a question of a turn to the user.
 type Inquiry struct {
 	Dialog wire.DialogID
-	// Call is what a dialog is about.
+	// Call is the tool call that a dialog asks permission for.
 	Call providers.ToolCall
-	// Limit is there when the rules allow the call and too much was spent.
+	// Limit is set if the auto-approval rules allow the call but a limit is exceeded.
 	Limit *approval.Limit
-	// Prompt is there when something is to be said or chosen.
+	// Prompt is set if the user is to enter or choose something.
 	Prompt *wire.Prompt
 }
 
-// askRow is what a row that asks says.
+// askRow is the JSON text of a row that asks.
 type askRow struct {
 	Tool       string          `json:"tool,omitempty"`
 	Type       string          `json:"type,omitempty"`
@@ -51,13 +51,13 @@ type askRow struct {
 	Count      string          `json:"count,omitempty"`
 	Title      string          `json:"title,omitempty"`
 	Question   string          `json:"question,omitempty"`
-	// Suggest are answers to choose from.
+	// Suggest lists answers to choose from.
 	Suggest  []suggestion  `json:"suggest,omitempty"`
 	DialogID wire.DialogID `json:"dialogId,omitempty"`
 	PromptID wire.PromptID `json:"promptId,omitempty"`
-	// Rules is what the rules said, if nobody was asked.
+	// Rules is the decision of the auto-approval rules, if the user was not asked.
 	Rules approval.Verdict `json:"rules,omitempty"`
-	// Outcome is how it ended, Response and Answer what was answered.
+	// Outcome says how the question ended, Response and Answer hold the answer.
 	Outcome  wire.CloseReason `json:"outcome,omitempty"`
 	Response wire.AskAnswer   `json:"response,omitempty"`
 	Answer   string           `json:"answer,omitempty"`
@@ -68,7 +68,7 @@ type suggestion struct {
 	Label  string `json:"label,omitempty"`
 }
 
-// rowOf is the row of a question, which says it.
+// questionRow returns the row of a question and its text.
 func (p *Pool) rowOf(t *turn, q Inquiry) (wire.UIRow, askRow) {
 	text := askRow{DialogID: q.Dialog}
 	ask := wire.AskFollowup
@@ -102,8 +102,8 @@ func (p *Pool) rowOf(t *turn, q Inquiry) (wire.UIRow, askRow) {
 	return row, text
 }
 
-// Inquire adds the row of a question that the turn of a caller asks people. One
-// that was asked for the owner before has its row.
+// AskUser adds the row of a question of the caller's turn. A question that the previous owner
+// had opened already has its row.
 func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	t := p.of(c)
 	if t == nil {
@@ -131,7 +131,7 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	p.opens(t, p.step.Row(row), asked)
 }
 
-// opens keeps a question of a turn that has its row.
+// openQuestion stores the question of a turn, whose row is ts.
 func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
 	q.TS, q.Since, q.Task = ts, wire.Millis(p.step.Now().UnixMilli()), wire.TaskID(t.key())
 	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.message()
@@ -153,7 +153,7 @@ func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question 
 	return nil
 }
 
-// Question is what a row asks for, if it is not answered.
+// OpenQuestion returns the dialog or prompt that an unanswered row belongs to.
 func (p *Pool) Question(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
 	q := p.questions[ts]
 	if q == nil || q.Dialog == "" && q.Prompt == "" {
@@ -162,7 +162,7 @@ func (p *Pool) Question(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
 	return q.Dialog, q.Prompt, true
 }
 
-// QuestionIn is what a row that was answered asked for.
+// QuestionOfRow returns the dialog or prompt in the text of a row that asks.
 func QuestionIn(row wire.UIRow) (wire.DialogID, wire.PromptID) {
 	var text askRow
 	if jsonInto([]byte(row.Text), &text) != nil {
@@ -171,21 +171,22 @@ func QuestionIn(row wire.UIRow) (wire.DialogID, wire.PromptID) {
 	return text.DialogID, text.PromptID
 }
 
-// IsLimit reports whether a dialog asks whether it goes on although too much was
-// spent.
+// IsLimitQuestion reports whether the dialog asks to continue although a limit of the
+// auto-approval rules is exceeded.
 func (p *Pool) IsLimit(dialog wire.DialogID) bool {
 	q := p.questionOf(dialog, "")
 	return q != nil && q.Ask == wire.AskAutoApprovalMaxReqReached
 }
 
-// Reply is how a question ended.
+// Reply is the end of a question.
 type Reply struct {
 	Reason   wire.CloseReason
 	Response wire.AskAnswer
 	Text     string
 }
 
-// Answered is told that a question of a turn is over, however it ended.
+// CloseQuestion updates the row of a question that ended, in whatever way, and removes the
+// question.
 func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 	q := p.questionOf(dialog, prompt)
 	if q == nil {
@@ -206,7 +207,7 @@ func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 	p.closes(q.TS)
 }
 
-// closes ends a question, and says so to those who look at its task.
+// removeQuestion deletes an open question and publishes the new status of its task.
 func (p *Pool) closes(ts wire.Millis) {
 	q := p.questions[ts]
 	if q == nil {
@@ -224,7 +225,7 @@ func (q *question) task() wire.Task {
 	return wire.Task{TaskID: q.Task, MonitorID: q.Monitor, AgentID: q.Agent, MessageID: q.Message}
 }
 
-// showTask says what a task does.
+// emitTaskStatus publishes the status of a task.
 func (p *Pool) showTask(q *question, s history.WaitStatus) {
 	switch s {
 	case history.WaitsInteractive:
@@ -238,7 +239,7 @@ func (p *Pool) showTask(q *question, s history.WaitStatus) {
 	}
 }
 
-// tellTasks says which tasks wait for people by now.
+// updateWaitingTasks publishes the tasks that have been waiting for the user long enough.
 func (p *Pool) tellTasks() {
 	changes, told := p.asking.MarkWaiting(wire.Millis(p.step.Now().UnixMilli()))
 	for _, a := range told {
@@ -252,7 +253,7 @@ func (p *Pool) tellTasks() {
 	}
 }
 
-// questionsDue is when a question has something to say; zero means never.
+// questionsDue returns when updateWaitingTasks has something to do; zero means never.
 func (p *Pool) questionsDue() time.Time {
 	if at := p.asking.NextDue(); at > 0 {
 		return time.UnixMilli(int64(at))
@@ -260,8 +261,8 @@ func (p *Pool) questionsDue() time.Time {
 	return time.Time{}
 }
 
-// Overdue are the prompts whose first option is the answer now, because the rules
-// say so and nobody has done anything.
+// DueAutoAnswers returns the prompts that are answered with their first option now, because the
+// auto-approval rules say so and the user has been inactive; the value is that option.
 func (p *Pool) Overdue() map[wire.PromptID]string {
 	var out map[wire.PromptID]string
 	for _, a := range p.asking.Overdue(wire.Millis(p.step.Now().UnixMilli())) {
@@ -273,7 +274,8 @@ func (p *Pool) Overdue() map[wire.PromptID]string {
 	return out
 }
 
-// Touched is told that a person has done something: nobody answers for them then.
+// CancelAutoAnswers keeps open prompts from being answered automatically, after the user has
+// done something.
 func (p *Pool) Touched() {
 	for _, a := range p.asking.CancelTimeouts() {
 		q := p.questions[a.TS]
@@ -282,7 +284,6 @@ func (p *Pool) Touched() {
 	}
 }
 
-// restoreQuestions reads what was kept of them.
 func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
 	for field, data := range tables[questionTable] {
 		q := &question{}
@@ -298,7 +299,7 @@ func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
 	return p.restoreSpent(tables)
 }
 
-// allQuestions is what is kept of them.
+// allQuestions returns the operations that store all open questions.
 func (p *Pool) allQuestions() []store.Op {
 	var ops []store.Op
 	for _, ts := range sortedKeys(p.questions) {
@@ -310,7 +311,8 @@ func (p *Pool) allQuestions() []store.Op {
 	return ops
 }
 
-// Answers is the main turn of a monitor that a message can answer a question of.
+// AnswerableTurn returns the agent of the monitor's main turn if the message may answer a
+// question of that turn.
 func (p *Pool) Answers(m Message) (wire.AgentID, bool) {
 	t := p.main(m.Monitor)
 	if t == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest {
@@ -319,8 +321,8 @@ func (p *Pool) Answers(m Message) (wire.AgentID, bool) {
 	return t.Role, true
 }
 
-// Answer takes a message that answers what the main turn of its monitor asked. The
-// turn has it with the answer, and it is not said to the model once more.
+// AnswerByMessage accepts a message that answers a question of the monitor's main turn. The
+// turn reads the message as the answer; it is not sent to the model again.
 func (p *Pool) Answer(m Message, asked string) {
 	t := p.main(m.Monitor)
 	p.name(&m)
@@ -342,9 +344,10 @@ func (p *Pool) answered(t *turn, m *Message) {
 	p.accept(m, t.Role, wire.TakenSteered)
 }
 
-// Waited is the message that answers what the main turn of a monitor asks in this
-// very step: the oldest in words that waits for that agent. One that is on its way to
-// the turn is read there, and nothing of a guest answers for the owner.
+// QueuedAnswer returns the queued message that answers a prompt which the monitor's main turn
+// opens in this step: the oldest one with text that is queued for that agent. It skips messages
+// offered to the turn, which the turn reads anyway, and messages of guests, who may not answer
+// for the owner.
 func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 	t, q := p.of(c), p.questionOf("", prompt)
 	if t == nil || q == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || t != p.main(t.Monitor) {
@@ -361,8 +364,8 @@ func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 	return Message{}, false
 }
 
-// AnswerWaiting takes a message that [Pool.Waited] has named out of its queue. The
-// turn has it with the answer.
+// AnswerByQueued removes a message returned by [Pool.QueuedAnswer] from its queue. The turn
+// reads it as the answer.
 func (p *Pool) AnswerWaiting(m Message, asked string) {
 	t := p.main(m.Monitor)
 	p.dequeue(func(w *waiting) bool { return w.ID == m.ID })

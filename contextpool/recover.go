@@ -13,31 +13,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// cuts is how often a turn is cut off before it is given up, counted from when a
-// message joined it last: a message is not given up for what happened before it came.
+// maxCuts is the number of times a running turn is cut off before it fails, counted from the
+// last message that joined it: earlier interruptions do not count for a new message.
 const cuts = 3
 
 const unknownWork = "what it has done so far is not known well enough to go on"
 
-// asksKept is how many turns that could go on are remembered.
+// asksKept bounds the resumable turns that are remembered.
 const asksKept = 20
 
-// ask is a turn that was cut off and could go on, if the user wants.
+// resumeAsk is a turn that was cut off and continues if the user wants.
 type ask struct {
 	Role    wire.AgentID   `json:"role"`
 	ID      wire.MessageID `json:"id"`
 	Monitor wire.MonitorID `json:"monitor"`
 	Window  wire.WindowID  `json:"window,omitempty"`
-	// Content is what the turn was about, Reason why it was cut off.
+	// Content is the message of the turn, Reason says why the turn was cut off.
 	Content string `json:"content"`
 	Reason  string `json:"reason"`
 }
 
-// Recover is called once by a new owner, inside a step: it says what becomes of
-// the turns that were under way, and goes on with the queues. On a session that
-// has never run it does what is wanted when a desktop begins. If there is more to
-// do than the step has room for, [Pool.Tick] goes on with it, before anything else
-// happens.
+// Recover is called once by a new owner, inside a step. It restarts or ends the turns that were
+// under way and starts queued messages. In a session that has never run it runs the launch
+// hooks. If more remains than the step has room for, [Pool.Tick] continues, before anything
+// else happens.
 func (p *Pool) Recover() (more bool) {
 	if !p.about.Launched {
 		p.about.Launched = true
@@ -59,9 +58,9 @@ func (p *Pool) Recover() (more bool) {
 	return p.Tick()
 }
 
-// Park prepares the running turns for an orderly hand-over of the session, or for a rewrite
-// of its log by the same owner. The turns continue afterwards, and the interruption does
-// not count as one of their attempts.
+// PrepareHandOver prepares the running turns for an orderly hand-over of the session, or for a
+// rewrite of its log by the same owner. The turns continue afterwards, and the interruption
+// does not count in Cut.
 func (p *Pool) Park() {
 	for _, t := range p.sorted() {
 		t.pardon()
@@ -69,16 +68,15 @@ func (p *Pool) Park() {
 	}
 }
 
-// pardon sees to it that the next owner does not hold it against the turn that it
-// was cut off.
+// uncountCut makes up for the increment of Cut by the next owner.
 func (t *turn) pardon() {
 	if t.State == turnRunning && !t.delegating() {
 		t.Cut--
 	}
 }
 
-// recall takes from the desktop what the turns have said so far. None goes on
-// before it was looked at.
+// restoreTexts restores the text and thinking of the turns from the desktop state. Turns that
+// waited for tasks become accepted until recoverTurn has processed them.
 func (p *Pool) recall() {
 	agents := p.step.Desk().Snapshot().Agents
 	for _, t := range p.turns {
@@ -97,8 +95,8 @@ func (p *Pool) recall() {
 	}
 }
 
-// resume says what becomes of a turn that a new owner finds. Those that gave tasks
-// to others come before these.
+// recoverTurn restarts or ends a turn that a new owner finds. Parents are processed before
+// their tasks.
 func (p *Pool) resume(t *turn) {
 	p.adopt(t)
 	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended && c.Child == "" })
@@ -114,7 +112,7 @@ func (p *Pool) resume(t *turn) {
 		t.unsure = unsureWork
 		p.cutOff(t, unknownWork)
 	case t.delegating() && t.Remembered:
-		t.State = turnWaiting // that it was cut off is not its fault
+		t.State = turnWaiting // a turn that only waits for tasks is not counted as cut off
 		p.keepTurn(t)
 	case t.State == turnRunning && t.Cut >= cuts-1:
 		p.endTasks(t)
@@ -122,14 +120,14 @@ func (p *Pool) resume(t *turn) {
 	case !t.Remembered && t.Called > 0:
 		p.cutOff(t, unknownWork)
 	default:
-		if t.State == turnRunning { // one that only waited has broken nothing
+		if t.State == turnRunning { // a turn that waited for a slot did not cause the failure
 			t.Cut++
 		}
 		p.rerun(t)
 	}
 }
 
-// rerun runs a turn once more, from where its conversation is.
+// restartTurn runs a turn once more, from the end of its thread.
 func (p *Pool) rerun(t *turn) {
 	p.rewind(t)
 	t.Attempt++
@@ -141,8 +139,8 @@ func (p *Pool) rerun(t *turn) {
 	p.start(t, nil)
 }
 
-// rewind takes back what was said and is not in the conversation: it will be said
-// again.
+// dropUnkeptText removes published text and thinking that is not in the thread: the next run
+// produces it again.
 func (p *Pool) rewind(t *turn) {
 	if t.said > t.Kept {
 		kept := firstUnits(t.text.String(), t.Kept)
@@ -159,8 +157,8 @@ func (p *Pool) rewind(t *turn) {
 	}
 }
 
-// cutOff ends a turn of which nobody knows how far it came, and asks whether it
-// is to go on. Of a task that is up to the turn it works for.
+// endUncertain ends a turn whose progress is unknown, and asks the user whether to continue it.
+// For a task that is up to its parent.
 func (p *Pool) cutOff(t *turn, reason string) {
 	p.endTasks(t)
 	p.end(t, providers.Interrupted, reason)
@@ -197,9 +195,9 @@ func (p *Pool) forgetAsk(ts wire.Millis) {
 	p.step.Keep(store.Unset(askTable, askField(ts)))
 }
 
-// Decide answers the question whether a turn that was cut off goes on, and
-// reports whether the row asks that. If so, a new turn begins on the same
-// conversation, which is told what happened and what the user says to it.
+// AnswerResume answers the question whether to continue a turn that was cut off, and reports
+// whether the row asks that. With yes a new turn begins on the same thread, with the reason of
+// the interruption and the user's text in its prompt.
 func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
 	a := p.asks[ts]
 	if a == nil {
@@ -231,7 +229,7 @@ func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
 	return true
 }
 
-// told is what an agent is told about the turn that it is to go on with.
+// prompt returns the input of the turn that continues.
 func (a *ask) told(text string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Your work on this message was cut off: %s. Look first what was done, then go on with what is missing. The message:\n\n%s",

@@ -9,21 +9,21 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// regained is a thread with all that moved away from it, and what is to be left of
-// both.
+// threadCut is a thread together with its cold list, and the result of a rewind on both.
 type regained struct {
 	h *thread
-	// away are those that moved away, in the order of their list, and all are the
-	// messages of both. With dirty the list has others besides, or some are lost.
+	// cold are the messages of the cold list, in the order of the list, and all are the
+	// messages of thread and cold list by id. dirty means that the list holds other values
+	// besides, or that some are lost.
 	away  []history.Message
 	dirty bool
 	all   []history.Message
 	cut   history.RewoundThread
-	// still counts the first of those away that stay where they are.
+	// coldKept counts the first messages of cold that stay in the cold list.
 	still int
 }
 
-// whole is a thread with what moved away.
+// loadThreadCut loads a thread with its cold list.
 func (p *Pool) whole(h *thread) (*regained, error) {
 	g := &regained{h: h, all: h.messages}
 	if len(h.Cold) == 0 {
@@ -42,13 +42,13 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 	}
 	g.all = slices.Concat(h.messages, g.away)
 	slices.SortStableFunc(g.all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
-	// If a store forgot that some came back, those in the thread count.
+	// If the store lost the move back of some messages, the thread's version counts.
 	g.all = slices.CompactFunc(g.all, func(a, b history.Message) bool { return a.ID == b.ID })
 	return g, nil
 }
 
-// leave notes what is to be left, and returns about how much has to be written for
-// that.
+// setCut sets the result of the rewind, and returns the approximate amount of data to write for
+// it.
 func (g *regained) leave(c history.RewoundThread) (w burden) {
 	g.cut = c
 	hidden := map[uint64]history.Message{}
@@ -68,7 +68,7 @@ func (g *regained) leave(c history.RewoundThread) (w burden) {
 	}
 	here, same := g.here(), 0
 	if g.dirty {
-		here = g.cut.Messages // and what is away again, besides
+		here = g.cut.Messages // and what stays in the cold list is written again
 	} else if g.still == len(g.away) {
 		same = sameOf(g.h.messages, here)
 	}
@@ -78,7 +78,8 @@ func (g *regained) leave(c history.RewoundThread) (w burden) {
 	return w
 }
 
-// here are the messages that the thread has itself when what is away stays there.
+// hotMessages returns the remaining messages that are in the thread itself, not in its cold
+// list.
 func (g *regained) here() []history.Message {
 	away := make(map[uint64]bool, g.still)
 	for i := range g.away[:g.still] {
@@ -93,12 +94,12 @@ func (g *regained) here() []history.Message {
 	return here
 }
 
-// alike reports whether a message that was kept is still the same.
+// sameMessage reports whether a message and its visibility are unchanged.
 func alike(a, b *history.Message) bool {
 	return a.ID == b.ID && a.CondenseParent == b.CondenseParent && a.TruncationParent == b.TruncationParent
 }
 
-// sameOf counts the first messages that are the same.
+// commonPrefix counts the equal messages at the beginning of a and b.
 func sameOf(a, b []history.Message) (n int) {
 	for n < len(a) && n < len(b) && alike(&a[n], &b[n]) {
 		n++
@@ -106,8 +107,8 @@ func sameOf(a, b []history.Message) (n int) {
 	return n
 }
 
-// regain makes a thread what is left of it. What is visible again comes back from
-// where it was moved to.
+// applyThreadCut makes a thread what the rewind leaves of it. Messages that are visible again
+// move back from the cold list.
 func (p *Pool) regain(g *regained) {
 	h, here := g.h, g.here()
 	if g.still < len(g.away) || g.dirty {
@@ -134,7 +135,7 @@ func (p *Pool) regain(g *regained) {
 	}
 }
 
-// shorten leaves the first items of a list.
+// truncateList returns the operation that keeps the first n values of a list.
 func shorten(list string, n int) []store.Op {
 	if n == 0 {
 		return []store.Op{store.Drop(list)}

@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// HandleReport takes a report of the session runner. Those of runs that are no longer under way
-// come too late.
+// HandleReport applies a report of the session runner. It ignores reports of runs that are no
+// longer under way.
 func (p *Pool) HandleReport(r agentpool.Report) {
 	var t *turn
 	for _, o := range p.turns {
@@ -39,7 +39,7 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 	case agentpool.SteerAccepted:
 		p.took(t, r.Message)
 	case agentpool.SteerRefused:
-		if !r.Ending { // else the agent is free in a moment
+		if !r.Ending { // otherwise the run is about to end and the message begins the next turn
 			p.spurned(t, r.Message)
 		}
 	case agentpool.Remember:
@@ -57,10 +57,10 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 	p.settle()
 }
 
-// Excuse is called before [Pool.Recover], in the same step, when the owner before
-// gave up because what somebody wanted was too large to be kept. If that was a run
-// or an agent it fails, for it would want the same again; that the others were cut
-// off is not held against them.
+// FailOversized is called before [Pool.Recover], in the same step, after the previous owner
+// closed the session because a batch was too large to be stored. If who is a run or an agent,
+// its turn fails, because a restart would produce the same batch. For the other turns the
+// interruption does not count as a cut.
 func (p *Pool) Excuse(who string) {
 	p.recall()
 	for _, t := range p.sorted() {
@@ -82,7 +82,7 @@ func (p *Pool) began(t *turn) {
 	}
 }
 
-// say shows what an agent said and thought, as far as the budget allows.
+// emitText publishes text and thinking of an agent, as far as the monitor's budget allows.
 func (p *Pool) say(t *turn, text, thinking string) {
 	if thinking = wholeRunes(mended(thinking), max(desktop.MaxAgentText-t.thought, 0)); thinking != "" {
 		p.step.Emit(wire.AgentThinking{
@@ -114,8 +114,8 @@ func (p *Pool) say(t *turn, text, thinking string) {
 	}
 }
 
-// overBudget stops a turn whose monitor has used up its budget, and says so to
-// everybody concerned.
+// stopOverBudget stops a turn whose monitor has used up its budget, and reports that to the
+// user and to the main agent.
 func (p *Pool) overBudget(t *turn, v policies.Verdict) {
 	if t.Stopping != "" {
 		return
@@ -128,7 +128,7 @@ func (p *Pool) overBudget(t *turn, v policies.Verdict) {
 	p.step.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
 }
 
-// budgetName says what is limited.
+// budgetName returns the limited quantity in words.
 func budgetName(kind wire.BudgetKind) string {
 	switch kind {
 	case wire.BudgetActions:
@@ -140,11 +140,11 @@ func budgetName(kind wire.BudgetKind) string {
 	}
 }
 
-// remember keeps what the conversation has become. What was said until now is in
-// it, and so are results of tools.
+// storeEntries appends the entries that a run reports to the thread. Tool results and text up
+// to now are in these entries, so the pool stores them separately no longer.
 func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	for _, id := range r.Took {
-		p.took(t, id) // in this very step, lest it is done once more
+		p.took(t, id) // in this step: otherwise the message would be answered twice after a restart
 	}
 	for _, e := range r.Entries {
 		for _, b := range e.Blocks {
@@ -172,7 +172,7 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	}
 }
 
-// ended ends a turn whose run has.
+// runEnded handles the end of a run.
 func (p *Pool) ended(t *turn, r agentpool.Ended) {
 	if p.goOnShorter(t, r) {
 		return
@@ -195,15 +195,14 @@ func (p *Pool) ended(t *turn, r agentpool.Ended) {
 	}
 }
 
-// reasonBytes is how much is said of why a turn failed, and lastBytes how much
-// people see of what it said when so many end together that a step is full.
+// reasonBytes bounds the reason of a failed turn. shortTextBytes bounds the text and thinking
+// shown of a turn when many turns end in one step and the step is full.
 const (
 	reasonBytes = 1000
 	lastBytes   = 4 << 10
 )
 
-// end ends a turn, once and for all: everything that is to be said and kept of it
-// is in this step.
+// endTurn ends a turn: it emits and stores everything about the end in this step.
 func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	if t.Condensing != nil {
 		p.condensed(t, outcome, reason)
@@ -226,7 +225,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	}
 	p.tally.ended(outcome, t.Usage)
 	if t.thinks() {
-		text = "" // nobody is to read it
+		text = "" // the text is for the plan only
 	}
 	p.taskEnded(t, outcome, text)
 	if outcome == providers.Completed {
@@ -253,7 +252,8 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	}
 }
 
-// refresh has the next turn of an agent begin with what its thread has become.
+// disposeIfStale closes the agent's provider session if the thread has changed without it, so
+// that the next turn begins with the current thread.
 func (p *Pool) refresh(t *turn) {
 	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.stale {
 		h.stale = false
@@ -261,19 +261,19 @@ func (p *Pool) refresh(t *turn) {
 	}
 }
 
-// lastWords shows people what a turn said last and how it ended.
+// emitTurnEnd adds the last rows of a turn and the events that end its messages.
 func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason string) {
 	say, thoughts := wire.SayText, thinkingBytes
 	if t.Kind == wire.AgentTask {
 		say = wire.SaySubtaskResult
 	}
 	if p.step.Full() {
-		text, thoughts = cut(text, lastBytes), lastBytes // many end at once
+		text, thoughts = cut(text, lastBytes), lastBytes // many turns end in this step
 	}
 	if t.rewound {
 		t.unshown = false
 		if _, left := p.step.Desk().Row(t.Thoughts); !left {
-			t.Thoughts = 0 // it was taken back
+			t.Thoughts = 0 // the rewind removed it
 		}
 	}
 	p.endThoughts(t, thoughts)
@@ -283,7 +283,7 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinks() {
 		p.step.Row(t.row(say, text))
 	}
-	if outcome == providers.Failed && !t.thinks() { // else the plan says so
+	if outcome == providers.Failed && !t.thinks() { // a failed job is reported by its plan
 		p.step.Row(t.row(wire.SayError, reason))
 	}
 	end := p.lastWord(t, outcome, reason)
@@ -299,7 +299,7 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	}
 }
 
-// lastWord is the event that says how a turn ended.
+// turnEndEvent returns the event that ends a turn.
 func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.AgentResponse {
 	end := wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
@@ -310,7 +310,7 @@ func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.
 	return end
 }
 
-// wireUsage is what people are told of what something took, if it took anything.
+// wireUsage converts usage for the wire; zero usage is nil.
 func wireUsage(u providers.Usage) *wire.Usage {
 	if u == (providers.Usage{}) {
 		return nil
@@ -321,7 +321,7 @@ func wireUsage(u providers.Usage) *wire.Usage {
 	}
 }
 
-// unlock takes away the locks that a turn leaves.
+// releaseLocks unlocks the windows that a turn has locked.
 func (p *Pool) unlock(t *turn) {
 	var actions []wire.Action
 	for _, w := range p.step.Desk().Windows(t.Monitor) {
@@ -334,7 +334,8 @@ func (p *Pool) unlock(t *turn) {
 	}
 }
 
-// recordReload remembers what was done, for when something similar is asked.
+// recordReload adds the actions of a completed turn to the reload cache, if all of them are
+// stored.
 func (p *Pool) recordReload(t *turn) {
 	if len(t.actions) == 0 || len(t.actions) < t.Done || t.Kind == wire.AgentTask {
 		return
@@ -352,8 +353,8 @@ func (p *Pool) recordReload(t *turn) {
 	}
 }
 
-// mend ends what a turn left open in its conversation: calls of tools without a
-// result. No backend goes on with such a conversation.
+// closeOpenCalls adds results for the tool calls that a turn leaves without a result in its
+// thread. No backend accepts a thread with open calls.
 func (p *Pool) mend(t *turn) {
 	h := p.threads[t.Agent]
 	if !t.Remembered || !h.hasEntries() {

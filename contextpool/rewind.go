@@ -10,30 +10,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Undo is what is to be taken back of a conversation.
+// RewindRequest says how far the conversation of a monitor is rewound.
 type Undo struct {
 	Monitor wire.MonitorID
-	// TS is the row, and Include leaves people that row itself.
+	// TS is the first removed row. With Include that row itself stays visible for people.
 	TS      wire.Millis
 	Include bool
-	// Revision, unless nil, is that of the conversation that the user saw.
+	// Revision, unless nil, is the revision of the conversation that the user saw; the request
+	// fails if it has changed.
 	Revision *int
-	// Message is the command, unless something else answers it, and By the
-	// connection that sent it.
+	// Message is the id of the command, unless another reply answers it, and By the connection
+	// that sent it.
 	Message wire.MessageID
 	By      wire.ConnectionID
 }
 
-// undoBytes and undoItems are how much may be written of rows and threads because of
-// one rewind, so that all of it fits into one batch of the store: there are tasks,
-// turns and the tape besides. It is reached only when many agents of a monitor have
-// long histories that were summed up.
+// rewindBytes and rewindItems bound the rows and messages written for one rewind, so that all
+// of it fits into one batch of the store, together with tasks, turns and the tape. The bound is
+// reached only if many agents of a monitor have long summarised threads.
 const (
 	undoBytes = 5 << 20
 	undoItems = 2500
 )
 
-// burden is how much is written.
+// writeSize is an amount of data to write.
 type burden struct{ items, bytes int }
 
 const (
@@ -41,12 +41,11 @@ const (
 	rewoundElse = "the conversation is not what it was: " + rewound + " by somebody else"
 )
 
-// Rewind takes back a row and all that followed from it, for people and for models,
-// in this very step, or says why not. Turns of the monitor end as interrupted, and
-// their agents begin the next ones with what is left; messages that wait and whose
-// rows go are rejected. What was done to windows stays, and so does what could be
-// done again: it is of use whoever remembers why it was done. What happened on the
-// desktop is not told again; who begins a turn is told which windows there are.
+// Rewind removes a row and everything after it, for people and for models, in this step, or
+// returns the reason why it cannot. Turns of the monitor end as interrupted, and their agents
+// begin the next turns with the remaining threads; queued messages whose rows are removed are
+// rejected. Changes of windows stay, and so does the reload cache. The timeline is not
+// restored: a new turn reads which windows are open.
 func (p *Pool) Rewind(u Undo) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, false)
 	if refused != nil {
@@ -61,9 +60,9 @@ func (p *Pool) Rewind(u Undo) *desktop.Refusal {
 	return nil
 }
 
-// Edit rewinds to the row of what the user said, the nearest at or before the one
-// that is named, and says something else there: to the same monitor or window, in
-// the same step. It says why not, if it cannot; then nothing has happened.
+// Edit rewinds to the nearest user message at or before the named row and routes m in its
+// place, to the same monitor or window, in the same step. If it returns a reason, nothing has
+// changed.
 func (p *Pool) Edit(u Undo, m Message) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, true)
 	if refused != nil {
@@ -98,8 +97,8 @@ func changed(reason string) *desktop.Refusal {
 	return &desktop.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
 }
 
-// rowsFrom are the rows from the one that is named on, or from what the user said
-// last before it. There is at least that one.
+// rowsFrom returns the rows from the named row on, or, with said, from the nearest user message
+// at or before it. There is at least one row.
 func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
 		return nil, changed(rewoundElse)
@@ -114,25 +113,25 @@ func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	return rows, nil
 }
 
-// revision counts how often the conversation of a monitor was rewound.
+// revision returns how often the conversation of a monitor was rewound.
 func (p *Pool) revision(monitor wire.MonitorID) int {
 	m, _ := p.step.Desk().Monitor(monitor)
 	return m.Revision
 }
 
-// undoing is a rewind that is going to happen.
+// rewindPlan is a checked rewind that is about to be applied.
 type undoing struct {
 	Undo
 	history.Rewound
 	since   []wire.UIRow
-	threads []*regained // by agent
+	threads []*regained // ordered by agent name
 	kept    map[wire.RowID]bool
 }
 
-// goes reports whether what belongs to a row goes.
+// removes reports whether the rewind removes what belongs to a row.
 func (u *undoing) goes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
 
-// planUndo says what a rewind does. It changes nothing.
+// planRewind computes the effects of a rewind. It changes nothing.
 func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal) {
 	plan := &undoing{Undo: u, since: since, kept: map[wire.RowID]bool{}}
 	c := history.Conversation{Rows: since, Threads: map[string][]history.Message{}}
@@ -172,7 +171,7 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal)
 	return plan, nil
 }
 
-// undo does what was planned.
+// applyRewind applies a planned rewind.
 func (p *Pool) undo(u *undoing) {
 	said := wire.HistoryRewound{
 		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: p.revision(u.Monitor) + 1,
@@ -193,7 +192,7 @@ func (p *Pool) undo(u *undoing) {
 			continue
 		}
 		touched[t.Agent] = true
-		if p.turns[t.key()] == t { // else it has ended with its parent
+		if p.turns[t.key()] == t { // otherwise the turn has ended together with its parent
 			p.undoTurn(t, u)
 		}
 	}
@@ -216,8 +215,9 @@ func (p *Pool) undo(u *undoing) {
 	p.step.Emit(status)
 }
 
-// undoThreads gives the agents of a monitor the memories that are left, and says
-// whose have changed: a backend that keeps its own cannot take anything back.
+// rewindThreads applies the rewind to the threads of the monitor's agents, and returns the
+// agents whose provider sessions must be closed: a backend that holds the conversation itself
+// cannot remove anything from it.
 func (p *Pool) undoThreads(u *undoing) map[string]bool {
 	touched := map[string]bool{}
 	for i := range u.Removed {
@@ -242,10 +242,10 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 	return touched
 }
 
-// undoTurn ends a turn, and its tasks, because of a rewind. If what began it goes,
-// nothing is left of it but what it did, which the main agent is told: it does not
-// remember that it did so itself. Else people see how it ended, and the agent what
-// became of its tools; what it had said meanwhile is taken back.
+// rewindTurn ends a turn and its tasks because of a rewind. If the row that began the turn is
+// removed, only its effects remain, and the timeline reports them to the main agent, whose
+// thread no longer has them. Otherwise rows show how the turn ended and its open tool calls get
+// results; text that is not in the thread is dropped.
 func (p *Pool) undoTurn(t *turn, u *undoing) {
 	known := t.Remembered
 	t.Stopping, t.Remembered, t.rewound = rewound, false, true
@@ -257,7 +257,7 @@ func (p *Pool) undoTurn(t *turn, u *undoing) {
 	for _, task := range p.tasksOf(t) {
 		p.undoTurn(task, u)
 	}
-	if p.turns[t.key()] == t { // else it has ended with its last task
+	if p.turns[t.key()] == t { // otherwise the turn has ended together with its last task
 		p.end(t, providers.Interrupted, rewound)
 	}
 	if known && !t.undone {

@@ -9,10 +9,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// User takes a message to the main agent of a monitor. What becomes of it is
-// decided now, in the order in which messages come: the agent begins a turn with
-// it, the turn that runs is offered it, an agent is made for it alone, it waits,
-// or it is rejected.
+// HandleUserMessage routes a message to the main agent of a monitor, in the order of arrival:
+// the agent begins a turn with it, the running turn is offered it, an ephemeral agent is
+// created for it, it is queued, or it is rejected.
 func (p *Pool) User(m Message) {
 	p.name(&m)
 	p.show(&m, m.Text)
@@ -48,7 +47,7 @@ func (p *Pool) route(w *waiting) {
 	p.refuse(w, policies.MainQueueLimit)
 }
 
-// refuse rejects a message for which there is no room in its queue.
+// rejectQueueFull rejects a message for which its queue has no room.
 func (p *Pool) refuse(w *waiting, limit int) {
 	if kind, _, denied := p.budget.Denied(w.Monitor, p.step.Now()); denied {
 		p.reject(&w.Message, wire.CodeBudgetExceeded, fmt.Sprintf(
@@ -62,12 +61,12 @@ func (p *Pool) refuse(w *waiting, limit int) {
 	p.reject(&w.Message, wire.CodeQueueFull, fmt.Sprintf("%d messages wait already", limit))
 }
 
-// free reports whether a turn of a monitor's main agent can begin now.
+// mainFree reports whether a turn of the monitor's main agent can begin now.
 func (p *Pool) free(monitor wire.MonitorID) bool {
 	return p.main(monitor) == nil && p.affords(monitor)
 }
 
-// affords reports whether the budget of a monitor has room for a turn.
+// hasTurnBudget reports whether the budget of the monitor allows another turn.
 func (p *Pool) affords(monitor wire.MonitorID) bool {
 	if _, _, denied := p.budget.Denied(monitor, p.step.Now()); denied {
 		return false
@@ -78,10 +77,9 @@ func (p *Pool) affords(monitor wire.MonitorID) bool {
 	return ok
 }
 
-// takes is the turn that can be given a message for a monitor's main agent while
-// it runs. What waits already comes first, so nothing that waits may be without
-// an offer. A turn of the owner takes nothing of a guest: it knows and may do what
-// guests may not.
+// steerableTurn returns the main agent's running turn if the message can be sent to it, else
+// nil. Queued messages come first, so all of them must have been offered to this turn. A turn
+// of the owner accepts no message of a guest, because it knows and may do what guests may not.
 func (p *Pool) takes(m *waiting) *turn {
 	t := p.main(m.Monitor)
 	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest ||
@@ -101,7 +99,8 @@ func (p *Pool) steer(t *turn, m *Message) {
 	p.step.Then(func() { p.runner.Steer(s) })
 }
 
-// spawn makes an agent for a message alone, if there is room for one right now.
+// beginEphemeral begins a turn of an ephemeral agent for a message, if a slot and the budget
+// allow it now.
 func (p *Pool) spawn(w *waiting) bool {
 	if !p.affords(w.Monitor) || len(p.turns) >= maxTurns {
 		return false
@@ -114,14 +113,14 @@ func (p *Pool) spawn(w *waiting) bool {
 	return true
 }
 
-// queueBytes is how much waits in a session at most.
+// queueBytes bounds the queued messages of a session.
 const queueBytes = 16 << 20
 
 func (p *Pool) hasRoom(q *policies.Queue[*waiting], key string, w *waiting) bool {
 	return !q.Full(key) && p.heaped+w.size() <= queueBytes
 }
 
-// enqueue lets a message wait, if there is room.
+// enqueue queues a message and reports whether there was room.
 func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool {
 	if !p.hasRoom(q, key, w) {
 		return false
@@ -135,7 +134,7 @@ func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool
 	return true
 }
 
-// dequeue takes messages out of the queues.
+// dequeue removes messages from the queues and returns them in the order of arrival.
 func (p *Pool) dequeue(which func(*waiting) bool) []*waiting {
 	out := append(p.mains.Remove(which), p.windows.Remove(which)...)
 	for _, w := range out {
@@ -146,11 +145,11 @@ func (p *Pool) dequeue(which func(*waiting) bool) []*waiting {
 	return out
 }
 
-// mostTaken is from how many messages on a turn is offered no more: it remembers
-// all of them until it ends. Those that it was offered before it may still take.
+// maxTaken is the number of messages from which on a turn is offered no more, because the turn
+// stores their ids until it ends. Messages offered before may still be accepted.
 const mostTaken = 100
 
-// took says that the model has a message it was offered.
+// steerAccepted records that the model has received an offered message.
 func (p *Pool) took(t *turn, id wire.MessageID) {
 	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == t.run() }) {
 		t.join(w.ID)
@@ -164,7 +163,8 @@ func (p *Pool) took(t *turn, id wire.MessageID) {
 	}
 }
 
-// spurned says that the model will not get a message it was offered.
+// steerRefused records that the model will not receive an offered message, and begins an
+// ephemeral agent for it if possible.
 func (p *Pool) spurned(t *turn, id wire.MessageID) {
 	for _, w := range p.mains.All(string(t.Monitor)) {
 		if w.ID != id || w.Offered != t.run() {
@@ -179,7 +179,7 @@ func (p *Pool) spurned(t *turn, id wire.MessageID) {
 	}
 }
 
-// unoffer takes back what a turn that has ended was offered.
+// withdrawOffers clears the offers to the turn's run, which has ended.
 func (p *Pool) unoffer(t *turn) {
 	for _, w := range p.mains.All(string(t.Monitor)) {
 		if w.Offered == t.run() {
@@ -189,8 +189,8 @@ func (p *Pool) unoffer(t *turn) {
 	}
 }
 
-// drain begins with what has waited longest, as long as something can begin. What
-// the step has no room for is left behind; see [Pool.Tick].
+// startQueued begins turns for queued messages, the oldest first, as long as one can begin. If
+// the step is full, it stops and sets pendingStarts; see [Pool.Tick].
 func (p *Pool) drain() {
 	for p.behind = false; ; {
 		var next *waiting
@@ -228,15 +228,15 @@ func (p *Pool) drain() {
 	}
 }
 
-// inTool reports whether the turn that a message was offered to waits for a tool.
-// It takes nothing in meanwhile, and a tool may wait for the user.
+// offeredTurnInTool reports whether the turn that a message was offered to is executing a tool.
+// It accepts no message meanwhile, and the tool may wait for the user.
 func (p *Pool) inTool(w *waiting) bool {
 	t := p.main(w.Monitor)
 	return t != nil && t.run() == w.Offered && t.using > 0
 }
 
-// tellWaiting answers those who wait and were not told so. Who was offered to a
-// turn hears of it when that has decided, unless that can take long.
+// notifyQueued replies MESSAGE_QUEUED to queued messages once. For a message offered to a turn
+// the turn's decision is the reply, unless that can take long.
 func (p *Pool) tellWaiting() {
 	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
 		for _, key := range q.Keys() {
@@ -252,8 +252,8 @@ func (p *Pool) tellWaiting() {
 	}
 }
 
-// TakeBack takes a message out of its queue and reports whether it was there. One
-// that is on its way to a turn cannot be taken back.
+// Withdraw removes a message from its queue at the user's request, and reports whether it was
+// there. A message offered to a turn cannot be withdrawn.
 func (p *Pool) TakeBack(id wire.MessageID) bool {
 	gone := p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == "" })
 	p.drop(gone, takenOut)
@@ -261,21 +261,21 @@ func (p *Pool) TakeBack(id wire.MessageID) bool {
 	return len(gone) > 0
 }
 
-// Found is what became of a message that somebody looks for.
+// CancelResult is the result of [Pool.CancelMessage].
 type Found int
 
-// What becomes of a message.
+// Results of CancelMessage.
 const (
-	// FoundNothing is a message that does not wait and that no turn has.
+	// MessageUnknown means that the message is neither queued nor in a turn.
 	FoundNothing Found = iota
-	// FoundWaiting is one that waits, or did.
+	// MessageRemoved means that the message was queued and has been removed.
 	FoundWaiting
-	// FoundTaken is one that a turn has, or is on its way to one.
+	// MessageTaken means that a turn has the message or is being offered it.
 	FoundTaken
 )
 
-// Cancel takes a message out of its queue for a reason that its sender is told, and
-// says what it found. One that is on its way to a turn, or in one, stays there.
+// CancelMessage removes a message from its queue and rejects it with the reason. A message that
+// a turn has or is offered stays there.
 func (p *Pool) Cancel(id wire.MessageID, reason string) Found {
 	gone := p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == "" })
 	p.drop(gone, reason)
@@ -290,15 +290,16 @@ func (p *Pool) Cancel(id wire.MessageID, reason string) Found {
 	}
 }
 
-// Waiting counts the messages that wait.
+// QueuedCount returns the number of queued messages.
 func (p *Pool) Waiting() int { return p.mains.Total() + p.windows.Total() }
 
-// Newest is the message that waited and has begun last in the step, if one has.
-// When a step that nobody asked for is too large to be kept, it is why: before it
-// the step was not full.
+// LastBegun returns the queued message that began a turn last in this step, or "". If the step
+// is too large to be stored and no command caused it, this message did: the step was not full
+// before it.
 func (p *Pool) Newest() wire.MessageID { return p.newest }
 
-// Discard rejects a message that waits and can never begin.
+// RejectOversized rejects a queued message whose turn can never begin, because the step is too
+// large to be stored.
 func (p *Pool) Discard(id wire.MessageID) {
 	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id }) {
 		p.reject(&w.Message, wire.CodeMessageTooLarge, "what comes of the message is too large to be kept")
@@ -307,7 +308,7 @@ func (p *Pool) Discard(id wire.MessageID) {
 
 const takenOut = "taken out of the queue"
 
-// drop says that messages that were taken out of a queue will not be answered.
+// rejectRemoved rejects messages that were removed from a queue.
 func (p *Pool) drop(gone []*waiting, reason string) {
 	for _, w := range gone {
 		p.rowRefused(w.ID, takenOutIcon, reason)

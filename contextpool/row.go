@@ -12,20 +12,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How much people find of a turn when they come back.
+// Bounds of the rows of a turn.
 const (
-	// toolRows is how many calls of a turn have a row: no turn is to push all that
-	// was said before it out of the conversation.
+	// toolRows bounds the rows of tool calls per turn, so that one turn does not push the
+	// earlier conversation out of the desktop state.
 	toolRows = 60
-	// rowBytes is how much a row has of a call's input and of its result, and
-	// fullRowBytes how much when many turns end together.
+	// rowBytes bounds the input and the result of a call in a row, and fullRowBytes does so
+	// when the step is full.
 	rowBytes     = 2 << 10
 	fullRowBytes = 256
-	// thinkingBytes is how much a row has of what an agent thought.
+	// thinkingBytes bounds the thinking text in a row.
 	thinkingBytes = 16 << 10
 )
 
-// row is one about a turn.
+// row returns a row about the turn.
 func (t *turn) row(say wire.Say, text string) wire.UIRow {
 	r := wire.UIRow{
 		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(), WindowID: t.Window,
@@ -36,15 +36,14 @@ func (t *turn) row(say wire.Say, text string) wire.UIRow {
 	return r
 }
 
-// What the row of a message that nobody answers has for an icon.
+// Icons of rows of messages that are not answered.
 const (
 	refusedIcon  = "circle-slash"
 	takenOutIcon = "discard"
 )
 
-// rowRefused shows in the row of a message that nobody will answer it, to those
-// who were not told or come later. When many are refused together, those that
-// have no room in the step stay as they are.
+// markRowRefused marks the row of a message that will not be answered, for tabs that did not
+// get or missed the reply. If the step is full, the row stays unmarked.
 func (p *Pool) rowRefused(id wire.MessageID, icon, reason string) {
 	row, ok := p.step.Desk().Said(id)
 	if !ok || p.step.Full() {
@@ -54,19 +53,19 @@ func (p *Pool) rowRefused(id wire.MessageID, icon, reason string) {
 	p.step.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
 }
 
-// toolRow is what a row says about a tool call that has ended.
+// toolRow is the JSON text of a row about an ended tool call.
 type toolRow struct {
 	ID     string          `json:"id,omitempty"`
 	Tool   string          `json:"tool"`
 	Status wire.ToolStatus `json:"status"`
-	// Input is what the tool was given; its long values are cut.
+	// Input is the tool's input with long values truncated.
 	Input  json.RawMessage `json:"input,omitempty"`
 	Result string          `json:"result,omitempty"`
-	// DurationMS is not there if the call was done in the step that made it.
+	// DurationMS is nil if the call was executed within one step.
 	DurationMS *int64 `json:"durationMs,omitempty"`
 }
 
-// rowTool adds the row of the nth call of a turn.
+// addToolRow adds the row of the nth call of a turn.
 func (p *Pool) rowTool(t *turn, n int, r toolRow) {
 	if n <= toolRows && !t.undone {
 		r.Result = cut(r.Result, p.rowRoom())
@@ -74,7 +73,7 @@ func (p *Pool) rowTool(t *turn, n int, r toolRow) {
 	}
 }
 
-// rowRoom is how long the input and the result in a row may be.
+// rowLimit returns the maximum length of the input and of the result in a row.
 func (p *Pool) rowRoom() int {
 	if p.step.Full() {
 		return fullRowBytes
@@ -82,7 +81,7 @@ func (p *Pool) rowRoom() int {
 	return rowBytes
 }
 
-// rowCalled adds the row of a call that has ended.
+// addCallRow adds the row of an ended call.
 func (p *Pool) rowCalled(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
 	r := toolRow{ID: cut(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowRoom()), Result: result}
 	if began, ok := t.began[use.ID]; ok {
@@ -91,7 +90,7 @@ func (p *Pool) rowCalled(t *turn, n int, use tools.Call, s wire.ToolStatus, resu
 	p.rowTool(t, n, r)
 }
 
-// rowOpen adds the rows of the calls that a turn leaves open at its end.
+// addOpenCallRows adds the rows of the calls that are open when a turn ends.
 func (p *Pool) rowOpen(t *turn) {
 	for _, c := range t.calls {
 		if !c.Ended {
@@ -103,10 +102,11 @@ func (p *Pool) rowOpen(t *turn) {
 	}
 }
 
-// rowText shows what a turn said before it uses tools, so that it stays before
-// them, or before it heard something else, so that who takes that back does not take
-// it along. The conversation has it: it is not said again; the message is the newest,
-// unless it is named. The caller keeps the turn.
+// addTextRow adds a row with the text that has no row yet. It is called before tool calls, so
+// that the text stays before them, and before a message joins, so that rewinding to that
+// message does not remove the text. The text is in the thread already and is not produced
+// again. message is the id of its message in the thread; 0 means the newest. The caller stores
+// the turn.
 func (p *Pool) rowText(t *turn, message uint64) {
 	text := t.untold()
 	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.step.Full() {
@@ -114,27 +114,27 @@ func (p *Pool) rowText(t *turn, message uint64) {
 	}
 	row := t.row(wire.SayText, text)
 	if message > 0 {
-		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // a thread has fewer
+		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // message ids fit into an int
 	}
 	p.step.Row(row)
 	t.Told = t.said
 	t.Parts++
 }
 
-// untold is what a turn said that has no row.
+// textWithoutRow returns the text that has no row yet.
 func (t *turn) untold() string {
 	text := t.text.String()
 	return text[len(firstUnits(text, t.Told)):]
 }
 
-// calls reports whether tools are used in what the conversation has become.
+// hasToolCalls reports whether the entries contain tool calls.
 func calls(entries []providers.Entry) bool {
 	return slices.ContainsFunc(entries, func(e providers.Entry) bool {
 		return slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
 	})
 }
 
-// think notes what an agent thought, until there is a row of it.
+// bufferThinking appends to the thinking text that will be in the next row.
 func (t *turn) think(text string) {
 	if room := thinkingBytes + utf8.UTFMax - t.thoughts.Len(); room > 0 && text != "" {
 		t.thoughts.WriteString(text[:min(len(text), room)])
@@ -142,16 +142,16 @@ func (t *turn) think(text string) {
 	}
 }
 
-// rowThoughts shows what an agent thought, in one row that grows until it is certain
-// that the turn does not think the same again.
+// updateThinkingRow writes the thinking text into one row, which grows until a restart of the
+// turn cannot produce the same thinking again.
 func (p *Pool) rowThoughts(t *turn, room int) {
 	if t.unshown {
 		p.growThoughts(t, room, true)
 	}
 }
 
-// endThoughts shows what an agent thought for the last time: the row, if there is
-// one, does not grow any more. The caller keeps the turn.
+// finishThinkingRow writes the thinking text for the last time and finishes the row. The caller
+// stores the turn.
 func (p *Pool) endThoughts(t *turn, room int) {
 	if t.unshown {
 		p.growThoughts(t, room, false)
@@ -187,7 +187,7 @@ func (p *Pool) growThoughts(t *turn, room int, grows bool) {
 	}
 }
 
-// finishRow ends a row that grew and of which nobody says more.
+// finishRow marks a growing row as finished.
 func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 	row, ok := p.rowAt(monitor, ts)
 	if ok && history.IsPartial(row) {
@@ -195,7 +195,7 @@ func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 	}
 }
 
-// finishRows ends the rows that grew for turns that are not there any more.
+// finishOrphanRows finishes the growing rows of turns that no longer exist.
 func (p *Pool) finishRows() {
 	for _, m := range p.step.Desk().Monitors() {
 		for _, row := range p.step.Desk().Rows(m.MonitorID) {
@@ -206,27 +206,27 @@ func (p *Pool) finishRows() {
 	}
 }
 
-// changeRow shows another version of a row.
+// updateRow publishes a new version of a row.
 func (p *Pool) changeRow(row wire.UIRow) {
 	p.step.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})
 }
 
-// rowAt is a row, which the desktop may have forgotten.
+// findRow returns a row, from the store if the desktop state has dropped it.
 func (p *Pool) rowAt(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
 	if row, ok := p.step.Desk().Row(ts); ok {
 		return row, true
 	}
 	rows, err := p.step.Rows(monitor, ts, false)
 	if err != nil || len(rows) == 0 {
-		return wire.UIRow{}, false // it is over all the same
+		return wire.UIRow{}, false // the question or turn ends without its row
 	}
 	return rows[0], true
 }
 
-// mused is told that the turn, if it is cut off, goes on from here: what it
-// thinks from now on has a row of its own. The caller keeps the turn.
+// commitThinking marks the thinking text so far as final, because a restart of the turn
+// continues from here. Later thinking gets a row of its own. The caller stores the turn.
 func (p *Pool) mused(t *turn) {
 	p.endThoughts(t, thinkingBytes)
 	t.Mused = t.thought
@@ -234,7 +234,7 @@ func (p *Pool) mused(t *turn) {
 	t.thoughts.Reset()
 }
 
-// rowEnd adds the row that says how a turn ended.
+// addEndRow adds the row about the end of a turn.
 func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
 	r := history.TurnEnd{
 		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: cut(end.Reason, reasonBytes),

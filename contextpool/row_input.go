@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// inputDepth is how many objects and lists in each other a row has of a long input.
+// inputDepth bounds the nesting of objects and lists in a shortened input.
 const inputDepth = 6
 
-// rowInput returns the input of a call as JSON of at most room bytes, or nil if the
-// input is empty. A long object keeps all of its fields: only their values are cut,
-// so that a long text does not hide the path that follows it. What is no JSON, or has
-// no room as an object, becomes a text that begins like the input.
+// rowInput returns the input of a call as JSON of at most room bytes, or nil if the input is
+// empty. A long object keeps all of its fields and only their values are truncated, so that a
+// long text does not hide the path after it. Invalid JSON and objects that do not fit become a
+// string with the beginning of the input.
 func rowInput(input []byte, room int) json.RawMessage {
 	text := mended(string(input))
 	if text == "" || text == "null" || text == "{}" {
@@ -28,7 +28,7 @@ func rowInput(input []byte, room int) json.RawMessage {
 	return cutText(compact.String(), room)
 }
 
-// cutValue returns a compact JSON value in about room bytes, which the names of an
+// truncateValue returns a compact JSON value of about room bytes, which the names of an
 // object's fields may exceed.
 func cutValue(value []byte, room, depth int) json.RawMessage {
 	switch {
@@ -47,8 +47,8 @@ func cutValue(value []byte, room, depth int) json.RawMessage {
 	return cutText(string(value), room)
 }
 
-// cutText returns the beginning of a text as a JSON string of at most room bytes, if
-// those are enough for the mark that it is cut.
+// truncateJSONText returns the beginning of a text as a JSON string of at most room bytes,
+// provided room suffices for truncationMark.
 func cutText(text string, room int) json.RawMessage {
 	out := encode(mended(text))
 	if len(out) <= room {
@@ -58,12 +58,12 @@ func cutText(text string, room int) json.RawMessage {
 		if out = encode(cut(text, limit)); len(out) <= room || limit == len(cutMark) {
 			return out
 		}
-		// Escapes take about the same part of a shorter text.
+		// Assume that escapes take the same share of a shorter text.
 		limit = max(min(limit*room/len(out), limit-1), len(cutMark))
 	}
 }
 
-// cutObject cuts the longest values of an object until all fields have room.
+// truncateObject truncates the longest values of an object until all fields fit.
 func cutObject(object []byte, room, depth int) json.RawMessage {
 	type field struct{ name, value json.RawMessage }
 	var fields []field
@@ -101,8 +101,7 @@ func cutObject(object []byte, room, depth int) json.RawMessage {
 	return out
 }
 
-// cutList keeps the items at the beginning of a list, and adds the mark that there
-// were more.
+// truncateJSONList keeps the first items of a list that fit and adds truncationMark.
 func cutList(list []byte, room, depth int) json.RawMessage {
 	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil {

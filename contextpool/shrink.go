@@ -8,11 +8,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// goOnTimes is how often a turn goes on with a shorter conversation.
+// maxTruncatedRetries bounds how often a turn is retried with a truncated thread.
 const goOnTimes = 3
 
-// goOnShorter goes on with a turn whose conversation is too long for its model,
-// after the older half is left out, and reports whether it does.
+// retryTruncated hides the older half of the thread and retries a turn whose input was too long
+// for its model. It reports whether it did.
 func (p *Pool) goOnShorter(t *turn, r agentpool.Ended) bool {
 	tooLong := r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Class == providers.ContextLength
 	h := p.threads[t.Agent]
@@ -29,8 +29,8 @@ func (p *Pool) goOnShorter(t *turn, r agentpool.Ended) bool {
 	return true
 }
 
-// rowShrunk says that the agent of a turn does not read all of its conversation,
-// of which nothing is kept.
+// addTruncationRow adds the row saying that the model read only a part of the conversation. The
+// thread itself is unchanged.
 func (p *Pool) rowShrunk(t *turn, s providers.Shrunk) {
 	if t.Condensing != nil {
 		t.Condensing.Left += s.Left

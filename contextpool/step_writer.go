@@ -10,63 +10,65 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// StepWriter is the step of the session that a [Pool] writes into.
+// StepWriter is the session's step that a [Pool] writes into.
 type StepWriter interface {
-	// Now is the time of the step.
+	// Now returns the time of the step.
 	Now() time.Time
-	// Desk is the desktop with everything that was emitted so far.
+	// Desk returns the desktop state, including everything emitted so far.
 	Desk() *desktop.State
 	// Emit adds an event to the step and folds it into the desktop.
 	Emit(p wire.ServerPayload)
-	// Answer adds MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, and
-	// remembers it for when the message is sent again.
+	// Answer adds MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, and stores it as the
+	// reply to a repeated sending of the message.
 	Answer(p wire.ServerPayload)
-	// Row adds a row to the conversation that people see. It sets the row's id,
-	// which is NextRow, and its time, which is its name, and returns the latter.
+	// Row appends a row to the conversation that people see. It sets the row's id, which is
+	// NextRow, and its timestamp, which identifies the row, and returns the timestamp.
 	Row(r wire.UIRow) wire.Millis
-	// NextRow is the id that the next row will have.
+	// NextRow returns the id of the next row.
 	NextRow() wire.RowID
-	// Rows are the rows of a monitor's conversation from one on, the oldest first,
-	// also those that the desktop has forgotten, or none if that one is not there.
-	// With said they begin with what the user said last until then. It may ask the
-	// store; what the step has added already is among them.
+	// Rows returns the rows of a monitor's conversation from the row ts on, the oldest first,
+	// or none if that row does not exist. It includes rows that the desktop state has dropped
+	// and rows added in this step. With said the result begins with the user's newest message
+	// at or before ts. It may read from the store.
 	Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error)
-	// Cold is a list that a new owner is not given, as the store has it.
+	// Cold reads a cold list from the store: one that is not loaded when a session is opened.
 	Cold(list string) ([][]byte, error)
-	// Rewound takes rows away: all since one of them, but for those that stay.
+	// Rewound removes rows: those in since, except those in stay.
 	Rewound(r wire.HistoryRewound, since, stay []wire.UIRow)
-	// Keep adds a change of the session's tables and lists.
+	// Keep adds operations on the session's tables and lists to the step.
 	Keep(ops ...store.Op)
-	// Cancel closes the questions of an agent that nobody needs any more.
+	// Cancel closes the open questions of an agent whose turn has ended.
 	Cancel(agent wire.AgentID)
-	// Worked hands over what came of a job of a plan. It does not call back.
+	// JobEnded gives the result of a plan's job to the plan. It does not call back into the
+	// pool.
 	Worked(w workflow.Worked)
-	// Full reports whether the step is to be committed before more is begun that
-	// could as well begin in the next.
+	// Full reports whether the step should be committed before further work that can equally
+	// begin in the next step.
 	Full() bool
-	// Then does something after the step is committed.
+	// Then registers an effect that executes after the step is committed.
 	Then(effect func())
 }
 
-// Runner is who runs the agents. Its methods do not wait, but for TryReserve, which
-// asks the store.
+// Runner executes the runs of the session's agents. Its methods do not block, except
+// TryReserve, which accesses the store.
 type Runner interface {
-	// TryReserve takes a slot if one is free right now, else nil.
+	// TryReserve reserves a slot, or returns nil if none is free now.
 	TryReserve() *agentpool.Slot
 	Start(r agentpool.Run)
 	Steer(s agentpool.Steering)
-	// Interrupt ends a run; Ended follows.
+	// Interrupt stops a run; an Ended report follows.
 	Interrupt(run, reason string)
-	// Dispose forgets an agent's conversation and ends its run, if there is
-	// one; nothing is reported any more.
+	// Dispose closes an agent's provider session and ends its run, if there is one, without
+	// further reports.
 	Dispose(agent string)
-	// Cancel gives back a slot that was reserved and is not used.
+	// Cancel returns a reserved slot that is not used.
 	Cancel(s *agentpool.Slot)
-	// Steers reports whether the provider takes messages while a turn runs, Has
-	// whether it exists. Reads is how many tokens its model reads, if known.
+	// Steers reports whether the provider accepts messages while a turn runs. Has reports
+	// whether the provider exists. Reads returns the size of its model's context window in
+	// tokens, 0 if unknown.
 	Steers(provider string) bool
 	Has(provider string) bool
 	Reads(provider string) int
-	// Launch runs what the user wants to happen when a desktop begins.
+	// Launch runs the launch hooks of the user's configuration.
 	Launch()
 }

@@ -13,38 +13,38 @@ import (
 
 const tapePrefix = "tape:"
 
-// How much there is on a tape.
+// Bounds of a tape.
 const (
-	// When a monitor's main conversation is longer than tapeMain messages, the
-	// newest tapeMainKept stay.
+	// When a monitor has more than tapeMain messages of the main conversation, the newest
+	// tapeMainKept stay.
 	tapeMain     = 200
 	tapeMainKept = 100
-	// tapeWindow is how many messages of one window stay.
+	// tapeWindow bounds the messages of one window.
 	tapeWindow = 100
-	// saidBytes is the most that is kept of a message, tapeBytes of all in their
-	// kept form. When it is more, the oldest go until half of it is free.
+	// saidBytes bounds the text of a message. tapeBytes bounds the encoded size of all
+	// messages; when it is exceeded, the oldest are removed until half of it is free.
 	saidBytes = 16 << 10
 	tapeBytes = 2 << 20
-	// tapeAll is how many messages there are of everything.
+	// tapeAll bounds the messages of all conversations together.
 	tapeAll = 1000
 )
 
-// Said is a message on the tape. Without a window it is of the main conversation
-// of its monitor.
+// TapeMessage is a message on the tape. Without a window it belongs to the main conversation of
+// its monitor.
 type Said struct {
 	By      policies.Speaker `json:"by"`
 	Text    string           `json:"text"`
 	Time    wire.Millis      `json:"time"`
 	Monitor wire.MonitorID   `json:"monitor"`
 	Window  wire.WindowID    `json:"window,omitempty"`
-	// Row is where people see it: that of the user, or the last of an answer.
+	// Row is the row that shows the message: the user's row, or the last row of an answer.
 	Row wire.RowID `json:"row,omitempty"`
 	// N orders all messages; the tape sets it.
 	N uint64 `json:"n"`
 }
 
-// list is where the message is kept. Each monitor has a list, and so has what is
-// said to a window: each goes at once.
+// listName returns the name of the stored list with the message. The main conversation of each
+// monitor and each window have a list of their own, so that each can be dropped at once.
 func (s *Said) list() string {
 	if s.Window == "" {
 		return tapePrefix + string(s.Monitor)
@@ -52,27 +52,27 @@ func (s *Said) list() string {
 	return tapePrefix + nameOf(string(s.Monitor)+"/"+string(s.Window))
 }
 
-// Tape is what was said in a session, the oldest first, and where. Its methods
-// that change it return what is to be kept.
+// Tape is the conversation of a session, the oldest message first. Methods that change it
+// return the store operations for the change.
 type Tape struct {
 	said  []taped
 	bytes int
 	n     uint64
 }
 
-// taped is a message and how long its kept form is.
+// sizedMessage is a message with its encoded size.
 type taped struct {
 	Said
 
 	size int
 }
 
-// Heard selects messages of a tape.
+// TapeFilter selects messages of a tape.
 type Heard struct {
-	// Monitor, unless empty, is the only monitor.
+	// Monitor, unless empty, selects one monitor.
 	Monitor wire.MonitorID
-	// Windows includes what was said to windows; Only, unless empty, to these
-	// alone, and never to those in Except.
+	// Windows includes messages of windows: of those in Only, or of all if Only is empty,
+	// except those in Except.
 	Windows bool
 	Only    []wire.WindowID
 	Except  []wire.WindowID
@@ -90,7 +90,7 @@ func (h *Heard) has(s *Said) bool {
 	return len(h.Only) == 0 || slices.Contains(h.Only, s.Window)
 }
 
-// Messages are those that are selected, the oldest first.
+// Messages returns the selected messages, the oldest first.
 func (t *Tape) Messages(h Heard) []Said {
 	var out []Said
 	for i := range t.said {
@@ -101,10 +101,10 @@ func (t *Tape) Messages(h Heard) []Said {
 	return out
 }
 
-// Len is how many messages there are.
+// Len returns the number of messages.
 func (t *Tape) Len() int { return len(t.said) }
 
-// Append adds a message.
+// Append adds a message and removes the oldest ones if the tape exceeds its bounds.
 func (t *Tape) Append(s Said) []store.Op {
 	s.Text = cut(s.Text, saidBytes)
 	t.n++
@@ -115,7 +115,7 @@ func (t *Tape) Append(s Said) []store.Op {
 	return append([]store.Op{store.Push(s.list(), data)}, t.prune(&s)...)
 }
 
-// prune drops what is too much after a message was added.
+// prune removes the messages beyond the bounds after newest was added.
 func (t *Tape) prune(newest *Said) []store.Op {
 	same := func(s *Said) bool { return s.Monitor == newest.Monitor && s.Window == newest.Window }
 	count := 0
@@ -152,7 +152,7 @@ func (t *Tape) prune(newest *Said) []store.Op {
 	return t.without(gone)
 }
 
-// remove takes out messages, from the oldest.
+// remove removes the matching messages, visiting the oldest first, and returns them.
 func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
 	kept := make([]taped, 0, len(t.said))
 	for i := range t.said {
@@ -168,8 +168,8 @@ func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
 	return gone
 }
 
-// without is what makes the kept lists those without some messages, the oldest of
-// theirs.
+// removalOps returns the operations that remove messages from the stored lists. They must be
+// the oldest ones of their lists.
 func (t *Tape) without(gone []Said) []store.Op {
 	var ops []store.Op
 	done := map[string]bool{}
@@ -188,7 +188,7 @@ func (t *Tape) without(gone []Said) []store.Op {
 	return ops
 }
 
-// count says how many messages a list has.
+// listLen returns the number of messages in a list.
 func (t *Tape) count(list string) int {
 	n := 0
 	for i := range t.said {
@@ -199,18 +199,18 @@ func (t *Tape) count(list string) int {
 	return n
 }
 
-// PruneWindow forgets what was said to a window, and returns it.
+// PruneWindow removes and returns the messages of a window.
 func (t *Tape) PruneWindow(monitor wire.MonitorID, window wire.WindowID) ([]Said, []store.Op) {
 	gone := t.remove(func(s *Said) bool { return s.Monitor == monitor && s.Window == window && window != "" })
 	return gone, t.without(gone)
 }
 
-// PruneMonitor forgets what was said on a monitor.
+// PruneMonitor removes the messages of a monitor, including those of its windows.
 func (t *Tape) PruneMonitor(monitor wire.MonitorID) []store.Op {
 	return t.without(t.remove(func(s *Said) bool { return s.Monitor == monitor }))
 }
 
-// Rewind forgets what was said on a monitor in rows that go.
+// Rewind removes the messages of a monitor whose rows are removed.
 func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []store.Op {
 	before := map[string][]Said{}
 	for i := range t.said {
@@ -245,12 +245,12 @@ func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []stor
 	return ops
 }
 
-// Clear forgets everything.
+// Clear removes all messages.
 func (t *Tape) Clear() []store.Op {
 	return t.without(t.remove(func(*Said) bool { return true }))
 }
 
-// All is what makes the kept lists these.
+// AllOps returns the operations that write the whole tape.
 func (t *Tape) All() []store.Op {
 	var ops []store.Op
 	lists := map[string][]Said{}
@@ -264,7 +264,7 @@ func (t *Tape) All() []store.Op {
 	return ops
 }
 
-// Restore reads the kept lists.
+// Restore loads the stored lists.
 func (t *Tape) Restore(lists map[string][][]byte) error {
 	*t = Tape{}
 	for name, items := range lists {
@@ -289,7 +289,7 @@ func (t *Tape) Restore(lists map[string][][]byte) error {
 
 var tagEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// FormatTape is how a model is told what was said before; nothing is nothing.
+// FormatTape formats messages for a model's prompt; no messages give "".
 func FormatTape(said []Said) string {
 	if len(said) == 0 {
 		return ""

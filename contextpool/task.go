@@ -13,13 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// summaryBytes is how much of what a task agent says at the end its parent reads.
+// summaryBytes bounds the final text of a task agent that its parent reads.
 const summaryBytes = 32 << 10
 
-// Delegate gives a task of a turn to an agent of its own, which has a copy of the
-// turn's conversation. In the step in which the task begins to exist it is kept
-// that the call waits for it, so that the call has a result whatever happens. done
-// is called, after the step is committed, when the task has ended or cannot begin.
+// Delegate starts a task of a turn with an agent of its own, on a copy of the turn's thread.
+// The step that creates the task also stores that the call waits for it, so that the call gets
+// a result even after a failure of the owner. done is called after the step is committed in
+// which the task has ended or was refused.
 func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
 	fail := func(outcome providers.Outcome, why string) {
 		p.step.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
@@ -59,8 +59,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	p.settle()
 }
 
-// join is told that a call is made once more. There is one task for it, and one
-// result.
+// joinTaskCall handles a repeated call: there is one task for it, and one result.
 func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 	child := p.turns[c.Child]
 	if c.Ended || child == nil {
@@ -77,8 +76,8 @@ func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 	}
 }
 
-// handBack gives what came of a task to the call that waits for it, and lets the
-// turn go on that made the call if it has no run that does.
+// returnTaskResult ends the call that waits for a task, and restarts the parent if it has no
+// run and waits for no other task.
 func (p *Pool) handBack(t *turn, came tools.TaskResult) {
 	r := came.Result()
 	if t.done != nil {
@@ -104,12 +103,12 @@ func (p *Pool) handBack(t *turn, came tools.TaskResult) {
 	}
 }
 
-// use is the call as it was made, as far as that is known.
+// toolCall returns the call as far as it is stored.
 func (c *call) use() tools.Call {
 	return tools.Call{ToolCall: providers.ToolCall{ID: c.ID, Input: c.Input}, Tool: c.Tool}
 }
 
-// delegating reports whether a turn waits for nothing but tasks.
+// waitsForTasks reports whether tasks are all that the turn waits for.
 func (t *turn) delegating() bool {
 	tasks := 0
 	for _, c := range t.calls {
@@ -123,15 +122,15 @@ func (t *turn) delegating() bool {
 	return tasks > 0
 }
 
-// endTasks ends the tasks of a turn that were cut off with it and do not go on.
+// endTasks ends the tasks of a turn that was cut off and does not continue.
 func (p *Pool) endTasks(t *turn) {
 	for _, task := range p.tasksOf(t) {
 		p.end(task, providers.Interrupted, cmp.Or(task.Stopping, "the turn it works for was cut off"))
 	}
 }
 
-// adopt sees to it that every call of a turn that waits for a task has one. A
-// store that forgot may have lost it.
+// endOrphanCalls ends the calls that wait for a task which does not exist, because the store
+// has lost it.
 func (p *Pool) adopt(t *turn) {
 	for _, c := range slices.Clone(t.calls) {
 		if c.Child != "" && !c.Ended && p.turns[c.Child] == nil {
@@ -142,7 +141,7 @@ func (p *Pool) adopt(t *turn) {
 	}
 }
 
-// taskPrompt is what a task agent is told.
+// taskPrompt returns the input of a task agent.
 func taskPrompt(task tools.Task) string {
 	var b strings.Builder
 	b.WriteString("You are a task agent: a copy of the conversation so far that works on one thing alone.\n")
@@ -154,7 +153,7 @@ func taskPrompt(task tools.Task) string {
 	return b.String()
 }
 
-// tasksOf are the tasks of a turn.
+// tasksOf returns the tasks of a turn under way.
 func (p *Pool) tasksOf(t *turn) []*turn {
 	var tasks []*turn
 	for _, o := range p.sorted() {
@@ -165,7 +164,7 @@ func (p *Pool) tasksOf(t *turn) []*turn {
 	return tasks
 }
 
-// result is what came of a task.
+// taskResult returns the result of a task.
 func (t *turn) result(outcome providers.Outcome, text, reason string) tools.TaskResult {
 	r := tools.TaskResult{Status: outcome, Summary: cut(text, summaryBytes), Actions: []tools.TaskAction{}}
 	if outcome != providers.Completed {
@@ -177,7 +176,7 @@ func (t *turn) result(outcome providers.Outcome, text, reason string) tools.Task
 	return r
 }
 
-// taskAction is what the parent reads of an action.
+// taskAction summarises an action for the parent.
 func taskAction(action wire.Action) tools.TaskAction {
 	data := actionFormat().Append(nil, &action)
 	var head struct {

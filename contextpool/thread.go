@@ -15,43 +15,44 @@ const (
 	threadPrefix = "api:"
 )
 
-// thread is the conversation of an agent that lasts.
+// thread is the stored conversation of a lasting agent, as its model reads it.
 type thread struct {
 	agent string
-	// Provider is who held it last, and ID its own name of it.
+	// Provider is the provider of the last turn, and ID the backend's own id of the
+	// conversation, if it has one.
 	Provider string `json:"provider,omitempty"`
 	ID       string `json:"id,omitempty"`
-	// Monitor is where the agent is.
+	// Monitor is the agent's monitor.
 	Monitor wire.MonitorID `json:"monitor"`
-	// Top is the highest id that a message had which may be gone.
+	// Top is the highest message id ever used in the thread; that message may be gone.
 	Top uint64 `json:"top,omitempty"`
-	// Tokens is about how many tokens the agent reads of it; 0 means that nobody
-	// knows. Tried says that it was tried to sum it up since its last turn began.
+	// Tokens is the approximate size of the visible messages; 0 means unknown. Tried says that
+	// a summary was attempted since the last turn began.
 	Tokens int  `json:"tokens,omitempty"`
 	Tried  bool `json:"tried,omitempty"`
-	// Cold are the messages that moved away, the oldest first; see [Pool.tidy].
+	// Cold describes the messages in the cold list, the oldest first; see [Pool.boundThread].
 	Cold []chunk `json:"cold,omitempty"`
 
 	messages []history.Message
 	sizes    []int
 	bytes    int
-	// stale says that what an agent has open of it is not what it is any more.
+	// stale says that an open provider session does not have the current messages.
 	stale bool
 }
 
 func (h *thread) list() string { return threadPrefix + h.agent }
 
-// isMain reports whether it is the conversation of a main agent.
+// isMain reports whether it is the thread of a main agent.
 func (h *thread) isMain() bool { return h.agent == mainAgent(h.Monitor) }
 
 func (h *thread) hasEntries() bool { return h != nil && len(h.messages) > 0 }
 
-// knownTo reports whether a backend keeps the conversation itself.
+// heldBy reports whether the provider's backend holds the conversation itself.
 func (h *thread) knownTo(provider string) bool {
 	return h != nil && h.ID != "" && h.Provider == provider
 }
 
-// newest is the highest id that a message has or had.
+// highestID returns the highest message id ever used in the thread.
 func (h *thread) newest() uint64 {
 	if h == nil {
 		return 0
@@ -62,8 +63,8 @@ func (h *thread) newest() uint64 {
 	return h.Top
 }
 
-// thread is the conversation as a session runner needs it. With open its newest calls are
-// still to be made. Blocks are never changed.
+// providerThread returns the thread for a run. With open the newest tool calls still need
+// results. Blocks are shared and must not be changed.
 func (h *thread) thread(open bool) providers.Thread {
 	if h == nil {
 		return providers.Thread{}
@@ -75,8 +76,8 @@ func (h *thread) thread(open bool) providers.Thread {
 	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: view(h.messages)}
 }
 
-// fork is the conversation for a copy of it. A turn may be under way in it; the
-// tools that it waits for are none of the copy's business.
+// forkThread returns the thread for a copy. If a turn is under way in it, messages with open
+// tool calls are left out.
 func (h *thread) fork() providers.Thread {
 	if h == nil {
 		return providers.Thread{}
@@ -84,7 +85,7 @@ func (h *thread) fork() providers.Thread {
 	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.settled())}
 }
 
-// settled are the messages up to the first that has calls without results.
+// closedMessages returns the messages before the first one with open tool calls.
 func (h *thread) settled() []history.Message {
 	all := h.messages
 	for len(all) > 0 && len(openCalls(all)) > 0 {
@@ -93,8 +94,7 @@ func (h *thread) settled() []history.Message {
 	return all
 }
 
-// openCalls are the calls of the newest message that calls tools which have no
-// result.
+// openCalls returns the tool calls without a result in the newest message that has tool calls.
 func openCalls(all []history.Message) []providers.Block {
 	var calls []providers.Block
 	answered := map[string]bool{}
@@ -111,7 +111,8 @@ func openCalls(all []history.Message) []providers.Block {
 	return slices.DeleteFunc(calls, func(b providers.Block) bool { return answered[b.Call] })
 }
 
-// put makes the thread one of other messages, which are in the order of their ids.
+// setMessages replaces the messages of the thread, which are ordered by id, and returns their
+// encoded form.
 func (h *thread) put(all []history.Message) (values [][]byte) {
 	h.messages, h.sizes, h.bytes = all, make([]int, len(all)), 0
 	values = make([][]byte, len(all))
@@ -123,10 +124,11 @@ func (h *thread) put(all []history.Message) (values [][]byte) {
 	return values
 }
 
-// all is what makes the kept list this one.
+// allOps returns the operations that write the whole list.
 func (h *thread) all() []store.Op { return relist(h.list(), h.messages) }
 
-// restore reads the kept list. What is older than ids gets those that come next.
+// restore loads the stored list. Messages stored before ids were introduced get the next free
+// ones.
 func (h *thread) restore(items [][]byte) (err error) {
 	if h.messages, err = unlist[history.Message](h.list(), items); err != nil {
 		return err
@@ -144,9 +146,9 @@ func (h *thread) restore(items [][]byte) (err error) {
 	return nil
 }
 
-// extend adds messages to a thread. They get their ids and times here. When there is
-// more than a thread holds, the older half is left out of what the agent sees, and
-// what it does not see moves away.
+// appendMessages adds messages to a thread and sets their ids and times. If the thread exceeds
+// its bounds, the older half is hidden from the agent and hidden messages move to the cold
+// list.
 func (p *Pool) extend(h *thread, added ...history.Message) {
 	if len(added) == 0 {
 		return
@@ -167,12 +169,12 @@ func (p *Pool) extend(h *thread, added ...history.Message) {
 	p.tidy(h)
 }
 
-// learn adds to a thread what a turn says it has become, each message with the row
-// that it belongs to. If people said something in between, it returns the message of
-// the agent that is right before that, if there is one.
+// appendEntries adds the entries reported by a run to the thread and links each to its row. If
+// a user's message joined the turn in between, it returns the id of the agent's message right
+// before it, else 0.
 func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint64) {
 	added := make([]history.Message, len(entries))
-	var said []int // what people said
+	var said []int // indexes of the user's messages
 	for i, e := range entries {
 		added[i] = history.Message{Entry: e, Row: p.step.NextRow()}
 		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isResult) {
@@ -211,7 +213,7 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint
 	return before
 }
 
-// knownCalls is a message with the ids of calls as a conversation has them.
+// withShortCallIDs returns an entry with call ids as the thread stores them.
 func knownCalls(e providers.Entry) providers.Entry {
 	if slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Call != shortCall(b.Call) }) {
 		e.Blocks = slices.Clone(e.Blocks)
@@ -224,7 +226,7 @@ func knownCalls(e providers.Entry) providers.Entry {
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
-// threadOf is the conversation of a turn that lasts, which may be a new one.
+// threadOf returns the thread of a lasting agent's turn and creates it if necessary.
 func (p *Pool) threadOf(t *turn) *thread {
 	h := p.threads[t.Agent]
 	if h == nil {
@@ -234,10 +236,10 @@ func (p *Pool) threadOf(t *turn) *thread {
 	return h
 }
 
-// keepThread keeps what is known of a thread besides its messages.
+// storeThread stores the fields of a thread besides its messages.
 func (p *Pool) keepThread(h *thread) { p.step.Keep(store.Set(threadTable, h.agent, encode(h))) }
 
-// forgetThread drops a conversation.
+// deleteThread deletes a thread.
 func (p *Pool) forgetThread(agent string) {
 	h := p.threads[agent]
 	if h == nil {

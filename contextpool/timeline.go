@@ -10,25 +10,25 @@ import (
 
 const timelinePrefix = "timeline:"
 
-// deedBytes is how much of what an agent did is told.
+// actionBytes bounds the text of an agent's actions in a timeline.
 const actionBytes = 1000
 
-// Timeline is what users and agents did on a monitor since its main agent looked
-// last. Its methods that change it return what is to be kept.
+// Timeline lists what users and agents did on a monitor since its main agent's last turn began.
+// Methods that change it return the store operations for the change.
 type Timeline struct {
 	monitor wire.MonitorID
 	entries []policies.TimelineEntry
 }
 
-// NewTimeline is the empty timeline of a monitor.
+// NewTimeline returns the empty timeline of a monitor.
 func NewTimeline(monitor wire.MonitorID) *Timeline { return &Timeline{monitor: monitor} }
 
 func (t *Timeline) list() string { return timelinePrefix + string(t.monitor) }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (t *Timeline) Len() int { return len(t.entries) }
 
-// PushUser notes what a user did.
+// PushUser adds a user's interaction.
 func (t *Timeline) PushUser(i wire.UserInteraction) []store.Op {
 	e, ok := policies.UserEntry(i)
 	if !ok {
@@ -37,27 +37,27 @@ func (t *Timeline) PushUser(i wire.UserInteraction) []store.Op {
 	return t.push(e)
 }
 
-// PushAI notes what an agent did.
+// PushAI adds an agent's actions.
 func (t *Timeline) PushAI(agent wire.AgentID, actions []wire.Action) []store.Op {
 	e := policies.AIEntry(agent, actions)
 	e.Text = cut(e.Text, actionBytes)
 	return t.push(e)
 }
 
-// PushPlan notes what came of a plan.
+// PushPlan adds the end of a plan.
 func (t *Timeline) PushPlan(plan wire.AgentID, text string) []store.Op {
 	return t.push(policies.TimelineEntry{Kind: policies.EntryAI, Agent: plan, Text: text})
 }
 
-// PushBudget notes that the budget of the monitor refused something.
+// PushBudget adds that the budget of the monitor refused something.
 func (t *Timeline) PushBudget(text string) []store.Op { return t.push(policies.BudgetEntry(text)) }
 
-// push adds an entry. Folding changes nothing but the first entry and the last
-// few, so that is all that is written.
+// push adds an entry. Folding changes only the first entry and the last few, so only those are
+// written.
 func (t *Timeline) push(e policies.TimelineEntry) []store.Op {
 	had, weighed := len(t.entries), weight(t.entries)
 	t.entries = policies.FoldTimeline(t.entries, e)
-	left := had - (weighed + 1 - weight(t.entries)) // of those that were there
+	left := had - (weighed + 1 - weight(t.entries)) // number of unchanged earlier entries
 	var ops []store.Op
 	if left < had {
 		ops = append(ops, store.KeepFirst(t.list(), left))
@@ -70,7 +70,7 @@ func (t *Timeline) push(e policies.TimelineEntry) []store.Op {
 	return ops
 }
 
-// weight is how much has happened.
+// eventCount returns the number of events that the entries stand for.
 func weight(entries []policies.TimelineEntry) int {
 	n := 0
 	for i := range entries {
@@ -79,10 +79,10 @@ func weight(entries []policies.TimelineEntry) int {
 	return n
 }
 
-// Format is how a model is told; nothing is nothing.
+// Format formats the timeline for a model's prompt; an empty timeline gives "".
 func (t *Timeline) Format() string { return policies.FormatTimeline(t.entries) }
 
-// Drain is Format, and then there is nothing.
+// Drain formats the timeline and clears it.
 func (t *Timeline) Drain() (string, []store.Op) {
 	if len(t.entries) == 0 {
 		return "", nil
@@ -91,18 +91,18 @@ func (t *Timeline) Drain() (string, []store.Op) {
 	return text, t.Clear()
 }
 
-// Clear forgets everything.
+// Clear removes all entries.
 func (t *Timeline) Clear() []store.Op {
 	t.entries = nil
 	return t.All()
 }
 
-// All is what makes the kept list this one.
+// AllOps returns the operations that write the whole timeline.
 func (t *Timeline) All() []store.Op {
 	return relist(t.list(), t.entries)
 }
 
-// relist is what makes a kept list one with these values.
+// rewriteList returns the operations that replace a stored list.
 func relist[T any](list string, values []T) []store.Op {
 	ops := []store.Op{store.Drop(list)}
 	if len(values) == 0 {
@@ -115,7 +115,7 @@ func relist[T any](list string, values []T) []store.Op {
 	return append(ops, store.Push(list, kept...))
 }
 
-// unlist reads a kept list.
+// decodeList decodes a stored list.
 func unlist[T any](list string, items [][]byte) ([]T, error) {
 	values := make([]T, len(items))
 	for i, data := range items {
@@ -126,7 +126,7 @@ func unlist[T any](list string, items [][]byte) ([]T, error) {
 	return values, nil
 }
 
-// Restore reads the kept list.
+// Restore loads the stored list.
 func (t *Timeline) Restore(items [][]byte) (err error) {
 	t.entries, err = unlist[policies.TimelineEntry](t.list(), items)
 	return err

@@ -15,152 +15,156 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// turnState is how far a turn is.
+// turnState is the state of a turn under way.
 type turnState string
 
 const (
-	turnAccepted turnState = "accepted" // it waits for a slot and a provider
+	turnAccepted turnState = "accepted" // waits for a slot and a provider
 	turnRunning  turnState = "running"
-	turnWaiting  turnState = "waiting" // it has no run until its tasks have ended
+	turnWaiting  turnState = "waiting" // has no run until its tasks have ended
 )
 
-// turn is a turn under way.
+// turn is a turn under way. The exported fields are stored.
 type turn struct {
-	// Number orders turns and names them. Attempt counts its runs from 1, Cut how
-	// often it was cut off since a message joined it last.
+	// Number orders turns and identifies them. Attempt counts the runs of the turn from 1. Cut
+	// counts how often the turn was cut off since the last message joined it.
 	Number  uint64         `json:"number"`
 	Attempt int            `json:"attempt"`
 	Cut     int            `json:"cut,omitempty"`
 	State   turnState      `json:"state"`
 	Role    wire.AgentID   `json:"role"`
 	Kind    wire.AgentKind `json:"kind"`
-	// ID is the message that began it. A task has that of its parent.
+	// ID is the message that began the turn. A task has the ID of its parent.
 	ID      wire.MessageID `json:"id"`
 	Monitor wire.MonitorID `json:"monitor"`
 	Window  wire.WindowID  `json:"window,omitempty"`
-	// Agent is whose conversation it is: that of an agent that lasts, or of one
-	// that is there for this turn alone.
+	// Agent names the agent whose thread the turn uses: a lasting agent, or one that exists for
+	// this turn only.
 	Agent string `json:"agent"`
-	// Beside is the agent that lasts of a turn that runs beside its others.
+	// Beside is the lasting window agent in parallel to which a button's turn runs.
 	Beside   string `json:"beside,omitempty"`
 	Lasting  bool   `json:"lasting,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Provider string `json:"provider"`
-	// Guest says that somebody else than the owner of the session began it.
+	// Guest says that someone other than the session's owner began the turn.
 	Guest bool `json:"guest,omitempty"`
-	// Begun says that it was told that it runs.
+	// StartSent says that TASK_STARTED was emitted.
 	Begun bool `json:"begun,omitempty"`
-	// Tools counts its calls that have ended, by the name of the tool.
+	// Tools counts the ended tool calls by tool name.
 	Tools map[string]wire.ToolUses `json:"tools,omitempty"`
-	// Taken are the messages it answers, Row is the row of the first, and Heard are
-	// those of the ones that its conversation does not have yet.
+	// Taken lists the messages that the turn answers. Row is the row of the first. PendingRows
+	// are the rows of joined messages that are not in the thread yet.
 	Taken []wire.MessageID `json:"taken,omitempty"`
 	Row   wire.RowID       `json:"row,omitempty"`
 	Heard []wire.RowID     `json:"heard,omitempty"`
-	// Parent is the key of the turn that a task is for, Tasks how many it had.
+	// Parent is the key of the turn that a task belongs to. Tasks counts the tasks that the
+	// turn has delegated.
 	Parent string `json:"parent,omitempty"`
 	Tasks  int    `json:"tasks,omitempty"`
-	// Stopping is why it is to end, if it is. Doomed says that nobody needs its
-	// agent afterwards.
+	// Stopping is the reason why the turn is being stopped, empty if it is not. DisposeAgent
+	// says that the agent is deleted when the turn ends.
 	Stopping string `json:"stopping,omitempty"`
 	Doomed   bool   `json:"doomed,omitempty"`
-	// Remembered says that the conversation has something of this turn, which
-	// includes the first Kept units of its text.
+	// InThread says that the thread has entries of this turn, which include the first KeptUnits
+	// UTF-16 units of its text.
 	Remembered bool `json:"remembered,omitempty"`
 	Kept       int  `json:"kept,omitempty"`
-	// Told is how many units of its text have rows, which are Parts.
+	// RowUnits is the number of UTF-16 units of the text that are in rows already; TextRows
+	// counts those rows.
 	Told  int `json:"told,omitempty"`
 	Parts int `json:"parts,omitempty"`
-	// Called counts its tool calls and Done its actions, of which not all may be
-	// kept.
+	// CallCount counts the tool calls and ActionCount the actions of the turn, including those
+	// that are no longer stored.
 	Called  int             `json:"called,omitempty"`
 	Done    int             `json:"done,omitempty"`
 	Usage   providers.Usage `json:"usage,omitzero"`
 	Started wire.Millis     `json:"started"`
-	// Since is when its message came, if it had to wait.
+	// QueuedSince is the arrival time of the message if it was queued.
 	Since wire.Millis `json:"since,omitempty"`
-	// Context is how many tokens its newest call of the model had, and Shrunk how
-	// often its conversation was made shorter because that was too much.
+	// Context is the number of tokens in the newest model call. Truncations counts how often
+	// the thread was truncated because the model's input was too long.
 	Context int `json:"context,omitempty"`
 	Shrunk  int `json:"shrunk,omitempty"`
-	// Condensing is there if the turn sums up and answers nobody, Job if it works
-	// for a plan.
+	// Condensing is set if the turn summarises its agent's thread and answers no message. Job
+	// is set if the turn executes a job of a plan.
 	Condensing *condensing   `json:"condensing,omitempty"`
 	Job        *workflow.Job `json:"job,omitempty"`
-	// Thoughts is the row of what it thought after the first Mused units of its
-	// thinking, if there is one: those it will not think again.
+	// ThinkingRow is the growing row, if there is one, of the thinking text after its first
+	// ThinkingKept UTF-16 units. Those units are final: a restarted turn does not produce them
+	// again.
 	Thoughts wire.Millis `json:"thoughts,omitempty"`
 	Mused    int         `json:"mused,omitempty"`
 
-	// threads are those of the pool.
+	// threads is the pool's map.
 	threads map[string]*thread
-	// rewound says that it ends because of a rewind, and undone that what began it
-	// goes, too.
+	// rewound says that the turn ends because of a rewind, and rowRemoved that the rewind also
+	// removes the row that began it.
 	rewound, undone bool
-	// using counts the tools that it waits for, and acted says that it has used one
-	// since this owner has it.
+	// openTools counts the tool calls in progress. toolUsed says that the turn has used a tool
+	// under this owner.
 	using int
 	acted bool
-	// began says when tools began that have not ended.
+	// toolStarts holds the start times of the tool calls in progress, by call id.
 	began map[string]time.Time
 
-	// newest is how many tokens its newest call of the model had, also if it does
-	// not last, and usageTold when it was told what the turn has cost so far.
+	// lastCallTokens is the number of tokens in the newest model call, also for agents that do
+	// not last. usageSentAt is the time of the last TASK_TOKEN_USAGE_UPDATED.
 	newest    int
 	usageTold time.Time
 
 	prompt  prompt
 	calls   []*call
 	actions []wire.Action
-	bytes   int // of the actions
+	bytes   int // encoded size of actions
 
-	// text is what it said so far, and thought how many units it thought. They
-	// are on the desktop, from where a new owner has them.
+	// text is the text so far, textUnits its length and thinkingUnits the length of the
+	// thinking text, both in UTF-16 units. A new owner restores them from the desktop state.
 	text    strings.Builder
-	said    int // units
+	said    int
 	thought int
-	// thoughts is the beginning of what it thought after Mused, and unshown says
-	// that its row has not all of it. mulled says that the row was written since
-	// the turn began, went on or mused: once is enough while it speaks.
+	// thinking is the beginning of the thinking text after ThinkingKept. thinkingUnsaved says
+	// that ThinkingRow lacks a part of it. thinkingWritten says that the row was written since
+	// the turn began, restarted or committed its thinking: while the agent emits text, one
+	// write is enough.
 	thoughts strings.Builder
 	unshown  bool
 	mulled   bool
-	done     func(providers.ToolResult) // of a task
-	// failure is what kind of trouble its run had, and unsure why nobody knows how
-	// far it came, for the plan it works for.
+	done     func(providers.ToolResult) // delivers the result of a task
+	// failureClass classifies the failure of the run, and uncertain says why the progress of
+	// the turn is unknown; both are for the plan of a job.
 	failure providers.Class
 	unsure  string
 }
 
-// prompt is what a turn began with. It does not change.
+// prompt is the input that a turn began with. It does not change.
 type prompt struct {
-	// Content is what the user said, which may be long; Before and After are what
-	// the agent is told around it.
+	// Content is the user's text, which may be long. Before and After are the texts that the
+	// agent reads around it.
 	Content string            `json:"content,omitempty"`
 	Before  string            `json:"before,omitempty"`
 	After   string            `json:"after,omitempty"`
 	Images  []providers.Image `json:"images,omitempty"`
-	// Windows are those that were open.
+	// Windows are the windows open at the beginning of the turn.
 	Windows []policies.WindowSight `json:"windows,omitempty"`
 }
 
-// set takes what the agent is told, the content in it.
+// setText splits the agent's input, which contains the content, into Before and After.
 func (p *prompt) set(text string) {
 	p.Before, p.After, _ = strings.Cut(text, policies.Content(p.Content))
 }
 
-// text is what the agent is told.
+// text returns the agent's input.
 func (p *prompt) text() string { return p.Before + policies.Content(p.Content) + p.After }
 
-// call is a tool call whose result the conversation does not have yet.
+// call is a tool call whose result is not in the thread yet.
 type call struct {
 	Number int    `json:"number"`
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
-	// Input is what its row has of it, while the call is open.
+	// Input is the shortened input for the call's row, stored while the call is open.
 	Input []byte `json:"input,omitempty"`
-	// Child is the key of the task that the call waits for, if it does. It ends
-	// with the task, in the same step.
+	// Child is the key of the task that the call waits for, if any. The call ends in the step
+	// in which the task ends.
 	Child  string               `json:"child,omitempty"`
 	Ended  bool                 `json:"ended,omitempty"`
 	Result providers.ToolResult `json:"result,omitzero"`
@@ -169,7 +173,7 @@ type call struct {
 func (t *turn) key() string { return "t" + strconv.FormatUint(t.Number, 10) }
 func (t *turn) run() string { return t.key() + "." + strconv.Itoa(t.Attempt) }
 
-// begun notes when a tool began.
+// toolStarted records the start time of a tool call.
 func (t *turn) begun(id string, now time.Time) {
 	if t.began == nil {
 		t.began = map[string]time.Time{}
@@ -179,8 +183,8 @@ func (t *turn) begun(id string, now time.Time) {
 
 func (t *turn) order(o *turn) int { return cmp.Compare(t.Number, o.Number) }
 
-// message is the one that events of the turn are about. Those of a task are not
-// about a message, which has one end alone, and nobody sent one to sum up.
+// messageID returns the message that the events of the turn name. Events of a task name none,
+// because a message has exactly one end; a turn that summarises has no message.
 func (t *turn) message() wire.MessageID {
 	if t.Kind == wire.AgentTask || t.Condensing != nil {
 		return ""
@@ -188,19 +192,18 @@ func (t *turn) message() wire.MessageID {
 	return t.ID
 }
 
-// join adds a message to those that the turn answers. How often the turn may be cut
-// off counts from then on, because the message has not been cut off yet. The caller
-// keeps the turn.
+// addMessage adds a message to those that the turn answers and resets Cut, because the new
+// message has not been cut off yet. The caller stores the turn.
 func (t *turn) join(id wire.MessageID) {
 	t.Taken, t.Cut = append(t.Taken, id), 0
 }
 
-// joined are the messages that the turn took while it ran.
+// joinedMessages returns the messages that the turn took while it ran.
 func (t *turn) joined() []wire.MessageID {
 	return slices.DeleteFunc(slices.Clone(t.Taken), func(id wire.MessageID) bool { return id == t.ID })
 }
 
-// trigger is what made the turn.
+// trigger returns the turn's cause as the reload cache compares it.
 func (t *turn) trigger() policies.Trigger {
 	g := policies.Trigger{Type: policies.TriggerMain, Text: t.prompt.Content, Windows: t.prompt.Windows}
 	if t.Kind == wire.AgentWindow {
@@ -209,8 +212,8 @@ func (t *turn) trigger() policies.Trigger {
 	return g
 }
 
-// begin starts a turn for a message to a main agent: its own, or with a slot one
-// of an agent made for it.
+// beginMainTurn starts a turn for a message to a main agent. With TakenEphemeral and a slot it
+// creates an ephemeral agent for the message.
 func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
@@ -239,8 +242,8 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	p.launch(t, slot)
 }
 
-// reminder is what was said before, for a main agent whose conversation is lost:
-// its backend kept it, and another one is asked now.
+// previousConversation returns the recent conversation from the tape for a main agent that has
+// no thread: a backend held the conversation, and the turn uses another provider.
 func (p *Pool) reminder(t *turn) string {
 	if h := p.threads[t.Agent]; h.hasEntries() || h.knownTo(t.Provider) {
 		return ""
@@ -257,13 +260,13 @@ func (p *Pool) reminder(t *turn) string {
 	return FormatTape(said[from:]) + "\n\n"
 }
 
-// How many messages a reminder has, and how long it is.
+// Bounds of the text of previousConversation.
 const (
 	remindedOf    = 20
 	remindedBytes = 32 << 10
 )
 
-// enter makes a turn one that is under way, under a role that no other has.
+// registerTurn adds a turn to those under way, with a unique role.
 func (p *Pool) enter(t *turn, role string) {
 	p.about.Turns++
 	p.keepAbout()
@@ -274,7 +277,7 @@ func (p *Pool) enter(t *turn, role string) {
 		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
 	}
 	if !t.Lasting {
-		t.Agent = "once:" + string(t.Role) // unlike that of any agent that lasts
+		t.Agent = "once:" + string(t.Role) // differs from the name of every lasting agent
 	}
 	p.turns[t.key()] = t
 	if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {
@@ -282,7 +285,7 @@ func (p *Pool) enter(t *turn, role string) {
 	}
 }
 
-// see notes what the message of a turn says and what its agent finds.
+// fillPrompt sets the message's content and the open windows in the prompt of a turn.
 func (p *Pool) see(t *turn, w *waiting) {
 	t.prompt.Images, t.prompt.Content = w.Images, w.Text
 	for _, open := range p.step.Desk().Windows(t.Monitor) {
@@ -300,7 +303,7 @@ func windowIDs(sights []policies.WindowSight) []wire.WindowID {
 	return ids
 }
 
-// launch keeps a turn that has all it needs and starts it.
+// launchTurn stores a prepared turn and starts its run.
 func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
 	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.Tried {
 		h.Tried = false
@@ -312,7 +315,7 @@ func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
 	p.start(t, slot)
 }
 
-// start gives a turn to the session runner.
+// startRun starts a run of the turn after the step is committed.
 func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
@@ -341,18 +344,19 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	p.step.Then(func() { p.runner.Start(r) })
 }
 
-// results are those of the tool calls that the conversation has no results of.
+// endedResults returns the results of ended tool calls that are not in the thread yet, by call
+// id.
 func (t *turn) results() map[string]providers.ToolResult {
 	done := map[string]providers.ToolResult{}
 	for _, c := range t.calls {
 		if c.Ended {
-			done[shortCall(c.ID)] = c.Result // as the conversation has it
+			done[shortCall(c.ID)] = c.Result // the thread uses the short id
 		}
 	}
 	return done
 }
 
-// record puts something that was said in a turn on the tape.
+// recordOnTape appends a text of the turn to the tape. Tasks are not on the tape.
 func (p *Pool) record(t *turn, by policies.Speaker, text string, row wire.RowID) {
 	if text == "" || t.Kind == wire.AgentTask {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Window takes a message to a window, for the agent that the window shares with
-// those it opened.
+// HandleWindowMessage routes a message to a window, for the agent that the window shares with
+// the windows it opened.
 func (p *Pool) Window(m Message) {
 	p.name(&m)
 	p.show(&m, m.Text)
@@ -21,9 +21,9 @@ func (p *Pool) Window(m Message) {
 	p.settle()
 }
 
-// Component takes a press on a button in a window. The message has its id, its
-// sender and its monitor. A button that may run beside others begins a turn of
-// its own, with what the agent of the window knows.
+// HandleComponentAction routes a press of a button in a window. m has its id, sender and
+// monitor. A button with an ActionID begins a turn of its own in parallel to others, on a copy
+// of the window agent's thread.
 func (p *Pool) Component(m Message, a wire.ComponentAction) {
 	p.name(&m)
 	m.Window = a.WindowID
@@ -60,7 +60,7 @@ func (p *Pool) toWindow(w *waiting) {
 	}
 }
 
-// beside counts the turns that run beside the one of a window's agent.
+// parallelTurns counts the buttons' turns that run in parallel to the window agent's own turn.
 func (p *Pool) beside(agent string) int {
 	n := 0
 	for _, t := range p.turns {
@@ -77,7 +77,7 @@ func (p *Pool) windowFree(w *waiting) bool {
 	return !denied && len(p.turns) < maxTurns && (w.Action != "" || p.turnOf(w.Agent) == nil)
 }
 
-// beginWindow starts a turn for a message to a window.
+// beginWindowTurn starts a turn for a message to a window.
 func (p *Pool) beginWindow(w *waiting) {
 	t := &turn{
 		Kind: wire.AgentWindow, ID: w.ID, Monitor: w.Monitor, Window: w.Window, Agent: w.Agent, Lasting: w.Action == "",
@@ -105,7 +105,7 @@ func (p *Pool) beginWindow(w *waiting) {
 	p.launch(t, nil)
 }
 
-// windowOf is a window that shares the agent of a thread.
+// windowOf returns an open window that shares the thread's agent, or "".
 func (p *Pool) windowOf(h *thread) wire.WindowID {
 	for _, w := range p.step.Desk().Windows(h.Monitor) {
 		if windowAgent(h.Monitor, p.groups.AgentKey(policies.Key{Monitor: h.Monitor, Window: w.WindowID})) == h.agent {
@@ -115,7 +115,7 @@ func (p *Pool) windowOf(h *thread) wire.WindowID {
 	return ""
 }
 
-// recent is what was said last to and by the main agent of a monitor.
+// recentMessages returns the newest messages of the monitor's main conversation.
 func (p *Pool) recent(monitor wire.MonitorID) []policies.Said {
 	var said []policies.Said
 	for _, s := range p.tape.Messages(Heard{Monitor: monitor}) {
@@ -130,14 +130,14 @@ func (p *Pool) showWindowAgent(t *turn, s wire.WindowAgentChange) {
 	})
 }
 
-// Closed is told that a user or a program closed a window.
+// WindowClosed handles a window that a user or a program closed.
 func (p *Pool) Closed(monitor wire.MonitorID, window wire.WindowID) {
 	p.closed(policies.Key{Monitor: monitor, Window: window}, nil)
 	p.settle()
 }
 
-// closed forgets a window, and its agent if no other window has it. The turn that
-// closed it may go on.
+// removeWindow deletes the state of a closed window, and ends its agent if no other window
+// shares it. The turn that closed the window, if any, continues.
 func (p *Pool) closed(k policies.Key, by *turn) {
 	_, ops := p.tape.PruneWindow(k.Monitor, k.Window)
 	p.step.Keep(ops...)
@@ -159,7 +159,7 @@ func (p *Pool) closed(k policies.Key, by *turn) {
 		if t.Agent != agent && t.Beside != agent {
 			continue
 		}
-		if t.Agent == agent { // it lasts, or sums up what one that lasts has said
+		if t.Agent == agent { // the agent's own turn, or one that summarises its thread
 			t.Doomed = true
 			p.keepTurn(t)
 		}
@@ -173,7 +173,7 @@ func (p *Pool) closed(k policies.Key, by *turn) {
 	}
 }
 
-// opened notes who opened a window.
+// connectWindow records which window group a new window belongs to.
 func (p *Pool) opened(t *turn, k policies.Key) {
 	before := p.groups.Grouped(k)
 	parent, ok := p.parentWindow(t)
@@ -185,8 +185,8 @@ func (p *Pool) opened(t *turn, k policies.Key) {
 	}
 }
 
-// parentWindow is the window whose agent acts in a turn: the one the turn is for
-// or, when that was closed, another one of its group.
+// parentWindow returns the window whose agent executes a turn: the window of the turn, or, if
+// that was closed, another one of its group.
 func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
 	for t != nil && t.Kind == wire.AgentTask {
 		t = p.turns[t.Parent]
@@ -206,7 +206,7 @@ func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
 	return pairs[i].Key, true
 }
 
-// pressed is what is on the button, as people know it, or else what it does.
+// buttonLabel returns the label of the pressed button, or its action.
 func pressed(a wire.ComponentAction) string {
 	if len(a.ComponentPath) > 0 {
 		_, label, _ := strings.Cut(a.ComponentPath[len(a.ComponentPath)-1], "Button:")
