@@ -30,68 +30,68 @@ const (
 
 // ExecuteToolPlan applies all actions of a tool's plan or none of them, and returns the tool
 // result. The error is ErrTurnOver.
-func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
-	t := p.of(c)
+func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
+	t := p.callerTurn(c)
 	if t == nil || t.Stopping != "" {
-		return providers.ToolResult{}, ErrOver
+		return providers.ToolResult{}, ErrTurnOver
 	}
-	if known := t.call(call.ID); known != nil && known.Ended {
+	if known := t.findCall(call.ID); known != nil && known.Ended {
 		return known.Result, nil
 	}
-	t.acted = true
-	p.showTool(t, call, wire.ToolRunning, "")
+	t.toolUsed = true
+	p.emitToolProgress(t, call, wire.ToolRunning, "")
 	wanted := plan(p.step.Desk())
 	r := wanted.Result
-	if refused := p.do(t, wanted.Actions); refused != nil {
+	if refused := p.applyTurnActions(t, wanted.Actions); refused != nil {
 		r = providers.ToolResult{Text: refused.Reason, IsError: true}
 	}
-	p.finish(t, call, r)
-	p.settle()
+	p.finishToolCall(t, call, r)
+	p.advance()
 	return r, nil
 }
 
 // ApplyActions applies actions that are no tool plan, such as those that a tab has to answer,
 // to the budget like any others. It returns the reason if they are refused.
-func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
-	t := p.of(c)
+func (p *Pool) ApplyActions(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
+	t := p.callerTurn(c)
 	if t == nil || t.Stopping != "" {
-		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrOver.Error()}
+		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrTurnOver.Error()}
 	}
-	refused := p.do(t, actions)
-	p.settle()
+	refused := p.applyTurnActions(t, actions)
+	p.advance()
 	return refused
 }
 
 // applyTurnActions applies all actions of a turn, or none and returns the reason.
-func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
+func (p *Pool) applyTurnActions(t *turn, actions []wire.Action) *desktop.Refusal {
 	if len(actions) == 0 {
 		return nil
 	}
 	stamped := make([]wire.Action, len(actions))
 	for i, a := range actions {
-		stamped[i] = stamp(a, t.Role)
+		stamped[i] = withAgentID(a, t.Role)
 	}
 	if refused := p.step.Desk().CheckAll(t.Monitor, stamped); refused != nil {
 		return refused
 	}
 	v := p.budget.Action(t.Monitor, p.step.Now(), len(stamped))
 	if t.Monitor != policies.PrimaryMonitor {
-		p.keepBudget(t.Monitor)
+		p.storeBudget(t.Monitor)
 	}
 	if !v.Allowed {
-		p.overBudget(t, v)
+		p.stopOverBudget(t, v)
 		return &desktop.Refusal{Code: wire.CodeBudgetExceeded, Reason: fmt.Sprintf(
 			"Nothing was done: %s is over its budget of %s. The turn ends now.", t.Monitor, budgetName(v.Kind))}
 	}
-	closing := p.places(t.Monitor, stamped)
+	closing := p.closedWindowKeys(t.Monitor, stamped)
 	p.step.Emit(wire.Actions{Actions: stamped, AgentID: t.Role, MonitorID: t.Monitor})
 	for i, a := range stamped {
-		p.did(t, a)
+		p.recordAction(t, a)
 		switch a := a.(type) {
 		case wire.WindowCreate:
-			p.opened(t, policies.Key{Monitor: t.Monitor, Window: a.WindowID})
+			p.connectWindow(t, policies.Key{Monitor: t.Monitor, Window: a.WindowID})
 		case wire.WindowClose:
-			p.closed(closing[i], t)
+			p.removeWindow(closing[i], t)
 		}
 	}
 	return nil
@@ -99,7 +99,7 @@ func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 
 // closedWindowKeys returns, by index, the keys of the windows that the actions close. It must
 // be called before the actions are applied.
-func (p *Pool) places(monitor wire.MonitorID, actions []wire.Action) map[int]policies.Key {
+func (p *Pool) closedWindowKeys(monitor wire.MonitorID, actions []wire.Action) map[int]policies.Key {
 	found := map[int]policies.Key{}
 	for i, a := range actions {
 		if c, ok := a.(wire.WindowClose); ok {
@@ -113,7 +113,7 @@ func (p *Pool) places(monitor wire.MonitorID, actions []wire.Action) map[int]pol
 }
 
 // withAgentID returns a copy of an action with its AgentID field, if it has one, set.
-func stamp(a wire.Action, agent wire.AgentID) wire.Action {
+func withAgentID(a wire.Action, agent wire.AgentID) wire.Action {
 	from := reflect.Indirect(reflect.ValueOf(a))
 	v := reflect.New(from.Type()).Elem()
 	v.Set(from)
@@ -129,61 +129,61 @@ func stamp(a wire.Action, agent wire.AgentID) wire.Action {
 
 // recordAction stores an action of a turn, within the limits, for the reload cache and the
 // timeline. Questions and toasts are not repeatable and are left out.
-func (p *Pool) did(t *turn, a wire.Action) {
+func (p *Pool) recordAction(t *turn, a wire.Action) {
 	switch a.(type) {
 	case wire.DialogConfirm, wire.PromptShow, wire.PromptDismiss, wire.ToastShow, wire.ToastDismiss, wire.WindowCapture:
 		return
 	}
-	t.Done++
+	t.ActionCount++
 	data := actionFormat().Append(nil, &a)
 	if len(t.actions) < actionsKept && t.bytes+len(data) <= actionsBytes {
 		t.bytes += len(data)
 		t.actions = append(t.actions, a)
-		p.step.Keep(t.storedAction(len(t.actions)-1, data))
+		p.step.Keep(t.actionOp(len(t.actions)-1, data))
 	}
-	p.keepTurn(t)
+	p.storeTurn(t)
 }
 
 // BeginToolCall records the start of a tool call. Unless the tool is repeatable, the open call
 // is stored before the tool runs, so that a new owner does not run it again.
-func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
-	t := p.of(c)
+func (p *Pool) BeginToolCall(c tools.Caller, use tools.Call) error {
+	t := p.callerTurn(c)
 	if t == nil || t.Stopping != "" {
-		return ErrOver
+		return ErrTurnOver
 	}
-	t.acted = true
-	p.showTool(t, use, wire.ToolRunning, "")
-	if !use.Repeatable && t.call(use.ID) == nil {
+	t.toolUsed = true
+	p.emitToolProgress(t, use, wire.ToolRunning, "")
+	if !use.Repeatable && t.findCall(use.ID) == nil {
 		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: rowInput(use.Input, rowBytes)})
 	}
-	t.begun(use.ID, p.step.Now())
-	t.using++
-	p.settle()
+	t.toolStarted(use.ID, p.step.Now())
+	t.openTools++
+	p.advance()
 	return nil
 }
 
 // EndToolCall records the result of a tool call, unless the call has already ended.
-func (p *Pool) End(c tools.Caller, use tools.Call, r providers.ToolResult) error {
-	t := p.of(c)
+func (p *Pool) EndToolCall(c tools.Caller, use tools.Call, r providers.ToolResult) error {
+	t := p.callerTurn(c)
 	if t == nil {
-		return ErrOver
+		return ErrTurnOver
 	}
-	t.using--
-	if _, open := t.began[use.ID]; open {
-		p.finish(t, use, r)
+	t.openTools--
+	if _, open := t.toolStarts[use.ID]; open {
+		p.finishToolCall(t, use, r)
 	}
-	p.settle()
+	p.advance()
 	return nil
 }
 
 // finishToolCall publishes and stores the result of a tool call.
-func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
+func (p *Pool) finishToolCall(t *turn, use tools.Call, r providers.ToolResult) {
 	status := wire.ToolComplete
 	if r.IsError {
 		status = wire.ToolError
 	}
-	p.showTool(t, use, status, r.Text)
-	kept := providers.ToolResult{Text: cut(r.Text, resultBytes), IsError: r.IsError, Images: r.Images}
+	p.emitToolProgress(t, use, status, r.Text)
+	kept := providers.ToolResult{Text: truncate(r.Text, resultBytes), IsError: r.IsError, Images: r.Images}
 	size := 0
 	for _, i := range r.Images {
 		size += len(i.Data)
@@ -191,21 +191,21 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 	if size > resultBytes {
 		kept.Images, kept.Text = nil, kept.Text+"\n[pictures are left out]"
 	}
-	p.usedTool(t, use.Tool, r)
-	known := t.call(use.ID)
+	p.countToolUse(t, use.Tool, r)
+	known := t.findCall(use.ID)
 	if known == nil {
 		known = &call{ID: use.ID, Tool: use.Tool, Ended: true, Result: kept}
 		p.addCall(t, known)
 	} else {
 		known.Ended, known.Result, known.Input = true, kept, nil
-		p.step.Keep(t.keptCall(known))
-		p.keepTurn(t)
+		p.step.Keep(t.callOp(known))
+		p.storeTurn(t)
 	}
-	p.rowCalled(t, known.Number, use, status, r.Text)
-	delete(t.began, use.ID)
+	p.addCallRow(t, known.Number, use, status, r.Text)
+	delete(t.toolStarts, use.ID)
 }
 
-func (t *turn) call(id string) *call {
+func (t *turn) findCall(id string) *call {
 	if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.ID == id }); i >= 0 {
 		return t.calls[i]
 	}
@@ -213,27 +213,27 @@ func (t *turn) call(id string) *call {
 }
 
 func (p *Pool) addCall(t *turn, c *call) {
-	t.Called++
-	c.Number = t.Called
+	t.CallCount++
+	c.Number = t.CallCount
 	t.calls = append(t.calls, c)
 	if !t.Lasting {
-		p.mused(t) // a turn that does not last is not restarted after a tool call
+		p.commitThinking(t) // a turn that does not last is not restarted after a tool call
 	}
-	p.keepTurn(t)
-	p.step.Keep(t.keptCall(c))
+	p.storeTurn(t)
+	p.step.Keep(t.callOp(c))
 	if len(t.calls) > callsKept {
 		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.Ended }); i >= 0 {
-			p.forgetCall(t, t.calls[i].ID)
+			p.deleteCall(t, t.calls[i].ID)
 		}
 	}
 }
 
 // emitToolProgress publishes the state of a tool call.
-func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result string) {
-	p.rowThoughts(t, thinkingBytes)
+func (p *Pool) emitToolProgress(t *turn, use tools.Call, s wire.ToolStatus, result string) {
+	p.updateThinkingRow(t, thinkingBytes)
 	show := wire.ToolProgress{
-		ToolName: use.Tool, Status: s, Message: cut(result, shownBytes), ToolUseID: use.ID,
-		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		ToolName: use.Tool, Status: s, Message: truncate(result, shownBytes), ToolUseID: use.ID,
+		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 	}
 	if s == wire.ToolRunning && len(use.Input) <= shownBytes && json.Valid(use.Input) {
 		show.ToolInput = use.Input
@@ -243,7 +243,7 @@ func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result strin
 
 // ReloadOptions returns the reload cache's entries that match the caller's turn.
 func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
-	t := p.of(c)
+	t := p.callerTurn(c)
 	if t == nil {
 		return nil
 	}
@@ -253,36 +253,36 @@ func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 // Reload repeats the actions of a reload cache entry, and shows a toast with which the user can
 // report that it did not work.
 func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
-	t := p.of(c)
+	t := p.callerTurn(c)
 	if t == nil || t.Stopping != "" {
-		return providers.ToolResult{}, ErrOver
+		return providers.ToolResult{}, ErrTurnOver
 	}
-	if known := t.call(call.ID); known != nil && known.Ended {
+	if known := t.findCall(call.ID); known != nil && known.Ended {
 		return known.Result, nil
 	}
-	t.acted = true
-	p.showTool(t, call, wire.ToolRunning, "")
-	r := p.again(t, id)
-	p.finish(t, call, r)
-	p.settle()
+	t.toolUsed = true
+	p.emitToolProgress(t, call, wire.ToolRunning, "")
+	r := p.reloadActions(t, id)
+	p.finishToolCall(t, call, r)
+	p.advance()
 	return r, nil
 }
 
-func (p *Pool) again(t *turn, id string) providers.ToolResult {
+func (p *Pool) reloadActions(t *turn, id string) providers.ToolResult {
 	entry, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
 		return providers.ToolResult{Text: fmt.Sprintf("There is nothing to do again with the id %q.", id), IsError: true}
 	}
 	for i, a := range entry.Actions {
-		entry.Actions[i] = unasked(a)
+		entry.Actions[i] = withoutRequestID(a)
 	}
-	refused := p.do(t, entry.Actions)
+	refused := p.applyTurnActions(t, entry.Actions)
 	p.reload.Used(p.step.Now(), id, refused == nil)
-	p.keepReload(id)
+	p.storeReload(id)
 	if refused != nil {
 		return providers.ToolResult{Text: refused.Reason, IsError: true}
 	}
-	p.step.Emit(wire.Actions{AgentID: t.Role, MonitorID: t.Monitor, Actions: []wire.Action{stamp(wire.ToastShow{Toast: wire.Toast{
+	p.step.Emit(wire.Actions{AgentID: t.Role, MonitorID: t.Monitor, Actions: []wire.Action{withAgentID(wire.ToastShow{Toast: wire.Toast{
 		ID: wire.NoticeID("reload-feedback-" + id), Message: "Done again: " + entry.Label, Variant: wire.NoticeInfo,
 		Action: &wire.ToastButton{Label: "Didn't work?", EventID: id}, Duration: 8000,
 	}}, t.Role)}})
@@ -291,7 +291,7 @@ func (p *Pool) again(t *turn, id string) providers.ToolResult {
 
 // withoutRequestID returns a copy of an action without its RequestID, so that no tab answers
 // it.
-func unasked(a wire.Action) wire.Action {
+func withoutRequestID(a wire.Action) wire.Action {
 	v := reflect.New(reflect.TypeOf(a)).Elem()
 	v.Set(reflect.ValueOf(a))
 	if f := v.FieldByName("RequestID"); f.IsValid() {
@@ -305,9 +305,9 @@ func unasked(a wire.Action) wire.Action {
 }
 
 // ReloadFailed counts a failure of a reload cache entry.
-func (p *Pool) FailedReload(id string) {
+func (p *Pool) ReloadFailed(id string) {
 	if _, ok := p.reload.Get(p.step.Now(), id); ok {
 		p.reload.Failed(id)
-		p.keepReload(id)
+		p.storeReload(id)
 	}
 }

@@ -45,14 +45,14 @@ func TestTooLargeToBeKept(t *testing.T) {
 		r.direct("m1")
 		r.direct("m2", second)
 		for range 5 {
-			r.crash(func() { r.pool.Excuse("") }) // it was somebody else
+			r.crash(func() { r.pool.FailOversized("") }) // it was somebody else
 		}
 		guilty := r.run("main-monitor-0-m1")
 		who := guilty.ID
 		if by == "role" {
 			who = string(guilty.Role)
 		}
-		r.crash(func() { r.pool.Excuse(who) })
+		r.crash(func() { r.pool.FailOversized(who) })
 		if end := last[wire.AgentResponse](r); end.AgentID != "main-monitor-0-m1" || end.Outcome != wire.Outcome(providers.Failed) {
 			t.Fatalf("the last that was said is %+v", end)
 		}

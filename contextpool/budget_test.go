@@ -86,7 +86,7 @@ func TestActionBudget(t *testing.T) {
 	if wait := due.Sub(r.now); wait <= 0 || wait > time.Minute {
 		t.Fatalf("due in %v", wait)
 	}
-	r.step(func() { r.pool.TakeBack("n9") })
+	r.step(func() { r.pool.Withdraw("n9") })
 	r.now = due
 	r.user("late", second) // before anybody looked at the clock
 	r.wantStory("n0", "queued at 1; direct by main-monitor-1-n0")

@@ -30,53 +30,53 @@ type chunk struct {
 	Sum   uint64 `json:"sum"`
 }
 
-func (c chunk) and(other chunk) chunk {
+func (c chunk) plus(other chunk) chunk {
 	return chunk{c.N + other.N, c.Bytes + other.Bytes, c.Sum + other.Sum}
 }
 
-func (h *thread) cold() string { return store.ColdPrefix + h.list() }
+func (h *thread) coldList() string { return store.ColdPrefix + h.listName() }
 
 // boundThread brings a changed thread back into its bounds and stores it. It hides the older
 // half of the visible messages until the rest fits, and moves hidden messages to the cold list,
 // which is only read for a rewind.
-func (p *Pool) tidy(h *thread) {
+func (p *Pool) boundThread(h *thread) {
 	for over := true; over; {
 		seen, bytes := history.Effective(h.messages), 0
 		for i := range seen {
 			bytes += len(encode(&seen[i]))
 		}
-		over = (len(seen) > threadEntries || bytes > threadBytes) && p.leaveOut(h) > 0
+		over = (len(seen) > threadEntries || bytes > threadBytes) && p.hideOlderHalf(h) > 0
 	}
 	all := h.messages
-	values := h.put(all)
+	values := h.setMessages(all)
 	if len(all) > threadEntries || h.bytes > threadBytes {
 		var moves []store.Op
-		values, moves = h.moveAway(values)
+		values, moves = h.moveHiddenToCold(values)
 		p.step.Keep(moves...)
 	}
-	p.step.Keep(store.Drop(h.list()), store.Push(h.list(), values...))
-	p.keepThread(h)
+	p.step.Keep(store.Drop(h.listName()), store.Push(h.listName(), values...))
+	p.storeThread(h)
 }
 
 // hideOlderHalf hides the older half of the visible messages of a thread, adds a row about it,
 // and returns the number of hidden messages. The caller calls boundThread.
-func (p *Pool) leaveOut(h *thread) int {
+func (p *Pool) hideOlderHalf(h *thread) int {
 	before := history.Tokens(history.View(h.messages))
-	had, t := cmp.Or(h.Tokens, before), p.turnOf(h.agent)
+	had, t := cmp.Or(h.Tokens, before), p.turnOfAgent(h.agent)
 	if t != nil {
 		had = cmp.Or(t.Context, before)
 	}
 	row := p.step.NextRow()
 	marker := history.Marker{
-		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()),
+		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()),
 		TruncationID: "cut-" + strconv.FormatUint(uint64(row), 10),
 	}
-	left, removed := history.Truncated(h.messages, leftOutShare, marker)
+	left, removed := history.Truncated(h.messages, hiddenShare, marker)
 	if removed == 0 {
 		return 0
 	}
 	h.messages, h.stale = left, true
-	h.Tokens = scaled(had, before, history.Tokens(history.View(left)))
+	h.Tokens = scaleTokens(had, before, history.Tokens(history.View(left)))
 	r := wire.UIRow{
 		Type: wire.RowSay, Say: wire.SaySlidingWindowTruncation, MonitorID: h.Monitor,
 		ContextTruncation: &wire.ContextTruncation{
@@ -84,20 +84,20 @@ func (p *Pool) leaveOut(h *thread) int {
 			PrevContextTokens: had, NewContextTokens: h.Tokens,
 		},
 	}
-	h.link(&r)
+	h.linkRow(&r)
 	if t != nil {
 		t.Context = 0 // it measured the thread before the change
-		r.AgentID, r.MessageID = t.Role, t.message()
+		r.AgentID, r.MessageID = t.Role, t.messageID()
 	}
 	p.step.Row(r)
 	return removed
 }
 
 // hiddenShare is the share of the visible messages that is hidden at once.
-const leftOutShare = 0.5
+const hiddenShare = 0.5
 
 // linkRow sets the thread and its newest message in a row.
-func (h *thread) link(r *wire.UIRow) {
+func (h *thread) linkRow(r *wire.UIRow) {
 	r.Thread, r.ConversationHistoryIndex = h.agent, new(0)
 	if n := len(h.messages); n > 0 {
 		*r.ConversationHistoryIndex = int(h.messages[n-1].ID) //nolint:gosec // message ids fit into an int
@@ -106,14 +106,14 @@ func (h *thread) link(r *wire.UIRow) {
 
 // moveHiddenToCold moves the hidden messages to the cold list. It returns the encoded messages
 // that stay and the operations on the cold list.
-func (h *thread) moveAway(values [][]byte) (kept [][]byte, ops []store.Op) {
+func (h *thread) moveHiddenToCold(values [][]byte) (kept [][]byte, ops []store.Op) {
 	seen := map[uint64]bool{}
 	for _, m := range history.Effective(h.messages) {
 		seen[m.ID] = true
 	}
 	var stay []history.Message
 	var gone [][]byte
-	h.Top = h.newest()
+	h.Top = h.highestID()
 	for i := range h.messages {
 		if m := &h.messages[i]; seen[m.ID] {
 			stay, kept = append(stay, *m), append(kept, values[i])
@@ -130,7 +130,7 @@ func (h *thread) moveAway(values [][]byte) (kept [][]byte, ops []store.Op) {
 		h.bytes += len(v)
 	}
 	h.Cold = append(h.Cold, chunksOf(gone)...)
-	return kept, append([]store.Op{store.Push(h.cold(), gone...)}, h.boundCold()...)
+	return kept, append([]store.Op{store.Push(h.coldList(), gone...)}, h.trimCold()...)
 }
 
 // chunksOf groups encoded messages into chunks.
@@ -139,13 +139,13 @@ func chunksOf(values [][]byte) (chunks []chunk) {
 		if i%chunkEntries == 0 {
 			chunks = append(chunks, chunk{})
 		}
-		chunks[len(chunks)-1] = chunks[len(chunks)-1].and(chunkOf(v))
+		chunks[len(chunks)-1] = chunks[len(chunks)-1].plus(chunkOf(v))
 	}
 	return chunks
 }
 
 // trimCold deletes the oldest messages of the cold list when it exceeds its bounds.
-func (h *thread) boundCold() []store.Op {
+func (h *thread) trimCold() []store.Op {
 	n, bytes := h.coldSize()
 	dropped := false
 	for (n > coldEntries || bytes > coldBytes) && len(h.Cold) > 1 {
@@ -153,13 +153,13 @@ func (h *thread) boundCold() []store.Op {
 		h.Cold = h.Cold[1:]
 	}
 	for len(h.Cold) > 2*coldEntries/chunkEntries { // merge chunks when there are many small ones
-		h.Cold[1] = h.Cold[0].and(h.Cold[1])
+		h.Cold[1] = h.Cold[0].plus(h.Cold[1])
 		h.Cold = h.Cold[1:]
 	}
 	if !dropped {
 		return nil
 	}
-	return []store.Op{store.KeepLast(h.cold(), n)}
+	return []store.Op{store.KeepLast(h.coldList(), n)}
 }
 
 func (h *thread) coldSize() (n, bytes int) {

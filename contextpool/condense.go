@@ -15,7 +15,7 @@ import (
 // Reasons why a thread cannot be summarised now.
 var (
 	errBusy       = errors.New("the agent is busy")
-	errNobody     = errors.New("there is nobody who could sum it up")
+	errNoProvider = errors.New("there is nobody who could sum it up")
 	errOverBudget = errors.New("the monitor is over its budget")
 	errTooMany    = errors.New("too many agents are at work")
 )
@@ -36,9 +36,9 @@ type condensing struct {
 	// Auto says that no user requested the summary.
 	Auto bool `json:"auto,omitempty"`
 	// TokensBefore is the size of the thread at the beginning.
-	Had int `json:"had"`
+	TokensBefore int `json:"had"`
 	// LeftOut counts the oldest messages that did not fit into the input of the model.
-	Left int `json:"left,omitempty"`
+	LeftOut int `json:"left,omitempty"`
 }
 
 // Condense starts summarising the thread of a monitor's main agent. The error says why it
@@ -48,33 +48,33 @@ func (p *Pool) Condense(monitor wire.MonitorID) error {
 	if h == nil {
 		return history.ErrTooShort
 	}
-	if err := p.condensable(h); err != nil {
+	if err := p.checkCondensable(h); err != nil {
 		return err
 	}
-	p.condense(h, false)
-	p.settle()
+	p.beginCondense(h, false)
+	p.advance()
 	return nil
 }
 
 // isCondensing reports whether the thread of the monitor's main agent is being summarised.
 func (p *Pool) isCondensing(monitor wire.MonitorID) bool {
-	t := p.main(monitor)
+	t := p.mainTurn(monitor)
 	return t != nil && t.Condensing != nil
 }
 
 // checkCondensable returns the reason why a thread cannot be summarised now, or nil.
-func (p *Pool) condensable(h *thread) error {
+func (p *Pool) checkCondensable(h *thread) error {
 	_, err := history.CondenseInput(h.messages)
 	switch {
-	case p.turnOf(h.agent) != nil:
+	case p.turnOfAgent(h.agent) != nil:
 		return errBusy
 	case err != nil:
 		return err
 	case !p.runner.Has(p.Provider()):
-		return errNobody
+		return errNoProvider
 	case !h.isMain():
-		return p.besideOthers(h.Monitor)
-	case !p.affords(h.Monitor):
+		return p.checkWindowTurn(h.Monitor)
+	case !p.hasTurnBudget(h.Monitor):
 		return errOverBudget
 	}
 	return nil
@@ -82,7 +82,7 @@ func (p *Pool) condensable(h *thread) error {
 
 // checkWindowTurn returns the reason why a turn of a window agent cannot begin now, or nil.
 // Such turns do not count against the monitor's limit of concurrent turns.
-func (p *Pool) besideOthers(monitor wire.MonitorID) error {
+func (p *Pool) checkWindowTurn(monitor wire.MonitorID) error {
 	if _, _, denied := p.budget.Denied(monitor, p.step.Now()); denied {
 		return errOverBudget
 	}
@@ -93,26 +93,26 @@ func (p *Pool) besideOthers(monitor wire.MonitorID) error {
 }
 
 // beginCondense starts a turn that summarises a thread.
-func (p *Pool) condense(h *thread, auto bool) {
+func (p *Pool) beginCondense(h *thread, auto bool) {
 	if h.Tokens == 0 {
-		p.measure(h)
+		p.estimateTokens(h)
 	}
-	t := &turn{Kind: wire.AgentMain, Monitor: h.Monitor, Condensing: &condensing{Auto: auto, Had: h.Tokens}}
+	t := &turn{Kind: wire.AgentMain, Monitor: h.Monitor, Condensing: &condensing{Auto: auto, TokensBefore: h.Tokens}}
 	role := "condense-" + string(h.Monitor)
 	if !h.isMain() {
 		t.Kind, t.Window = wire.AgentWindow, p.windowOf(h)
 		role += "-" + string(t.Window)
 	}
-	p.enter(t, role)
+	p.registerTurn(t, role)
 	t.Agent, t.ID = h.agent, wire.MessageID("condense-"+strconv.FormatUint(t.Number, 10))
 	p.step.Emit(wire.ToolProgress{
 		ToolName: condenseTool, Status: wire.ToolRunning, AgentID: t.Role, MonitorID: t.Monitor,
 	})
-	p.launch(t, nil)
+	p.launchTurn(t, nil)
 }
 
 // fillCondenseRun fills a run that summarises a copy of the thread's visible messages.
-func (p *Pool) condenseRun(t *turn, r *agentpool.Run) {
+func (p *Pool) fillCondenseRun(t *turn, r *agentpool.Run) {
 	var seen []history.Message
 	if h := p.threads[t.Agent]; h != nil {
 		seen = history.Effective(h.messages)
@@ -133,73 +133,73 @@ func (p *Pool) condenseRun(t *turn, r *agentpool.Run) {
 }
 
 // appendHiddenText appends to the text of a turn whose text is not published while it grows.
-func (t *turn) sum(text string) {
-	t.text.WriteString(wholeRunes(mended(text), max(condensedBytes-t.text.Len(), 0)))
+func (t *turn) appendHiddenText(text string) {
+	t.text.WriteString(truncateRunes(sanitize(text), max(condensedBytes-t.text.Len(), 0)))
 }
 
 // endCondense ends a turn that summarises: the summary replaces the visible messages, or the
 // thread stays as it was and a row says why.
-func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
+func (p *Pool) endCondense(t *turn, outcome providers.Outcome, reason string) {
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
-	p.tally.ended(outcome, t.Usage)
-	p.forgetTurn(t)
-	if t.Doomed {
-		p.forgetThread(t.Agent)
+	p.totals.addTurn(outcome, t.Usage)
+	p.deleteTurn(t)
+	if t.DisposeAgent {
+		p.deleteThread(t.Agent)
 		p.step.Then(func() { p.runner.Dispose(t.Agent) })
 	}
 	h := p.threads[t.Agent]
 	if h != nil {
 		h.Tried = t.Condensing.Auto
-		p.keepThread(h)
+		p.storeThread(h)
 		if outcome == providers.Completed {
-			if err := p.sumUp(t, h); err != nil {
+			if err := p.applySummary(t, h); err != nil {
 				outcome, reason = providers.Failed, err.Error()
 			}
 		}
 	}
-	if outcome != providers.Completed && !t.undone {
-		row := t.row(wire.SayCondenseContextError, "The conversation was not summed up: "+cut(reason, reasonBytes))
+	if outcome != providers.Completed && !t.rowRemoved {
+		row := t.row(wire.SayCondenseContextError, "The conversation was not summed up: "+truncate(reason, reasonBytes))
 		row.ContextCondense = &wire.ContextCondense{
-			Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.Had, NewContextTokens: t.Condensing.Had,
+			Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.TokensBefore, NewContextTokens: t.Condensing.TokensBefore,
 		}
 		if h != nil {
-			h.link(&row)
+			h.linkRow(&row)
 		}
 		p.step.Row(row)
 	}
-	p.step.Emit(p.lastWord(t, outcome, reason))
-	if limits := p.limits(); h != nil && outcome == providers.Failed && t.Condensing.Auto {
+	p.step.Emit(p.turnEndEvent(t, outcome, reason))
+	if limits := p.contextLimits(); h != nil && outcome == providers.Failed && t.Condensing.Auto {
 		limits.Threshold = 0
 		if limits.Decide(h.Tokens) == history.Truncate {
-			p.shrink(h)
+			p.truncateThread(h)
 		}
 	}
 }
 
 // applySummary makes the summary written by a turn the only visible message of the thread.
-func (p *Pool) sumUp(t *turn, h *thread) error {
+func (p *Pool) applySummary(t *turn, h *thread) error {
 	row := p.step.NextRow()
 	all, m, err := history.Condensed(h.messages, history.Summary{
-		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()), Turn: string(t.ID),
+		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()), Turn: string(t.ID),
 		CondenseID: "sum-" + strconv.FormatUint(uint64(row), 10), Text: t.text.String(),
 	})
 	if err != nil {
 		return fmt.Errorf("sum up: %w", err)
 	}
 	h.messages = all
-	h.Tokens = min(t.Condensing.Had, history.Tokens(history.View(all)))
+	h.Tokens = min(t.Condensing.TokensBefore, history.Tokens(history.View(all)))
 	r := t.row(wire.SayCondenseContext, "")
-	if n := t.Condensing.Left; n > 0 {
+	if n := t.Condensing.LeftOut; n > 0 {
 		r.Text = fmt.Sprintf("The %d oldest messages were too much for the model and are not in the summary.", n)
 	}
 	r.ContextCondense = &wire.ContextCondense{
-		Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.Had, NewContextTokens: h.Tokens,
+		Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.TokensBefore, NewContextTokens: h.Tokens,
 		Summary: strings.TrimSpace(t.text.String()), CondenseID: m.CondenseID,
 	}
-	h.link(&r)
+	h.linkRow(&r)
 	p.step.Row(r)
-	p.tidy(h)
-	p.reopen(h)
+	p.boundThread(h)
+	p.resetProviderSession(h)
 	return nil
 }

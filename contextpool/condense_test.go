@@ -286,7 +286,7 @@ func TestCondenseByItself(t *testing.T) {
 		r := newSmallRig(t, 100_000, 80)
 		r.talks("m1", "hello", 79_000)
 		r.step(func() {
-			r.pool.User(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
+			r.pool.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
 		})
 		r.wantStory("m2", "queued at 1")
 		r.sums("all")

@@ -81,7 +81,7 @@ func TestWindowAgentsAreSummedUpBeforeATurn(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 79_000)
 	long := contextpool.Message{ID: "b", Monitor: first, Window: "w1", Text: strings.Repeat("long ", 1000)}
-	r.step(func() { r.pool.Window(long) })
+	r.step(func() { r.pool.HandleWindowMessage(long) })
 	r.wantStory("b", "queued at 1")
 	r.windowSums("all")
 	r.wantStory("b", "queued at 1; direct by window-w1")
@@ -125,7 +125,7 @@ func TestWindowClosesWhileItIsSummedUp(t *testing.T) {
 			r.toWindow("b", "w1")
 			r.step(func() {
 				r.Emit(wire.Actions{Actions: []wire.Action{wire.WindowClose{WindowID: "w1"}}, MonitorID: first})
-				r.pool.Closed(first, "w1")
+				r.pool.WindowClosed(first, "w1")
 			})
 			end(r, run)
 			r.wantStory("b", "queued at 1; rejected with 3003: the window was closed")

@@ -37,7 +37,7 @@ func (r *rig) hand(run agentpool.Run, call string, result *string) {
 	use := callOf(call, "task:run")
 	use.Repeatable = true
 	r.step(func() {
-		if err := r.pool.Begin(callerOf(run), use); err != nil {
+		if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -64,7 +64,7 @@ func TestCrashBeforeTheTaskExists(t *testing.T) {
 	run := r.leader("c1")
 	use := callOf("c1", "task:run")
 	use.Repeatable = true
-	r.step(func() { _ = r.pool.Begin(callerOf(run), use) })
+	r.step(func() { _ = r.pool.BeginToolCall(callerOf(run), use) })
 	r.crash()
 	again := r.run(mainM1)
 	wantEqual(t, again.Continue, true)
@@ -114,7 +114,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	}
 	r.crash()
 	wantEqual(t, len(r.runner.started), 2)
-	wantEqual(t, r.pool.Running(), 0)
+	wantEqual(t, r.pool.RunningAgents(), 0)
 	task := r.run("task-m1-1")
 	wantEqual(t, task.From, before)
 	r.began(task)
@@ -124,7 +124,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	r.crash()
 	wantEqual(t, len(r.runner.started), 1)
 	r.began(r.run("task-m1-2"))
-	wantEqual(t, r.pool.Running(), 1)
+	wantEqual(t, r.pool.RunningAgents(), 1)
 	r.said(r.run("task-m1-2"), "everything")
 	r.ended(r.run("task-m1-2"))
 	again := r.run(mainM1)
@@ -249,7 +249,7 @@ func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 	wantEqual(t, r.runner.interrupted, []string{"t2.2: the turn it works for was interrupted"})
 	r.interrupted(r.run("task-m1-1"))
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
-	wantEqual(t, r.pool.Working(), false)
+	wantEqual(t, r.pool.Busy(), false)
 	r.user("m2")
 	from := r.run("main-monitor-0-m2").From.Entries
 	wantEqual(t, strings.Contains(from[len(from)-1].Blocks[0].Text, "the turn it works for was interrupted"), true)
@@ -266,7 +266,7 @@ func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
-	wantEqual(t, r.pool.Working(), false)
+	wantEqual(t, r.pool.Busy(), false)
 	wantEqual(t, len(r.runner.runs), 0)
 }
 
@@ -279,7 +279,7 @@ func TestResetEndsATurnThatWaitsForItsTasks(t *testing.T) {
 	r.crash()
 	r.step(func() { r.pool.Reset() })
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the desktop was reset")
-	wantEqual(t, r.pool.Working(), false)
+	wantEqual(t, r.pool.Busy(), false)
 	wantEqual(t, len(r.runner.runs), 0)
 }
 
@@ -309,7 +309,7 @@ func TestTaskThatWantedTooMuch(t *testing.T) {
 	r.began(r.run("task-m1-1"))
 	r.crash()
 	r.began(r.run("task-m1-1"))
-	r.crash(func() { r.pool.Excuse("task-m1-1") })
+	r.crash(func() { r.pool.FailOversized("task-m1-1") })
 	wantEqual(t, len(r.runner.started), 1)
 	wantEqual(t, strings.Contains(doneText(r.run(mainM1), "c1"), "too large"), true)
 }
@@ -372,7 +372,7 @@ func (b *boss) main(run agentpool.Run) {
 		b.made[id] = true
 		use := callOf(id, "task:run")
 		use.Repeatable = true
-		b.step(func() { _ = b.pool.Begin(callerOf(run), use) })
+		b.step(func() { _ = b.pool.BeginToolCall(callerOf(run), use) })
 		if rapid.IntRange(0, 9).Draw(b.t, "crash before") == 0 {
 			b.crashes()
 			return
@@ -397,7 +397,7 @@ func (b *boss) main(run agentpool.Run) {
 func (b *boss) crashes() {
 	b.forget()
 	if rapid.Bool().Draw(b.t, "in good order") {
-		b.step(func() { b.pool.Park() })
+		b.step(func() { b.pool.PrepareHandOver() })
 	}
 	b.room = rapid.SampledFrom([]int{1, 10, 1024}).Draw(b.t, "room")
 	b.crash()
@@ -414,7 +414,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 			b.want = append(b.want, fmt.Sprintf("c%d", n))
 		}
 		b.leader(b.want...)
-		for steps := 0; b.pool.Working(); steps++ {
+		for steps := 0; b.pool.Busy(); steps++ {
 			if steps > 500 {
 				t.Fatalf("it does not end: %v", b.kept.tables["turns"])
 			}
@@ -435,7 +435,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 			case what < 4:
 				b.began(run)
 			case run.Kind != wire.AgentTask:
-				if b.pool.Alive(callerOf(run)) {
+				if b.pool.TurnActive(callerOf(run)) {
 					b.main(run)
 				}
 			case what < 8:

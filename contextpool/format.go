@@ -44,7 +44,7 @@ func decode(data []byte, v any) error {
 const nameBytes = 180
 
 // storeName shortens a name composed of ids to nameBytes. The hash keeps it unique.
-func nameOf(id string) string {
+func storeName(id string) string {
 	if len(id) <= nameBytes {
 		return id
 	}
@@ -53,26 +53,26 @@ func nameOf(id string) string {
 }
 
 // truncationMark ends a truncated text.
-const cutMark = " […]"
+const truncationMark = " […]"
 
 // truncate returns at most limit bytes of a text, ending with truncationMark if it was longer.
 // It replaces invalid UTF-8, because stored text must read back unchanged.
-func cut(text string, limit int) string {
-	text = mended(text)
+func truncate(text string, limit int) string {
+	text = sanitize(text)
 	if len(text) <= limit {
 		return text
 	}
-	return wholeRunes(text, limit-len(cutMark)) + cutMark
+	return truncateRunes(text, limit-len(truncationMark)) + truncationMark
 }
 
 // sanitize replaces invalid UTF-8 and U+0000 with U+FFFD. Backends send such text, and clients
 // may not.
-func mended(text string) string {
+func sanitize(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // truncateRunes returns at most limit bytes of a text without splitting a rune.
-func wholeRunes(text string, limit int) string {
+func truncateRunes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -83,7 +83,7 @@ func wholeRunes(text string, limit int) string {
 }
 
 // utf16Len returns the length of a text in UTF-16 units, as JavaScript counts.
-func units(text string) int {
+func utf16Len(text string) int {
 	n := 0
 	for _, c := range text {
 		if n++; c > 0xffff {
@@ -94,7 +94,7 @@ func units(text string) int {
 }
 
 // utf16Prefix returns the longest prefix of a text with at most limit UTF-16 units.
-func firstUnits(text string, limit int) string {
+func utf16Prefix(text string, limit int) string {
 	for at, c := range text {
 		if limit--; c > 0xffff {
 			limit--

@@ -40,7 +40,7 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	r.said(run, "0123456789 and more")
 	for i := range 12 {
 		r.step(func() {
-			r.pool.Window(contextpool.Message{
+			r.pool.HandleWindowMessage(contextpool.Message{
 				ID: wire.MessageID(fmt.Sprintf("x%d", i)), Monitor: second, Window: wire.WindowID(ids[i]),
 				Text: strings.Repeat("plain  text  ", 45000) + "plain <text> ",
 			})
@@ -70,7 +70,7 @@ func TestLongOffersAreTakenBack(t *testing.T) {
 	run := r.direct("m0")
 	for i := 1; i <= 10; i++ {
 		r.step(func() {
-			r.pool.User(contextpool.Message{
+			r.pool.HandleUserMessage(contextpool.Message{
 				ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: strings.Repeat("x", 900_000),
 			})
 		})
@@ -114,10 +114,10 @@ func TestDiscard(t *testing.T) {
 	r.user("m2")
 	r.user("m3")
 	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Interrupted})
-	wantEqual(t, r.pool.Newest(), "")
+	wantEqual(t, r.pool.LastBegun(), "")
 	r.step(func() {
-		r.pool.Discard("m3")
-		r.pool.Discard("")
+		r.pool.RejectOversized("m3")
+		r.pool.RejectOversized("")
 	})
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	r.wantStory("m3", fmt.Sprintf("queued at 2; rejected with %d: what comes of the message is too large to be kept", wire.CodeMessageTooLarge))
@@ -163,7 +163,7 @@ func TestTapesOfMonitors(t *testing.T) {
 		if i == 140 {
 			m.Monitor = second
 		}
-		r.step(func() { r.pool.User(m) })
+		r.step(func() { r.pool.HandleUserMessage(m) })
 		for _, run := range r.runner.runs {
 			r.began(run)
 			r.ended(run)
@@ -171,7 +171,7 @@ func TestTapesOfMonitors(t *testing.T) {
 		if i%10 != 9 {
 			continue
 		}
-		if _, size := weigh(r.pool.All()); size > 3<<20 {
+		if _, size := weigh(r.pool.AllOps()); size > 3<<20 {
 			t.Fatalf("%d bytes are kept", size)
 		}
 	}

@@ -119,7 +119,7 @@ func TestThoughtsGrow(t *testing.T) {
 		"taken back": {func(r *rig) {
 			r.thought(r.run(mainM1), "hm")
 			r.said(r.run(mainM1), "Well")
-			if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m1").TS, Include: true}); refused != nil {
+			if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m1").TS, Include: true}); refused != nil {
 				r.t.Fatalf("%+v", refused)
 			}
 		}, []string{"created 1 grows: hm"}},
@@ -128,7 +128,7 @@ func TestThoughtsGrow(t *testing.T) {
 			r.thought(run, "hm")
 			r.said(run, "Well")
 			r.user("m2") // it is offered to the turn
-			if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m2").TS}); refused != nil {
+			if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS}); refused != nil {
 				r.t.Fatalf("%+v", refused)
 			}
 		}, []string{"created 1 grows: hm", "updated 1 whole: hm"}},

@@ -8,17 +8,17 @@ import (
 )
 
 // stopTurn ends a turn, with its tasks, as soon as its run can be interrupted.
-func (p *Pool) stop(t *turn, reason string) {
+func (p *Pool) stopTurn(t *turn, reason string) {
 	if t.Stopping != "" {
 		return
 	}
 	t.Stopping = reason
-	p.keepTurn(t)
-	if run := t.run(); t.State != turnWaiting { // a waiting turn has no run and ends with its tasks
+	p.storeTurn(t)
+	if run := t.runID(); t.State != turnWaiting { // a waiting turn has no run and ends with its tasks
 		p.step.Then(func() { p.runner.Interrupt(run, reason) })
 	}
 	for _, task := range p.tasksOf(t) {
-		p.stop(task, "the turn it works for was interrupted")
+		p.stopTurn(task, "the turn it works for was interrupted")
 	}
 }
 
@@ -26,27 +26,27 @@ func (p *Pool) stop(t *turn, reason string) {
 // messages begin when the turns have ended, or are rejected.
 func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
 	found := scope != wire.ScopeAgent
-	for _, t := range p.sorted() {
+	for _, t := range p.sortedTurns() {
 		switch {
 		case scope == wire.ScopeAgent && t.Role != agent:
 		case scope == wire.ScopeMonitor && t.Monitor != monitor:
 		default:
 			found = true
-			p.stop(t, "the user interrupted it")
+			p.stopTurn(t, "the user interrupted it")
 			if scope == wire.ScopeAgent && queues == wire.QueuesDrop {
-				p.drop(p.dequeue(func(w *waiting) bool { return w.isFor(t) }), takenOut)
+				p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return w.isForTurn(t) }), removedFromQueue)
 			}
 		}
 	}
 	if queues == wire.QueuesDrop && scope != wire.ScopeAgent {
-		p.drop(p.dequeue(func(w *waiting) bool { return scope != wire.ScopeMonitor || w.Monitor == monitor }), takenOut)
+		p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return scope != wire.ScopeMonitor || w.Monitor == monitor }), removedFromQueue)
 	}
-	p.settle()
+	p.advance()
 	return found
 }
 
 // isForTurn reports whether a message is queued for the agent of the turn.
-func (w *waiting) isFor(t *turn) bool {
+func (w *queuedMessage) isForTurn(t *turn) bool {
 	if w.Window != "" {
 		return w.Agent == t.Agent
 	}
@@ -57,11 +57,11 @@ func (w *waiting) isFor(t *turn) bool {
 // tape. The reload cache stays.
 func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
-	p.clear(func(wire.MonitorID) bool { return true }, reason)
+	p.clearMonitors(func(wire.MonitorID) bool { return true }, reason)
 	p.step.Keep(p.tape.Clear()...)
 	p.about.Launched = true
-	p.keepAbout()
-	p.settle()
+	p.storeState()
+	p.advance()
 	p.step.Then(p.runner.Launch)
 }
 
@@ -70,20 +70,20 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	if m == policies.PrimaryMonitor {
 		return
 	}
-	p.clear(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
+	p.clearMonitors(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
 	p.step.Keep(p.tape.PruneMonitor(m)...)
 	p.step.Keep(p.tasks.Rewind(m, 0)...)
-	p.settle()
+	p.advance()
 }
 
 // clearMonitors ends all turns and deletes all state of the selected monitors, except the tape.
-func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
-	p.drop(p.dequeue(func(w *waiting) bool { return on(w.Monitor) }), reason)
+func (p *Pool) clearMonitors(on func(wire.MonitorID) bool, reason string) {
+	p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return on(w.Monitor) }), reason)
 	agents := map[string]bool{}
-	for _, t := range p.sorted() {
+	for _, t := range p.sortedTurns() {
 		if on(t.Monitor) {
 			agents[t.Agent] = true
-			p.endNow(t, reason)
+			p.endTurnNow(t, reason)
 		}
 	}
 	for agent, h := range p.threads {
@@ -92,7 +92,7 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 		}
 	}
 	for _, agent := range sortedKeys(agents) {
-		p.forgetThread(agent)
+		p.deleteThread(agent)
 		p.step.Then(func() { p.runner.Dispose(agent) })
 	}
 	for _, monitor := range sortedKeys(p.timelines) {
@@ -101,9 +101,9 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 			delete(p.timelines, monitor)
 		}
 	}
-	for _, ts := range sortedKeys(p.asks) {
-		if on(p.asks[ts].Monitor) {
-			p.forgetAsk(ts)
+	for _, ts := range sortedKeys(p.resumeAsks) {
+		if on(p.resumeAsks[ts].Monitor) {
+			p.deleteAsk(ts)
 		}
 	}
 	for _, m := range p.step.Desk().Monitors() {
@@ -113,16 +113,16 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 			p.step.Keep(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
 		}
 	}
-	p.keepGroups()
+	p.storeGroups()
 }
 
 // endTurnNow ends a turn without waiting for its run. The caller disposes of the agent.
-func (p *Pool) endNow(t *turn, reason string) {
-	t.Stopping, t.Remembered = reason, false
+func (p *Pool) endTurnNow(t *turn, reason string) {
+	t.Stopping, t.InThread = reason, false
 	for _, task := range p.tasksOf(t) {
-		p.endNow(task, reason)
+		p.endTurnNow(task, reason)
 	}
 	if p.turns[t.key()] == t {
-		p.end(t, providers.Interrupted, reason)
+		p.endTurn(t, providers.Interrupted, reason)
 	}
 }

@@ -104,7 +104,7 @@ func TestReset(t *testing.T) {
 	r.user("m3")
 	r.toWindow("a", "w")
 	r.toWindow("b", "w")
-	r.step(func() { r.pool.Interacted(first, did(wire.DidCloseWindow, "w9")) })
+	r.step(func() { r.pool.RecordInteraction(first, did(wire.DidCloseWindow, "w9")) })
 	launched := r.runner.launched
 	r.step(func() { r.pool.Reset() })
 	for id, want := range map[string]string{
@@ -218,7 +218,7 @@ func TestEveryEndFreesTheSlot(t *testing.T) {
 		"reset":   func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.Reset() }) },
 		"removed": func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.RemoveMonitor(second) }) },
 		"cut off": func(r *rig, run agentpool.Run) {
-			r.step(func() { _ = r.pool.Begin(callerOf(run), callOf("c", "http:post")) })
+			r.step(func() { _ = r.pool.BeginToolCall(callerOf(run), callOf("c", "http:post")) })
 			r.crash()
 		},
 	} {

@@ -22,10 +22,10 @@ const (
 		"with nothing but what the prompt asks for."
 	// unsureWork marks a job that was cut off after it had used tools.
 	unsureWork = "work"
-	// jobPromptBytes bounds the prompt of a job. workedBytes bounds the text that a plan reads
+	// jobPromptBytes bounds the prompt of a job. jobTextBytes bounds the text that a plan reads
 	// of a job, and the published text of a plan.
 	jobPromptBytes = 512 << 10
-	workedBytes    = 64 << 10
+	jobTextBytes   = 64 << 10
 	// planBytes bounds the result of a plan, and requestBytes the request, in the main agent's
 	// timeline.
 	planBytes    = 4 << 10
@@ -35,7 +35,7 @@ const (
 // StartJob starts a job of a plan with an agent of its own, on a copy of the main agent's
 // thread. The job waits for a slot like any other turn. Exactly one [StepWriter.JobEnded]
 // follows, in the step in which the job ends.
-func (p *Pool) Work(j workflow.Job) {
+func (p *Pool) StartJob(j workflow.Job) {
 	if p.HasJob(j.Name) {
 		return
 	}
@@ -44,25 +44,25 @@ func (p *Pool) Work(j workflow.Job) {
 	if row, ok := p.step.Desk().Said(j.Message); ok {
 		t.Row = row.ID
 	}
-	p.enter(t, string(j.Role))
-	t.prompt.After = cut(j.Prompt, jobPromptBytes) // the prompt has no user content
+	p.registerTurn(t, string(j.Role))
+	t.prompt.After = truncate(j.Prompt, jobPromptBytes) // the prompt has no user content
 	j.Prompt = ""
-	p.launch(t, nil)
-	p.settle()
+	p.launchTurn(t, nil)
+	p.advance()
 }
 
 // StopJob ends a job as soon as its run can be interrupted.
 func (p *Pool) StopJob(name, reason string) {
-	if t := p.job(name); t != nil {
-		p.stop(t, reason)
-		p.settle()
+	if t := p.findJob(name); t != nil {
+		p.stopTurn(t, reason)
+		p.advance()
 	}
 }
 
 // HasJob reports whether the job is under way.
-func (p *Pool) HasJob(name string) bool { return p.job(name) != nil }
+func (p *Pool) HasJob(name string) bool { return p.findJob(name) != nil }
 
-func (p *Pool) job(name string) *turn {
+func (p *Pool) findJob(name string) *turn {
 	for _, t := range p.turns {
 		if t.Job != nil && t.Job.Name == name {
 			return t
@@ -73,13 +73,13 @@ func (p *Pool) job(name string) *turn {
 
 // thinkingOnly reports whether the turn is a job that only thinks: it has no tools, and its
 // text is not published.
-func (t *turn) thinks() bool { return t.Job != nil && t.Job.Todo == "" }
+func (t *turn) thinkingOnly() bool { return t.Job != nil && t.Job.Todo == "" }
 
 // outputHidden reports whether the text of the turn is not published while it grows.
-func (t *turn) unseen() bool { return t.Condensing != nil || t.thinks() }
+func (t *turn) outputHidden() bool { return t.Condensing != nil || t.thinkingOnly() }
 
 // title returns the description of the turn for people.
-func (t *turn) subject() string {
+func (t *turn) title() string {
 	if t.Job != nil {
 		return t.Job.Title
 	}
@@ -87,23 +87,23 @@ func (t *turn) subject() string {
 }
 
 // fillJobRun fills a run of a job.
-func (p *Pool) jobRun(t *turn, r *agentpool.Run) {
+func (p *Pool) fillJobRun(t *turn, r *agentpool.Run) {
 	r.Job, r.Todo = t.Job.Name, t.Job.Todo
 	h := p.threads[mainAgent(t.Monitor)]
-	r.From, r.Fork = h.fork(), true
-	if !t.thinks() {
+	r.From, r.Fork = h.forkThread(), true
+	if !t.thinkingOnly() {
 		return
 	}
 	r.System = jobSystem
-	if h.hasEntries() { // otherwise only the backend has the conversation
-		r.From = providers.Thread{Entries: history.Plain(history.Effective(h.settled()), true)}
+	if h.hasMessages() { // otherwise only the backend has the conversation
+		r.From = providers.Thread{Entries: history.Plain(history.Effective(h.closedMessages()), true)}
 	}
 }
 
 // reportJob gives the result of a job to the plan.
-func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
+func (p *Pool) reportJob(t *turn, outcome providers.Outcome, reason string) {
 	w := workflow.Worked{
-		Job: t.Job.Name, Outcome: outcome, Text: lastOf(t.text.String(), workedBytes), Failure: t.failure, Unsure: t.unsure, Usage: t.Usage,
+		Job: t.Job.Name, Outcome: outcome, Text: truncateFront(t.text.String(), jobTextBytes), Failure: t.failureClass, Unsure: t.uncertain, Usage: t.Usage,
 	}
 	if outcome != providers.Completed {
 		w.Reason = reason
@@ -114,12 +114,12 @@ func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
 			}
 		}
 	}
-	p.step.Worked(w)
+	p.step.JobEnded(w)
 }
 
 // truncateFront returns at most the last limit bytes of a text, without splitting a rune.
-func lastOf(text string, limit int) string {
-	text = mended(text)
+func truncateFront(text string, limit int) string {
+	text = sanitize(text)
 	from := max(len(text)-limit, 0)
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
@@ -129,56 +129,56 @@ func lastOf(text string, limit int) string {
 
 // BeginPlan accepts a message that is executed as a plan. People see the plan as an agent with
 // that role until [Pool.EndPlan].
-func (p *Pool) Plan(m Message, role wire.AgentID) {
-	p.show(&m, m.Text)
-	p.accept(&m, role, wire.TakenDirect)
-	p.tell(policies.SpeakerUser, m.Monitor, m.Text, m.Row)
-	p.settle()
+func (p *Pool) BeginPlan(m Message, role wire.AgentID) {
+	p.addMessageRow(&m, m.Text)
+	p.acceptMessage(&m, role, wire.TakenDirect)
+	p.recordPlanOnTape(policies.SpeakerUser, m.Monitor, m.Text, m.Row)
+	p.advance()
 }
 
 // EndPlan publishes the end of a plan and adds it to the timeline, which the monitor's main
 // agent reads at its next turn.
 func (p *Pool) EndPlan(c workflow.Close) {
 	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: c.Monitor, AgentID: c.Role, MessageID: c.Message}
-	text := cut(c.Text, workedBytes)
+	text := truncate(c.Text, jobTextBytes)
 	said := 0
 	if text != "" {
-		said = units(text)
+		said = utf16Len(text)
 		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
 		row.Text = text
 		p.step.Row(row)
-		p.tell(policies.SpeakerAssistant, c.Monitor, text, p.step.NextRow()-1)
+		p.recordPlanOnTape(policies.SpeakerAssistant, c.Monitor, text, p.step.NextRow()-1)
 	}
-	reason := cut(c.Reason, reasonBytes)
+	reason := truncate(c.Reason, reasonBytes)
 	if c.Outcome == providers.Failed {
 		row.Say, row.Text = wire.SayError, reason
 		p.step.Row(row)
 	}
-	p.step.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planTold(c))...)
+	p.step.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planSummary(c))...)
 	p.step.Emit(wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(c.Outcome), Reason: reason, Offset: said,
 		AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message, Usage: wireUsage(c.Usage),
 		DurationMS: int(max(p.step.Now().UnixMilli()-int64(c.Started), 0)),
 	})
-	p.settle()
+	p.advance()
 }
 
 // planSummary returns the timeline text for a plan that has ended.
-func (p *Pool) planTold(c workflow.Close) string {
+func (p *Pool) planSummary(c workflow.Close) string {
 	about := ""
 	if row, ok := p.step.Desk().Said(c.Message); ok {
-		about = " for " + strconv.Quote(cut(row.Text, requestBytes))
+		about = " for " + strconv.Quote(truncate(row.Text, requestBytes))
 	}
 	if c.Outcome == providers.Completed {
-		return fmt.Sprintf("A plan%s was carried out. The user was told: %s", about, cut(c.Text, planBytes))
+		return fmt.Sprintf("A plan%s was carried out. The user was told: %s", about, truncate(c.Text, planBytes))
 	}
-	return fmt.Sprintf("A plan%s was not carried out to its end (%s): %s", about, c.Outcome, cut(c.Reason, planBytes))
+	return fmt.Sprintf("A plan%s was not carried out to its end (%s): %s", about, c.Outcome, truncate(c.Reason, planBytes))
 }
 
 // recordPlanOnTape appends a message to or of a plan to the tape.
-func (p *Pool) tell(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
+func (p *Pool) recordPlanOnTape(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
 	if text != "" {
-		p.step.Keep(p.tape.Append(Said{
+		p.step.Keep(p.tape.Append(TapeMessage{
 			By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: monitor, Row: row,
 		})...)
 	}

@@ -32,7 +32,7 @@ func thinkJob(name string) workflow.Job {
 // work begins a job and lets it run.
 func (r *rig) work(j workflow.Job) agentpool.Run {
 	r.t.Helper()
-	r.step(func() { r.pool.Work(j) })
+	r.step(func() { r.pool.StartJob(j) })
 	run := r.run(string(j.Role))
 	r.began(run)
 	return run
@@ -172,10 +172,10 @@ func TestJobsAreToldApart(t *testing.T) {
 	r := newRig(t)
 	j := todoJob("a")
 	r.work(j)
-	r.step(func() { r.pool.Work(j) })
+	r.step(func() { r.pool.StartJob(j) })
 	wantEqual(t, len(r.runner.runs), 1)
 	j.Name = "plan_1/a.2"
-	r.step(func() { r.pool.Work(j) })
+	r.step(func() { r.pool.StartJob(j) })
 	r.run("task-a/2")
 }
 
@@ -202,7 +202,7 @@ func TestJobGoesOnAfterACrash(t *testing.T) {
 func TestJobThatWaitsOutlivesItsOwners(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.step(func() { r.pool.Work(todoJob("a")) })
+	r.step(func() { r.pool.StartJob(todoJob("a")) })
 	for range 5 {
 		r.crash()
 	}
@@ -213,7 +213,7 @@ func TestJobThatWaitsOutlivesItsOwners(t *testing.T) {
 func TestJobThatIsCutOffAgainAndAgainFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.step(func() { r.pool.Work(todoJob("a")) })
+	r.step(func() { r.pool.StartJob(todoJob("a")) })
 	for range 3 {
 		r.began(r.run("task-a"))
 		r.crash()
@@ -252,7 +252,7 @@ func TestJobsEndWithTheirMonitor(t *testing.T) {
 		{"reset", "the desktop was reset", func(r *rig) { r.step(r.pool.Reset) }},
 		{"remove", "the monitor was removed", func(r *rig) { r.step(func() { r.pool.RemoveMonitor(second) }) }},
 		{"rewind", "the conversation was rewound", func(r *rig) {
-			u := contextpool.Undo{Monitor: second, TS: r.rowOf("plan this").TS}
+			u := contextpool.RewindRequest{Monitor: second, TS: r.rowOf("plan this").TS}
 			r.step(func() {
 				if refused := r.pool.Rewind(u); refused != nil {
 					r.t.Fatalf("%+v", refused)
@@ -264,7 +264,7 @@ func TestJobsEndWithTheirMonitor(t *testing.T) {
 			t.Parallel()
 			r := newRigWith(t, budgetOf(2, 100, 100_000), second)
 			r.step(func() {
-				r.pool.Plan(contextpool.Message{ID: "m1", By: "c1", Monitor: second, Text: "plan this"}, "plan-1")
+				r.pool.BeginPlan(contextpool.Message{ID: "m1", By: "c1", Monitor: second, Text: "plan this"}, "plan-1")
 			})
 			j := todoJob("a")
 			j.Monitor = second
@@ -280,14 +280,14 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.step(func() {
-		r.pool.Plan(contextpool.Message{ID: "m1", By: "c1", Monitor: first, Text: "plan this"}, "plan-1")
+		r.pool.BeginPlan(contextpool.Message{ID: "m1", By: "c1", Monitor: first, Text: "plan this"}, "plan-1")
 	})
 	r.crash()
 	agents := r.desk.Snapshot().Agents
 	if len(agents) != 1 || agents[0].Role != "plan-1" || agents[0].Status != wire.AgentStatusRunning || agents[0].MessageID != "m1" {
 		t.Fatalf("the plan is not shown: %+v", agents)
 	}
-	wantEqual(t, r.pool.Working(), false)
+	wantEqual(t, r.pool.Busy(), false)
 	r.step(func() {
 		r.pool.EndPlan(workflow.Close{
 			Message: "m1", Monitor: first, Role: "plan-1", Outcome: providers.Completed, Text: "All is done. 😀",
@@ -314,7 +314,7 @@ func TestAPlanThatFails(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.step(func() {
-			r.pool.Plan(contextpool.Message{ID: "m1", By: "c1", Monitor: first, Text: "plan this"}, "plan-1")
+			r.pool.BeginPlan(contextpool.Message{ID: "m1", By: "c1", Monitor: first, Text: "plan this"}, "plan-1")
 			r.pool.EndPlan(workflow.Close{Message: "m1", Monitor: first, Role: "plan-1", Outcome: outcome, Reason: "no luck"})
 		})
 		r.wantStory("m1", "direct by plan-1; "+string(outcome)+": no luck")
@@ -334,7 +334,7 @@ func (c *chaos) job() {
 	}
 	c.need(j.Monitor)
 	c.jobs = append(c.jobs, j.Name)
-	c.step(func() { c.pool.Work(j) })
+	c.step(func() { c.pool.StartJob(j) })
 }
 
 // checkJobs looks whether each job is under way or has come to one end.

@@ -16,7 +16,7 @@ import (
 
 // ours is how much of what is kept is the pool's.
 func (r *rig) ours() (items, bytes int) {
-	for _, op := range r.pool.All() {
+	for _, op := range r.pool.AllOps() {
 		items += len(op.Values)
 		for _, v := range op.Values {
 			bytes += len(v)
@@ -43,7 +43,7 @@ func TestManyTurns(t *testing.T) {
 	for i := range 850 {
 		r.now = r.now.Add(10 * time.Second)
 		id := fmt.Sprintf("m%d", i)
-		r.step(func() { r.pool.Interacted(first, did(wire.DidCloseWindow, id)) })
+		r.step(func() { r.pool.RecordInteraction(first, did(wire.DidCloseWindow, id)) })
 		switch i % 4 {
 		case 0, 1:
 			r.user(id)
@@ -105,8 +105,8 @@ func TestARealStore(t *testing.T) {
 	r.runner.steers = false
 	r.direct("m1")
 	r.user("m2")
-	r.step(func() { r.pool.Interacted(second, did(wire.DidCloseWindow, string(long))) })
-	if _, err := s.Commit(ctx, lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: r.pool.All()}); err != nil {
+	r.step(func() { r.pool.RecordInteraction(second, did(wire.DidCloseWindow, string(long))) })
+	if _, err := s.Commit(ctx, lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: r.pool.AllOps()}); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := s.Load(ctx, session)
@@ -117,7 +117,7 @@ func TestARealStore(t *testing.T) {
 	if err := again.Restore(loaded.Tables, loaded.Lists); err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, legible(again.All()), legible(r.pool.All()))
+	wantEqual(t, legible(again.AllOps()), legible(r.pool.AllOps()))
 	r.crash()
 	r.wantStory("a", "direct by window-"+string(long)+"; interrupted: tool http:post may or may not have run")
 	r.wantStory("b", "queued at 1; direct by window-"+string(long))

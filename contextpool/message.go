@@ -39,13 +39,13 @@ func (m *Message) row(text string) wire.UIRow {
 }
 
 // addMessageRow adds the row of a message.
-func (p *Pool) show(m *Message, text string) {
+func (p *Pool) addMessageRow(m *Message, text string) {
 	m.Row = p.step.NextRow()
 	p.step.Row(m.row(text))
 }
 
 // queuedMessage is a message in a queue.
-type waiting struct {
+type queuedMessage struct {
 	Message
 	// Arrived orders all queued messages.
 	Arrived uint64 `json:"arrived"`
@@ -62,15 +62,15 @@ type waiting struct {
 }
 
 // queuedContent is the stored content of a queued message. It does not change.
-type content struct {
+type queuedContent struct {
 	Text   string            `json:"text"`
 	Images []providers.Image `json:"images,omitempty"`
 }
 
-func (w *waiting) content() *content { return &content{w.Text, w.Images} }
+func (w *queuedMessage) content() *queuedContent { return &queuedContent{w.Text, w.Images} }
 
 // size returns the approximate size in bytes.
-func (w *waiting) size() int {
+func (w *queuedMessage) size() int {
 	n := len(w.Text) + 256
 	for _, i := range w.Images {
 		n += len(i.Data)
@@ -80,39 +80,39 @@ func (w *waiting) size() int {
 
 // ensureUniqueID appends a number to the id of a message if a message under way has the same
 // id. The session remembers used ids only for a limited time.
-func (p *Pool) name(m *Message) {
+func (p *Pool) ensureUniqueID(m *Message) {
 	given := m.ID
-	for n := 2; p.knows(m.ID); n++ {
+	for n := 2; p.knowsMessage(m.ID); n++ {
 		m.ID = given + wire.MessageID("-"+strconv.Itoa(n))
 	}
 }
 
-func (p *Pool) knows(id wire.MessageID) bool {
+func (p *Pool) knowsMessage(id wire.MessageID) bool {
 	for _, t := range p.turns {
 		if slices.Contains(t.Taken, id) {
 			return true
 		}
 	}
-	same := func(q *policies.Queue[*waiting]) bool {
+	same := func(q *policies.Queue[*queuedMessage]) bool {
 		return slices.ContainsFunc(q.Keys(), func(key string) bool {
-			return slices.ContainsFunc(q.All(key), func(w *waiting) bool { return w.ID == id })
+			return slices.ContainsFunc(q.All(key), func(w *queuedMessage) bool { return w.ID == id })
 		})
 	}
-	return same(p.mains) || same(p.windows)
+	return same(p.mainQueue) || same(p.windowQueue)
 }
 
-func (p *Pool) accept(m *Message, agent wire.AgentID, how wire.Taken) {
+func (p *Pool) acceptMessage(m *Message, agent wire.AgentID, how wire.Taken) {
 	p.step.Answer(wire.MessageAccepted{
 		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
 	})
 }
 
-func (p *Pool) reject(m *Message, code wire.Code, reason string) {
-	p.rowRefused(m.ID, refusedIcon, reason)
-	p.answerNo(m, code, reason)
+func (p *Pool) rejectMessage(m *Message, code wire.Code, reason string) {
+	p.markRowRefused(m.ID, refusedIcon, reason)
+	p.replyRejected(m, code, reason)
 }
 
-func (p *Pool) answerNo(m *Message, code wire.Code, reason string) {
+func (p *Pool) replyRejected(m *Message, code wire.Code, reason string) {
 	p.step.Answer(wire.MessageRejected{
 		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
 	})

@@ -16,11 +16,11 @@ type Overview struct {
 	// Budget is the used percentage of the budget of the monitor that has used most of its
 	// budget.
 	Budget int
-	Tally
+	Totals
 }
 
 // Totals sums up the turns that ended since the pool was created.
-type Tally struct {
+type Totals struct {
 	// Failed counts failed turns; LastFailure is the code of the last one.
 	Failed      int
 	LastFailure wire.Code
@@ -30,7 +30,7 @@ type Tally struct {
 }
 
 // addTurn counts an ended turn.
-func (t *Tally) ended(outcome providers.Outcome, u providers.Usage) {
+func (t *Totals) addTurn(outcome providers.Outcome, u providers.Usage) {
 	if outcome == providers.Failed {
 		t.Failed++
 		t.LastFailure = wire.CodeExecutionFailed
@@ -41,9 +41,9 @@ func (t *Tally) ended(outcome providers.Outcome, u providers.Usage) {
 
 // Overview returns the current overview. Like all methods below it changes nothing.
 func (p *Pool) Overview() Overview {
-	g := Overview{Running: p.Running(), Waiting: p.mains.Total() + p.windows.Total(), Tally: p.tally}
+	g := Overview{Running: p.RunningAgents(), Waiting: p.mainQueue.Total() + p.windowQueue.Total(), Totals: p.totals}
 	for _, m := range p.step.Desk().Monitors() {
-		used, _ := p.Used(m.MonitorID)
+		used, _ := p.BudgetUsed(m.MonitorID)
 		g.Budget = max(g.Budget, used)
 	}
 	return g
@@ -51,17 +51,17 @@ func (p *Pool) Overview() Overview {
 
 // BudgetUsed returns the used percentage of the monitor's budget, and whether the monitor has
 // one.
-func (p *Pool) Used(monitor wire.MonitorID) (percent int, bounded bool) {
+func (p *Pool) BudgetUsed(monitor wire.MonitorID) (percent int, bounded bool) {
 	if monitor == policies.PrimaryMonitor {
 		return 0, false
 	}
 	b := p.budget.Report(monitor, p.step.Now())
-	of := func(used, limit int) int { return min(100*used/max(limit, 1), 100) }
-	return max(of(b.Actions, b.ActionsLimit), of(b.Output, b.OutputLimit)), true
+	percentOf := func(used, limit int) int { return min(100*used/max(limit, 1), 100) }
+	return max(percentOf(b.Actions, b.ActionsLimit), percentOf(b.Output, b.OutputLimit)), true
 }
 
 // QueuedMessage is a queued message, for display.
-type Waiting struct {
+type QueuedMessage struct {
 	ID      wire.MessageID
 	Monitor wire.MonitorID
 	Window  wire.WindowID
@@ -71,15 +71,15 @@ type Waiting struct {
 }
 
 // QueuedMessages returns all queued messages in the order of their arrival.
-func (p *Pool) Queued() []Waiting {
-	var all []Waiting
+func (p *Pool) QueuedMessages() []QueuedMessage {
+	var all []QueuedMessage
 	var arrived []uint64
-	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
+	for _, q := range []*policies.Queue[*queuedMessage]{p.mainQueue, p.windowQueue} {
 		for _, key := range q.Keys() {
 			for i, w := range q.All(key) {
 				at, _ := slices.BinarySearch(arrived, w.Arrived)
 				arrived = slices.Insert(arrived, at, w.Arrived)
-				all = slices.Insert(all, at, Waiting{ID: w.ID, Monitor: w.Monitor, Window: w.Window, Place: i + 1, Text: w.Text})
+				all = slices.Insert(all, at, QueuedMessage{ID: w.ID, Monitor: w.Monitor, Window: w.Window, Place: i + 1, Text: w.Text})
 			}
 		}
 	}
@@ -109,7 +109,7 @@ type Turn struct {
 
 // Turns returns all turns under way, the oldest first.
 func (p *Pool) Turns() []Turn {
-	sorted := p.sorted()
+	sorted := p.sortedTurns()
 	all := make([]Turn, len(sorted))
 	for i, t := range sorted {
 		all[i] = Turn{
@@ -133,10 +133,10 @@ func (p *Pool) Turns() []Turn {
 
 // RootAgent returns the agent at the top of the chain of parents of the agent's turn; an agent
 // without a parent is its own root.
-func (p *Pool) Lead(agent wire.AgentID) wire.AgentID {
+func (p *Pool) RootAgent(agent wire.AgentID) wire.AgentID {
 	for _, t := range p.turns {
 		if parent := p.turns[t.Parent]; t.Role == agent && parent != nil {
-			return p.Lead(parent.Role)
+			return p.RootAgent(parent.Role)
 		}
 	}
 	return agent

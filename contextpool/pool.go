@@ -15,7 +15,7 @@ import (
 )
 
 // ErrTurnOver means that the calling turn has ended or is being stopped.
-var ErrOver = errors.New("the turn is over")
+var ErrTurnOver = errors.New("the turn is over")
 
 // Config holds the settings of a pool.
 type Config struct {
@@ -37,29 +37,29 @@ type Pool struct {
 	step   StepWriter
 	runner Runner
 
-	about     about
-	turns     map[string]*turn // by turn.key()
-	mains     *policies.Queue[*waiting]
-	windows   *policies.Queue[*waiting] // by agent name
-	arrived   uint64                    // arrival number of the newest queued message
-	heaped    int                       // size of all queued messages
-	behind    bool                      // a queued message could begin, but the step was full
-	newest    wire.MessageID            // see LastBegun
-	cut       []*turn                   // turns that Recover has not processed yet
-	tape      Tape
-	timelines map[wire.MonitorID]*Timeline
-	threads   map[string]*thread // by agent name
-	grown     []string           // agents whose threads may exceed their limits now
-	groups    *policies.WindowConnection
-	budget    *policies.MonitorBudget
-	reload    *policies.ReloadCache
-	asks      map[wire.Millis]*ask // interrupted turns that the user may resume, by the row that asks
-	questions map[wire.Millis]*question
-	asking    history.OpenAsks
-	spent     approval.Window
-	tasks     *history.Tasks
-	relisted  bool // tasks has not been written to the store yet
-	tally     Tally
+	about         poolState
+	turns         map[string]*turn // by turn.key()
+	mainQueue     *policies.Queue[*queuedMessage]
+	windowQueue   *policies.Queue[*queuedMessage] // by agent name
+	lastArrival   uint64                          // arrival number of the newest queued message
+	queuedBytes   int                             // size of all queued messages
+	pendingStarts bool                            // a queued message could begin, but the step was full
+	lastBegun     wire.MessageID                  // see LastBegun
+	recovering    []*turn                         // turns that Recover has not processed yet
+	tape          Tape
+	timelines     map[wire.MonitorID]*Timeline
+	threads       map[string]*thread // by agent name
+	grownThreads  []string           // agents whose threads may exceed their limits now
+	groups        *policies.WindowConnection
+	budget        *policies.MonitorBudget
+	reload        *policies.ReloadCache
+	resumeAsks    map[wire.Millis]*resumeAsk // interrupted turns that the user may resume, by the row that asks
+	questions     map[wire.Millis]*question
+	openAsks      history.OpenAsks
+	approvalUsage approval.Window
+	tasks         *history.Tasks
+	tasksUnsaved  bool // tasks has not been written to the store yet
+	totals        Totals
 }
 
 // maxTurns bounds the concurrent turns of a session, main agents not counted, so that all
@@ -67,7 +67,7 @@ type Pool struct {
 const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
 
 // poolState is the stored state of the pool as a whole.
-type about struct {
+type poolState struct {
 	// Provider is the provider that a user chose, empty if none was chosen.
 	Provider string `json:"provider,omitempty"`
 	// Turns counts all turns that ever began in the session.
@@ -77,25 +77,25 @@ type about struct {
 }
 
 // New returns the pool of a session without agents.
-func New(cfg Config, stage StepWriter, runner Runner) *Pool {
-	p := &Pool{cfg: cfg, step: stage, runner: runner}
-	p.empty()
+func New(cfg Config, step StepWriter, runner Runner) *Pool {
+	p := &Pool{cfg: cfg, step: step, runner: runner}
+	p.initState()
 	return p
 }
 
-func (p *Pool) empty() {
-	p.about, p.arrived, p.heaped, p.tape = about{}, 0, 0, Tape{}
-	p.behind, p.newest, p.cut, p.grown = false, "", nil, nil
+func (p *Pool) initState() {
+	p.about, p.lastArrival, p.queuedBytes, p.tape = poolState{}, 0, 0, Tape{}
+	p.pendingStarts, p.lastBegun, p.recovering, p.grownThreads = false, "", nil, nil
 	p.turns = map[string]*turn{}
-	p.mains = policies.NewMainQueue[*waiting]()
-	p.windows = policies.NewWindowQueue[*waiting]()
+	p.mainQueue = policies.NewMainQueue[*queuedMessage]()
+	p.windowQueue = policies.NewWindowQueue[*queuedMessage]()
 	p.timelines = map[wire.MonitorID]*Timeline{}
 	p.threads = map[string]*thread{}
 	p.groups = policies.NewWindowConnection()
 	p.budget = policies.NewMonitorBudget(p.cfg.Budget)
 	p.reload = policies.NewReloadCache()
-	p.asks = map[wire.Millis]*ask{}
-	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.OpenAsks{}, approval.Window{}
+	p.resumeAsks = map[wire.Millis]*resumeAsk{}
+	p.questions, p.openAsks, p.approvalUsage = map[wire.Millis]*question{}, history.OpenAsks{}, approval.Window{}
 	p.tasks = &history.Tasks{}
 }
 
@@ -118,7 +118,7 @@ func (p *Pool) SetProvider(name string) bool {
 	before := p.Provider()
 	if name != p.about.Provider {
 		p.about.Provider = name
-		p.keepAbout()
+		p.storeState()
 	}
 	if name != before {
 		p.step.Emit(wire.ProviderChanged{Provider: name})
@@ -127,13 +127,13 @@ func (p *Pool) SetProvider(name string) bool {
 }
 
 // Busy reports whether there is a turn under way or a queued message.
-func (p *Pool) Working() bool {
-	return len(p.turns) > 0 || p.mains.Total() > 0 || p.windows.Total() > 0
+func (p *Pool) Busy() bool {
+	return len(p.turns) > 0 || p.mainQueue.Total() > 0 || p.windowQueue.Total() > 0
 }
 
 // RunningAgents counts the agents that are executing. Agents that wait for a slot or for their
 // tasks do not count.
-func (p *Pool) Running() int {
+func (p *Pool) RunningAgents() int {
 	running, parents := 0, map[string]bool{}
 	for _, t := range p.turns {
 		if t.State == turnRunning {
@@ -147,25 +147,25 @@ func (p *Pool) Running() int {
 }
 
 // TurnActive reports whether the caller's turn is under way and not being stopped.
-func (p *Pool) Alive(c tools.Caller) bool {
-	t := p.of(c)
+func (p *Pool) TurnActive(c tools.Caller) bool {
+	t := p.callerTurn(c)
 	return t != nil && t.Stopping == ""
 }
 
 // Tick does the work that is due, and reports whether more remains than the step has room for.
 // If so, the session calls it again in the next step, at once.
 func (p *Pool) Tick() (more bool) {
-	for ; len(p.cut) > 0; p.cut = p.cut[1:] {
+	for ; len(p.recovering) > 0; p.recovering = p.recovering[1:] {
 		if p.step.Full() {
 			return true
 		}
-		if t := p.cut[0]; p.turns[t.key()] == t { // otherwise the turn ended together with its parent
-			p.resume(t)
+		if t := p.recovering[0]; p.turns[t.key()] == t { // otherwise the turn ended together with its parent
+			p.recoverTurn(t)
 		}
 	}
-	p.settle()
-	p.tellTasks()
-	return p.behind
+	p.advance()
+	p.updateWaitingTasks()
+	return p.pendingStarts
 }
 
 // Due returns the time of the next necessary Tick; zero means never.
@@ -180,7 +180,7 @@ func (p *Pool) Due() time.Time {
 }
 
 // RecordInteraction adds a user's interaction to the monitor's timeline.
-func (p *Pool) Interacted(monitor wire.MonitorID, i wire.UserInteraction) {
+func (p *Pool) RecordInteraction(monitor wire.MonitorID, i wire.UserInteraction) {
 	p.step.Keep(p.timeline(monitor).PushUser(i)...)
 }
 
@@ -195,15 +195,15 @@ func (p *Pool) timeline(monitor wire.MonitorID) *Timeline {
 }
 
 // sortedTurns returns the turns under way, the oldest first.
-func (p *Pool) sorted() []*turn {
-	return slices.SortedFunc(maps.Values(p.turns), func(a, b *turn) int { return a.order(b) })
+func (p *Pool) sortedTurns() []*turn {
+	return slices.SortedFunc(maps.Values(p.turns), func(a, b *turn) int { return a.compare(b) })
 }
 
 // mainTurn returns the turn of the monitor's main agent, or nil.
-func (p *Pool) main(monitor wire.MonitorID) *turn { return p.turnOf(mainAgent(monitor)) }
+func (p *Pool) mainTurn(monitor wire.MonitorID) *turn { return p.turnOfAgent(mainAgent(monitor)) }
 
 // turnOfAgent returns the agent's turn, or nil.
-func (p *Pool) turnOf(agent string) *turn {
+func (p *Pool) turnOfAgent(agent string) *turn {
 	for _, t := range p.turns {
 		if t.Agent == agent {
 			return t
@@ -214,7 +214,7 @@ func (p *Pool) turnOf(agent string) *turn {
 
 // callerTurn returns the caller's turn, or nil. Turns that summarise call no tools and are
 // never returned.
-func (p *Pool) of(c tools.Caller) *turn {
+func (p *Pool) callerTurn(c tools.Caller) *turn {
 	for _, t := range p.turns {
 		if t.Role == c.Agent && t.ID == c.Turn && t.Condensing == nil {
 			return t
@@ -227,42 +227,42 @@ func (p *Pool) of(c tools.Caller) *turn {
 func mainAgent(monitor wire.MonitorID) string { return "main-" + string(monitor) }
 
 func windowAgent(monitor wire.MonitorID, key string) string {
-	return nameOf("window-" + string(monitor) + "/" + key)
+	return storeName("window-" + string(monitor) + "/" + key)
 }
 
 // advance starts the queued work that can start now, replies MESSAGE_QUEUED to the messages
 // that stay queued, and publishes changed monitor states. Every method that changes the pool
 // ends with it.
-func (p *Pool) settle() {
-	p.relieveAll()
-	p.drain()
-	p.tellWaiting()
-	p.showMonitors()
+func (p *Pool) advance() {
+	p.compactGrownThreads()
+	p.startQueued()
+	p.notifyQueued()
+	p.emitMonitorStatus()
 }
 
 // emitMonitorStatus publishes the status of every monitor whose status differs from the
 // published one.
-func (p *Pool) showMonitors() {
+func (p *Pool) emitMonitorStatus() {
 	for _, shown := range p.step.Desk().Monitors() {
-		now := p.status(shown.MonitorID)
-		var had, has wire.Budget
+		now := p.monitorStatus(shown.MonitorID)
+		var shownBudget, budget wire.Budget
 		if shown.Budget != nil {
-			had = *shown.Budget
+			shownBudget = *shown.Budget
 		}
 		if now.Budget != nil {
-			has = *now.Budget
+			budget = *now.Budget
 		}
-		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied || !sameUse(now.Context, shown.Context) {
+		if now.State != shown.State || now.Queue != shown.Queue || budget.Denied != shownBudget.Denied || !sameUse(now.Context, shown.Context) {
 			p.step.Emit(now)
 		}
 	}
 }
 
 // monitorStatus returns the current status of a monitor.
-func (p *Pool) status(monitor wire.MonitorID) wire.MonitorStatus {
-	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mains.Len(string(monitor)), Revision: p.revision(monitor)}
-	s.Context = p.fullness(monitor)
-	running := slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Monitor == monitor })
+func (p *Pool) monitorStatus(monitor wire.MonitorID) wire.MonitorStatus {
+	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mainQueue.Len(string(monitor)), Revision: p.revision(monitor)}
+	s.Context = p.contextUse(monitor)
+	running := slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.Monitor == monitor })
 	if monitor != policies.PrimaryMonitor {
 		s.Budget = new(p.budget.Report(monitor, p.step.Now()))
 	}

@@ -136,7 +136,7 @@ func (c *chaos) tool() {
 	}
 	c.calls++
 	id := fmt.Sprintf("c%d", c.calls)
-	alive := c.pool.Alive(callerOf(run))
+	alive := c.pool.TurnActive(callerOf(run))
 	switch rapid.IntRange(0, 5).Draw(c.t, "tool") {
 	case 0:
 		if _, err := c.act(run, id, window(c.window())); (err == nil) != alive {
@@ -149,13 +149,15 @@ func (c *chaos) tool() {
 		}
 	case 2:
 		c.step(func() {
-			if c.pool.Begin(callerOf(run), callOf(id, "http:post")) == nil {
+			if c.pool.BeginToolCall(callerOf(run), callOf(id, "http:post")) == nil {
 				c.open[run.ID] = append(c.open[run.ID], id)
 			}
 		})
 	case 3:
 		for _, id := range c.open[run.ID] {
-			c.step(func() { _ = c.pool.End(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok"}) })
+			c.step(func() {
+				_ = c.pool.EndToolCall(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok"})
+			})
 		}
 		delete(c.open, run.ID)
 	case 4:
@@ -200,10 +202,10 @@ func (c *chaos) command() {
 		c.step(func() { c.pool.SetProvider(rapid.SampledFrom([]string{"demo", "other", "none"}).Draw(c.t, "provider")) })
 	case 5:
 		if len(c.sent) > 0 {
-			c.step(func() { c.pool.TakeBack(wire.MessageID(rapid.SampledFrom(c.sent).Draw(c.t, "message"))) })
+			c.step(func() { c.pool.Withdraw(wire.MessageID(rapid.SampledFrom(c.sent).Draw(c.t, "message"))) })
 		}
 	case 6:
-		c.step(func() { c.pool.Interacted(c.monitor(), did(wire.DidFocusWindow, c.window())) })
+		c.step(func() { c.pool.RecordInteraction(c.monitor(), did(wire.DidFocusWindow, c.window())) })
 	case 7, 8:
 		m, w := c.monitor(), c.window()
 		c.need(m)
@@ -220,14 +222,14 @@ func (c *chaos) command() {
 			if yes {
 				c.sent = append(c.sent, fmt.Sprintf("resume-%d", ts))
 			}
-			c.step(func() { c.pool.Decide(ts, yes, "") })
+			c.step(func() { c.pool.AnswerResume(ts, yes, "") })
 		}
 	}
 }
 
 // takeBack rewinds a conversation to any row, or says something else there.
 func (c *chaos) takeBack() {
-	u := contextpool.Undo{Monitor: c.monitor(), Include: rapid.Bool().Draw(c.t, "include")}
+	u := contextpool.RewindRequest{Monitor: c.monitor(), Include: rapid.Bool().Draw(c.t, "include")}
 	rows := c.archive[u.Monitor]
 	if !c.desk.HasMonitor(u.Monitor) || len(rows) == 0 {
 		return
@@ -363,7 +365,7 @@ func (c *chaos) check() {
 // checkKept compares what is kept with what the pool says is to be kept.
 func (c *chaos) checkKept() {
 	want := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
-	for _, op := range c.pool.All() {
+	for _, op := range c.pool.AllOps() {
 		want.apply(op)
 	}
 	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
@@ -401,7 +403,7 @@ func (c *chaos) checkKept() {
 // finish lets everything come to its end and looks whether it did.
 func (c *chaos) finish() {
 	for range 1000 {
-		if !c.pool.Working() {
+		if !c.pool.Busy() {
 			break
 		}
 		if run, ok := c.anyRun(); ok {
@@ -467,7 +469,7 @@ func TestEverythingThatCanHappen(t *testing.T) {
 				c.step(func() { c.pool.Tick() })
 			case 19:
 				if rapid.Bool().Draw(t, "in good order") {
-					c.step(func() { c.pool.Park() })
+					c.step(func() { c.pool.PrepareHandOver() })
 				}
 				c.crash()
 			}

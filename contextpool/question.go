@@ -69,29 +69,29 @@ type suggestion struct {
 }
 
 // questionRow returns the row of a question and its text.
-func (p *Pool) rowOf(t *turn, q Inquiry) (wire.UIRow, askRow) {
+func (p *Pool) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
 	text := askRow{DialogID: q.Dialog}
 	ask := wire.AskFollowup
 	switch {
 	case q.Prompt != nil:
-		text.PromptID, text.Title, text.Question = q.Prompt.ID, cut(q.Prompt.Title, rowBytes), cut(q.Prompt.Message, rowBytes)
+		text.PromptID, text.Title, text.Question = q.Prompt.ID, truncate(q.Prompt.Title, rowBytes), truncate(q.Prompt.Message, rowBytes)
 		for _, o := range q.Prompt.Options {
-			s := suggestion{Answer: cut(o.Value, nameBytes)}
+			s := suggestion{Answer: truncate(o.Value, nameBytes)}
 			if o.Label != o.Value {
-				s.Label = cut(o.Label, nameBytes)
+				s.Label = truncate(o.Label, nameBytes)
 			}
 			text.Suggest = append(text.Suggest, s)
 		}
 	case q.Limit != nil:
 		ask, text.Type, text.Count = wire.AskAutoApprovalMaxReqReached, q.Limit.Type, q.Limit.Count
-		text.Tool = cut(q.Call.Name, nameBytes)
+		text.Tool = truncate(q.Call.Name, nameBytes)
 	default:
 		about := approval.NewQuestion(q.Call.Name, q.Call.Input)
 		ask = about.Ask
-		text.Tool, text.Input = cut(q.Call.Name, nameBytes), rowInput(q.Call.Input, p.rowRoom())
-		text.Command = cut(about.Command, p.rowRoom())
+		text.Tool, text.Input = truncate(q.Call.Name, nameBytes), rowInput(q.Call.Input, p.rowLimit())
+		text.Command = truncate(about.Command, p.rowLimit())
 		if ask == wire.AskUseMCPServer {
-			text.Type, text.ServerName, text.ToolName = "use_mcp_tool", cut(about.Server, nameBytes), cut(about.Tool, nameBytes)
+			text.Type, text.ServerName, text.ToolName = "use_mcp_tool", truncate(about.Server, nameBytes), truncate(about.Tool, nameBytes)
 			if about.Resource {
 				text.Type = "access_mcp_resource"
 			}
@@ -104,8 +104,8 @@ func (p *Pool) rowOf(t *turn, q Inquiry) (wire.UIRow, askRow) {
 
 // AskUser adds the row of a question of the caller's turn. A question that the previous owner
 // had opened already has its row.
-func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
-	t := p.of(c)
+func (p *Pool) AskUser(c tools.Caller, q Inquiry) {
+	t := p.callerTurn(c)
 	if t == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	if p.questionOf(q.Dialog, prompt) != nil {
 		return
 	}
-	row, text := p.rowOf(t, q)
+	row, text := p.questionRow(t, q)
 	row.Text = string(encode(text))
 	asked := &question{Dialog: q.Dialog, Prompt: prompt}
 	asked.Ask = row.Ask
@@ -128,19 +128,19 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
 	}
-	p.opens(t, p.step.Row(row), asked)
+	p.openQuestion(t, p.step.Row(row), asked)
 }
 
 // openQuestion stores the question of a turn, whose row is ts.
-func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
+func (p *Pool) openQuestion(t *turn, ts wire.Millis, q *question) {
 	q.TS, q.Since, q.Task = ts, wire.Millis(p.step.Now().UnixMilli()), wire.TaskID(t.key())
-	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.message()
+	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.messageID()
 	p.questions[ts] = q
-	p.asking.Open(q.OpenAsk)
-	p.keepQuestion(q)
+	p.openAsks.Open(q.OpenAsk)
+	p.storeQuestion(q)
 }
 
-func (p *Pool) keepQuestion(q *question) {
+func (p *Pool) storeQuestion(q *question) {
 	p.step.Keep(store.Set(questionTable, askField(q.TS), encode(q)))
 }
 
@@ -154,7 +154,7 @@ func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question 
 }
 
 // OpenQuestion returns the dialog or prompt that an unanswered row belongs to.
-func (p *Pool) Question(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
+func (p *Pool) OpenQuestion(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
 	q := p.questions[ts]
 	if q == nil || q.Dialog == "" && q.Prompt == "" {
 		return "", "", false
@@ -163,9 +163,9 @@ func (p *Pool) Question(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
 }
 
 // QuestionOfRow returns the dialog or prompt in the text of a row that asks.
-func QuestionIn(row wire.UIRow) (wire.DialogID, wire.PromptID) {
+func QuestionOfRow(row wire.UIRow) (wire.DialogID, wire.PromptID) {
 	var text askRow
-	if jsonInto([]byte(row.Text), &text) != nil {
+	if unmarshal([]byte(row.Text), &text) != nil {
 		return "", ""
 	}
 	return text.DialogID, text.PromptID
@@ -173,7 +173,7 @@ func QuestionIn(row wire.UIRow) (wire.DialogID, wire.PromptID) {
 
 // IsLimitQuestion reports whether the dialog asks to continue although a limit of the
 // auto-approval rules is exceeded.
-func (p *Pool) IsLimit(dialog wire.DialogID) bool {
+func (p *Pool) IsLimitQuestion(dialog wire.DialogID) bool {
 	q := p.questionOf(dialog, "")
 	return q != nil && q.Ask == wire.AskAutoApprovalMaxReqReached
 }
@@ -187,67 +187,67 @@ type Reply struct {
 
 // CloseQuestion updates the row of a question that ended, in whatever way, and removes the
 // question.
-func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
+func (p *Pool) CloseQuestion(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 	q := p.questionOf(dialog, prompt)
 	if q == nil {
 		return
 	}
 	if q.Ask == wire.AskAutoApprovalMaxReqReached && r.Response == wire.AnswerYes {
-		p.setSpent(p.spent.Reset())
+		p.setApprovalUsage(p.approvalUsage.Reset())
 	}
-	if row, ok := p.rowAt(q.Monitor, q.TS); ok {
+	if row, ok := p.findRow(q.Monitor, q.TS); ok {
 		var text askRow
-		if jsonInto([]byte(row.Text), &text) == nil {
-			text.Outcome, text.Response, text.Answer = r.Reason, r.Response, cut(r.Text, rowBytes)
+		if unmarshal([]byte(row.Text), &text) == nil {
+			text.Outcome, text.Response, text.Answer = r.Reason, r.Response, truncate(r.Text, rowBytes)
 			row.Text = string(encode(text))
 		}
 		row.IsAnswered = true
-		p.changeRow(row)
+		p.updateRow(row)
 	}
-	p.closes(q.TS)
+	p.removeQuestion(q.TS)
 }
 
 // removeQuestion deletes an open question and publishes the new status of its task.
-func (p *Pool) closes(ts wire.Millis) {
+func (p *Pool) removeQuestion(ts wire.Millis) {
 	q := p.questions[ts]
 	if q == nil {
 		return
 	}
 	delete(p.questions, ts)
 	p.step.Keep(store.Unset(questionTable, askField(ts)))
-	if _, back, _ := p.asking.Close(ts); back != nil {
-		p.showTask(q, back.Status)
+	if _, back, _ := p.openAsks.Close(ts); back != nil {
+		p.emitTaskStatus(q, back.Status)
 	}
-	p.step.Emit(wire.TaskAskResponded{Task: q.task()})
+	p.step.Emit(wire.TaskAskResponded{Task: q.taskRef()})
 }
 
-func (q *question) task() wire.Task {
+func (q *question) taskRef() wire.Task {
 	return wire.Task{TaskID: q.Task, MonitorID: q.Monitor, AgentID: q.Agent, MessageID: q.Message}
 }
 
 // emitTaskStatus publishes the status of a task.
-func (p *Pool) showTask(q *question, s history.WaitStatus) {
+func (p *Pool) emitTaskStatus(q *question, s history.WaitStatus) {
 	switch s {
 	case history.WaitsInteractive:
-		p.step.Emit(wire.TaskInteractive{Task: q.task()})
+		p.step.Emit(wire.TaskInteractive{Task: q.taskRef()})
 	case history.WaitsResumable:
-		p.step.Emit(wire.TaskResumable{Task: q.task()})
+		p.step.Emit(wire.TaskResumable{Task: q.taskRef()})
 	case history.WaitsIdle:
-		p.step.Emit(wire.TaskIdle{Task: q.task()})
+		p.step.Emit(wire.TaskIdle{Task: q.taskRef()})
 	default:
-		p.step.Emit(wire.TaskActive{Task: q.task()})
+		p.step.Emit(wire.TaskActive{Task: q.taskRef()})
 	}
 }
 
 // updateWaitingTasks publishes the tasks that have been waiting for the user long enough.
-func (p *Pool) tellTasks() {
-	changes, told := p.asking.MarkWaiting(wire.Millis(p.step.Now().UnixMilli()))
+func (p *Pool) updateWaitingTasks() {
+	changes, told := p.openAsks.MarkWaiting(wire.Millis(p.step.Now().UnixMilli()))
 	for _, a := range told {
 		q := p.questions[a.TS]
 		q.OpenAsk = a
-		p.keepQuestion(q)
+		p.storeQuestion(q)
 		if i := slices.IndexFunc(changes, func(c history.StatusChange) bool { return c.Task == a.Task }); i >= 0 {
-			p.showTask(q, changes[i].Status)
+			p.emitTaskStatus(q, changes[i].Status)
 			changes = slices.Delete(changes, i, i+1)
 		}
 	}
@@ -255,7 +255,7 @@ func (p *Pool) tellTasks() {
 
 // questionsDue returns when updateWaitingTasks has something to do; zero means never.
 func (p *Pool) questionsDue() time.Time {
-	if at := p.asking.NextDue(); at > 0 {
+	if at := p.openAsks.NextDue(); at > 0 {
 		return time.UnixMilli(int64(at))
 	}
 	return time.Time{}
@@ -263,9 +263,9 @@ func (p *Pool) questionsDue() time.Time {
 
 // DueAutoAnswers returns the prompts that are answered with their first option now, because the
 // auto-approval rules say so and the user has been inactive; the value is that option.
-func (p *Pool) Overdue() map[wire.PromptID]string {
+func (p *Pool) DueAutoAnswers() map[wire.PromptID]string {
 	var out map[wire.PromptID]string
-	for _, a := range p.asking.Overdue(wire.Millis(p.step.Now().UnixMilli())) {
+	for _, a := range p.openAsks.Overdue(wire.Millis(p.step.Now().UnixMilli())) {
 		if out == nil {
 			out = map[wire.PromptID]string{}
 		}
@@ -276,11 +276,11 @@ func (p *Pool) Overdue() map[wire.PromptID]string {
 
 // CancelAutoAnswers keeps open prompts from being answered automatically, after the user has
 // done something.
-func (p *Pool) Touched() {
-	for _, a := range p.asking.CancelTimeouts() {
+func (p *Pool) CancelAutoAnswers() {
+	for _, a := range p.openAsks.CancelTimeouts() {
 		q := p.questions[a.TS]
 		q.OpenAsk = a
-		p.keepQuestion(q)
+		p.storeQuestion(q)
 	}
 }
 
@@ -294,9 +294,9 @@ func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
 			return fmt.Errorf("row that asks %s: %w", field, errMisplaced)
 		}
 		p.questions[q.TS] = q
-		p.asking.Open(q.OpenAsk)
+		p.openAsks.Open(q.OpenAsk)
 	}
-	return p.restoreSpent(tables)
+	return p.restoreApprovalUsage(tables)
 }
 
 // allQuestions returns the operations that store all open questions.
@@ -305,17 +305,17 @@ func (p *Pool) allQuestions() []store.Op {
 	for _, ts := range sortedKeys(p.questions) {
 		ops = append(ops, store.Set(questionTable, askField(ts), encode(p.questions[ts])))
 	}
-	if p.spent != (approval.Window{}) {
-		ops = append(ops, store.Set(spentTable, spentField, encode(&p.spent)))
+	if p.approvalUsage != (approval.Window{}) {
+		ops = append(ops, store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
 	}
 	return ops
 }
 
 // AnswerableTurn returns the agent of the monitor's main turn if the message may answer a
 // question of that turn.
-func (p *Pool) Answers(m Message) (wire.AgentID, bool) {
-	t := p.main(m.Monitor)
-	if t == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest {
+func (p *Pool) AnswerableTurn(m Message) (wire.AgentID, bool) {
+	t := p.mainTurn(m.Monitor)
+	if t == nil || t.Stopping != "" || len(t.Taken) >= maxTaken || m.Guest && !t.Guest {
 		return "", false
 	}
 	return t.Role, true
@@ -323,40 +323,40 @@ func (p *Pool) Answers(m Message) (wire.AgentID, bool) {
 
 // AnswerByMessage accepts a message that answers a question of the monitor's main turn. The
 // turn reads the message as the answer; it is not sent to the model again.
-func (p *Pool) Answer(m Message, asked string) {
-	t := p.main(m.Monitor)
-	p.name(&m)
+func (p *Pool) AnswerByMessage(m Message, asked string) {
+	t := p.mainTurn(m.Monitor)
+	p.ensureUniqueID(&m)
 	row := m.row(m.Text)
-	row.ProgressStatus = answersTo(asked)
+	row.ProgressStatus = answerStatus(asked)
 	m.Row = p.step.NextRow()
 	p.step.Row(row)
-	p.answered(t, &m)
-	p.settle()
+	p.acceptAnswer(t, &m)
+	p.advance()
 }
 
-func answersTo(asked string) *wire.ProgressStatus {
-	return &wire.ProgressStatus{Icon: "reply", Text: cut("Answers: "+asked, nameBytes)}
+func answerStatus(asked string) *wire.ProgressStatus {
+	return &wire.ProgressStatus{Icon: "reply", Text: truncate("Answers: "+asked, nameBytes)}
 }
 
-func (p *Pool) answered(t *turn, m *Message) {
-	t.join(m.ID)
-	p.keepTurn(t)
-	p.accept(m, t.Role, wire.TakenSteered)
+func (p *Pool) acceptAnswer(t *turn, m *Message) {
+	t.addMessage(m.ID)
+	p.storeTurn(t)
+	p.acceptMessage(m, t.Role, wire.TakenSteered)
 }
 
 // QueuedAnswer returns the queued message that answers a prompt which the monitor's main turn
 // opens in this step: the oldest one with text that is queued for that agent. It skips messages
 // offered to the turn, which the turn reads anyway, and messages of guests, who may not answer
 // for the owner.
-func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
-	t, q := p.of(c), p.questionOf("", prompt)
-	if t == nil || q == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || t != p.main(t.Monitor) {
+func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool) {
+	t, q := p.callerTurn(c), p.questionOf("", prompt)
+	if t == nil || q == nil || t.Stopping != "" || len(t.Taken) >= maxTaken || t != p.mainTurn(t.Monitor) {
 		return Message{}, false
 	}
 	if _, ok := history.AnsweredBy(q.Ask); !ok {
 		return Message{}, false
 	}
-	for _, w := range p.mains.All(string(t.Monitor)) {
+	for _, w := range p.mainQueue.All(string(t.Monitor)) {
 		if w.Offered == "" && len(w.Images) == 0 && strings.TrimSpace(w.Text) != "" && (!w.Guest || t.Guest) {
 			return w.Message, true
 		}
@@ -366,13 +366,13 @@ func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 
 // AnswerByQueued removes a message returned by [Pool.QueuedAnswer] from its queue. The turn
 // reads it as the answer.
-func (p *Pool) AnswerWaiting(m Message, asked string) {
-	t := p.main(m.Monitor)
-	p.dequeue(func(w *waiting) bool { return w.ID == m.ID })
+func (p *Pool) AnswerByQueued(m Message, asked string) {
+	t := p.mainTurn(m.Monitor)
+	p.dequeue(func(w *queuedMessage) bool { return w.ID == m.ID })
 	if row, ok := p.step.Desk().Said(m.ID); ok {
-		row.ProgressStatus = answersTo(asked)
-		p.changeRow(row)
+		row.ProgressStatus = answerStatus(asked)
+		p.updateRow(row)
 	}
-	p.answered(t, &m)
-	p.settle()
+	p.acceptAnswer(t, &m)
+	p.advance()
 }

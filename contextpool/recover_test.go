@@ -30,7 +30,7 @@ func toolResult(turn string, ids ...string) providers.Entry {
 func (r *rig) begin(run agentpool.Run, id, tool string) {
 	r.t.Helper()
 	r.step(func() {
-		if err := r.pool.Begin(callerOf(run), callOf(id, tool)); err != nil {
+		if err := r.pool.BeginToolCall(callerOf(run), callOf(id, tool)); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -39,7 +39,7 @@ func (r *rig) begin(run agentpool.Run, id, tool string) {
 func (r *rig) end(run agentpool.Run, id, tool, result string) {
 	r.t.Helper()
 	r.step(func() {
-		if err := r.pool.End(callerOf(run), callOf(id, tool), providers.ToolResult{Text: result}); err != nil {
+		if err := r.pool.EndToolCall(callerOf(run), callOf(id, tool), providers.ToolResult{Text: result}); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -101,7 +101,7 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 	}
 	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "anew")
 	for range 5 { // which does not count
-		r.step(func() { r.pool.Park() })
+		r.step(func() { r.pool.PrepareHandOver() })
 		r.crash()
 	}
 	for range 5 { // nor does this: it waits for a slot
@@ -129,7 +129,7 @@ func TestATurnGoesOn(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	r.said(run, "lost 😀")
-	r.step(func() { r.pool.Park() })
+	r.step(func() { r.pool.PrepareHandOver() })
 	r.crash()
 	again := r.run("main-monitor-0-m1")
 	if !again.Continue || again.Prompt != "" || len(again.From.Entries) != 2 {
@@ -173,9 +173,9 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	wantEqual(t, len(r.runner.runs), 0)
 	r.crash() // the question is still there
 	var no, yes, again bool
-	r.step(func() { no = r.pool.Decide(ask.TS+1, true, "") })
-	r.step(func() { yes = r.pool.Decide(ask.TS, true, "careful now") })
-	r.step(func() { again = r.pool.Decide(ask.TS, true, "") })
+	r.step(func() { no = r.pool.AnswerResume(ask.TS+1, true, "") })
+	r.step(func() { yes = r.pool.AnswerResume(ask.TS, true, "careful now") })
+	r.step(func() { again = r.pool.AnswerResume(ask.TS, true, "") })
 	if no || !yes || again {
 		t.Fatal(no, yes, again)
 	}
@@ -208,7 +208,7 @@ func TestAToolThatMayRunTwice(t *testing.T) {
 	r.step(func() {
 		call := callOf("c1", "http:get")
 		call.Repeatable = true
-		if err := r.pool.Begin(callerOf(run), call); err != nil {
+		if err := r.pool.BeginToolCall(callerOf(run), call); err != nil {
 			t.Error(err)
 		}
 	})
@@ -227,7 +227,7 @@ func TestNotGoingOn(t *testing.T) {
 	r.crash()
 	ask := last[wire.MessageUpdated](r).Message
 	r.step(func() {
-		if !r.pool.Decide(ask.TS, false, "") {
+		if !r.pool.AnswerResume(ask.TS, false, "") {
 			t.Error("nobody asked")
 		}
 	})

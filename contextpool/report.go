@@ -20,7 +20,7 @@ import (
 func (p *Pool) HandleReport(r agentpool.Report) {
 	var t *turn
 	for _, o := range p.turns {
-		if o.run() == r.RunID() {
+		if o.runID() == r.RunID() {
 			t = o
 		}
 	}
@@ -29,101 +29,101 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 	}
 	switch r := r.(type) {
 	case agentpool.Began:
-		p.began(t)
+		p.runBegan(t)
 	case agentpool.Said:
-		if t.unseen() {
-			t.sum(r.Text)
+		if t.outputHidden() {
+			t.appendHiddenText(r.Text)
 			return
 		}
-		p.say(t, r.Text, r.Thinking)
+		p.emitText(t, r.Text, r.Thinking)
 	case agentpool.SteerAccepted:
-		p.took(t, r.Message)
+		p.steerAccepted(t, r.Message)
 	case agentpool.SteerRefused:
 		if !r.Ending { // otherwise the run is about to end and the message begins the next turn
-			p.spurned(t, r.Message)
+			p.steerRefused(t, r.Message)
 		}
 	case agentpool.Remember:
-		p.remember(t, r)
+		p.storeEntries(t, r)
 	case agentpool.Spent:
-		p.charge(t, r.Usage)
+		p.recordUsage(t, r.Usage)
 	case agentpool.Shrunk:
-		p.rowShrunk(t, r.Shrunk)
+		p.addTruncationRow(t, r.Shrunk)
 	case agentpool.Retrying:
-		why := fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
+		why := fmt.Sprintf("%s; trying again in %v", truncate(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
 		p.step.Row(t.row(wire.SayAPIReqRetryDelayed, why))
 	case agentpool.Ended:
-		p.ended(t, r)
+		p.runEnded(t, r)
 	}
-	p.settle()
+	p.advance()
 }
 
 // FailOversized is called before [Pool.Recover], in the same step, after the previous owner
 // closed the session because a batch was too large to be stored. If who is a run or an agent,
 // its turn fails, because a restart would produce the same batch. For the other turns the
 // interruption does not count as a cut.
-func (p *Pool) Excuse(who string) {
-	p.recall()
-	for _, t := range p.sorted() {
-		if t.pardon(); t.run() == who || string(t.Role) == who {
-			p.end(t, providers.Failed, "what the agent said or did at once is too large to be kept")
+func (p *Pool) FailOversized(who string) {
+	p.restoreTexts()
+	for _, t := range p.sortedTurns() {
+		if t.uncountCut(); t.runID() == who || string(t.Role) == who {
+			p.endTurn(t, providers.Failed, "what the agent said or did at once is too large to be kept")
 		}
 	}
 }
 
-func (p *Pool) began(t *turn) {
+func (p *Pool) runBegan(t *turn) {
 	if t.State == turnRunning {
 		return
 	}
 	t.State = turnRunning
 	p.taskStarted(t)
-	p.keepTurn(t)
+	p.storeTurn(t)
 	if t.Kind == wire.AgentWindow && t.Condensing == nil {
-		p.showWindowAgent(t, wire.AgentActive)
+		p.emitWindowAgent(t, wire.AgentActive)
 	}
 }
 
 // emitText publishes text and thinking of an agent, as far as the monitor's budget allows.
-func (p *Pool) say(t *turn, text, thinking string) {
-	if thinking = wholeRunes(mended(thinking), max(desktop.MaxAgentText-t.thought, 0)); thinking != "" {
+func (p *Pool) emitText(t *turn, text, thinking string) {
+	if thinking = truncateRunes(sanitize(thinking), max(desktop.MaxAgentText-t.thinkingUnits, 0)); thinking != "" {
 		p.step.Emit(wire.AgentThinking{
-			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+			Delta: thinking, Offset: t.thinkingUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 		})
-		t.thought += units(thinking)
-		t.think(thinking)
+		t.thinkingUnits += utf16Len(thinking)
+		t.bufferThinking(thinking)
 	}
-	text = wholeRunes(mended(text), max(desktop.MaxAgentText-t.text.Len(), 0))
+	text = truncateRunes(sanitize(text), max(desktop.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
 	}
-	if !t.mulled {
-		p.rowThoughts(t, thinkingBytes)
+	if !t.thinkingWritten {
+		p.updateThinkingRow(t, thinkingBytes)
 	}
 	v := p.budget.Output(t.Monitor, p.step.Now(), len(text))
 	if t.Monitor != policies.PrimaryMonitor {
-		p.keepBudget(t.Monitor)
+		p.storeBudget(t.Monitor)
 	}
-	if text = wholeRunes(text, v.Granted); text != "" {
+	if text = truncateRunes(text, v.Granted); text != "" {
 		p.step.Emit(wire.AgentResponse{
-			Delta: text, Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+			Delta: text, Offset: t.textUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 		})
 		t.text.WriteString(text)
-		t.said += units(text)
+		t.textUnits += utf16Len(text)
 	}
 	if !v.Allowed {
-		p.overBudget(t, v)
+		p.stopOverBudget(t, v)
 	}
 }
 
 // stopOverBudget stops a turn whose monitor has used up its budget, and reports that to the
 // user and to the main agent.
-func (p *Pool) overBudget(t *turn, v policies.Verdict) {
+func (p *Pool) stopOverBudget(t *turn, v policies.Verdict) {
 	if t.Stopping != "" {
 		return
 	}
 	reason := fmt.Sprintf("%s is over its budget of %s", t.Monitor, budgetName(v.Kind))
-	p.stop(t, reason)
+	p.stopTurn(t, reason)
 	p.step.Emit(wire.AgentError{
-		Error: reason, Code: wire.CodeBudgetExceeded, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		Error: reason, Code: wire.CodeBudgetExceeded, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 	})
 	p.step.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
 }
@@ -142,14 +142,14 @@ func budgetName(kind wire.BudgetKind) string {
 
 // storeEntries appends the entries that a run reports to the thread. Tool results and text up
 // to now are in these entries, so the pool stores them separately no longer.
-func (p *Pool) remember(t *turn, r agentpool.Remember) {
+func (p *Pool) storeEntries(t *turn, r agentpool.Remember) {
 	for _, id := range r.Took {
-		p.took(t, id) // in this step: otherwise the message would be answered twice after a restart
+		p.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
 	}
 	for _, e := range r.Entries {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolResult {
-				p.forgetCall(t, b.Call)
+				p.deleteCall(t, b.Call)
 			}
 		}
 	}
@@ -159,102 +159,102 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	h := p.threadOf(t)
 	if h.Provider == "" || h.Provider != t.Provider || r.Thread != "" && r.Thread != h.ID {
 		h.Provider, h.ID = t.Provider, r.Thread
-		p.keepThread(h)
+		p.storeThread(h)
 	}
-	before := p.learn(t, h, r.Entries)
+	before := p.appendEntries(t, h, r.Entries)
 	if len(r.Entries) > 0 {
-		p.mused(t)
-		t.Remembered, t.Kept = true, t.said
-		if before > 0 || calls(r.Entries) {
-			p.rowText(t, before)
+		p.commitThinking(t)
+		t.InThread, t.KeptUnits = true, t.textUnits
+		if before > 0 || hasToolCalls(r.Entries) {
+			p.addTextRow(t, before)
 		}
-		p.keepTurn(t)
+		p.storeTurn(t)
 	}
 }
 
 // runEnded handles the end of a run.
-func (p *Pool) ended(t *turn, r agentpool.Ended) {
-	if p.goOnShorter(t, r) {
+func (p *Pool) runEnded(t *turn, r agentpool.Ended) {
+	if p.retryTruncated(t, r) {
 		return
 	}
 	reason := r.Reason
 	switch {
 	case r.Outcome == providers.Failed && r.Failure != nil:
-		reason = cut(r.Failure.Error(), reasonBytes)
+		reason = truncate(r.Failure.Error(), reasonBytes)
 	case r.Outcome == providers.Interrupted && t.Stopping != "":
 		reason = t.Stopping
 	case r.Outcome == providers.Interrupted && reason == "":
 		reason = "the turn was interrupted"
 	}
 	if r.Failure != nil {
-		t.failure = r.Failure.Class
+		t.failureClass = r.Failure.Class
 	}
-	p.end(t, r.Outcome, reason)
+	p.endTurn(t, r.Outcome, reason)
 	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() {
-		p.tally.LastFailure = wire.CodeProviderUnavailable
+		p.totals.LastFailure = wire.CodeProviderUnavailable
 	}
 }
 
 // reasonBytes bounds the reason of a failed turn. shortTextBytes bounds the text and thinking
 // shown of a turn when many turns end in one step and the step is full.
 const (
-	reasonBytes = 1000
-	lastBytes   = 4 << 10
+	reasonBytes    = 1000
+	shortTextBytes = 4 << 10
 )
 
 // endTurn ends a turn: it emits and stores everything about the end in this step.
-func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
+func (p *Pool) endTurn(t *turn, outcome providers.Outcome, reason string) {
 	if t.Condensing != nil {
-		p.condensed(t, outcome, reason)
+		p.endCondense(t, outcome, reason)
 		return
 	}
 	for _, task := range p.tasksOf(t) {
-		p.stop(task, "the turn it works for has ended")
+		p.stopTurn(task, "the turn it works for has ended")
 	}
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
-	p.unlock(t)
+	p.releaseLocks(t)
 	p.step.Cancel(t.Role)
 	text := t.text.String()
-	p.lastWords(t, t.untold(), outcome, reason)
+	p.emitTurnEnd(t, t.textWithoutRow(), outcome, reason)
 	if !t.rewound {
-		p.record(t, policies.SpeakerAssistant, text, p.step.NextRow()-1)
+		p.recordOnTape(t, policies.SpeakerAssistant, text, p.step.NextRow()-1)
 	}
-	if t.Kind != wire.AgentMain && !t.thinks() {
+	if t.Kind != wire.AgentMain && !t.thinkingOnly() {
 		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
-	p.tally.ended(outcome, t.Usage)
-	if t.thinks() {
+	p.totals.addTurn(outcome, t.Usage)
+	if t.thinkingOnly() {
 		text = "" // the text is for the plan only
 	}
 	p.taskEnded(t, outcome, text)
 	if outcome == providers.Completed {
 		p.recordReload(t)
 	}
-	p.mend(t)
-	p.weigh(t)
-	p.forgetTurn(t)
-	p.unoffer(t)
+	p.closeOpenCalls(t)
+	p.recordThreadSize(t)
+	p.deleteTurn(t)
+	p.withdrawOffers(t)
 	if t.Kind == wire.AgentWindow {
-		p.showWindowAgent(t, wire.AgentReleased)
+		p.emitWindowAgent(t, wire.AgentReleased)
 	}
-	if t.Doomed && t.Lasting {
-		p.forgetThread(t.Agent)
+	if t.DisposeAgent && t.Lasting {
+		p.deleteThread(t.Agent)
 		p.step.Then(func() { p.runner.Dispose(t.Agent) })
 	} else {
-		p.refresh(t)
+		p.disposeIfStale(t)
 	}
 	switch {
 	case t.Job != nil:
-		p.worked(t, outcome, reason)
+		p.reportJob(t, outcome, reason)
 	case t.Kind == wire.AgentTask:
-		p.handBack(t, t.result(outcome, text, reason))
+		p.returnTaskResult(t, t.taskResult(outcome, text, reason))
 	}
 }
 
 // disposeIfStale closes the agent's provider session if the thread has changed without it, so
 // that the next turn begins with the current thread.
-func (p *Pool) refresh(t *turn) {
+func (p *Pool) disposeIfStale(t *turn) {
 	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.stale {
 		h.stale = false
 		p.step.Then(func() { p.runner.Dispose(t.Agent) })
@@ -262,48 +262,48 @@ func (p *Pool) refresh(t *turn) {
 }
 
 // emitTurnEnd adds the last rows of a turn and the events that end its messages.
-func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason string) {
+func (p *Pool) emitTurnEnd(t *turn, text string, outcome providers.Outcome, reason string) {
 	say, thoughts := wire.SayText, thinkingBytes
 	if t.Kind == wire.AgentTask {
 		say = wire.SaySubtaskResult
 	}
 	if p.step.Full() {
-		text, thoughts = cut(text, lastBytes), lastBytes // many turns end in this step
+		text, thoughts = truncate(text, shortTextBytes), shortTextBytes // many turns end in this step
 	}
 	if t.rewound {
-		t.unshown = false
-		if _, left := p.step.Desk().Row(t.Thoughts); !left {
-			t.Thoughts = 0 // the rewind removed it
+		t.thinkingUnsaved = false
+		if _, left := p.step.Desk().Row(t.ThinkingRow); !left {
+			t.ThinkingRow = 0 // the rewind removed it
 		}
 	}
-	p.endThoughts(t, thoughts)
-	if !t.undone {
-		p.rowOpen(t)
+	p.finishThinkingRow(t, thoughts)
+	if !t.rowRemoved {
+		p.addOpenCallRows(t)
 	}
-	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinks() {
+	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinkingOnly() {
 		p.step.Row(t.row(say, text))
 	}
-	if outcome == providers.Failed && !t.thinks() { // a failed job is reported by its plan
+	if outcome == providers.Failed && !t.thinkingOnly() { // a failed job is reported by its plan
 		p.step.Row(t.row(wire.SayError, reason))
 	}
-	end := p.lastWord(t, outcome, reason)
-	if !t.undone {
-		p.rowEnd(t, end)
+	end := p.turnEndEvent(t, outcome, reason)
+	if !t.rowRemoved {
+		p.addEndRow(t, end)
 	}
 	p.step.Emit(end)
 	joined := wire.AgentResponse{
 		IsComplete: true, Outcome: end.Outcome, Reason: reason, AgentID: t.Role, MonitorID: t.Monitor, Joined: t.ID,
 	}
-	for _, joined.MessageID = range t.joined() {
+	for _, joined.MessageID = range t.joinedMessages() {
 		p.step.Emit(joined)
 	}
 }
 
 // turnEndEvent returns the event that ends a turn.
-func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.AgentResponse {
+func (p *Pool) turnEndEvent(t *turn, outcome providers.Outcome, reason string) wire.AgentResponse {
 	end := wire.AgentResponse{
-		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
-		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.textUnits,
+		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 		DurationMS: int(max(p.step.Now().UnixMilli()-int64(t.Started), 0)),
 	}
 	end.Usage = wireUsage(t.Usage)
@@ -322,7 +322,7 @@ func wireUsage(u providers.Usage) *wire.Usage {
 }
 
 // releaseLocks unlocks the windows that a turn has locked.
-func (p *Pool) unlock(t *turn) {
+func (p *Pool) releaseLocks(t *turn) {
 	var actions []wire.Action
 	for _, w := range p.step.Desk().Windows(t.Monitor) {
 		if w.Lock == t.Role {
@@ -337,7 +337,7 @@ func (p *Pool) unlock(t *turn) {
 // recordReload adds the actions of a completed turn to the reload cache, if all of them are
 // stored.
 func (p *Pool) recordReload(t *turn) {
-	if len(t.actions) == 0 || len(t.actions) < t.Done || t.Kind == wire.AgentTask {
+	if len(t.actions) == 0 || len(t.actions) < t.ActionCount || t.Kind == wire.AgentTask {
 		return
 	}
 	var required []wire.WindowID
@@ -349,15 +349,15 @@ func (p *Pool) recordReload(t *turn) {
 		p.step.Keep(store.Unset(reloadTable, id))
 	}
 	if entry.ID != "" {
-		p.keepReload(entry.ID)
+		p.storeReload(entry.ID)
 	}
 }
 
 // closeOpenCalls adds results for the tool calls that a turn leaves without a result in its
 // thread. No backend accepts a thread with open calls.
-func (p *Pool) mend(t *turn) {
+func (p *Pool) closeOpenCalls(t *turn) {
 	h := p.threads[t.Agent]
-	if !t.Remembered || !h.hasEntries() {
+	if !t.InThread || !h.hasMessages() {
 		return
 	}
 	open := openCalls(h.messages)
@@ -367,7 +367,7 @@ func (p *Pool) mend(t *turn) {
 	results := providers.Entry{Role: providers.RoleUser, Turn: string(t.ID)}
 	for _, b := range open {
 		r := providers.ToolResult{Text: "The turn was interrupted before this tool was used.", IsError: true}
-		if i := slices.IndexFunc(t.calls, func(c *call) bool { return shortCall(c.ID) == b.Call }); i >= 0 {
+		if i := slices.IndexFunc(t.calls, func(c *call) bool { return shortCallID(c.ID) == b.Call }); i >= 0 {
 			if r = t.calls[i].Result; !t.calls[i].Ended {
 				r = providers.ToolResult{Text: mayHaveRun(t.calls[i].Tool), IsError: true}
 			}
@@ -376,7 +376,7 @@ func (p *Pool) mend(t *turn) {
 			Kind: providers.BlockToolResult, Call: b.Call, Tool: b.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 		})
 	}
-	p.extend(h, history.Message{Entry: results, Row: p.step.NextRow()})
+	p.appendMessages(h, history.Message{Entry: results, Row: p.step.NextRow()})
 }
 
 func mayHaveRun(tool string) string { return fmt.Sprintf("tool %s may or may not have run", tool) }

@@ -11,7 +11,7 @@ import (
 )
 
 // RewindRequest says how far the conversation of a monitor is rewound.
-type Undo struct {
+type RewindRequest struct {
 	Monitor wire.MonitorID
 	// TS is the first removed row. With Include that row itself stays visible for people.
 	TS      wire.Millis
@@ -29,16 +29,16 @@ type Undo struct {
 // of it fits into one batch of the store, together with tasks, turns and the tape. The bound is
 // reached only if many agents of a monitor have long summarised threads.
 const (
-	undoBytes = 5 << 20
-	undoItems = 2500
+	rewindBytes = 5 << 20
+	rewindItems = 2500
 )
 
 // writeSize is an amount of data to write.
-type burden struct{ items, bytes int }
+type writeSize struct{ items, bytes int }
 
 const (
-	rewound     = "the conversation was rewound"
-	rewoundElse = "the conversation is not what it was: " + rewound + " by somebody else"
+	rewound        = "the conversation was rewound"
+	rewoundByOther = "the conversation is not what it was: " + rewound + " by somebody else"
 )
 
 // Rewind removes a row and everything after it, for people and for models, in this step, or
@@ -46,24 +46,24 @@ const (
 // begin the next turns with the remaining threads; queued messages whose rows are removed are
 // rejected. Changes of windows stay, and so does the reload cache. The timeline is not
 // restored: a new turn reads which windows are open.
-func (p *Pool) Rewind(u Undo) *desktop.Refusal {
+func (p *Pool) Rewind(u RewindRequest) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, false)
 	if refused != nil {
 		return refused
 	}
-	plan, refused := p.planUndo(u, rows)
+	plan, refused := p.planRewind(u, rows)
 	if refused != nil {
 		return refused
 	}
-	p.undo(plan)
-	p.settle()
+	p.applyRewind(plan)
+	p.advance()
 	return nil
 }
 
 // Edit rewinds to the nearest user message at or before the named row and routes m in its
 // place, to the same monitor or window, in the same step. If it returns a reason, nothing has
 // changed.
-func (p *Pool) Edit(u Undo, m Message) *desktop.Refusal {
+func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, true)
 	if refused != nil {
 		return refused
@@ -71,44 +71,44 @@ func (p *Pool) Edit(u Undo, m Message) *desktop.Refusal {
 	u.TS, u.Include = rows[0].TS, false
 	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
 	if _, open := p.step.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
-		return invalid("there is no window %q any more", m.Window)
+		return invalidState("there is no window %q any more", m.Window)
 	}
 	if !p.runner.Has(p.Provider()) {
 		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
 	}
-	plan, refused := p.planUndo(u, rows)
+	plan, refused := p.planRewind(u, rows)
 	if refused != nil {
 		return refused
 	}
-	p.undo(plan)
+	p.applyRewind(plan)
 	if m.Window == "" {
-		p.User(m)
+		p.HandleUserMessage(m)
 	} else {
-		p.Window(m)
+		p.HandleWindowMessage(m)
 	}
 	return nil
 }
 
-func invalid(format string, args ...any) *desktop.Refusal {
+func invalidState(format string, args ...any) *desktop.Refusal {
 	return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
 }
 
-func changed(reason string) *desktop.Refusal {
+func historyChanged(reason string) *desktop.Refusal {
 	return &desktop.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
 }
 
 // rowsFrom returns the rows from the named row on, or, with said, from the nearest user message
 // at or before it. There is at least one row.
-func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
+func (p *Pool) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
-		return nil, changed(rewoundElse)
+		return nil, historyChanged(rewoundByOther)
 	}
 	rows, err := p.step.Rows(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
 		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
 	case len(rows) == 0:
-		return nil, changed("the conversation has no such row, or not any more")
+		return nil, historyChanged("the conversation has no such row, or not any more")
 	}
 	return rows, nil
 }
@@ -120,26 +120,26 @@ func (p *Pool) revision(monitor wire.MonitorID) int {
 }
 
 // rewindPlan is a checked rewind that is about to be applied.
-type undoing struct {
-	Undo
+type rewindPlan struct {
+	RewindRequest
 	history.Rewound
 	since   []wire.UIRow
-	threads []*regained // ordered by agent name
+	threads []*threadCut // ordered by agent name
 	kept    map[wire.RowID]bool
 }
 
 // removes reports whether the rewind removes what belongs to a row.
-func (u *undoing) goes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
+func (u *rewindPlan) removes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
 
 // planRewind computes the effects of a rewind. It changes nothing.
-func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal) {
-	plan := &undoing{Undo: u, since: since, kept: map[wire.RowID]bool{}}
+func (p *Pool) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *desktop.Refusal) {
+	plan := &rewindPlan{RewindRequest: u, since: since, kept: map[wire.RowID]bool{}}
 	c := history.Conversation{Rows: since, Threads: map[string][]history.Message{}}
 	for _, agent := range sortedKeys(p.threads) {
 		if p.threads[agent].Monitor != u.Monitor {
 			continue
 		}
-		g, err := p.whole(p.threads[agent])
+		g, err := p.loadThreadCut(p.threads[agent])
 		if err != nil {
 			return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the memory of an agent cannot be read now"}
 		}
@@ -150,20 +150,20 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal)
 	plan.Rewound, err = history.Rewind(c, history.Target{TS: u.TS, Include: u.Include})
 	switch {
 	case errors.Is(err, history.ErrOldRow):
-		return nil, invalid("%v", err)
+		return nil, invalidState("%v", err)
 	case err != nil:
-		return nil, changed(err.Error())
+		return nil, historyChanged(err.Error())
 	}
-	total := burden{items: len(plan.Kept)}
+	total := writeSize{items: len(plan.Kept)}
 	for i := range plan.Kept {
 		plan.kept[plan.Kept[i].ID] = true
 		total.bytes += len(encode(&plan.Kept[i]))
 	}
 	for _, g := range plan.threads {
-		more := g.leave(plan.Threads[g.h.agent])
+		more := g.setCut(plan.Threads[g.h.agent])
 		total.items, total.bytes = total.items+more.items, total.bytes+more.bytes
 	}
-	if total.bytes > undoBytes || total.items > undoItems {
+	if total.bytes > rewindBytes || total.items > rewindItems {
 		return nil, &desktop.Refusal{
 			Code: wire.CodeMessageTooLarge, Reason: "too much would change at once: rewind to a later row first",
 		}
@@ -172,7 +172,7 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal)
 }
 
 // applyRewind applies a planned rewind.
-func (p *Pool) undo(u *undoing) {
+func (p *Pool) applyRewind(u *rewindPlan) {
 	said := wire.HistoryRewound{
 		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: p.revision(u.Monitor) + 1,
 		MonitorID: u.Monitor, MessageID: u.Message, By: u.By,
@@ -185,32 +185,32 @@ func (p *Pool) undo(u *undoing) {
 		since = since[1:]
 	}
 	p.step.Rewound(said, since, u.Kept)
-	p.drop(p.dequeue(func(w *waiting) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.goes(w.Row) }), rewound)
-	touched := p.undoThreads(u)
-	for _, t := range p.sorted() {
+	p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.removes(w.Row) }), rewound)
+	touched := p.rewindThreads(u)
+	for _, t := range p.sortedTurns() {
 		if t.Monitor != u.Monitor {
 			continue
 		}
 		touched[t.Agent] = true
 		if p.turns[t.key()] == t { // otherwise the turn has ended together with its parent
-			p.undoTurn(t, u)
+			p.rewindTurn(t, u)
 		}
 	}
-	p.step.Keep(p.tape.Rewind(u.Monitor, u.goes)...)
+	p.step.Keep(p.tape.Rewind(u.Monitor, u.removes)...)
 	from := u.Row.TS
 	if u.Include {
 		from++
 	}
 	p.step.Keep(p.tasks.Rewind(u.Monitor, from)...)
 	for i := range u.Removed {
-		if ts := u.Removed[i].TS; p.asks[ts] != nil {
-			p.forgetAsk(ts)
+		if ts := u.Removed[i].TS; p.resumeAsks[ts] != nil {
+			p.deleteAsk(ts)
 		}
 	}
 	for _, agent := range sortedKeys(touched) {
 		p.step.Then(func() { p.runner.Dispose(agent) })
 	}
-	status := p.status(u.Monitor)
+	status := p.monitorStatus(u.Monitor)
 	status.Revision = said.Revision
 	p.step.Emit(status)
 }
@@ -218,7 +218,7 @@ func (p *Pool) undo(u *undoing) {
 // rewindThreads applies the rewind to the threads of the monitor's agents, and returns the
 // agents whose provider sessions must be closed: a backend that holds the conversation itself
 // cannot remove anything from it.
-func (p *Pool) undoThreads(u *undoing) map[string]bool {
+func (p *Pool) rewindThreads(u *rewindPlan) map[string]bool {
 	touched := map[string]bool{}
 	for i := range u.Removed {
 		touched[u.Removed[i].Thread] = true
@@ -229,9 +229,9 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 	for _, g := range u.threads {
 		if h := g.h; g.cut.Changed || touched[h.agent] {
 			touched[h.agent] = true
-			h.Top, h.ID, h.stale = h.newest(), "", false
-			p.regain(g)
-			p.measure(h)
+			h.Top, h.ID, h.stale = h.highestID(), "", false
+			p.applyThreadCut(g)
+			p.estimateTokens(h)
 		}
 	}
 	for agent := range touched {
@@ -246,25 +246,25 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 // removed, only its effects remain, and the timeline reports them to the main agent, whose
 // thread no longer has them. Otherwise rows show how the turn ended and its open tool calls get
 // results; text that is not in the thread is dropped.
-func (p *Pool) undoTurn(t *turn, u *undoing) {
-	known := t.Remembered
-	t.Stopping, t.Remembered, t.rewound = rewound, false, true
+func (p *Pool) rewindTurn(t *turn, u *rewindPlan) {
+	known := t.InThread
+	t.Stopping, t.InThread, t.rewound = rewound, false, true
 	if t.Row > 0 {
-		t.undone = u.goes(t.Row)
+		t.rowRemoved = u.removes(t.Row)
 	} else {
-		t.undone = t.Started >= u.Row.TS
+		t.rowRemoved = t.Started >= u.Row.TS
 	}
 	for _, task := range p.tasksOf(t) {
-		p.undoTurn(task, u)
+		p.rewindTurn(task, u)
 	}
 	if p.turns[t.key()] == t { // otherwise the turn has ended together with its last task
-		p.end(t, providers.Interrupted, rewound)
+		p.endTurn(t, providers.Interrupted, rewound)
 	}
-	if known && !t.undone {
-		t.Remembered = true
-		p.mend(t)
+	if known && !t.rowRemoved {
+		t.InThread = true
+		p.closeOpenCalls(t)
 	}
-	if t.undone && t.Kind == wire.AgentMain && len(t.actions) > 0 {
+	if t.rowRemoved && t.Kind == wire.AgentMain && len(t.actions) > 0 {
 		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 }

@@ -60,7 +60,7 @@ func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
 
 // What happens.
 
-func (r *rig) rewind(u contextpool.Undo) (refused *desktop.Refusal) {
+func (r *rig) rewind(u contextpool.RewindRequest) (refused *desktop.Refusal) {
 	if u.Monitor == "" {
 		u.Monitor = first
 	}
@@ -71,7 +71,7 @@ func (r *rig) rewind(u contextpool.Undo) (refused *desktop.Refusal) {
 // back rewinds to the row of a text, which must work.
 func (r *rig) back(text string) {
 	r.t.Helper()
-	if refused := r.rewind(contextpool.Undo{TS: r.rowOf(text).TS}); refused != nil {
+	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf(text).TS}); refused != nil {
 		r.t.Fatalf("rewind to %q: %+v", text, refused)
 	}
 	r.agree()
@@ -79,7 +79,7 @@ func (r *rig) back(text string) {
 
 func (r *rig) edit(row, id, text string) (refused *desktop.Refusal) {
 	r.t.Helper()
-	u := contextpool.Undo{Monitor: first, TS: r.rowOf(row).TS, Message: wire.MessageID(id), By: "c1"}
+	u := contextpool.RewindRequest{Monitor: first, TS: r.rowOf(row).TS, Message: wire.MessageID(id), By: "c1"}
 	r.step(func() {
 		refused = r.pool.Edit(u, contextpool.Message{ID: wire.MessageID(id), By: "c1", Text: text})
 	})
@@ -89,7 +89,7 @@ func (r *rig) edit(row, id, text string) (refused *desktop.Refusal) {
 
 // What came of it.
 
-// rowOf is the newest row with a text in it.
+// questionRow is the newest row with a text in it.
 func (r *rig) rowOf(text string) wire.UIRow {
 	r.t.Helper()
 	var found wire.UIRow

@@ -74,7 +74,7 @@ func TestRewindKeepsTheRowItself(t *testing.T) {
 	r := newRig(t)
 	r.talk("m1")
 	r.talk("m2")
-	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m2").TS, Include: true, By: "c1", Message: "x"}); refused != nil {
+	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true, By: "c1", Message: "x"}); refused != nil {
 		t.Fatal(refused)
 	}
 	r.agree()
@@ -93,24 +93,24 @@ func TestRewindIsRefused(t *testing.T) {
 	r := newRigWith(t, budgetOf(0, 0, 0), second)
 	r.talk("m1")
 	row := r.rowOf("text of m1")
-	code := func(u contextpool.Undo) wire.Code {
+	code := func(u contextpool.RewindRequest) wire.Code {
 		if refused := r.rewind(u); refused != nil {
 			return refused.Code
 		}
 		return 0
 	}
-	wantEqual(t, code(contextpool.Undo{TS: 5}), wire.CodeHistoryChanged)
-	wantEqual(t, code(contextpool.Undo{TS: row.TS, Monitor: second}), wire.CodeHistoryChanged)
-	wantEqual(t, code(contextpool.Undo{TS: row.TS, Revision: new(1)}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.RewindRequest{TS: 5}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.RewindRequest{TS: row.TS, Monitor: second}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.RewindRequest{TS: row.TS, Revision: new(1)}), wire.CodeHistoryChanged)
 	r.step(func() {
 		r.Emit(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: first, Message: wire.UIRow{
 			TS: 1, Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "old", MonitorID: first,
 		}})
 	})
 	slices.SortFunc(r.archive[first], func(a, b wire.UIRow) int { return int(a.TS - b.TS) })
-	wantEqual(t, code(contextpool.Undo{TS: 1}), wire.CodeSessionInvalidState)
+	wantEqual(t, code(contextpool.RewindRequest{TS: 1}), wire.CodeSessionInvalidState)
 	wantEqual(t, r.edit("text of m1", "e1", ""), nil)
-	wantEqual(t, code(contextpool.Undo{TS: r.rowOf("").TS, Revision: new(0)}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.RewindRequest{TS: r.rowOf("").TS, Revision: new(0)}), wire.CodeHistoryChanged)
 	wantEqual(t, len(all[wire.HistoryRewound](r)), 1)
 }
 
@@ -200,7 +200,7 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
 	r.wantSeen("> text of m1; answer to m1; completed")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
-	if r.pool.Alive(callerOf(run)) || r.pool.Working() || len(r.runner.runs) > 0 {
+	if r.pool.TurnActive(callerOf(run)) || r.pool.Busy() || len(r.runner.runs) > 0 {
 		t.Fatal("the turn goes on")
 	}
 	r.ended(run) // which is too late
@@ -250,7 +250,7 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 		r.back("text of m1")
 		r.wantSeen("> text of m0; answer to m0; completed")
 		r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
-		if r.pool.Working() || len(r.runner.runs) > 0 {
+		if r.pool.Busy() || len(r.runner.runs) > 0 {
 			t.Fatalf("something goes on: %v", r.runner.runs)
 		}
 		r.crash()
@@ -375,7 +375,7 @@ func TestRewindOfAQuestion(t *testing.T) {
 	ts := asks[len(asks)-1].TS
 	r.back("text of m2")
 	var answered bool
-	r.step(func() { answered = r.pool.Decide(ts, true, "") })
+	r.step(func() { answered = r.pool.AnswerResume(ts, true, "") })
 	if answered {
 		t.Fatal("a question that is gone was answered")
 	}
@@ -414,7 +414,7 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 	}
 	r.crash()
 	r.away = errors.New("away")
-	wantEqual(t, r.rewind(contextpool.Undo{TS: r.rowOf("text of m450").TS}).Code, wire.CodeStoreUnavailable)
+	wantEqual(t, r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m450").TS}).Code, wire.CodeStoreUnavailable)
 	r.away = nil
 	r.back("text of m490")
 	r.wantSeenEnd("answer to m489; completed")

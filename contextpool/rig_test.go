@@ -109,7 +109,7 @@ func (r *rig) hire() {
 // may do something first.
 func (r *rig) crash(first ...func()) {
 	r.t.Helper()
-	before := r.pool.All()
+	before := r.pool.AllOps()
 	tables, lists := r.kept.clone()
 	state, err := desktop.Restore(session, r.desk.At(), tables)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *rig) crash(first ...func()) {
 	if err := r.pool.Restore(tables, lists); err != nil {
 		r.t.Fatalf("restore: %v", err)
 	}
-	if after := r.pool.All(); !slices.EqualFunc(before, after, sameOp) { // texts of megabytes take seconds
+	if after := r.pool.AllOps(); !slices.EqualFunc(before, after, sameOp) { // texts of megabytes take seconds
 		r.t.Fatalf("another pool was restored than was kept (-was +is):\n%s", cmp.Diff(legible(before), legible(after)))
 	}
 	r.step(func() {
@@ -240,7 +240,7 @@ func (r *rig) Full() bool {
 }
 
 func (r *rig) Cancel(agent wire.AgentID)   { r.cancelled = append(r.cancelled, agent) }
-func (r *rig) Worked(w workflow.Worked)    { r.worked = append(r.worked, w) }
+func (r *rig) JobEnded(w workflow.Worked)  { r.worked = append(r.worked, w) }
 func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {
@@ -272,7 +272,7 @@ func (r *rig) user(id string, monitor ...wire.MonitorID) {
 	if len(monitor) > 0 {
 		m.Monitor = monitor[0]
 	}
-	r.step(func() { r.pool.User(m) })
+	r.step(func() { r.pool.HandleUserMessage(m) })
 }
 
 func (r *rig) hear(reports ...agentpool.Report) {
@@ -341,7 +341,7 @@ func callOf(id, tool string) tools.Call {
 // act does actions as an agent.
 func (r *rig) act(run agentpool.Run, id string, actions ...wire.Action) (res providers.ToolResult, err error) {
 	r.step(func() {
-		res, err = r.pool.Act(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
+		res, err = r.pool.ExecuteToolPlan(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
 			return tools.Plan{Actions: actions, Result: providers.ToolResult{Text: "done"}}
 		})
 	})
@@ -367,7 +367,7 @@ func (r *rig) open(monitor wire.MonitorID, ids ...string) {
 func (r *rig) close(monitor wire.MonitorID, id string) {
 	r.step(func() {
 		r.Emit(wire.Actions{Actions: []wire.Action{wire.WindowClose{WindowID: wire.WindowID(id)}}, MonitorID: monitor})
-		r.pool.Closed(monitor, wire.WindowID(id))
+		r.pool.WindowClosed(monitor, wire.WindowID(id))
 	})
 }
 
@@ -376,12 +376,12 @@ func (r *rig) toWindow(id, window string, monitor ...wire.MonitorID) {
 	if len(monitor) > 0 {
 		m.Monitor = monitor[0]
 	}
-	r.step(func() { r.pool.Window(m) })
+	r.step(func() { r.pool.HandleWindowMessage(m) })
 }
 
 func (r *rig) press(id, window, action string) {
 	r.step(func() {
-		r.pool.Component(contextpool.Message{ID: wire.MessageID(id), Monitor: first},
+		r.pool.HandleComponentAction(contextpool.Message{ID: wire.MessageID(id), Monitor: first},
 			wire.ComponentAction{WindowID: wire.WindowID(window), Action: "save", ActionID: action})
 	})
 }

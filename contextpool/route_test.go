@@ -51,7 +51,7 @@ func TestIdleIsDirect(t *testing.T) {
 		states = append(states, string(s.State))
 	}
 	wantEqual(t, states, []string{"running", "idle"})
-	if r.pool.Working() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
+	if r.pool.Busy() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
 		t.Fatal("something is left of the turn")
 	}
 }
@@ -84,11 +84,11 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 		return contextpool.Message{ID: id, Monitor: first, Text: "x", Guest: true}
 	}
 	run := r.direct("m1")
-	r.step(func() { r.pool.User(guest("g1")) })
+	r.step(func() { r.pool.HandleUserMessage(guest("g1")) })
 	wantEqual(t, len(r.runner.steered), 0)
 	r.wantStory("g1", "queued at 1")
 	r.runner.slots = 1
-	r.step(func() { r.pool.User(guest("g2")) })
+	r.step(func() { r.pool.HandleUserMessage(guest("g2")) })
 	wantEqual(t, r.run("ephemeral-monitor-0-g2").Guest, true)
 	wantEqual(t, run.Guest, false)
 	r.crash()
@@ -106,7 +106,7 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	r.step(func() {
 		m := guest("g3")
 		m.Window = "w1"
-		r.pool.Window(m)
+		r.pool.HandleWindowMessage(m)
 	})
 	wantEqual(t, r.run("window-w1").Guest, true)
 }
@@ -149,7 +149,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			ask.Repeatable = true
 			begin := func() {
 				r.step(func() {
-					if err := r.pool.Begin(callerOf(run), ask); err != nil {
+					if err := r.pool.BeginToolCall(callerOf(run), ask); err != nil {
 						t.Error(err)
 					}
 				})
@@ -164,7 +164,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			}
 			r.wantStory("m2", "queued at 1")
 			r.step(func() {
-				if err := r.pool.End(callerOf(run), ask, providers.ToolResult{}); err != nil {
+				if err := r.pool.EndToolCall(callerOf(run), ask, providers.ToolResult{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -217,7 +217,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	r.runner.steers, r.runner.slots = false, 0
 	r.step(func() {
 		for i := range 12 {
-			r.pool.User(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
+			r.pool.HandleUserMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
 		}
 	})
 	r.wantStory("m0", "direct by main-monitor-0-m0")
@@ -266,8 +266,8 @@ func TestTakeBack(t *testing.T) {
 	r.user("m2")
 	r.user("m3")
 	var took, again bool
-	r.step(func() { took = r.pool.TakeBack("m2") })
-	r.step(func() { again = r.pool.TakeBack("m2") })
+	r.step(func() { took = r.pool.Withdraw("m2") })
+	r.step(func() { again = r.pool.Withdraw("m2") })
 	if !took || again {
 		t.Fatalf("took it back: %v, and again: %v", took, again)
 	}

@@ -28,28 +28,28 @@ const (
 // row returns a row about the turn.
 func (t *turn) row(say wire.Say, text string) wire.UIRow {
 	r := wire.UIRow{
-		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(), WindowID: t.Window,
+		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.messageID(), WindowID: t.Window,
 	}
 	if h := t.threads[t.Agent]; t.Lasting && h != nil {
-		h.link(&r)
+		h.linkRow(&r)
 	}
 	return r
 }
 
 // Icons of rows of messages that are not answered.
 const (
-	refusedIcon  = "circle-slash"
-	takenOutIcon = "discard"
+	refusedIcon = "circle-slash"
+	removedIcon = "discard"
 )
 
 // markRowRefused marks the row of a message that will not be answered, for tabs that did not
 // get or missed the reply. If the step is full, the row stays unmarked.
-func (p *Pool) rowRefused(id wire.MessageID, icon, reason string) {
+func (p *Pool) markRowRefused(id wire.MessageID, icon, reason string) {
 	row, ok := p.step.Desk().Said(id)
 	if !ok || p.step.Full() {
 		return
 	}
-	row.ProgressStatus = &wire.ProgressStatus{Icon: icon, Text: cut(reason, reasonBytes)}
+	row.ProgressStatus = &wire.ProgressStatus{Icon: icon, Text: truncate(reason, reasonBytes)}
 	p.step.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
 }
 
@@ -66,15 +66,15 @@ type toolRow struct {
 }
 
 // addToolRow adds the row of the nth call of a turn.
-func (p *Pool) rowTool(t *turn, n int, r toolRow) {
-	if n <= toolRows && !t.undone {
-		r.Result = cut(r.Result, p.rowRoom())
+func (p *Pool) addToolRow(t *turn, n int, r toolRow) {
+	if n <= toolRows && !t.rowRemoved {
+		r.Result = truncate(r.Result, p.rowLimit())
 		p.step.Row(t.row(wire.SayTool, string(encode(r))))
 	}
 }
 
 // rowLimit returns the maximum length of the input and of the result in a row.
-func (p *Pool) rowRoom() int {
+func (p *Pool) rowLimit() int {
 	if p.step.Full() {
 		return fullRowBytes
 	}
@@ -82,21 +82,21 @@ func (p *Pool) rowRoom() int {
 }
 
 // addCallRow adds the row of an ended call.
-func (p *Pool) rowCalled(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
-	r := toolRow{ID: cut(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowRoom()), Result: result}
-	if began, ok := t.began[use.ID]; ok {
+func (p *Pool) addCallRow(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
+	r := toolRow{ID: truncate(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowLimit()), Result: result}
+	if began, ok := t.toolStarts[use.ID]; ok {
 		r.DurationMS = new(max(p.step.Now().Sub(began).Milliseconds(), 0))
 	}
-	p.rowTool(t, n, r)
+	p.addToolRow(t, n, r)
 }
 
 // addOpenCallRows adds the rows of the calls that are open when a turn ends.
-func (p *Pool) rowOpen(t *turn) {
+func (p *Pool) addOpenCallRows(t *turn) {
 	for _, c := range t.calls {
 		if !c.Ended {
-			p.rowTool(t, c.Number, toolRow{
-				ID: cut(c.ID, nameBytes), Tool: c.Tool, Status: wire.ToolError,
-				Input: rowInput(c.Input, p.rowRoom()), Result: mayHaveRun(c.Tool),
+			p.addToolRow(t, c.Number, toolRow{
+				ID: truncate(c.ID, nameBytes), Tool: c.Tool, Status: wire.ToolError,
+				Input: rowInput(c.Input, p.rowLimit()), Result: mayHaveRun(c.Tool),
 			})
 		}
 	}
@@ -107,9 +107,9 @@ func (p *Pool) rowOpen(t *turn) {
 // message does not remove the text. The text is in the thread already and is not produced
 // again. message is the id of its message in the thread; 0 means the newest. The caller stores
 // the turn.
-func (p *Pool) rowText(t *turn, message uint64) {
-	text := t.untold()
-	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.step.Full() {
+func (p *Pool) addTextRow(t *turn, message uint64) {
+	text := t.textWithoutRow()
+	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.TextRows >= toolRows || p.step.Full() {
 		return
 	}
 	row := t.row(wire.SayText, text)
@@ -117,104 +117,104 @@ func (p *Pool) rowText(t *turn, message uint64) {
 		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // message ids fit into an int
 	}
 	p.step.Row(row)
-	t.Told = t.said
-	t.Parts++
+	t.RowUnits = t.textUnits
+	t.TextRows++
 }
 
 // textWithoutRow returns the text that has no row yet.
-func (t *turn) untold() string {
+func (t *turn) textWithoutRow() string {
 	text := t.text.String()
-	return text[len(firstUnits(text, t.Told)):]
+	return text[len(utf16Prefix(text, t.RowUnits)):]
 }
 
 // hasToolCalls reports whether the entries contain tool calls.
-func calls(entries []providers.Entry) bool {
+func hasToolCalls(entries []providers.Entry) bool {
 	return slices.ContainsFunc(entries, func(e providers.Entry) bool {
 		return slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
 	})
 }
 
 // bufferThinking appends to the thinking text that will be in the next row.
-func (t *turn) think(text string) {
-	if room := thinkingBytes + utf8.UTFMax - t.thoughts.Len(); room > 0 && text != "" {
-		t.thoughts.WriteString(text[:min(len(text), room)])
-		t.unshown = true
+func (t *turn) bufferThinking(text string) {
+	if room := thinkingBytes + utf8.UTFMax - t.thinking.Len(); room > 0 && text != "" {
+		t.thinking.WriteString(text[:min(len(text), room)])
+		t.thinkingUnsaved = true
 	}
 }
 
 // updateThinkingRow writes the thinking text into one row, which grows until a restart of the
 // turn cannot produce the same thinking again.
-func (p *Pool) rowThoughts(t *turn, room int) {
-	if t.unshown {
-		p.growThoughts(t, room, true)
+func (p *Pool) updateThinkingRow(t *turn, room int) {
+	if t.thinkingUnsaved {
+		p.writeThinkingRow(t, room, true)
 	}
 }
 
 // finishThinkingRow writes the thinking text for the last time and finishes the row. The caller
 // stores the turn.
-func (p *Pool) endThoughts(t *turn, room int) {
-	if t.unshown {
-		p.growThoughts(t, room, false)
+func (p *Pool) finishThinkingRow(t *turn, room int) {
+	if t.thinkingUnsaved {
+		p.writeThinkingRow(t, room, false)
 	}
-	if t.Thoughts > 0 {
-		p.finishRow(t.Monitor, t.Thoughts)
-		t.Thoughts = 0
+	if t.ThinkingRow > 0 {
+		p.finishRow(t.Monitor, t.ThinkingRow)
+		t.ThinkingRow = 0
 	}
 }
 
-func (p *Pool) growThoughts(t *turn, room int, grows bool) {
-	t.unshown, t.mulled = false, true
-	row := t.row(wire.SayReasoning, cut(strings.ToValidUTF8(t.thoughts.String(), ""), room))
+func (p *Pool) writeThinkingRow(t *turn, room int, grows bool) {
+	t.thinkingUnsaved, t.thinkingWritten = false, true
+	row := t.row(wire.SayReasoning, truncate(strings.ToValidUTF8(t.thinking.String(), ""), room))
 	if strings.TrimSpace(row.Text) == "" {
 		return
 	}
 	var before *wire.UIRow
-	if t.Thoughts > 0 {
-		before = &wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, TS: t.Thoughts, Partial: new(true)}
+	if t.ThinkingRow > 0 {
+		before = &wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, TS: t.ThinkingRow, Partial: new(true)}
 	}
 	row, action := history.NextVersion(before, row, grows)
 	if action == wire.RowCreated {
 		row.TS = p.step.Row(row)
 	} else {
-		p.changeRow(row)
+		p.updateRow(row)
 	}
-	was := t.Thoughts
-	if t.Thoughts = 0; grows {
-		t.Thoughts = row.TS
+	was := t.ThinkingRow
+	if t.ThinkingRow = 0; grows {
+		t.ThinkingRow = row.TS
 	}
-	if t.Thoughts != was {
-		p.keepTurn(t)
+	if t.ThinkingRow != was {
+		p.storeTurn(t)
 	}
 }
 
 // finishRow marks a growing row as finished.
 func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
-	row, ok := p.rowAt(monitor, ts)
+	row, ok := p.findRow(monitor, ts)
 	if ok && history.IsPartial(row) {
-		p.changeRow(history.FinalVersion(row))
+		p.updateRow(history.FinalVersion(row))
 	}
 }
 
 // finishOrphanRows finishes the growing rows of turns that no longer exist.
-func (p *Pool) finishRows() {
+func (p *Pool) finishOrphanRows() {
 	for _, m := range p.step.Desk().Monitors() {
 		for _, row := range p.step.Desk().Rows(m.MonitorID) {
-			if history.IsPartial(row) && !slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Thoughts == row.TS }) {
-				p.changeRow(history.FinalVersion(row))
+			if history.IsPartial(row) && !slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.ThinkingRow == row.TS }) {
+				p.updateRow(history.FinalVersion(row))
 			}
 		}
 	}
 }
 
 // updateRow publishes a new version of a row.
-func (p *Pool) changeRow(row wire.UIRow) {
+func (p *Pool) updateRow(row wire.UIRow) {
 	p.step.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})
 }
 
 // findRow returns a row, from the store if the desktop state has dropped it.
-func (p *Pool) rowAt(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
+func (p *Pool) findRow(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
 	if row, ok := p.step.Desk().Row(ts); ok {
 		return row, true
 	}
@@ -227,21 +227,21 @@ func (p *Pool) rowAt(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) 
 
 // commitThinking marks the thinking text so far as final, because a restart of the turn
 // continues from here. Later thinking gets a row of its own. The caller stores the turn.
-func (p *Pool) mused(t *turn) {
-	p.endThoughts(t, thinkingBytes)
-	t.Mused = t.thought
-	t.mulled = false
-	t.thoughts.Reset()
+func (p *Pool) commitThinking(t *turn) {
+	p.finishThinkingRow(t, thinkingBytes)
+	t.ThinkingKept = t.thinkingUnits
+	t.thinkingWritten = false
+	t.thinking.Reset()
 }
 
 // addEndRow adds the row about the end of a turn.
-func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
+func (p *Pool) addEndRow(t *turn, end wire.AgentResponse) {
 	r := history.TurnEnd{
-		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: cut(end.Reason, reasonBytes),
-		TaskID: t.task(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
+		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: truncate(end.Reason, reasonBytes),
+		TaskID: t.taskID(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
 	}
 	if t.Kind == wire.AgentTask {
-		r.Task = cut(t.subject(), fullRowBytes)
+		r.Task = truncate(t.title(), fullRowBytes)
 	}
 	if u := end.Usage; u != nil {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =

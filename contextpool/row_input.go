@@ -14,57 +14,57 @@ const inputDepth = 6
 // long text does not hide the path after it. Invalid JSON and objects that do not fit become a
 // string with the beginning of the input.
 func rowInput(input []byte, room int) json.RawMessage {
-	text := mended(string(input))
+	text := sanitize(string(input))
 	if text == "" || text == "null" || text == "{}" {
 		return nil
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, []byte(text)) != nil {
-		return cutText(text, room)
+		return truncateJSONText(text, room)
 	}
-	if out := cutValue(compact.Bytes(), room, inputDepth); len(out) <= room {
+	if out := truncateValue(compact.Bytes(), room, inputDepth); len(out) <= room {
 		return out
 	}
-	return cutText(compact.String(), room)
+	return truncateJSONText(compact.String(), room)
 }
 
 // truncateValue returns a compact JSON value of about room bytes, which the names of an
 // object's fields may exceed.
-func cutValue(value []byte, room, depth int) json.RawMessage {
+func truncateValue(value []byte, room, depth int) json.RawMessage {
 	switch {
 	case len(value) <= room:
 		return value
 	case value[0] == '"':
 		var text string
 		if json.Unmarshal(value, &text) == nil {
-			return cutText(text, room)
+			return truncateJSONText(text, room)
 		}
 	case value[0] == '{' && depth > 0:
-		return cutObject(value, room, depth-1)
+		return truncateObject(value, room, depth-1)
 	case value[0] == '[' && depth > 0:
-		return cutList(value, room, depth-1)
+		return truncateJSONList(value, room, depth-1)
 	}
-	return cutText(string(value), room)
+	return truncateJSONText(string(value), room)
 }
 
 // truncateJSONText returns the beginning of a text as a JSON string of at most room bytes,
 // provided room suffices for truncationMark.
-func cutText(text string, room int) json.RawMessage {
-	out := encode(mended(text))
+func truncateJSONText(text string, room int) json.RawMessage {
+	out := encode(sanitize(text))
 	if len(out) <= room {
 		return out
 	}
-	for limit := max(room-len(`""`), len(cutMark)); ; {
-		if out = encode(cut(text, limit)); len(out) <= room || limit == len(cutMark) {
+	for limit := max(room-len(`""`), len(truncationMark)); ; {
+		if out = encode(truncate(text, limit)); len(out) <= room || limit == len(truncationMark) {
 			return out
 		}
 		// Assume that escapes take the same share of a shorter text.
-		limit = max(min(limit*room/len(out), limit-1), len(cutMark))
+		limit = max(min(limit*room/len(out), limit-1), len(truncationMark))
 	}
 }
 
 // truncateObject truncates the longest values of an object until all fields fit.
-func cutObject(object []byte, room, depth int) json.RawMessage {
+func truncateObject(object []byte, room, depth int) json.RawMessage {
 	type field struct{ name, value json.RawMessage }
 	var fields []field
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -82,7 +82,7 @@ func cutObject(object []byte, room, depth int) json.RawMessage {
 		left -= len(f.name) + len(":,")
 	}
 	if err != nil {
-		return cutText(string(object), room)
+		return truncateJSONText(string(object), room)
 	}
 	shortest := make([]*field, len(fields))
 	for i := range fields {
@@ -90,7 +90,7 @@ func cutObject(object []byte, room, depth int) json.RawMessage {
 	}
 	slices.SortStableFunc(shortest, func(a, b *field) int { return len(a.value) - len(b.value) })
 	for i, f := range shortest {
-		f.value = cutValue(f.value, left/(len(shortest)-i), depth)
+		f.value = truncateValue(f.value, left/(len(shortest)-i), depth)
 		left -= len(f.value)
 	}
 	out := []byte{'{'}
@@ -102,16 +102,16 @@ func cutObject(object []byte, room, depth int) json.RawMessage {
 }
 
 // truncateJSONList keeps the first items of a list that fit and adds truncationMark.
-func cutList(list []byte, room, depth int) json.RawMessage {
+func truncateJSONList(list []byte, room, depth int) json.RawMessage {
 	var items []json.RawMessage
 	if json.Unmarshal(list, &items) != nil {
-		return cutText(string(list), room)
+		return truncateJSONText(string(list), room)
 	}
-	mark := encode(cutMark)
+	mark := encode(truncationMark)
 	left := room - len("[]") - len(mark)
 	out := []byte{'['}
 	for _, item := range items {
-		if item = cutValue(item, left-len(","), depth); len(item)+len(",") > left {
+		if item = truncateValue(item, left-len(","), depth); len(item)+len(",") > left {
 			break
 		}
 		left -= len(item) + len(",")

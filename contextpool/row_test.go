@@ -142,7 +142,7 @@ func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
 	r.step(func() {
 		use := callOf("c1", "http:post")
 		use.Input = json.RawMessage(`{"url":"x"}`)
-		if err := r.pool.Begin(callerOf(run), use); err != nil {
+		if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -171,12 +171,12 @@ func TestRowsAreBounded(t *testing.T) {
 		}
 		use := tools.Call{Tool: "http:post", ToolCall: providers.ToolCall{ID: id, Input: input}}
 		r.step(func() {
-			if err := r.pool.Begin(callerOf(run), use); err != nil {
+			if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
 				t.Fatal(err)
 			}
 		})
 		r.step(func() {
-			if err := r.pool.End(callerOf(run), use, providers.ToolResult{Text: long}); err != nil {
+			if err := r.pool.EndToolCall(callerOf(run), use, providers.ToolResult{Text: long}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -232,12 +232,12 @@ func TestRowsHaveAllFieldsOfAnInput(t *testing.T) {
 			ended, open := callOf("c1", "http:post"), callOf("c2", "http:post")
 			ended.Input, open.Input = input, input
 			r.step(func() {
-				if err := errors.Join(r.pool.Begin(callerOf(run), ended), r.pool.Begin(callerOf(run), open)); err != nil {
+				if err := errors.Join(r.pool.BeginToolCall(callerOf(run), ended), r.pool.BeginToolCall(callerOf(run), open)); err != nil {
 					t.Fatal(err)
 				}
 			})
 			r.step(func() {
-				if err := r.pool.End(callerOf(run), ended, providers.ToolResult{Text: "done"}); err != nil {
+				if err := r.pool.EndToolCall(callerOf(run), ended, providers.ToolResult{Text: "done"}); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -308,7 +308,7 @@ func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 	r.direct("m1")
 	r.user("m2")
 	r.user("m3")
-	r.step(func() { r.pool.TakeBack("m2") })
+	r.step(func() { r.pool.Withdraw("m2") })
 	r.runner.has = nil
 	r.user("m4")
 	var got []string

@@ -31,7 +31,7 @@ const (
 
 // TapeMessage is a message on the tape. Without a window it belongs to the main conversation of
 // its monitor.
-type Said struct {
+type TapeMessage struct {
 	By      policies.Speaker `json:"by"`
 	Text    string           `json:"text"`
 	Time    wire.Millis      `json:"time"`
@@ -45,30 +45,30 @@ type Said struct {
 
 // listName returns the name of the stored list with the message. The main conversation of each
 // monitor and each window have a list of their own, so that each can be dropped at once.
-func (s *Said) list() string {
+func (s *TapeMessage) listName() string {
 	if s.Window == "" {
 		return tapePrefix + string(s.Monitor)
 	}
-	return tapePrefix + nameOf(string(s.Monitor)+"/"+string(s.Window))
+	return tapePrefix + storeName(string(s.Monitor)+"/"+string(s.Window))
 }
 
 // Tape is the conversation of a session, the oldest message first. Methods that change it
 // return the store operations for the change.
 type Tape struct {
-	said  []taped
+	said  []sizedMessage
 	bytes int
 	n     uint64
 }
 
 // sizedMessage is a message with its encoded size.
-type taped struct {
-	Said
+type sizedMessage struct {
+	TapeMessage
 
 	size int
 }
 
 // TapeFilter selects messages of a tape.
-type Heard struct {
+type TapeFilter struct {
 	// Monitor, unless empty, selects one monitor.
 	Monitor wire.MonitorID
 	// Windows includes messages of windows: of those in Only, or of all if Only is empty,
@@ -78,7 +78,7 @@ type Heard struct {
 	Except  []wire.WindowID
 }
 
-func (h *Heard) has(s *Said) bool {
+func (h *TapeFilter) matches(s *TapeMessage) bool {
 	switch {
 	case h.Monitor != "" && s.Monitor != h.Monitor:
 		return false
@@ -91,11 +91,11 @@ func (h *Heard) has(s *Said) bool {
 }
 
 // Messages returns the selected messages, the oldest first.
-func (t *Tape) Messages(h Heard) []Said {
-	var out []Said
+func (t *Tape) Messages(h TapeFilter) []TapeMessage {
+	var out []TapeMessage
 	for i := range t.said {
-		if h.has(&t.said[i].Said) {
-			out = append(out, t.said[i].Said)
+		if h.matches(&t.said[i].TapeMessage) {
+			out = append(out, t.said[i].TapeMessage)
 		}
 	}
 	return out
@@ -105,22 +105,22 @@ func (t *Tape) Messages(h Heard) []Said {
 func (t *Tape) Len() int { return len(t.said) }
 
 // Append adds a message and removes the oldest ones if the tape exceeds its bounds.
-func (t *Tape) Append(s Said) []store.Op {
-	s.Text = cut(s.Text, saidBytes)
+func (t *Tape) Append(s TapeMessage) []store.Op {
+	s.Text = truncate(s.Text, saidBytes)
 	t.n++
 	s.N = t.n
 	data := encode(&s)
-	t.said = append(t.said, taped{s, len(data)})
+	t.said = append(t.said, sizedMessage{s, len(data)})
 	t.bytes += len(data)
-	return append([]store.Op{store.Push(s.list(), data)}, t.prune(&s)...)
+	return append([]store.Op{store.Push(s.listName(), data)}, t.prune(&s)...)
 }
 
 // prune removes the messages beyond the bounds after newest was added.
-func (t *Tape) prune(newest *Said) []store.Op {
-	same := func(s *Said) bool { return s.Monitor == newest.Monitor && s.Window == newest.Window }
+func (t *Tape) prune(newest *TapeMessage) []store.Op {
+	same := func(s *TapeMessage) bool { return s.Monitor == newest.Monitor && s.Window == newest.Window }
 	count := 0
 	for i := range t.said {
-		if same(&t.said[i].Said) {
+		if same(&t.said[i].TapeMessage) {
 			count++
 		}
 	}
@@ -131,9 +131,9 @@ func (t *Tape) prune(newest *Said) []store.Op {
 	case newest.Window != "" && count > tapeWindow:
 		drop = count - tapeWindow/2
 	}
-	var gone []Said
+	var gone []TapeMessage
 	if drop > 0 {
-		gone = t.remove(func(s *Said) bool {
+		gone = t.remove(func(s *TapeMessage) bool {
 			if same(s) {
 				drop--
 			}
@@ -144,22 +144,22 @@ func (t *Tape) prune(newest *Said) []store.Op {
 		if drop > 0 {
 			drop += tapeAll / 2
 		}
-		gone = append(gone, t.remove(func(*Said) bool {
+		gone = append(gone, t.remove(func(*TapeMessage) bool {
 			drop--
 			return drop >= 0 || t.bytes > tapeBytes/2
 		})...)
 	}
-	return t.without(gone)
+	return t.removalOps(gone)
 }
 
 // remove removes the matching messages, visiting the oldest first, and returns them.
-func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
-	kept := make([]taped, 0, len(t.said))
+func (t *Tape) remove(which func(*TapeMessage) bool) (gone []TapeMessage) {
+	kept := make([]sizedMessage, 0, len(t.said))
 	for i := range t.said {
 		s := &t.said[i]
-		if which(&s.Said) {
+		if which(&s.TapeMessage) {
 			t.bytes -= s.size
-			gone = append(gone, s.Said)
+			gone = append(gone, s.TapeMessage)
 			continue
 		}
 		kept = append(kept, *s)
@@ -170,16 +170,16 @@ func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
 
 // removalOps returns the operations that remove messages from the stored lists. They must be
 // the oldest ones of their lists.
-func (t *Tape) without(gone []Said) []store.Op {
+func (t *Tape) removalOps(gone []TapeMessage) []store.Op {
 	var ops []store.Op
 	done := map[string]bool{}
 	for i := range gone {
-		list := gone[i].list()
+		list := gone[i].listName()
 		if done[list] {
 			continue
 		}
 		done[list] = true
-		if left := t.count(list); left > 0 {
+		if left := t.listLen(list); left > 0 {
 			ops = append(ops, store.KeepLast(list, left))
 		} else {
 			ops = append(ops, store.Drop(list))
@@ -189,10 +189,10 @@ func (t *Tape) without(gone []Said) []store.Op {
 }
 
 // listLen returns the number of messages in a list.
-func (t *Tape) count(list string) int {
+func (t *Tape) listLen(list string) int {
 	n := 0
 	for i := range t.said {
-		if t.said[i].list() == list {
+		if t.said[i].listName() == list {
 			n++
 		}
 	}
@@ -200,31 +200,31 @@ func (t *Tape) count(list string) int {
 }
 
 // PruneWindow removes and returns the messages of a window.
-func (t *Tape) PruneWindow(monitor wire.MonitorID, window wire.WindowID) ([]Said, []store.Op) {
-	gone := t.remove(func(s *Said) bool { return s.Monitor == monitor && s.Window == window && window != "" })
-	return gone, t.without(gone)
+func (t *Tape) PruneWindow(monitor wire.MonitorID, window wire.WindowID) ([]TapeMessage, []store.Op) {
+	gone := t.remove(func(s *TapeMessage) bool { return s.Monitor == monitor && s.Window == window && window != "" })
+	return gone, t.removalOps(gone)
 }
 
 // PruneMonitor removes the messages of a monitor, including those of its windows.
 func (t *Tape) PruneMonitor(monitor wire.MonitorID) []store.Op {
-	return t.without(t.remove(func(s *Said) bool { return s.Monitor == monitor }))
+	return t.removalOps(t.remove(func(s *TapeMessage) bool { return s.Monitor == monitor }))
 }
 
 // Rewind removes the messages of a monitor whose rows are removed.
-func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []store.Op {
-	before := map[string][]Said{}
+func (t *Tape) Rewind(monitor wire.MonitorID, removed func(wire.RowID) bool) []store.Op {
+	before := map[string][]TapeMessage{}
 	for i := range t.said {
-		name := t.said[i].list()
-		before[name] = append(before[name], t.said[i].Said)
+		name := t.said[i].listName()
+		before[name] = append(before[name], t.said[i].TapeMessage)
 	}
-	gone := t.remove(func(s *Said) bool { return s.Monitor == monitor && s.Row > 0 && goes(s.Row) })
-	after := map[string][]Said{}
+	gone := t.remove(func(s *TapeMessage) bool { return s.Monitor == monitor && s.Row > 0 && removed(s.Row) })
+	after := map[string][]TapeMessage{}
 	for i := range gone {
-		after[gone[i].list()] = nil
+		after[gone[i].listName()] = nil
 	}
 	for i := range t.said {
-		if name := t.said[i].list(); slices.ContainsFunc(gone, func(s Said) bool { return s.list() == name }) {
-			after[name] = append(after[name], t.said[i].Said)
+		if name := t.said[i].listName(); slices.ContainsFunc(gone, func(s TapeMessage) bool { return s.listName() == name }) {
+			after[name] = append(after[name], t.said[i].TapeMessage)
 		}
 	}
 	var ops []store.Op
@@ -233,7 +233,7 @@ func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []stor
 		for same < len(left) && left[same].N == before[name][same].N {
 			same++
 		}
-		ops = append(ops, shorten(name, same)...)
+		ops = append(ops, truncateList(name, same)...)
 		var more [][]byte
 		for i := range left[same:] {
 			more = append(more, encode(&left[same+i]))
@@ -247,19 +247,19 @@ func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []stor
 
 // Clear removes all messages.
 func (t *Tape) Clear() []store.Op {
-	return t.without(t.remove(func(*Said) bool { return true }))
+	return t.removalOps(t.remove(func(*TapeMessage) bool { return true }))
 }
 
 // AllOps returns the operations that write the whole tape.
-func (t *Tape) All() []store.Op {
+func (t *Tape) AllOps() []store.Op {
 	var ops []store.Op
-	lists := map[string][]Said{}
+	lists := map[string][]TapeMessage{}
 	for i := range t.said {
-		name := t.said[i].list()
-		lists[name] = append(lists[name], t.said[i].Said)
+		name := t.said[i].listName()
+		lists[name] = append(lists[name], t.said[i].TapeMessage)
 	}
 	for _, name := range sortedKeys(lists) {
-		ops = append(ops, relist(name, lists[name])...)
+		ops = append(ops, rewriteList(name, lists[name])...)
 	}
 	return ops
 }
@@ -271,15 +271,15 @@ func (t *Tape) Restore(lists map[string][][]byte) error {
 		if !strings.HasPrefix(name, tapePrefix) {
 			continue
 		}
-		said, err := unlist[Said](name, items)
+		said, err := decodeList[TapeMessage](name, items)
 		if err != nil {
 			return err
 		}
 		for i := range said {
-			t.said = append(t.said, taped{said[i], len(items[i])})
+			t.said = append(t.said, sizedMessage{said[i], len(items[i])})
 		}
 	}
-	slices.SortFunc(t.said, func(a, b taped) int { return cmp.Compare(a.N, b.N) })
+	slices.SortFunc(t.said, func(a, b sizedMessage) int { return cmp.Compare(a.N, b.N) })
 	for i := range t.said {
 		t.bytes += t.said[i].size
 		t.n = max(t.n, t.said[i].N)
@@ -290,7 +290,7 @@ func (t *Tape) Restore(lists map[string][][]byte) error {
 var tagEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // FormatTape formats messages for a model's prompt; no messages give "".
-func FormatTape(said []Said) string {
+func FormatTape(said []TapeMessage) string {
 	if len(said) == 0 {
 		return ""
 	}

@@ -24,7 +24,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	fail := func(outcome providers.Outcome, why string) {
 		p.step.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
 	}
-	parent := p.of(c)
+	parent := p.callerTurn(c)
 	switch {
 	case parent == nil || parent.Stopping != "":
 		fail(providers.Interrupted, "the turn is over")
@@ -33,8 +33,8 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 		fail(providers.Failed, "no recursion: a task agent has no task agents")
 		return
 	}
-	if known := parent.call(task.Call.ID); known != nil {
-		p.join(known, done)
+	if known := parent.findCall(task.Call.ID); known != nil {
+		p.joinTaskCall(known, done)
 		return
 	}
 	var slot *agentpool.Slot
@@ -48,27 +48,27 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	parent.Tasks++
 	t := &turn{
 		Kind: wire.AgentTask, ID: parent.ID, Monitor: parent.Monitor, Profile: cmp.Or(task.Profile, tools.ProfileDefault),
-		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, done: done,
+		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, onResult: done,
 	}
-	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
+	p.registerTurn(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	t.Provider = parent.Provider
 	p.addCall(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: rowInput(task.Call.Input, rowBytes), Child: t.key()})
-	p.see(t, &waiting{Message: Message{Text: task.Objective}})
-	t.prompt.set(taskPrompt(task))
-	p.launch(t, slot)
-	p.settle()
+	p.fillPrompt(t, &queuedMessage{Message: Message{Text: task.Objective}})
+	t.prompt.setText(taskPrompt(task))
+	p.launchTurn(t, slot)
+	p.advance()
 }
 
 // joinTaskCall handles a repeated call: there is one task for it, and one result.
-func (p *Pool) join(c *call, done func(providers.ToolResult)) {
+func (p *Pool) joinTaskCall(c *call, done func(providers.ToolResult)) {
 	child := p.turns[c.Child]
 	if c.Ended || child == nil {
 		result := c.Result
 		p.step.Then(func() { done(result) })
 		return
 	}
-	before := child.done
-	child.done = func(r providers.ToolResult) {
+	before := child.onResult
+	child.onResult = func(r providers.ToolResult) {
 		if before != nil {
 			before(r)
 		}
@@ -78,38 +78,38 @@ func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 
 // returnTaskResult ends the call that waits for a task, and restarts the parent if it has no
 // run and waits for no other task.
-func (p *Pool) handBack(t *turn, came tools.TaskResult) {
-	r := came.Result()
-	if t.done != nil {
-		p.step.Then(func() { t.done(r) })
+func (p *Pool) returnTaskResult(t *turn, result tools.TaskResult) {
+	r := result.Result()
+	if t.onResult != nil {
+		p.step.Then(func() { t.onResult(r) })
 	}
 	parent := p.turns[t.Parent]
 	if parent == nil {
 		return
 	}
-	p.taskReturned(parent, t, came)
+	p.taskReturned(parent, t, result)
 	for _, c := range parent.calls {
 		if c.Child == t.key() && !c.Ended {
-			p.finish(parent, c.use(), r)
+			p.finishToolCall(parent, c.toolCall(), r)
 			break
 		}
 	}
-	if parent.State == turnWaiting && !parent.delegating() {
+	if parent.State == turnWaiting && !parent.waitsForTasks() {
 		if parent.Stopping != "" {
-			p.end(parent, providers.Interrupted, parent.Stopping)
+			p.endTurn(parent, providers.Interrupted, parent.Stopping)
 			return
 		}
-		p.rerun(parent)
+		p.restartTurn(parent)
 	}
 }
 
 // toolCall returns the call as far as it is stored.
-func (c *call) use() tools.Call {
+func (c *call) toolCall() tools.Call {
 	return tools.Call{ToolCall: providers.ToolCall{ID: c.ID, Input: c.Input}, Tool: c.Tool}
 }
 
 // waitsForTasks reports whether tasks are all that the turn waits for.
-func (t *turn) delegating() bool {
+func (t *turn) waitsForTasks() bool {
 	tasks := 0
 	for _, c := range t.calls {
 		if !c.Ended {
@@ -125,16 +125,16 @@ func (t *turn) delegating() bool {
 // endTasks ends the tasks of a turn that was cut off and does not continue.
 func (p *Pool) endTasks(t *turn) {
 	for _, task := range p.tasksOf(t) {
-		p.end(task, providers.Interrupted, cmp.Or(task.Stopping, "the turn it works for was cut off"))
+		p.endTurn(task, providers.Interrupted, cmp.Or(task.Stopping, "the turn it works for was cut off"))
 	}
 }
 
 // endOrphanCalls ends the calls that wait for a task which does not exist, because the store
 // has lost it.
-func (p *Pool) adopt(t *turn) {
+func (p *Pool) endOrphanCalls(t *turn) {
 	for _, c := range slices.Clone(t.calls) {
 		if c.Child != "" && !c.Ended && p.turns[c.Child] == nil {
-			p.finish(t, c.use(), tools.TaskResult{
+			p.finishToolCall(t, c.toolCall(), tools.TaskResult{
 				Status: providers.Interrupted, Error: "nobody knows what became of the task",
 			}.Result())
 		}
@@ -156,7 +156,7 @@ func taskPrompt(task tools.Task) string {
 // tasksOf returns the tasks of a turn under way.
 func (p *Pool) tasksOf(t *turn) []*turn {
 	var tasks []*turn
-	for _, o := range p.sorted() {
+	for _, o := range p.sortedTurns() {
 		if o.Kind == wire.AgentTask && o.Parent == t.key() {
 			tasks = append(tasks, o)
 		}
@@ -165,8 +165,8 @@ func (p *Pool) tasksOf(t *turn) []*turn {
 }
 
 // taskResult returns the result of a task.
-func (t *turn) result(outcome providers.Outcome, text, reason string) tools.TaskResult {
-	r := tools.TaskResult{Status: outcome, Summary: cut(text, summaryBytes), Actions: []tools.TaskAction{}}
+func (t *turn) taskResult(outcome providers.Outcome, text, reason string) tools.TaskResult {
+	r := tools.TaskResult{Status: outcome, Summary: truncate(text, summaryBytes), Actions: []tools.TaskAction{}}
 	if outcome != providers.Completed {
 		r.Error = reason
 	}
@@ -184,7 +184,7 @@ func taskAction(action wire.Action) tools.TaskAction {
 		WindowID wire.WindowID `json:"windowId"`
 		Title    string        `json:"title"`
 	}
-	if err := jsonInto(data, &head); err != nil {
+	if err := unmarshal(data, &head); err != nil {
 		return tools.TaskAction{Type: "unknown"}
 	}
 	return tools.TaskAction{Type: head.Type, WindowID: head.WindowID, Title: head.Title}

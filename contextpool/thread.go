@@ -40,20 +40,20 @@ type thread struct {
 	stale bool
 }
 
-func (h *thread) list() string { return threadPrefix + h.agent }
+func (h *thread) listName() string { return threadPrefix + h.agent }
 
 // isMain reports whether it is the thread of a main agent.
 func (h *thread) isMain() bool { return h.agent == mainAgent(h.Monitor) }
 
-func (h *thread) hasEntries() bool { return h != nil && len(h.messages) > 0 }
+func (h *thread) hasMessages() bool { return h != nil && len(h.messages) > 0 }
 
 // heldBy reports whether the provider's backend holds the conversation itself.
-func (h *thread) knownTo(provider string) bool {
+func (h *thread) heldBy(provider string) bool {
 	return h != nil && h.ID != "" && h.Provider == provider
 }
 
 // highestID returns the highest message id ever used in the thread.
-func (h *thread) newest() uint64 {
+func (h *thread) highestID() uint64 {
 	if h == nil {
 		return 0
 	}
@@ -65,7 +65,7 @@ func (h *thread) newest() uint64 {
 
 // providerThread returns the thread for a run. With open the newest tool calls still need
 // results. Blocks are shared and must not be changed.
-func (h *thread) thread(open bool) providers.Thread {
+func (h *thread) providerThread(open bool) providers.Thread {
 	if h == nil {
 		return providers.Thread{}
 	}
@@ -78,15 +78,15 @@ func (h *thread) thread(open bool) providers.Thread {
 
 // forkThread returns the thread for a copy. If a turn is under way in it, messages with open
 // tool calls are left out.
-func (h *thread) fork() providers.Thread {
+func (h *thread) forkThread() providers.Thread {
 	if h == nil {
 		return providers.Thread{}
 	}
-	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.settled())}
+	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.closedMessages())}
 }
 
 // closedMessages returns the messages before the first one with open tool calls.
-func (h *thread) settled() []history.Message {
+func (h *thread) closedMessages() []history.Message {
 	all := h.messages
 	for len(all) > 0 && len(openCalls(all)) > 0 {
 		all = all[:len(all)-1]
@@ -113,7 +113,7 @@ func openCalls(all []history.Message) []providers.Block {
 
 // setMessages replaces the messages of the thread, which are ordered by id, and returns their
 // encoded form.
-func (h *thread) put(all []history.Message) (values [][]byte) {
+func (h *thread) setMessages(all []history.Message) (values [][]byte) {
 	h.messages, h.sizes, h.bytes = all, make([]int, len(all)), 0
 	values = make([][]byte, len(all))
 	for i := range all {
@@ -125,12 +125,12 @@ func (h *thread) put(all []history.Message) (values [][]byte) {
 }
 
 // allOps returns the operations that write the whole list.
-func (h *thread) all() []store.Op { return relist(h.list(), h.messages) }
+func (h *thread) allOps() []store.Op { return rewriteList(h.listName(), h.messages) }
 
 // restore loads the stored list. Messages stored before ids were introduced get the next free
 // ones.
 func (h *thread) restore(items [][]byte) (err error) {
-	if h.messages, err = unlist[history.Message](h.list(), items); err != nil {
+	if h.messages, err = decodeList[history.Message](h.listName(), items); err != nil {
 		return err
 	}
 	last := uint64(0)
@@ -149,61 +149,61 @@ func (h *thread) restore(items [][]byte) (err error) {
 // appendMessages adds messages to a thread and sets their ids and times. If the thread exceeds
 // its bounds, the older half is hidden from the agent and hidden messages move to the cold
 // list.
-func (p *Pool) extend(h *thread, added ...history.Message) {
+func (p *Pool) appendMessages(h *thread, added ...history.Message) {
 	if len(added) == 0 {
 		return
 	}
 	values := make([][]byte, len(added))
 	for i := range added {
 		m := &added[i]
-		m.ID, m.TS = history.NextID(h.newest()), wire.Millis(p.step.Now().UnixMilli())
-		values[i] = settle(m)
+		m.ID, m.TS = history.NextID(h.highestID()), wire.Millis(p.step.Now().UnixMilli())
+		values[i] = normalizeMessage(m)
 		h.messages = append(h.messages, *m)
 		h.sizes = append(h.sizes, len(values[i]))
 		h.bytes += len(values[i])
 	}
 	if len(h.messages) <= threadEntries && h.bytes <= threadBytes {
-		p.step.Keep(store.Push(h.list(), values...))
+		p.step.Keep(store.Push(h.listName(), values...))
 		return
 	}
-	p.tidy(h)
+	p.boundThread(h)
 }
 
 // appendEntries adds the entries reported by a run to the thread and links each to its row. If
 // a user's message joined the turn in between, it returns the id of the agent's message right
 // before it, else 0.
-func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint64) {
+func (p *Pool) appendEntries(t *turn, h *thread, entries []providers.Entry) (before uint64) {
 	added := make([]history.Message, len(entries))
 	var said []int // indexes of the user's messages
 	for i, e := range entries {
 		added[i] = history.Message{Entry: e, Row: p.step.NextRow()}
-		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isResult) {
+		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isToolResult) {
 			said = append(said, i)
 		}
 	}
-	if !t.Remembered && len(said) > 0 {
+	if !t.InThread && len(said) > 0 {
 		added[said[0]].Row = cmp.Or(t.Row, added[said[0]].Row)
 		said = said[1:]
 	}
-	n := min(len(said), len(t.Heard))
-	for i, row := range t.Heard[len(t.Heard)-n:] {
+	n := min(len(said), len(t.PendingRows))
+	for i, row := range t.PendingRows[len(t.PendingRows)-n:] {
 		at := said[len(said)-n+i]
 		added[at].Row = cmp.Or(row, added[at].Row)
 	}
 	if n > 0 {
-		t.Heard = nil
+		t.PendingRows = nil
 	}
 	var last history.Message
 	if len(h.messages) > 0 {
 		last = h.messages[len(h.messages)-1]
 	}
-	for i, so := 0, slices.Clip(h.messages); i < len(added); i++ {
-		added[i].Entry = history.Repair(so, knownCalls(added[i].Entry))
+	for i, known := 0, slices.Clip(h.messages); i < len(added); i++ {
+		added[i].Entry = history.Repair(known, withShortCallIDs(added[i].Entry))
 		if i+1 < len(added) {
-			so = append(so, added[i])
+			known = append(known, added[i])
 		}
 	}
-	p.extend(h, added...)
+	p.appendMessages(h, added...)
 	if len(said) > 0 && said[0] > 0 {
 		last = added[said[0]-1]
 	}
@@ -214,17 +214,17 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint
 }
 
 // withShortCallIDs returns an entry with call ids as the thread stores them.
-func knownCalls(e providers.Entry) providers.Entry {
-	if slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Call != shortCall(b.Call) }) {
+func withShortCallIDs(e providers.Entry) providers.Entry {
+	if slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Call != shortCallID(b.Call) }) {
 		e.Blocks = slices.Clone(e.Blocks)
 		for i := range e.Blocks {
-			e.Blocks[i].Call = shortCall(e.Blocks[i].Call)
+			e.Blocks[i].Call = shortCallID(e.Blocks[i].Call)
 		}
 	}
 	return e
 }
 
-func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
+func isToolResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
 // threadOf returns the thread of a lasting agent's turn and creates it if necessary.
 func (p *Pool) threadOf(t *turn) *thread {
@@ -237,17 +237,17 @@ func (p *Pool) threadOf(t *turn) *thread {
 }
 
 // storeThread stores the fields of a thread besides its messages.
-func (p *Pool) keepThread(h *thread) { p.step.Keep(store.Set(threadTable, h.agent, encode(h))) }
+func (p *Pool) storeThread(h *thread) { p.step.Keep(store.Set(threadTable, h.agent, encode(h))) }
 
 // deleteThread deletes a thread.
-func (p *Pool) forgetThread(agent string) {
+func (p *Pool) deleteThread(agent string) {
 	h := p.threads[agent]
 	if h == nil {
 		return
 	}
 	delete(p.threads, agent)
-	p.step.Keep(store.Unset(threadTable, agent), store.Drop(h.list()))
+	p.step.Keep(store.Unset(threadTable, agent), store.Drop(h.listName()))
 	if len(h.Cold) > 0 {
-		p.step.Keep(store.Drop(h.cold()))
+		p.step.Keep(store.Drop(h.coldList()))
 	}
 }

@@ -23,7 +23,7 @@ type Timeline struct {
 // NewTimeline returns the empty timeline of a monitor.
 func NewTimeline(monitor wire.MonitorID) *Timeline { return &Timeline{monitor: monitor} }
 
-func (t *Timeline) list() string { return timelinePrefix + string(t.monitor) }
+func (t *Timeline) listName() string { return timelinePrefix + string(t.monitor) }
 
 // Len returns the number of entries.
 func (t *Timeline) Len() int { return len(t.entries) }
@@ -40,7 +40,7 @@ func (t *Timeline) PushUser(i wire.UserInteraction) []store.Op {
 // PushAI adds an agent's actions.
 func (t *Timeline) PushAI(agent wire.AgentID, actions []wire.Action) []store.Op {
 	e := policies.AIEntry(agent, actions)
-	e.Text = cut(e.Text, actionBytes)
+	e.Text = truncate(e.Text, actionBytes)
 	return t.push(e)
 }
 
@@ -55,23 +55,23 @@ func (t *Timeline) PushBudget(text string) []store.Op { return t.push(policies.B
 // push adds an entry. Folding changes only the first entry and the last few, so only those are
 // written.
 func (t *Timeline) push(e policies.TimelineEntry) []store.Op {
-	had, weighed := len(t.entries), weight(t.entries)
+	entriesBefore, eventsBefore := len(t.entries), eventCount(t.entries)
 	t.entries = policies.FoldTimeline(t.entries, e)
-	left := had - (weighed + 1 - weight(t.entries)) // number of unchanged earlier entries
+	left := entriesBefore - (eventsBefore + 1 - eventCount(t.entries)) // number of unchanged earlier entries
 	var ops []store.Op
-	if left < had {
-		ops = append(ops, store.KeepFirst(t.list(), left))
+	if left < entriesBefore {
+		ops = append(ops, store.KeepFirst(t.listName(), left))
 	}
 	last := &t.entries[len(t.entries)-1]
-	ops = append(ops, store.Push(t.list(), encode(last)))
+	ops = append(ops, store.Push(t.listName(), encode(last)))
 	if left+1 > len(t.entries) {
-		ops = append(ops, store.KeepLast(t.list(), len(t.entries)), store.Replace(t.list(), 0, encode(&t.entries[0])))
+		ops = append(ops, store.KeepLast(t.listName(), len(t.entries)), store.Replace(t.listName(), 0, encode(&t.entries[0])))
 	}
 	return ops
 }
 
 // eventCount returns the number of events that the entries stand for.
-func weight(entries []policies.TimelineEntry) int {
+func eventCount(entries []policies.TimelineEntry) int {
 	n := 0
 	for i := range entries {
 		n += max(entries[i].Count, 1)
@@ -94,16 +94,16 @@ func (t *Timeline) Drain() (string, []store.Op) {
 // Clear removes all entries.
 func (t *Timeline) Clear() []store.Op {
 	t.entries = nil
-	return t.All()
+	return t.AllOps()
 }
 
 // AllOps returns the operations that write the whole timeline.
-func (t *Timeline) All() []store.Op {
-	return relist(t.list(), t.entries)
+func (t *Timeline) AllOps() []store.Op {
+	return rewriteList(t.listName(), t.entries)
 }
 
 // rewriteList returns the operations that replace a stored list.
-func relist[T any](list string, values []T) []store.Op {
+func rewriteList[T any](list string, values []T) []store.Op {
 	ops := []store.Op{store.Drop(list)}
 	if len(values) == 0 {
 		return ops
@@ -116,7 +116,7 @@ func relist[T any](list string, values []T) []store.Op {
 }
 
 // decodeList decodes a stored list.
-func unlist[T any](list string, items [][]byte) ([]T, error) {
+func decodeList[T any](list string, items [][]byte) ([]T, error) {
 	values := make([]T, len(items))
 	for i, data := range items {
 		if err := decode(data, &values[i]); err != nil {
@@ -128,6 +128,6 @@ func unlist[T any](list string, items [][]byte) ([]T, error) {
 
 // Restore loads the stored list.
 func (t *Timeline) Restore(items [][]byte) (err error) {
-	t.entries, err = unlist[policies.TimelineEntry](t.list(), items)
+	t.entries, err = decodeList[policies.TimelineEntry](t.listName(), items)
 	return err
 }

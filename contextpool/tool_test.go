@@ -37,7 +37,7 @@ func TestActIsOneCommit(t *testing.T) {
 	run := r.direct("m1")
 	seen := false
 	r.step(func() {
-		res, err := r.pool.Act(callerOf(run), callOf("c1", "window:create"), func(s *desktop.State) tools.Plan {
+		res, err := r.pool.ExecuteToolPlan(callerOf(run), callOf("c1", "window:create"), func(s *desktop.State) tools.Plan {
 			seen = s == r.desk
 			return tools.Plan{Actions: []wire.Action{window("w1")}, Result: providers.ToolResult{Text: "made"}}
 		})
@@ -72,24 +72,24 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	if !r.pool.Alive(callerOf(run)) {
+	if !r.pool.TurnActive(callerOf(run)) {
 		t.Fatal("it is not alive")
 	}
 	r.ended(run)
 	c := callerOf(run)
-	if r.pool.Alive(c) {
+	if r.pool.TurnActive(c) {
 		t.Fatal("it is alive")
 	}
 	before := len(r.events)
 	var errs []error
 	r.step(func() {
-		_, err := r.pool.Act(c, callOf("c", "window:create"), nil)
+		_, err := r.pool.ExecuteToolPlan(c, callOf("c", "window:create"), nil)
 		_, again := r.pool.Reload(c, callOf("c", "reload:cached"), "reload-1")
-		errs = append(errs, err, again, r.pool.Begin(c, callOf("c", "x:y")), r.pool.End(c, callOf("c", "x:y"), providers.ToolResult{}))
+		errs = append(errs, err, again, r.pool.BeginToolCall(c, callOf("c", "x:y")), r.pool.EndToolCall(c, callOf("c", "x:y"), providers.ToolResult{}))
 		wantEqual(t, len(r.pool.ReloadOptions(c)), 0)
 	})
 	for _, err := range errs {
-		if !errors.Is(err, contextpool.ErrOver) {
+		if !errors.Is(err, contextpool.ErrTurnOver) {
 			t.Fatalf("%v", errs)
 		}
 	}
@@ -106,7 +106,7 @@ func TestReload(t *testing.T) {
 	r.ended(run)
 	r.close(first, "w1")
 	r.step(func() {
-		r.pool.User(contextpool.Message{ID: "m2", Monitor: first, Text: "text of m1"})
+		r.pool.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: "text of m1"})
 	})
 	run = r.run("main-monitor-0-m2")
 	if !strings.Contains(run.Prompt, `<reload_options>`+"\n"+`[{"cacheId":"reload-1","label":"text of m1","similarity":1,"actions":2,"exact":true}]`) {
@@ -139,7 +139,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(res)
 	}
 	for range 3 {
-		r.step(func() { r.pool.FailedReload("reload-1") })
+		r.step(func() { r.pool.ReloadFailed("reload-1") })
 	}
 	wantEqual(t, len(r.pool.ReloadOptions(callerOf(run))), 0)
 	r.crash()
@@ -235,12 +235,12 @@ func TestLongResultsAreCut(t *testing.T) {
 	for i := range 200 {
 		id := fmt.Sprintf("c%d", i)
 		r.step(func() {
-			if err := r.pool.Begin(callerOf(run), callOf(id, "http:get")); err != nil {
+			if err := r.pool.BeginToolCall(callerOf(run), callOf(id, "http:get")); err != nil {
 				t.Error(err)
 			}
 		})
 		r.step(func() {
-			err := r.pool.End(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
+			err := r.pool.EndToolCall(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
 				Text: strings.Repeat("x", 200_000), Images: []providers.Image{{MediaType: "image/png", Data: make([]byte, 100_000)}},
 			})
 			if err != nil {
@@ -268,7 +268,7 @@ func TestDo(t *testing.T) {
 	r := newRigWith(t, budgetOf(0, 2, 0), second)
 	run := r.direct("m1", second)
 	do := func(actions ...wire.Action) (refused *desktop.Refusal) {
-		r.step(func() { refused = r.pool.Do(callerOf(run), actions...) })
+		r.step(func() { refused = r.pool.ApplyActions(callerOf(run), actions...) })
 		return refused
 	}
 	if refused := do(window("w1"), wire.WindowCapture{WindowID: "w1"}); refused != nil {

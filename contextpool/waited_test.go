@@ -16,17 +16,19 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	r.runner.steers = false
 	run := r.direct("m1")
 	r.step(func() {
-		r.pool.User(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})
+		r.pool.HandleUserMessage(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})
 	})
-	r.step(func() { r.pool.User(contextpool.Message{ID: "guest", Monitor: first, Text: "hi", Guest: true}) })
+	r.step(func() {
+		r.pool.HandleUserMessage(contextpool.Message{ID: "guest", Monitor: first, Text: "hi", Guest: true})
+	})
 	r.user("m2")
 	r.user("m3")
 	waited := func(c string, q contextpool.Inquiry, prompt wire.PromptID) (m contextpool.Message, ok bool) {
 		caller := callerOf(run)
 		caller.Agent = wire.AgentID(c)
 		r.step(func() {
-			r.pool.Inquire(callerOf(run), q)
-			m, ok = r.pool.Waited(caller, prompt)
+			r.pool.AskUser(callerOf(run), q)
+			m, ok = r.pool.QueuedAnswer(caller, prompt)
 		})
 		return m, ok
 	}
@@ -42,8 +44,8 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		t.Fatalf("the answer is %+v, %v", m, ok)
 	}
 	r.step(func() {
-		r.pool.AnswerWaiting(m, "What?")
-		r.pool.Answered("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
+		r.pool.AnswerByQueued(m, "What?")
+		r.pool.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
 	})
 	row, _ := r.desk.Said("m2")
 	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {

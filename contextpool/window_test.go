@@ -222,8 +222,8 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 	r.open(first, "w1")
 	r.toWindow("a", "w1")
 	r.ended(r.run("window-w1"))
-	r.step(func() { r.pool.Interacted(first, did(wire.DidMoveWindow, "w1")) })
-	r.step(func() { r.pool.Interacted(second, did(wire.DidCloseWindow, "w7")) })
+	r.step(func() { r.pool.RecordInteraction(first, did(wire.DidMoveWindow, "w1")) })
+	r.step(func() { r.pool.RecordInteraction(second, did(wire.DidCloseWindow, "w7")) })
 	// Each monitor has its own timeline and its own windows.
 	other := r.direct("m1", second)
 	wantEqual(t, other.Prompt, "<timeline>\n<ui:close>w7</ui:close>\n</timeline>\n\ntext of m1")
@@ -273,7 +273,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for i := range 20 {
 		r.step(func() {
-			r.pool.Window(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("a%d", i)), Monitor: first, Window: "w", Text: long})
+			r.pool.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("a%d", i)), Monitor: first, Window: "w", Text: long})
 		})
 	}
 	r.wantStory("a15", "queued at 15")
@@ -281,7 +281,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	r.crash()
 	send := func(id string) {
 		r.step(func() {
-			r.pool.Window(contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: "w", Text: long})
+			r.pool.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: "w", Text: long})
 		})
 	}
 	send("b")
@@ -318,7 +318,7 @@ func TestPressesAreNamed(t *testing.T) {
 			a.ComponentPath = []string{path}
 		}
 		r.step(func() {
-			r.pool.Component(contextpool.Message{ID: "m1", Monitor: "monitor-0"}, a)
+			r.pool.HandleComponentAction(contextpool.Message{ID: "m1", Monitor: "monitor-0"}, a)
 		})
 		wantEqual(t, r.shown()[0], "user_feedback: "+want)
 	}

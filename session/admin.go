@@ -97,14 +97,14 @@ func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]b
 // removeQueuedMessage takes a message out of its queue because an admin wants it.
 func (l *owner) removeQueuedMessage(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
-	var what contextpool.Found
+	var what contextpool.CancelResult
 	if l.agents != nil {
-		what = l.agents.poolForUpdate().Cancel(id, byAdmin)
+		what = l.agents.poolForUpdate().CancelMessage(id, byAdmin)
 	}
 	switch what {
-	case contextpool.FoundWaiting:
+	case contextpool.MessageRemoved:
 		return reply{}
-	case contextpool.FoundTaken:
+	case contextpool.MessageTaken:
 		return refused(wire.CodeSessionInvalidState, "the message does not wait: an agent has it")
 	default:
 		return refused(wire.CodeInvalidMessage, "no such message waits in this session")

@@ -32,11 +32,11 @@ func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 	}
 	if p, given, ok := l.promptAnsweredBy(message); ok {
 		return l.submitToAgent(message, func() {
-			l.agents.poolForUpdate().Answer(message, cmp.Or(p.Title, p.Message))
+			l.agents.poolForUpdate().AnswerByMessage(message, cmp.Or(p.Title, p.Message))
 			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
 		})
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().User(message) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleUserMessage(message) })
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
@@ -91,14 +91,14 @@ func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	if message.Text = m.Content; isBlank(m.Content) {
 		return blankReply("content", message.Monitor)
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Window(message) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleWindowMessage(message) })
 }
 
 // doComponentAction gives a press on a button to the agent of its window.
 func (l *owner) doComponentAction(c *Command, m wire.ComponentAction) reply {
 	message := l.windowMessage(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Component(message, m) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleComponentAction(message, m) })
 }
 
 // windowMessage is a message to a window, on the monitor where that is.
@@ -173,7 +173,7 @@ func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
 	if l.agents != nil {
-		l.agents.poolForUpdate().FailedReload(m.EventID)
+		l.agents.poolForUpdate().ReloadFailed(m.EventID)
 	}
 }
 
@@ -181,6 +181,6 @@ func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 func (l *owner) windowClosed(at windowKey) {
 	l.removeApp(at)
 	if l.agents != nil {
-		l.agents.poolForUpdate().Closed(at.monitor, at.window)
+		l.agents.poolForUpdate().WindowClosed(at.monitor, at.window)
 	}
 }

@@ -100,7 +100,7 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 		if err != nil {
 			return err
 		}
-		a.pool.Relist(tasks)
+		a.pool.SetTasks(tasks)
 	}
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(l.live.id), Reason: err.Error()}
@@ -152,7 +152,7 @@ func (a *agents) allOps() []store.Op {
 	if a == nil {
 		return nil
 	}
-	return slices.Concat(a.pool.All(), a.apps.all(), a.plan.All())
+	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.plan.All())
 }
 
 // repairLists is what makes the lists of agents that are not loaded those that we know.
@@ -160,7 +160,7 @@ func (a *agents) repairLists(tables map[string]map[string][]byte) ([]store.Op, e
 	if a == nil {
 		return nil, nil
 	}
-	return a.pool.Heal(tables)
+	return a.pool.RepairColdLists(tables)
 }
 
 // working reports whether there is unfinished work.
@@ -169,7 +169,7 @@ func (a *agents) working() bool {
 		return false
 	}
 	if a.poolTouched {
-		a.poolWorking = a.pool.Working()
+		a.poolWorking = a.pool.Busy()
 	}
 	return a.poolWorking || a.plan.Working()
 }
@@ -178,9 +178,9 @@ func (a *agents) working() bool {
 func (a *agents) levelsChanged() bool { return a != nil && a.levelsStale }
 
 // refreshLevels counts them.
-func (a *agents) refreshLevels(into *contextpool.Levels) {
+func (a *agents) refreshLevels(into *contextpool.Gauges) {
 	if a.levelsChanged() {
-		a.pool.Levels(into)
+		a.pool.Gauges(into)
 		a.levelsStale = false
 	}
 }
@@ -190,7 +190,7 @@ func (a *agents) queuedMessages() int {
 	if a == nil {
 		return 0
 	}
-	return a.pool.Waiting()
+	return a.pool.QueuedCount()
 }
 
 // runningMessages are the messages of turns that are under way and not told to end.
@@ -220,7 +220,7 @@ func (a *agents) nextDue() time.Time {
 // hasRunningTurns reports whether agents are at work that do not wait for people, who take
 // their time: whoever owns the session next can wait for them as well.
 func (a *agents) hasRunningTurns() bool {
-	return a != nil && a.parkedSince.IsZero() && a.pool.Running() > a.answerWaits.count()
+	return a != nil && a.parkedSince.IsZero() && a.pool.RunningAgents() > a.answerWaits.count()
 }
 
 // poolForUpdate is the pool, for whoever may change something in it.
@@ -241,7 +241,7 @@ func (a *agents) tickPool(now time.Time) (more bool) {
 		return false
 	}
 	a.poolTouched, a.levelsStale = a.pool.Tick(), true
-	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.Working()
+	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.Busy()
 	return a.poolTouched
 }
 

@@ -336,7 +336,7 @@ func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.Request
 		return ok && at.matches(f.MonitorID, f.WindowID)
 	}
 	if err := p.openQuestion(c, showName(id), w, noWithdraw, func() *desktop.Refusal {
-		return p.l.agents.poolForUpdate().Do(c, shown)
+		return p.l.agents.poolForUpdate().ApplyActions(c, shown)
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err
 	}

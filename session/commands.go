@@ -183,7 +183,7 @@ func (l *owner) executeRare(c *Command) reply {
 		if c.From.isAdmin {
 			return l.removeQueuedMessage(m.Target)
 		}
-		if l.agents != nil && l.agents.poolForUpdate().TakeBack(m.Target) {
+		if l.agents != nil && l.agents.poolForUpdate().Withdraw(m.Target) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")

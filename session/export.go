@@ -26,7 +26,7 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 		return sessionfile.Source{}, asError(err)
 	}
 	now := got.state.Snapshot()
-	threads, err := contextpool.Threads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
+	threads, err := contextpool.LoadThreads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
 		return h.readList(ctx, id, list)
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	for _, c := range state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
-	return slices.Concat(ops, archived, contextpool.Restored(l.Desktop.Provider, l.Threads, all))
+	return slices.Concat(ops, archived, contextpool.ImportOps(l.Desktop.Provider, l.Threads, all))
 }
 
 // relocatePlan is a plan that has ended, in another session. Nobody can take it up there, and

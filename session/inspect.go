@@ -121,9 +121,9 @@ func (l *owner) inspect() Inspection {
 	pool := l.agents.pool
 	for n := range i.Monitors {
 		m := &i.Monitors[n]
-		m.Used, m.Bounded = pool.Used(m.MonitorID)
+		m.Used, m.Bounded = pool.BudgetUsed(m.MonitorID)
 	}
-	for _, w := range pool.Queued() {
+	for _, w := range pool.QueuedMessages() {
 		n := slices.IndexFunc(i.Monitors, func(m MonitorView) bool { return m.MonitorID == w.Monitor })
 		if n < 0 {
 			continue
@@ -150,7 +150,7 @@ func (l *owner) inspect() Inspection {
 		a.Parent, a.Provider, a.Attempt = t.Parent, t.Provider, t.Attempt
 		a.Tool = cmp.Or(a.Tool, t.Tool)
 	}
-	i.setMessageStates(pool.Queued(), pool.Turns())
+	i.setMessageStates(pool.QueuedMessages(), pool.Turns())
 	return i
 }
 
@@ -162,7 +162,7 @@ const (
 )
 
 // setMessageStates says of the messages that agents have taken what became of them.
-func (i *Inspection) setMessageStates(queued []contextpool.Waiting, turns []contextpool.Turn) {
+func (i *Inspection) setMessageStates(queued []contextpool.QueuedMessage, turns []contextpool.Turn) {
 	now := make(map[wire.MessageID]string, len(queued)+len(turns))
 	for _, w := range queued {
 		now[w.ID] = messageWaiting

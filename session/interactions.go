@@ -18,7 +18,7 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 				monitor = w.MonitorID
 			}
 			if l.state.HasMonitor(monitor) {
-				l.agents.poolForUpdate().Interacted(monitor, i)
+				l.agents.poolForUpdate().RecordInteraction(monitor, i)
 			}
 		}
 		switch i.Type {

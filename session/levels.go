@@ -23,7 +23,7 @@ type Levels struct {
 	// Mailbox is what sessions have not got to yet.
 	Mailbox int
 	// Pool is the agents and what waits for them.
-	Pool contextpool.Levels
+	Pool contextpool.Gauges
 	// Approvals, Prompts and the questions of Plans wait for a person, the oldest
 	// since Oldest.
 	Approvals, Prompts, Plans int
@@ -63,7 +63,7 @@ type gauges struct {
 	working                   bool
 	approvals, prompts, plans int
 	oldest                    time.Time
-	pool                      contextpool.Levels
+	pool                      contextpool.Gauges
 }
 
 // questions is how many wait for a person.

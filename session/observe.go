@@ -68,7 +68,7 @@ func (l *owner) allowAnswer() bool {
 
 // observeRunStart tells how long a message waited for the run that begins.
 func (l *owner) observeRunStart(run string) {
-	if taken, ok := l.ledger.find(l.agents.pool.Beginning(run)); ok {
+	if taken, ok := l.ledger.find(l.agents.pool.FirstRunMessage(run)); ok {
 		l.observer().Began(l.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
 }

@@ -365,8 +365,8 @@ func (l *owner) rejectStep(err error) error {
 	l.stateBroken = true
 	large := errors.Is(err, store.ErrTooLarge)
 	if l.rewriting || l.handled == l.committed {
-		if large && !l.rewriting && l.agents != nil && l.agents.pool.Newest() != "" {
-			l.oversized = &item{queuedMessage: l.agents.pool.Newest()}
+		if large && !l.rewriting && l.agents != nil && l.agents.pool.LastBegun() != "" {
+			l.oversized = &item{queuedMessage: l.agents.pool.LastBegun()}
 			return errReload
 		}
 		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever

@@ -72,7 +72,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 			return l, err
 		}
 		if l.agents != nil {
-			l.agents.poolForUpdate().Park() // the store ended the runs, not their own end
+			l.agents.poolForUpdate().PrepareHandOver() // the store ended the runs, not their own end
 		}
 	}
 	if err := l.commitTakeover(); err != nil {
@@ -150,8 +150,8 @@ func (l *owner) commitTakeover() error {
 			l.emit(wire.ProviderChanged{Provider: p})
 		}
 		if it := l.oversized; it != nil && (it.work == nil || it.origin != "") {
-			l.agents.poolForUpdate().Excuse(it.origin)
-			l.agents.poolForUpdate().Discard(it.queuedMessage)
+			l.agents.poolForUpdate().FailOversized(it.origin)
+			l.agents.poolForUpdate().RejectOversized(it.queuedMessage)
 			// The next step may be too large again; this one must be committed all the same.
 			if err := l.commit(); err != nil {
 				return err
@@ -229,7 +229,7 @@ func (l *owner) releaseSession(cause error) error {
 		return err
 	}
 	if l.agents != nil {
-		l.agents.poolForUpdate().Park()
+		l.agents.poolForUpdate().PrepareHandOver()
 	}
 	if err := l.commit(); err != nil {
 		return err

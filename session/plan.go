@@ -58,7 +58,7 @@ func (h planExecutor) Begin(j workflow.Job) {
 		p.heldJobs = append(p.heldJobs, j)
 		return
 	}
-	h.agents.poolForUpdate().Work(j)
+	h.agents.poolForUpdate().StartJob(j)
 }
 
 // Stop implements [workflow.Hands].
@@ -73,8 +73,8 @@ func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan
 // inputName is the name of a question of a plan, among those that are waited for.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
-// Worked implements [contextpool.StepWriter].
-func (s stepWriter) Worked(w workflow.Worked) {
+// JobEnded implements [contextpool.StepWriter].
+func (s stepWriter) JobEnded(w workflow.Worked) {
 	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }
 
@@ -114,7 +114,7 @@ func (l *owner) releaseHeldPlan() {
 		l.emit(e)
 	}
 	for _, j := range p.heldJobs {
-		l.agents.poolForUpdate().Work(j)
+		l.agents.poolForUpdate().StartJob(j)
 	}
 	p.heldEvents, p.heldJobs = nil, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // replan takes back the message of the newest plan, and has something else planned.
-func (l *owner) replan(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
+func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
 		return refused(wire.CodeInvalidMessage, "a plan takes no pictures")
@@ -60,7 +60,7 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 	if why != nil {
 		return no(why.Code, why.Field, why.Reason)
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().Plan(message, role) })
+	return l.submitToAgent(message, func() { l.agents.poolForUpdate().BeginPlan(message, role) })
 }
 
 // answerPlan takes an answer to a question of the plan. Who is not the owner permits

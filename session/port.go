@@ -70,7 +70,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 	var r providers.ToolResult
 	var over error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
-		r, over = p.l.agents.poolForUpdate().Act(c, call, plan)
+		r, over = p.l.agents.poolForUpdate().ExecuteToolPlan(c, call, plan)
 	}}); err != nil {
 		return providers.ToolResult{}, err // it may happen still, so r is not ours
 	}
@@ -85,7 +85,7 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 		if over = ctx.Err(); over != nil {
 			return
 		}
-		if over = p.l.agents.poolForUpdate().Begin(c, call); over != nil {
+		if over = p.l.agents.poolForUpdate().BeginToolCall(c, call); over != nil {
 			return
 		}
 		begun = true
@@ -97,7 +97,7 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 		p.cleanUp(func() {
 			delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
 			if begun {
-				_ = p.l.agents.poolForUpdate().End(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
+				_ = p.l.agents.poolForUpdate().EndToolCall(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
 			}
 		})
 		return err
@@ -110,7 +110,7 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 	var over error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
 		delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
-		over = p.l.agents.poolForUpdate().End(c, call, r)
+		over = p.l.agents.poolForUpdate().EndToolCall(c, call, r)
 	}}); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.state.Dialog(q.ID); open {
 			return nil
 		}
-		v, limit := p.l.agents.poolForUpdate().Judge(c, about)
+		v, limit := p.l.agents.poolForUpdate().DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
 			w.answer <- p.l.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
 			return nil
@@ -153,7 +153,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.poolForUpdate().Inquire(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
+		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
 		return nil
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			return r
 		}
 		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
-		p.l.agents.poolForUpdate().Inquire(c, contextpool.Inquiry{Prompt: &q})
+		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Prompt: &q})
 		if given, ok := p.l.answerFromQueue(c, q.ID); ok {
 			w.answer <- given
 		}
@@ -211,7 +211,7 @@ func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw 
 		switch {
 		case w.ctx.Err() != nil:
 			refused = w.ctx.Err()
-		case !p.l.agents.poolForUpdate().Alive(c):
+		case !p.l.agents.poolForUpdate().TurnActive(c):
 			refused = errTurnOver
 		case waits.isAwaited(name):
 			refused = errAlreadyAsked

@@ -46,7 +46,7 @@ func (l *owner) recordVerdict(c tools.Caller, q contextpool.Inquiry, v approval.
 		Monitor: c.Monitor, KeptForAgent: true, Rules: true,
 	}
 	l.questions.add(dialogName(q.Dialog), e, &l.step.ops)
-	l.agents.poolForUpdate().Judged(c, q, v)
+	l.agents.poolForUpdate().AddDecisionRow(c, q, v)
 	return e.verdict()
 }
 
@@ -67,7 +67,7 @@ func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e 
 			r.Response = wire.AnswerNo
 		}
 	}
-	l.agents.poolForUpdate().Answered(dialog, prompt, r)
+	l.agents.poolForUpdate().CloseQuestion(dialog, prompt, r)
 }
 
 // answerRow takes an answer to a row that asks.
@@ -79,16 +79,16 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 	if l.agents == nil {
 		return nothing
 	}
-	dialog, prompt, open := l.agents.poolForUpdate().Question(m.TS)
+	dialog, prompt, open := l.agents.poolForUpdate().OpenQuestion(m.TS)
 	if !open {
-		if l.agents.poolForUpdate().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+		if l.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
 		row, ok := l.state.Row(m.TS)
 		if !ok || row.Type != wire.RowAsk || !row.IsAnswered {
 			return nothing
 		}
-		if dialog, prompt = contextpool.QuestionIn(row); dialog == "" && prompt == "" {
+		if dialog, prompt = contextpool.QuestionOfRow(row); dialog == "" && prompt == "" {
 			return refused(wire.CodeHITLRequestExpired, "it is answered already")
 		}
 	}
@@ -173,7 +173,7 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
-	role, ok := l.agents.poolForUpdate().Answers(m)
+	role, ok := l.agents.poolForUpdate().AnswerableTurn(m)
 	if !ok {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
@@ -191,12 +191,12 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 // its agent, if there is something that fits.
 func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
 	p, open := l.state.Prompt(id)
-	m, waits := l.agents.poolForUpdate().Waited(c, id)
+	m, waits := l.agents.poolForUpdate().QueuedAnswer(c, id)
 	given := textAnswer(p, m.Text)
 	if !open || !waits || p.InputField == nil || promptMismatch(p, given) != "" {
 		return wire.UserPromptResponse{}, false
 	}
-	l.agents.poolForUpdate().AnswerWaiting(m, cmp.Or(p.Title, p.Message))
+	l.agents.poolForUpdate().AnswerByQueued(m, cmp.Or(p.Title, p.Message))
 	l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
 	return given, true
 }
@@ -211,7 +211,7 @@ func (l *owner) recordUserActivity(c *Command) {
 		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
-		l.agents.pool.Touched()
+		l.agents.pool.CancelAutoAnswers()
 	}
 }
 
@@ -220,7 +220,7 @@ func (l *owner) answerOverdue() {
 	if l.agents == nil {
 		return
 	}
-	for id, value := range l.agents.pool.Overdue() {
+	for id, value := range l.agents.pool.DueAutoAnswers() {
 		if p, ok := l.state.Prompt(id); ok {
 			given := wire.UserPromptResponse{PromptID: id, SelectedValues: []string{value}}
 			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)

@@ -165,7 +165,7 @@ func (l *owner) expireOne() bool {
 
 // closeDialog closes a dialog; remember is what the answer said of the next time.
 func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
-	if l.agents != nil && l.agents.pool.IsLimit(d.DialogID) {
+	if l.agents != nil && l.agents.pool.IsLimitQuestion(d.DialogID) {
 		remember = wire.RememberOnce // it was not asked whether the call may be made at all
 	}
 	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember

@@ -94,7 +94,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 			return false // another turn has done it here, and the actions of the lost one include its own
 		}
 	}
-	over := contextpool.Concluded{End: end, Joined: o.Joined}
+	over := contextpool.LostTurnEnd{End: end, Joined: o.Joined}
 	for i := range commands {
 		c := &commands[i]
 		m, plain := c.Message.Data.(wire.UserMessage)
@@ -117,14 +117,14 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		}
 		over.Actions = append(over.Actions, p.Actions...)
 	}
-	if !l.agents.poolForUpdate().MayConclude(over) {
+	if !l.agents.poolForUpdate().CanRestoreTurnEnd(over) {
 		return false
 	}
 	for i := range commands {
 		c := &commands[i]
 		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
 	}
-	if refused := l.agents.poolForUpdate().Conclude(over); refused != nil {
+	if refused := l.agents.poolForUpdate().RestoreTurnEnd(over); refused != nil {
 		l.live.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
 		l.addLossRow(lostAction + refused.Reason)
 	}

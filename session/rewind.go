@@ -28,7 +28,7 @@ func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
-	u := contextpool.Undo{
+	u := contextpool.RewindRequest{
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Include: m.IncludeTarget, Revision: m.Revision,
 		Message: c.Message.ID, By: c.From.Connection,
 	}
@@ -56,7 +56,7 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 		}
 		message.Images = append(message.Images, image)
 	}
-	u := contextpool.Undo{
+	u := contextpool.RewindRequest{
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
 	}
 	if row, ok := l.state.Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {

@@ -115,7 +115,7 @@ func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentRespon
 		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
 			agent := p.AgentID
 			if l.agents != nil {
-				agent = l.agents.pool.Lead(agent)
+				agent = l.agents.pool.RootAgent(agent)
 			}
 			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
 		}

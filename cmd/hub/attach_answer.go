@@ -52,7 +52,7 @@ func asks(r wire.UIRow) bool {
 // asksElsewhere reports whether what a row asks is a dialog or a prompt, which is
 // shown as such.
 func asksElsewhere(r wire.UIRow) bool {
-	dialog, prompt := contextpool.QuestionIn(r)
+	dialog, prompt := contextpool.QuestionOfRow(r)
 	return r.Type == wire.RowAsk && (dialog != "" || prompt != "")
 }
 

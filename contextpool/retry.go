@@ -9,41 +9,41 @@ import (
 )
 
 // maxTruncatedRetries bounds how often a turn is retried with a truncated thread.
-const goOnTimes = 3
+const maxTruncatedRetries = 3
 
 // retryTruncated hides the older half of the thread and retries a turn whose input was too long
 // for its model. It reports whether it did.
-func (p *Pool) goOnShorter(t *turn, r agentpool.Ended) bool {
+func (p *Pool) retryTruncated(t *turn, r agentpool.Ended) bool {
 	tooLong := r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Class == providers.ContextLength
 	h := p.threads[t.Agent]
-	if !tooLong || !t.Lasting || t.Stopping != "" || t.Shrunk >= goOnTimes || h == nil || !p.shrink(h) {
+	if !tooLong || !t.Lasting || t.Stopping != "" || t.Truncations >= maxTruncatedRetries || h == nil || !p.truncateThread(h) {
 		return false
 	}
-	p.unoffer(t)
-	p.rewind(t)
-	t.Shrunk++
+	p.withdrawOffers(t)
+	p.dropUnkeptText(t)
+	t.Truncations++
 	t.Attempt++
 	t.State = turnAccepted
-	p.keepTurn(t)
-	p.start(t, nil)
+	p.storeTurn(t)
+	p.startRun(t, nil)
 	return true
 }
 
 // addTruncationRow adds the row saying that the model read only a part of the conversation. The
 // thread itself is unchanged.
-func (p *Pool) rowShrunk(t *turn, s providers.Shrunk) {
+func (p *Pool) addTruncationRow(t *turn, s providers.Shrunk) {
 	if t.Condensing != nil {
-		t.Condensing.Left += s.Left
-		p.keepTurn(t)
+		t.Condensing.LeftOut += s.Left
+		p.storeTurn(t)
 		return
 	}
-	row := t.row(wire.SaySlidingWindowTruncation, shrunkText(s.Left))
+	row := t.row(wire.SaySlidingWindowTruncation, truncationText(s.Left))
 	row.ContextTruncation = &wire.ContextTruncation{
 		MessagesRemoved: s.Left, PrevContextTokens: s.Before, NewContextTokens: s.After,
 	}
 	p.step.Row(row)
 }
 
-func shrunkText(left int) string {
+func truncationText(left int) string {
 	return fmt.Sprintf("The conversation was too long for the model: its %d oldest messages are left out.", left)
 }

@@ -159,7 +159,7 @@ func TestTasksGoWithTheirRows(t *testing.T) {
 	r.talk("m1")
 	r.talk("m2")
 	r.talk("m3")
-	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m2").TS, Include: true}); refused != nil {
+	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true}); refused != nil {
 		t.Fatalf("%+v", refused)
 	}
 	wantEqual(t, slices.Sorted(maps.Keys(r.kept.tables[history.TaskTable])), []string{"t1", "t2"})

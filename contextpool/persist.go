@@ -45,32 +45,32 @@ var errMisplaced = errors.New("it is of something else")
 
 var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
 
-func byArrival(a, b *waiting) int { return cmp.Compare(a.Arrived, b.Arrived) }
+func byArrival(a, b *queuedMessage) int { return cmp.Compare(a.Arrived, b.Arrived) }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-func jsonInto(data []byte, v any) error {
+func unmarshal(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	return nil
 }
 
-func (p *Pool) keepAbout() { p.step.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
+func (p *Pool) storeState() { p.step.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
 
-func (p *Pool) keepTurn(t *turn) { p.step.Keep(store.Set(turnTable, t.key(), encode(t))) }
+func (p *Pool) storeTurn(t *turn) { p.step.Keep(store.Set(turnTable, t.key(), encode(t))) }
 
-func (p *Pool) keepPrompt(t *turn) { p.step.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
+func (p *Pool) storePrompt(t *turn) { p.step.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
 
-func (t *turn) keptCall(c *call) store.Op {
+func (t *turn) callOp(c *call) store.Op {
 	return store.Set(callPrefix+t.key(), strconv.Itoa(c.Number), encode(c))
 }
 
-func (t *turn) storedAction(n int, data []byte) store.Op {
+func (t *turn) actionOp(n int, data []byte) store.Op {
 	return store.Set(actionPrefix+t.key(), strconv.Itoa(n), data)
 }
 
-func (p *Pool) forgetCall(t *turn, id string) {
+func (p *Pool) deleteCall(t *turn, id string) {
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
 		if c.ID == id {
 			p.step.Keep(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
@@ -80,7 +80,7 @@ func (p *Pool) forgetCall(t *turn, id string) {
 }
 
 // deleteTurn deletes all stored data of a turn under way.
-func (p *Pool) forgetTurn(t *turn) {
+func (p *Pool) deleteTurn(t *turn) {
 	p.step.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
 	if len(t.calls) > 0 {
 		p.step.Keep(store.Clear(callPrefix + t.key()))
@@ -90,19 +90,21 @@ func (p *Pool) forgetTurn(t *turn) {
 	}
 }
 
-func (w *waiting) field() string { return strconv.FormatUint(w.Arrived, 10) }
+func (w *queuedMessage) field() string { return strconv.FormatUint(w.Arrived, 10) }
 
-func (p *Pool) keepWaiting(w *waiting) { p.step.Keep(store.Set(queueTable, w.field(), encode(w))) }
+func (p *Pool) storeQueued(w *queuedMessage) {
+	p.step.Keep(store.Set(queueTable, w.field(), encode(w)))
+}
 
-func (p *Pool) keepContent(w *waiting) {
+func (p *Pool) storeQueuedContent(w *queuedMessage) {
 	p.step.Keep(store.Set(saidTable, w.field(), encode(w.content())))
 }
 
-func (p *Pool) forgetWaiting(w *waiting) {
+func (p *Pool) deleteQueued(w *queuedMessage) {
 	p.step.Keep(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
 }
 
-func (p *Pool) keepGroups() {
+func (p *Pool) storeGroups() {
 	pairs := p.groups.Pairs()
 	if len(pairs) == 0 {
 		p.step.Keep(store.Unset(groupTable, groupField))
@@ -111,7 +113,7 @@ func (p *Pool) keepGroups() {
 	p.step.Keep(store.Set(groupTable, groupField, encode(pairs)))
 }
 
-func (p *Pool) keepBudget(m wire.MonitorID) {
+func (p *Pool) storeBudget(m wire.MonitorID) {
 	s := p.budget.State(m)
 	if len(s.Actions)+len(s.Output) == 0 {
 		p.step.Keep(store.Unset(budgetPrefix+string(m), budgetField))
@@ -121,7 +123,7 @@ func (p *Pool) keepBudget(m wire.MonitorID) {
 }
 
 // storeReload stores an entry of the reload cache, or deletes it if the cache has evicted it.
-func (p *Pool) keepReload(id string) {
+func (p *Pool) storeReload(id string) {
 	e, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
 		p.step.Keep(store.Unset(reloadTable, id))
@@ -132,18 +134,18 @@ func (p *Pool) keepReload(id string) {
 
 // AllOps returns the operations that write the whole state of the pool, for a store that has
 // lost data.
-func (p *Pool) All() []store.Op {
+func (p *Pool) AllOps() []store.Op {
 	ops := []store.Op{store.Set(aboutTable, aboutField, encode(&p.about))}
-	for _, t := range p.sorted() {
+	for _, t := range p.sortedTurns() {
 		ops = append(ops, store.Set(turnTable, t.key(), encode(t)), store.Set(promptTable, t.key(), encode(&t.prompt)))
 		for _, c := range t.calls {
-			ops = append(ops, t.keptCall(c))
+			ops = append(ops, t.callOp(c))
 		}
 		for n, a := range t.actions {
-			ops = append(ops, t.storedAction(n, actionFormat().Append(nil, &a)))
+			ops = append(ops, t.actionOp(n, actionFormat().Append(nil, &a)))
 		}
 	}
-	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
+	for _, q := range []*policies.Queue[*queuedMessage]{p.mainQueue, p.windowQueue} {
 		for _, key := range q.Keys() {
 			for _, w := range q.All(key) {
 				ops = append(ops, store.Set(queueTable, w.field(), encode(w)), store.Set(saidTable, w.field(), encode(w.content())))
@@ -164,26 +166,26 @@ func (p *Pool) All() []store.Op {
 	if next := p.reload.Next(); next > 1 {
 		ops = append(ops, store.Set(reloadTable, reloadNext, encode(next)))
 	}
-	for _, ts := range sortedKeys(p.asks) {
-		ops = append(ops, store.Set(askTable, askField(ts), encode(p.asks[ts])))
+	for _, ts := range sortedKeys(p.resumeAsks) {
+		ops = append(ops, store.Set(askTable, askField(ts), encode(p.resumeAsks[ts])))
 	}
 	ops = append(ops, p.allQuestions()...)
 	for _, agent := range sortedKeys(p.threads) {
 		ops = append(ops, store.Set(threadTable, agent, encode(p.threads[agent])))
-		ops = append(ops, p.threads[agent].all()...)
+		ops = append(ops, p.threads[agent].allOps()...)
 	}
 	for _, m := range sortedKeys(p.timelines) {
 		if p.timelines[m].Len() > 0 {
-			ops = append(ops, p.timelines[m].All()...)
+			ops = append(ops, p.timelines[m].AllOps()...)
 		}
 	}
 	ops = append(ops, p.tasks.All()...)
-	return append(ops, p.tape.All()...)
+	return append(ops, p.tape.AllOps()...)
 }
 
 // Restore loads the stored state. The error means that it cannot be read.
 func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][]byte) error {
-	p.empty()
+	p.initState()
 	if data, ok := tables[aboutTable][aboutField]; ok {
 		if err := decode(data, &p.about); err != nil {
 			return fmt.Errorf("agents: %w", err)
@@ -276,29 +278,29 @@ func (t *turn) restoreActions(table map[string][]byte) error {
 }
 
 func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {
-	var all []*waiting
+	var all []*queuedMessage
 	for field, data := range tables[queueTable] {
-		w := &waiting{}
+		w := &queuedMessage{}
 		if err := decode(data, w); err != nil {
 			return fmt.Errorf("queued message %s: %w", field, err)
 		}
 		if w.field() != field {
 			return fmt.Errorf("queued message %s: %w", field, errMisplaced)
 		}
-		var said content
+		var said queuedContent
 		if err := decode(tables[saidTable][field], &said); err != nil {
 			return fmt.Errorf("what queued message %s says: %w", field, err)
 		}
 		w.Text, w.Images = said.Text, said.Images
 		all = append(all, w)
-		p.heaped += w.size()
-		p.arrived = max(p.arrived, w.Arrived)
+		p.queuedBytes += w.size()
+		p.lastArrival = max(p.lastArrival, w.Arrived)
 	}
 	slices.SortFunc(all, byArrival)
 	for _, w := range all {
-		q, key := p.mains, string(w.Monitor)
+		q, key := p.mainQueue, string(w.Monitor)
 		if w.Window != "" {
-			q, key = p.windows, w.Agent
+			q, key = p.windowQueue, w.Agent
 		}
 		q.Restore(key, append(q.All(key), w))
 	}
@@ -353,11 +355,11 @@ func (p *Pool) restoreAsks(tables map[string]map[string][]byte) error {
 		if err != nil {
 			return fmt.Errorf("question %s: %w", field, errMisplaced)
 		}
-		a := &ask{}
+		a := &resumeAsk{}
 		if err := decode(data, a); err != nil {
 			return fmt.Errorf("question %s: %w", field, err)
 		}
-		p.asks[wire.Millis(ts)] = a
+		p.resumeAsks[wire.Millis(ts)] = a
 	}
 	return nil
 }
@@ -368,7 +370,7 @@ func (p *Pool) restoreThreads(table map[string][]byte, lists map[string][][]byte
 		if err := decode(data, h); err != nil {
 			return fmt.Errorf("conversation of %s: %w", agent, err)
 		}
-		if err := h.restore(lists[h.list()]); err != nil {
+		if err := h.restore(lists[h.listName()]); err != nil {
 			return err
 		}
 		p.threads[agent] = h

@@ -14,7 +14,7 @@ import (
 )
 
 // LostTurnEnd is a turn that ended at the previous owner, and whose end the store has lost.
-type Concluded struct {
+type LostTurnEnd struct {
 	// End is the last event of the turn, with all of its text.
 	End wire.AgentResponse
 	// Messages are the answered messages that the session does not know, in order.
@@ -30,30 +30,30 @@ type Concluded struct {
 // here and has used no tool under this owner, or its message is queued, or the session does not
 // know the message. It cannot if another turn has taken a message that joined the turn, because
 // the actions done for that message cannot be identified.
-func (p *Pool) MayConclude(c Concluded) bool {
-	t := p.concludes(c)
+func (p *Pool) CanRestoreTurnEnd(c LostTurnEnd) bool {
+	t := p.findLostTurn(c)
 	run := ""
 	if t != nil {
-		run = t.run()
+		run = t.runID()
 	}
 	for _, id := range c.Joined {
-		if p.knows(id) && p.waits(id, run) == nil && (t == nil || !slices.Contains(t.Taken, id)) {
+		if p.knowsMessage(id) && p.findQueued(id, run) == nil && (t == nil || !slices.Contains(t.Taken, id)) {
 			return false
 		}
 	}
 	if t != nil {
-		return !t.acted && t.Stopping == ""
+		return !t.toolUsed && t.Stopping == ""
 	}
-	if p.waits(c.End.MessageID, "") != nil {
+	if p.findQueued(c.End.MessageID, "") != nil {
 		return true
 	}
-	return !p.knows(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
+	return !p.knowsMessage(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
 }
 
 // findQueued returns a queued message that is offered to no run, or to the given one, or nil.
-func (p *Pool) waits(id wire.MessageID, run string) *waiting {
-	for _, key := range p.mains.Keys() {
-		for _, w := range p.mains.All(key) {
+func (p *Pool) findQueued(id wire.MessageID, run string) *queuedMessage {
+	for _, key := range p.mainQueue.Keys() {
+		for _, w := range p.mainQueue.All(key) {
 			if w.ID == id && (w.Offered == "" || w.Offered == run) {
 				return w
 			}
@@ -63,7 +63,7 @@ func (p *Pool) waits(id wire.MessageID, run string) *waiting {
 }
 
 // findLostTurn returns the turn if it is under way, else nil.
-func (p *Pool) concludes(c Concluded) *turn {
+func (p *Pool) findLostTurn(c LostTurnEnd) *turn {
 	for _, t := range p.turns {
 		if t.ID == c.End.MessageID && t.Role == c.End.AgentID && t.Condensing == nil && t.Job == nil {
 			return t
@@ -75,35 +75,35 @@ func (p *Pool) concludes(c Concluded) *turn {
 // RestoreTurnEnd ends a turn here as it ended at the previous owner: it stops the run, if there
 // is one, and publishes the turn's events again. It returns the first action that the current
 // desktop state refuses; all other actions are applied.
-func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
-	t := p.concludes(c)
+func (p *Pool) RestoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
+	t := p.findLostTurn(c)
 	if t != nil {
-		run := t.run()
+		run := t.runID()
 		p.step.Then(func() { p.runner.Interrupt(run, "the turn has ended at the owner before") })
 		p.endTasks(t)
 	} else {
 		var m *Message
-		if w := p.waits(c.End.MessageID, ""); w != nil {
+		if w := p.findQueued(c.End.MessageID, ""); w != nil {
 			m = p.unqueue(w)
 		} else {
 			m, c.Messages = &c.Messages[0], c.Messages[1:]
-			p.show(m, m.Text)
+			p.addMessageRow(m, m.Text)
 		}
-		t = p.relive(m, c.End.AgentID)
+		t = p.newEndedTurn(m, c.End.AgentID)
 	}
 	for i := range c.Messages {
-		p.show(&c.Messages[i], c.Messages[i].Text)
+		p.addMessageRow(&c.Messages[i], c.Messages[i].Text)
 	}
 	for _, id := range c.Joined {
-		if w := p.waits(id, t.run()); w != nil {
+		if w := p.findQueued(id, t.runID()); w != nil {
 			c.Messages = append(c.Messages, *p.unqueue(w))
 		}
 	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		p.accept(m, t.Role, wire.TakenSteered)
-		t.join(m.ID)
-		p.record(t, policies.SpeakerUser, m.Text, m.Row)
+		p.acceptMessage(m, t.Role, wire.TakenSteered)
+		t.addMessage(m.ID)
+		p.recordOnTape(t, policies.SpeakerUser, m.Text, m.Row)
 	}
 	for _, a := range c.Actions {
 		if r := p.step.Desk().Check(t.Monitor, a); r != nil {
@@ -111,29 +111,29 @@ func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 			continue
 		}
 		one := []wire.Action{a}
-		closing := p.places(t.Monitor, one)
+		closing := p.closedWindowKeys(t.Monitor, one)
 		p.step.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
-		p.did(t, a)
+		p.recordAction(t, a)
 		if _, ok := a.(wire.WindowClose); ok {
-			p.closed(closing[0], t)
+			p.removeWindow(closing[0], t)
 		}
 	}
-	p.recite(t, c)
-	p.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
-	p.settle()
+	p.restoreText(t, c)
+	p.endTurn(t, providers.Outcome(c.End.Outcome), c.End.Reason)
+	p.advance()
 	return refused
 }
 
 // unqueue removes a message from the queues.
-func (p *Pool) unqueue(w *waiting) *Message {
-	p.dequeue(func(other *waiting) bool { return other == w })
+func (p *Pool) unqueue(w *queuedMessage) *Message {
+	p.dequeue(func(other *queuedMessage) bool { return other == w })
 	return &w.Message
 }
 
 // newEndedTurn registers a turn for a message without running it. The turn uses the main
 // agent's thread unless another turn uses that.
-func (p *Pool) relive(m *Message, role wire.AgentID) *turn {
-	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.main(m.Monitor) == nil
+func (p *Pool) newEndedTurn(m *Message, role wire.AgentID) *turn {
+	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.mainTurn(m.Monitor) == nil
 	t := &turn{
 		Kind: wire.AgentEphemeral, ID: m.ID, Monitor: m.Monitor, Agent: mainAgent(m.Monitor), Lasting: lasting,
 		Profile: tools.ProfileAll, Guest: m.Guest, Taken: []wire.MessageID{m.ID},
@@ -142,17 +142,17 @@ func (p *Pool) relive(m *Message, role wire.AgentID) *turn {
 	if lasting {
 		t.Kind, t.Profile, how = wire.AgentMain, tools.ProfileMain, wire.TakenDirect
 	}
-	p.enter(t, string(role))
+	p.registerTurn(t, string(role))
 	t.Row, t.prompt.Content, t.prompt.Images = m.Row, m.Text, m.Images
-	t.prompt.set(m.Text)
-	p.accept(m, t.Role, how)
-	p.record(t, policies.SpeakerUser, m.Text, m.Row)
+	t.prompt.setText(m.Text)
+	p.acceptMessage(m, t.Role, how)
+	p.recordOnTape(t, policies.SpeakerUser, m.Text, m.Row)
 	p.taskCreated(t)
 	return t
 }
 
 // restoreText publishes the text of the turn and adds it to the thread.
-func (p *Pool) recite(t *turn, c Concluded) {
+func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
 	if c.End.Usage != nil {
 		t.Usage = providers.Usage{
 			Input: c.End.Usage.InputTokens, Output: c.End.Usage.OutputTokens,
@@ -161,23 +161,23 @@ func (p *Pool) recite(t *turn, c Concluded) {
 	}
 	text := c.End.Delta
 	if text != "" {
-		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID()})
 		t.text.Reset()
 		t.text.WriteString(text)
-		t.said = units(text)
+		t.textUnits = utf16Len(text)
 	}
 	if !t.Lasting {
 		return
 	}
-	p.mend(t)
+	p.closeOpenCalls(t)
 	h := p.threadOf(t)
 	if h.Provider == "" {
 		h.Provider = t.Provider
-		p.keepThread(h)
+		p.storeThread(h)
 	}
-	rest := text[len(firstUnits(text, t.Kept)):]
+	rest := text[len(utf16Prefix(text, t.KeptUnits)):]
 	var added []providers.Entry
-	if !t.Remembered {
+	if !t.InThread {
 		added = append(added, providers.Entry{
 			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: t.prompt.text(), Origin: string(t.ID)}},
 		})
@@ -197,6 +197,6 @@ func (p *Pool) recite(t *turn, c Concluded) {
 	for i, e := range added {
 		messages[i] = history.Message{Entry: e, Row: p.step.NextRow()}
 	}
-	p.extend(h, slices.Clip(messages)...)
-	t.Remembered, t.Kept, h.stale = true, t.said, true
+	p.appendMessages(h, slices.Clip(messages)...)
+	t.InThread, t.KeptUnits, h.stale = true, t.textUnits, true
 }

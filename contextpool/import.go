@@ -14,7 +14,7 @@ import (
 // LoadThreads decodes the threads of lasting agents from the stored tables and lists of a
 // session, with the messages of their cold lists, which cold reads. windows are the open
 // windows; threads of window agents without an open window are left out.
-func Threads(
+func LoadThreads(
 	tables map[string]map[string][]byte, lists map[string][][]byte, windows []wire.WindowState, cold func(list string) ([][]byte, error),
 ) ([]history.Thread, error) {
 	var p Pool
@@ -37,15 +37,15 @@ func Threads(
 			Agent: agent, Provider: h.Provider, ID: h.ID, Monitor: h.Monitor, Windows: shared[agent], Messages: h.messages,
 		}
 		if len(h.Cold) > 0 {
-			items, err := cold(h.cold())
+			items, err := cold(h.coldList())
 			if err != nil {
 				return nil, err
 			}
-			older, err := unlist[history.Message](h.cold(), items)
+			older, err := decodeList[history.Message](h.coldList(), items)
 			if err != nil {
 				return nil, err
 			}
-			t.Messages = inOrder(append(older, h.messages...))
+			t.Messages = sortedUnique(append(older, h.messages...))
 		}
 		if agent != mainAgent(h.Monitor) && len(t.Windows) == 0 {
 			continue
@@ -56,14 +56,14 @@ func Threads(
 }
 
 // sortedUnique sorts messages by id and removes duplicates.
-func inOrder(all []history.Message) []history.Message {
+func sortedUnique(all []history.Message) []history.Message {
 	slices.SortStableFunc(all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(all, func(a, b history.Message) bool { return a.ID == b.ID })
 }
 
 // ImportOps returns the operations that fill a session without agents with threads, and with
 // the tape of its rows, the oldest first. The launch hooks count as having run.
-func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []store.Op {
+func ImportOps(provider string, threads []history.Thread, rows []wire.UIRow) []store.Op {
 	groups := policies.NewWindowConnection()
 	var ops []store.Op
 	for i := range threads {
@@ -77,16 +77,16 @@ func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []st
 			agent = windowAgent(t.Monitor, groups.AgentKey(root))
 		}
 		h := &thread{agent: agent, Provider: t.Provider, Monitor: t.Monitor}
-		ops = append(ops, h.fill(slices.Clone(t.Messages))...)
+		ops = append(ops, h.fillThread(slices.Clone(t.Messages))...)
 	}
 	var tape Tape
 	for i := range rows {
-		if s, ok := saidIn(&rows[i]); ok {
+		if s, ok := tapeMessageOf(&rows[i]); ok {
 			tape.Append(s)
 		}
 	}
-	about := about{Provider: provider, Launched: true, Turns: uint64(len(rows))} // new turns must not reuse the task ids of the imported ones
-	return append(ops, slices.Concat(tape.All(), []store.Op{
+	about := poolState{Provider: provider, Launched: true, Turns: uint64(len(rows))} // new turns must not reuse the task ids of the imported ones
+	return append(ops, slices.Concat(tape.AllOps(), []store.Op{
 		store.Set(groupTable, groupField, encode(groups.Pairs())),
 		store.Set(aboutTable, aboutField, encode(&about)),
 	})...)
@@ -94,8 +94,8 @@ func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []st
 
 // tapeMessageOf returns the tape's message for a row, if the row shows text of the user or of
 // an agent.
-func saidIn(r *wire.UIRow) (Said, bool) {
-	s := Said{Text: r.Text, Time: r.TS, Row: r.ID, Monitor: r.MonitorID, Window: r.WindowID}
+func tapeMessageOf(r *wire.UIRow) (TapeMessage, bool) {
+	s := TapeMessage{Text: r.Text, Time: r.TS, Row: r.ID, Monitor: r.MonitorID, Window: r.WindowID}
 	switch {
 	case r.Text == "":
 		return s, false
@@ -110,17 +110,17 @@ func saidIn(r *wire.UIRow) (Said, bool) {
 }
 
 // fillThread sets the messages of an empty thread and returns the operations that store it.
-func (h *thread) fill(all []history.Message) []store.Op {
+func (h *thread) fillThread(all []history.Message) []store.Op {
 	for i := range all {
-		settle(&all[i])
+		normalizeMessage(&all[i])
 	}
-	values := h.put(all)
+	values := h.setMessages(all)
 	h.Tokens = history.Tokens(history.View(h.messages))
 	var ops []store.Op
 	if len(all) > threadEntries || h.bytes > threadBytes {
-		values, ops = h.moveAway(values)
+		values, ops = h.moveHiddenToCold(values)
 	}
-	return append(ops, store.Push(h.list(), values...), store.Set(threadTable, h.agent, encode(h)))
+	return append(ops, store.Push(h.listName(), values...), store.Set(threadTable, h.agent, encode(h)))
 }
 
 // restoreGroups loads which windows share an agent.

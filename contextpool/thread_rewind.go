@@ -10,37 +10,37 @@ import (
 )
 
 // threadCut is a thread together with its cold list, and the result of a rewind on both.
-type regained struct {
+type threadCut struct {
 	h *thread
 	// cold are the messages of the cold list, in the order of the list, and all are the
 	// messages of thread and cold list by id. dirty means that the list holds other values
 	// besides, or that some are lost.
-	away  []history.Message
+	cold  []history.Message
 	dirty bool
 	all   []history.Message
 	cut   history.RewoundThread
 	// coldKept counts the first messages of cold that stay in the cold list.
-	still int
+	coldKept int
 }
 
 // loadThreadCut loads a thread with its cold list.
-func (p *Pool) whole(h *thread) (*regained, error) {
-	g := &regained{h: h, all: h.messages}
+func (p *Pool) loadThreadCut(h *thread) (*threadCut, error) {
+	g := &threadCut{h: h, all: h.messages}
 	if len(h.Cold) == 0 {
 		return g, nil
 	}
-	items, err := p.step.Cold(h.cold())
+	items, err := p.step.Cold(h.coldList())
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
-	runs, _ := found(h.Cold, items)
-	ours := itemsOf(runs, items)
+	runs, _ := matchChunks(h.Cold, items)
+	ours := spanItems(runs, items)
 	n, _ := h.coldSize()
 	g.dirty = len(ours) != len(items) || len(ours) != n
-	if g.away, err = unlist[history.Message](h.cold(), ours); err != nil {
+	if g.cold, err = decodeList[history.Message](h.coldList(), ours); err != nil {
 		return nil, err
 	}
-	g.all = slices.Concat(h.messages, g.away)
+	g.all = slices.Concat(h.messages, g.cold)
 	slices.SortStableFunc(g.all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
 	// If the store lost the move back of some messages, the thread's version counts.
 	g.all = slices.CompactFunc(g.all, func(a, b history.Message) bool { return a.ID == b.ID })
@@ -49,7 +49,7 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 
 // setCut sets the result of the rewind, and returns the approximate amount of data to write for
 // it.
-func (g *regained) leave(c history.RewoundThread) (w burden) {
+func (g *threadCut) setCut(c history.RewoundThread) (w writeSize) {
 	g.cut = c
 	hidden := map[uint64]history.Message{}
 	for i := range c.Messages {
@@ -58,32 +58,32 @@ func (g *regained) leave(c history.RewoundThread) (w burden) {
 	for _, m := range history.Effective(c.Messages) {
 		delete(hidden, m.ID)
 	}
-	for g.still = 0; g.still < len(g.away); g.still++ {
-		if m, ok := hidden[g.away[g.still].ID]; !ok || !alike(&m, &g.away[g.still]) {
+	for g.coldKept = 0; g.coldKept < len(g.cold); g.coldKept++ {
+		if m, ok := hidden[g.cold[g.coldKept].ID]; !ok || !sameMessage(&m, &g.cold[g.coldKept]) {
 			break
 		}
 	}
 	if !c.Changed && !g.dirty {
-		return burden{}
+		return writeSize{}
 	}
-	here, same := g.here(), 0
+	hot, same := g.hotMessages(), 0
 	if g.dirty {
-		here = g.cut.Messages // and what stays in the cold list is written again
-	} else if g.still == len(g.away) {
-		same = sameOf(g.h.messages, here)
+		hot = g.cut.Messages // and what stays in the cold list is written again
+	} else if g.coldKept == len(g.cold) {
+		same = commonPrefix(g.h.messages, hot)
 	}
-	for i := range here[same:] {
-		w = burden{w.items + 1, w.bytes + len(encode(&here[same+i]))}
+	for i := range hot[same:] {
+		w = writeSize{w.items + 1, w.bytes + len(encode(&hot[same+i]))}
 	}
 	return w
 }
 
 // hotMessages returns the remaining messages that are in the thread itself, not in its cold
 // list.
-func (g *regained) here() []history.Message {
-	away := make(map[uint64]bool, g.still)
-	for i := range g.away[:g.still] {
-		away[g.away[i].ID] = true
+func (g *threadCut) hotMessages() []history.Message {
+	away := make(map[uint64]bool, g.coldKept)
+	for i := range g.cold[:g.coldKept] {
+		away[g.cold[i].ID] = true
 	}
 	here := make([]history.Message, 0, len(g.cut.Messages))
 	for _, m := range g.cut.Messages {
@@ -95,13 +95,13 @@ func (g *regained) here() []history.Message {
 }
 
 // sameMessage reports whether a message and its visibility are unchanged.
-func alike(a, b *history.Message) bool {
+func sameMessage(a, b *history.Message) bool {
 	return a.ID == b.ID && a.CondenseParent == b.CondenseParent && a.TruncationParent == b.TruncationParent
 }
 
 // commonPrefix counts the equal messages at the beginning of a and b.
-func sameOf(a, b []history.Message) (n int) {
-	for n < len(a) && n < len(b) && alike(&a[n], &b[n]) {
+func commonPrefix(a, b []history.Message) (n int) {
+	for n < len(a) && n < len(b) && sameMessage(&a[n], &b[n]) {
 		n++
 	}
 	return n
@@ -109,34 +109,34 @@ func sameOf(a, b []history.Message) (n int) {
 
 // applyThreadCut makes a thread what the rewind leaves of it. Messages that are visible again
 // move back from the cold list.
-func (p *Pool) regain(g *regained) {
-	h, here := g.h, g.here()
-	if g.still < len(g.away) || g.dirty {
-		kept := make([][]byte, g.still)
+func (p *Pool) applyThreadCut(g *threadCut) {
+	h, hot := g.h, g.hotMessages()
+	if g.coldKept < len(g.cold) || g.dirty {
+		kept := make([][]byte, g.coldKept)
 		for i := range kept {
-			kept[i] = encode(&g.away[i])
+			kept[i] = encode(&g.cold[i])
 		}
 		h.Cold = chunksOf(kept)
 		if g.dirty {
-			p.step.Keep(relist(h.cold(), g.away[:g.still])...)
+			p.step.Keep(rewriteList(h.coldList(), g.cold[:g.coldKept])...)
 		} else {
-			p.step.Keep(shorten(h.cold(), g.still)...)
+			p.step.Keep(truncateList(h.coldList(), g.coldKept)...)
 		}
 	}
-	same := sameOf(h.messages, here)
-	values := h.put(here)
-	if len(here) > threadEntries || h.bytes > threadBytes {
-		p.tidy(h)
+	same := commonPrefix(h.messages, hot)
+	values := h.setMessages(hot)
+	if len(hot) > threadEntries || h.bytes > threadBytes {
+		p.boundThread(h)
 		return
 	}
-	p.step.Keep(shorten(h.list(), same)...)
+	p.step.Keep(truncateList(h.listName(), same)...)
 	if same < len(values) {
-		p.step.Keep(store.Push(h.list(), values[same:]...))
+		p.step.Keep(store.Push(h.listName(), values[same:]...))
 	}
 }
 
 // truncateList returns the operation that keeps the first n values of a list.
-func shorten(list string, n int) []store.Op {
+func truncateList(list string, n int) []store.Op {
 	if n == 0 {
 		return []store.Op{store.Drop(list)}
 	}

@@ -60,7 +60,7 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 					r.heal()
 				}
 				r.talk("n")
-				if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m150").TS}); refused != nil {
+				if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m150").TS}); refused != nil {
 					t.Fatal(refused)
 				}
 				r.crash()
@@ -81,12 +81,12 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 func (r *rig) heal() {
 	r.t.Helper()
 	r.step(func() {
-		ops, err := r.pool.Heal(r.kept.tables)
+		ops, err := r.pool.RepairColdLists(r.kept.tables)
 		if err != nil {
 			r.t.Fatalf("%v", err)
 		}
 		r.Keep(ops...)
-		r.Keep(r.pool.All()...)
+		r.Keep(r.pool.AllOps()...)
 	})
 	if n := strings.Count(strings.Join(bytesOf(r.kept.lists[coldMain]), " "), "TAKEN BACK"); n > 0 {
 		r.t.Fatalf("it is still there")
@@ -101,7 +101,7 @@ func TestStaleListsGo(t *testing.T) {
 	r.kept.lists[coldMain] = [][]byte{takenBack(t, 2)}
 	r.kept.lists["cold:api:main-monitor-9"] = [][]byte{takenBack(t, 2)}
 	r.step(func() {
-		ops, err := r.pool.Heal(map[string]map[string][]byte{"threads": {"main-monitor-9": nil}})
+		ops, err := r.pool.RepairColdLists(map[string]map[string][]byte{"threads": {"main-monitor-9": nil}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -142,7 +142,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 		t.Fatal("nothing has moved away")
 	}
 	r.most, r.biggest = 0, 0
-	refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m20-0").TS})
+	refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-0").TS})
 	if refused == nil || refused.Code != wire.CodeMessageTooLarge {
 		t.Errorf("it is answered with %+v after a step of %d items", refused, r.most)
 	}
@@ -150,7 +150,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 		t.Error("something has changed")
 	}
 	// Less at once is possible.
-	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m20-4").TS}); refused != nil {
+	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-4").TS}); refused != nil {
 		t.Error(refused)
 	}
 	r.wantSteps()

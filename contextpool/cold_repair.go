@@ -19,10 +19,10 @@ type span struct{ from, to int }
 
 // matchChunks finds chunks in a list, in order, and returns their ranges and the chunks found.
 // Values in no range had been removed from the list; a chunk that is not found is lost.
-func found(chunks []chunk, items [][]byte) (spans []span, known []chunk) {
+func matchChunks(chunks []chunk, items [][]byte) (spans []span, known []chunk) {
 	upTo := make([]chunk, len(items)+1) // upTo[i] sums the items before i
 	for i, v := range items {
-		upTo[i+1] = upTo[i].and(chunkOf(v))
+		upTo[i+1] = upTo[i].plus(chunkOf(v))
 	}
 	from := 0
 	for _, c := range chunks {
@@ -38,7 +38,7 @@ func found(chunks []chunk, items [][]byte) (spans []span, known []chunk) {
 }
 
 // spanItems returns the values in the ranges.
-func itemsOf(spans []span, items [][]byte) (out [][]byte) {
+func spanItems(spans []span, items [][]byte) (out [][]byte) {
 	for _, s := range spans {
 		out = append(out, items[s.from:s.to]...)
 	}
@@ -48,37 +48,37 @@ func itemsOf(spans []span, items [][]byte) (out [][]byte) {
 // RepairColdLists returns the operations that make the cold lists match the pool after the
 // store has lost recent writes. Messages whose move to a cold list was lost are gone; messages
 // whose removal was lost are removed again. tables is the content of the store.
-func (p *Pool) Heal(tables map[string]map[string][]byte) ([]store.Op, error) {
+func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for _, agent := range sortedKeys(tables[threadTable]) {
 		if p.threads[agent] == nil {
-			ops = append(ops, store.Drop((&thread{agent: agent}).cold()))
+			ops = append(ops, store.Drop((&thread{agent: agent}).coldList()))
 		}
 	}
 	for _, agent := range sortedKeys(p.threads) {
 		h := p.threads[agent]
 		if len(h.Cold) == 0 {
-			ops = append(ops, store.Drop(h.cold()))
+			ops = append(ops, store.Drop(h.coldList()))
 			continue
 		}
-		items, err := p.step.Cold(h.cold())
+		items, err := p.step.Cold(h.coldList())
 		if err != nil {
 			return nil, fmt.Errorf("what was moved away of %s: %w", agent, err)
 		}
 		var spans []span
-		spans, h.Cold = found(h.Cold, items)
-		ops = append(ops, healed(h.cold(), spans, items)...)
+		spans, h.Cold = matchChunks(h.Cold, items)
+		ops = append(ops, repairOps(h.coldList(), spans, items)...)
 	}
 	return ops, nil
 }
 
 // repairOps returns the operations that leave only the given ranges of a list. Adjacent ranges
 // are kept by trimming, without writing values again.
-func healed(list string, spans []span, items [][]byte) []store.Op {
+func repairOps(list string, spans []span, items [][]byte) []store.Op {
 	if len(spans) == 0 {
 		return []store.Op{store.Drop(list)}
 	}
-	kept := itemsOf(spans, items)
+	kept := spanItems(spans, items)
 	from, to := spans[0].from, spans[len(spans)-1].to
 	if len(kept) < to-from {
 		return []store.Op{store.Drop(list), store.Push(list, kept...)}

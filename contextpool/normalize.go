@@ -23,13 +23,13 @@ const (
 // normalizeMessage makes a message storable and returns its encoded form. It always bounds
 // names and ids, which every block has, replaces invalid JSON, and shortens blocks of messages
 // that are too long.
-func settle(m *history.Message) []byte {
+func normalizeMessage(m *history.Message) []byte {
 	m.Blocks = slices.Clone(m.Blocks)
 	for i := range m.Blocks {
 		b := &m.Blocks[i]
-		b.Text = mended(b.Text)
-		b.Tool, b.From, b.Call = wholeRunes(b.Tool, toolBytes), wholeRunes(b.From, toolBytes), shortCall(b.Call)
-		b.Origin = wholeRunes(b.Origin, originBytes)
+		b.Text = sanitize(b.Text)
+		b.Tool, b.From, b.Call = truncateRunes(b.Tool, toolBytes), truncateRunes(b.From, toolBytes), shortCallID(b.Call)
+		b.Origin = truncateRunes(b.Origin, originBytes)
 		if len(b.Input) > 0 && !json.Valid(b.Input) {
 			b.Input = json.RawMessage("{}")
 		}
@@ -50,7 +50,7 @@ func settle(m *history.Message) []byte {
 
 // shortCallID returns the id of a tool call, or its hash if it is too long. A call and its
 // result get the same id.
-func shortCall(id string) string {
+func shortCallID(id string) string {
 	if len(id) <= callBytes {
 		return id
 	}
@@ -61,7 +61,7 @@ func shortCall(id string) string {
 // shortenBlock shortens a block to room bytes and keeps its kind where possible.
 func shortenBlock(b *providers.Block, room int) {
 	const left = "[left out: it is too long to be remembered]"
-	b.Text = cut(b.Text, max(room, 256))
+	b.Text = truncate(b.Text, max(room, 256))
 	if len(b.Input) > room {
 		b.Input = json.RawMessage(`{"note":"` + left + `"}`)
 	}

@@ -10,17 +10,17 @@ import (
 // conclude ends the turn of m1 as another owner did, which had given m2 to it.
 func (r *rig) conclude() {
 	r.t.Helper()
-	c := contextpool.Concluded{
+	c := contextpool.LostTurnEnd{
 		End: wire.AgentResponse{
 			IsComplete: true, Outcome: wire.OutcomeCompleted, Delta: "done", AgentID: "main-monitor-0-m1", MonitorID: "monitor-0", MessageID: "m1",
 		},
 		Joined: []wire.MessageID{"m2"},
 	}
 	r.step(func() {
-		if !r.pool.MayConclude(c) {
+		if !r.pool.CanRestoreTurnEnd(c) {
 			r.t.Fatalf("the turn cannot be concluded, want that it can")
 		}
-		r.pool.Conclude(c)
+		r.pool.RestoreTurnEnd(c)
 	})
 }
 

@@ -12,33 +12,33 @@ import (
 
 // Where the usage under the session's auto-approval rules is stored.
 const (
-	spentTable = "approval.spent"
-	spentField = "window"
+	approvalTable = "approval.spent"
+	approvalField = "window"
 )
 
 // SetApproval changes the auto-approval rules and resets the usage counted against their
 // limits.
 func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
-	p.setSpent(p.spent.Reset())
+	p.setApprovalUsage(p.approvalUsage.Reset())
 	p.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
 }
 
-func (p *Pool) setSpent(w approval.Window) {
-	p.spent = w
-	p.step.Keep(store.Set(spentTable, spentField, encode(&p.spent)))
+func (p *Pool) setApprovalUsage(w approval.Window) {
+	p.approvalUsage = w
+	p.step.Keep(store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
 }
 
 // countRequest counts a model request if the auto-approval rules limit requests or cost.
-func (p *Pool) spend(u providers.Usage) {
+func (p *Pool) countRequest(u providers.Usage) {
 	rules := p.step.Desk().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
-		p.setSpent(p.spent.Spend(u.USD))
+		p.setApprovalUsage(p.approvalUsage.Spend(u.USD))
 	}
 }
 
-func (p *Pool) restoreSpent(tables map[string]map[string][]byte) error {
-	if data, ok := tables[spentTable][spentField]; ok {
-		if err := decode(data, &p.spent); err != nil {
+func (p *Pool) restoreApprovalUsage(tables map[string]map[string][]byte) error {
+	if data, ok := tables[approvalTable][approvalField]; ok {
+		if err := decode(data, &p.approvalUsage); err != nil {
 			return fmt.Errorf("what was spent: %w", err)
 		}
 	}
@@ -48,7 +48,7 @@ func (p *Pool) restoreSpent(tables map[string]map[string][]byte) error {
 // DecideApproval returns the decision of the auto-approval rules on a tool call. If they allow
 // the call but a limit is exceeded, the user must be asked and the limit is returned. They
 // allow nothing in a guest's turn, because only the owner may allow it.
-func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
+func (p *Pool) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
 	rules := p.step.Desk().AutoApproval()
 	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
 	switch {
@@ -57,19 +57,19 @@ func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (approval.Verdict,
 	case c.Guest:
 		return approval.AskUser, nil
 	}
-	if limit, over := p.spent.Exceeds(rules); over {
+	if limit, over := p.approvalUsage.Exceeds(rules); over {
 		return approval.AskUser, &limit
 	}
 	return approval.Approve, nil
 }
 
 // AddDecisionRow adds the row with a decision of the auto-approval rules.
-func (p *Pool) Judged(c tools.Caller, q Inquiry, v approval.Verdict) {
-	t := p.of(c)
+func (p *Pool) AddDecisionRow(c tools.Caller, q Inquiry, v approval.Verdict) {
+	t := p.callerTurn(c)
 	if t == nil {
 		return
 	}
-	row, text := p.rowOf(t, q)
+	row, text := p.questionRow(t, q)
 	text.DialogID = "" // no dialog was opened
 	text.Rules, text.Outcome, text.Response = v, wire.ClosedAnswered, wire.AnswerNo
 	if v == approval.Approve {
