@@ -1,21 +1,21 @@
 import { type ReactNode, useEffect, useLayoutEffect } from "react";
+import { beginLook } from "../../desktop/src/shell/theme.js";
 import { useMedia } from "../../desktop/src/shell/viewport.js";
+import icon from "../../desktop/src/styles/icon.svg";
 import { Boundary } from "../../desktop/src/ui/boundary.js";
 import { Button } from "../../desktop/src/ui/button.js";
-import { beginLook } from "../../desktop/src/shell/theme.js";
-import icon from "../../desktop/src/styles/icon.svg";
 import { AuditPage } from "./audit/index.js";
 import { DeedDialog } from "./deeds/dialog.js";
-import { useWords } from "./i18n/use.js";
+import { useTexts } from "./i18n/use.js";
 import { SessionPage } from "./session/index.js";
-import { SessionsPage } from "./table/index.js";
-import { Top } from "./top.js";
 import type { Barrier } from "./state/store.js";
 import { usePage } from "./state/use.js";
-import texts from "./words.js";
+import { SessionsPage } from "./table/index.js";
+import { page as texts } from "./texts.js";
+import { Top } from "./top.js";
 
 export function App(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const barrier = usePage((s) => s.barrier);
   const me = usePage((s) => s.me);
   const route = usePage((s) => s.route);
@@ -52,7 +52,7 @@ export function App(): ReactNode {
 
 /** What those see who are not let in, with what they can do about it. */
 function Closed({ why }: { why: Barrier }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [what, how] = { stranger: [t.stranger, t.strangerHow], forbidden: [t.forbidden, t.forbiddenHow], unreachable: [t.unreachable, t.unreachableHow] }[why] as [string, string];
   return (
     <main className="app-wait" data-barrier={why}>
@@ -80,7 +80,7 @@ function useLook(): void {
 }
 
 function useTitle(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const route = usePage((s) => s.route);
   const what = route.page === "session" ? route.session : route.page === "audit" ? t.audit : t.sessions;
   useEffect(() => {

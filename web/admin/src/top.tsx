@@ -4,15 +4,15 @@ import type { Theme } from "../../desktop/src/shell/prefs.js";
 import icon from "../../desktop/src/styles/icon.svg";
 import { IconButton } from "../../desktop/src/ui/button.js";
 import { Menu, MenuItem } from "../../desktop/src/ui/menu.js";
-import { useFormat, useWords } from "./i18n/use.js";
+import { useFormat, useTexts } from "./i18n/use.js";
 import type { Route } from "./state/route.js";
 import { writeRoute } from "./state/route.js";
 import { useActions, useHubTime, usePage } from "./state/use.js";
-import texts from "./words.js";
+import { page as texts } from "./texts.js";
 
 /** The bar at the top: where one is, how the connection is, who one is. */
 export function Top(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const me = usePage((s) => s.me)!;
   const page = usePage((s) => s.route.page);
   return (
@@ -68,7 +68,7 @@ export function PageLink({ to, current = false, className, tabIndex, children }:
 const stale = 3000;
 
 function LinkState(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const link = usePage((s) => s.link);
   const heardAt = usePage((s) => s.heardAt);
@@ -86,7 +86,7 @@ function LinkState(): ReactNode {
 }
 
 function LookMenu(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { choose } = useActions();
   const prefs = usePage((s) => s.prefs);
   const themes: [Theme, string][] = [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isNarrow, plainView, readView, sorts, type View, viewed, writeView } from "../src/table/filter.js";
 import { viewOf } from "../src/fleet/index.js";
+import { isNarrow, plainView, readView, sorts, type View, viewed, writeView } from "../src/table/filter.js";
 import { row } from "./help.js";
 
 test.each<[string, Partial<View>]>([

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { Api, liveAddress, orders, Refusal, tailAddress } from "../src/api/api.js";
 import { deeds, isReady } from "../src/deeds/deed.js";
 import { type Branch, treeOf } from "../src/session/tree.js";
-import sessionWords from "../src/session/words.js";
-import { readRoute, type Route, writeRoute } from "../src/state/route.js";
-import { readViews, keepViews, withView } from "../src/table/views.js";
+import { type Route, readRoute, writeRoute } from "../src/state/route.js";
+import { keepViews, readViews, withView } from "../src/table/views.js";
+import { session as sessionWords } from "../src/texts.js";
 
 test.each<[string, Route]>([
   ["/admin", { page: "sessions", query: "" }],

@@ -2,13 +2,13 @@
 // does what the machine of the connection wants. Everything from outside comes in through its options, so that tests
 // need no browser.
 
-import { type HubEvent, decodeFrame } from "./event.js";
-import { type Link, type LinkEffect, type LinkInput, isGone, newLink, nextTimer, stepLink } from "./link.js";
-import { type Message, type Outbox, abandon, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
+import { decodeFrame, type HubEvent } from "./event.js";
+import { isGone, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
+import { abandon, freeze, isAnswered, type Message, nextToWrite, type Outbox, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
 import { apply } from "./reduce.js";
 import { type Desk, emptyDesk } from "./state.js";
-import { errorCodes } from "./wire.gen.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
+import { errorCodes } from "./wire.gen.js";
 
 /** What a client needs of a WebSocket. Who makes one says what its events are. */
 export interface Socket {

@@ -14,14 +14,14 @@
 // of its form: such an event only moves the cursor.
 
 export * from "./client.js";
-export { type Head, type HubEvent, type KnownEvent, type UnknownEvent, decodeEvent, decodeFrame } from "./event.js";
+export { decodeEvent, decodeFrame, type Head, type HubEvent, type KnownEvent, type UnknownEvent } from "./event.js";
 export { isGone, isStoreless, type Link, type Phase, patience } from "./link.js";
-export { type Fate, type Outbox, type Sent, hasEnded, outboxLimits } from "./outbox.js";
+export { type Fate, hasEnded, type Outbox, outboxLimits, type Sent } from "./outbox.js";
 export { comparePositions } from "./position.js";
 export { apply } from "./reduce.js";
 export { hash, snapshot, snapshotText, status } from "./snapshot.js";
 export { type Agent, type Desk, emptyDesk, firstMonitor, limits, type Row, type Table, windowKey } from "./state.js";
-export { type Channel, Drafts, type DraftOptions, Leader, type LeaderOptions, lease, type Locks } from "./tabs.js";
+export { type Channel, type DraftOptions, Drafts, Leader, type LeaderOptions, type Locks, lease } from "./tabs.js";
 export { changeView, keepView, newView, shownMonitor, type View, type ViewInput } from "./view.js";
 export { byZ, compareMonitors, findWindow, isStandard } from "./window.js";
 export type * from "./wire.gen.js";

@@ -3,6 +3,7 @@
 import { pick } from "./exact.js";
 import { type Draft, firstOf, limits } from "./state.js";
 import { compareText } from "./text.js";
+import type { ActionContext } from "./window.js";
 import type {
   AppBadge,
   ApprovalRequest,
@@ -16,7 +17,6 @@ import type {
   ToastShow,
   UpdateShortcut,
 } from "./wire.gen.js";
-import type { ActionContext } from "./window.js";
 
 /** How long things last when nothing else is said, in ms. */
 const lasting = { dialog: 60_000, prompt: 300_000, toast: 5_000 };

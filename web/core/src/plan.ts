@@ -1,7 +1,7 @@
 // Plans: what their events make of the desktop. The rules are those of desktop/plan.go.
 
-import { exact, pick, rawText } from "./exact.js";
 import type { KnownEvent } from "./event.js";
+import { exact, pick, rawText } from "./exact.js";
 import { type Desk, type Draft, limits } from "./state.js";
 import { firstBytes, utf8Length } from "./text.js";
 import type { HITLRequest, PlanFailure, PlanGenerated, PlanState, PlanStatus, SessionState, Todo, TodoID } from "./wire.gen.js";

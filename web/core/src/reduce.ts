@@ -19,7 +19,6 @@ import { comparePositions, zero } from "./position.js";
 import { rewind, setRow } from "./row.js";
 import { load } from "./snapshot.js";
 import { type Desk, Draft, firstMonitor } from "./state.js";
-import type { Action, MonitorID, MonitorStatus } from "./wire.gen.js";
 import {
   type ActionContext,
   createWindow,
@@ -31,6 +30,7 @@ import {
   restoreWindow,
   updateWindow,
 } from "./window.js";
+import type { Action, MonitorID, MonitorStatus } from "./wire.gen.js";
 
 /**
  * Folds an event in. Events must come in the order of the log; one that is not newer than the desktop changes nothing.

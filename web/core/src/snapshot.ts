@@ -8,8 +8,8 @@ import { putRow } from "./row.js";
 import { shapeOf } from "./shape.js";
 import { type Desk, Draft, emptyDesk, firstMonitor, idleMonitor, windowKey } from "./state.js";
 import { compareText } from "./text.js";
-import type { AgentState, Budget, Position, SessionState, SessionStatus } from "./wire.gen.js";
 import { byZ, compareMonitors } from "./window.js";
+import type { AgentState, Budget, Position, SessionState, SessionStatus } from "./wire.gen.js";
 
 /** Makes a desktop of a snapshot, wherever that was taken. */
 export function load(p: SessionState, at: Position): Desk {

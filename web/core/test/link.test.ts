@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type HubEvent, decodeEvent } from "../src/event.js";
+import { decodeEvent, type HubEvent } from "../src/event.js";
 import { type Env, isStoreless, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
 import { closeCodes } from "../src/wire.gen.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type HubEvent, decodeEvent } from "../src/event.js";
-import { type Message, type Outbox, emptyOutbox, freeze, nextToWrite, outboxLimits, post, refuse, repeat, resolve, settle, thaw, wrote } from "../src/outbox.js";
+import { decodeEvent, type HubEvent } from "../src/event.js";
+import { emptyOutbox, freeze, type Message, nextToWrite, type Outbox, outboxLimits, post, refuse, repeat, resolve, settle, thaw, wrote } from "../src/outbox.js";
 import { apply } from "../src/reduce.js";
 import { emptyDesk } from "../src/state.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { Drafts, Leader, lease } from "../src/tabs.js";
 import { emptyDesk } from "../src/state.js";
+import { Drafts, Leader, lease } from "../src/tabs.js";
 import { changeView, keepView, newView, shownMonitor } from "../src/view.js";
 import { FakeBus, FakeClock, FakeLocks, FakeStorage } from "./fakes.js";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type HubEvent, decodeEvent } from "../src/event.js";
+import { decodeEvent, type HubEvent } from "../src/event.js";
 import { apply } from "../src/reduce.js";
-import { hash, snapshot, snapshotText } from "../src/snapshot.js";
 import { shapes } from "../src/shapes.gen.js";
+import { hash, snapshot, snapshotText } from "../src/snapshot.js";
 import { emptyDesk } from "../src/state.js";
 import { catalog } from "../src/wire.gen.js";
 import { readVectors } from "./vectors.js";

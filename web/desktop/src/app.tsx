@@ -2,21 +2,21 @@ import { type ReactNode, Suspense } from "react";
 import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
-import { useWords } from "./i18n/use.js";
+import { useTexts } from "./i18n/use.js";
 import { Asks, Drawer, Notices, Panels, Phone, Plans, Tour } from "./lazy-parts.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
 import { usePageLook } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
+import { app as texts } from "./texts/entry.js";
 import { isOver, MonitorGone, TopBar } from "./topbar/index.js";
 import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
-import texts from "./words.js";
 
 export function App(): ReactNode {
   usePageLook();
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const phone = usePhone();
   const panel = useShell((s) => s.panel);
   return (
@@ -48,7 +48,7 @@ export function App(): ReactNode {
 
 /** The desktop where there is room for one. The regions are what F6 walks through. */
 function Wide(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const gone = useMonitorGone();
   const over = useShell((s) => isOver(s.link));
   const drawer = useShell((s) => s.view.drawer) && !gone;

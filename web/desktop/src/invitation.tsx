@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 import { useArmed, usePress } from "./asks/arming.js";
-import type { Language } from "./i18n/words.js";
+import type { Language } from "./i18n/texts.js";
 import icon from "./styles/icon.svg";
+import { app as texts } from "./texts/entry.js";
 import { Button } from "./ui/button.js";
-import texts from "./words.js";
 
 interface InvitationProps {
   language: Language;

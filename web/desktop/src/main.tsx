@@ -3,7 +3,7 @@ import "./styles/base.css";
 import { type ReactNode, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
-import { languageOf } from "./i18n/words.js";
+import { languageOf } from "./i18n/texts.js";
 import { Invitation, prefetchParts } from "./lazy-parts.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
@@ -12,8 +12,8 @@ import { prefsKey, readPrefs } from "./shell/prefs.js";
 import { forBrowser } from "./shell/storage.js";
 import { beginLook } from "./shell/theme.js";
 import icon from "./styles/icon.svg";
+import { app as texts } from "./texts/entry.js";
 import { Button } from "./ui/button.js";
-import texts from "./words.js";
 
 const root = createRoot(document.getElementById("root")!);
 const prefs = readPrefs(forBrowser.getItem(prefsKey));

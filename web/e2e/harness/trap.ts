@@ -1,7 +1,7 @@
 // An address that nobody may ever ask for: whatever reaches it, over TCP or UDP, is noted.
 
 import { createSocket } from "node:dgram";
-import { createServer, type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 
 export interface Trap {
   readonly url: string;

@@ -1,6 +1,6 @@
 // A wire between a browser and a hub that can be cut, as networks are.
 
-import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export class Wire {
   readonly url: string;

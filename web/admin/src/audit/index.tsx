@@ -3,9 +3,9 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from "react"
 import { Button } from "../../../desktop/src/ui/button.js";
 import { queryOf } from "../api/api.js";
 import type { AuditRecord, AuditVerdict } from "../api/types.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions } from "../state/use.js";
-import texts from "./words.js";
+import { audit as texts } from "../texts.js";
 
 interface Filter {
   readonly who: string;
@@ -22,7 +22,7 @@ function readFilter(query: string): Filter {
 
 /** What admins have done. */
 export function AuditPage({ query }: { query: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { go } = useActions();
   const filter = readFilter(query);
   const [draft, setDraft] = useState(filter);
@@ -92,7 +92,7 @@ function useRecords(query: string): { records: AuditRecord[]; next: string; stat
 }
 
 function Records({ records }: { records: readonly AuditRecord[] }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const results: Record<string, string> = { begun: t.begun, done: t.done, failed: t.failedResult };
   if (records.length === 0) return null;
@@ -134,7 +134,7 @@ function Records({ records }: { records: readonly AuditRecord[] }): ReactNode {
 
 /** Whether nobody has changed what was written. */
 function Verify(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const { api } = useActions();
   const [state, setState] = useState<"" | "asking" | AuditVerdict | { failed: string }>("");

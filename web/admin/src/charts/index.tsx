@@ -2,11 +2,11 @@ import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { useMedia } from "../../../desktop/src/shell/viewport.js";
 import { Boundary } from "../../../desktop/src/ui/boundary.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import type { Measure, Point } from "../state/history.js";
 import { usePage } from "../state/use.js";
+import { charts as texts } from "../texts.js";
 import type { Line } from "./chart.js";
-import texts from "./words.js";
 
 // What draws comes when the rest is there: nothing else waits for it, and its room is kept.
 const Chart = lazy(() => import("./chart.js"));
@@ -38,7 +38,7 @@ const panels: readonly Panel[] = [
 ];
 
 export function Charts(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const points = usePage((s) => s.history.points);
   const theme = usePage((s) => s.prefs.theme);
   const light = useMedia("(prefers-color-scheme: light)");
@@ -68,7 +68,7 @@ export function Charts(): ReactNode {
 }
 
 function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[]; look: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const show = (n: number): string => (panel.unit === "latency" ? (n === 0 ? "0" : f.latency(n)) : panel.unit === "rate" ? f.short(n) : f.number(n));
   const legend = useMemo(() => panel.lines.map((l) => ({ line: l, now: points.at(-1)?.[l.measure] ?? 0, most: mostOf(points, l.measure) })), [panel, points]);

@@ -1,9 +1,9 @@
 import { type ReactNode, useId } from "react";
 import { Button } from "../../../desktop/src/ui/button.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
+import { actions as texts } from "../texts.js";
 import type { Deed } from "./deed.js";
-import texts from "./words.js";
 
 interface DeedButtonProps {
   deed: Deed;
@@ -16,7 +16,7 @@ interface DeedButtonProps {
 
 /** Begins a deed. Who may not do it can still find the button, and learns why. */
 export function DeedButton({ deed, danger = false, refused, label, children }: DeedButtonProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { begin } = useActions();
   const act = usePage((s) => s.me?.act === true);
   const why = useId();

@@ -2,10 +2,10 @@ import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } fr
 import { Button } from "../../../desktop/src/ui/button.js";
 import { Modal } from "../../../desktop/src/ui/modal.js";
 import { newKey, Refusal } from "../api/api.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
+import { actions as texts } from "../texts.js";
 import { type Deed, isReady, longestReason } from "./deed.js";
-import texts from "./words.js";
 
 /** Asks for what a deed wants, does it, and says what came of it. */
 export function DeedDialog(): ReactNode {
@@ -19,7 +19,7 @@ type Outcome = { readonly state: "asking" | "working" } | { readonly state: "und
 const mostAsked = 30;
 
 function Dialog({ deed }: { deed: Deed }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { api, begin, go, lose } = useActions();
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");

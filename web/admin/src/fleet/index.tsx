@@ -3,18 +3,18 @@ import type { ReactNode } from "react";
 import type { Alert, Replica } from "../api/types.js";
 import { DeedButton } from "../deeds/button.js";
 import { deeds } from "../deeds/deed.js";
-import { useFormat, useWords } from "../i18n/use.js";
-import { plainView, type View, writeView } from "../table/filter.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions, useHubTime, usePage } from "../state/use.js";
+import { plainView, type View, writeView } from "../table/filter.js";
+import { replicas as texts } from "../texts.js";
 import { Id } from "../ui/id.js";
-import texts from "./words.js";
 
 /** A replica that has not measured itself for so long is silent. */
 const silence = 5000;
 
 /** One card for each replica. */
 export function Fleet(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const overview = usePage((s) => s.overview);
   const now = useHubTime();
@@ -34,7 +34,7 @@ export function Fleet(): ReactNode {
 }
 
 function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const state = { serving: t.serving, draining: t.draining, drained: t.drained }[r.state] ?? r.state;
   const quiet = r.sampledAt === undefined ? 0 : now - r.sampledAt;
@@ -96,7 +96,7 @@ export function viewOf(alert: Alert): View | undefined {
 }
 
 function Alerts({ alerts }: { alerts: readonly Alert[] }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const { go } = useActions();
   const names: Record<string, string> = {

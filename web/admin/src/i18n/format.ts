@@ -1,6 +1,6 @@
 // Dates, numbers and sizes as a language has them.
 
-import type { Language } from "../../../desktop/src/i18n/words.js";
+import type { Language } from "../../../desktop/src/i18n/texts.js";
 
 export interface Format {
   number(n: number): string;

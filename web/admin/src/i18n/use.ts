@@ -1,10 +1,10 @@
-import type { Words } from "../../../desktop/src/i18n/words.js";
+import type { Texts } from "../../../desktop/src/i18n/texts.js";
 import { usePage } from "../state/use.js";
 import { type Format, formats } from "./format.js";
 
-/** The texts of a folder in the language of the page. */
-export function useWords<T>(w: Words<T>): T {
-  return w[usePage((s) => s.language)] as T;
+/** The given texts in the language of the page. */
+export function useTexts<T>(texts: Texts<T>): Texts<T>["en"] {
+  return texts[usePage((s) => s.language)];
 }
 
 export function useFormat(): Format {

@@ -1,21 +1,21 @@
 import { ArrowLeft } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
+import type { Detail } from "../api/types.js";
 import { DeedButton } from "../deeds/button.js";
 import { deeds } from "../deeds/deed.js";
-import type { Detail } from "../api/types.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useHubTime, usePage } from "../state/use.js";
 import { StatusMark } from "../table/status.js";
+import { session as texts } from "../texts.js";
 import { PageLink } from "../top.js";
 import { CopyButton } from "../ui/copy.js";
 import { Id } from "../ui/id.js";
 import { Agents, Ledger, Monitors, Owners, Questions, Tabs, Windows } from "./parts.js";
 import { Tail } from "./tail.js";
-import texts from "./words.js";
 
 /** All that is known of one session. */
 export function SessionPage({ session }: { session: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const detail = usePage((s) => s.detail);
   const gone = usePage((s) => s.gone === session);
   const now = useHubTime();
@@ -50,7 +50,7 @@ export function SessionPage({ session }: { session: string }): ReactNode {
 const patience = 4000;
 
 function Missing({ session, gone }: { session: string; gone: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [late, setLate] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), patience);
@@ -65,7 +65,7 @@ function Missing({ session, gone }: { session: string; gone: boolean }): ReactNo
 }
 
 function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const { row } = detail;
   const replicas = usePage((s) => s.overview?.replicas);

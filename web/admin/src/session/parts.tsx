@@ -2,11 +2,11 @@ import type { ReactNode } from "react";
 import type { Detail, Monitor } from "../api/types.js";
 import { DeedButton } from "../deeds/button.js";
 import { deeds } from "../deeds/deed.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { usePage } from "../state/use.js";
+import { session as texts } from "../texts.js";
 import { Id } from "../ui/id.js";
 import { type Branch, treeOf } from "./tree.js";
-import texts from "./words.js";
 
 /** A part of the page with a heading and a count. */
 function Panel({ name, count, wide = false, children }: { name: string; count: number; wide?: boolean; children: ReactNode }): ReactNode {
@@ -23,7 +23,7 @@ function Panel({ name, count, wide = false, children }: { name: string; count: n
 
 /** A small table; rows are lists of cells. */
 function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; rows: readonly (readonly [string, ...ReactNode[]])[] }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   if (rows.length === 0) return <p className="faint">{t.nothing}</p>;
   return (
     <div className="scroller" role="region" tabIndex={0} aria-label={name}>
@@ -53,13 +53,13 @@ function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; 
 
 /** What may not be seen says so. */
 function Secret({ text }: { text: string | undefined }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const content = usePage((s) => s.me?.content === true);
   return content ? <span className="free-text">{text}</span> : <span className="faint">{t.hidden}</span>;
 }
 
 export function Monitors({ detail, now }: { detail: Detail; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <Panel name={t.monitors} count={detail.monitors.length}>
       {detail.monitors.map((m) => (
@@ -71,7 +71,7 @@ export function Monitors({ detail, now }: { detail: Detail; now: number }): Reac
 }
 
 function MonitorPart({ session, monitor: m, now }: { session: string; monitor: Monitor; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const content = usePage((s) => s.me?.content === true);
   return (
@@ -110,7 +110,7 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
 }
 
 export function Agents({ detail, now }: { detail: Detail; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <Panel name={t.agents} count={detail.agents.length}>
       {detail.agents.length === 0 ? <p className="faint">{t.noAgents}</p> : <Branches session={detail.row.sessionId} branches={treeOf(detail.agents)} now={now} />}
@@ -119,7 +119,7 @@ export function Agents({ detail, now }: { detail: Detail; now: number }): ReactN
 }
 
 function Branches({ session, branches, now }: { session: string; branches: readonly Branch[]; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   return (
     <ul className="tree">
@@ -147,7 +147,7 @@ function Branches({ session, branches, now }: { session: string; branches: reado
 }
 
 export function Windows({ detail }: { detail: Detail }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <Panel name={t.windows} count={detail.windows.length}>
       <Plain
@@ -160,7 +160,7 @@ export function Windows({ detail }: { detail: Detail }): ReactNode {
 }
 
 export function Questions({ detail, now }: { detail: Detail; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const kinds: Record<string, string> = { approval: t.approval, prompt: t.prompt, plan: t.plan };
   return (
@@ -181,7 +181,7 @@ export function Questions({ detail, now }: { detail: Detail; now: number }): Rea
 }
 
 export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   return (
     <Panel wide name={t.tabs} count={detail.tabs.length}>
@@ -205,7 +205,7 @@ export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNod
 }
 
 export function Owners({ detail }: { detail: Detail }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   return (
     <Panel name={t.owners} count={detail.owners.length}>
@@ -215,7 +215,7 @@ export function Owners({ detail }: { detail: Detail }): ReactNode {
 }
 
 export function Ledger({ detail }: { detail: Detail }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   return (
     <Panel wide name={t.ledger} count={detail.messages.length}>

@@ -1,21 +1,21 @@
-import { type FormEvent, type KeyboardEvent, memo, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { Pause, Play } from "lucide-react";
+import { type FormEvent, type KeyboardEvent, memo, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "../../../desktop/src/ui/button.js";
 import type { Detail, LogEvent } from "../api/types.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { usePage } from "../state/use.js";
 import { useSpan } from "../table/span.js";
 import { keyLeads, scrollTo } from "../table/window.js";
+import { session as texts } from "../texts.js";
 import { CopyButton } from "../ui/copy.js";
 import { aboutOf, beginningOf, justBefore, lineOf } from "./log.js";
 import { type TailQuery, useTail } from "./use-tail.js";
-import texts from "./words.js";
 
 const lineHeight = 22;
 
 /** The live end of a session's log. */
 export function Tail({ detail }: { detail: Detail }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const content = usePage((s) => s.me?.content === true);
   const session = detail.row.sessionId;
@@ -95,7 +95,7 @@ function Choice({ name, label, value, options, onChange }: { name: string; label
 }
 
 function Jump({ onJump }: { onJump: (after: string) => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [text, setText] = useState("");
   const [bad, setBad] = useState(false);
   const id = useId();
@@ -129,7 +129,7 @@ interface LinesProps {
 
 /** The events, one line each; only those that can be seen are in the document. It stays at the end unless scrolled away from it. */
 function Lines({ events, following, chosen, onChoose }: LinesProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);

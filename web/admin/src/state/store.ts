@@ -1,7 +1,7 @@
 // What the page knows, and what can be done with it.
 
 import { createStore, type StoreApi } from "zustand/vanilla";
-import { type Language, languageOf } from "../../../desktop/src/i18n/words.js";
+import { type Language, languageOf } from "../../../desktop/src/i18n/texts.js";
 import { keepPrefs, type Prefs, prefsKey, readPrefs } from "../../../desktop/src/shell/prefs.js";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { type Api, liveAddress, Refusal } from "../api/api.js";
@@ -9,7 +9,7 @@ import type { Detail, Me, Overview, Past, Rows } from "../api/types.js";
 import type { Deed } from "../deeds/deed.js";
 import { grown, type History, noHistory, recalled } from "./history.js";
 import { type Link, listen } from "./live.js";
-import { readRoute, type Route, writeRoute } from "./route.js";
+import { type Route, readRoute, writeRoute } from "./route.js";
 import { emptyTable, merged, type Table, torn } from "./rows.js";
 
 /** Why the page cannot show anything: nobody is signed in, or they are no admin. */

@@ -3,13 +3,13 @@ import { type ReactNode, useEffect, useState } from "react";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { Button, IconButton } from "../../../desktop/src/ui/button.js";
 import { type Row, statuses } from "../api/types.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
+import { table as texts } from "../texts.js";
 import { csvOf, download, jsonOf } from "./export.js";
 import { isNarrow, plainView, type View, writeView } from "./filter.js";
 import { useStatusNames } from "./status.js";
 import { keepViews, readViews, withView } from "./views.js";
-import texts from "./words.js";
 
 interface FiltersProps {
   view: View;
@@ -19,7 +19,7 @@ interface FiltersProps {
 
 /** What is shown, and what can be done with it. */
 export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { pause } = useActions();
   const names = useStatusNames();
   const replicas = usePage((s) => s.overview?.replicas);
@@ -90,7 +90,7 @@ function TextField({ name, label, value, onChange }: { name: string; label: stri
 
 /** Views with a name. */
 function Views({ view }: { view: View }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { go } = useActions();
   const [views, setViews] = useState(() => readViews(forBrowser));
   const [name, setName] = useState("");

@@ -1,13 +1,13 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { type KeyboardEvent, memo, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { Row } from "../api/types.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions, useHubTime, usePage } from "../state/use.js";
+import { table as texts } from "../texts.js";
 import { columns } from "./columns.js";
 import type { View } from "./filter.js";
 import { useSpan } from "./span.js";
 import { keyLeads, rowHeight, scrollTo } from "./window.js";
-import texts from "./words.js";
 
 interface GridProps {
   rows: readonly Row[];
@@ -20,7 +20,7 @@ const fewestSlots = 64;
 
 /** The table. Of thousands of rows only those that can be seen are in the document. */
 export function Grid({ rows, view, onSort }: GridProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { go } = useActions();
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
@@ -105,7 +105,7 @@ interface LineProps {
 }
 
 const Line = memo(function Line({ id, row, index, active, age }: LineProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const { go } = useActions();
   const hidden = usePage((s) => s.me?.content !== true);

@@ -1,16 +1,16 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { Charts } from "../charts/index.js";
 import { Fleet } from "../fleet/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
+import { table as texts } from "../texts.js";
 import { readView, type View, viewed, writeView } from "./filter.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
-import texts from "./words.js";
 
 /** The fleet and all its sessions. */
 export function SessionsPage({ query }: { query: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { go, store } = useActions();
   const table = usePage((s) => s.paused ?? s.table);
   const paused = usePage((s) => s.paused !== undefined);
@@ -41,7 +41,7 @@ export function SessionsPage({ query }: { query: string }): ReactNode {
 
 /** Says how many there are, to those who only hear it too, but not at every change. */
 function Count({ shown, all, paused }: { shown: number; all: number; paused: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const text = t.count(f.number(shown), f.number(all));
   const [said, setSaid] = useState(text);

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { Row, Status } from "../api/types.js";
-import { useFormat, useWords } from "../i18n/use.js";
-import texts from "./words.js";
+import { useFormat, useTexts } from "../i18n/use.js";
+import { table as texts } from "../texts.js";
 
 const tones: Record<Status, string> = {
   quarantined: "danger",
@@ -16,7 +16,7 @@ const tones: Record<Status, string> = {
 
 /** How each status is called. */
 export function useStatusNames(): Record<Status, string> {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return {
     quarantined: t.quarantined,
     stuck: t.statusStuck,
@@ -31,7 +31,7 @@ export function useStatusNames(): Record<Status, string> {
 
 /** What a session is up to; of a stuck one, what it is in. */
 export function StatusMark({ row }: { row: Row }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const names = useStatusNames();
   const more = row.doing !== undefined ? t.doing(row.doing, f.age(row.doingMs ?? 0)) : row.reason;

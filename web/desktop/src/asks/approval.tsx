@@ -1,15 +1,15 @@
 import { Check, X } from "lucide-react";
 import { type ReactNode, type RefObject, useEffect, useId, useState } from "react";
 import type { ApprovalRequest } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
 import { Later } from "./later.js";
 import { visible } from "./origin.js";
 import type { AnswerKeys } from "./view.js";
-import texts from "./words.js";
 
 interface ApprovalFormProps {
   request: ApprovalRequest;
@@ -19,7 +19,7 @@ interface ApprovalFormProps {
 }
 
 export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const press = usePress(ready);
   const group = useId();

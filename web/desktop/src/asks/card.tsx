@@ -1,14 +1,14 @@
 import { ChevronLeft, ChevronRight, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { createPortal } from "react-dom";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
 import { type Ask, neighbour, versionOf } from "./order.js";
 import { titleOf } from "./origin.js";
 import { useHost, useOnTop } from "./toplayer.js";
 import { AskView } from "./view.js";
-import texts from "./words.js";
 
 interface CardProps {
   ask: Ask;
@@ -23,7 +23,7 @@ interface CardProps {
 
 /** The question in front. It begins over the edge of the bar at the top, where no window can be. */
 export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const host = useHost();
   const [card, setCard] = useState<HTMLDialogElement | null>(null);
   const version = versionOf(ask);

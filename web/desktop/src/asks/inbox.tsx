@@ -1,15 +1,15 @@
 import { MailCheck } from "lucide-react";
 import { type ReactNode, useId } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { asks as texts } from "../texts/parts.js";
 import { useArmed } from "./arming.js";
 import { type Ask, versionOf } from "./order.js";
 import { useAsks } from "./use.js";
 import { AskView } from "./view.js";
-import texts from "./words.js";
 
 /** All questions of all monitors, to be answered where they are. */
 export function Inbox(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const asks = useAsks();
   // One that comes or goes moves the others, so that nothing can be pressed for a moment.
   const armed = useArmed(asks.map(versionOf).join(" "));

@@ -2,9 +2,10 @@ import "./asks.css";
 import "./inbox.css";
 import { type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { HubEvent } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
+import { asks as texts } from "../texts/parts.js";
 import { Modal } from "../ui/modal.js";
 import { type Closed, closedOf, type Ending, endingOf } from "./answers.js";
 import { Card } from "./card.js";
@@ -12,13 +13,12 @@ import { Inbox } from "./inbox.js";
 import { askInFront } from "./order.js";
 import { titleOf } from "./origin.js";
 import { useAsks } from "./use.js";
-import texts from "./words.js";
 
 export { Inbox } from "./inbox.js";
 
 /** What agents ask: the card with the question in front, and the inbox with all of them. */
 export function Asks(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const asks = useAsks();
   const phone = usePhone();
@@ -67,7 +67,7 @@ export function Asks(): ReactNode {
 
 /** Says how questions ended that were seen here and answered elsewhere, or by nobody. */
 function useEndings(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const client = useContext(PageContext)?.client;
   const user = useShell((s) => s.me.user);

@@ -1,13 +1,13 @@
 import { Inbox } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
-import texts from "./words.js";
 
 /** Puts a question off, when a person wants it. That answers nothing, so it needs no arming. */
 export function Later({ onLater }: { onLater: (() => void) | undefined }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   if (onLater === undefined) return null;
   return (
     <Button kind="ghost" icon={Inbox} className="asks-later" title={t.laterHint} aria-keyshortcuts="S" onClick={(e) => e.nativeEvent.isTrusted && onLater()}>

@@ -1,8 +1,8 @@
 // Where a question comes from, and its text as it is.
 
 import { type AgentID, type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import type { asks as texts } from "../texts/parts.js";
 import type { Ask } from "./order.js";
-import type texts from "./words.js";
 
 export interface Origin {
   agent: AgentID;

@@ -1,19 +1,19 @@
 import { Check, CircleX, SkipForward } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import type { HITLRequest, TodoAnswer } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
 import { Later } from "./later.js";
 import { visible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
-import texts from "./words.js";
 
 /** Whether a todo may run. */
 export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extract<HITLRequest, { type: "hitl_approval_request" }>>): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
   const press = usePress(ready);

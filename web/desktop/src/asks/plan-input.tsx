@@ -1,7 +1,8 @@
 import { Check, SendHorizontal, X } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
@@ -10,11 +11,10 @@ import { Later } from "./later.js";
 import { visible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 import { answerOf, type Entry, entryOf, type Problem, type Wanting } from "./value.js";
-import texts from "./words.js";
 
 /** A question that wants a value, in the form that fits it. */
 export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wanting>): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [entry, setEntry] = useState(() => entryOf(request));
   /** What was wrong when somebody wanted to send it. */
@@ -73,7 +73,7 @@ export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wa
 
 /** What was said, why it is not clear, and what might be meant. */
 function Unclear({ request, onChoose }: { request: Extract<Wanting, { type: "hitl_clarification" }>; onChoose: (text: string) => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const suggestions = request.suggestions ?? [];
   return (
     <>
@@ -105,7 +105,7 @@ interface FieldsProps {
 }
 
 function Fields({ request, entry, wrong, onChange, onKeyDown }: FieldsProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const id = useId();
   const hint = useHint(request);
   const about = { "aria-describedby": `${id}-about`, "aria-invalid": wrong !== "", onKeyDown };
@@ -156,7 +156,7 @@ interface OptionsProps {
 }
 
 function Options({ request, entry, onChange, about }: OptionsProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const group = useId();
   const many = request.input_type === "multi";
   // What is unclear has suggestions instead of options; they are the same here.
@@ -182,7 +182,7 @@ function Options({ request, entry, onChange, about }: OptionsProps): ReactNode {
 
 /** What an answer may be. */
 function useHint(request: Wanting): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const { min, max } = request.type === "hitl_input_request" ? request : {};
   const bounds =
@@ -197,7 +197,7 @@ function useHint(request: Wanting): string {
 }
 
 function useProblems(request: Wanting): Record<Problem, string> {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const { min = 0, max = 0 } = request.type === "hitl_input_request" ? request : {};
   return { empty: t.needed, notNumber: t.notNumber, notDate: t.notDate, backwards: t.backwards, low: t.low(format.number(min)), high: t.high(format.number(max)) };

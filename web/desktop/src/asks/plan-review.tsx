@@ -1,25 +1,25 @@
 import { Check, PencilLine, X } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useState } from "react";
 import type { HITLRequest, TodoID } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { Details } from "../plan/details.js";
 import { Graph } from "../plan/graph.js";
 import { useFacts } from "../plan/use.js";
 import { useCommands } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
-import { isComposing } from "../ui/keys.js";
 import { Kbd } from "../ui/kbd.js";
+import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
 import { Later } from "./later.js";
 import { messageOf } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
-import texts from "./words.js";
 
 type Review = Extract<HITLRequest, { type: "hitl_plan_review" }>;
 
 /** Whether a plan may run: all of it, and the ways to say yes, no, or how it should be. */
 export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormProps<Review>): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const press = usePress(ready);
   const [changing, setChanging] = useState(false);
@@ -67,7 +67,7 @@ export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormP
 
 /** What is to be done. In a list of questions there is no room for a drawing. */
 function Plan({ request, list }: { request: Review; list: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const facts = useFacts();
   const [chosen, setChosen] = useState<TodoID>();
@@ -96,7 +96,7 @@ interface InstructionProps {
 }
 
 function Instruction({ ready, problem, onSend, onBack }: InstructionProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [text, setText] = useState("");
   const enough = text.trim() !== "";
   const press = usePress(ready && enough);

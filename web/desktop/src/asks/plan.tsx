@@ -1,16 +1,16 @@
 import { ListTodo } from "lucide-react";
 import type { ReactNode, RefObject } from "react";
 import type { HITLRequest } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import type { Refused } from "./answers.js";
+import { visible } from "./origin.js";
 import { TodoForm } from "./plan-approval.js";
 import { InputForm } from "./plan-input.js";
 import { ReviewForm } from "./plan-review.js";
-import { visible } from "./origin.js";
 import { silenceOf } from "./value.js";
 import type { AnswerKeys } from "./view.js";
-import texts from "./words.js";
 
 export interface PlanFormProps<R extends HITLRequest = HITLRequest> {
   request: R;
@@ -44,7 +44,7 @@ function Form({ request, ...rest }: PlanFormProps): ReactNode {
 
 /** What happens when nobody answers. */
 function Silence({ request }: { request: HITLRequest }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   if (!request.expires_at) return null;
   const silence = silenceOf(request);
   const says = { plan: t.noAnswerPlan, todo: t.noAnswerTodo, on: t.noAnswerOn };
@@ -53,7 +53,7 @@ function Silence({ request }: { request: HITLRequest }): ReactNode {
 
 /** Where a question of the plan comes from, and the way there. */
 export function FromPlan({ request }: { request: HITLRequest }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const todoId = "todo_id" in request ? request.todo_id : undefined;
   const todo = useShell((s) => (todoId === undefined ? undefined : s.desk.todos.get(todoId)?.task));

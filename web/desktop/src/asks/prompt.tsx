@@ -1,15 +1,15 @@
 import { SendHorizontal } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import type { OpenPrompt } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
 import { chosenAfter, isAnswer } from "./choice.js";
 import { Later } from "./later.js";
 import { visible } from "./origin.js";
-import texts from "./words.js";
 
 interface PromptFormProps {
   request: OpenPrompt;
@@ -18,7 +18,7 @@ interface PromptFormProps {
 }
 
 export function PromptForm({ request, ready, onLater }: PromptFormProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
@@ -60,7 +60,7 @@ interface OptionsProps {
 }
 
 function Options({ request, chosen, onChoose, onKeyDown }: OptionsProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const group = useId();
   const many = request.multiSelect === true;
   return (
@@ -87,7 +87,7 @@ interface TextFieldProps {
 }
 
 function TextField({ field, text, onChange, onKeyDown }: TextFieldProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const secret = field.type === "password";
   const props = {
     className: "field",

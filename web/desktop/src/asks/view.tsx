@@ -1,10 +1,11 @@
 import { Bot, Hourglass, Monitor, Wrench } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import { useRoleName } from "../dock/agent-state.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
+import { asks as texts } from "../texts/parts.js";
 import { isComposing } from "../ui/keys.js";
 import { Ring } from "../ui/ring.js";
 import { answerState } from "./answers.js";
@@ -15,7 +16,6 @@ import { type Ask, type PlanAsk, timeLeft } from "./order.js";
 import { originOf, titleOf, visible } from "./origin.js";
 import { FromPlan, PlanForm } from "./plan.js";
 import { PromptForm } from "./prompt.js";
-import texts from "./words.js";
 
 interface AskViewProps {
   ask: Ask;
@@ -28,7 +28,7 @@ interface AskViewProps {
 
 /** A question with everything there is to know of it, and its answers. */
 export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const items = useShell((s) => s.outbox.items);
   const live = useShell((s) => s.link.phase === "live");
   const state = useMemo(() => answerState({ items }, ask), [items, ask]);
@@ -99,7 +99,7 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
 
 /** All that is asked. Arguments of tools are a list. */
 function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { message } = ask.request;
   const tool = ask.kind === "approval" ? ask.request.permissionOptions?.toolName : undefined;
   const args = useMemo(() => (tool === undefined ? undefined : argumentsIn(message, tool)), [message, tool]);
@@ -132,7 +132,7 @@ export interface AnswerKeys {
 }
 
 function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const agents = useShell((s) => s.desk.agents);
   const pinned = useShell((s) => s.view.pinned);
@@ -163,7 +163,7 @@ function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
 }
 
 function Deadline({ ask }: { ask: Ask }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const hub = useHubClock();
   const now = useNow(500);

@@ -1,15 +1,15 @@
 import { SendHorizontal, X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { MessageID, WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { canvas as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
-import texts from "./words.js";
 
 /** A line to the agent of a window. It stays until the hub has taken what was said, and keeps what was refused. */
 export function AskLine({ window: w, onOver }: { window: WindowState; onOver: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [text, setText] = useState("");
   const [sent, setSent] = useState<MessageID | undefined>();

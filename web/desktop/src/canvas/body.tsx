@@ -2,10 +2,10 @@ import { AppWindow, FileText, Globe, LayoutTemplate, type LucideIcon, RotateCcw,
 import { memo, type ReactNode } from "react";
 import type { WindowState } from "../../../core/src/index.js";
 import { Content } from "../content/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { canvas as texts } from "../texts/entry.js";
 import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
-import texts from "./words.js";
 
 const icons: Record<string, LucideIcon> = {
   markdown: FileText,
@@ -28,7 +28,7 @@ export function WindowIcon({ window: w, size = 14 }: { window: WindowState; size
 
 /** What is in a window, filling its parent. What goes wrong in it stays in it. */
 export function WindowBody({ window: w }: { window: WindowState }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <Boundary
       resetKey={w.content}

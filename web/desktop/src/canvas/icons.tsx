@@ -3,16 +3,16 @@ import { type ReactNode, useMemo, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
 import { Leave } from "../content/leave.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
+import { canvas as texts } from "../texts/entry.js";
 import { gap } from "./geometry.js";
 import { clickText } from "./icon.js";
-import texts from "./words.js";
 
 /** The icons on the desktop, behind the windows and beside the panels. */
 export function Icons({ area }: { area: Bounds }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   const shortcuts = useShell((s) => s.desk.shortcuts);
@@ -49,7 +49,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
 }
 
 function Icon({ shortcut: s, onOpen }: { shortcut: Shortcut; onOpen: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const count = useShell((st) => st.desk.badges.get(s.target) ?? 0);
   return (
     <button type="button" className="win-icon" data-shortcut-id={s.id} title={s.label} onClick={onOpen}>

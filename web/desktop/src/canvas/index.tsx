@@ -3,10 +3,11 @@ import "./desk.css";
 import { lazy, type ReactNode, Suspense, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useShell, WorkbenchContext } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
+import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
 import { ManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
@@ -14,7 +15,6 @@ import { workArea } from "./geometry.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
 import { Manager } from "./manager.js";
 import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
-import texts from "./words.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
 
@@ -111,7 +111,7 @@ function isFresh({ desk, outbox }: Shell): boolean {
 
 /** What is there when nothing is. */
 function Empty({ monitor }: { monitor: MonitorID }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const quiet = useShell((s) => {
     // What there is to begin with, the tour says.
     if (!s.ready || s.tour || isFresh(s)) return false;

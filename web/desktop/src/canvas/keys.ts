@@ -1,13 +1,13 @@
 import { useEffect, useRef } from "react";
 import { isStandard, type WindowState, windowKey } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
+import { canvas as texts } from "../texts/entry.js";
 import { isTyping, matches, useKeys } from "../ui/keys.js";
 import type { Manager } from "./manager.js";
-import { canvasShortcuts, type CanvasShortcutID, whileTyping } from "./shortcuts.js";
+import { type CanvasShortcutID, canvasShortcuts, whileTyping } from "./shortcuts.js";
 import { cycleOf } from "./stack.js";
-import texts from "./words.js";
 
 /** The element of a window. */
 function elementOf(key: string): HTMLElement | undefined {
@@ -27,7 +27,7 @@ function focusOn(key: string): void {
 
 /** The keys for windows. */
 export function useCanvasKeys(manager: Manager): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   const windows = useShell((s) => s.desk.windows);

@@ -5,9 +5,9 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
-import { drawn, type Edge, inside, moved, panelBounds, regained, resized, rounded, sameBounds, type Size, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
+import { drawn, type Edge, inside, moved, panelBounds, regained, resized, rounded, type Size, sameBounds, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
 import { frontOf, isOnTop, isSeen, keyOf, panelsOf } from "./stack.js";
-import { patience, type Place, placeOf, settled, tell, type Wish, wished } from "./wish.js";
+import { type Place, patience, placeOf, settled, tell, type Wish, wished } from "./wish.js";
 
 /** What the canvas knows beside the desktop. */
 export interface Board {

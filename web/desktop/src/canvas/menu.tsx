@@ -1,13 +1,13 @@
 import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Square, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { isStandard, type WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
 import { useManager } from "./context.js";
 import type { Zone } from "./geometry.js";
-import texts from "./words.js";
 
 interface WindowMenuProps {
   window: WindowState;
@@ -21,7 +21,7 @@ interface WindowMenuProps {
 
 /** The menu of a window, at the pointer. */
 export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }: WindowMenuProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const manager = useManager();
   const commands = useCommands();
   const pick = (act: () => void, back = true) => (): void => {

@@ -1,5 +1,5 @@
+import type { canvas as texts } from "../texts/entry.js";
 import type { Combo } from "../ui/keys.js";
-import type texts from "./words.js";
 
 /** A key of the canvas, with the name of its text in words.ts. */
 export interface CanvasShortcut {

@@ -1,16 +1,16 @@
 import { type ReactNode, useMemo } from "react";
 import { isStandard, type MonitorID, type WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { monitorNumber, useWindows } from "../shell/select.js";
+import { canvas as texts } from "../texts/entry.js";
 import { WindowIcon } from "./body.js";
 import type { Size } from "./geometry.js";
 import { extentOf, miniature } from "./miniature.js";
 import { frontOf, keyOf } from "./stack.js";
-import texts from "./words.js";
 
 /** A monitor in small. It is as wide as its parent. */
 export function Thumbnail({ monitor }: { monitor: MonitorID }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const windows = useWindows(monitor);
   const visible = useMemo(() => windows.filter((w) => !w.minimized), [windows]);
   const extent = useMemo(() => extentOf(visible), [visible]);

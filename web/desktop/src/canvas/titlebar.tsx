@@ -2,14 +2,14 @@ import { Copy, GripHorizontal, Lock, Minus, Square, X } from "lucide-react";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useId } from "react";
 import { type AgentID, isStandard, type MonitorID, type WindowState } from "../../../core/src/index.js";
 import { useRoleName } from "../dock/agent-state.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { canvas as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { WindowIcon } from "./body.js";
 import { useManager } from "./context.js";
 import { keyStep } from "./geometry.js";
-import texts from "./words.js";
 
 interface TitleBarProps {
   window: WindowState;
@@ -23,7 +23,7 @@ interface TitleBarProps {
 
 /** The bar at the top of a window. Those of widgets, panels and windows without a frame float over the content. */
 export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMenu }: TitleBarProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const manager = useManager();
   const hint = useId();
   const standard = isStandard(w);
@@ -97,7 +97,7 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
 }
 
 function MinimizeButton({ window: w }: { window: WindowState }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const manager = useManager();
   return <IconButton icon={Minus} size={14} label={t.minimize} onClick={() => (manager.live ? commands.toggleMinimized(w) : commands.tell(t.needsLink, "warning"))} />;
@@ -105,7 +105,7 @@ function MinimizeButton({ window: w }: { window: WindowState }): ReactNode {
 
 /** Who has locked the window. It breathes while that agent works. */
 function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const working = useShell((s) => (s.desk.agents.get(lock)?.status ?? "idle") !== "idle");
   const name = useRoleName(lock, monitor) ?? lock;
   return (
@@ -119,7 +119,7 @@ function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): Re
 
 /** A mark while the agent of the window, or of the group it belongs to, works. */
 function Busy({ window: w }: { window: WindowState }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const busy = useShell((s) => {
     for (const a of s.desk.agents.values()) {
       const here = a.kind === "window" && (a.monitorId ?? w.monitorId) === w.monitorId;

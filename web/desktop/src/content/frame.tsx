@@ -1,15 +1,15 @@
 import { ExternalLink, FileX, Globe } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import type { IframeSource, WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { content as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
 import { fileKind, outside, ownFile } from "./addresses.js";
 import { Card } from "./card.js";
 import { Leave } from "./leave.js";
 import { Stage } from "./stage/index.js";
 import { PlainText } from "./text.js";
-import texts from "./words.js";
 
 const maxFile = 5 << 20;
 
@@ -30,7 +30,7 @@ export function FrameView({ window: w, source }: { window: WindowState; source: 
 }
 
 function OtherSite({ address }: { address: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [leave, setLeave] = useState(false);
   const url = outside(address);
   return (
@@ -51,7 +51,7 @@ function OtherSite({ address }: { address: string }): ReactNode {
 
 /** A file, which the desktop reads: its page has no network. */
 function FileView({ window: w, path }: { window: WindowState; path: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { api } = useCommands();
   const [text, setText] = useState<string>();
   const [why, setWhy] = useState("");

@@ -3,21 +3,21 @@ import "./markdown.css";
 import "./table.css";
 import { CircleAlert } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense } from "react";
-import { type Content as ContentOf, windowKey, type WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { type Content as ContentOf, type WindowState, windowKey } from "../../../core/src/index.js";
+import { useTexts } from "../i18n/use.js";
+import { content as texts } from "../texts/entry.js";
 import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
 import { Card } from "./card.js";
 import { useFollow } from "./follow.js";
 import { Plain } from "./markdown/plain.js";
 import { PlainText } from "./text.js";
-import texts from "./words.js";
 
 export { Reporter } from "./reporter.js";
 
 /** What a window shows. It fills its parent, scrolls by itself and must be given the newest state of the window. */
 export function Content({ window: w }: { window: WindowState }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <div className="content" data-content={windowKey(w.monitorId, w.windowId)} data-renderer={w.content.renderer}>
       <Boundary
@@ -93,7 +93,7 @@ const maxFormatted = 256 << 10;
 
 /** Formatted text of an agent, as the conversation shows it too. While it streams, only its end is read anew. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const plain = (
     <div className="md">
       <Plain text={text} />

@@ -2,18 +2,18 @@ import { ExternalLink } from "lucide-react";
 import type { ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { useArmed, usePress } from "../asks/arming.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { content as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { hostOf, outside } from "./addresses.js";
-import texts from "./words.js";
 
 /**
  * Asks before an address that an agent wrote is opened, and shows all of it. Whoever placed the link may have placed this
  * under a hand that clicks twice, so that the answer counts only after a while.
  */
 export function Leave({ address, onClose }: { address: string; onClose: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const url = outside(address);
   const press = usePress(useArmed(address));
   const go = (): void => {

@@ -1,17 +1,17 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
+import { content as texts } from "../texts/entry.js";
 import { CopyButton } from "../ui/copy.js";
 import { columnsOf, isNumeric, nextSort, type Sort, sorted, type Table, toTsv, visible, widths } from "./rows.js";
-import texts from "./words.js";
 
 /** More rows than this are drawn only where they are seen, all with this height. */
 const manyRows = 200;
 const rowHeight = 28;
 
 export function TableView({ table, label }: { table: Table; label: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const language = useShell((s) => s.language);
   const [sort, setSort] = useState<Sort>();

@@ -1,23 +1,23 @@
 import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import { type Agent, type AgentID, type AgentKind, isStoreless, type MonitorID } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useHubClock, useShell } from "../shell/context.js";
+import { dock as texts } from "../texts/entry.js";
 import { type AgentName, doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
-import texts from "./words.js";
 
 export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
 
 /** How an agent is called. */
 export function useAgentName(agent: Agent): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return useShell((s) => put(nameOf(agent, s.desk), t.main, (title) => title, t));
 }
 
 /** How the agent with a role is called beside something of the monitor it works on; undefined when the role is none of an agent. */
 export function useRoleName(role: AgentID, monitorId: MonitorID): string | undefined {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const kind = kindOfRole(role);
   return useShell((s) =>
     kind === undefined ? undefined : put(nameOf({ kind, role, monitorId }, s.desk), () => t.kindMain, t.ofWindow, t),
@@ -40,7 +40,7 @@ function put(name: AgentName, main: (monitor: number) => string, window: (title:
 }
 
 export function useKindName(kind: AgentKind): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return { main: t.kindMain, window: t.kindWindow, task: t.kindTask, ephemeral: t.kindEphemeral }[kind];
 }
 
@@ -56,7 +56,7 @@ export interface AgentState {
 
 /** What an agent does, by the second. While the connection is down it is shown as it was. */
 export function useAgentState(agent: Agent): AgentState {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const stale = useLinkDown();
   const downSince = useShell((s) => s.link.downSince);

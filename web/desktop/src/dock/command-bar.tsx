@@ -2,9 +2,10 @@ import "./bar.css";
 import { ArrowUp, ListTodo, Monitor, Paperclip, Pin, Square } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
+import { dock as texts } from "../texts/entry.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
@@ -12,20 +13,19 @@ import { kindOf } from "./agents.js";
 import { useBarKeys } from "./bar-keys.js";
 import { useDraft } from "./drafts.js";
 import { useNarrow } from "./fitting.js";
-import { browse, type Browsing, notBrowsing, typedBefore } from "./history.js";
+import { type Browsing, browse, notBrowsing, typedBefore } from "./history.js";
 import { frameLimit, frameSize } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
-import { isForAgent, parseSlash, planIn, suggest, type Suggestion } from "./slash.js";
+import { isForAgent, parseSlash, planIn, type Suggestion, suggest } from "./slash.js";
 import { SlashList } from "./slash-list.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
-import texts from "./words.js";
 
 const LastFate = lazy(async () => ({ default: (await import("./last-fate.js")).LastFate }));
 
 /** Where the person says something to the agent of the monitor that this tab shows. */
 export function CommandBar(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   const pinned = useShell((s) => s.view.pinned);
@@ -213,7 +213,7 @@ export function CommandBar(): ReactNode {
 }
 
 function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   return (
     <Modal title={t.resetTitle} closeLabel={t.close} onClose={onClose}>

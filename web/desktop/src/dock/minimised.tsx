@@ -1,15 +1,15 @@
 import { type ReactNode, useMemo } from "react";
 import { WindowIcon } from "../canvas/body.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
+import { dock as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useFitting } from "./fitting.js";
-import texts from "./words.js";
 
 /** The minimised windows of the monitor, to be brought back. Those that have no room are in a menu. */
 export function MinimisedWindows(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const windows = useWindows(useMonitor());
   const minimised = useMemo(() => windows.filter((w) => w.minimized === true), [windows]);

@@ -1,19 +1,19 @@
 import { Square } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
 import { type Agent, windowKey } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
+import { dock as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { agentIcons, useAgentName, useAgentState, useKindName } from "./agent-state.js";
 import { kindOf, workingAgents } from "./agents.js";
 import { useFitting } from "./fitting.js";
-import texts from "./words.js";
 
 /** The agents at work on all monitors. Those that have no room are in a menu. */
 export function AgentPills(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const agents = useShell((s) => s.desk.agents);
   const working = useMemo(() => workingAgents(agents), [agents]);
@@ -64,7 +64,7 @@ export const pillWidth = 148;
 const moreWidth = 44;
 
 const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const here = useMonitor() === agent.monitorId;
   const name = useAgentName(agent);
@@ -96,7 +96,7 @@ const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
 });
 
 function AgentItem({ agent, close }: { agent: Agent; close: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const name = useAgentName(agent);
   const show = useShow(agent);

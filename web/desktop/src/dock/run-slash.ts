@@ -1,12 +1,12 @@
 import { limits, type MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { dock as texts } from "../texts/entry.js";
 import type { Slash } from "./slash.js";
-import texts from "./words.js";
 
 /** Does what a command of the desktop says. What needs a yes first is given to `ask`. */
 export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (slash: Slash) => void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitors = useShell((s) => s.desk.monitors);
   const pinned = useShell((s) => s.view.pinned);

@@ -1,7 +1,7 @@
 // What the keys do in the command bar, for the sheet that lists all shortcuts.
 
+import { dock as texts } from "../texts/entry.js";
 import type { Combo } from "../ui/keys.js";
-import texts from "./words.js";
 
 export interface ShortcutHelp {
   readonly combo: Combo;

@@ -1,7 +1,7 @@
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { dock as texts } from "../texts/entry.js";
 import type { SlashName, Suggestion } from "./slash.js";
-import texts from "./words.js";
 
 interface Props {
   id: string;
@@ -14,7 +14,7 @@ interface Props {
 
 /** The commands that a line can become. It is in the top layer, over all windows; the focus stays in the command bar. */
 export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const list = useRef<HTMLDivElement>(null);
   const about: Record<SlashName, string> = {
     plan: t.slashPlan,

@@ -1,13 +1,13 @@
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { dock as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import type { Pictures } from "./use-pictures.js";
-import texts from "./words.js";
 
 /** The pictures of a message that is being written, and what has to be said of them. */
 export function Thumbs({ pictures: p }: { pictures: Pictures }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const shrunk = p.fitted?.some((f) => f.shrunk !== undefined) === true;
   if (p.pictures.length === 0 && !p.reading) return null;
   return (

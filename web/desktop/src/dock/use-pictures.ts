@@ -2,10 +2,10 @@
 
 import { useRef, useState } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { dock as texts } from "../texts/entry.js";
 import type { Fitted, Picture } from "./shrink.js";
-import texts from "./words.js";
 
 /** What makes pictures smaller is fetched with the first one. */
 const fetchShrink = () => import("./shrink.js");
@@ -33,7 +33,7 @@ export interface Pictures extends Attached {
 }
 
 export function usePictures(monitor: MonitorID, content: string): Pictures {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [all, setAll] = useState<Record<MonitorID, Attached>>({});
   const [reading, setReading] = useState(0);

@@ -4,11 +4,11 @@ import type { Agent } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { agentIcons, useAgentName, useAgentState, useLinkDown } from "../dock/agent-state.js";
 import { kindOf } from "../dock/agents.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { drawer as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
 import { Fold } from "./fold.js";
-import texts from "./words.js";
 
 interface Props {
   agent: Agent;
@@ -37,7 +37,7 @@ export const AgentRow = memo(function AgentRow({ agent, thinking, text }: Props)
 
 /** The end of what is being thought, in one line. */
 function Thinking({ text }: { text: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <>
       <span className="hidden-text">{t.thinking}</span>
@@ -49,7 +49,7 @@ function Thinking({ text }: { text: string }): ReactNode {
 }
 
 function AgentLine({ agent }: { agent: Agent }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const name = useAgentName(agent);
   const { doing, elapsed, quiet, stale } = useAgentState(agent);

@@ -3,16 +3,15 @@ import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { type Ask, asksOf } from "../asks/order.js";
 import { messageOf, titleOf } from "../asks/origin.js";
-import askWords from "../asks/words.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { asks as askTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
-import texts from "./words.js";
 
 /** The questions that wait. They are answered in the top layer, which no window can imitate. */
 export function AskCards({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
-  const t = useWords(texts);
-  const asksTexts = useWords(askWords);
+  const t = useTexts(texts);
+  const asksTexts = useTexts(askTexts);
   const commands = useCommands();
   const dialogs = useShell((s) => s.desk.dialogs);
   const prompts = useShell((s) => s.desk.prompts);

@@ -7,10 +7,10 @@ import { type KeyboardEvent, lazy, type ReactNode, type RefObject, Suspense, use
 import { ContextMeter } from "../history/context-meter.js";
 import { FoundContext, ReachContext, useOlderRows } from "../history/reach.js";
 import { Earlier, useGoTo, useKeptPlace, useReaching, useRewinds } from "../history/use-reach.js";
-import historyTexts from "../history/words.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
+import { history as historyTexts, drawer as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
 import { onMac } from "../ui/keys.js";
 import { AskCards } from "./ask-cards.js";
@@ -19,7 +19,6 @@ import { useFollowing } from "./follow.js";
 import { RunRow } from "./run-row.js";
 import { useEntries, useRuns } from "./use-entries.js";
 import { Announcer, Work } from "./work.js";
-import texts from "./words.js";
 
 const RewindDialog = lazy(async () => ({ default: (await import("../history/rewind-dialog.js")).RewindDialog }));
 const SearchBar = lazy(async () => ({ default: (await import("../history/search-bar.js")).SearchBar }));
@@ -29,8 +28,8 @@ type Page = "talk" | "tasks";
 
 /** What was said on the monitor that this tab shows, or on all, and what is under way. */
 export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
-  const t = useWords(texts);
-  const th = useWords(historyTexts);
+  const t = useTexts(texts);
+  const th = useTexts(historyTexts);
   const monitor = useMonitor();
   const several = useShell((s) => s.desk.monitors.size > 1);
   const [wantsAll, setWantsAll] = useState(false);
@@ -165,7 +164,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
 
 /** Takes what is typed while the search is fetched. */
 function SearchField({ typed, onClose }: { typed: RefObject<string>; onClose: () => void }): ReactNode {
-  const t = useWords(historyTexts);
+  const t = useTexts(historyTexts);
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {
     typed.current = "";
@@ -192,7 +191,7 @@ function SearchField({ typed, onClose }: { typed: RefObject<string>; onClose: ()
 }
 
 function Empty(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <div className="drawer-empty">
       <MessagesSquare size={24} aria-hidden />

@@ -4,21 +4,19 @@ import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { kindOfRole, planTodo, taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
 import { useFound } from "../history/reach.js";
-import historyTexts from "../history/words.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
+import { toolCalls as deedTexts, history as historyTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
-import deedTexts from "./deed-words.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
 import { useReason } from "./reasons.js";
 import { Condensed, CondenseFailed, Truncated } from "./shrink-row.js";
-import { Trouble } from "./trouble.js";
 import { askedOf, endOf, toolOf, whyCutOff } from "./tool.js";
-import texts from "./words.js";
+import { Trouble } from "./trouble.js";
 
 interface Props {
   entry: Entry;
@@ -43,12 +41,12 @@ export const EntryRow = memo(
 );
 
 function MonitorTag({ id }: { id: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return <span className="drawer-tag">{t.monitor(monitorNumber(id))}</span>;
 }
 
 function Day({ ts }: { ts: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const language = useShell((s) => s.language);
   const day = new Date(ts).toDateString();
   const today = new Date();
@@ -104,7 +102,7 @@ function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
 }
 
 function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: ReactNode }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const window = windowOfRole(row.agentId);
   const title = useShell((s) => (window === undefined ? "" : titleOf(s.desk, row.monitorId ?? "", window)));
@@ -136,7 +134,7 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
 }
 
 function Thought({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const text = row.text || row.reasoning || "";
   return (
     <>
@@ -158,9 +156,9 @@ function Thought({ row }: { row: UIRow }): ReactNode {
 }
 
 function ToolRow({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
-  const deeds = useWords(deedTexts);
+  const deeds = useTexts(deedTexts);
   const call = toolOf(row);
   const told = call.failed ? undefined : call.told;
   const title = useShell((s) => (told?.window === undefined ? "" : titleIn(s.desk, row.monitorId ?? "", told.window)));
@@ -208,7 +206,7 @@ function Block({ title, text }: { title: string; text: string }): ReactNode {
 const byPerson = "the user interrupted it";
 
 function End({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const reason = useReason();
   const end = endOf(row);
@@ -231,7 +229,7 @@ function End({ row }: { row: UIRow }): ReactNode {
 }
 
 function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const Icon = retry ? RotateCw : Info;
   return (
     <>
@@ -247,7 +245,7 @@ function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
 
 /** A question that is over, in one line. */
 function AskedLine({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(historyTexts);
+  const t = useTexts(historyTexts);
   const { question, end, answer, byRules } = askedOf(row);
   const ends = { yes: t.askYes, no: t.askNo, said: t.askSaid(answer), dismissed: t.askDismissed, expired: t.askExpired, cancelled: t.askCancelled };
   const parts = [t.asked(question), end === undefined ? t.askOver : ends[end], ...(byRules ? [t.askRules] : []), ...(answer !== "" && end !== "said" ? [answer] : [])];
@@ -263,7 +261,7 @@ function AskedLine({ row }: { row: UIRow }): ReactNode {
 
 /** A turn that was cut off, and whether it is to go on. */
 function Resume({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const why = useReason()(whyCutOff(row));
   const answer = (response: "yesButtonClicked" | "noButtonClicked"): void => {

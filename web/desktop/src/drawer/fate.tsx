@@ -1,10 +1,10 @@
 import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
 import type { ReactNode } from "react";
 import { type Fate, isStoreless } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useLasting } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
-import texts from "./words.js";
+import { drawer as texts } from "../texts/parts.js";
 
 export const fateIcons: Record<Fate, LucideIcon> = {
   sending: Send,
@@ -31,7 +31,7 @@ const slowAfter = 3_000;
 
 /** What became of a message, in words. */
 export function useFateText(fate: Fate, position: number | undefined): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const offline = useShell((s) => s.link.phase !== "live");
   const storeless = useShell((s) => isStoreless(s.link));
   const slow = useLasting(fate === "sending" && !offline, slowAfter);

@@ -1,17 +1,17 @@
 import "./drawer.css";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
+import { drawer as texts } from "../texts/parts.js";
 import { Conversation } from "./conversation.js";
 import { clampWidth, keepWidth, keptWidth, widths } from "./width.js";
-import texts from "./words.js";
 
 export { Conversation } from "./conversation.js";
 
 /** The conversation at the right edge, as wide as somebody wants it. */
 export function Drawer(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [width, setWidth] = useState(() => keptWidth(forBrowser, innerWidth));
 

@@ -6,12 +6,12 @@ import { usePutBack } from "../dock/drafts.js";
 import { MessageEditor } from "../history/message-editor.js";
 import { MessageMenu } from "../history/message-menu.js";
 import { useReach } from "../history/reach.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { isUnderWay, phaseOf } from "../plan/facts.js";
 import { factsOf } from "../plan/use.js";
-import planTexts from "../plan/words.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
+import { plan as planTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
@@ -20,11 +20,10 @@ import { useReason } from "./reasons.js";
 import { useResend } from "./resend.js";
 import { Said } from "./said.js";
 import { remedyOf } from "./tool.js";
-import texts from "./words.js";
 
 /** Something that a person said, and what became of it. */
 export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactNode }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const open = e.row === undefined;
   const reach = useReach();
@@ -65,7 +64,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
 }
 
 function Picture({ src, name }: { src: string; name: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [large, setLarge] = useState(false);
   // Rows come from anybody in the session; only pictures that load nothing are shown.
   if (!/^data:image\/(png|jpeg|gif|webp);/.test(src)) return null;
@@ -78,17 +77,17 @@ function Picture({ src, name }: { src: string; name: string }): ReactNode {
 
 /** Where the plan is that a message has become; for all other messages what is said of them anyway. */
 function PlanLine({ entry: e, children }: { entry: MessageEntry; children: ReactNode }): ReactNode {
-  const t = useWords(texts);
-  const planWords = useWords(planTexts);
+  const t = useTexts(texts);
+  const planPhases = useTexts(planTexts);
   const commands = useCommands();
   const phase = useShell((s) => (isPlanOf(s.desk, e) ? phaseOf(factsOf(s.desk)) : "none"));
   if (!isUnderWay(phase) || (e.fate !== undefined && ["sending", "rejected"].includes(e.fate))) return children;
   return (
     <div className="drawer-fate" data-plan-fate={phase}>
       <ListTodo size={12} aria-hidden />
-      <span className="drawer-fate-text">{t.planned(planWords[phase])}</span>
+      <span className="drawer-fate-text">{t.planned(planPhases[phase])}</span>
       <Button size="sm" kind="ghost" onClick={() => commands.showPlan(true)}>
-        {planWords.open}
+        {planPhases.open}
       </Button>
     </div>
   );
@@ -104,7 +103,7 @@ function isPlanOf(desk: Pick<Desk, "plan" | "layer">, e: MessageEntry): boolean 
 
 /** What became of a message, in words, and what can be done about it. */
 function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
   const putBack = usePutBack(e.monitorId);

@@ -1,8 +1,8 @@
 // Why something ended or was not taken, in words of the page. The hub says it in English; what is not known here is shown as it is.
 
 import { useCallback } from "react";
-import { useWords } from "../i18n/use.js";
-import texts from "./reason-words.js";
+import { useTexts } from "../i18n/use.js";
+import { reasons as texts } from "../texts/parts.js";
 
 export type Reason = Exclude<keyof (typeof texts)["en"], "toolMayHaveRun">;
 
@@ -54,7 +54,7 @@ export function understand(text: string): Understood {
 
 /** A reason as it is shown. */
 export function useReason(): (text: string) => string {
-  const why = useWords(texts);
+  const why = useTexts(texts);
   return useCallback(
     (text) => {
       const { reason, about } = understand(text);

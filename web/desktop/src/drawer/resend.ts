@@ -1,11 +1,11 @@
 import type { MessageID, MonitorID, Sent } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import texts from "./words.js";
+import { drawer as texts } from "../texts/parts.js";
 
 /** A way to say something once more, as a new message: what this tab sent, or what a row says. */
 export function useResend(): (what: { sent?: Sent | undefined; text: string; images: readonly string[]; monitorId: MonitorID }) => void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   return ({ sent, text, images, monitorId }) => {
     const id = sent === undefined ? commands.say(text, monitorId, images) : commands.send(sent.type, withoutId(sent));

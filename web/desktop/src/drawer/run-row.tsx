@@ -2,11 +2,11 @@ import { ListCollapse } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
 import { kindOfRole } from "../dock/agents.js";
 import { useFound } from "../history/reach.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
+import { drawer as texts } from "../texts/parts.js";
 import { EntryRow } from "./entry-row.js";
 import { Fold } from "./fold.js";
 import { type RunEntry, sameRun, summaryOf } from "./runs.js";
-import texts from "./words.js";
 
 interface Props {
   run: RunEntry;
@@ -17,7 +17,7 @@ interface Props {
 /** Many steps of a turn in one line. What failed is in sight though the line is closed. */
 export const RunRow = memo(
   function RunRow({ run, named }: Props): ReactNode {
-    const t = useWords(texts);
+    const t = useTexts(texts);
     const format = useFormat();
     const found = useFound();
     const { tools, durationMs: ms, failed } = useMemo(() => summaryOf(run.steps), [run.steps]);

@@ -1,10 +1,10 @@
 import { AppWindow, FileInput, type LucideIcon, MousePointerClick, MoveDiagonal, Shapes, SquareDashedMousePointer, TextSelect } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Content } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { type Gesture, gesturesIn, pressIn } from "../shell/gesture.js";
-import texts from "./words.js";
+import { drawer as texts } from "../texts/parts.js";
 
 /** The window that a message was said to. */
 interface Addressee {
@@ -59,7 +59,7 @@ function Did({ gesture: g }: { gesture: Gesture }): ReactNode {
 }
 
 function useGestureText(g: Gesture): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const label = useShell((s) => (g.kind === "icon" ? s.desk.shortcuts.get(g.id)?.label : undefined));
   switch (g.kind) {
     case "button":

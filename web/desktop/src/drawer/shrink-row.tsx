@@ -3,14 +3,14 @@ import type { ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { useHistoryReason, whyIn } from "../history/reasons.js";
-import historyTexts from "../history/words.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
+import { history as historyTexts } from "../texts/parts.js";
 import { CopyButton } from "./copy.js";
 import { Fold } from "./fold.js";
 
 /** Where the model's history was summed up: with the numbers, and the summary inside. */
 export function Condensed({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(historyTexts);
+  const t = useTexts(historyTexts);
   const format = useFormat();
   const c = row.contextCondense;
   const parts = c === undefined ? [] : [t.fromTo(format.number(c.prevContextTokens), format.number(c.newContextTokens)), ...(c.cost > 0 ? [format.usd(c.cost)] : [])];
@@ -36,7 +36,7 @@ export function Condensed({ row }: { row: UIRow }): ReactNode {
 }
 
 export function CondenseFailed({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(historyTexts);
+  const t = useTexts(historyTexts);
   const format = useFormat();
   const why = useHistoryReason()(whyIn(row.text ?? ""));
   const cost = row.contextCondense?.cost ?? 0;
@@ -50,7 +50,7 @@ export function CondenseFailed({ row }: { row: UIRow }): ReactNode {
 
 /** Where the oldest messages were hidden from the model. People still see them. */
 export function Truncated({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(historyTexts);
+  const t = useTexts(historyTexts);
   const format = useFormat();
   const c = row.contextTruncation;
   const parts = c === undefined ? [row.text ?? ""] : [t.hidden(format.number(c.messagesRemoved)), t.fromTo(format.number(c.prevContextTokens), format.number(c.newContextTokens))];

@@ -1,14 +1,14 @@
 import { CircleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { MessageID, MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import { useReason } from "./reasons.js";
 import { useResend, useSaid } from "./resend.js";
 import { remedyOf } from "./tool.js";
-import texts from "./words.js";
 
 interface Props {
   reason: string;
@@ -20,7 +20,7 @@ interface Props {
 
 /** What went wrong in a turn, and what to do about it. */
 export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
   const said = useSaid(messageId);

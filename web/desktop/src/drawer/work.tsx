@@ -3,15 +3,15 @@ import { type ReactNode, useMemo, useState } from "react";
 import type { MonitorID, Say } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useEvents, useShell } from "../shell/context.js";
+import { drawer as texts } from "../texts/parts.js";
 import { AgentRow } from "./agent-row.js";
 import { notInRows } from "./entries.js";
-import texts from "./words.js";
 
 /** The agents at work here. What they say changes often, so it is apart from the rows. */
 export function Work({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const agents = useShell((s) => s.desk.agents);
   const rows = useShell((s) => s.desk.rows);
   const spent = useShell((s) => monitor !== undefined && s.desk.monitors.get(monitor)?.state === "over_budget");

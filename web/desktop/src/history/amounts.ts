@@ -1,10 +1,10 @@
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { history as texts } from "../texts/parts.js";
 import type { Preview } from "./preview.js";
-import texts from "./words.js";
 
 /** How much goes, in words, without what somebody sees anyway. */
 export function useAmounts(): (p: Preview, but?: { messages: number }) => string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (p, but = { messages: 0 }) => {
     const messages = p.messages - but.messages;
     const parts = [

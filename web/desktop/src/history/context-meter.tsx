@@ -1,16 +1,16 @@
 import { FoldVertical, LoaderCircle } from "lucide-react";
 import { type ReactNode, useContext, useId } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
+import { history as texts } from "../texts/parts.js";
 import { Ring } from "../ui/ring.js";
 import { meterOf, type NotNow, shortTokens, whyNotNow } from "./meter.js";
 import { useHistoryReason } from "./reasons.js";
-import texts from "./words.js";
 
 /** How full the memory of the monitor's agent is, and the button that makes room in it. */
 export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const meter = meterOf(useShell((s) => s.desk.monitors.get(monitor)?.context));
   useRefusals();
@@ -40,7 +40,7 @@ export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
 }
 
 function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const tip = useId();
   const why = useShell((s) =>
@@ -79,7 +79,7 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
 
 /** Says why the hub did not sum up, though it could be asked to. */
 function useRefusals(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const why = useHistoryReason();
   const page = useContext(PageContext);

@@ -2,19 +2,19 @@ import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState }
 import { firstMonitor, hasEnded, type MessageID } from "../../../core/src/index.js";
 import { frameLimit, frameSize } from "../dock/pictures.js";
 import type { MessageEntry } from "../drawer/entries.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { useAmounts } from "./amounts.js";
 import { previewOf } from "./preview.js";
 import type { Reach } from "./reach.js";
 import { useHistoryReason } from "./reasons.js";
-import texts from "./words.js";
 
 /** The row of a message as a field in which it can be said otherwise. */
 export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Reach }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [draft, setDraft] = useState(entry.text);
   const onClose = (): void => reach.edit(undefined);
   const commands = useCommands();
@@ -102,7 +102,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
 
 /** What goes with the message when it is said otherwise, in words; empty when nothing does. */
 function useTakes(entry: MessageEntry, reach: Reach): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const amounts = useAmounts();
   const rows = useShell((s) => s.desk.rows);
   const queues = useShell((s) => s.desk.queues);

@@ -1,16 +1,16 @@
 import { Ellipsis, Pencil, Trash2, Undo2 } from "lucide-react";
 import type { ReactNode } from "react";
 import type { MessageEntry } from "../drawer/entries.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
+import { history as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useReach } from "./reach.js";
-import texts from "./words.js";
 
 /** What can be done with a message that has a row: say something else there, or take it back with all that followed. */
 export function MessageMenu({ entry, window }: { entry: MessageEntry; window: string | undefined }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const reach = useReach();
   if (reach === undefined || entry.row === undefined) return null;
   const old = !entry.row.id;

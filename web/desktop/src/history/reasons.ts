@@ -2,8 +2,8 @@
 
 import { useCallback } from "react";
 import { useReason } from "../drawer/reasons.js";
-import { useWords } from "../i18n/use.js";
-import texts from "./words.js";
+import { useTexts } from "../i18n/use.js";
+import { history as texts } from "../texts/parts.js";
 
 export type Reason = "whyChanged" | "whyNoRow" | "whyOldRow" | "whyBusy" | "whyShort" | "whyRecently" | "whyNoSummary" | "whyNobody" | "whyBudget";
 
@@ -32,7 +32,7 @@ export function whyIn(text: string): string {
 
 /** A reason as it is shown. */
 export function useHistoryReason(): (text: string) => string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const other = useReason();
   return useCallback(
     (text) => {

@@ -2,18 +2,17 @@ import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
 import { titleIn, workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
-import deedTexts from "../drawer/deed-words.js";
 import type { Told } from "../drawer/deeds.js";
 import { kindOf, type MessageEntry } from "../drawer/entries.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn } from "../shell/gesture.js";
+import { toolCalls as deedTexts, history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { useAmounts } from "./amounts.js";
 import { lineOf, type Preview, previewOf, worthLines } from "./preview.js";
 import { useHistoryReason } from "./reasons.js";
-import texts from "./words.js";
 
 interface Props {
   entry: MessageEntry;
@@ -28,7 +27,7 @@ const historyChanged = 3008;
 
 /** Shows what goes before it does. */
 export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const why = useHistoryReason();
   const putBack = usePutBack(entry.monitorId);
@@ -85,7 +84,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
 
 /** Why it was not done. That the conversation changed is said above what would go now. */
 function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const refused = item?.fate === "rejected" && item.code !== historyChanged;
   if (!full && !refused) return null;
   return (
@@ -117,8 +116,8 @@ function useChanged(entry: MessageEntry): boolean {
 const mostLines = 40;
 
 function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
-  const t = useWords(texts);
-  const deeds = useWords(deedTexts);
+  const t = useTexts(texts);
+  const deeds = useTexts(deedTexts);
   const amounts = useAmounts();
   const windows = useShell((s) => s.desk.windows);
   const tell = ({ deed, what, window }: Told): string => {

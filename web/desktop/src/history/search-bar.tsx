@@ -1,12 +1,12 @@
 import { ChevronDown, ChevronUp, X } from "lucide-react";
 import { type ReactNode, type RefObject, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Entry, MessageEntry, RowEntry } from "../drawer/entries.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
+import { history as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { hitsOf, placesIn, stepTo } from "./find.js";
 import type { OlderRows } from "./reach.js";
-import texts from "./words.js";
 
 interface Props {
   entries: readonly Entry[];
@@ -24,7 +24,7 @@ const mostPages = 10;
 
 /** Finds words in the conversation, in what is there and on demand in what is older. */
 export function SearchBar({ entries, older, found, begin, scroller, onFound, onClose }: Props): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const field = useRef<HTMLInputElement>(null);
   const [query, setQuery] = useState("");

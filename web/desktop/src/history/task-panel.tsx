@@ -1,12 +1,12 @@
 import { CircleAlert, CircleCheck, CircleSlash, Hourglass, ListTree, LoaderCircle, type LucideIcon } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Desk, firstMonitor, type HubEvent, type MonitorID } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import type { OlderRows } from "./reach.js";
 import { durationsOf, flat, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf, turnKey } from "./tasks.js";
-import texts from "./words.js";
 
 interface Props {
   monitor: MonitorID | undefined;
@@ -26,7 +26,7 @@ const icons: Record<TaskState, LucideIcon> = {
 
 /** The tasks of a session as a tree, with what they cost. */
 export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [query, setQuery] = useState("");
   const [status, setStatus] = useState<TaskState | "">("");
@@ -92,7 +92,7 @@ interface TaskRowProps {
 }
 
 function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const state = stateOf(item);
   const Icon = icons[state];

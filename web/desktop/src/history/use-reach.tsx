@@ -3,11 +3,11 @@ import { type ReactNode, type RefObject, useCallback, useContext, useEffect, use
 import { type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { usePutBack } from "../dock/drafts.js";
 import type { MessageEntry } from "../drawer/entries.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents } from "../shell/context.js";
+import { history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import type { OlderRows, Reach } from "./reach.js";
-import texts from "./words.js";
 
 interface Reaching {
   reach: Reach;
@@ -18,7 +18,7 @@ interface Reaching {
 
 /** Which message is edited, and which is to be taken back. A text whose row goes away goes into the command bar. */
 export function useReaching(monitor: MonitorID, rows: Desk["rows"], scroller: RefObject<HTMLDivElement | null>): Reaching {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const putBack = usePutBack(monitor);
   const [editing, setEditing] = useState<number>();
@@ -74,7 +74,7 @@ export function useReaching(monitor: MonitorID, rows: Desk["rows"], scroller: Re
 
 /** Says that rows are gone, and who wanted that. */
 export function useRewinds(shown: MonitorID | undefined): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const page = useContext(PageContext);
   useEvents((e, replayed) => {
@@ -145,7 +145,7 @@ const near = 60;
 
 /** What leads to rows before those that are shown: a button, and going to the beginning. */
 export function Earlier({ older: { state, load }, scroller, keepPlace }: EarlierProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const more = useCallback(() => {
     keepPlace();
     void load();

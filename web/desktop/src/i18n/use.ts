@@ -1,13 +1,13 @@
 import { useShell } from "../shell/context.js";
-import type { Language, Words } from "./words.js";
+import type { Language, Texts } from "./texts.js";
 
-/** The texts of a folder in the language of the page. */
-export function useWords<T>(w: Words<T>): T {
+/** The given texts in the language of the page. */
+export function useTexts<T>(texts: Texts<T>): Texts<T>["en"] {
   const language = useShell((s) => s.language);
-  return w[language] as T;
+  return texts[language];
 }
 
-/** Dates and numbers as the language of the page has them. */
+/** Formats dates and numbers for the language of the page. */
 export function useFormat(): Format {
   const language = useShell((s) => s.language);
   return formats[language];

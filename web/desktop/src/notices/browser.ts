@@ -2,11 +2,11 @@
 
 import { useEffect, useRef } from "react";
 import { type Clock, Leader } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
+import { notices as texts } from "../texts/parts.js";
 import { Watch } from "./watch.js";
-import texts from "./words.js";
 import { type News, newsOf } from "./worth.js";
 
 const clock: Clock = {
@@ -20,7 +20,7 @@ const isLookedAt = (): boolean => document.visibilityState === "visible" && docu
 const allowed = (): boolean => typeof Notification !== "undefined" && Notification.permission === "granted";
 
 export function useBrowserNotices(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const hub = useHubClock();
   const session = useShell((s) => s.session);

@@ -1,13 +1,13 @@
 import { BellOff, X } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import type { ShownNotification } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
+import { notices as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { newestFirst } from "./shelf.js";
-import texts from "./words.js";
 
 interface CentreProps {
   /** Up to when everything was read before the centre was opened. */
@@ -16,7 +16,7 @@ interface CentreProps {
 
 /** All notifications that were not dismissed. */
 export function Centre({ readUntil }: CentreProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const all = useShell((s) => s.desk.notifications);
   const list = useMemo(() => newestFirst(all.values()), [all]);
@@ -53,7 +53,7 @@ export function Centre({ readUntil }: CentreProps): ReactNode {
 }
 
 function Item({ notification: n, isNew }: { notification: ShownNotification; isNew: boolean }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
   return (

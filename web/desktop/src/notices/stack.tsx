@@ -1,14 +1,14 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { ShownNotification } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useHubClock, useShell } from "../shell/context.js";
+import { notices as texts } from "../texts/parts.js";
 import { longOver, onShelf, showFor, showingOf } from "./shelf.js";
 import { Toast } from "./toast.js";
-import texts from "./words.js";
 
 /** What has just happened, over the dock and beside the conversation: notices of this tab, toasts, new notifications. */
 export function Stack(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const hub = useHubClock();
   const notices = useShell((s) => s.notices);

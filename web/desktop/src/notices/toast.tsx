@@ -1,9 +1,9 @@
 import { Bell, CircleAlert, CircleCheck, Info, TriangleAlert, X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { NoticeVariant } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { notices as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
-import texts from "./words.js";
 
 interface ToastProps {
   tone: NoticeVariant | "bell";
@@ -23,7 +23,7 @@ const icons = { info: Info, success: CircleCheck, warning: TriangleAlert, error:
 
 /** Something short that goes away by itself. */
 export function Toast({ tone, title, text, ms, action, onEnd, onDismiss, data }: ToastProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
   useCountdown(ms, pointed || focused, onEnd);

@@ -7,10 +7,10 @@ import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
 import type { Panel, Shell } from "../shell/shell.js";
+import type { palette as texts } from "../texts/parts.js";
 import type { Combo } from "../ui/keys.js";
 import type { Rankable } from "./rank.js";
 import { cycleRegion } from "./regions.js";
-import type texts from "./words.js";
 
 export type Texts = (typeof texts)["en"];
 

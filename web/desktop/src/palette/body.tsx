@@ -1,20 +1,20 @@
 import { CornerDownLeft, Search } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
+import { palette as texts } from "../texts/parts.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
-import { asksOnly, entriesOf, type Entry } from "./entries.js";
+import { asksOnly, type Entry, entriesOf } from "./entries.js";
 import { type Ranked, rank, readRecent, stepTo, used } from "./rank.js";
-import texts from "./words.js";
 
 const recentKey = "everdesk.recent";
 
 /** The palette while it is open. */
 export default function Body(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const dialog = useModal();
   const id = useId();
@@ -161,7 +161,7 @@ function useModal(): { current: HTMLDialogElement | null } {
 }
 
 function useSections(query: string, sessions: readonly SessionCard[], recent: readonly string[]): ReturnType<typeof rank<Entry>> {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const { store } = useContext(WorkbenchContext)!;
   const windows = useShell((s) => s.desk.windows);

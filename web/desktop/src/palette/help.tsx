@@ -1,20 +1,20 @@
 import { Fragment, type ReactNode } from "react";
 import { canvasShortcuts, titleBarShortcuts } from "../canvas/shortcuts.js";
-import canvasTexts from "../canvas/words.js";
 import { dockShortcuts } from "../dock/shortcuts.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { canvas as canvasTexts } from "../texts/entry.js";
+import { palette as texts } from "../texts/parts.js";
 import { Kbd } from "../ui/kbd.js";
 import type { Combo } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { actions } from "./actions.js";
 import { type HelpLine, linesOf } from "./lines.js";
-import texts from "./words.js";
 
 /** All shortcuts, as those who have them name them. */
 export default function Help(): ReactNode {
-  const t = useWords(texts);
-  const canvas = useWords(canvasTexts);
+  const t = useTexts(texts);
+  const canvas = useTexts(canvasTexts);
   const language = useShell((s) => s.language);
   const commands = useCommands();
   const everywhere = actions.flatMap((a) => (a.combo === undefined ? [] : [{ combo: a.combo, text: (a.help ?? a.title)(t) }]));

@@ -5,20 +5,20 @@ import { limits } from "../../../core/src/index.js";
 import { Inbox } from "../asks/index.js";
 import { CommandBar } from "../dock/index.js";
 import { Conversation } from "../drawer/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { PlanChip, Plans } from "../plan/index.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
+import { phone as texts } from "../texts/parts.js";
 import { isOver, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
 import { Start } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
-import texts from "./words.js";
 
 /** The desktop where there is room for one thing at a time. What is said comes first. */
 export function Phone(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const page = useShell((s) => s.phonePage);
   const gone = useMonitorGone();
   const over = useShell((s) => isOver(s.link));
@@ -66,7 +66,7 @@ export function Phone(): ReactNode {
 }
 
 function MonitorSwitch(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitors = useMonitors();
   const shown = useMonitor();
@@ -118,7 +118,7 @@ function MonitorSwitch(): ReactNode {
 
 /** The bar at the bottom. */
 function Pages(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const page = useShell((s) => s.phonePage);
   const questions = useQuestionCount();

@@ -2,12 +2,12 @@ import { AppWindow, ArrowLeft, ChevronRight, X } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { type WindowState, windowKey } from "../../../core/src/index.js";
 import { Content } from "../content/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
+import { phone as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { previewOf } from "./preview.js";
-import texts from "./words.js";
 
 /** The windows of the monitor as a list, and one of them over the whole page. */
 export function Windows(): ReactNode {
@@ -46,7 +46,7 @@ function leave(): void {
 }
 
 function List({ windows, onOpen }: { windows: readonly WindowState[]; onOpen: (w: WindowState) => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const newest = useMemo(() => [...windows].reverse(), [windows]);
   if (newest.length === 0) {
@@ -86,7 +86,7 @@ function List({ windows, onOpen }: { windows: readonly WindowState[]; onOpen: (w
 }
 
 function RowMark({ window: w }: { window: WindowState }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const busy = useShell((s) => {
     for (const a of s.desk.agents.values()) if (a.windowId === w.windowId && a.monitorId === w.monitorId && a.status !== "idle") return true;
     return false;
@@ -96,7 +96,7 @@ function RowMark({ window: w }: { window: WindowState }): ReactNode {
 }
 
 function OneWindow({ window: w, onBack }: { window: WindowState; onBack: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const id = `phone-title-${w.windowId}`;
   return (

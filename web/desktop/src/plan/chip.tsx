@@ -1,15 +1,15 @@
 import { BellRing, ListTodo } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { countsOf, isUnderWay, partDone, phaseOf } from "./facts.js";
+import { plan as texts } from "../texts/parts.js";
 import { Ring } from "../ui/ring.js";
+import { countsOf, isUnderWay, partDone, phaseOf } from "./facts.js";
 import { useFacts } from "./use.js";
-import texts from "./words.js";
 
 /** How far the plan is, in a word; the way back to it. */
 export function PlanChip(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const open = useShell((s) => s.planOpen);
   const facts = useFacts();

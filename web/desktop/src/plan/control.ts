@@ -1,13 +1,13 @@
 import type { ClientPayloads, Sent } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import texts from "./words.js";
+import { plan as texts } from "../texts/parts.js";
 
 export type Control = Extract<keyof ClientPayloads, `control_${string}`>;
 
 /** Says to the hub what to do with the plan. */
 export function useControl(): <T extends Control>(type: T, data: ClientPayloads[T]) => boolean {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   return (type, data) => {
     const taken = commands.send(type, data) !== undefined;

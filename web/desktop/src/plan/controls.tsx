@@ -1,17 +1,17 @@
 import { CircleX, Pause, PencilLine, Play } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
+import { plan as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { useControl, useLastControl } from "./control.js";
 import { isUnderWay, type Phase } from "./facts.js";
-import texts from "./words.js";
 
 /** What can be done with the whole plan while it is under way. */
 export function Controls({ phase }: { phase: Phase }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const control = useControl();
   const [asking, setAsking] = useState(false);
   const [changing, setChanging] = useState(false);
@@ -54,7 +54,7 @@ export function Controls({ phase }: { phase: Phase }): ReactNode {
 
 /** What became of the last that was pressed, while that is worth a line. */
 function Fate(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const last = useLastControl();
   const live = useShell((s) => s.link.phase === "live");
   const refused = last?.fate === "rejected";
@@ -73,7 +73,7 @@ interface InstructionProps {
 
 /** Where somebody says in words what should be different. */
 function Instruction({ onSend, onDone }: InstructionProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [text, setText] = useState("");
   const hint = useId();
   const send = (): void => {
@@ -115,7 +115,7 @@ function Instruction({ onSend, onDone }: InstructionProps): ReactNode {
 }
 
 function GiveUp({ onClose, onDo }: { onClose: () => void; onDo: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <Modal title={t.cancelTitle} closeLabel={t.keep} onClose={onClose}>
       <p>{t.cancelText}</p>

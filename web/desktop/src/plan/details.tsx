@@ -3,14 +3,14 @@ import { type ReactNode, useId } from "react";
 import type { AgentID, Todo } from "../../../core/src/index.js";
 import { visible } from "../asks/origin.js";
 import { useAgentState } from "../dock/agent-state.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
+import { plan as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useControl } from "./control.js";
 import { askAbout, deedsFor, type Facts, resultOf } from "./facts.js";
 import { Status, triesOf } from "./todo.js";
-import texts from "./words.js";
 
 interface DetailsProps {
   todo: Todo;
@@ -20,7 +20,7 @@ interface DetailsProps {
 
 /** One todo with all there is to know of it, and what can be done about it. */
 export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const heading = useId();
   const tries = todo.retry_count ?? 0;
@@ -68,7 +68,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
 }
 
 function Result({ summary }: { summary: unknown }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const result = resultOf(summary);
   if (result === undefined) return null;
   return (
@@ -100,7 +100,7 @@ function AtWork({ role }: { role: AgentID }): ReactNode {
 }
 
 function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { doing, elapsed, quiet } = useAgentState(agent);
   const said = agent.text.trimEnd().split("\n").at(-1) ?? "";
   return (
@@ -112,7 +112,7 @@ function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): Rea
 }
 
 function Deeds({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const phone = usePhone();
   const control = useControl();

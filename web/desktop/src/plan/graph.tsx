@@ -1,10 +1,10 @@
 import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef, useState } from "react";
 import type { Todo, TodoID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { usePhone } from "../shell/viewport.js";
+import { plan as texts } from "../texts/parts.js";
 import { box, layoutOf, type Step, stepFrom } from "./layout.js";
 import { TodoBox } from "./todo.js";
-import texts from "./words.js";
 
 interface GraphProps {
   todos: readonly Todo[];
@@ -21,7 +21,7 @@ const steps: Record<string, Step> = { ArrowUp: "up", ArrowDown: "down", ArrowLef
 
 /** The todos with what they wait for: boxes and lines where there is room, else a list that says it in words. */
 export function Graph({ todos, chosen, onChoose, now, list: narrow = false }: GraphProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const phone = usePhone() || narrow;
   const walk = useId();
   const list = useRef<HTMLOListElement>(null);

@@ -2,25 +2,25 @@ import { BellRing, Check, CircleSlash, ListTodo, LoaderCircle, X } from "lucide-
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from "react";
 import type { Layer, TodoID } from "../../../core/src/index.js";
 import { visible } from "../asks/origin.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { plan as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Controls } from "./controls.js";
 import { Details } from "./details.js";
 import { etaOf } from "./eta.js";
-import { countsOf, type Facts, isOver, isUnderWay, partDone, type Phase, phaseOf, stepsOf, type StepState } from "./facts.js";
+import { countsOf, type Facts, isOver, isUnderWay, type Phase, partDone, phaseOf, type StepState, stepsOf } from "./facts.js";
 import { Graph } from "./graph.js";
 import { Completed, Failed } from "./result.js";
 import { Bar } from "./todo.js";
 import { useFacts, useHubNow } from "./use.js";
-import texts from "./words.js";
 
 const Source = lazy(() => import("./source.js"));
 
 /** The plan of the session: where it is, its todos, what can be done, and what came of it. */
 export function Panel(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const facts = useFacts();
   const phase = phaseOf(facts);
@@ -82,7 +82,7 @@ export function Panel(): ReactNode {
 }
 
 function PhaseText({ facts, phase }: { facts: Facts; phase: Phase }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { plan } = facts;
   const why = plan?.pause_reason || (plan?.paused_by === "interrupt" ? t.pausedInterrupt : "");
   return (
@@ -95,7 +95,7 @@ function PhaseText({ facts, phase }: { facts: Facts; phase: Phase }): ReactNode 
 const stepIcons = { done: Check, now: LoaderCircle, stopped: CircleSlash } as const;
 
 function Steps({ facts }: { facts: Facts }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const paused = phaseOf(facts) === "paused";
   const names: Record<Layer, string> = { cognitive: t.cognitive, planning: t.planningStep, execution: t.execution, response: t.response };
   const says: Record<StepState, string> = { done: t.stepDone, now: t.stepNow, later: t.stepLater, stopped: t.stepStopped };
@@ -117,7 +117,7 @@ function Steps({ facts }: { facts: Facts }): ReactNode {
 
 /** What the plan waits for. It is answered in the top layer, which no window can imitate. */
 function NeedsYou({ facts }: { facts: Facts }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const first = facts.asks[0];
   if (first === undefined) return null;
@@ -151,7 +151,7 @@ function Todos({ facts, phase, chosen, onChoose }: TodosProps): ReactNode {
 }
 
 function Totals({ facts, phase, now }: { facts: Facts; phase: Phase; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const { plan, todos } = facts;
   const c = countsOf(todos);
@@ -178,7 +178,7 @@ function Totals({ facts, phase, now }: { facts: Facts; phase: Phase; now: number
 }
 
 function SourceFold({ text }: { text: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [open, setOpen] = useState(false);
   return (
     <details className="plan-source" onToggle={(e) => setOpen(e.currentTarget.open)}>
@@ -194,7 +194,7 @@ function SourceFold({ text }: { text: string }): ReactNode {
 
 /** Says when a plan was changed, also to those who do not see it. */
 export function useChanges(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const { plan } = useFacts();
   const before = useRef(plan);

@@ -5,18 +5,18 @@ import { visible } from "../asks/origin.js";
 import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
 import { usePutBack } from "../dock/drafts.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
+import { plan as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { useControl } from "./control.js";
 import { type Facts, resultOf } from "./facts.js";
-import texts from "./words.js";
 
 /** What a plan came to. */
 export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const putBack = usePutBack(useMonitor());
   const { response } = complete;
   return (
@@ -60,7 +60,7 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
 
 /** A file of the session. An address that leads elsewhere is not followed: whoever wrote the answer may have made it up. */
 function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const session = useShell((s) => s.session);
   const path = ownFile(a.url, session);
   const name = visible(a.title || a.url.split("/").at(-1) || a.url);
@@ -82,7 +82,7 @@ function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNod
 
 /** Why a plan was given up, what there is of it all the same, and a way to go on. */
 export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const control = useControl();
   const { error, partial_results: partial } = failed;
   const cancelled = failed.status === "cancelled";
@@ -112,7 +112,7 @@ export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts })
 }
 
 function Partial({ data, facts }: { data: unknown; facts: Facts }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const rows = typeof data === "object" && data !== null ? Object.entries(data) : [];
   if (rows.length === 0) return null;
   return (
@@ -135,7 +135,7 @@ function Partial({ data, facts }: { data: unknown; facts: Facts }): ReactNode {
 }
 
 function Statistics({ statistics: s }: { statistics: PlanStatistics | undefined }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   if (s === undefined) return null;
   const rows = [

@@ -1,8 +1,8 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
+import { plan as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
-import texts from "./words.js";
 
 // The plan is drawn by our own code, which needs a hundredth of what a library for diagrams does and is walked through
 // with the keys. The source is for those who want it elsewhere. Since a model may have written what is in it, it is
@@ -11,7 +11,7 @@ const Diagram = lazy(async () => ({ default: (await import("../content/markdown/
 
 /** The plan as the source of a diagram. */
 export default function Source({ text }: { text: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [drawn, setDrawn] = useState(false);
   return (
     <>

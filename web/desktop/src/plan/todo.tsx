@@ -2,8 +2,8 @@ import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleSlash, CircleX, Clock
 import type { ReactNode } from "react";
 import type { Todo, TodoStatus } from "../../../core/src/index.js";
 import { visible } from "../asks/origin.js";
-import { useFormat, useWords } from "../i18n/use.js";
-import texts from "./words.js";
+import { useFormat, useTexts } from "../i18n/use.js";
+import { plan as texts } from "../texts/parts.js";
 
 const icons: Record<TodoStatus, LucideIcon> = {
   pending: CircleDashed,
@@ -18,7 +18,7 @@ const icons: Record<TodoStatus, LucideIcon> = {
 };
 
 export function useStatusText(): (t: Todo) => string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return ({ status = "pending" }) => (status === "failed" ? t.todoFailed : status === "cancelled" ? t.todoCancelled : t[status]);
 }
 
@@ -48,7 +48,7 @@ export function triesOf(todo: Todo, t: typeof texts.en): string {
 
 /** What a todo is and how it stands, as it is in its box. `now` is the hub's time. */
 export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   return (
     <>

@@ -1,11 +1,11 @@
 import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { sessions as texts } from "../texts/parts.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
 import { Command } from "./copy.js";
-import texts from "./words.js";
 
 /** How each provider is given to the hub. */
 const ways = {
@@ -16,7 +16,7 @@ const ways = {
 
 /** How a real model comes to think here. */
 export function ConnectPanel(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const providers = useShell((s) => s.hub.providers);
   const usual = useShell((s) => s.hub.provider);

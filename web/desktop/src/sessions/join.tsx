@@ -1,15 +1,15 @@
 import { RefreshCw, WifiOff } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { sessions as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
 import { Command } from "./copy.js";
 import { type Bar, barsOf } from "./qr.js";
-import texts from "./words.js";
 
 interface Code {
   readonly url: string;
@@ -24,7 +24,7 @@ type State = { type: "making" } | { type: "failed"; reason: string } | { type: "
 
 /** A code that brings the session to a phone. It works once and not for long. */
 export function JoinPanel(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const session = useShell((s) => s.session);
   // Who looks at one monitor only goes on with that one.
@@ -62,7 +62,7 @@ export function JoinPanel(): ReactNode {
 }
 
 function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const now = useNow(500);
   const left = Math.max(0, Math.ceil((code.until - now) / 1000));
   const over = left === 0;
@@ -98,7 +98,7 @@ function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode 
 
 /** No phone reaches an address that is this machine's own. */
 function OnlyHere(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <section className="sessions-warning" aria-label={t.loopback}>
       <h3>

@@ -1,19 +1,19 @@
 import { ExternalLink, Pencil, Plus, RefreshCw, Trash2 } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useState } from "react";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { sessions as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { byUse, stateOf, usedAt } from "./list.js";
-import texts from "./words.js";
 
 type State = { type: "reading" } | { type: "failed"; reason: string } | { type: "ready"; sessions: SessionCard[] };
 
 /** All sessions of the person, by last use. */
 export function SessionsPanel(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [state, setState] = useState<State>({ type: "reading" });
   const read = useCallback(async (): Promise<void> => {
@@ -57,7 +57,7 @@ function reasonOf(error: unknown): string {
 }
 
 function NewSession(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [title, setTitle] = useState("");
   const [busy, setBusy] = useState(false);
@@ -91,7 +91,7 @@ function NewSession(): ReactNode {
 type Mode = "plain" | "rename" | "remove";
 
 function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
   const current = useShell((s) => s.session === card.sessionId);
@@ -197,7 +197,7 @@ function keepOpen(e: KeyboardEvent, what: () => void): void {
 }
 
 function RenameField(p: { title: string; busy: boolean; onSave: (title: string) => void; onCancel: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [title, setTitle] = useState(p.title);
   const save = (): void => p.onSave(title.trim().normalize("NFC"));
   return (

@@ -1,14 +1,14 @@
 import { type ReactNode, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
+import { sessions as texts } from "../texts/parts.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
-import texts from "./words.js";
 
 /** What a person may choose for this browser, and what this is. */
 export function SettingsPanel(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   return (
     <Modal title={t.settings} closeLabel={t.close} onClose={() => commands.open("")} shape="wide">
@@ -21,7 +21,7 @@ export function SettingsPanel(): ReactNode {
 }
 
 function Themes(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const theme = useShell((s) => s.prefs.theme);
   const themes: [Theme, string][] = [
@@ -71,7 +71,7 @@ function Preview({ look }: { look: "dark" | "light" | "contrast" }): ReactNode {
 }
 
 function Languages(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.prefs.language);
   const languages: [Prefs["language"], string][] = [
@@ -102,7 +102,7 @@ function permissionNow(): Permission {
 
 /** The wish and the permission of the browser are two things; both are needed. */
 function Notifications(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const wish = useShell((s) => s.prefs.notify);
   const [permission, setPermission] = useState<Permission>(permissionNow);
@@ -138,7 +138,7 @@ function Notifications(): ReactNode {
 }
 
 function About(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const hub = useShell((s) => s.hub);
   const me = useShell((s) => s.me);
   const owner = useShell((s) => s.desk.owner);

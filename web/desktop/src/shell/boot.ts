@@ -2,7 +2,7 @@
 // are here and in main.tsx; everything after works on the shell.
 
 import { Client, type HubEvent, keepView, newView, type SessionID } from "../../../core/src/index.js";
-import { languageOf } from "../i18n/words.js";
+import { languageOf } from "../i18n/texts.js";
 import { Api } from "./api.js";
 import { Commands } from "./commands.js";
 import type { Workbench } from "./context.js";

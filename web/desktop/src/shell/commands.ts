@@ -4,10 +4,10 @@
 import {
   type AgentID,
   type Bounds,
-  changeView,
   type Client,
   type ClientPayloads,
   type ComponentAction,
+  changeView,
   type DialogID,
   firstMonitor,
   isGone,
@@ -19,11 +19,11 @@ import {
   type UserInteraction,
   type WindowState,
 } from "../../../core/src/index.js";
-import { languageOf } from "../i18n/words.js";
+import { languageOf } from "../i18n/texts.js";
+import { shell as texts } from "../texts/entry.js";
 import type { Api } from "./api.js";
 import type { Prefs } from "./prefs.js";
 import type { Notice, Panel, PhonePage, ShellStore } from "./shell.js";
-import texts from "./words.js";
 
 /** What the outside gives to the commands. */
 export interface CommandsOptions {

@@ -1,7 +1,7 @@
 // What a person chose for this browser. It is kept in localStorage and told to the other tabs by its storage event.
 
 import type { Storage } from "../../../core/src/index.js";
-import type { Language } from "../i18n/words.js";
+import type { Language } from "../i18n/texts.js";
 
 export type Theme = "system" | "dark" | "light" | "contrast";
 

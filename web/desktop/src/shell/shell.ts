@@ -11,7 +11,7 @@ import type {
   SessionID,
   View,
 } from "../../../core/src/index.js";
-import type { Language } from "../i18n/words.js";
+import type { Language } from "../i18n/texts.js";
 import type { HubInfo, Me } from "./api.js";
 import type { Prefs } from "./prefs.js";
 

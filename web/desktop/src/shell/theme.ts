@@ -1,5 +1,5 @@
 import { useLayoutEffect } from "react";
-import type { Language } from "../i18n/words.js";
+import type { Language } from "../i18n/texts.js";
 import { useShell } from "./context.js";
 import type { Theme } from "./prefs.js";
 import { useMedia } from "./viewport.js";

@@ -2,9 +2,10 @@ import "./topbar.css";
 import "./status.css"; // after it: it also says what is left out where there is less room
 import { Bell, Inbox, MessagesSquare } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitorGone, useQuestionCount } from "../shell/select.js";
+import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { LinkChip, StoppedCard } from "./link-chip.js";
 import { MainMenu } from "./main-menu.js";
@@ -14,10 +15,9 @@ import { ProviderChip } from "./provider.js";
 import { SessionName } from "./session-name.js";
 import { MonitorTabs } from "./tabs.js";
 import { useUnread } from "./unread.js";
-import texts from "./words.js";
 
-export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
 export { isOver } from "./link.js";
+export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
 export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
 
@@ -55,7 +55,7 @@ function Plan(): ReactNode {
 
 /** What waits for the person, and the conversation. */
 function Waiting(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const questions = useQuestionCount();
   const unread = useUnread();

@@ -1,15 +1,15 @@
 import { CircleCheck, CloudOff, DatabaseZap, Link2Off, MonitorX, RefreshCw } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { topbar as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
-import { caughtUp, type Chip, chipOf, goodFor, type StopCause, storeBack } from "./link.js";
-import texts from "./words.js";
+import { type Chip, caughtUp, chipOf, goodFor, type StopCause, storeBack } from "./link.js";
 
 /** How the connection is doing. It is a quiet dot while all is well. */
 export function LinkChip(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
   const link = useShell((s) => s.link);
@@ -77,7 +77,7 @@ function words(chip: Chip, t: (typeof texts)["en"]): string {
 
 /** What is well again, for as long as it is worth saying: the store is back, or the connection is and has brought what was missed. */
 function useGood(): string {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const conn = useShell((s) => s.link.conn);
   const brought = useShell((s) => caughtUp(s.link));
@@ -102,7 +102,7 @@ function useFresh(what: unknown): boolean {
 
 /** Says when another replica took the session. The first one that is heard of is where it has been all the time. */
 function useMoved(): void {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const owner = useShell((s) => s.desk.owner);
   const [known, know] = useState(owner);
@@ -116,7 +116,7 @@ function useMoved(): void {
 
 /** What stands where a monitor was that this tab is for; a message from here would bring it back. */
 export function MonitorGone(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   return (
     <div className="topbar-gone" role="alert">
@@ -132,7 +132,7 @@ export function MonitorGone(): ReactNode {
 
 /** Why there is no connection any more, and what to do about it; nothing otherwise. */
 export function StoppedCard(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const stopped = useShell((s) => s.link.phase === "stopped");
   const code = useShell((s) => s.link.code);
   const reason = useShell((s) => s.link.reason);
@@ -163,7 +163,7 @@ function hint(cause: StopCause, t: (typeof texts)["en"]): string {
 }
 
 function WayOut({ cause }: { cause: StopCause }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   switch (cause) {
     case "signIn":

@@ -1,21 +1,21 @@
 import { Bell, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Settings, Smartphone, Sun } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
 import { usePhone } from "../shell/viewport.js";
+import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { ProviderItems } from "./provider.js";
 import { useUnread } from "./unread.js";
-import texts from "./words.js";
 
 const icon = { size: 14, "aria-hidden": true } as const;
 
 /** Everything about the page that has no place of its own. */
 export function MainMenu(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const phone = usePhone();
   const unread = useUnread();
@@ -88,7 +88,7 @@ export function MainMenu(): ReactNode {
 
 /** The themes in one line; choosing one leaves the menu open to look at it. */
 function ThemeRow(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const theme = useShell((s) => s.prefs.theme);
   const themes: [Theme, typeof Sun, string][] = [
@@ -102,7 +102,7 @@ function ThemeRow(): ReactNode {
 }
 
 function LanguageRow(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.prefs.language);
   const choices: Choice<Prefs["language"]>[] = [

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
-import texts from "./words.js";
+import { useTexts } from "../i18n/use.js";
+import { topbar as texts } from "../texts/entry.js";
 
 /** The sign of the product: two windows, one over the other. */
 export function Mark({ size = 20 }: { size?: number }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <svg className="topbar-mark" viewBox="0 0 24 24" width={size} height={size} role="img" aria-label={t.product}>
       <rect className="topbar-mark-back" x="2" y="3.5" width="13" height="11" rx="2.5" />

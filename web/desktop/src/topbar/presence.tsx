@@ -1,14 +1,14 @@
 import { type ReactNode, useId, useMemo, useRef } from "react";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { forTab } from "../shell/storage.js";
 import { tabName } from "../shell/tab.js";
+import { topbar as texts } from "../texts/entry.js";
 import { type Face, facesOf, peopleOf } from "./faces.js";
-import texts from "./words.js";
 
 /** One face per person who looks at the session; all their tabs with their times in a small card. */
 export function Presence(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const presence = useShell((s) => s.desk.presence);
   const total = useShell((s) => s.desk.connections);
   const { faces, more } = useMemo(() => peopleOf(presence, total, tabName(forTab), 3), [presence, total]);
@@ -53,7 +53,7 @@ function FaceMark({ face }: { face: Face }): ReactNode {
 }
 
 function Person({ face }: { face: Face }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   return (
     <li className="topbar-person">

@@ -1,10 +1,10 @@
 import { ChevronDown, Cpu, Plug } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { topbar as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { providerName } from "./monitors.js";
-import texts from "./words.js";
 
 /** The model of this session. */
 function useProvider(): string {
@@ -13,7 +13,7 @@ function useProvider(): string {
 
 /** The model, and a menu to change it. A choice shows as on its way until the hub says so too. */
 export function ProviderChip(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const provider = useProvider();
   const [wanted, want] = useState("");
   useEffect(() => {
@@ -42,7 +42,7 @@ export function ProviderChip(): ReactNode {
 
 /** The models to choose from, and how to get more. */
 export function ProviderItems({ close, onChoose }: { close: () => void; onChoose?: (provider: string) => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const provider = useProvider();
   const usual = useShell((s) => s.hub.provider);

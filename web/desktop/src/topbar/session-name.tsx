@@ -1,12 +1,12 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { topbar as texts } from "../texts/entry.js";
 import { isComposing, isTyping, matches, useKeys } from "../ui/keys.js";
-import texts from "./words.js";
 
 /** The name that the hub knows, which a click or F2 changes. A new one shows as on its way until the hub has it. */
 export function SessionName(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const title = useShell((s) => s.desk.title);
   const panel = useShell((s) => s.panel);
@@ -56,7 +56,7 @@ export function SessionName(): ReactNode {
 }
 
 function NameField(p: { title: string; onDone: (text: string, focus: boolean) => void; onCancel: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [text, setText] = useState(p.title);
   const field = useRef<HTMLInputElement>(null);
   const over = useRef(false);

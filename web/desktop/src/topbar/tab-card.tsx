@@ -1,14 +1,14 @@
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import type { Budget, MonitorStatus } from "../../../core/src/index.js";
 import { Thumbnail } from "../canvas/thumbnail.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { monitorNumber, useWindows } from "../shell/select.js";
+import { topbar as texts } from "../texts/entry.js";
 import type { Activity } from "./monitors.js";
-import texts from "./words.js";
 
 /** What is on a monitor, below its tab while somebody looks at it. */
 export function TabCard({ monitor, activity, anchor }: { monitor: MonitorStatus; activity: Activity; anchor: HTMLElement }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const windows = useWindows(monitor.monitorId).length;
   const card = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -38,7 +38,7 @@ export function TabCard({ monitor, activity, anchor }: { monitor: MonitorStatus;
 }
 
 function BudgetLines({ budget: b }: { budget: Budget }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const f = useFormat();
   const rows: [NonNullable<Budget["denied"]>, string, number, number][] = [
     ["actions", t.budgetActions, b.actions, b.actionsLimit],

@@ -1,15 +1,15 @@
 import { EllipsisVertical, ExternalLink, Pin, Plus, Square, X } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
 import { firstMonitor, limits, type MonitorID, type MonitorStatus } from "../../../core/src/index.js";
-import { useFormat, useWords } from "../i18n/use.js";
+import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useWindows } from "../shell/select.js";
+import { topbar as texts } from "../texts/entry.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
 import { type Activity, activityOf, budgetPart, budgetTone, tabAfter, workingMonitors } from "./monitors.js";
-import texts from "./words.js";
 
 const TabCard = lazy(async () => ({ default: (await import("./tab-card.js")).TabCard }));
 
@@ -22,7 +22,7 @@ export function MonitorTabs(): ReactNode {
 }
 
 function PinnedMonitor(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   return (
@@ -38,7 +38,7 @@ function PinnedMonitor(): ReactNode {
 }
 
 function AllMonitors(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitors = useMonitors();
   const shown = useMonitor();
@@ -116,7 +116,7 @@ interface TabProps {
 }
 
 function Tab({ id, monitor, activity, selected, onLook, onKey }: TabProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
   const { monitorId, queue, budget } = monitor;
@@ -158,7 +158,7 @@ function Tab({ id, monitor, activity, selected, onLook, onKey }: TabProps): Reac
 }
 
 function TabMenu(p: { monitor: MonitorID; working: boolean; onOpen: () => void; onClose: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const windows = useWindows(p.monitor);
   const n = monitorNumber(p.monitor);
@@ -222,7 +222,7 @@ function TabMenu(p: { monitor: MonitorID; working: boolean; onOpen: () => void; 
 
 /** Asks before a monitor goes with what is on it. */
 function CloseMonitor({ monitor, working, onDone }: { monitor: MonitorID; working: boolean; onDone: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const windows = useWindows(monitor).length;
   return (

@@ -1,12 +1,12 @@
 import { ChevronDown, ChevronUp, Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
 import { type PointerEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
-import { firstMonitor, windowKey, type WindowState } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { firstMonitor, type WindowState, windowKey } from "../../../core/src/index.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors, useWindows } from "../shell/select.js";
+import { tour as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
-import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, outOfTheWay, type Progress, type Showing, showings, type Step, type Surroundings, withDone } from "./steps.js";
-import texts from "./words.js";
+import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, outOfTheWay, type Progress, type Showing, type Step, type Surroundings, showings, withDone } from "./steps.js";
 
 interface ChecklistProps {
   progress: Progress;
@@ -16,7 +16,7 @@ interface ChecklistProps {
 
 /** The tour while it goes on: small, in a corner, and out of the way of whoever drags it to another. */
 export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const outbox = useShell((s) => s.outbox.items);
   const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height), put: true })));
@@ -118,7 +118,7 @@ function DoingItem({ step, onDone, ...rest }: { step: Doing; next: boolean; mark
 
 /** A step. Only the next one is explained, so that the list stays small. */
 function StepItem({ step, next, mark, onClick }: { step: Step; next: boolean; mark: Mark; onClick?: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const inside = (
     <>
       <MarkIcon mark={mark} />

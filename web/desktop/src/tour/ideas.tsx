@@ -1,11 +1,11 @@
 import { ArrowUpRight } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
+import { tour as texts } from "../texts/parts.js";
 import { requests } from "./steps.js";
-import texts from "./words.js";
 
 /** Nothing was said or shown in the session. */
 export function isFresh({ desk, outbox }: Shell): boolean {
@@ -14,7 +14,7 @@ export function isFresh({ desk, outbox }: Shell): boolean {
 
 /** What could be asked of the model, and how. */
 function useIdeas(): { ideas: string[]; ask: (text: string) => void } {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   const language = useShell((s) => s.language);
@@ -30,7 +30,7 @@ function useIdeas(): { ideas: string[]; ask: (text: string) => void } {
 
 /** A few of them in the middle of an empty desktop. */
 export function Examples(): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const { ideas, ask } = useIdeas();
   return (
     <div className="tour-middle">

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
 import { firstMonitor, limits, type MonitorID } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors } from "../shell/select.js";
 import { forTab } from "../shell/storage.js";
+import { tour as texts } from "../texts/parts.js";
 import { endedSteps, type Progress, readProgress, requests, resume, type Showing, type Step, withDone } from "./steps.js";
-import texts from "./words.js";
 
 /** How far this tab is with the session, and a way to change it. What happens by itself is noticed here. */
 export function useProgress(): [Progress, (change: (p: Progress) => Progress) => void] {
@@ -35,7 +35,7 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
 
 /** Begins a step that an agent does and notes it; gives whether it was sent. */
 export function useShowing(change: (how: (p: Progress) => Progress) => void): (step: Showing) => boolean {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);
   const shown = useMonitor();

@@ -1,16 +1,16 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { hasEnded } from "../../../core/src/index.js";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { tour as texts } from "../texts/parts.js";
 import { Examples, isFresh } from "./ideas.js";
 import { useShowing } from "./progress.js";
 import { shapeOf } from "./steps.js";
 import { Welcome } from "./welcome.js";
-import texts from "./words.js";
 
 /** What begins a conversation where there is no room beside it: the welcome or a few ideas, and `children` once it has begun. */
 export function Start({ children }: { children: ReactNode }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const show = useShowing(() => undefined);
   const ready = useShell((s) => s.ready);

@@ -1,7 +1,7 @@
 // The steps of the tour, and how far somebody is. Pure: what was done comes in, marks come out.
 
 import { hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
-import type { Language } from "../i18n/words.js";
+import type { Language } from "../i18n/texts.js";
 
 /** What a click can show, each by one message. */
 export const showings = ["windows", "form", "approval", "plan", "background"] as const;

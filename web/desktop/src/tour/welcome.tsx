@@ -1,10 +1,10 @@
 import { AppWindow, ClipboardList, ListChecks, type LucideIcon, MonitorPlay, Plug, ShieldQuestion } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { tour as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { requests, type Showing, showings } from "./steps.js";
-import texts from "./words.js";
 
 const icons: Record<Showing, LucideIcon> = {
   windows: AppWindow,
@@ -16,7 +16,7 @@ const icons: Record<Showing, LucideIcon> = {
 
 /** The demo introduces itself. */
 export function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);
   return (

@@ -1,9 +1,9 @@
 import { Check, Copy } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { useWords } from "../i18n/use.js";
+import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { ui as texts } from "../texts/entry.js";
 import { Button, IconButton } from "./button.js";
-import texts from "./words.js";
 
 interface CopyButtonProps {
   text: string | (() => string);
@@ -16,7 +16,7 @@ interface CopyButtonProps {
 
 /** Copies a text, and says for a moment where it was pressed that it did. */
 export function CopyButton({ text, label, wide = false, size = 14, className = "" }: CopyButtonProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [copied, setCopied] = useState(false);
   useEffect(() => {

@@ -1,5 +1,5 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
 import { X } from "lucide-react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
 import { IconButton } from "./button.js";
 
 interface ModalProps {

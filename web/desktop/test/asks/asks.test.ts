@@ -5,7 +5,7 @@ import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.j
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
 import { type Ask, askInFront, asksOf, neighbour, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
 import { originOf, titleOf, visible } from "../../src/asks/origin.js";
-import texts from "../../src/asks/words.js";
+import { asks as texts } from "../../src/texts/parts.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   dialogId,

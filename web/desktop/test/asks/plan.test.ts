@@ -4,7 +4,7 @@ import { answerState, closedOf, endingOf } from "../../src/asks/answers.js";
 import { type Ask, asksOf, deadlineOf, planKey, timeLeft, versionOf } from "../../src/asks/order.js";
 import { titleOf } from "../../src/asks/origin.js";
 import { answerOf, type Entry, entryOf, silenceOf, type Wanting } from "../../src/asks/value.js";
-import texts from "../../src/asks/words.js";
+import { asks as texts } from "../../src/texts/parts.js";
 
 const todo: Todo = { id: "a", task: "Delete\u200B all", depends_on: [] };
 const review = { type: "hitl_plan_review", request_id: "hitl_1", plan_id: "p", plan: { todos: [todo], dependency_graph: {} }, message: "Look", options: ["approve", "modify", "reject"], timeout_sec: 60, expires_at: 61_000 } as HITLRequest;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
 import { maxMessage, type Told } from "../../../apps/protocol.js";
+import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
 import { Channel, type Port } from "../../src/content/stage/channel.js";
 import { interactionText, isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
 

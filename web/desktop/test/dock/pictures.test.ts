@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bestStep, divide, frameLimit, frameSize, roomFor, scaled, type Step, steps } from "../../src/dock/pictures.js";
+import { bestStep, divide, frameLimit, frameSize, roomFor, type Step, scaled, steps } from "../../src/dock/pictures.js";
 
 test("a frame counts bytes, not characters", () => {
   expect(frameSize("한", []) - frameSize("", [])).toBe(3);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Desk, QueuedMessage, Sent, UIRow } from "../../../core/src/index.js";
-import { entriesOf, kindOf, notInRows, type MessageEntry, sameEntry, withDays } from "../../src/drawer/entries.js";
+import { entriesOf, kindOf, type MessageEntry, notInRows, sameEntry, withDays } from "../../src/drawer/entries.js";
 
 function desk(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): Pick<Desk, "rows" | "queues"> {
   return { rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map(Object.entries(queues)) };

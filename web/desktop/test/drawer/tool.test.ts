@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UIRow } from "../../../core/src/index.js";
-import { askedOf, aboutOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
+import { aboutOf, askedOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
 
 function row(text: unknown): UIRow {
   return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };

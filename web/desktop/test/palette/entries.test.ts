@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { emptyDesk, type WindowState } from "../../../core/src/index.js";
 import { entriesOf } from "../../src/palette/entries.js";
-import texts from "../../src/palette/words.js";
 import type { Commands } from "../../src/shell/commands.js";
 import type { Shell } from "../../src/shell/shell.js";
+import { palette as texts } from "../../src/texts/parts.js";
 
 test("a minimised window comes back as it was, not also un-maximised", () => {
   const w = { windowId: "w1", monitorId: "monitor-1", title: "Notes", minimized: true, maximized: true } as WindowState;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { asksOnly, questionIn } from "../../src/palette/entries.js";
 import { linesOf } from "../../src/palette/lines.js";
-import { rank, type Rankable, readRecent, stepTo, used } from "../../src/palette/rank.js";
+import { type Rankable, rank, readRecent, stepTo, used } from "../../src/palette/rank.js";
 
 const items: Rankable[] = [
   { id: "settings", group: "actions", title: "Settings" },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HITLRequest, Layer, PlanState, Todo, TodoStatus } from "../../../core/src/index.js";
-import { countsOf, deedsFor, type Facts, isOver, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
 import { etaOf } from "../../src/plan/eta.js";
+import { countsOf, deedsFor, type Facts, isOver, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
 
 const todo = (id: string, status: TodoStatus = "pending", more: Partial<Todo> = {}): Todo => ({ id, task: `do ${id}`, depends_on: [], status, ...more });
 const plan = (more: Partial<PlanState> = {}): PlanState => ({ id: "p1", status: "executing", total_todos: 1, ...more });

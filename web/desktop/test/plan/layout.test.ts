@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { box, layoutOf, type Linked, stepFrom } from "../../src/plan/layout.js";
+import { box, type Linked, layoutOf, stepFrom } from "../../src/plan/layout.js";
 
 const todo = (id: string, ...depends_on: string[]): Linked => ({ id, depends_on });
 

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { triesOf } from "../../src/plan/todo.js";
-import texts from "../../src/plan/words.js";
+import { plan as texts } from "../../src/texts/parts.js";
 
 it.each([
   ["the third, which worked", { status: "completed", retry_count: 2, max_retries: 3 }, "3 of 4"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { languageOf } from "../../src/i18n/words.js";
+import { languageOf } from "../../src/i18n/texts.js";
 import { keepPrefs, prefsKey, readPrefs } from "../../src/shell/prefs.js";
 
 test("prefs come back as they were kept", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { newLink, type Link } from "../../../core/src/link.js";
+import { type Link, newLink } from "../../../core/src/link.js";
 import { caughtUp, chipOf, isOver, stopCause, storeBack } from "../../src/topbar/link.js";
 
 const stats = { connections: 1, snapshots: 1, events: 0, duplicates: 0, unreadable: 0 };

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useId } from "react";
-import { useWords } from "../../i18n/use.js";
-import texts from "../words.js";
+import { useTexts } from "../../i18n/use.js";
+import { content as texts } from "../../texts/entry.js";
 import type { Field as FieldOf } from "./form.js";
 
 interface FieldProps {
@@ -12,7 +12,7 @@ interface FieldProps {
 }
 
 export function Field({ field: f, value, onChange, onKeyDown }: FieldProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const id = useId();
   const common = {
     id,

@@ -1,9 +1,9 @@
 import { type KeyboardEvent, type ReactNode, useMemo, useState } from "react";
 import type { ButtonComponent, Component, Layout, WindowState } from "../../../../core/src/index.js";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
 import { useCommands } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { isComposing } from "../../ui/keys.js";
-import texts from "../words.js";
 import { Field } from "./field.js";
 import { columnsOf, fieldKey, formData, isField, kept, shownValue, submitButton, type Typed } from "./form.js";
 import { Press } from "./press.js";
@@ -14,7 +14,7 @@ const cooldown = 800;
 
 /** A grid of controls that an agent made. What is typed lives here, in this tab only, until a button sends it. */
 export function LayoutView({ window: w, layout }: { window: WindowState; layout: Layout }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [typed, setTyped] = useState<Typed>(() => new Map());
   const [presses, setPresses] = useState<ReadonlyMap<string, { at: number; id: string | undefined }>>(() => new Map());

@@ -1,14 +1,14 @@
 import { LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { type ButtonComponent, hasEnded } from "../../../../core/src/index.js";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { Button } from "../../ui/button.js";
-import texts from "../words.js";
 
 /** A button of an agent, and what became of the last press. */
 export function Press({ button: b, sent: id, onPress }: { button: ButtonComponent; sent: string | undefined; onPress: () => void }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const sent = useShell((s) => (id === undefined ? undefined : s.outbox.items.find((i) => i.id === id)));
   const sending = sent?.fate === "sending";
   const working = sent !== undefined && !sending && !hasEnded(sent);

@@ -1,10 +1,10 @@
 import { ImageOff } from "lucide-react";
 import type { CSSProperties, ReactNode } from "react";
 import type { BadgeComponent, ImageComponent, ProgressComponent, TextComponent } from "../../../../core/src/index.js";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { hostOf, pictureSource } from "../addresses.js";
-import texts from "../words.js";
 import { lengthOf } from "./form.js";
 
 const tags = { heading: "h3", subheading: "h4", body: "p", caption: "p", code: "pre" } as const;
@@ -24,7 +24,7 @@ export function Badge({ badge }: { badge: BadgeComponent }): ReactNode {
 }
 
 export function Progress({ progress: p }: { progress: ProgressComponent }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const value = Math.round(Math.min(100, Math.max(0, p.value)));
   return (
     <>
@@ -51,7 +51,7 @@ export function Picture({ image }: { image: ImageComponent }): ReactNode {
 
 /** Stands for a picture from elsewhere, of which nothing was asked. */
 function BlockedPicture({ src }: { src: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <span className="md-blocked">
       <ImageOff size={14} aria-hidden /> {t.blockedPicture} <span className="md-blocked-host">{hostOf(src)}</span>

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
+import { content as texts } from "../../texts/entry.js";
 import { CopyButton } from "../../ui/copy.js";
-import texts from "../words.js";
 
 export function Code({ lang, text, note }: { lang: string; text: string; note?: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   return (
     <figure className="md-code">
       <figcaption className="md-code-head">

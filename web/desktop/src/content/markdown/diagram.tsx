@@ -1,9 +1,9 @@
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { Drawing } from "../../../../apps/protocol.js";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { type Handshake, newToken, useHandshake } from "../stage/handshake.js";
-import texts from "../words.js";
 import { Code } from "./code.js";
 
 /** How long a source may be, and how long drawing it and getting ready to may take. */
@@ -17,7 +17,7 @@ type State = "waiting" | "large" | "slow" | "wrong" | "off" | "drawn";
 
 /** A diagram, drawn in a frame that can reach nothing. When that fails, its source is shown. */
 export function Diagram({ source }: { source: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
   const dark = useDark();
   const settled = useSettled(source);
@@ -39,7 +39,7 @@ interface DiagramFrameProps {
 }
 
 function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const [token] = useState(newToken);
   const [size, setSize] = useState<{ width: number; height: number }>();
   const frame = useRef<HTMLIFrameElement>(null);

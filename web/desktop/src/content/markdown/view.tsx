@@ -1,12 +1,12 @@
 // Formatted text. It is loaded apart from the page, with all that it needs to read and clean what agents write.
 
-import { memo, type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type MouseEvent, memo, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createPortal } from "react-dom";
-import { useWords } from "../../i18n/use.js";
+import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { outside } from "../addresses.js";
 import { Leave } from "../leave.js";
-import texts from "../words.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";
 import { clean } from "./clean.js";
 import { CodeBlock } from "./code-block.js";
@@ -74,7 +74,7 @@ interface Formatted {
 
 /** A block as nodes: at once if there is time, and else soon. Until then a block that grows stays as it was. */
 function useDressed(raw: string, links: Links): Dressed | undefined {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const session = useShell((s) => s.session);
   const { format, atOnce } = useMemo(() => {
     const format = (): Formatted => {

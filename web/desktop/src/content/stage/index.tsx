@@ -1,14 +1,14 @@
 import { Unplug } from "lucide-react";
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import type { WindowState } from "../../../../core/src/index.js";
 import type { Told } from "../../../../apps/protocol.js";
-import { useWords } from "../../i18n/use.js";
+import type { WindowState } from "../../../../core/src/index.js";
+import { useTexts } from "../../i18n/use.js";
 import { PageContext, useCommands, useEvents, useHubClock, useShell } from "../../shell/context.js";
+import { content as texts } from "../../texts/entry.js";
 import { Button } from "../../ui/button.js";
 import { outside } from "../addresses.js";
 import { Card } from "../card.js";
 import { Leave } from "../leave.js";
-import texts from "../words.js";
 import { type CaptureAsk, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
@@ -19,7 +19,7 @@ const helloTime = 10_000;
 
 /** A document of an agent, in a frame of another origin that can reach nothing. The same document is not loaded again. */
 export function Stage({ window: w, html }: { window: WindowState; html: string }): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
   const [tries, setTries] = useState(0);
   if (origin === "") {
@@ -45,7 +45,7 @@ interface StageFrameProps {
 type State = "loading" | "ready" | "silent" | "flood";
 
 function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): ReactNode {
-  const t = useWords(texts);
+  const t = useTexts(texts);
   const commands = useCommands();
   const [token] = useState(newToken);
   const [state, setState] = useState<State>("loading");

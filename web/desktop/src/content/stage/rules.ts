@@ -1,7 +1,7 @@
 // What a frame may say, how often, and which questions of the hub are for an app in this tab. Pure.
 
-import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
 import { type Answered, type Asked, maxMessage, type Told } from "../../../../apps/protocol.js";
+import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
 
 /** So many messages too many in a second are the end of a frame. */
 export const flood = 500;

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import type { Text, Texts } from "../src/i18n/texts.js";
+import * as entry from "../src/texts/entry.js";
+import entrySource from "../src/texts/entry.ts?raw";
+import * as parts from "../src/texts/parts.js";
+import partsSource from "../src/texts/parts.ts?raw";
+
+const catalogues: [string, Texts<Record<string, Text>>][] = [...Object.entries(entry), ...Object.entries(parts)];
+
+test.each(catalogues)("%s: every text is there in English and in Korean", (_, { en, ko }) => {
+  for (const [key, english] of Object.entries(en)) {
+    const korean = ko[key]!;
+    if (typeof english === "function" && typeof korean === "function") expect(korean.length, key).toBe(english.length);
+    if (typeof english === "string") {
+      expect(english.trim(), key).not.toBe("");
+      expect(String(korean).trim(), key).not.toBe("");
+      expect(english, `${key} is English`).not.toMatch(/[가-힣]/);
+      // Names and symbols are the same in both languages.
+      if (/[a-z]{4}/.test(english) && korean === english) expect(["Everdesk", "Markdown"], key).toContain(english);
+    }
+  }
+});
+
+test.each([["entry.ts", entrySource], ["parts.ts", partsSource]])("%s: no Korean particle follows a variable", (_, source) => {
+  expect(source).not.toMatch(/\$\{[^}]*\}["'”’]?(?:은|는|이|가|을|를|와|과|로|으로)(?=[\s.,!?`])/);
+});
