@@ -11,7 +11,6 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/ratelimit"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -109,15 +108,15 @@ func (borrowed) Close() error { return nil }
 
 // pausing is what connects are counted with; it does something first, once.
 type pausing struct {
-	ratelimit.Documents
+	ratelimit.Counts
 	first *atomic.Pointer[func()]
 }
 
-func (p pausing) Get(ctx context.Context, collection, name string) (store.Document, error) {
+func (p pausing) Take(ctx context.Context, key string, limit int, window time.Duration) (time.Duration, error) {
 	if first := p.first.Swap(nil); first != nil {
 		(*first)()
 	}
-	return p.Documents.Get(ctx, collection, name)
+	return p.Counts.Take(ctx, key, limit, window)
 }
 
 // A credential that was good when it was looked at, of a user who has signed out
@@ -127,7 +126,7 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 	var first atomic.Pointer[func()]
 	h := newHall(t, func(p *plan) {
 		p.limits = ratelimit.Config{}
-		p.counts = func(d ratelimit.Documents) ratelimit.Documents { return pausing{d, &first} }
+		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausing{c, &first} }
 	})
 	// meet makes a session of a user who signs out when the next one comes.
 	meet := func(user string) (wire.SessionID, string) {

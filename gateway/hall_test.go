@@ -40,7 +40,7 @@ type plan struct {
 	// store opens another one than the usual.
 	store func(*slog.Logger) (engine, error)
 	// counts puts something between the limits and what they count with.
-	counts func(ratelimit.Documents) ratelimit.Documents
+	counts func(ratelimit.Counts) ratelimit.Counts
 	// street is a listener that is no real one.
 	street *street
 	// mcp is the endpoint of agents outside.
@@ -66,6 +66,7 @@ type engine interface {
 	auth.Documents
 	audit.Store
 	membership.Store
+	ratelimit.Counts
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 	Close() error
 }
@@ -146,7 +147,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if h.fileStore, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
 		tb.Fatal(err)
 	}
-	var counts ratelimit.Documents = h.store
+	var counts ratelimit.Counts = h.store
 	if p.counts != nil {
 		counts = p.counts(counts)
 	}

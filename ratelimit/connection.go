@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -22,7 +23,7 @@ type Connection struct {
 }
 
 type buckets struct {
-	messages     window
+	messages     store.RateWindow
 	interactions *rate.Limiter
 	renewals     *rate.Limiter
 	// bad and refused are when the last ones were, the oldest first.
@@ -88,8 +89,7 @@ func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	case wire.UserInteractions:
 		return c.k.observed(limitInteractions, takeFrom(&c.buckets().interactions, c.k.cfg.Interactions, burstPart))
 	}
-	used, wait := c.buckets().messages.take(time.Now(), c.k.cfg.Messages)
-	c.used.messages = used
+	wait := c.buckets().messages.Take(time.Now(), c.k.cfg.Messages, minute)
 	return c.k.observed(limitMessages, wait)
 }
 

@@ -9,14 +9,12 @@
 // never more than N pass in any 60 s. It does not own limits of what a session
 // holds or does; those are the session's.
 //
-// What is shared is counted exactly, second by second, in the collection
-// quota, one small document per user and kind that goes away a minute
-// after the last one. The messages of a connection are counted in the same way, in
-// memory: all 100 of a minute may come at once, as a client sends them that comes
-// back after a while, and a steady client is not held below the limit. Everything
-// else is counted by one replica with a token bucket: a burst, and a refill that
-// makes N of both in 60 s (600 interactions are a burst of 120 and 480 more per
-// minute). What is refused is not counted.
+// Requests of a user are counted by the store, with one operation per request. The
+// messages of a connection are counted in the same way, in memory: all 100 of a minute
+// may come at once, as from a client that reconnects, and a steady client is not held
+// below the limit. All other limits are token buckets of one replica: a burst, and a
+// refill that makes N of both in 60 s (600 interactions are a burst of 120 and 480 more
+// per minute). A refused request is not counted.
 //
 // # Who may call it
 //
@@ -25,9 +23,8 @@
 //
 // # When it is slow or stops
 //
-// Counting a connect or a request waits for the store for up to a second and then counts with
-// what this replica has seen itself, as it does when the store is away or other
-// replicas keep changing the same document. Nothing else waits.
+// Counting a connect or a request waits for the store for up to a second. Without an
+// answer the replica counts by itself what it has seen. No other limit waits.
 //
 // # What it refuses
 //

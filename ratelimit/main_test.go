@@ -2,15 +2,14 @@ package ratelimit_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/everdesk/everdesk/ratelimit"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
 )
 
@@ -33,26 +32,19 @@ func openStore(tb testing.TB) *filestore.Store {
 	return s
 }
 
-// broken is a store that answers with an error, if there is one.
+// broken is a store that fails with err, if set.
 type broken struct {
-	ratelimit.Documents
-	err  atomic.Pointer[error]
-	puts atomic.Int32
+	ratelimit.Counts
+	err   atomic.Pointer[error]
+	calls atomic.Int32
 }
 
 func (b *broken) fail(err error) { b.err.Store(&err) }
 
-func (b *broken) Get(ctx context.Context, collection, name string) (store.Document, error) {
-	if err := b.err.Load(); err != nil && !errors.Is(*err, store.ErrConflict) {
-		return store.Document{}, *err
-	}
-	return b.Documents.Get(ctx, collection, name)
-}
-
-func (b *broken) Put(ctx context.Context, d store.Document) (uint64, error) {
-	b.puts.Add(1)
+func (b *broken) Take(ctx context.Context, key string, limit int, window time.Duration) (time.Duration, error) {
+	b.calls.Add(1)
 	if err := b.err.Load(); err != nil {
 		return 0, *err
 	}
-	return b.Documents.Put(ctx, d)
+	return b.Counts.Take(ctx, key, limit, window)
 }

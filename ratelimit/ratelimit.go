@@ -12,10 +12,11 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// Documents is where counts are shared between replicas.
-type Documents interface {
-	Get(ctx context.Context, collection, name string) (store.Document, error)
-	Put(ctx context.Context, d store.Document) (version uint64, err error)
+// Counts counts events over all replicas.
+type Counts interface {
+	// Take counts one event of key and returns 0, unless limit events were counted
+	// within the last window: then it counts nothing and returns how long to wait.
+	Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error)
 }
 
 // Observer is told of those who were refused, for those who count them.
@@ -99,10 +100,10 @@ type Limiter struct {
 }
 
 // New makes a keeper.
-func New(cfg Config, docs Documents) *Limiter {
+func New(cfg Config, counts Counts) *Limiter {
 	return &Limiter{
 		cfg:       cfg.withDefaults(),
-		shared:    newShared(docs),
+		shared:    shared{counts: counts, own: newRecent[string, *store.RateWindow](remembered)},
 		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
 		left:      newRecent[string, []leftover](remembered),
 	}

@@ -249,9 +249,9 @@ func TestStrangersByAddress(t *testing.T) {
 // 100,000 addresses and users take no more memory than 10,000 do, and one that
 // keeps coming is not forgotten among them.
 func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	docs := &broken{Documents: openStore(t)}
-	docs.fail(store.ErrUnavailable) // it would remember, too
-	k := ratelimit.New(ratelimit.Config{}, docs)
+	counts := &broken{Counts: openStore(t)}
+	counts.fail(store.ErrUnavailable) // the store in memory would grow, too
+	k := ratelimit.New(ratelimit.Config{}, counts)
 	next := uint32(0)
 	flood := func(n int) uint64 {
 		regular := netip.MustParseAddr("192.0.2.1")

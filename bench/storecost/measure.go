@@ -439,13 +439,8 @@ func (b *bench) shared(ctx context.Context) error {
 			return errors.Join(err, unless(missing, store.ErrNotFound),
 				st.Announce(ctx, store.Replica{ID: id, Card: b.event}, probeTTL))
 		}),
-		perHolder("connect count", script(), func(st *redisstore.Store, n int) error {
-			name := strconv.Itoa(n)
-			d, err := st.Get(ctx, "quota", name)
-			if err := unless(err, store.ErrNotFound); err != nil {
-				return err
-			}
-			_, err = st.Put(ctx, store.Document{Collection: "quota", Name: name, Data: b.event, Version: d.Version, TTL: time.Minute})
+		perHolder("take from a rate limit", script(), func(st *redisstore.Store, n int) error {
+			_, err := st.Take(ctx, strconv.Itoa(n), 2*probeHolders, time.Minute)
 			return err
 		}),
 	)

@@ -12,6 +12,7 @@ import (
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
@@ -24,6 +25,7 @@ type engine interface {
 	audit.Store
 	membership.Store
 	agentpool.Semaphores
+	ratelimit.Counts
 	Ready(ctx context.Context) error
 	Close() error
 }

@@ -38,6 +38,7 @@ type Store struct {
 	found      damages
 	replicas   replicas
 	semaphores semaphores
+	rates      rates
 	documents  documents
 
 	steps sync.Pool // of *step, for commits
@@ -58,6 +59,7 @@ func Open(dir string, cfg Config) (*Store, error) {
 		byUser:     map[string][]wire.SessionID{},
 		replicas:   replicas{known: map[wire.ReplicaID]store.Replica{}},
 		semaphores: semaphores{named: map[string]*semaphore{}},
+		rates:      rates{counted: map[string]*rate{}, sweepAt: minSweep},
 		documents:  documents{seed: maphash.MakeSeed()},
 		alarm:      make(chan struct{}, 1),
 	}

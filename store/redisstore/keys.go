@@ -127,6 +127,9 @@ func (k keyspace) semaphore(name string) []string {
 	}
 }
 
+// rate is the hash of take.lua.
+func (k keyspace) rate(key string) string { return k.at(partition(key), "rate", key) }
+
 // collection are the four keys of docs.lua.
 func (k keyspace) collection(name string) []string {
 	p := partition(name)

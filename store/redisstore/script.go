@@ -24,7 +24,7 @@ type scripts struct {
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
 	aside, enter, mended                                    *script
-	acquire, renewSlot, releaseSlot, slotUse                *script
+	acquire, renewSlot, releaseSlot, slotUse, take          *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
 
@@ -54,6 +54,7 @@ func loadScripts() scripts {
 		renewSlot:   loadScript("renewslot", "slots"),
 		releaseSlot: loadScript("releaseslot", "slots"),
 		slotUse:     loadScript("slotuse"),
+		take:        loadScript("take"),
 
 		getDocument:    loadScript("get", "docs"),
 		putDocument:    loadScript("put", "docs"),

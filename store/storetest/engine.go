@@ -60,6 +60,11 @@ type Semaphores interface {
 	Slots(ctx context.Context, semaphore string) (store.SlotUse, error)
 }
 
+// Rates counts events over all replicas.
+type Rates interface {
+	Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error)
+}
+
 // Documents are small values that belong to no session.
 type Documents interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
@@ -82,6 +87,7 @@ type Engine interface {
 	Directory
 	Replicas
 	Semaphores
+	Rates
 	Documents
 	Service
 }

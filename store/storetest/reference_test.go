@@ -32,7 +32,7 @@ func TestModelAgreesWithItself(t *testing.T) {
 
 func newReference(t *testing.T, o Options) Env {
 	t.Helper()
-	e := &reference{model: newModel(o.Limits, time.Now), replicas: map[wire.ReplicaID]store.Replica{}, changed: make(chan struct{})}
+	e := &reference{model: newModel(o.Limits, time.Now), replicas: map[wire.ReplicaID]store.Replica{}, rates: map[string]*store.RateWindow{}, changed: make(chan struct{})}
 	t.Cleanup(func() { _ = e.Close() })
 	return Env{
 		Open:    func(*testing.T) Engine { return e },
@@ -48,6 +48,7 @@ type reference struct {
 	mu       sync.Mutex
 	model    *model
 	replicas map[wire.ReplicaID]store.Replica
+	rates    map[string]*store.RateWindow
 	changed  chan struct{}
 	closed   bool
 }
@@ -118,6 +119,20 @@ func (e *reference) Claim(ctx context.Context, id wire.SessionID, r wire.Replica
 
 func (e *reference) Renew(ctx context.Context, l store.Lease) error {
 	return e.do(ctx, func() error { return e.model.renew(l) })
+}
+
+func (e *reference) Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error) {
+	err = e.do(ctx, func() error {
+		if err := store.CheckRate(key, limit, window); err != nil {
+			return err
+		}
+		if e.rates[key] == nil {
+			e.rates[key] = new(store.RateWindow)
+		}
+		wait = e.rates[key].Take(time.Now(), limit, window)
+		return nil
+	})
+	return wait, err
 }
 
 func (e *reference) Release(ctx context.Context, l store.Lease) error {

@@ -139,6 +139,7 @@ func groups() []group {
 		{name: "tail", checks: tailChecks()},
 		{name: "inbox", checks: inboxChecks()},
 		{name: "semaphores", checks: semaphoreChecks()},
+		{name: "rates", checks: rateChecks()},
 		{name: "directory", checks: directoryChecks()},
 		{name: "documents", checks: documentChecks()},
 		{name: "quarantine", checks: quarantineChecks()},
