@@ -55,7 +55,7 @@ test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-scripts check-web ## all that can be said without running tests
+check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-systems check-scripts check-web ## all that can be said without running tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -111,7 +111,7 @@ clean: ## remove what make built or installed; never the hub's data
 # done again.
 check check-fast: export CGO_ENABLED := 0
 
-.PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-bench check-dead check-scripts check-web
+.PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-bench check-dead check-systems check-scripts check-web
 check-node: # first, since the others take minutes
 	@scripts/need.sh node
 
@@ -151,6 +151,10 @@ check-bench:
 check-dead:
 	@echo '== dead code'
 	@dead=$$($(TOOL) deadcode -test ./...); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+
+check-systems: # type-checks the hub for Windows and macOS, see the test
+	@echo '== other systems'
+	@$(GO) test -count=1 -run TestOtherSystems ./internal/arch
 
 check-scripts:
 	@echo '== scripts'

@@ -1,3 +1,5 @@
+//go:build unix
+
 package broadcast_test
 
 import (

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 )
 
@@ -119,5 +118,3 @@ func (c Config) validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-func openFile(path string, flag int) (File, error) { return os.OpenFile(path, flag, 0o600) }

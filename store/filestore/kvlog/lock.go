@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
 const lockFile = "LOCK"
+
+// errHeld is what tryLockFile returns when another process holds the lock.
+var errHeld = errors.New("lock is held")
 
 // lockDir locks the folder for this process. The operating system releases the lock when
 // the process ends, however it ends; the text in the file only serves the error message of
@@ -21,9 +23,9 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock folder: %w", err)
 	}
-	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLockFile(f); err != nil {
 		defer func() { _ = f.Close() }()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, errHeld) {
 			return nil, fmt.Errorf("lock folder %s: %w", dir, err)
 		}
 		holder, err := io.ReadAll(io.LimitReader(f, 512))
@@ -46,18 +48,4 @@ func lockDir(dir string) (*os.File, error) {
 
 // unlockDir releases the lock explicitly. Closing the file is not enough: a child process
 // that is being started may hold a copy of the descriptor.
-func unlockDir(f *os.File) error { return errors.Join(flock(f, syscall.LOCK_UN), f.Close()) }
-
-func flock(f *os.File, how int) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var lockErr error
-	if err := raw.Control(func(fd uintptr) {
-		lockErr = syscall.Flock(int(fd), how)
-	}); err != nil {
-		return err
-	}
-	return lockErr
-}
+func unlockDir(f *os.File) error { return errors.Join(unlockFile(f), f.Close()) }

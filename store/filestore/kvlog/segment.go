@@ -10,10 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 )
 
 // A segment file begins with
@@ -160,8 +160,7 @@ func resync(data []byte, seed uint32, off int64) int64 {
 
 // asNoSpace wraps all errors that mean a full disk or an exceeded quota with [ErrNoSpace].
 func asNoSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
-		errors.Is(err, io.ErrShortWrite) {
+	if errors.Is(err, io.ErrShortWrite) || slices.ContainsFunc(diskFull, func(full error) bool { return errors.Is(err, full) }) {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return err
@@ -183,13 +182,4 @@ func makeDir(dir string) error {
 		return err
 	}
 	return syncDir(filepath.Dir(dir))
-}
-
-// syncDir calls fsync on a folder, which makes the names in it durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
