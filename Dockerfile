@@ -1,13 +1,17 @@
 # syntax=docker/dockerfile:1
 # The image holds one static program and an empty folder for its data.
 
-FROM golang:1.26 AS build
+# The compiler runs on the machine's own system and builds for that of the image.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
-# .git comes along: the go command stamps the revision into the program.
+# .git comes along: the go command records the revision in the program. VERSION and
+# REVISION serve contexts without it.
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -pgo cmd/hub/release.pgo -ldflags '-s -w' -o /out/hub ./cmd/hub \
+ARG TARGETOS TARGETARCH VERSION REVISION
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -pgo cmd/hub/release.pgo \
+      -ldflags "-s -w $(scripts/ldflags.sh)" -o /out/hub ./cmd/hub \
  && mkdir -p /out/data/files
 
 FROM scratch

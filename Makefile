@@ -39,7 +39,7 @@ demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch 
 
 .PHONY: build
 build: ## build bin/hub, static, guided by the profile of a hub under load
-	CGO_ENABLED=0 $(GO) build -trimpath -pgo cmd/hub/release.pgo -ldflags '-s -w' -o bin/hub ./cmd/hub
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo cmd/hub/release.pgo -ldflags "-s -w $$(scripts/ldflags.sh)" -o bin/hub ./cmd/hub
 
 .PHONY: profile
 profile: ## measure a hub under load and write cmd/hub/release.pgo, which builds are guided by

@@ -1,19 +1,62 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
-// version is the module's version, as the Go tool stamped it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(unknown)"
+// stampedVersion and stampedRevision are set by the linker, see scripts/ldflags.sh.
+// They serve builds that the go command does not stamp: in a git worktree, without
+// the .git folder, or with -buildvcs=false. -trimpath does not matter to either.
+var stampedVersion, stampedRevision string
+
+// dirty ends the version and the revision of a build from changed files.
+const dirty = "+dirty"
+
+// buildID names the source that a program was built from.
+type buildID struct {
+	version  string // of the module, such as v1.2.3
+	revision string // the commit, "unknown" if nothing names it
+	modified bool   // files differed from the commit
 }
+
+// thisBuild names the source of this program.
+func thisBuild() buildID {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return describeBuild(info, stampedVersion, stampedRevision)
+}
+
+// describeBuild prefers what the go command recorded, since it cannot be mistaken
+// about the files it compiled, and fills gaps with the values of the linker.
+func describeBuild(info *debug.BuildInfo, linkedVersion, linkedRevision string) buildID {
+	b := buildID{version: info.Main.Version}
+	if b.version == "" || b.version == "(devel)" {
+		b.version = cmp.Or(linkedVersion, b.version, "(unknown)")
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.revision = s.Value
+		case "vcs.modified":
+			b.modified = s.Value == "true"
+		}
+	}
+	if b.revision == "" {
+		b.revision, b.modified = strings.CutSuffix(linkedRevision, dirty)
+		b.revision = cmp.Or(b.revision, "unknown")
+	}
+	return b
+}
+
+// version is the version of this program.
+func version() string { return thisBuild().version }
 
 func printVersion(_ context.Context, p program) error {
 	var wrong complaints
@@ -21,19 +64,13 @@ func printVersion(_ context.Context, p program) error {
 	if err := wrong.orNil(); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "everdesk %s\n", version())
-	if info, ok := debug.ReadBuildInfo(); ok {
-		revision, changed := "unknown", ""
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				changed = " with changes"
-			}
-		}
-		fmt.Fprintf(p.stdout, "revision %s%s\n", revision, changed)
+	b := thisBuild()
+	changed := ""
+	if b.modified {
+		changed = " with changes"
 	}
+	fmt.Fprintf(p.stdout, "everdesk %s\n", b.version)
+	fmt.Fprintf(p.stdout, "revision %s%s\n", b.revision, changed)
 	fmt.Fprintf(p.stdout, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }
