@@ -47,6 +47,42 @@ func Example() {
 	// ended: context canceled
 }
 
+// A message that was submitted is delivered even if the connection breaks before the
+// answer comes; its id makes a second delivery harmless.
+func ExampleClient_Submit() {
+	hub, session, stop := exampleHub()
+	defer stop()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, err := client.New(client.Config{URL: hub, Session: session})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan error)
+	go func() { done <- c.Run(ctx) }()
+	pending, err := c.Submit(ctx, wire.Emit{Actions: []wire.Action{
+		wire.WindowCreate{WindowID: "notes", Title: "Notes", Bounds: wire.Bounds{W: 300, H: 200}, Content: wire.TextContent{Data: "Hello"}},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = pending.Wait(ctx)
+	fmt.Println(err, c.State().Windows[0].Title, pending.ID() != "")
+	cancel()
+	<-done
+	// Output: <nil> Notes true
+}
+
+// A configuration that cannot work is refused before any connection is made.
+func ExampleNew() {
+	_, err := client.New(client.Config{URL: "ftp://example.org", Session: "ses-1"})
+	fmt.Println(err)
+	// Output: client: want the hub's URL, as in http://127.0.0.1:8080; got "ftp://example.org"
+}
+
 // exampleHub is a hub with one session.
 func exampleHub() (url string, id wire.SessionID, stop func()) {
 	dir, err := os.MkdirTemp("", "example")
