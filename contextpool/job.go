@@ -102,7 +102,7 @@ func (p *Pool) fillJobRun(t *turn, r *agentpool.Run) {
 
 // reportJob gives the result of a job to the plan.
 func (p *Pool) reportJob(t *turn, outcome providers.Outcome, reason string) {
-	w := workflow.Worked{
+	w := workflow.JobResult{
 		Job: t.Job.Name, Outcome: outcome, Text: truncateFront(t.text.String(), jobTextBytes), Failure: t.failureClass, Unsure: t.uncertain, Usage: t.Usage,
 	}
 	if outcome != providers.Completed {

@@ -39,9 +39,9 @@ func (r *rig) work(j workflow.Job) agentpool.Run {
 }
 
 // wantWorked looks at what came of the only job that has ended.
-func (r *rig) wantWorked(want workflow.Worked) {
+func (r *rig) wantWorked(want workflow.JobResult) {
 	r.t.Helper()
-	wantEqual(r.t, r.worked, []workflow.Worked{want})
+	wantEqual(r.t, r.worked, []workflow.JobResult{want})
 	wantEqual(r.t, r.pool.HasJob(want.Job), false)
 	wantEqual(r.t, len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]), 0)
 }
@@ -79,7 +79,7 @@ func TestJobOfATodo(t *testing.T) {
 	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4}})
 	wantEqual(t, len(r.worked), 0)
 	r.ended(run)
-	r.wantWorked(workflow.Worked{
+	r.wantWorked(workflow.JobResult{
 		Job: j.Name, Outcome: providers.Completed, Text: "I did it.", Usage: providers.Usage{Input: 3, Output: 4},
 	})
 	wantEqual(t, r.saysOf("task-a"), []wire.Say{wire.SayTool, wire.SaySubtaskResult, wire.SayAPIReqFinished})
@@ -113,7 +113,7 @@ func TestJobThatThinks(t *testing.T) {
 	wantEqual(t, len(r.events), before)
 	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3}})
 	r.ended(run)
-	r.wantWorked(workflow.Worked{
+	r.wantWorked(workflow.JobResult{
 		Job: j.Name, Outcome: providers.Completed, Text: `{"todos":[]}`, Usage: providers.Usage{Input: 3},
 	})
 	wantEqual(t, r.saysOf(run.Role), []wire.Say{wire.SayAPIReqFinished})
@@ -147,7 +147,7 @@ func TestJobsAreStopped(t *testing.T) {
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the todo is skipped"})
 	wantEqual(t, len(r.worked), 0)
 	r.interrupted(run)
-	r.wantWorked(workflow.Worked{
+	r.wantWorked(workflow.JobResult{
 		Job: "plan_1/a.1", Outcome: providers.Interrupted, Text: "half", Reason: "the todo is skipped",
 	})
 	r.step(func() { r.pool.StopJob("plan_1/a.1", "again") })
@@ -161,7 +161,7 @@ func TestJobIsInterruptedByTheUser(t *testing.T) {
 	r.begin(run, "c1", "http:post")
 	r.interrupt(wire.ScopeAgent, first, "task-a", wire.QueuesKeep)
 	r.interrupted(run)
-	r.wantWorked(workflow.Worked{
+	r.wantWorked(workflow.JobResult{
 		Job: "plan_1/a.1", Outcome: providers.Interrupted, Reason: "the user interrupted it", Unsure: "http:post",
 	})
 }
@@ -194,7 +194,7 @@ func TestJobGoesOnAfterACrash(t *testing.T) {
 		r.began(again)
 		r.said(again, "all of it")
 		r.ended(again)
-		r.wantWorked(workflow.Worked{Job: j.Name, Outcome: providers.Completed, Text: "all of it"})
+		r.wantWorked(workflow.JobResult{Job: j.Name, Outcome: providers.Completed, Text: "all of it"})
 	}
 }
 
@@ -235,7 +235,7 @@ func TestJobOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
 			unsure, reason = "work", "what it has done so far is not known well enough to go on"
 		}
 		r.crash()
-		r.wantWorked(workflow.Worked{
+		r.wantWorked(workflow.JobResult{
 			Job: "plan_1/a.1", Outcome: providers.Interrupted, Reason: reason, Unsure: unsure,
 		})
 		wantEqual(t, len(r.runner.started), 0)
@@ -270,7 +270,7 @@ func TestJobsEndWithTheirMonitor(t *testing.T) {
 			j.Monitor = second
 			r.said(r.work(j), "half")
 			tt.do(r)
-			r.wantWorked(workflow.Worked{Job: j.Name, Outcome: providers.Interrupted, Text: "half", Reason: tt.reason})
+			r.wantWorked(workflow.JobResult{Job: j.Name, Outcome: providers.Interrupted, Text: "half", Reason: tt.reason})
 			wantEqual(t, len(r.runner.runs), 0)
 		})
 	}

@@ -56,7 +56,7 @@ type rig struct {
 	away    error                           // why a list cannot be read
 
 	cancelled []wire.AgentID
-	worked    []workflow.Worked
+	worked    []workflow.JobResult
 	biggest   int // bytes of a step
 	most      int // items of a step
 	room      int // ops for which a step has room
@@ -239,9 +239,9 @@ func (r *rig) Full() bool {
 	return r.full
 }
 
-func (r *rig) Cancel(agent wire.AgentID)   { r.cancelled = append(r.cancelled, agent) }
-func (r *rig) JobEnded(w workflow.Worked)  { r.worked = append(r.worked, w) }
-func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
+func (r *rig) Cancel(agent wire.AgentID)     { r.cancelled = append(r.cancelled, agent) }
+func (r *rig) JobEnded(w workflow.JobResult) { r.worked = append(r.worked, w) }
+func (r *rig) Answer(p wire.ServerPayload)   { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++

@@ -41,7 +41,7 @@ type StepWriter interface {
 	Cancel(agent wire.AgentID)
 	// JobEnded gives the result of a plan's job to the plan. It does not call back into the
 	// pool.
-	JobEnded(w workflow.Worked)
+	JobEnded(w workflow.JobResult)
 	// Full reports whether the step should be committed before further work that can equally
 	// begin in the next step.
 	Full() bool

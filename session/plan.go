@@ -15,7 +15,7 @@ type planning struct {
 
 	// jobResults is what came of jobs and the plan has not heard of. It hears of it in
 	// the very step, after whatever tells of it has returned.
-	jobResults []workflow.Worked
+	jobResults []workflow.JobResult
 	// holdJobs says that nothing begins yet, and silent that nothing is said. What
 	// would, does so when release is called.
 	holdJobs, holdEvents bool
@@ -40,7 +40,7 @@ func (l *owner) restorePlan(table map[string][]byte) error {
 // planStepWriter is the step of a session as its plan sees it.
 type planStepWriter struct{ stepWriter }
 
-// Emit implements [workflow.Stage].
+// Emit implements [workflow.StepWriter].
 func (s planStepWriter) Emit(p wire.ServerPayload) {
 	if plan := &s.agents.plan; plan.holdEvents {
 		plan.heldEvents = append(plan.heldEvents, p)
@@ -52,7 +52,7 @@ func (s planStepWriter) Emit(p wire.ServerPayload) {
 // planExecutor do what the plan of a session needs.
 type planExecutor struct{ *owner }
 
-// Begin implements [workflow.Hands].
+// Begin implements [workflow.Executor].
 func (h planExecutor) Begin(j workflow.Job) {
 	if p := &h.agents.plan; p.holdJobs {
 		p.heldJobs = append(p.heldJobs, j)
@@ -61,20 +61,20 @@ func (h planExecutor) Begin(j workflow.Job) {
 	h.agents.poolForUpdate().StartJob(j)
 }
 
-// Stop implements [workflow.Hands].
+// Stop implements [workflow.Executor].
 func (h planExecutor) Stop(job, reason string) { h.agents.poolForUpdate().StopJob(job, reason) }
 
-// Answered implements [workflow.Hands].
+// Answered implements [workflow.Executor].
 func (h planExecutor) Answered(e workflow.Answered) { h.answerAfterCommit(inputName(e.Request), e) }
 
-// Close implements [workflow.Hands].
+// Close implements [workflow.Executor].
 func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan(c) }
 
 // inputName is the name of a question of a plan, among those that are waited for.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
 // JobEnded implements [contextpool.StepWriter].
-func (s stepWriter) JobEnded(w workflow.Worked) {
+func (s stepWriter) JobEnded(w workflow.JobResult) {
 	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }
 
@@ -87,7 +87,7 @@ func (a *agents) deliverJobResults() {
 	for len(a.plan.jobResults) > 0 {
 		w := a.plan.jobResults[0]
 		a.plan.jobResults = a.plan.jobResults[1:]
-		a.plan.Worked(w)
+		a.plan.HandleJobResult(w)
 	}
 	a.plan.jobResults = nil
 }
@@ -127,11 +127,11 @@ func (a *agents) dropPlan(reason string) {
 }
 
 // activePlan is the plan that is under way, if there is one.
-func (a *agents) activePlan() (workflow.Look, bool) {
+func (a *agents) activePlan() (workflow.Summary, bool) {
 	if a == nil {
-		return workflow.Look{}, false
+		return workflow.Summary{}, false
 	}
-	return a.plan.Look()
+	return a.plan.Summary()
 }
 
 // planOn reports whether that is one of a monitor.
@@ -143,7 +143,7 @@ func (a *agents) planOn(monitor wire.MonitorID) bool {
 // recordRewind notes that rows are taken away, and whether that of the plan's message is
 // among them.
 func (p *planning) recordRewind(since, stay []wire.UIRow) {
-	now, ok := p.Look()
+	now, ok := p.Summary()
 	has := func(rows []wire.UIRow) bool {
 		return slices.ContainsFunc(rows, func(r wire.UIRow) bool {
 			return r.MessageID == now.Message && r.Say == wire.SayUserFeedback

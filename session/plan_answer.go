@@ -121,7 +121,7 @@ func (l *owner) controlPlan(c *Command) reply {
 	if why := l.agents.plan.Control(c.From.Connection, withMessageID(named.Message.Data, named.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
-	now, again := l.agents.plan.Look()
+	now, again := l.agents.plan.Summary()
 	if !again {
 		r := reply{Verdict: verdictPlanned, Monitor: firstMonitor, Agent: planRole, How: wire.TakenDirect}
 		l.emitPlanAccepted(&named, r)
@@ -151,7 +151,7 @@ func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPa
 	if why := do(c.From.Connection, withMessageID(c.Message.Data, c.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
-	now, _ := l.agents.plan.Look()
+	now, _ := l.agents.plan.Summary()
 	r := reply{
 		Verdict: verdictPlanned, Monitor: cmp.Or(now.Monitor, firstMonitor), Agent: cmp.Or(now.Role, planRole), How: wire.TakenDirect,
 	}

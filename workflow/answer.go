@@ -11,10 +11,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxValue is how long a text is that answers a question, in bytes.
+// maxValue is the maximum length in bytes of a text that answers a question.
 const maxValue = 8 << 10
 
-// checkValue is an answer in the form that a todo gets, or what is wrong with it.
+// checkValue validates an answer and returns it in the form that a todo gets.
 func checkValue(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage, error) {
 	if absent(value) {
 		if q.Required {
@@ -34,7 +34,7 @@ func checkValue(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage
 	case wire.AnswerConfirm:
 		var yes bool
 		if json.Unmarshal(value, &yes) != nil {
-			return nil, fmt.Errorf("want true or false, got %s", shown(value))
+			return nil, fmt.Errorf("want true or false, got %s", quoteValue(value))
 		}
 		return compact(yes), nil
 	default:
@@ -46,7 +46,7 @@ func checkText(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage,
 	var s string
 	switch err := json.Unmarshal(value, &s); {
 	case err != nil:
-		return nil, fmt.Errorf("want a text, got %s", shown(value))
+		return nil, fmt.Errorf("want a text, got %s", quoteValue(value))
 	case len(s) > maxValue:
 		return nil, fmt.Errorf("the text has %d bytes, at most %d are allowed", len(s), maxValue)
 	case q.Required && strings.TrimSpace(s) == "":
@@ -58,7 +58,7 @@ func checkText(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage,
 func checkChoice(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage, error) {
 	var s string
 	if json.Unmarshal(value, &s) != nil {
-		return nil, fmt.Errorf("want the value of an option, got %s", shown(value))
+		return nil, fmt.Errorf("want the value of an option, got %s", quoteValue(value))
 	}
 	if err := checkOption(q, s); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func checkChoice(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessag
 func checkMulti(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage, error) {
 	var all []*string
 	if json.Unmarshal(value, &all) != nil || slices.Contains(all, nil) {
-		return nil, fmt.Errorf("want a list of values of options, got %s", shown(value))
+		return nil, fmt.Errorf("want a list of values of options, got %s", quoteValue(value))
 	}
 	chosen := make([]string, 0, min(len(all), maxOptions))
 	for _, s := range all {
@@ -95,18 +95,18 @@ func checkOption(q wire.HITLInputRequest, value string) error {
 	if slices.Contains(values, value) {
 		return nil
 	}
-	return fmt.Errorf("there is no option %q, %s", cut(value, maxField), cut(choices("options", values), 1000))
+	return fmt.Errorf("there is no option %q, %s", truncateBytes(value, maxField), truncateBytes(choices("options", values), 1000))
 }
 
 func checkNumber(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage, error) {
 	f, ok := numberOf(value)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("want a number, got %s", shown(value))
+		return nil, fmt.Errorf("want a number, got %s", quoteValue(value))
 	case q.Min != nil && f < *q.Min:
-		return nil, fmt.Errorf("want at least %s, got %s", decimal(*q.Min), shown(value))
+		return nil, fmt.Errorf("want at least %s, got %s", decimal(*q.Min), quoteValue(value))
 	case q.Max != nil && f > *q.Max:
-		return nil, fmt.Errorf("want at most %s, got %s", decimal(*q.Max), shown(value))
+		return nil, fmt.Errorf("want at most %s, got %s", decimal(*q.Max), quoteValue(value))
 	}
 	return compact(f), nil
 }
@@ -115,7 +115,7 @@ func checkDate(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage,
 	if !q.Range {
 		var day string
 		if json.Unmarshal(value, &day) != nil {
-			return nil, fmt.Errorf("want a date such as 2026-02-06, got %s", shown(value))
+			return nil, fmt.Errorf("want a date such as 2026-02-06, got %s", quoteValue(value))
 		}
 		if err := checkDay(day); err != nil {
 			return nil, err
@@ -129,14 +129,14 @@ func checkDate(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage,
 	}
 	members := c.object("", value)
 	if len(members) != 2 || json.Unmarshal(members["from"], &days.From) != nil || json.Unmarshal(members["to"], &days.To) != nil {
-		return nil, fmt.Errorf("want {\"from\": \"2026-02-06\", \"to\": \"2026-02-28\"}, got %s", shown(value))
+		return nil, fmt.Errorf("want {\"from\": \"2026-02-06\", \"to\": \"2026-02-28\"}, got %s", quoteValue(value))
 	}
 	for _, day := range []string{days.From, days.To} {
 		if err := checkDay(day); err != nil {
 			return nil, err
 		}
 	}
-	if days.From > days.To { // of the same length, so in the order of time
+	if days.From > days.To { // equal lengths, so the text order is the order in time
 		return nil, fmt.Errorf("%s is after %s", days.From, days.To)
 	}
 	return compact(days), nil
@@ -144,7 +144,7 @@ func checkDate(q wire.HITLInputRequest, value json.RawMessage) (json.RawMessage,
 
 func checkDay(day string) error {
 	if _, err := time.Parse(time.DateOnly, day); err != nil {
-		return fmt.Errorf("want a date such as 2026-02-06, got %q", cut(oneLine(day), 40))
+		return fmt.Errorf("want a date such as 2026-02-06, got %q", truncateBytes(oneLine(day), 40))
 	}
 	return nil
 }

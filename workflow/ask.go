@@ -10,23 +10,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ask is a question to people that is open.
+// ask is an open question to the user.
 type ask struct {
 	ID   wire.RequestID `json:"id"`
 	Kind askKind        `json:"kind"`
-	// Todo is what it is for, if it is for one, and Job who asked, if an agent did.
+	// Todo is the todo that needs the answer, if any; Job is the job that asked, if an
+	// agent did.
 	Todo wire.TodoID `json:"todo,omitempty"`
 	Job  string      `json:"job,omitempty"`
-	// Input is the value that is asked for, Reason why somebody must say yes.
+	// Input describes the requested value; Reason says why an approval is required.
 	Input         *input         `json:"input,omitempty"`
 	Reason        string         `json:"reason,omitempty"`
 	Clarification *clarification `json:"clarification,omitempty"`
-	// Until is when it is over, and Left how long it was still open when the plan
-	// was paused: one of them is there.
+	// Until is the deadline. Left is the remaining time while the plan is paused. Exactly
+	// one of the two is set.
 	Until wire.Millis `json:"until,omitempty"`
 	Left  wire.Millis `json:"left,omitempty"`
 
-	touched bool // it is to be kept
+	dirty bool // not stored yet
 }
 
 type askKind string
@@ -40,23 +41,24 @@ const (
 
 const requestPrefix = "hitl_"
 
-// open asks people. While the plan stands still, the time does.
-func (f *Flow) open(a *ask, time time.Duration) {
+// openAsk adds a question with a time limit. While the plan is paused the time does not
+// run.
+func (f *Flow) openAsk(a *ask, time time.Duration) {
 	f.numbers.Requests++
-	f.recount = true
+	f.numbersDirty = true
 	a.ID = wire.RequestID(requestPrefix + strconv.FormatUint(f.numbers.Requests, 10))
-	a.touched = true
+	a.dirty = true
 	if f.plan.Paused != nil {
 		a.Left = wire.Millis(time.Milliseconds())
 	} else {
 		a.Until = f.now() + wire.Millis(time.Milliseconds())
 	}
 	f.asks = append(f.asks, a)
-	f.stage.Emit(f.question(a))
+	f.step.Emit(f.askEvent(a))
 }
 
-// question is what people are asked.
-func (f *Flow) question(a *ask) wire.ServerPayload {
+// askEvent returns the event that puts the question to the user.
+func (f *Flow) askEvent(a *ask) wire.ServerPayload {
 	until := wire.HITLDeadline{ExpiresAt: a.Until}
 	left := a.Left
 	if a.Until != 0 {
@@ -84,35 +86,35 @@ func (f *Flow) question(a *ask) wire.ServerPayload {
 		return e
 	default:
 		return wire.HITLClarification{
-			RequestID: a.ID, OriginalInput: cut(f.plan.request, maxShown), Ambiguity: a.Clarification.Ambiguity,
+			RequestID: a.ID, OriginalInput: truncateBytes(f.plan.request, maxShown), Ambiguity: a.Clarification.Ambiguity,
 			Question: a.Clarification.Question, InputType: wire.AnswerText, Suggestions: a.Clarification.Suggestions,
 			Required: a.Clarification.Required, HITLDeadline: until,
 		}
 	}
 }
 
-// shut ends a question.
-func (f *Flow) shut(a *ask, e wire.HITLClosed) {
+// closeAsk removes a question and emits the event that closes it.
+func (f *Flow) closeAsk(a *ask, e wire.HITLClosed) {
 	f.asks = slices.DeleteFunc(f.asks, func(b *ask) bool { return a == b })
-	f.gone = append(f.gone, askField(a.ID))
+	f.removed = append(f.removed, askField(a.ID))
 	e.RequestID = a.ID
-	f.stage.Emit(e)
+	f.step.Emit(e)
 }
 
-// withdraw ends the questions that nobody needs answered any more.
-func (f *Flow) withdraw(which func(a *ask) bool) {
+// cancelAsks closes the matching questions, whose answers are no longer needed.
+func (f *Flow) cancelAsks(which func(a *ask) bool) {
 	for _, a := range slices.Clone(f.asks) {
 		if which(a) {
-			f.shut(a, wire.HITLClosed{Reason: wire.ClosedCancelled, MessageID: f.order})
+			f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedCancelled, MessageID: f.control})
 			if a.Job != "" {
-				f.hands.Answered(Answered{Request: a.ID, Reason: wire.ClosedCancelled})
+				f.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedCancelled})
 			}
 		}
 	}
 }
 
-// asked is an open question of a kind.
-func (f *Flow) asked(id wire.RequestID, kind askKind) (*ask, *Refusal) {
+// findAsk returns the open question with the id if it is of the given kind.
+func (f *Flow) findAsk(id wire.RequestID, kind askKind) (*ask, *Refusal) {
 	i := slices.IndexFunc(f.asks, func(a *ask) bool { return a.ID == id })
 	switch {
 	case i >= 0 && f.asks[i].Kind == kind:
@@ -125,23 +127,23 @@ func (f *Flow) asked(id wire.RequestID, kind askKind) (*ask, *Refusal) {
 	return nil, invalid("request_id", "there is no such question")
 }
 
-// wasAsked reports whether there ever was such a question. Their numbers follow each
-// other, so nothing has to be remembered of those that are closed.
+// wasAsked reports whether a question with the id ever existed. Ids are consecutive, so
+// closed questions need not be stored.
 func (f *Flow) wasAsked(id wire.RequestID) bool {
 	digits, ok := strings.CutPrefix(string(id), requestPrefix)
 	n, err := strconv.ParseUint(digits, 10, 64)
 	return ok && err == nil && strconv.FormatUint(n, 10) == digits && n > 0 && n <= f.numbers.Requests
 }
 
-// invalid refuses an answer.
+// invalid returns the refusal of an answer.
 func invalid(field, format string, args ...any) *Refusal {
 	return &Refusal{Code: wire.CodeHITLInvalidResponse, Reason: fmt.Sprintf(format, args...), Field: field}
 }
 
-// Ask asks people for a value that the todo of a job needs. If the same field was
-// answered before, the answer is there at once; else [Hands.Answered] follows.
+// Ask asks the user for a value that the todo of a job needs. If the field was answered
+// before, Ask returns the answer; otherwise [Executor.Answered] follows.
 func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answered, *Refusal) {
-	t := f.atWork(job)
+	t := f.todoOfJob(job)
 	if t == nil || t.Halt != "" {
 		return "", nil, refuse("nobody waits for this work any more")
 	}
@@ -168,8 +170,8 @@ func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answer
 	if open+len(t.Values) >= maxValues || len(f.asks) >= maxOpen {
 		return "", nil, refuse("too many questions were asked")
 	}
-	defer f.done()
+	defer f.finishCall()
 	a := &ask{Kind: askInput, Todo: t.Draft.ID, Job: job, Input: &in}
-	f.open(a, f.cfg.AnswerTime)
+	f.openAsk(a, f.cfg.AnswerTime)
 	return a.ID, nil, nil
 }

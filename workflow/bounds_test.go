@@ -51,9 +51,9 @@ func TestBounds(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	r.must(r.control(wire.ControlSkip{TodoID: "t1", Reason: long}))
-	r.worked(workflow.Worked{Job: "plan-1/t1.1", Outcome: providers.Interrupted, Reason: long})
-	r.worked(workflow.Worked{Job: "plan-1/t2.1", Outcome: providers.Failed, Reason: long})
-	r.worked(workflow.Worked{Job: "plan-1/t3.1", Outcome: providers.Failed, Unsure: long})
+	r.worked(workflow.JobResult{Job: "plan-1/t1.1", Outcome: providers.Interrupted, Reason: long})
+	r.worked(workflow.JobResult{Job: "plan-1/t2.1", Outcome: providers.Failed, Reason: long})
+	r.worked(workflow.JobResult{Job: "plan-1/t3.1", Outcome: providers.Failed, Unsure: long})
 	r.must(r.control(wire.ControlPause{Reason: long}))
 	r.must(r.control(wire.ControlResume{}))
 	for i := range workflow.MaxTodos {

@@ -8,9 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// askModel is what a model is to think about: what people read of it, and what it is
-// told.
-func (f *Flow) askModel(t *thought) (title, prompt string) {
+// modelPrompt returns the title, which users see, and the prompt of a model task.
+func (f *Flow) modelPrompt(t *modelTask) (title, prompt string) {
 	switch t.Layer {
 	case wire.LayerCognitive:
 		return "Understand the request", cognitivePrompt(f.plan.request)
@@ -22,8 +21,8 @@ func (f *Flow) askModel(t *thought) (title, prompt string) {
 		if f.plan.Version > 0 {
 			b.Old, b.Frozen = f.drafts(), f.frozen()
 		}
-		if t.Wrong != "" {
-			return "Mend the plan", repairPrompt(b, errors.New(t.Wrong), t.Said)
+		if t.Fault != "" {
+			return "Mend the plan", repairPrompt(b, errors.New(t.Fault), t.Rejected)
 		}
 		return "Plan the work", planningPrompt(b)
 	default:
@@ -33,8 +32,8 @@ func (f *Flow) askModel(t *thought) (title, prompt string) {
 	}
 }
 
-// brief is what the agent of a todo is told.
-func (f *Flow) brief(t *todo) string {
+// todoPromptOf returns the prompt for the agent of a todo.
+func (f *Flow) todoPromptOf(t *todo) string {
 	b := todoBrief{
 		Request: f.plan.request, Comment: f.plan.Comment, Todo: t.Draft, Attempt: t.Retries + 1, Attempts: t.maxRetries() + 1,
 		Results: f.results(func(d *todo) bool { return slices.Contains(t.Draft.DependsOn, d.Draft.ID) }),
@@ -48,11 +47,11 @@ func (f *Flow) brief(t *todo) string {
 	return todoPrompt(b)
 }
 
-// results are what came of the todos.
+// results returns the results of the matching todos that are done.
 func (f *Flow) results(which func(*todo) bool) []todoResult {
 	var out []todoResult
 	for _, t := range f.todos {
-		if t.over() && which(t) {
+		if t.isDone() && which(t) {
 			out = append(out, todoResult{ID: t.Draft.ID, Task: t.Draft.Task, Status: t.Status, Result: t.Result})
 		}
 	}

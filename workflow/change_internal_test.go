@@ -32,7 +32,7 @@ func planABC() []draftTodo {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	old := planABC()
-	next, instructions, refused := change(old, map[wire.TodoID]bool{"a": true}, raws(
+	next, instructions, refused := applyChanges(old, map[wire.TodoID]bool{"a": true}, raws(
 		`{"action":"remove","todo_id":"b"}`,
 		`" make it short "`,
 		`{"action":"add","todo_id":"d","task":"D","depends_on":["c","e"]}`,
@@ -50,7 +50,7 @@ func TestChange(t *testing.T) {
 		{ID: "todo_4", Task: "no name", Priority: 3},
 		{ID: "e", Task: "E", Tool: "collector"},
 	}
-	if !slices.EqualFunc(next, want, same) {
+	if !slices.EqualFunc(next, want, equalTodos) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(instructions, []string{"make it short"}) {
@@ -98,7 +98,7 @@ func TestChangeRefuses(t *testing.T) {
 		`{"action":"update","todo_id":"a","task":"x"}`:               {state, `todo "a" has begun and cannot be changed`, "modifications[0].todo_id"},
 		`{"action":"remove","todo_id":"a"}`:                          {state, `todo "a" has begun and cannot be changed`, "modifications[0].todo_id"},
 	} {
-		next, _, refused := change(planABC(), map[wire.TodoID]bool{"a": true}, raws(mod), someTools)
+		next, _, refused := applyChanges(planABC(), map[wire.TodoID]bool{"a": true}, raws(mod), someTools)
 		if refused == nil || *refused != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", mod, refused, want)
 		}
@@ -106,11 +106,11 @@ func TestChangeRefuses(t *testing.T) {
 			t.Errorf("%s: a plan came with the refusal", mod)
 		}
 	}
-	if _, _, refused := change(planABC(), nil, make([]json.RawMessage, maxChanges+1), nil); refused == nil || refused.Field != "modifications" {
+	if _, _, refused := applyChanges(planABC(), nil, make([]json.RawMessage, maxChanges+1), nil); refused == nil || refused.Field != "modifications" {
 		t.Errorf("too many: %+v", refused)
 	}
 	all := raws(`{"action":"remove","todo_id":"a"}`, `{"action":"remove","todo_id":"b"}`, `{"action":"remove","todo_id":"c"}`)
-	if _, _, refused := change(planABC(), nil, all, nil); refused == nil || refused.Reason != "todos: there are none" {
+	if _, _, refused := applyChanges(planABC(), nil, all, nil); refused == nil || refused.Reason != "todos: there are none" {
 		t.Errorf("nothing is left: %+v", refused)
 	}
 }
@@ -118,12 +118,12 @@ func TestChangeRefuses(t *testing.T) {
 func TestWhoWaitedForARemovedTodoKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	old := append(planABC(), draftTodo{ID: "d", Task: "D", DependsOn: []wire.TodoID{"b"}})
-	next, _, refused := change(old, nil, raws(`{"action":"remove","todo_id":"b"}`), nil)
+	next, _, refused := applyChanges(old, nil, raws(`{"action":"remove","todo_id":"b"}`), nil)
 	if refused != nil {
 		t.Fatalf("%+v", refused)
 	}
 	want := []draftTodo{{ID: "a", Task: "A"}, {ID: "c", Task: "C", DependsOn: []wire.TodoID{"a"}}, {ID: "d", Task: "D", DependsOn: []wire.TodoID{"a"}}}
-	if !slices.EqualFunc(next, want, same) {
+	if !slices.EqualFunc(next, want, equalTodos) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(old[3].DependsOn, []wire.TodoID{"b"}) {
@@ -151,12 +151,12 @@ func TestADiffMakesTheNextPlan(t *testing.T) {
 		for _, c := range diff(old, next) {
 			mods = append(mods, modOf(c, next))
 		}
-		got, _, refused := change(old, nil, mods, nil)
+		got, _, refused := applyChanges(old, nil, mods, nil)
 		if refused != nil {
 			t.Fatalf("%+v", refused)
 		}
 		byID := func(a, b draftTodo) int { return strings.Compare(string(a.ID), string(b.ID)) }
-		if !slices.EqualFunc(slices.SortedFunc(slices.Values(got), byID), slices.SortedFunc(slices.Values(next), byID), same) {
+		if !slices.EqualFunc(slices.SortedFunc(slices.Values(got), byID), slices.SortedFunc(slices.Values(next), byID), equalTodos) {
 			t.Fatalf("got  %s\nwant %s", compact(got), compact(next))
 		}
 		if again := diff(got, next); len(again) > 0 {
@@ -183,7 +183,7 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 			}
 		}
 		before := compact([][]draftTodo{old, next})
-		got := merge(old, next, frozen)
+		got := mergePlan(old, next, frozen)
 		if string(compact([][]draftTodo{old, next})) != string(before) {
 			t.Fatal("what was given was written to")
 		}
@@ -200,12 +200,12 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 			if loose[id] {
 				is.DependsOn, before.DependsOn = nil, nil
 			}
-			if !same(is, before) {
+			if !equalTodos(is, before) {
 				t.Fatalf("got  %s\nwant %s", compact(is), compact(before))
 			}
 		}
 		for id, i := range asked {
-			if !frozen[id] && !same(got[index[id]], next[i]) {
+			if !frozen[id] && !equalTodos(got[index[id]], next[i]) {
 				t.Fatalf("%s is %s, wanted was %s", id, compact(got[index[id]]), compact(next[i]))
 			}
 		}
@@ -227,7 +227,7 @@ func FuzzChange(f *testing.F) {
 		if json.Unmarshal([]byte(text), &mods) != nil {
 			return
 		}
-		next, _, refused := change(planABC(), map[wire.TodoID]bool{"a": true}, mods, someTools)
+		next, _, refused := applyChanges(planABC(), map[wire.TodoID]bool{"a": true}, mods, someTools)
 		if refused != nil {
 			if refused.Reason == "" || refused.Field == "" {
 				t.Errorf("%+v", refused)
@@ -237,7 +237,7 @@ func FuzzChange(f *testing.F) {
 		if err := checkGraph(next); err != nil {
 			t.Error(err)
 		}
-		if i, ok := indexOf(next)["a"]; !ok || !same(next[i], planABC()[0]) {
+		if i, ok := indexOf(next)["a"]; !ok || !equalTodos(next[i], planABC()[0]) {
 			t.Errorf("a was changed: %s", compact(next))
 		}
 		if _, err := readDraft(string(compact(draft{next})), someTools); err != nil {

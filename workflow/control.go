@@ -8,23 +8,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Control takes an order of a person: one of the five control messages. A retry or a
-// skip makes a plan go on that had failed: then it is worked on for that message.
+// Control executes one of the five control messages of a user. A retry or a skip continues
+// a plan that had failed; the plan then works for that message.
 //
-// What comes of an order at once names its message. Only of an instruction, about
-// which a model thinks, and of the end of a plan for which nothing was left to do but
-// to think, nothing does.
+// Events that result from the control message directly name it. There are none for an
+// instruction, which a model processes first, and for the end of a plan that only waited
+// for a model.
 func (f *Flow) Control(_ wire.ConnectionID, m wire.ClientPayload) *Refusal {
 	if f.plan == nil {
 		return refuse("there is no plan")
 	}
-	f.order = wire.MessageOf(m)
-	defer func() { f.order = "" }()
+	f.control = wire.MessageOf(m)
+	defer func() { f.control = "" }()
 	switch m := m.(type) {
 	case wire.ControlRetry:
-		return f.retry(m)
+		return f.handleRetry(m)
 	case wire.ControlSkip:
-		return f.skipped(m)
+		return f.handleSkip(m)
 	}
 	if !f.Active() {
 		return refuse("the plan has ended")
@@ -34,14 +34,14 @@ func (f *Flow) Control(_ wire.ConnectionID, m wire.ClientPayload) *Refusal {
 		if f.plan.Paused != nil {
 			return refuse("the plan is paused already")
 		}
-		defer f.done()
+		defer f.finishCall()
 		f.pause(byUser, m.Reason, m.MessageID)
 	case wire.ControlResume:
-		return f.resume(m)
+		return f.handleResume(m)
 	case wire.ControlCancel:
-		defer f.done()
-		f.giveUp(wire.PlanCancelled, wire.PlanFailureError{
-			Code: codeCancelled, Message: cmp.Or(cut(printable(m.Reason), maxError), "The plan was cancelled."),
+		defer f.finishCall()
+		f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{
+			Code: codeCancelled, Message: cmp.Or(truncateBytes(printable(m.Reason), maxError), "The plan was cancelled."),
 		})
 	default:
 		return &Refusal{Code: wire.CodeInvalidMessage, Reason: "this is no order to a plan", Field: "type"}
@@ -49,22 +49,22 @@ func (f *Flow) Control(_ wire.ConnectionID, m wire.ClientPayload) *Refusal {
 	return nil
 }
 
-// pause makes the plan stand still.
+// pause pauses the plan and stops the clocks of its questions.
 func (f *Flow) pause(by, reason string, id wire.MessageID) {
-	reason = cut(printable(reason), maxError)
+	reason = truncateBytes(printable(reason), maxError)
 	f.plan.Paused = &pause{By: by, Reason: reason}
-	f.reworded = true
+	f.planDirty = true
 	for _, a := range f.asks {
-		a.Left, a.Until, a.touched = max(a.Until-f.now(), 1), 0, true
+		a.Left, a.Until, a.dirty = max(a.Until-f.now(), 1), 0, true
 	}
 	e := wire.HITLPaused{PausedBy: by, Reason: reason, CompletedTodos: f.completed(), CanResume: true, MessageID: id}
 	if i := slices.IndexFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoInProgress }); i >= 0 {
 		e.CurrentTodo = f.todos[i].Draft.ID
 	}
-	f.stage.Emit(e)
+	f.step.Emit(e)
 }
 
-// completed are the todos that are done.
+// completed returns the ids of the completed todos.
 func (f *Flow) completed() []wire.TodoID {
 	out := []wire.TodoID{}
 	for _, t := range f.todos {
@@ -75,8 +75,8 @@ func (f *Flow) completed() []wire.TodoID {
 	return out
 }
 
-// resume lets the plan go on, perhaps as another one.
-func (f *Flow) resume(m wire.ControlResume) *Refusal {
+// handleResume continues the plan, with modifications if the message has any.
+func (f *Flow) handleResume(m wire.ControlResume) *Refusal {
 	if f.plan.Paused == nil && len(m.Modifications) == 0 {
 		return refuse("the plan is not paused")
 	}
@@ -84,41 +84,42 @@ func (f *Flow) resume(m wire.ControlResume) *Refusal {
 	if refused != nil {
 		return refused
 	}
-	defer f.done()
+	defer f.finishCall()
 	if f.plan.Paused != nil {
-		f.wake(m.MessageID)
+		f.unpause(m.MessageID)
 	}
 	if len(m.Modifications) > 0 {
-		f.withdraw(func(a *ask) bool { return a.Kind == askReview })
+		f.cancelAsks(func(a *ask) bool { return a.Kind == askReview })
 	}
 	if next != nil {
-		f.replan(next, m.MessageID)
+		f.applyTodos(next, m.MessageID)
 	}
-	switch waiting := f.plan.Status == wire.PlanPendingApproval && f.plan.Think == nil && len(f.plan.Instructions) == 0; {
+	switch waiting := f.plan.Status == wire.PlanPendingApproval && f.plan.ModelTask == nil && len(f.plan.Instructions) == 0; {
 	case waiting && len(instructions) > 0:
-		f.revise(instructions...)
+		f.requestRevision(instructions...)
 	case waiting && next != nil:
-		f.open(&ask{Kind: askReview}, f.cfg.AnswerTime)
+		f.openAsk(&ask{Kind: askReview}, f.cfg.AnswerTime)
 	default:
 		f.plan.Instructions = append(f.plan.Instructions, instructions...)
-		f.reworded = true
+		f.planDirty = true
 	}
 	return nil
 }
 
-// wake lets the plan go on. Open questions have as much time as they had left.
-func (f *Flow) wake(id wire.MessageID) {
+// unpause continues the plan. Open questions get the time they had left.
+func (f *Flow) unpause(id wire.MessageID) {
 	f.plan.Paused = nil
-	f.reworded = true
-	f.stage.Emit(wire.HITLResumed{PlanID: f.plan.ID, ResumedBy: byUser, MessageID: id})
+	f.planDirty = true
+	f.step.Emit(wire.HITLResumed{PlanID: f.plan.ID, ResumedBy: byUser, MessageID: id})
 	for _, a := range f.asks {
-		a.Until, a.Left, a.touched = f.now()+a.Left, 0, true
-		f.stage.Emit(f.question(a))
+		a.Until, a.Left, a.dirty = f.now()+a.Left, 0, true
+		f.step.Emit(f.askEvent(a))
 	}
-	f.lapse()
+	f.processDue()
 }
 
-// modified is the plan with modifications, nil if only instructions change it.
+// modified returns the plan with the modifications applied; next is nil if there are only
+// instructions.
 func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []string, refused *Refusal) {
 	if len(m.Modifications) == 0 {
 		return nil, nil, nil
@@ -130,7 +131,7 @@ func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []
 		return nil, nil, refuse("all todos are done")
 	}
 	old := f.drafts()
-	next, instructions, refused = change(old, f.frozen(), m.Modifications, f.cfg.Tools)
+	next, instructions, refused = applyChanges(old, f.frozen(), m.Modifications, f.cfg.Tools)
 	switch {
 	case refused != nil:
 		return nil, nil, refused
@@ -138,14 +139,14 @@ func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []
 		return nil, nil, refuse("%d instructions wait already", len(f.plan.Instructions))
 	case len(instructions) == len(m.Modifications):
 		return nil, instructions, nil
-	case f.plan.Think != nil:
+	case f.plan.ModelTask != nil:
 		return nil, nil, refuse("the plan is being changed")
 	}
 	return next, instructions, nil
 }
 
-// ordered is the todo that an order is about.
-func (f *Flow) ordered(id wire.TodoID) (*todo, *Refusal) {
+// controlledTodo returns the todo that a control message names.
+func (f *Flow) controlledTodo(id wire.TodoID) (*todo, *Refusal) {
 	t := find(f.todos, id)
 	switch {
 	case t == nil:
@@ -158,31 +159,31 @@ func (f *Flow) ordered(id wire.TodoID) (*todo, *Refusal) {
 	return t, nil
 }
 
-// retry runs a failed todo again, or those because of which one is blocked.
-func (f *Flow) retry(m wire.ControlRetry) *Refusal {
-	t, refused := f.ordered(m.TodoID)
+// handleRetry runs a failed todo again, or the failed todos that block the named one.
+func (f *Flow) handleRetry(m wire.ControlRetry) *Refusal {
+	t, refused := f.controlledTodo(m.TodoID)
 	if refused != nil {
 		return refused
 	}
 	again := []*todo{t}
 	switch {
 	case t.Status == wire.TodoBlocked:
-		again = f.causes(t)
+		again = f.failedCauses(t)
 	case t.Status == wire.TodoPending && t.RetryAt != 0:
 	case t.Status != wire.TodoStatusFailed:
 		return refuse("todo %q is %s", m.TodoID, t.Status)
 	}
-	defer f.done()
+	defer f.finishCall()
 	f.reopen(m.MessageID)
 	for _, t := range again {
-		t.Retries, t.RetryAt, t.Error, t.Doubt = 0, 0, nil, "" // whoever orders it knows
-		f.putBack(t)
+		t.Retries, t.RetryAt, t.Error, t.Doubt = 0, 0, nil, "" // the user has decided, so no question follows
+		f.requeue(t)
 	}
 	return nil
 }
 
-// causes are the failed todos because of which one is blocked.
-func (f *Flow) causes(t *todo) []*todo {
+// failedCauses returns the failed todos that block a todo.
+func (f *Flow) failedCauses(t *todo) []*todo {
 	var out []*todo
 	seen := map[*todo]bool{t: true}
 	for queue := []*todo{t}; len(queue) > 0; queue = queue[1:] {
@@ -202,48 +203,48 @@ func (f *Flow) causes(t *todo) []*todo {
 	return out
 }
 
-// skipped goes on without a todo.
-func (f *Flow) skipped(m wire.ControlSkip) *Refusal {
-	t, refused := f.ordered(m.TodoID)
+// handleSkip continues the plan without a todo.
+func (f *Flow) handleSkip(m wire.ControlSkip) *Refusal {
+	t, refused := f.controlledTodo(m.TodoID)
 	if refused != nil {
 		return refused
 	}
-	reason := cut(printable(m.Reason), maxError)
+	reason := truncateBytes(printable(m.Reason), maxError)
 	switch {
 	case t.Halt == haltSkip:
 		return refuse("todo %q is being stopped", m.TodoID)
-	case t.over() || t.Status == wire.TodoCancelled:
+	case t.isDone() || t.Status == wire.TodoCancelled:
 		return refuse("todo %q is %s", m.TodoID, t.Status)
 	}
-	defer f.done()
+	defer f.finishCall()
 	if t.Status == wire.TodoInProgress {
-		t.Halt, t.HaltWhy, t.HaltBy = haltSkip, reason, m.MessageID
-		f.hands.Stop(t.Job, cmp.Or(reason, "the todo is skipped"))
-		f.show(t)
+		t.Halt, t.HaltReason, t.HaltBy = haltSkip, reason, m.MessageID
+		f.executor.Stop(t.Job, cmp.Or(reason, "the todo is skipped"))
+		f.emitTodo(t)
 		return nil
 	}
 	ended := !f.Active()
-	f.skip(t, reason, m.MessageID)
-	if ended && f.canGoOn() {
+	f.skipTodo(t, reason, m.MessageID)
+	if ended && f.canContinue() {
 		f.reopen(m.MessageID)
 	}
 	return nil
 }
 
-// canGoOn reports whether something is left to do in a plan that had failed: todos
-// can run now, or none of them has failed any more.
-func (f *Flow) canGoOn() bool {
+// canContinue reports whether a failed plan can continue: a todo can run now, or none has
+// failed any more.
+func (f *Flow) canContinue() bool {
 	f.unblock()
 	failed := slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoStatusFailed })
 	return !failed || slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoPending })
 }
 
-// reopen works on a plan that had failed, for the message of who wants it.
+// reopen continues a plan that had failed, on behalf of the given message.
 func (f *Flow) reopen(id wire.MessageID) {
 	if f.Active() {
 		return
 	}
 	f.plan.Message, f.plan.Since = id, f.now()
 	f.plan.Spent = providers.Usage{}
-	f.begin()
+	f.startExecution()
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tick does what is due.
+// Tick processes expired deadlines.
 func (f *Flow) Tick() {
-	if due := f.Due(); due.IsZero() || f.stage.Now().Before(due) {
+	if due := f.Due(); due.IsZero() || f.step.Now().Before(due) {
 		return
 	}
-	defer f.done()
-	f.lapse()
+	defer f.finishCall()
+	f.processDue()
 }
 
-// lapse ends what is over by now, and lets begin what has waited long enough.
-func (f *Flow) lapse() {
+// processDue closes expired questions and makes delayed retries ready.
+func (f *Flow) processDue() {
 	if !f.Active() || f.plan.Paused != nil {
 		return
 	}
@@ -31,17 +31,17 @@ func (f *Flow) lapse() {
 	for _, t := range f.todos {
 		if t.RetryAt != 0 && t.RetryAt <= now {
 			t.RetryAt = 0
-			t.touched, t.unsaid = true, true // unless it begins at once
+			t.dirty, t.unreported = true, true // emitted unless the todo starts in this call
 		}
 	}
-	if t := f.plan.Think; t != nil && t.At != 0 && t.At <= now {
+	if t := f.plan.ModelTask; t != nil && t.At != 0 && t.At <= now {
 		t.At = 0
-		f.reworded = true
+		f.planDirty = true
 	}
 }
 
-// Due is when Tick has something to do; zero means never. While a plan stands still,
-// nothing is due.
+// Due returns the time at which Tick has work to do; zero means never. Nothing is due while
+// a plan is paused.
 func (f *Flow) Due() time.Time {
 	if !f.Active() || f.plan.Paused != nil {
 		return time.Time{}
@@ -58,8 +58,8 @@ func (f *Flow) Due() time.Time {
 	for _, t := range f.todos {
 		sooner(t.RetryAt)
 	}
-	if f.plan.Think != nil {
-		sooner(f.plan.Think.At)
+	if f.plan.ModelTask != nil {
+		sooner(f.plan.ModelTask.At)
 	}
 	if due == 0 {
 		return time.Time{}
@@ -67,7 +67,7 @@ func (f *Flow) Due() time.Time {
 	return time.UnixMilli(int64(due))
 }
 
-// expire ends a question that nobody has answered in time.
+// expire closes a question that was not answered in time.
 func (f *Flow) expire(a *ask) {
 	closed := wire.HITLClosed{Reason: wire.ClosedExpired}
 	var instead json.RawMessage
@@ -77,38 +77,37 @@ func (f *Flow) expire(a *ask) {
 		}
 		closed.Value = instead
 	}
-	f.shut(a, closed)
+	f.closeAsk(a, closed)
 	notice := wire.CodeHITLTimeout.Notice("")
 	notice.Context = compact(struct {
 		Request wire.RequestID `json:"request_id"`
 		Todo    wire.TodoID    `json:"todo_id,omitempty"`
 	}{a.ID, a.Todo})
-	f.stage.Emit(notice)
+	f.step.Emit(notice)
 	switch a.Kind {
 	case askInput:
-		f.unanswered(a, instead)
+		f.useDefault(a, instead)
 	case askApproval:
-		f.fail(find(f.todos, a.Todo), codeTimeout, "nobody said in time whether this may run")
+		f.failTodo(find(f.todos, a.Todo), codeTimeout, "nobody said in time whether this may run")
 	case askClarification:
 		if a.Clarification.Required {
-			f.giveUp(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
+			f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
 			return
 		}
-		f.clarified("")
+		f.startPlanning("")
 	case askReview:
-		f.giveUp(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody looked at the plan in time."})
+		f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody looked at the plan in time."})
 	}
 }
 
-// unanswered goes on with the value that is taken instead of an answer, if there is
-// one.
-func (f *Flow) unanswered(a *ask, instead json.RawMessage) {
+// useDefault continues with the value to use in place of an answer, if there is one.
+func (f *Flow) useDefault(a *ask, instead json.RawMessage) {
 	switch {
 	case instead != nil:
-		f.take(a, instead, wire.ClosedExpired)
+		f.setValue(a, instead, wire.ClosedExpired)
 	case a.Job != "":
-		f.hands.Answered(Answered{Request: a.ID, Reason: wire.ClosedExpired})
+		f.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedExpired})
 	default:
-		f.fail(find(f.todos, a.Todo), codeTimeout, "nobody answered in time: "+a.Input.Question)
+		f.failTodo(find(f.todos, a.Todo), codeTimeout, "nobody answered in time: "+a.Input.Question)
 	}
 }

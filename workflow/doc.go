@@ -1,45 +1,45 @@
-// Package workflow plans: it works a message off as a plan.
+// Package workflow executes a message as a plan: a graph of todos that agents work on.
 //
 // # What it owns
 //
-// [Flow] is the plan of a session: the layers that a message goes through
-// (understood, planned, executed, answered), the todos and the graph they form, and
-// the questions to people that it waits for. It is a state machine: no clock, no
-// goroutine, no waiting. The session feeds it messages, answers, orders, what came
-// of work, and the time; it answers by writing into the step of the session through
-// [Stage], and by giving work to [Hands]. Everything it knows is in one table of the
-// session, so whoever owns the session next goes on where it was.
+// [Flow] is the plan of a session: the layers that a message passes (cognitive, planning,
+// execution, response), the todos with their dependencies, and the open questions to the
+// user. It is a state machine without clock, goroutine or blocking. The session passes
+// messages, answers, control messages, job results and the time to it; it writes events and
+// store operations into the step of the session through [StepWriter], and starts jobs
+// through [Executor]. Its whole state is in one store table of the session, so the next
+// owner continues where it was.
 //
-// Every call that changes something ends the same way: what can go on now goes on,
-// events tell of it, and what has changed is kept, all in the step of the call. Who
-// folds the events knows the todos and the open questions as the flow does.
+// Every call that changes something ends the same way: it starts what can start, emits the
+// events, and stores what changed, all in the step of the call. A client that folds the
+// events has the same todos and open questions as the flow.
 //
-// Nothing runs twice. A todo that is completed or skipped never begins again. One
-// that was begun and on which nobody works any more, or whose agent was cut off
-// within a tool, is put back and asked about. Names of jobs and questions are never
-// given twice in a session, also after a reset.
+// Nothing runs twice. A todo that is completed or skipped never starts again. A todo whose
+// job was lost, or whose agent was interrupted within a tool, is requeued and the user is
+// asked before it runs again. Ids of jobs and questions are never reused in a session, not
+// even after a reset.
 //
-// What models and people write is read by functions without state: plans, their
-// changes and graphs, answers, insights, results.
+// The texts of models and users are parsed by stateless functions: plans, changes, graphs,
+// answers, insights, results.
 //
-// # Who may call it
+// # Concurrency
 //
-// The session's own goroutine, within a step. Nothing here waits. [Hands] do not call
-// back before the call that called them has returned. [Flow.Interrupted] is called
-// before the jobs are interrupted, so that they begin anew and do not fail.
+// Only the session's own goroutine calls it, within a step. Nothing blocks. An [Executor]
+// does not call back before the call that called it has returned. [Flow.Interrupted] is
+// called before the jobs are interrupted, so that they are restarted later instead of
+// failing.
 //
-// # When it is slow or stops
+// # Cost and recovery
 //
-// A plan has at most [MaxTodos] todos, of which as many run at once as the
-// configuration says, and 20 open questions; a call costs about as much as what it
-// changes. A plan that stands still costs nothing: its deadlines stop, and go on with
-// what they had left. After a crash [Flow.Restore] and [Flow.Recover] go on with what
-// was committed.
+// A plan has at most [MaxTodos] todos, of which [Config.Parallel] run at once, and 20 open
+// questions; the cost of a call is proportional to what it changes. A paused plan costs
+// nothing: its deadlines stop and continue with the time they had left. After a crash
+// [Flow.Restore] and [Flow.Recover] continue from the committed state.
 //
-// # What it refuses
+// # Errors
 //
-// With a [*Refusal], which has the code for the client: a second plan while one is
-// under way, orders that do not fit the state, answers that are invalid, late or to
-// nothing. Plans of models that are no graph are sent back once, with what is wrong.
-// [Flow.Restore] refuses what a newer hub wrote in a form that is not known here.
+// A [*Refusal] has the error code for the client: a second plan while one is active,
+// control messages that do not fit the state, answers that are invalid, late or to no
+// question. A plan of a model that is not a valid graph is sent back once, with a list of
+// its faults. [Flow.Restore] refuses records of an unknown newer format.
 package workflow

@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The bounds of what a plan consists of, besides [MaxTodos].
+// Bounds of a plan, besides [MaxTodos].
 const (
 	maxTask     = 2000 // characters
 	maxReason   = 500
@@ -29,7 +29,7 @@ type draft struct {
 	Todos []draftTodo `json:"todos"`
 }
 
-// draftTodo is one step of it.
+// draftTodo is one todo of a draft.
 type draftTodo struct {
 	ID                   wire.TodoID   `json:"id"`
 	Task                 string        `json:"task"`
@@ -44,7 +44,7 @@ type draftTodo struct {
 	Inputs               []input       `json:"inputs,omitempty"`
 }
 
-// input is a value that a todo needs from somebody before it can begin.
+// input is a value that a todo needs from the user before it can start.
 type input struct {
 	Field        string          `json:"field"`
 	Question     string          `json:"question"`
@@ -57,8 +57,8 @@ type input struct {
 	Max          *float64        `json:"max,omitempty"`
 }
 
-// readDraft reads the plan in what a model said. The error lists everything that is
-// wrong with it, for the model to mend and for people to read.
+// readDraft parses the plan in the text of a model. The error lists all faults, for the
+// model to correct and for the user to read.
 func readDraft(text string, tools []string) (draft, error) {
 	raw, err := findObject(text, "todos")
 	if err != nil {
@@ -90,26 +90,25 @@ func (c *checker) todo(place string, raw json.RawMessage, tools []string) draftT
 		return c.todoField(at, name, raw, tools, &t)
 	})
 	if _, ok := members["id"]; !ok {
-		c.wrong(place+".id", "it is missing")
+		c.addFault(place+".id", "it is missing")
 	}
 	if _, ok := members["task"]; !ok {
-		c.wrong(place+".task", "it is missing")
+		c.addFault(place+".task", "it is missing")
 	}
 	return t
 }
 
-// todoField reads one field of a todo, but for its id, into t. A null is as if it
-// had never been there.
+// todoField decodes one field of a todo, except the id, into t. A null counts as absent.
 func (c *checker) todoField(at, name string, raw json.RawMessage, tools []string, t *draftTodo) (known bool) {
 	switch name {
 	case "task":
 		before := c.count()
 		if t.Task = c.text(at, raw, maxTask); t.Task == "" && c.count() == before {
-			c.wrong(at, "it is empty")
+			c.addFault(at, "it is empty")
 		}
 	case "tool":
 		if t.Tool = c.text(at, raw, maxField); t.Tool != "" && !slices.Contains(tools, t.Tool) {
-			c.wrong(at, "there is no tool %q, %s", t.Tool, choices("tools", tools))
+			c.addFault(at, "there is no tool %q, %s", t.Tool, choices("tools", tools))
 		}
 	case "priority":
 		t.Priority = c.integer(at, raw, -maxPriority, maxPriority)
@@ -141,19 +140,19 @@ func (c *checker) todoField(at, name string, raw json.RawMessage, tools []string
 	return true
 }
 
-// todoID reads an id. Ids become parts of the names of jobs and fields, so they have
-// an alphabet that is narrower than that of [wire.TodoID].
+// todoID decodes a todo id. Ids become parts of job names and store fields, so their
+// alphabet is narrower than that of [wire.TodoID].
 func (c *checker) todoID(at string, raw json.RawMessage) wire.TodoID {
 	var s string
 	switch {
 	case json.Unmarshal(raw, &s) != nil || s == "":
-		c.wrong(at, "want a text such as \"collect\", got %s", shown(raw))
+		c.addFault(at, "want a text such as \"collect\", got %s", quoteValue(raw))
 		return ""
 	case len(s) > maxField || strings.ContainsFunc(s, notName) || wire.TodoID(s).Validate() != nil:
-		c.wrong(at, "%q is no id: want at most %d letters, digits, '_' and '-'", cut(s, maxField), maxField)
+		c.addFault(at, "%q is no id: want at most %d letters, digits, '_' and '-'", truncateBytes(s, maxField), maxField)
 		return ""
 	case isLayer(s):
-		c.wrong(at, "%q is the name of a layer", s)
+		c.addFault(at, "%q is the name of a layer", s)
 		return ""
 	}
 	return wire.TodoID(s)
@@ -163,7 +162,7 @@ func notName(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
-// isLayer knows the names that work of the plan itself goes by.
+// isLayer reports whether s is the name of a layer, which the plan's own jobs use.
 func isLayer(s string) bool {
 	switch wire.Layer(s) {
 	case wire.LayerCognitive, wire.LayerPlanning, wire.LayerExecution, wire.LayerResponse:
@@ -182,7 +181,7 @@ func (c *checker) inputs(place string, raw json.RawMessage) []input {
 			continue
 		}
 		if fields[in.Field] {
-			c.wrong(at+".field", "%q is there twice", in.Field)
+			c.addFault(at+".field", "%q is there twice", in.Field)
 		}
 		fields[in.Field] = true
 		all = append(all, in)
@@ -236,7 +235,7 @@ func (c *checker) bound(at string, raw json.RawMessage) *float64 {
 	}
 	f, ok := numberOf(raw)
 	if !ok {
-		c.wrong(at, "want a number, got %s", shown(raw))
+		c.addFault(at, "want a number, got %s", quoteValue(raw))
 		return nil
 	}
 	return &f
@@ -267,56 +266,56 @@ func (c *checker) options(place string, raw json.RawMessage) []wire.Option {
 			o.Label = o.Value
 		}
 		if o.Value == "" {
-			c.wrong(at, "it has no value")
+			c.addFault(at, "it has no value")
 		} else if slices.ContainsFunc(all, func(p wire.Option) bool { return p.Value == o.Value }) {
-			c.wrong(at, "%q is there twice", o.Value)
+			c.addFault(at, "%q is there twice", o.Value)
 		}
 		all = append(all, o)
 	}
 	return all
 }
 
-// question checks that the parts of an input belong together.
+// question checks that the parts of an input are consistent.
 func (c *checker) question(place string, in *input) {
 	if in.Field == "" || strings.ContainsFunc(in.Field, notName) {
-		c.wrong(place+".field", "want letters, digits, '_' and '-', got %q", in.Field)
+		c.addFault(place+".field", "want letters, digits, '_' and '-', got %q", in.Field)
 	}
 	if in.Question == "" {
-		c.wrong(place+".question", "it is missing")
+		c.addFault(place+".question", "it is missing")
 	}
 	kinds := []wire.InputType{wire.AnswerText, wire.AnswerChoice, wire.AnswerMulti, wire.AnswerNumber, wire.AnswerDate, wire.AnswerConfirm}
 	if !slices.Contains(kinds, in.InputType) {
-		c.wrong(place+".input_type", "there is no type %q, %s", in.InputType, choices("types", kinds))
+		c.addFault(place+".input_type", "there is no type %q, %s", in.InputType, choices("types", kinds))
 		return
 	}
 	chosen := in.InputType == wire.AnswerChoice || in.InputType == wire.AnswerMulti
 	number := in.InputType == wire.AnswerNumber
 	switch {
 	case chosen && len(in.Options) == 0:
-		c.wrong(place+".options", "%s needs some", in.InputType)
+		c.addFault(place+".options", "%s needs some", in.InputType)
 	case !chosen && len(in.Options) > 0:
-		c.wrong(place+".options", "%s has none", in.InputType)
+		c.addFault(place+".options", "%s has none", in.InputType)
 	}
 	if in.Range && in.InputType != wire.AnswerDate {
-		c.wrong(place+".range", "%s has none", in.InputType)
+		c.addFault(place+".range", "%s has none", in.InputType)
 	}
 	if !number && (in.Min != nil || in.Max != nil) {
-		c.wrong(place, "%s has no min and max", in.InputType)
+		c.addFault(place, "%s has no min and max", in.InputType)
 	}
 	if number && in.Min != nil && in.Max != nil && *in.Min > *in.Max {
-		c.wrong(place, "min %s is above max %s", decimal(*in.Min), decimal(*in.Max))
+		c.addFault(place, "min %s is above max %s", decimal(*in.Min), decimal(*in.Max))
 	}
 	if in.DefaultValue == nil {
 		return
 	}
 	value, err := checkValue(in.request(), in.DefaultValue)
 	if err != nil {
-		c.wrong(place+".default_value", "%v", err)
+		c.addFault(place+".default_value", "%v", err)
 	}
 	in.DefaultValue = value
 }
 
-// request is the question to people, without what makes it one of many.
+// request returns the question for the user, without request id, todo and deadline.
 func (in input) request() wire.HITLInputRequest {
 	return wire.HITLInputRequest{
 		Field: in.Field, Question: in.Question, InputType: in.InputType, Options: in.Options, Required: in.Required,
@@ -326,7 +325,7 @@ func (in input) request() wire.HITLInputRequest {
 
 func placeOf(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
-// choices tells what there is instead.
+// choices lists the valid values for an error message.
 func choices[S ~string](what string, all []S) string {
 	if len(all) == 0 {
 		return "there are no " + what

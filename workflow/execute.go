@@ -9,23 +9,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// begin lets the todos run.
-func (f *Flow) begin() {
-	f.plan.Status, f.told = wire.PlanExecuting, tally{}
-	f.enter(wire.LayerExecution, "Working on the plan")
+// startExecution enters the execution layer.
+func (f *Flow) startExecution() {
+	f.plan.Status, f.reported = wire.PlanExecuting, tally{}
+	f.enterLayer(wire.LayerExecution, "Working on the plan")
 }
 
-// unblock is block, and tells of those at once that can run again: that they begin
-// says less.
+// unblock is updateBlocked, and emits the todos that can run again immediately: the event
+// of their start would say less.
 func (f *Flow) unblock() {
-	for _, t := range f.block() {
-		f.show(t)
+	for _, t := range f.updateBlocked() {
+		f.emitTodo(t)
 	}
 }
 
-// block finds out which todos cannot run because of others that failed, and returns
-// those that could not and can.
-func (f *Flow) block() (freed []*todo) {
+// updateBlocked sets and clears the status blocked of todos that depend on failed ones, and
+// returns those it cleared.
+func (f *Flow) updateBlocked() (freed []*todo) {
 	for again := true; again; {
 		again = false
 		for _, t := range f.todos {
@@ -34,12 +34,12 @@ func (f *Flow) block() (freed []*todo) {
 				return d != nil && (d.Status == wire.TodoStatusFailed || d.Status == wire.TodoBlocked)
 			})
 			switch {
-			case blocked && waits(t.Status):
-				f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
-				t.become(wire.TodoBlocked)
+			case blocked && notStarted(t.Status):
+				f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
+				t.setStatus(wire.TodoBlocked)
 				again = true
 			case !blocked && t.Status == wire.TodoBlocked:
-				t.become(wire.TodoPending)
+				t.setStatus(wire.TodoPending)
 				freed = append(freed, t)
 				again = true
 			}
@@ -48,23 +48,23 @@ func (f *Flow) block() (freed []*todo) {
 	return freed
 }
 
-// waits reports whether a todo has not begun and could.
-func waits(s wire.TodoStatus) bool {
+// notStarted reports whether a todo in this status has not started and is not blocked.
+func notStarted(s wire.TodoStatus) bool {
 	return s == wire.TodoPending || s == wire.TodoNeedsInput || s == wire.TodoNeedsApproval
 }
 
-// ready reports whether a todo waits for nothing but its turn.
-func (f *Flow) ready(t *todo) bool { return t.Status == wire.TodoPending && f.isClear(t) }
+// ready reports whether a todo waits only for a free slot.
+func (f *Flow) ready(t *todo) bool { return t.Status == wire.TodoPending && f.dependenciesDone(t) }
 
-// isClear reports whether everything is done that a todo depends on.
-func (f *Flow) isClear(t *todo) bool {
+// dependenciesDone reports whether all dependencies of a todo are done.
+func (f *Flow) dependenciesDone(t *todo) bool {
 	return !slices.ContainsFunc(t.Draft.DependsOn, func(id wire.TodoID) bool {
 		d := find(f.todos, id)
-		return d != nil && !d.over()
+		return d != nil && !d.isDone()
 	})
 }
 
-// execute begins what can begin, and asks what must be asked before.
+// execute starts the todos that can start, and opens the questions they need first.
 func (f *Flow) execute() {
 	running, waiting := 0, []*todo{}
 	for _, t := range f.todos {
@@ -77,19 +77,19 @@ func (f *Flow) execute() {
 	}
 	slices.SortStableFunc(waiting, func(a, b *todo) int { return cmp.Compare(b.Draft.Priority, a.Draft.Priority) })
 	for _, t := range waiting {
-		if f.asksFor(t) {
+		if f.askRequirements(t) {
 			continue
 		}
 		if running < f.cfg.Parallel {
-			f.start(t)
+			f.startTodo(t)
 			running++
 		}
 	}
 }
 
-// asksFor asks what must be known before a todo can begin, as far as there is room
-// for questions, and reports whether there is something.
-func (f *Flow) asksFor(t *todo) bool {
+// askRequirements opens the questions that must be answered before a todo can start, as far
+// as the limit of open questions allows, and reports whether there are any.
+func (f *Flow) askRequirements(t *todo) bool {
 	missing := false
 	for i := range t.Draft.Inputs {
 		in := t.Draft.Inputs[i]
@@ -97,31 +97,31 @@ func (f *Flow) asksFor(t *todo) bool {
 			continue
 		}
 		missing = true
-		if len(f.asks) < maxOpen && !f.asksInput(t.Draft.ID, in.Field) {
-			f.open(&ask{Kind: askInput, Todo: t.Draft.ID, Input: &in}, f.cfg.AnswerTime)
+		if len(f.asks) < maxOpen && !f.hasOpenInput(t.Draft.ID, in.Field) {
+			f.openAsk(&ask{Kind: askInput, Todo: t.Draft.ID, Input: &in}, f.cfg.AnswerTime)
 			if t.Status != wire.TodoNeedsInput {
-				t.become(wire.TodoNeedsInput)
+				t.setStatus(wire.TodoNeedsInput)
 			}
 		}
 	}
 	if missing {
 		return true
 	}
-	reason := f.risk(t)
+	reason := f.approvalReason(t)
 	if reason != "" && len(f.asks) < maxOpen {
-		t.become(wire.TodoNeedsApproval)
-		f.open(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*f.cfg.AnswerTime)
+		t.setStatus(wire.TodoNeedsApproval)
+		f.openAsk(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*f.cfg.AnswerTime)
 	}
 	return reason != ""
 }
 
-// asksInput reports whether a todo has asked for a value.
-func (f *Flow) asksInput(id wire.TodoID, field string) bool {
+// hasOpenInput reports whether a question for a field of a todo is open.
+func (f *Flow) hasOpenInput(id wire.TodoID, field string) bool {
 	return slices.ContainsFunc(f.asks, func(a *ask) bool { return a.Todo == id && a.Input != nil && a.Input.Field == field })
 }
 
-// risk is why somebody must say yes to a todo, if they must and have not.
-func (f *Flow) risk(t *todo) string {
+// approvalReason returns why a todo needs an approval, or "" if it needs none or has it.
+func (f *Flow) approvalReason(t *todo) string {
 	d := t.Draft
 	switch {
 	case t.Doubt != "":
@@ -138,147 +138,147 @@ func (f *Flow) risk(t *todo) string {
 	return ""
 }
 
-// start has somebody work on a todo.
-func (f *Flow) start(t *todo) {
-	prompt := f.brief(t)
+// startTodo starts a job for a todo.
+func (f *Flow) startTodo(t *todo) {
+	prompt := f.todoPromptOf(t)
 	t.Attempt++
 	t.Job = fmt.Sprintf("%s/%s.%d", f.plan.ID, t.Draft.ID, t.Attempt)
 	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, f.now(), 0
 	t.RetryAt, t.Error, t.Progress, t.Result = 0, nil, progress{}, nil
-	t.unhalt()
-	t.said()
+	t.clearHalt()
+	t.markReported()
 	j := f.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
 	j.Profile = t.Draft.Tool
-	f.stage.Emit(wire.TodoStarted{
+	f.step.Emit(wire.TodoStarted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Tool: t.Draft.Tool, EstimatedDurationSec: t.Draft.EstimatedDurationSec,
 		AgentID: t.Agent, MessageID: f.plan.Message,
 	})
-	f.hands.Begin(j)
+	f.executor.Begin(j)
 }
 
-// worked takes what came of the work on a todo.
-func (f *Flow) worked(t *todo, w Worked) {
-	halted, why, by := t.Halt, t.HaltWhy, t.HaltBy
+// handleTodoResult applies the result of a todo's job.
+func (f *Flow) handleTodoResult(t *todo, w JobResult) {
+	halted, why, by := t.Halt, t.HaltReason, t.HaltBy
 	t.Job = ""
-	t.unhalt()
-	t.touched = true
-	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
+	t.clearHalt()
+	t.dirty = true
+	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	switch {
-	case w.Outcome == providers.Completed: // before it could be stopped, if it was to be
-		f.finish(t, w.Text)
+	case w.Outcome == providers.Completed: // even if it was being stopped
+		f.completeTodo(t, w.Text)
 	case halted == haltSkip:
-		f.skip(t, why, by)
+		f.skipTodo(t, why, by)
 	case w.Unsure != "":
-		f.unsure(t, w.Unsure)
+		f.markUnsure(t, w.Unsure)
 	case w.Outcome == providers.Interrupted && halted == haltInterrupt:
-		f.putBack(t)
+		f.requeue(t)
 	case w.Outcome == providers.Interrupted:
-		f.fail(t, codeInterrupted, reasonOf(w))
+		f.failTodo(t, codeInterrupted, reasonOf(w))
 	default:
-		f.stumble(t, failureCode(w.Failure, codeTool), reasonOf(w))
+		f.retryOrFail(t, failureCode(w.Failure, codeTool), reasonOf(w))
 	}
 }
 
-// finish notes that a todo is done.
-func (f *Flow) finish(t *todo, text string) {
+// completeTodo marks a todo as completed.
+func (f *Flow) completeTodo(t *todo, text string) {
 	t.Result = resultOf(text)
 	if len(t.Result) > resultBytes {
 		t.Result = textResult(text)
 	}
 	t.Took, t.Progress.Percentage = f.since(t.Began), 100
-	f.passed(t, wire.TodoStatusCompleted, f.plan.Message)
+	f.markDone(t, wire.TodoStatusCompleted, f.plan.Message)
 }
 
-// textResult is a result that is no object of its own, or too long a one.
+// textResult wraps a result that is not a JSON object, or too long a one.
 func textResult(text string) []byte {
 	return compact(struct {
 		Text string `json:"text"`
-	}{cut(printable(text), maxResultText)})
+	}{truncateBytes(printable(text), maxResultText)})
 }
 
-// skip goes on without a todo.
-func (f *Flow) skip(t *todo, reason string, by wire.MessageID) {
-	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
+// skipTodo marks a todo as skipped.
+func (f *Flow) skipTodo(t *todo, reason string, by wire.MessageID) {
+	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	t.Result = compact(struct {
 		Reason string `json:"reason"`
 	}{cmp.Or(reason, "skipped")})
-	f.passed(t, wire.TodoSkipped, cmp.Or(by, f.plan.Message))
+	f.markDone(t, wire.TodoSkipped, cmp.Or(by, f.plan.Message))
 }
 
-// passed tells that nothing is left to do for a todo.
-func (f *Flow) passed(t *todo, s wire.TodoStatus, by wire.MessageID) {
+// markDone sets the final status of a todo and emits it.
+func (f *Flow) markDone(t *todo, s wire.TodoStatus, by wire.MessageID) {
 	t.Status, t.RetryAt, t.Error = s, 0, nil
-	t.said()
+	t.markReported()
 	next := []wire.TodoID{}
 	for _, d := range f.todos {
 		waits := d.Status == wire.TodoPending || d.Status == wire.TodoBlocked
-		if waits && slices.Contains(d.Draft.DependsOn, t.Draft.ID) && f.isClear(d) {
+		if waits && slices.Contains(d.Draft.DependsOn, t.Draft.ID) && f.dependenciesDone(d) {
 			next = append(next, d.Draft.ID)
 		}
 	}
-	f.stage.Emit(wire.TodoCompleted{
+	f.step.Emit(wire.TodoCompleted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: s, ResultSummary: t.Result, DurationMS: t.Took, NextTodos: next, MessageID: by,
 	})
 }
 
-// stumble notes that a todo did not work, and tries it again if it may.
-func (f *Flow) stumble(t *todo, code, reason string) {
+// retryOrFail records a failed attempt and schedules a retry if the todo has any left.
+func (f *Flow) retryOrFail(t *todo, code, reason string) {
 	if t.Retries >= t.maxRetries() {
-		f.fail(t, code, reason)
+		f.failTodo(t, code, reason)
 		return
 	}
 	t.Retries++
 	t.Status, t.RetryAt = wire.TodoPending, f.now()+f.backoff(t.Retries)
-	f.failed(t, code, reason)
+	f.emitFailed(t, code, reason)
 }
 
-// fail notes that a todo did not work and is not tried again by itself: people have to
-// choose between running it again and skipping it, which is what the error says.
-func (f *Flow) fail(t *todo, code, reason string) {
-	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
+// failTodo marks a todo as failed without an automatic retry: the user has to choose
+// between retry and skip, which the error event says.
+func (f *Flow) failTodo(t *todo, code, reason string) {
+	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	t.Status, t.RetryAt = wire.TodoStatusFailed, 0
-	f.failed(t, code, reason)
+	f.emitFailed(t, code, reason)
 	if code == codeTimeout {
-		return // the error of the question has said so
+		return // the event of the expired question has reported it
 	}
 	notice := wire.CodeTodoFailed.Notice(t.Error.Message)
 	notice.Context = compact(struct {
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool,omitempty"`
 	}{t.Draft.ID, t.Draft.Tool})
-	f.stage.Emit(notice)
+	f.step.Emit(notice)
 }
 
-func (f *Flow) failed(t *todo, code, reason string) {
-	t.Error = &wire.TodoError{Code: code, Message: cut(printable(reason), maxError), Recoverable: true}
-	t.said()
-	f.stage.Emit(wire.TodoFailed{
+func (f *Flow) emitFailed(t *todo, code, reason string) {
+	t.Error = &wire.TodoError{Code: code, Message: truncateBytes(printable(reason), maxError), Recoverable: true}
+	t.markReported()
+	f.step.Emit(wire.TodoFailed{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: wire.TodoStatusFailed, Error: *t.Error,
 		RetryCount: t.Retries, MaxRetries: t.maxRetries(), RetryAt: t.RetryAt,
 	})
 }
 
-// unsure has people asked whether a todo may run again of which nobody knows how far
-// it came.
-func (f *Flow) unsure(t *todo, tool string) {
-	t.Doubt = fmt.Sprintf("The tool %s may or may not have run. Run this again?", cut(printable(tool), maxStep))
+// markUnsure requeues a todo whose job was lost, and has the user asked before it runs
+// again.
+func (f *Flow) markUnsure(t *todo, tool string) {
+	t.Doubt = fmt.Sprintf("The tool %s may or may not have run. Run this again?", truncateBytes(printable(tool), maxStep))
 	if tool == unsureWork {
 		t.Doubt = "It is not known how far this came. Run it again?"
 	}
-	f.putBack(t)
+	f.requeue(t)
 }
 
-// putBack has a todo wait that ran. That is told at once: others may begin in its
-// stead, and that it begins says less.
-func (f *Flow) putBack(t *todo) {
-	t.become(wire.TodoPending)
-	f.show(t)
+// requeue sets a started todo back to pending. It emits the change immediately, because
+// other todos may start in its place, and the event of a later start would say less.
+func (f *Flow) requeue(t *todo) {
+	t.setStatus(wire.TodoPending)
+	f.emitTodo(t)
 }
 
-// unsureWork stands for the tool when nobody knows how far a job came.
+// unsureWork stands for the name of the tool when the progress of a lost job is unknown.
 const unsureWork = "work"
 
-// tally is how many todos are how far.
+// tally counts todos by status.
 type tally struct {
 	total, completed, running, pending, failed, blocked, skipped int
 }
@@ -304,27 +304,27 @@ func (f *Flow) count() tally {
 	return c
 }
 
-// tell shows the todos of which no other event told.
-func (f *Flow) tell() {
+// emitUpdates emits the todos whose change no other event has reported.
+func (f *Flow) emitUpdates() {
 	for _, t := range f.todos {
-		if t.unsaid {
-			f.show(t)
+		if t.unreported {
+			f.emitTodo(t)
 		}
 	}
 }
 
-func (f *Flow) show(t *todo) {
-	t.said()
-	f.stage.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: cmp.Or(f.order, f.plan.Message)})
+func (f *Flow) emitTodo(t *todo) {
+	t.markReported()
+	f.step.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: cmp.Or(f.control, f.plan.Message)})
 }
 
-// sumUp shows how many todos are how far, if that is otherwise than was said.
-func (f *Flow) sumUp() {
+// emitProgress emits the counts of todos by status if they changed since the last time.
+func (f *Flow) emitProgress() {
 	c := f.count()
-	if f.plan.Layer != wire.LayerExecution || c == f.told {
+	if f.plan.Layer != wire.LayerExecution || c == f.reported {
 		return
 	}
-	f.told = c
+	f.reported = c
 	e := wire.ExecutionProgress{
 		TotalTodos: c.total, Completed: c.completed, InProgress: c.running, Pending: c.pending,
 		Failed: c.failed, Blocked: c.blocked, Skipped: c.skipped,
@@ -335,5 +335,5 @@ func (f *Flow) sumUp() {
 	if i := slices.IndexFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoInProgress }); i >= 0 {
 		e.CurrentTodo = &wire.TodoRef{ID: f.todos[i].Draft.ID, Task: f.todos[i].Draft.Task}
 	}
-	f.stage.Emit(e)
+	f.step.Emit(e)
 }

@@ -9,89 +9,89 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// conclude ends the execution when nothing is left to do: with an answer, if
-// everything was done that was not skipped.
-func (f *Flow) conclude() {
-	busy := func(t *todo) bool { return waits(t.Status) || t.Status == wire.TodoInProgress }
-	if f.plan.Think != nil || slices.ContainsFunc(f.todos, busy) {
+// concludeExecution ends the execution layer when no todo can run any more: with an answer
+// if no todo failed.
+func (f *Flow) concludeExecution() {
+	busy := func(t *todo) bool { return notStarted(t.Status) || t.Status == wire.TodoInProgress }
+	if f.plan.ModelTask != nil || slices.ContainsFunc(f.todos, busy) {
 		return
 	}
-	f.tell()
-	f.sumUp()
+	f.emitUpdates()
+	f.emitProgress()
 	if i := slices.IndexFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoStatusFailed }); i >= 0 {
 		t := f.todos[i]
-		f.giveUp(wire.PlanFailed, wire.PlanFailureError{
-			Code: codeExecution, Message: cut("Todo "+string(t.Draft.ID)+" failed: "+t.Error.Message, maxError),
+		f.abortPlan(wire.PlanFailed, wire.PlanFailureError{
+			Code: codeExecution, Message: truncateBytes("Todo "+string(t.Draft.ID)+" failed: "+t.Error.Message, maxError),
 			FailedTodo: t.Draft.ID, Recoverable: true,
 		})
 		return
 	}
 	c := f.count()
-	f.leave(struct {
+	f.leaveLayer(struct {
 		Completed int `json:"completed"`
 		Skipped   int `json:"skipped"`
 	}{c.completed, c.skipped}, wire.LayerResponse)
-	f.enter(wire.LayerResponse, "Writing the answer")
-	f.plan.Think = &thought{Layer: wire.LayerResponse}
+	f.enterLayer(wire.LayerResponse, "Writing the answer")
+	f.plan.ModelTask = &modelTask{Layer: wire.LayerResponse}
 }
 
-// complete ends the plan with its answer.
-func (f *Flow) complete(r wire.PlanResponse, reports []string) {
-	f.leave(struct {
+// completePlan ends the plan with its answer.
+func (f *Flow) completePlan(r wire.PlanResponse, reports []string) {
+	f.leaveLayer(struct {
 		Format string `json:"format"`
 	}{r.Format}, "")
 	status := "success"
 	if f.count().skipped > 0 {
 		status = "partial"
 	}
-	f.end(wire.PlanCompleted)
-	f.stage.Emit(wire.PlanComplete{
+	f.setEnded(wire.PlanCompleted)
+	f.step.Emit(wire.PlanComplete{
 		Status: status, Response: r, Statistics: f.statistics(), ReportPaths: reports, PlanID: f.plan.ID, MessageID: f.plan.Message,
 	})
-	f.close(Close{Outcome: providers.Completed, Text: r.Text})
+	f.closeMessage(Close{Outcome: providers.Completed, Text: r.Text})
 }
 
-// giveUp ends the plan without an answer. Whoever works for it is told to stop.
-func (f *Flow) giveUp(s wire.PlanStatus, e wire.PlanFailureError) {
-	if t := f.plan.Think; t != nil && t.Job != "" {
-		f.hands.Stop(t.Job, e.Message)
+// abortPlan ends the plan without an answer and stops its jobs.
+func (f *Flow) abortPlan(s wire.PlanStatus, e wire.PlanFailureError) {
+	if t := f.plan.ModelTask; t != nil && t.Job != "" {
+		f.executor.Stop(t.Job, e.Message)
 	}
 	for _, t := range f.todos {
 		if t.Job != "" {
-			f.hands.Stop(t.Job, e.Message)
+			f.executor.Stop(t.Job, e.Message)
 		}
-		if waits(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked && s != wire.PlanFailed {
+		if notStarted(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked && s != wire.PlanFailed {
 			t.Job, t.RetryAt = "", 0
-			t.unhalt()
-			t.become(wire.TodoCancelled)
+			t.clearHalt()
+			t.setStatus(wire.TodoCancelled)
 		}
 	}
-	f.withdraw(func(*ask) bool { return true })
-	f.tell()
-	f.end(s)
+	f.cancelAsks(func(*ask) bool { return true })
+	f.emitUpdates()
+	f.setEnded(s)
 	status, outcome := "cancelled", providers.Interrupted
 	if s == wire.PlanFailed {
 		status, outcome = "failed", providers.Failed
 	}
-	f.stage.Emit(wire.PlanFailure{
-		Status: status, Error: e, PartialResults: f.partial(), Statistics: f.statistics(), PlanID: f.plan.ID, MessageID: f.plan.Message,
+	f.step.Emit(wire.PlanFailure{
+		Status: status, Error: e, PartialResults: f.partialResults(), Statistics: f.statistics(), PlanID: f.plan.ID, MessageID: f.plan.Message,
 	})
-	f.close(Close{Outcome: outcome, Reason: e.Message})
+	f.closeMessage(Close{Outcome: outcome, Reason: e.Message})
 }
 
-func (f *Flow) end(s wire.PlanStatus) {
-	f.plan.Status, f.plan.Think, f.plan.Instructions, f.plan.Paused = s, nil, nil, nil
-	f.reworded = true
+func (f *Flow) setEnded(s wire.PlanStatus) {
+	f.plan.Status, f.plan.ModelTask, f.plan.Instructions, f.plan.Paused = s, nil, nil, nil
+	f.planDirty = true
 }
 
-// close ends the message of the plan.
-func (f *Flow) close(c Close) {
+// closeMessage reports the end of the plan's message.
+func (f *Flow) closeMessage(c Close) {
 	c.Message, c.Monitor, c.Role = f.plan.Message, f.plan.Monitor, f.plan.role()
 	c.Started, c.Usage = f.plan.Started, f.plan.Spent
 	if f.plan.Since != 0 {
 		c.Started = f.plan.Since
 	}
-	f.hands.Close(c)
+	f.executor.Close(c)
 }
 
 func (f *Flow) statistics() *wire.PlanStatistics {
@@ -102,9 +102,9 @@ func (f *Flow) statistics() *wire.PlanStatistics {
 	}
 }
 
-// partial is what there is of a plan without an answer. There is a bound to how much
-// of the results stands in an event; what is beyond it is in those of the todos.
-func (f *Flow) partial() *wire.PartialResults {
+// partialResults returns the results of a plan without an answer. The event holds at most
+// maxData bytes of them; the rest is in the events of the todos.
+func (f *Flow) partialResults() *wire.PartialResults {
 	var data bytes.Buffer
 	data.WriteByte('{')
 	for _, t := range f.todos {
@@ -122,8 +122,8 @@ func (f *Flow) partial() *wire.PartialResults {
 	return &wire.PartialResults{CompletedTodos: f.completed(), AvailableData: data.Bytes()}
 }
 
-// inOwnWords is an answer that no model has written: what came of the todos.
-func (f *Flow) inOwnWords() string {
+// fallbackAnswer builds an answer from the todos' results, without a model.
+func (f *Flow) fallbackAnswer() string {
 	var b strings.Builder
 	b.WriteString("The plan was carried out.\n")
 	for _, t := range f.todos {
@@ -131,7 +131,7 @@ func (f *Flow) inOwnWords() string {
 		if t.Status == wire.TodoSkipped {
 			b.WriteString("skipped")
 		} else {
-			b.WriteString(cut(string(t.Result), maxStep))
+			b.WriteString(truncateBytes(string(t.Result), maxStep))
 		}
 	}
 	return b.String()

@@ -9,11 +9,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxLabel is how much of a task stands in a diagram, in characters.
+// maxLabel bounds the text of a task in a diagram, in characters.
 const maxLabel = 60
 
-// checkGraph says what is wrong with todos as a graph: how many there are, ids that
-// are there twice, dependencies on nothing, and on each other.
+// checkGraph reports the faults of todos as a graph: their number, duplicate ids, unknown
+// dependencies and cycles.
 func checkGraph(todos []draftTodo) error {
 	var c checker
 	c.graph(todos)
@@ -22,18 +22,18 @@ func checkGraph(todos []draftTodo) error {
 
 func (c *checker) graph(todos []draftTodo) {
 	if len(todos) == 0 {
-		c.wrong("todos", "there are none")
+		c.addFault("todos", "there are none")
 	}
 	if len(todos) > MaxTodos {
-		c.wrong("todos", "there are %d, at most %d are allowed", len(todos), MaxTodos)
+		c.addFault("todos", "there are %d, at most %d are allowed", len(todos), MaxTodos)
 	}
 	index := make(map[wire.TodoID]int, len(todos))
 	for i, t := range todos {
 		if t.ID == "" {
-			continue // that was said where it was read
+			continue // reported when it was decoded
 		}
 		if first, twice := index[t.ID]; twice {
-			c.wrong(placeOf("todos", i)+".id", "%q is that of todos[%d]", t.ID, first)
+			c.addFault(placeOf("todos", i)+".id", "%q is that of todos[%d]", t.ID, first)
 			continue
 		}
 		index[t.ID] = i
@@ -41,22 +41,22 @@ func (c *checker) graph(todos []draftTodo) {
 	for i, t := range todos {
 		for _, id := range t.DependsOn {
 			if _, ok := index[id]; !ok {
-				c.wrong(placeOf("todos", i)+".depends_on", "there is no todo %q", id)
+				c.addFault(placeOf("todos", i)+".depends_on", "there is no todo %q", id)
 			}
 		}
 	}
-	for _, circle := range circles(todos, index) {
+	for _, circle := range cycles(todos, index) {
 		if len(circle) == 2 {
-			c.wrong("", "todo %s waits for itself", circle[0])
+			c.addFault("", "todo %s waits for itself", circle[0])
 			continue
 		}
-		c.wrong("", "todos %s wait for each other", joined(circle, " → "))
+		c.addFault("", "todos %s wait for each other", joinIDs(circle, " → "))
 	}
 }
 
-// circles are ways through the dependencies that come back to where they began, with
-// the beginning at both ends: one for each todo at which one was found.
-func circles(todos []draftTodo, index map[wire.TodoID]int) [][]wire.TodoID {
+// cycles returns the cycles in the dependencies, each with its first todo at both ends: one
+// for each todo at which a cycle was found.
+func cycles(todos []draftTodo, index map[wire.TodoID]int) [][]wire.TodoID {
 	var found [][]wire.TodoID
 	var way []wire.TodoID
 	done := make(map[wire.TodoID]bool, len(index))
@@ -83,7 +83,7 @@ func circles(todos []draftTodo, index map[wire.TodoID]int) [][]wire.TodoID {
 	return found
 }
 
-func joined(ids []wire.TodoID, between string) string {
+func joinIDs(ids []wire.TodoID, between string) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = string(id)
@@ -91,7 +91,7 @@ func joined(ids []wire.TodoID, between string) string {
 	return strings.Join(names, between)
 }
 
-// graphOf has what each todo waits for.
+// graphOf returns the dependencies of each todo.
 func graphOf(todos []draftTodo) wire.Object[wire.TodoID, []wire.TodoID] {
 	graph := make(wire.Object[wire.TodoID, []wire.TodoID], 0, len(todos))
 	for _, t := range todos {
@@ -100,15 +100,15 @@ func graphOf(todos []draftTodo) wire.Object[wire.TodoID, []wire.TodoID] {
 	return graph
 }
 
-// mermaid draws the plan. Nodes have names of their own, so that nothing that
-// somebody wrote stands outside of quotes.
+// mermaid returns the plan as a Mermaid diagram. Node names are generated, so that no text
+// of a user or model is outside quotes.
 func mermaid(todos []draftTodo) string {
 	var b strings.Builder
 	b.WriteString("graph LR")
 	node := make(map[wire.TodoID]int, len(todos))
 	for i, t := range todos {
 		node[t.ID] = i + 1
-		fmt.Fprintf(&b, "\n  t%d[\"%s\"]", i+1, label(t.Task))
+		fmt.Fprintf(&b, "\n  t%d[\"%s\"]", i+1, mermaidLabel(t.Task))
 	}
 	for i, t := range todos {
 		for _, id := range t.DependsOn {
@@ -120,9 +120,9 @@ func mermaid(todos []draftTodo) string {
 	return b.String()
 }
 
-// label is a text between the quotes of a diagram. Everything that could mean
-// something there is written by its number.
-func label(s string) string {
+// mermaidLabel escapes a text for the quotes of a Mermaid diagram: every character with a
+// possible meaning becomes a numeric entity.
+func mermaidLabel(s string) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range strings.Join(strings.Fields(oneLine(s)), " ") {
@@ -134,7 +134,7 @@ func label(s string) string {
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), r == ' ', r == '.', r == ',', r == '-', r == '_':
 			b.WriteRune(r)
 		case unicode.Is(unicode.Cf, r):
-			// It is not to be seen, and some of it turns text around.
+			// Format characters are invisible, and some reverse the text direction.
 		default:
 			fmt.Fprintf(&b, "#%d;", r)
 		}
@@ -142,8 +142,8 @@ func label(s string) string {
 	return b.String()
 }
 
-// estimate is how long the plan takes, when everything that can run at once does,
-// and what it costs.
+// estimate returns the duration of the plan if everything that can run in parallel does,
+// and its cost.
 func estimate(todos []draftTodo) (seconds, usd float64) {
 	index := make(map[wire.TodoID]int, len(todos))
 	for i, t := range todos {
@@ -155,7 +155,7 @@ func estimate(todos []draftTodo) (seconds, usd float64) {
 	var end func(i int) float64
 	end = func(i int) float64 {
 		if seen[i] {
-			return ends[i] // 0 for one that waits for itself
+			return ends[i] // 0 within a cycle
 		}
 		seen[i] = true
 		begin := 0.0

@@ -11,15 +11,14 @@ const (
 	maxSuggestions = 10
 )
 
-// insight is what a model understood of a request.
+// insight is a model's interpretation of a request.
 type insight struct {
 	// Result is {intent: {domain, category, confidence}, entities: […]}.
 	Result        json.RawMessage
 	Clarification *clarification
 }
 
-// clarification is a question to the user, whose request can be understood in more
-// than one way.
+// clarification is a question to the user about an ambiguous request.
 type clarification struct {
 	Ambiguity   string   `json:"ambiguity,omitempty"`
 	Question    string   `json:"question"`
@@ -44,28 +43,27 @@ type understood struct {
 	Entities []entity `json:"entities"`
 }
 
-// readInsight reads what a model understood. Nothing of it is needed to plan, so
-// what is wrong is left out, and what cannot be read at all is an intent without a
-// name.
+// readInsight parses a model's interpretation of a request. Planning does not depend on it,
+// so invalid parts are dropped, and an unreadable text becomes a generic intent.
 func readInsight(text string) insight {
 	u := understood{Intent: intent{Domain: "general", Category: "request"}, Entities: []entity{}}
 	var members map[string]json.RawMessage
 	if raw, err := findObject(text, "intent"); err == nil {
-		_ = json.Unmarshal(raw, &members) // it was read as an object before
+		_ = json.Unmarshal(raw, &members) // findObject decoded it as an object
 	}
 	var found map[string]json.RawMessage
 	if json.Unmarshal(members["intent"], &found) == nil {
-		u.Intent.Domain = word(found["domain"], u.Intent.Domain)
-		u.Intent.Category = word(found["category"], u.Intent.Category)
-		u.Intent.Confidence = share(found["confidence"])
+		u.Intent.Domain = shortText(found["domain"], u.Intent.Domain)
+		u.Intent.Category = shortText(found["category"], u.Intent.Category)
+		u.Intent.Confidence = fraction(found["confidence"])
 	}
-	for _, raw := range some(members["entities"], maxEntities) {
+	for _, raw := range firstElements(members["entities"], maxEntities) {
 		var e map[string]json.RawMessage
 		if json.Unmarshal(raw, &e) != nil {
 			continue
 		}
-		if value := word(e["value"], ""); value != "" {
-			u.Entities = append(u.Entities, entity{Type: word(e["type"], "thing"), Value: value, Confidence: share(e["confidence"])})
+		if value := shortText(e["value"], ""); value != "" {
+			u.Entities = append(u.Entities, entity{Type: shortText(e["type"], "thing"), Value: value, Confidence: fraction(e["confidence"])})
 		}
 	}
 	return insight{Result: compact(u), Clarification: readClarification(members["clarification"])}
@@ -76,38 +74,39 @@ func readClarification(raw json.RawMessage) *clarification {
 	if json.Unmarshal(raw, &members) != nil {
 		return nil
 	}
-	c := clarification{Question: line(members["question"], maxQuestion), Ambiguity: line(members["ambiguity"], maxQuestion)}
+	c := clarification{Question: singleLine(members["question"], maxQuestion), Ambiguity: singleLine(members["ambiguity"], maxQuestion)}
 	if c.Question == "" {
 		return nil
 	}
-	_ = json.Unmarshal(members["required"], &c.Required) // what is no yes is a no
-	for _, raw := range some(members["suggestions"], maxSuggestions) {
-		if s := word(raw, ""); s != "" {
+	_ = json.Unmarshal(members["required"], &c.Required) // anything else than true is false
+	for _, raw := range firstElements(members["suggestions"], maxSuggestions) {
+		if s := shortText(raw, ""); s != "" {
 			c.Suggestions = append(c.Suggestions, s)
 		}
 	}
 	return &c
 }
 
-// word is a short text, or otherwise if there is none.
-func word(raw json.RawMessage, otherwise string) string {
-	if s := line(raw, maxWord); s != "" {
+// shortText returns a short text, or the given default.
+func shortText(raw json.RawMessage, otherwise string) string {
+	if s := singleLine(raw, maxWord); s != "" {
 		return s
 	}
 	return otherwise
 }
 
-// line is a text of at most so many bytes; what is none is empty.
-func line(raw json.RawMessage, most int) string {
+// singleLine returns a text of at most limit bytes without line breaks; "" if the value is
+// not a text.
+func singleLine(raw json.RawMessage, limit int) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
-	return cut(strings.TrimSpace(oneLine(s)), most)
+	return truncateBytes(strings.TrimSpace(oneLine(s)), limit)
 }
 
-// share is a number from 0 to 1.
-func share(raw json.RawMessage) float64 {
+// fraction returns a number clamped to the range 0 to 1.
+func fraction(raw json.RawMessage) float64 {
 	f, _ := numberOf(raw)
 	return min(max(f, 0), 1)
 }

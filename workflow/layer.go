@@ -8,236 +8,240 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// thoughtTries is how often a model is asked again that could not be reached.
-const thoughtTries = 3
+// modelRetries is the number of retries of a model task whose backend was not reachable.
+const modelRetries = 3
 
-// enter begins a layer.
-func (f *Flow) enter(l wire.Layer, what string) {
+// enterLayer starts a layer and emits it.
+func (f *Flow) enterLayer(l wire.Layer, what string) {
 	f.plan.Layer, f.plan.Entered = l, f.now()
-	f.reworded = true
-	f.stage.Emit(wire.LayerStart{Layer: l, Description: what})
+	f.planDirty = true
+	f.step.Emit(wire.LayerStart{Layer: l, Description: what})
 }
 
-// leave ends the layer.
-func (f *Flow) leave(result any, next wire.Layer) {
-	f.stage.Emit(wire.LayerComplete{
+// leaveLayer emits the end of the current layer.
+func (f *Flow) leaveLayer(result any, next wire.Layer) {
+	f.step.Emit(wire.LayerComplete{
 		Layer: f.plan.Layer, Result: compact(result), NextLayer: next, DurationMS: f.since(f.plan.Entered),
 	})
 }
 
-// since is how long something took, in milliseconds.
+// since returns the milliseconds that have passed since t.
 func (f *Flow) since(t wire.Millis) int { return int(max(f.now()-t, 0)) }
 
-// rethink takes up instructions, when the one before is carried out.
-func (f *Flow) rethink() {
-	if f.plan.Think == nil && len(f.plan.Instructions) > 0 {
-		f.plan.Think = &thought{Layer: wire.LayerPlanning, Instructions: f.plan.Instructions}
+// startRevision makes the pending instructions the next model task, unless one is in
+// progress.
+func (f *Flow) startRevision() {
+	if f.plan.ModelTask == nil && len(f.plan.Instructions) > 0 {
+		f.plan.ModelTask = &modelTask{Layer: wire.LayerPlanning, Instructions: f.plan.Instructions}
 		f.plan.Instructions = nil
-		f.reworded = true
+		f.planDirty = true
 	}
 }
 
-// think begins the job that is to think, if there is one and it is time.
-func (f *Flow) think() {
-	t := f.plan.Think
+// startModelTask starts the job of the plan's model task, if there is one and its retry
+// delay is over.
+func (f *Flow) startModelTask() {
+	t := f.plan.ModelTask
 	if !f.Active() || t == nil || t.Job != "" || t.At != 0 {
 		return
 	}
-	title, prompt := f.askModel(t)
-	f.plan.Thoughts[t.Layer]++
+	title, prompt := f.modelPrompt(t)
+	f.plan.ModelJobs[t.Layer]++
 	t.Job = fmt.Sprintf("%s/%s", f.plan.ID, t.Layer)
-	if n := f.plan.Thoughts[t.Layer]; n > 1 || t.Layer == wire.LayerPlanning {
+	if n := f.plan.ModelJobs[t.Layer]; n > 1 || t.Layer == wire.LayerPlanning {
 		t.Job += fmt.Sprintf(".%d", n)
 	}
-	f.reworded = true
-	f.hands.Begin(f.job(t.Job, "", title, prompt))
+	f.planDirty = true
+	f.executor.Begin(f.job(t.Job, "", title, prompt))
 }
 
-// job is work of the plan.
+// job returns a job of the plan.
 func (f *Flow) job(name string, todo wire.TodoID, title, prompt string) Job {
 	return Job{
 		Name: name, Plan: f.plan.ID, Message: f.plan.Message, Monitor: f.plan.Monitor, Guest: f.plan.Guest,
-		Role: wire.AgentID(name), Todo: todo, Title: cut(title, maxTitle), Prompt: prompt,
+		Role: wire.AgentID(name), Todo: todo, Title: truncateBytes(title, maxTitle), Prompt: prompt,
 	}
 }
 
-// thought takes what came of a job that was to think.
-func (f *Flow) thought(t *thought, w Worked) {
+// handleModelResult applies the result of a model task.
+func (f *Flow) handleModelResult(t *modelTask, w JobResult) {
 	t.Job = ""
-	f.reworded = true
+	f.planDirty = true
 	switch w.Outcome {
 	case providers.Completed:
-		f.concluded(t, w.Text)
-	case providers.Interrupted: // it is thought about anew when the plan goes on
+		f.handleModelText(t, w.Text)
+	case providers.Interrupted: // the task is repeated when the plan continues
 		if f.plan.Paused == nil {
 			f.pause(byInterrupt, w.Reason, "")
 		}
 	default:
-		if unreachable(w.Failure) && t.Tries < thoughtTries {
+		if retryable(w.Failure) && t.Tries < modelRetries {
 			t.Tries++
 			t.At = f.now() + f.backoff(t.Tries)
 			return
 		}
-		f.speechless(t, w)
+		f.continueWithoutModel(t, w)
 	}
 }
 
-// concluded takes what a model thought.
-func (f *Flow) concluded(t *thought, text string) {
+// handleModelText applies the text of a completed model task.
+func (f *Flow) handleModelText(t *modelTask, text string) {
 	switch t.Layer {
 	case wire.LayerCognitive:
-		f.understood(readInsight(text))
+		f.handleInsight(readInsight(text))
 	case wire.LayerPlanning:
-		f.planned(t, text)
+		f.handleDraft(t, text)
 	default:
 		response, reports := readResponse(text, f.cfg.Session)
 		if response.Text == "" {
-			response.Text = f.inOwnWords()
+			response.Text = f.fallbackAnswer()
 		}
-		f.complete(response, reports)
+		f.completePlan(response, reports)
 	}
 }
 
-// speechless goes on without what a model would have thought.
-func (f *Flow) speechless(t *thought, w Worked) {
+// continueWithoutModel continues after a failed model task.
+func (f *Flow) continueWithoutModel(t *modelTask, w JobResult) {
 	switch t.Layer {
 	case wire.LayerCognitive:
-		f.understood(readInsight(""))
+		f.handleInsight(readInsight(""))
 	case wire.LayerPlanning:
-		f.unplanned(failureCode(w.Failure, codeInvalid), reasonOf(w))
+		f.planningFailed(failureCode(w.Failure, codeInvalid), reasonOf(w))
 	default:
-		response, reports := readResponse(f.inOwnWords(), f.cfg.Session)
-		f.complete(response, reports)
+		response, reports := readResponse(f.fallbackAnswer(), f.cfg.Session)
+		f.completePlan(response, reports)
 	}
 }
 
-// unreachable reports whether it is worth asking the same again.
-func unreachable(c providers.Class) bool {
+// retryable reports whether the same request may succeed later.
+func retryable(c providers.Class) bool {
 	return c == providers.Rate || c == providers.Overloaded || c == providers.Transport
 }
 
-// failureCode is the word for a trouble of a backend, or otherwise.
+// failureCode returns the error code for a class of backend errors, or the given default.
 func failureCode(c providers.Class, otherwise string) string {
-	if unreachable(c) || c == providers.Auth {
+	if retryable(c) || c == providers.Auth {
 		return codeProvider
 	}
 	return otherwise
 }
 
-// reasonOf is why a job did not get to its end.
-func reasonOf(w Worked) string {
+// reasonOf returns why a job did not complete.
+func reasonOf(w JobResult) string {
 	if w.Reason == "" {
 		return "the work was not done"
 	}
-	return cut(printable(w.Reason), maxError)
+	return truncateBytes(printable(w.Reason), maxError)
 }
 
-// understood goes on with what the request was understood as.
-func (f *Flow) understood(in insight) {
-	f.plan.Insight, f.plan.Think = in.Result, nil
-	f.reworded = true
+// handleInsight stores the interpretation of the request, and opens the clarifying question
+// or starts planning.
+func (f *Flow) handleInsight(in insight) {
+	f.plan.Insight, f.plan.ModelTask = in.Result, nil
+	f.planDirty = true
 	if in.Clarification == nil {
-		f.clarified("")
+		f.startPlanning("")
 		return
 	}
 	f.plan.Question = in.Clarification.Question
-	f.open(&ask{Kind: askClarification, Clarification: in.Clarification}, f.cfg.AnswerTime)
+	f.openAsk(&ask{Kind: askClarification, Clarification: in.Clarification}, f.cfg.AnswerTime)
 }
 
-// clarified begins to plan.
-func (f *Flow) clarified(answer string) {
-	f.plan.Clarified = cut(answer, maxComment)
-	f.leave(f.plan.Insight, wire.LayerPlanning)
-	f.enter(wire.LayerPlanning, "Planning the work")
-	f.plan.Think = &thought{Layer: wire.LayerPlanning}
+// startPlanning enters the planning layer. answer is the user's clarification, if any.
+func (f *Flow) startPlanning(answer string) {
+	f.plan.Clarified = truncateBytes(answer, maxComment)
+	f.leaveLayer(f.plan.Insight, wire.LayerPlanning)
+	f.enterLayer(wire.LayerPlanning, "Planning the work")
+	f.plan.ModelTask = &modelTask{Layer: wire.LayerPlanning}
 }
 
-// planned takes the plan that a model made, or has it mended once.
-func (f *Flow) planned(t *thought, text string) {
+// handleDraft applies a plan that a model wrote, or sends it back for correction once.
+func (f *Flow) handleDraft(t *modelTask, text string) {
 	d, err := readDraft(text, f.cfg.Tools)
 	next := d.Todos
 	if err == nil && f.plan.Version > 0 {
-		next = merge(f.drafts(), d.Todos, f.frozen())
+		next = mergePlan(f.drafts(), d.Todos, f.frozen())
 		err = checkGraph(next)
 	}
 	switch {
 	case err == nil:
-		f.plan.Think = nil
-		f.replan(next, f.plan.Message)
-		f.review()
-	case t.Wrong == "":
-		t.Wrong, t.Said = cut(err.Error(), maxSaid), cut(printable(text), maxSaid)
+		f.plan.ModelTask = nil
+		f.applyTodos(next, f.plan.Message)
+		f.requestReview()
+	case t.Fault == "":
+		t.Fault, t.Rejected = truncateBytes(err.Error(), maxRejected), truncateBytes(printable(text), maxRejected)
 	default:
-		f.unplanned(codeInvalid, cut(err.Error(), maxError))
+		f.planningFailed(codeInvalid, truncateBytes(err.Error(), maxError))
 	}
 }
 
-// unplanned goes on without the plan that a model was to make. If there was one
-// before, that stays.
-func (f *Flow) unplanned(code, reason string) {
-	f.plan.Think = nil
-	f.reworded = true
+// planningFailed continues without the plan that a model was to write. An earlier version
+// of the plan stays.
+func (f *Flow) planningFailed(code, reason string) {
+	f.plan.ModelTask = nil
+	f.planDirty = true
 	if f.plan.Version == 0 {
-		f.giveUp(wire.PlanFailed, wire.PlanFailureError{Code: code, Message: "No plan could be made: " + reason})
+		f.abortPlan(wire.PlanFailed, wire.PlanFailureError{Code: code, Message: "No plan could be made: " + reason})
 		return
 	}
 	notice := wire.CodeExecutionFailed.Notice("The plan stays as it was: " + reason)
 	notice.Context = compact(map[string]any{"plan_id": f.plan.ID})
-	f.stage.Emit(notice)
-	f.review()
+	f.step.Emit(notice)
+	f.requestReview()
 }
 
-// replan makes a plan of the todos, or another one of that there is.
-func (f *Flow) replan(next []draftTodo, by wire.MessageID) {
+// applyTodos makes the todos the plan, or the next version of it.
+func (f *Flow) applyTodos(next []draftTodo, by wire.MessageID) {
 	old := f.drafts()
 	changes := diff(old, next)
-	f.adopt(next, changes)
+	f.replaceTodos(next, changes)
 	f.plan.Version++
-	f.reworded = true
+	f.planDirty = true
 	if f.plan.Version == 1 {
 		f.plan.Status = wire.PlanPendingApproval
-		f.stage.Emit(wire.PlanGenerated{
+		f.step.Emit(wire.PlanGenerated{
 			PlanID: f.plan.ID, Version: 1, Status: f.plan.Status, PlanBody: f.body(),
-			Request: cut(f.plan.request, maxShown), MessageID: by,
+			Request: truncateBytes(f.plan.request, maxShown), MessageID: by,
 		})
 	} else {
 		if f.plan.Layer == wire.LayerExecution {
-			f.block()
+			f.updateBlocked()
 		}
 		body := f.body()
-		f.stage.Emit(wire.PlanModified{
+		f.step.Emit(wire.PlanModified{
 			PlanID: f.plan.ID, OldVersion: f.plan.Version - 1, NewVersion: f.plan.Version, Changes: changes, UpdatedTodos: body.Todos,
 			EstimatedDurationSec: body.EstimatedDurationSec, EstimatedCostUSD: body.EstimatedCostUSD,
 			MermaidDiagram: body.MermaidDiagram, MessageID: by,
 		})
 	}
 	for _, t := range f.todos {
-		t.said()
+		t.markReported()
 	}
 }
 
-// review ends the planning and asks whether the plan may run, unless it does, or is
-// to be changed before.
-func (f *Flow) review() {
+// requestReview ends the planning layer and asks the user to approve the plan, unless it is
+// approved already or is to be changed first.
+func (f *Flow) requestReview() {
 	if f.plan.Status != wire.PlanPendingApproval || len(f.plan.Instructions) > 0 {
 		return
 	}
-	f.open(&ask{Kind: askReview}, f.cfg.AnswerTime)
-	f.leave(struct {
+	f.openAsk(&ask{Kind: askReview}, f.cfg.AnswerTime)
+	f.leaveLayer(struct {
 		Plan    wire.PlanID `json:"plan_id"`
 		Version int         `json:"version"`
 		Todos   int         `json:"total_todos"`
 	}{f.plan.ID, f.plan.Version, len(f.todos)}, wire.LayerExecution)
 }
 
-// revise has the plan changed before it was approved.
-func (f *Flow) revise(instructions ...string) {
+// requestRevision has a model change the plan before it was approved.
+func (f *Flow) requestRevision(instructions ...string) {
 	f.plan.Instructions = append(f.plan.Instructions, instructions...)
-	f.enter(wire.LayerPlanning, "Changing the plan")
+	f.enterLayer(wire.LayerPlanning, "Changing the plan")
 }
 
-// adopt makes the todos those of a new plan. What is the same in both stays as it is.
-func (f *Flow) adopt(next []draftTodo, changes []wire.PlanChange) {
+// replaceTodos replaces the todos by those of a new version. Unchanged todos keep their
+// state.
+func (f *Flow) replaceTodos(next []draftTodo, changes []wire.PlanChange) {
 	before := f.todos
 	f.todos = make([]*todo, 0, len(next))
 	for i, d := range next {
@@ -245,17 +249,17 @@ func (f *Flow) adopt(next []draftTodo, changes []wire.PlanChange) {
 		if t == nil {
 			t = &todo{Status: wire.TodoPending, Attempt: f.plan.Attempts}
 		} else if !t.frozen() && slices.ContainsFunc(changes, func(c wire.PlanChange) bool { return c.TodoID == d.ID }) {
-			f.withdraw(func(a *ask) bool { return a.Todo == d.ID })
+			f.cancelAsks(func(a *ask) bool { return a.Todo == d.ID })
 			t = &todo{Status: wire.TodoPending, Attempt: t.Attempt, Doubt: t.Doubt}
 		}
-		t.Place, t.Draft, t.touched = i, d, true
+		t.Place, t.Draft, t.dirty = i, d, true
 		f.todos = append(f.todos, t)
 	}
 	for _, t := range before {
 		if find(f.todos, t.Draft.ID) == nil {
-			f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
+			f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
 			f.plan.Attempts = max(f.plan.Attempts, t.Attempt)
-			f.gone = append(f.gone, todoField(t.Draft.ID))
+			f.removed = append(f.removed, todoField(t.Draft.ID))
 		}
 	}
 }
@@ -269,7 +273,7 @@ func find(todos []*todo, id wire.TodoID) *todo {
 	return nil
 }
 
-// drafts are the todos as somebody planned them.
+// drafts returns the todos as they were planned.
 func (f *Flow) drafts() []draftTodo {
 	out := make([]draftTodo, 0, len(f.todos))
 	for _, t := range f.todos {
@@ -278,7 +282,7 @@ func (f *Flow) drafts() []draftTodo {
 	return out
 }
 
-// frozen are the todos that can no longer be changed.
+// frozen returns the ids of todos that can no longer be changed.
 func (f *Flow) frozen() map[wire.TodoID]bool {
 	out := map[wire.TodoID]bool{}
 	for _, t := range f.todos {
@@ -289,7 +293,7 @@ func (f *Flow) frozen() map[wire.TodoID]bool {
 	return out
 }
 
-// body is the plan as people see it.
+// body returns the plan for the client.
 func (f *Flow) body() wire.PlanBody {
 	drafts := f.drafts()
 	b := wire.PlanBody{Todos: make([]wire.Todo, 0, len(f.todos)), DependencyGraph: graphOf(drafts), MermaidDiagram: mermaid(drafts)}

@@ -106,8 +106,8 @@ func TestSessionInterrupt(t *testing.T) {
 	n := len(r.events)
 	r.step(func() { r.flow.Interrupted("con-1") })
 	r.step(func() { r.flow.Interrupted("con-1") })
-	r.worked(workflow.Worked{Job: "plan-1/a.1", Outcome: providers.Interrupted})
-	r.worked(workflow.Worked{Job: "plan-1/b.1", Outcome: providers.Interrupted, Unsure: "http:post"})
+	r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+	r.worked(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted, Unsure: "http:post"})
 	r.done("plan-1/c.1", "well") // it was faster
 	if !r.flow.Active() || r.flow.Working() {
 		t.Fatal("it works")
@@ -126,7 +126,7 @@ todo a started by plan-1/a.2
 approve hitl_2 b 600s: The tool http:post may or may not have run. Run this again?
 todo b is needs_approval
 progress 3: 1 done 1 running 1 pending 0 failed 0 blocked 0 skipped 33.3%`)
-	r.worked(workflow.Worked{Job: "plan-1/a.2", Outcome: providers.Interrupted}) // that one alone
+	r.worked(workflow.JobResult{Job: "plan-1/a.2", Outcome: providers.Interrupted}) // that one alone
 	if e := last[wire.TodoFailed](r); e.Error.Code != "INTERRUPTED" || e.RetryAt != 0 {
 		t.Fatalf("%+v", e)
 	}
@@ -180,7 +180,7 @@ func TestWhatIsDoneIsNotSkipped(t *testing.T) {
 			r.must(r.control(wire.ControlSkip{TodoID: "a", Reason: "no need"}))
 			r.refused(r.control(wire.ControlSkip{TodoID: "a"}), wire.CodeSessionInvalidState, "")
 			n := len(r.events)
-			r.worked(workflow.Worked{Job: "plan-1/a.1", Outcome: tc.outcome, Text: "well"})
+			r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: tc.outcome, Text: "well"})
 			if got, _, _ := strings.Cut(r.since(n), "\n"); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
@@ -194,7 +194,7 @@ func TestOrdersAreAnswered(t *testing.T) {
 	t.Parallel()
 	const two = `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`
 	failed := func(r *rig) {
-		r.worked(workflow.Worked{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+		r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
 	}
 	nothing := func(*rig) {}
 	for name, tc := range map[string]struct {
@@ -236,7 +236,7 @@ func TestOrdersAreAnswered(t *testing.T) {
 	r := planned(t, two)
 	r.must(r.control(wire.ControlSkip{TodoID: "a", MessageID: "m9"}))
 	r.crash(func(string) bool { return true })
-	r.worked(workflow.Worked{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+	r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
 	if e := last[wire.TodoCompleted](r); e.MessageID != "m9" || e.Status != wire.TodoSkipped {
 		t.Fatalf("%+v", e)
 	}

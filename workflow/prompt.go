@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How much of what others wrote stands in a prompt, in bytes.
+// Bounds of texts in a prompt, in bytes.
 const (
 	promptRequest = 32 << 10
 	promptText    = 4 << 10
@@ -20,8 +20,8 @@ const (
 	promptValue   = 12 << 10 // as JSON, which is longer than the text
 )
 
-// promptTags are the tags of the prompts here and of those that stand beside them.
-// What somebody wrote cannot have them.
+// promptTags are the tags that prompts use. They are escaped in the texts of users, models
+// and tools, so that these cannot imitate them.
 var promptTags = map[string]bool{
 	"request": true, "understood": true, "question": true, "answer": true, "plan": true, "instruction": true,
 	"begun": true, "faults": true, "draft": true, "task": true, "comment": true, "results": true, "result": true,
@@ -29,17 +29,17 @@ var promptTags = map[string]bool{
 	"environment": true, "memory": true, "open_windows": true, "app_interaction": true, "ui": true,
 }
 
-// tagged is what somebody wrote, of at most so many bytes, between tags.
-func tagged(tag, text string, most int) string {
+// tagged returns a text, truncated to limit bytes and escaped, between tags.
+func tagged(tag, text string, limit int) string {
 	if text = strings.TrimSpace(text); text == "" {
 		return ""
 	}
-	return "<" + tag + ">\n" + neutral(cut(printable(text), most)) + "\n</" + tag + ">"
+	return "<" + tag + ">\n" + escapeTags(truncateBytes(printable(text), limit)) + "\n</" + tag + ">"
 }
 
-// neutral takes the meaning from the tags of prompts in s. Other tags stay, since
-// people talk about HTML.
-func neutral(s string) string {
+// escapeTags escapes the tags of prompts in s. Other tags stay, because users write about
+// HTML.
+func escapeTags(s string) string {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(s, "<")
@@ -56,9 +56,8 @@ func neutral(s string) string {
 	}
 }
 
-// isTag reports whether s, which follows a bracket, reads like a tag of prompts to
-// somebody with more goodwill than a parser: spaces, invisible characters and upper
-// case are overlooked.
+// isTag reports whether s, which follows a bracket, could be read as a prompt tag by a
+// model: it ignores spaces, invisible characters and case.
 func isTag(s string) bool {
 	const longest = 32
 	var name strings.Builder
@@ -78,23 +77,22 @@ func isTag(s string) bool {
 	return promptTags[name.String()]
 }
 
-// jsonText is a value as it stands in a prompt: on one line, without brackets that
-// could be tags.
-func jsonText(raw json.RawMessage, most int) string {
+// jsonText returns a value for a prompt: on one line, with brackets escaped.
+func jsonText(raw json.RawMessage, limit int) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return "null"
 	}
-	if b.Len() > most {
+	if b.Len() > limit {
 		b.Reset()
-		b.Write(compact(cut(string(raw), most/2))) // as a text, which can be cut anywhere
+		b.Write(compact(truncateBytes(string(raw), limit/2))) // as a JSON string, which can be truncated anywhere
 	}
 	var safe bytes.Buffer
 	json.HTMLEscape(&safe, b.Bytes())
 	return safe.String()
 }
 
-// prompt has the first line that tells the layers apart, and its parts.
+// prompt joins the header line, which identifies the layer, and the parts.
 func prompt(kind string, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("[everdesk plan: " + kind + "]")
@@ -122,21 +120,21 @@ Write texts for the user in the language of the request.
 
 Example: {"intent":{"domain":"analysis","category":"sentiment_analysis","confidence":0.94},"entities":[{"type":"brand","value":"Acme","confidence":0.98}]}`
 
-// cognitivePrompt asks what a request is about.
+// cognitivePrompt asks a model to interpret a request.
 func cognitivePrompt(request string) string {
 	return prompt("cognitive", cognitiveRules, dataRule, tagged("request", request, promptRequest), jsonRule)
 }
 
-// planningBrief is what a plan is to be made of.
+// planningBrief is the input of [planningPrompt].
 type planningBrief struct {
 	Request string
-	// Understood is what the cognitive layer found, Question and Answer what the
-	// user was asked and said.
+	// Understood is the result of the cognitive layer; Question and Answer are the
+	// clarification.
 	Understood       json.RawMessage
 	Question, Answer string
 	Tools            []string
-	// Old is the plan that is to be changed as Instruction says, if there is one;
-	// Frozen are those of its todos that stay as they are.
+	// Old is the plan to change according to Instruction, if there is one; Frozen are its
+	// todos that cannot change.
 	Old         []draftTodo
 	Frozen      map[wire.TodoID]bool
 	Instruction string
@@ -160,7 +158,7 @@ Example: {"todos":[{"id":"collect","task":"Collect …","depends_on":[],"estimat
 
 const changeRules = `There is a plan already, in <plan>. Change it as <instruction> says and answer with the whole new plan: every todo that stays, with the same id, and the new ones. What the instruction does not speak of stays as it is.`
 
-// planningPrompt asks for a plan, or for a changed one.
+// planningPrompt asks a model for a plan, or for a changed one.
 func planningPrompt(b planningBrief) string {
 	tools := "leave it out"
 	if len(b.Tools) > 0 {
@@ -190,17 +188,17 @@ func frozenOf(todos []draftTodo, frozen map[wire.TodoID]bool) string {
 			ids = append(ids, t.ID)
 		}
 	}
-	return joined(ids, "\n") // ids are names
+	return joinIDs(ids, "\n") // ids need no escaping
 }
 
-func taggedJSON(tag string, raw json.RawMessage, most int) string {
+func taggedJSON(tag string, raw json.RawMessage, limit int) string {
 	if absent(raw) {
 		return ""
 	}
-	return "<" + tag + ">\n" + jsonText(raw, most) + "\n</" + tag + ">"
+	return "<" + tag + ">\n" + jsonText(raw, limit) + "\n</" + tag + ">"
 }
 
-// repairPrompt sends a plan back to who made it, with what is wrong.
+// repairPrompt sends a plan back to the model with a list of its faults.
 func repairPrompt(b planningBrief, err error, text string) string {
 	list := []string{err.Error()}
 	if faults := new(faultsError); errors.As(err, &faults) {
@@ -211,23 +209,22 @@ func repairPrompt(b planningBrief, err error, text string) string {
 		"\n\nMend all of this and answer with the whole plan once more. " + jsonRule
 }
 
-// todoBrief is what an agent is told of the todo it works on.
+// todoBrief is the input of [todoPrompt].
 type todoBrief struct {
-	// Request is what the user wants as a whole, Comment what was said when the plan
-	// was approved.
+	// Request is the user's whole request, Comment the user's comment on the approval.
 	Request, Comment string
 	Todo             draftTodo
 	// Attempt counts from 1 to Attempts.
 	Attempt, Attempts int
-	// Results are those of the todos that it depends on.
+	// Results are the results of the todos it depends on.
 	Results []todoResult
-	// Values are what people were asked for.
+	// Values are the user's answers.
 	Values []todoValue
-	// Trouble is why the attempt before this one failed.
+	// Trouble is the error of the previous attempt.
 	Trouble string
 }
 
-// todoResult is how a todo ended.
+// todoResult is the result of a todo.
 type todoResult struct {
 	ID     wire.TodoID
 	Task   string
@@ -235,7 +232,7 @@ type todoResult struct {
 	Result json.RawMessage
 }
 
-// todoValue is an answer to a question.
+// todoValue is the user's answer to a question.
 type todoValue struct {
 	Field string
 	Value json.RawMessage
@@ -245,14 +242,14 @@ const todoRules = `You are an agent that works off one todo of a plan. Do the wo
 
 const todoEnd = `When you are done, let your last message be the result: one JSON object with what later todos and the user need to know, such as {"summary": "…", "files": ["report.md"]}, and nothing else. Name files by their path in the session's storage. If the work cannot be done, say why instead of making something up.`
 
-// todoPrompt has an agent work on a todo.
+// todoPrompt instructs an agent to work on a todo.
 func todoPrompt(b todoBrief) string {
 	head := fmt.Sprintf("Todo: %s\nAttempt: %d of %d", oneLine(string(b.Todo.ID)), b.Attempt, b.Attempts)
 	values := ""
 	if len(b.Values) > 0 {
 		lines := make([]string, len(b.Values))
 		for i, v := range b.Values {
-			lines[i] = neutral(cut(oneLine(v.Field), maxField)) + " = " + jsonText(v.Value, promptValue)
+			lines[i] = escapeTags(truncateBytes(oneLine(v.Field), maxField)) + " = " + jsonText(v.Value, promptValue)
 		}
 		values = "What the user was asked for:\n<values>\n" + strings.Join(lines, "\n") + "\n</values>"
 	}
@@ -266,23 +263,23 @@ func todoPrompt(b todoBrief) string {
 		tagged("comment", b.Comment, promptText), results("What was done before:", b.Results), values, trouble, todoEnd)
 }
 
-// results are those of todos. The more there are, the less of each.
+// results formats the results of todos. They share a common limit.
 func results(title string, all []todoResult) string {
 	if len(all) == 0 {
 		return ""
 	}
-	most := min(promptResult, promptResults/len(all))
+	limit := min(promptResult, promptResults/len(all))
 	var b strings.Builder
 	b.WriteString(title + "\n<results>")
 	for _, r := range all {
-		fmt.Fprintf(&b, "\n<result todo=%q status=%q>\n%s\n%s\n</result>", tokenOf(string(r.ID)), tokenOf(string(r.Status)), neutral(cut(oneLine(r.Task), maxSummary)), jsonText(r.Result, most))
+		fmt.Fprintf(&b, "\n<result todo=%q status=%q>\n%s\n%s\n</result>", attributeValue(string(r.ID)), attributeValue(string(r.Status)), escapeTags(truncateBytes(oneLine(r.Task), maxSummary)), jsonText(r.Result, limit))
 	}
 	b.WriteString("\n</results>")
 	return b.String()
 }
 
-// tokenOf is s as the value of an attribute.
-func tokenOf(s string) string {
+// attributeValue replaces the characters of s that are not safe in an attribute.
+func attributeValue(s string) string {
 	return strings.Map(func(r rune) rune {
 		if notName(r) {
 			return '_'
@@ -291,7 +288,7 @@ func tokenOf(s string) string {
 	}, s)
 }
 
-// responseBrief is what the answer of a plan is made of.
+// responseBrief is the input of [responsePrompt].
 type responseBrief struct {
 	Request, Comment string
 	Results          []todoResult
@@ -305,7 +302,7 @@ The object has these fields:
 - "attachments": the files that belong to the answer, each {"type": "report", "chart", "image", "data" or "file", "title": for people, "path": as the results name it}; [] if there are none
 - "next_actions": up to 3 short things the user might want next; [] if nothing suggests itself`
 
-// responsePrompt asks for the answer that a plan was made for.
+// responsePrompt asks a model for the answer of the plan.
 func responsePrompt(b responseBrief) string {
 	return prompt("response", responseRules, dataRule, tagged("request", b.Request, promptRequest), tagged("comment", b.Comment, promptText),
 		results("What came of the todos:", b.Results), jsonRule)

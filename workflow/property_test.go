@@ -113,8 +113,8 @@ func (c *chaos) end(j workflow.Job) {
 }
 
 // outcome is what can come of a job.
-func (c *chaos) outcome(j workflow.Job) workflow.Worked {
-	w := workflow.Worked{Job: j.Name, Outcome: providers.Completed, Usage: providers.Usage{Input: 1, USD: 0.5}}
+func (c *chaos) outcome(j workflow.Job) workflow.JobResult {
+	w := workflow.JobResult{Job: j.Name, Outcome: providers.Completed, Usage: providers.Usage{Input: 1, USD: 0.5}}
 	kind := rapid.IntRange(0, 11).Draw(c.t, "end")
 	if _, ok := c.stopped[j.Name]; ok {
 		kind = rapid.IntRange(8, 12).Draw(c.t, "end of what was stopped")

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// maxAnswer is how much of what a model said is looked through for JSON, in
-	// bytes, and maxTries at how many brackets.
+	// maxAnswer bounds the text of a model that is searched for JSON, in bytes; maxTries
+	// bounds the opening brackets that are tried.
 	maxAnswer = 256 << 10
 	maxTries  = 32
-	// maxFaults is how many faults are told. A model mends no more at once, and
-	// people read fewer.
+	// maxFaults bounds the reported faults. A model corrects no more at once, and users
+	// read fewer.
 	maxFaults = 20
 )
 
-// free is the format of values that have none.
+// free is the format of arbitrary JSON values.
 var free = wire.FormatOf[json.RawMessage]()
 
-// fault is one thing that is wrong, and where.
+// fault is one fault and its place.
 type fault struct{ place, text string }
 
 func (f fault) String() string {
@@ -40,7 +40,7 @@ func (f fault) String() string {
 	return f.place + ": " + f.text
 }
 
-// faultsError is everything that is wrong with what a model or a person wrote.
+// faultsError lists all faults of a text of a model or user.
 type faultsError struct {
 	list []fault
 	more int
@@ -59,10 +59,10 @@ func (e *faultsError) lines() []string {
 	return lines
 }
 
-// checker collects what is wrong.
+// checker collects faults.
 type checker struct{ faults faultsError }
 
-func (c *checker) wrong(place, format string, args ...any) {
+func (c *checker) addFault(place, format string, args ...any) {
 	if len(c.faults.list) == maxFaults {
 		c.faults.more++
 		return
@@ -70,7 +70,7 @@ func (c *checker) wrong(place, format string, args ...any) {
 	c.faults.list = append(c.faults.list, fault{place, fmt.Sprintf(format, args...)})
 }
 
-// count is how much is wrong so far.
+// count returns the number of faults so far.
 func (c *checker) count() int { return len(c.faults.list) + c.faults.more }
 
 func (c *checker) err() error {
@@ -80,23 +80,23 @@ func (c *checker) err() error {
 	return &c.faults
 }
 
-// object are the members of an object; nil if it is none.
+// object decodes an object, or reports a fault and returns nil.
 func (c *checker) object(place string, raw json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || members == nil {
-		c.wrong(place, "want an object, got %s", shown(raw))
+		c.addFault(place, "want an object, got %s", quoteValue(raw))
 		return nil
 	}
 	return members
 }
 
-// each calls do with the members of an object, in the order of their names. What do
-// does not know is wrong: a misspelt name would be a dependency that is lost.
+// each calls do with the members of an object in the order of their names. A name that do
+// does not know is a fault: ignoring a misspelt name could lose a dependency.
 func (c *checker) each(place string, members map[string]json.RawMessage, do func(at, name string, raw json.RawMessage) (known bool)) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		at := place + "." + cut(oneLine(name), 40)
+		at := place + "." + truncateBytes(oneLine(name), 40)
 		if !do(at, name, members[name]) {
-			c.wrong(at, "there is no such field")
+			c.addFault(at, "there is no such field")
 		}
 	}
 }
@@ -106,36 +106,36 @@ func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// list are the elements of an array.
-func (c *checker) list(place string, raw json.RawMessage, most int) []json.RawMessage {
+// list decodes an array of at most limit elements.
+func (c *checker) list(place string, raw json.RawMessage, limit int) []json.RawMessage {
 	if absent(raw) {
 		return nil
 	}
 	var elements []json.RawMessage
 	if json.Unmarshal(raw, &elements) != nil {
-		c.wrong(place, "want a list, got %s", shown(raw))
+		c.addFault(place, "want a list, got %s", quoteValue(raw))
 		return nil
 	}
-	if len(elements) > most {
-		c.wrong(place, "has %d entries, at most %d are allowed", len(elements), most)
-		return elements[:most]
+	if len(elements) > limit {
+		c.addFault(place, "has %d entries, at most %d are allowed", len(elements), limit)
+		return elements[:limit]
 	}
 	return elements
 }
 
-// text is a string of at most so many characters, without space around it.
-func (c *checker) text(place string, raw json.RawMessage, most int) string {
+// text decodes a string of at most limit characters, without surrounding space.
+func (c *checker) text(place string, raw json.RawMessage, limit int) string {
 	if absent(raw) {
 		return ""
 	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
-		c.wrong(place, "want a text, got %s", shown(raw))
+		c.addFault(place, "want a text, got %s", quoteValue(raw))
 		return ""
 	}
 	s = strings.TrimSpace(printable(s))
-	if n := utf8.RuneCountInString(s); n > most {
-		c.wrong(place, "has %d characters, at most %d are allowed", n, most)
+	if n := utf8.RuneCountInString(s); n > limit {
+		c.addFault(place, "has %d characters, at most %d are allowed", n, limit)
 		return ""
 	}
 	return s
@@ -147,7 +147,7 @@ func (c *checker) boolean(place string, raw json.RawMessage) bool {
 	}
 	var b bool
 	if json.Unmarshal(raw, &b) != nil {
-		c.wrong(place, "want true or false, got %s", shown(raw))
+		c.addFault(place, "want true or false, got %s", quoteValue(raw))
 	}
 	return b
 }
@@ -159,10 +159,10 @@ func (c *checker) number(place string, raw json.RawMessage, least, most float64)
 	f, ok := numberOf(raw)
 	switch {
 	case !ok:
-		c.wrong(place, "want a number, got %s", shown(raw))
+		c.addFault(place, "want a number, got %s", quoteValue(raw))
 		return 0
 	case f < least || f > most:
-		c.wrong(place, "want a number from %s to %s, got %s", decimal(least), decimal(most), shown(raw))
+		c.addFault(place, "want a number from %s to %s, got %s", decimal(least), decimal(most), quoteValue(raw))
 		return 0
 	}
 	return f
@@ -171,13 +171,13 @@ func (c *checker) number(place string, raw json.RawMessage, least, most float64)
 func (c *checker) integer(place string, raw json.RawMessage, least, most int) int {
 	f := c.number(place, raw, float64(least), float64(most))
 	if f != math.Trunc(f) {
-		c.wrong(place, "want a whole number, got %s", shown(raw))
+		c.addFault(place, "want a whole number, got %s", quoteValue(raw))
 		return 0
 	}
 	return int(f)
 }
 
-// numberOf is a JSON number that is finite.
+// numberOf decodes a finite JSON number.
 func numberOf(raw json.RawMessage) (float64, bool) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || !json.Valid(raw) {
@@ -189,9 +189,9 @@ func numberOf(raw json.RawMessage) (float64, bool) {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// findObject is the last JSON object in a text that has a member of this name. Models
-// like to talk around what they were asked for, to fence it, and to mend it at once.
-// The error says how far the best of what looked like JSON went.
+// findObject returns the last JSON object in a text that has the given member. Models
+// surround JSON with prose and fences, and correct it in the same answer. The error says
+// how far the best candidate got.
 func findObject(text, member string) (found json.RawMessage, err error) {
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("the answer has %d bytes, at most %d are allowed", len(text), maxAnswer)
@@ -233,8 +233,8 @@ func findObject(text, member string) (found json.RawMessage, err error) {
 	return nil, errors.New("there is no JSON object in the answer")
 }
 
-// wholeObject is the JSON object that a text is, with nothing but a fence around it.
-// It can stand in an event.
+// wholeObject decodes a text that is one JSON object, possibly in a Markdown fence. The
+// result is valid for an event.
 func wholeObject(text string) (json.RawMessage, bool) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "```"); ok {
@@ -251,16 +251,16 @@ func wholeObject(text string) (json.RawMessage, bool) {
 	return raw, err == nil
 }
 
-// shown is a value as a fault quotes it.
-func shown(raw json.RawMessage) string {
+// quoteValue shortens a value for an error message.
+func quoteValue(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "nothing"
 	}
-	return cut(oneLine(string(raw)), 40)
+	return truncateBytes(oneLine(string(raw)), 40)
 }
 
-// cut is s with at most n bytes, and a sign that there was more.
-func cut(s string, n int) string {
+// truncateBytes returns at most n bytes of s, and an ellipsis if there was more.
+func truncateBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -270,7 +270,7 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// printable is s without what controls a terminal or hides text.
+// printable removes control characters, which could control a terminal or hide text.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -280,7 +280,7 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// oneLine has no line breaks and nothing else that controls.
+// oneLine replaces line breaks and other control characters by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -290,7 +290,7 @@ func oneLine(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// compact is v as JSON that can stand in an event.
+// compact encodes v as JSON for an event.
 func compact(v any) json.RawMessage {
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)

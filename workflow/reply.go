@@ -9,25 +9,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Answer takes an answer of a person: one of the four hitl responses. The first that
-// is valid counts.
+// Answer applies one of the four hitl responses of a user. The first valid answer to a
+// question counts.
 func (f *Flow) Answer(by wire.ConnectionID, m wire.ClientPayload) *Refusal {
 	switch m := m.(type) {
 	case wire.HITLPlanResponse:
-		return f.reviewed(by, m)
+		return f.handleReview(by, m)
 	case wire.HITLApprovalResponse:
-		return f.approved(by, m)
+		return f.handleApproval(by, m)
 	case wire.HITLInputResponse:
-		return f.given(by, m)
+		return f.handleInput(by, m)
 	case wire.HITLClarificationResponse:
-		return f.explained(by, m)
+		return f.handleClarification(by, m)
 	}
 	return invalid("type", "this answers nothing")
 }
 
-// reviewed takes the answer to a plan.
-func (f *Flow) reviewed(by wire.ConnectionID, m wire.HITLPlanResponse) *Refusal {
-	a, refused := f.asked(m.RequestID, askReview)
+// handleReview applies the answer to a plan review.
+func (f *Flow) handleReview(by wire.ConnectionID, m wire.HITLPlanResponse) *Refusal {
+	a, refused := f.findAsk(m.RequestID, askReview)
 	if refused != nil {
 		return refused
 	}
@@ -41,26 +41,26 @@ func (f *Flow) reviewed(by wire.ConnectionID, m wire.HITLPlanResponse) *Refusal 
 	default:
 		return invalid("action", "want approve, modify or reject, got %q", m.Action)
 	}
-	defer f.done()
-	f.shut(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
+	defer f.finishCall()
+	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
 	switch m.Action {
 	case wire.PlanApprove:
-		f.plan.Comment = cut(printable(m.Comment), maxComment)
-		f.stage.Emit(wire.PlanApproved{PlanID: f.plan.ID, ApprovedBy: byUser, ExecutionStarting: true, MessageID: m.MessageID})
-		f.begin()
+		f.plan.Comment = truncateBytes(printable(m.Comment), maxComment)
+		f.step.Emit(wire.PlanApproved{PlanID: f.plan.ID, ApprovedBy: byUser, ExecutionStarting: true, MessageID: m.MessageID})
+		f.startExecution()
 	case wire.PlanModify:
-		f.revise(instruction)
+		f.requestRevision(instruction)
 	case wire.PlanReject:
-		f.giveUp(wire.PlanRejected, wire.PlanFailureError{
-			Code: codeRejected, Message: cmp.Or(cut(printable(m.Comment), maxError), "The plan was rejected."),
+		f.abortPlan(wire.PlanRejected, wire.PlanFailureError{
+			Code: codeRejected, Message: cmp.Or(truncateBytes(printable(m.Comment), maxError), "The plan was rejected."),
 		})
 	}
 	return nil
 }
 
-// approved takes the answer to a todo.
-func (f *Flow) approved(by wire.ConnectionID, m wire.HITLApprovalResponse) *Refusal {
-	a, refused := f.asked(m.RequestID, askApproval)
+// handleApproval applies the answer to the approval of a todo.
+func (f *Flow) handleApproval(by wire.ConnectionID, m wire.HITLApprovalResponse) *Refusal {
+	a, refused := f.findAsk(m.RequestID, askApproval)
 	if refused != nil {
 		return refused
 	}
@@ -71,26 +71,26 @@ func (f *Flow) approved(by wire.ConnectionID, m wire.HITLApprovalResponse) *Refu
 	case m.Action != wire.TodoApprove && m.Action != wire.TodoSkip && m.Action != wire.TodoReject:
 		return invalid("action", "want approve, skip or reject, got %q", m.Action)
 	}
-	defer f.done()
-	f.shut(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
-	reason := cut(printable(cmp.Or(m.Reason, m.Comment)), maxError)
+	defer f.finishCall()
+	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
+	reason := truncateBytes(printable(cmp.Or(m.Reason, m.Comment)), maxError)
 	switch m.Action {
 	case wire.TodoApprove:
 		t.Approved, t.Doubt = true, ""
-		t.become(wire.TodoPending)
+		t.setStatus(wire.TodoPending)
 	case wire.TodoSkip:
-		f.skip(t, reason, m.MessageID)
+		f.skipTodo(t, reason, m.MessageID)
 	case wire.TodoReject:
-		f.giveUp(wire.PlanRejected, wire.PlanFailureError{
+		f.abortPlan(wire.PlanRejected, wire.PlanFailureError{
 			Code: codeRejected, Message: cmp.Or(reason, "Todo "+string(a.Todo)+" was rejected."), FailedTodo: a.Todo,
 		})
 	}
 	return nil
 }
 
-// given takes a value that a todo needs.
-func (f *Flow) given(by wire.ConnectionID, m wire.HITLInputResponse) *Refusal {
-	a, refused := f.asked(m.RequestID, askInput)
+// handleInput applies a value that a todo needs.
+func (f *Flow) handleInput(by wire.ConnectionID, m wire.HITLInputResponse) *Refusal {
+	a, refused := f.findAsk(m.RequestID, askInput)
 	if refused != nil {
 		return refused
 	}
@@ -101,19 +101,19 @@ func (f *Flow) given(by wire.ConnectionID, m wire.HITLInputResponse) *Refusal {
 	if err != nil {
 		return invalid("value", "%v", err)
 	}
-	defer f.done()
-	f.shut(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
-	f.take(a, v, wire.ClosedAnswered)
+	defer f.finishCall()
+	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
+	f.setValue(a, v, wire.ClosedAnswered)
 	return nil
 }
 
-// take gives a todo the value that it needs.
-func (f *Flow) take(a *ask, v json.RawMessage, why wire.CloseReason) {
+// setValue stores a value for a todo.
+func (f *Flow) setValue(a *ask, v json.RawMessage, why wire.CloseReason) {
 	t := find(f.todos, a.Todo)
 	t.Values = append(t.Values, value{a.Input.Field, v})
-	t.touched = true
+	t.dirty = true
 	if a.Job != "" {
-		f.hands.Answered(Answered{Request: a.ID, Value: v, Reason: why})
+		f.executor.Answered(Answered{Request: a.ID, Value: v, Reason: why})
 		return
 	}
 	for _, in := range t.Draft.Inputs {
@@ -121,12 +121,12 @@ func (f *Flow) take(a *ask, v json.RawMessage, why wire.CloseReason) {
 			return
 		}
 	}
-	t.become(wire.TodoPending)
+	t.setStatus(wire.TodoPending)
 }
 
-// explained takes what the user meant.
-func (f *Flow) explained(by wire.ConnectionID, m wire.HITLClarificationResponse) *Refusal {
-	a, refused := f.asked(m.RequestID, askClarification)
+// handleClarification applies the user's clarification of the request.
+func (f *Flow) handleClarification(by wire.ConnectionID, m wire.HITLClarificationResponse) *Refusal {
+	a, refused := f.findAsk(m.RequestID, askClarification)
 	if refused != nil {
 		return refused
 	}
@@ -138,8 +138,8 @@ func (f *Flow) explained(by wire.ConnectionID, m wire.HITLClarificationResponse)
 	if err := json.Unmarshal(v, &text); err != nil { // null leaves it empty
 		return invalid("value", "want a text")
 	}
-	defer f.done()
-	f.shut(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
-	f.clarified(text)
+	defer f.finishCall()
+	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
+	f.startPlanning(text)
 	return nil
 }

@@ -16,29 +16,28 @@ const (
 	maxAttachments = 20
 	maxActions     = 10
 	maxPath        = 1024
-	// maxProse is how much may stand around the JSON of an answer, in bytes. Around
-	// what is longer the JSON is an example in it.
+	// maxProse bounds the prose around the JSON of an answer, in bytes. With more prose the
+	// JSON is taken for an example within the text.
 	maxProse = 200
-	// maxResult is how large the JSON of a todo's result is, and maxResultText how
-	// long its text if it is none, in bytes.
+	// maxResult bounds the JSON of a todo's result, maxResultText a result that is plain
+	// text, in bytes.
 	maxResult     = 16 << 10
 	maxResultText = 2 << 10
 )
 
-// readResponse is the answer that a plan was made for, and the addresses of the
-// reports in it. A model that does not write the JSON it was asked for has written
-// the text of the answer.
+// readResponse parses the answer of the plan, and returns the URLs of the reports in it. If
+// the model did not write the requested JSON, its text is the answer.
 func readResponse(text string, session wire.SessionID) (wire.PlanResponse, []string) {
 	r := wire.PlanResponse{Format: "text", Attachments: []wire.PlanAttachment{}, NextActions: []string{}}
 	reports := []string{}
 	members := responseOf(text)
 	if members == nil {
-		r.Text = cut(strings.TrimSpace(printable(text)), maxText)
+		r.Text = truncateBytes(strings.TrimSpace(printable(text)), maxText)
 		return r, reports
 	}
-	r.Text = block(members["text"], maxText)
-	r.Summary = block(members["summary"], maxSummary)
-	for _, raw := range some(members["attachments"], maxAttachments) {
+	r.Text = multiLine(members["text"], maxText)
+	r.Summary = multiLine(members["summary"], maxSummary)
+	for _, raw := range firstElements(members["attachments"], maxAttachments) {
 		a, ok := attachment(raw, session)
 		if !ok {
 			continue
@@ -48,8 +47,8 @@ func readResponse(text string, session wire.SessionID) (wire.PlanResponse, []str
 			reports = append(reports, a.URL)
 		}
 	}
-	for _, raw := range some(members["next_actions"], maxActions) {
-		if s := word(raw, ""); s != "" {
+	for _, raw := range firstElements(members["next_actions"], maxActions) {
+		if s := shortText(raw, ""); s != "" {
 			r.NextActions = append(r.NextActions, s)
 		}
 	}
@@ -59,8 +58,8 @@ func readResponse(text string, session wire.SessionID) (wire.PlanResponse, []str
 	return r, reports
 }
 
-// responseOf are the members of the object that an answer is, if it is one: with a
-// text that is not empty.
+// responseOf returns the members of the answer's JSON object, or nil if the text is not an
+// object with a non-empty text.
 func responseOf(text string) map[string]json.RawMessage {
 	raw, ok := wholeObject(text)
 	if !ok {
@@ -71,13 +70,13 @@ func responseOf(text string) map[string]json.RawMessage {
 		raw = found
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || block(members["text"], maxText) == "" {
+	if json.Unmarshal(raw, &members) != nil || multiLine(members["text"], maxText) == "" {
 		return nil
 	}
 	return members
 }
 
-// attachment is a file of the session. What does not name one is left out.
+// attachment decodes a reference to a file of the session. Invalid references are dropped.
 func attachment(raw json.RawMessage, session wire.SessionID) (wire.PlanAttachment, bool) {
 	var members map[string]json.RawMessage
 	var name string
@@ -93,12 +92,12 @@ func attachment(raw json.RawMessage, session wire.SessionID) (wire.PlanAttachmen
 		parts[i] = url.PathEscape(p)
 	}
 	return wire.PlanAttachment{
-		Type: word(members["type"], "file"), Title: word(members["title"], path.Base(name)),
+		Type: shortText(members["type"], "file"), Title: shortText(members["title"], path.Base(name)),
 		URL: "/api/sessions/" + string(session) + "/files/" + strings.Join(parts, "/"),
 	}, true
 }
 
-// cleanPath is the way to a file from the session's folder, if it leads to one.
+// cleanPath validates a path relative to the session's folder.
 func cleanPath(name string) (string, bool) {
 	name = strings.TrimSpace(name)
 	switch {
@@ -107,7 +106,7 @@ func cleanPath(name string) (string, bool) {
 	case strings.ToValidUTF8(name, "") != name || strings.ContainsFunc(name, unicode.IsControl):
 		return "", false
 	case strings.ContainsAny(name, `\:`):
-		return "", false // a folder of Windows, or an address
+		return "", false // a Windows path or a URL
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
@@ -118,31 +117,31 @@ func cleanPath(name string) (string, bool) {
 	return name, name != "."
 }
 
-// resultOf is what came of a todo, as a JSON object: the one that its agent wrote
-// at last, or its text.
+// resultOf returns the result of a todo as a JSON object: the one the agent wrote, or its
+// text wrapped in one.
 func resultOf(text string) json.RawMessage {
 	if raw, ok := wholeObject(text); ok && len(raw) <= maxResult {
 		return raw
 	}
 	return compact(struct {
 		Text string `json:"text"`
-	}{cut(strings.TrimSpace(printable(text)), maxResultText)})
+	}{truncateBytes(strings.TrimSpace(printable(text)), maxResultText)})
 }
 
-// block is a text of several lines, of at most so many bytes; what is none is empty.
-func block(raw json.RawMessage, most int) string {
+// multiLine returns a text of at most limit bytes; "" if the value is not a text.
+func multiLine(raw json.RawMessage, limit int) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
-	return cut(strings.TrimSpace(printable(s)), most)
+	return truncateBytes(strings.TrimSpace(printable(s)), limit)
 }
 
-// some are the first elements of a list; what is none has none.
-func some(raw json.RawMessage, most int) []json.RawMessage {
+// firstElements returns at most limit elements of a list; none if the value is not a list.
+func firstElements(raw json.RawMessage, limit int) []json.RawMessage {
 	var all []json.RawMessage
 	if json.Unmarshal(raw, &all) != nil {
 		return nil
 	}
-	return all[:min(len(all), most)]
+	return all[:min(len(all), limit)]
 }

@@ -59,7 +59,7 @@ func newRigWith(t tester, cfg workflow.Config) *rig {
 
 func (r *rig) Now() time.Time { return r.now }
 
-// Keep implements [workflow.Stage].
+// Keep implements [workflow.StepWriter].
 func (r *rig) Keep(ops ...store.Op) {
 	for _, op := range ops {
 		if !r.loses(op) {
@@ -77,7 +77,7 @@ func (r *rig) loses(what any) bool {
 	return r.lost != nil
 }
 
-// Emit implements [workflow.Stage]: what is told can be told to others.
+// Emit implements [workflow.StepWriter]: what is told can be told to others.
 func (r *rig) Emit(p wire.ServerPayload) {
 	if r.loses(p) {
 		return
@@ -90,7 +90,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	}
 }
 
-// Begin implements [workflow.Hands].
+// Begin implements [workflow.Executor].
 func (r *rig) Begin(j workflow.Job) {
 	if r.loses([]any{j, j.Prompt}) {
 		return
@@ -102,7 +102,7 @@ func (r *rig) Begin(j workflow.Job) {
 	r.jobs[j.Name] = j
 }
 
-// Stop implements [workflow.Hands].
+// Stop implements [workflow.Executor].
 func (r *rig) Stop(job, reason string) {
 	if r.loses("stop " + job) {
 		return
@@ -113,14 +113,14 @@ func (r *rig) Stop(job, reason string) {
 	r.stopped[job] = reason
 }
 
-// Answered implements [workflow.Hands].
+// Answered implements [workflow.Executor].
 func (r *rig) Answered(e workflow.Answered) {
 	if !r.loses(e) {
 		r.answers = append(r.answers, e)
 	}
 }
 
-// Close implements [workflow.Hands].
+// Close implements [workflow.Executor].
 func (r *rig) Close(c workflow.Close) {
 	if !r.loses(c) {
 		r.closed = append(r.closed, c)
@@ -199,25 +199,25 @@ func (r *rig) begin(text string) {
 }
 
 // worked ends a job.
-func (r *rig) worked(w workflow.Worked) {
+func (r *rig) worked(w workflow.JobResult) {
 	r.t.Helper()
 	if _, ok := r.jobs[w.Job]; !ok {
 		r.t.Fatalf("job %s is not under way, but %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
 	}
 	delete(r.jobs, w.Job)
-	r.step(func() { r.flow.Worked(w) })
+	r.step(func() { r.flow.HandleJobResult(w) })
 }
 
 func (r *rig) done(job, text string) {
 	r.t.Helper()
-	r.worked(workflow.Worked{
+	r.worked(workflow.JobResult{
 		Job: job, Outcome: providers.Completed, Text: text, Usage: providers.Usage{Input: 10, Output: 5, USD: 0.25},
 	})
 }
 
 func (r *rig) fails(job string) {
 	r.t.Helper()
-	r.worked(workflow.Worked{Job: job, Outcome: providers.Failed, Reason: "it broke"})
+	r.worked(workflow.JobResult{Job: job, Outcome: providers.Failed, Reason: "it broke"})
 }
 
 func (r *rig) answer(m wire.ClientPayload) *workflow.Refusal {

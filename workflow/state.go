@@ -8,25 +8,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The bounds of what is kept, in bytes unless it is said otherwise.
+// Bounds of the stored state, in bytes unless stated otherwise.
 const (
 	resultBytes     = 8 << 10
 	maxError        = 1000
 	maxStep         = 200
 	maxComment      = 2000
-	maxInstructions = 20 // of them
-	maxValues       = 30 // of a todo
-	maxSaid         = 16 << 10
+	maxInstructions = 20 // number of instructions
+	maxValues       = 30 // number of values of a todo
+	maxRejected     = 16 << 10
 	maxTitle        = 200
 	maxShown        = 4 << 10  // of the request, in events
 	maxData         = 15 << 10 // of all results, in events
-	maxOpen         = 20       // questions at once
+	maxOpen         = 20       // number of open questions
 )
 
-// defaultRetries is how often a todo that says nothing about it is tried again.
+// defaultRetries is the number of retries of a todo that does not specify it.
 const defaultRetries = 3
 
-// Why todos and plans fail, for programs.
+// Error codes of todos and plans, for programs.
 const (
 	codeTool        = "TOOL_EXECUTION_FAILED"
 	codeProvider    = "PROVIDER_UNAVAILABLE"
@@ -38,81 +38,82 @@ const (
 	codeExecution   = "EXECUTION_FAILED"
 )
 
-// Who makes a plan stand still or go on.
+// Origins of a pause or a continuation.
 const (
 	byUser      = "user"
 	byInterrupt = "interrupt"
 )
 
-// numbers count what there ever was in the session, so that no name is given twice.
+// numbers counts the plans and questions of the session, so that no id is reused.
 type numbers struct {
 	Plans    uint64 `json:"plans,omitempty"`
 	Requests uint64 `json:"requests,omitempty"`
 }
 
-// plan is what is known of a plan as a whole.
+// plan is the stored state of a plan as a whole.
 type plan struct {
 	ID wire.PlanID `json:"id"`
 	// Version is 0 until there are todos.
 	Version int `json:"version,omitempty"`
-	// Message is what it works off, or the order that made it go on after it had
-	// ended, and Since when that was.
+	// Message is the message it executes, or the control message that reopened the plan
+	// after it had ended, at Since.
 	Message wire.MessageID  `json:"message,omitempty"`
 	Monitor wire.MonitorID  `json:"monitor,omitempty"`
 	Guest   bool            `json:"guest,omitempty"`
 	Status  wire.PlanStatus `json:"status,omitempty"`
 	Layer   wire.Layer      `json:"layer"`
-	// Entered is when the layer began, Started when the plan did.
+	// Entered is the start of the current layer, Started the start of the plan.
 	Entered wire.Millis `json:"entered"`
 	Started wire.Millis `json:"started"`
 	Since   wire.Millis `json:"since,omitempty"`
-	// Paused is there while it stands still.
+	// Paused is set while the plan is paused.
 	Paused *pause `json:"paused,omitempty"`
-	// Think is what a model is to think about, or does.
-	Think *thought `json:"think,omitempty"`
-	// Instructions are changes that nobody thinks about yet.
+	// ModelTask is the pending or running task of a model, if any.
+	ModelTask *modelTask `json:"think,omitempty"`
+	// Instructions are requested changes that no model processes yet.
 	Instructions []string `json:"instructions,omitempty"`
-	// Insight is what the request was understood as, Clarified what was answered to
-	// the Question about it, Comment what was said when the plan was approved.
+	// Insight is the interpretation of the request, Clarified the answer to Question about
+	// it, Comment the user's comment on the approval.
 	Insight   json.RawMessage `json:"insight,omitempty"`
 	Question  string          `json:"question,omitempty"`
 	Clarified string          `json:"clarified,omitempty"`
 	Comment   string          `json:"comment,omitempty"`
-	// Thoughts counts the jobs that think, and Attempts is the most that one of the
-	// todos that are gone had: whatever has its name next goes on from there.
-	Thoughts map[wire.Layer]int `json:"thoughts,omitempty"`
-	Attempts int                `json:"attempts,omitempty"`
-	// Usage is what everything took, Spent what it took for the message.
+	// ModelJobs counts the jobs of model tasks by layer. Attempts is the highest attempt of
+	// a removed todo: a new todo of the same id continues from there, so that job names
+	// stay unique.
+	ModelJobs map[wire.Layer]int `json:"thoughts,omitempty"`
+	Attempts  int                `json:"attempts,omitempty"`
+	// Usage is the total usage, Spent the usage for the current message.
 	Usage providers.Usage `json:"usage,omitzero"`
 	Spent providers.Usage `json:"spent,omitzero"`
 
-	request string // kept apart, since it is long and does not change
-	spoken  bool   // it is to be kept
+	request      string // stored separately, because it is long and does not change
+	requestDirty bool   // request is not stored yet
 }
 
-// pause is why a plan stands still.
+// pause says why a plan is paused.
 type pause struct {
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// thought is what a model thinks about for the plan.
-type thought struct {
-	// Layer is what for: to understand, to plan, or to answer.
+// modelTask is a request to a model for the plan itself.
+type modelTask struct {
+	// Layer is the purpose: to interpret the request, to plan, or to answer.
 	Layer wire.Layer `json:"layer"`
-	// Job is who thinks, if somebody does already.
+	// Job is the running job, if any.
 	Job string `json:"job,omitempty"`
-	// Instructions are how the plan is to be changed.
+	// Instructions are the requested changes of the plan.
 	Instructions []string `json:"instructions,omitempty"`
-	// Wrong is what was wrong with what was Said before.
-	Wrong string `json:"wrong,omitempty"`
-	Said  string `json:"said,omitempty"`
-	// Tries counts the failures, after which it is tried again At.
+	// Fault lists the faults of the previous draft, Rejected.
+	Fault    string `json:"wrong,omitempty"`
+	Rejected string `json:"said,omitempty"`
+	// Tries counts the failures; At is the time of the next try.
 	Tries int         `json:"tries,omitempty"`
 	At    wire.Millis `json:"at,omitempty"`
 }
 
-// role is the plan as an agent.
+// role returns the agent id of the plan.
 func (p *plan) role() wire.AgentID { return wire.AgentID(p.ID) }
 
 func (p *plan) ended() bool {
@@ -123,41 +124,41 @@ func (p *plan) ended() bool {
 	return false
 }
 
-// todo is one step of the plan and how far it is.
+// todo is one todo of the plan and its state.
 type todo struct {
 	// Place orders the todos of a plan.
 	Place  int             `json:"place"`
 	Draft  draftTodo       `json:"draft"`
 	Status wire.TodoStatus `json:"status"`
-	// Doubt is why it is not to run again unasked.
+	// Doubt says why the user must be asked before the todo runs again.
 	Doubt string `json:"doubt,omitempty"`
-	// Approved says that somebody said yes, Values what was answered.
+	// Approved is set once the user approved it; Values holds the user's answers.
 	Approved bool    `json:"approved,omitempty"`
 	Values   []value `json:"values,omitempty"`
-	// Attempt counts the jobs, Retries the failures after which it was tried again,
-	// which it is at RetryAt.
+	// Attempt counts the jobs, Retries the failures that were retried; RetryAt is the time
+	// of the next retry.
 	Attempt int         `json:"attempt,omitempty"`
 	Retries int         `json:"retries,omitempty"`
 	RetryAt wire.Millis `json:"retryAt,omitempty"`
-	// Job is who works on it, as Agent. Halt says that the job was told to end, and
-	// what becomes of the todo then, HaltBy which message said so.
-	Job     string          `json:"job,omitempty"`
-	Agent   wire.AgentID    `json:"agent,omitempty"`
-	Halt    halt            `json:"halt,omitempty"`
-	HaltWhy string          `json:"haltWhy,omitempty"`
-	HaltBy  wire.MessageID  `json:"haltBy,omitempty"`
-	Began   wire.Millis     `json:"began,omitempty"`
-	Took    int             `json:"took,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *wire.TodoError `json:"error,omitempty"`
+	// Job is the running job, Agent its agent. Halt is set while the job is being stopped
+	// and says what happens to the todo then; HaltBy is the message that requested it.
+	Job        string          `json:"job,omitempty"`
+	Agent      wire.AgentID    `json:"agent,omitempty"`
+	Halt       halt            `json:"halt,omitempty"`
+	HaltReason string          `json:"haltWhy,omitempty"`
+	HaltBy     wire.MessageID  `json:"haltBy,omitempty"`
+	Began      wire.Millis     `json:"began,omitempty"`
+	Took       int             `json:"took,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Error      *wire.TodoError `json:"error,omitempty"`
 
 	Progress progress `json:"progress,omitzero"`
 
-	touched bool // it is to be kept
-	unsaid  bool // and no event tells of it
+	dirty      bool // not stored yet
+	unreported bool // no event has reported the change
 }
 
-// halt is why a job was told to end.
+// halt says why a job is being stopped.
 type halt string
 
 const (
@@ -165,7 +166,7 @@ const (
 	haltInterrupt halt = "interrupt"
 )
 
-// progress is how far a todo is, as who works on it says.
+// progress is the progress of a todo as reported by its agent.
 type progress struct {
 	Percentage float64 `json:"percentage,omitempty"`
 	Step       string  `json:"step,omitempty"`
@@ -173,7 +174,7 @@ type progress struct {
 	Total      int     `json:"total,omitempty"`
 }
 
-// value is an answer that a todo was given.
+// value is the user's answer for a field of a todo.
 type value struct {
 	Field string          `json:"field"`
 	Value json.RawMessage `json:"value"`
@@ -195,17 +196,17 @@ func (t *todo) maxRetries() int {
 	return *t.Draft.MaxRetries
 }
 
-// over reports whether those that depend on the todo can go on.
-func (t *todo) over() bool {
+// isDone reports whether todos that depend on this one can continue.
+func (t *todo) isDone() bool {
 	return t.Status == wire.TodoStatusCompleted || t.Status == wire.TodoSkipped
 }
 
 // frozen reports whether the todo can no longer be changed.
 func (t *todo) frozen() bool {
-	return t.over() || t.Status == wire.TodoInProgress || t.Status == wire.TodoStatusFailed
+	return t.isDone() || t.Status == wire.TodoInProgress || t.Status == wire.TodoStatusFailed
 }
 
-// wire is the todo as people see it.
+// wire returns the todo for the client.
 func (t *todo) wire() wire.Todo {
 	d := t.Draft
 	out := wire.Todo{
@@ -222,18 +223,18 @@ func (t *todo) wire() wire.Todo {
 	return out
 }
 
-// become gives the todo another state, of which an event is to tell.
-func (t *todo) become(s wire.TodoStatus) {
-	t.Status, t.touched, t.unsaid = s, true, true
+// setStatus changes the status, which an event has yet to report.
+func (t *todo) setStatus(s wire.TodoStatus) {
+	t.Status, t.dirty, t.unreported = s, true, true
 }
 
-// unhalt notes that the job which was told to end has ended.
-func (t *todo) unhalt() { t.Halt, t.HaltWhy, t.HaltBy = "", "", "" }
+// clearHalt is called when the job that was being stopped has ended.
+func (t *todo) clearHalt() { t.Halt, t.HaltReason, t.HaltBy = "", "", "" }
 
-// said notes that an event has told of the todo.
-func (t *todo) said() { t.touched, t.unsaid = true, false }
+// markReported records that an event has reported the todo.
+func (t *todo) markReported() { t.dirty, t.unreported = true, false }
 
-// backoff is how long the n-th attempt waits, the first of which is 1.
+// backoff returns the delay before the n-th retry, starting with 1.
 func (f *Flow) backoff(n int) wire.Millis {
 	const longest = 30 * time.Second
 	wait := f.cfg.RetryFirst

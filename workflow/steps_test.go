@@ -86,7 +86,7 @@ func TestFailureRetryAndReopening(t *testing.T) {
 	r.must(r.control(wire.ControlRetry{TodoID: "b", MessageID: "m7"}))
 	r.done("plan-1/a.3", `{"x":1}`)
 	r.must(r.control(wire.ControlSkip{TodoID: "b", Reason: "no need"}))
-	r.worked(workflow.Worked{Job: "plan-1/b.1", Outcome: providers.Interrupted})
+	r.worked(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted})
 	r.done("plan-1/response", "well")
 	wantLog(t, r.since(n), `
 todo a failed TOOL_EXECUTION_FAILED 1/1 retry true

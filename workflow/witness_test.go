@@ -141,7 +141,7 @@ func (c *chaos) anything() func(*workflow.Flow) {
 	switch what := rapid.IntRange(0, 9).Draw(c.t, "what comes to nothing"); {
 	case busy && what < 3:
 		w := c.outcome(j)
-		return func(f *workflow.Flow) { f.Worked(w) }
+		return func(f *workflow.Flow) { f.HandleJobResult(w) }
 	case busy && what == 3:
 		return func(f *workflow.Flow) { f.Progress(j.Name, wire.TodoProgress{ProgressPercentage: 70}) }
 	case busy && what == 4:

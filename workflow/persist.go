@@ -25,15 +25,15 @@ const (
 )
 
 var (
-	errNewer     = errors.New("it is of a newer hub")
-	errMisplaced = errors.New("it is of something else")
-	errStray     = errors.New("there is no plan that it is part of")
+	errNewer     = errors.New("written by a newer version of the hub")
+	errMisplaced = errors.New("the record does not belong to this field")
+	errStray     = errors.New("the record belongs to no plan")
 )
 
 func todoField(id wire.TodoID) string   { return todoPrefix + string(id) }
 func askField(id wire.RequestID) string { return askPrefix + string(id) }
 
-// envelope is the kept form of everything: what it is of, and which form it has.
+// envelope is the stored form of every record, with the version of its format.
 type envelope[T any] struct {
 	V  int `json:"v"`
 	Is T   `json:"is"`
@@ -42,9 +42,9 @@ type envelope[T any] struct {
 func set[T any](field string, v T) store.Op {
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)
-	to.SetEscapeHTML(false) // which makes six bytes of one
+	to.SetEscapeHTML(false) // escapes would take six bytes for one
 	if err := to.Encode(envelope[T]{schemaVersion, v}); err != nil {
-		panic(fmt.Sprintf("workflow: %T has no kept form: %v", v, err)) // free JSON was checked when it came
+		panic(fmt.Sprintf("workflow: encode %T: %v", v, err)) // raw JSON was validated on receipt
 	}
 	return store.Set(Table, field, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
@@ -67,52 +67,52 @@ func get[T any](table map[string][]byte, field string, into *T) error {
 	return nil
 }
 
-// changes is what is to be kept otherwise than it is.
+// changes returns the store operations for everything that changed since the last call.
 func (f *Flow) changes() []store.Op {
 	var ops []store.Op
-	for _, field := range f.gone {
+	for _, field := range f.removed {
 		ops = append(ops, store.Unset(Table, field))
 	}
-	f.gone = nil
-	if f.recount {
+	f.removed = nil
+	if f.numbersDirty {
 		ops = append(ops, set(numbersField, f.numbers))
 	}
-	if f.plan != nil && f.plan.spoken {
+	if f.plan != nil && f.plan.requestDirty {
 		ops = append(ops, set(requestField, f.plan.request))
-		f.plan.spoken = false
+		f.plan.requestDirty = false
 	}
-	if f.plan != nil && f.reworded {
+	if f.plan != nil && f.planDirty {
 		ops = append(ops, set(planField, f.plan))
 	}
-	f.recount, f.reworded = false, false
+	f.numbersDirty, f.planDirty = false, false
 	for _, t := range f.todos {
-		if t.touched {
+		if t.dirty {
 			ops = append(ops, set(todoField(t.Draft.ID), t))
-			t.touched = false
+			t.dirty = false
 		}
 	}
 	for _, a := range f.asks {
-		if a.touched {
+		if a.dirty {
 			ops = append(ops, set(askField(a.ID), a))
-			a.touched = false
+			a.dirty = false
 		}
 	}
 	return ops
 }
 
-// forget takes away everything that is known of the plan, but for what there was.
-func (f *Flow) forget() {
+// clearPlan removes the plan and its todos. The counters stay.
+func (f *Flow) clearPlan() {
 	if f.plan == nil {
 		return
 	}
-	f.gone = append(f.gone, planField, requestField)
+	f.removed = append(f.removed, planField, requestField)
 	for _, t := range f.todos {
-		f.gone = append(f.gone, todoField(t.Draft.ID))
+		f.removed = append(f.removed, todoField(t.Draft.ID))
 	}
-	f.plan, f.todos, f.told = nil, nil, tally{}
+	f.plan, f.todos, f.reported = nil, nil, tally{}
 }
 
-// All is everything that is kept, for a store that forgot.
+// All returns operations that store the whole state, for a store that has lost writes.
 func (f *Flow) All() []store.Op {
 	var ops []store.Op
 	if f.numbers != (numbers{}) {
@@ -131,17 +131,16 @@ func (f *Flow) All() []store.Op {
 	return ops
 }
 
-// Restore reads what was kept. What a newer hub wrote in a form that is not known
-// here is refused.
+// Restore decodes the state from its table. It refuses records of an unknown newer format.
 func (f *Flow) Restore(table map[string][]byte) error {
-	*f = Flow{cfg: f.cfg, stage: f.stage, hands: f.hands}
+	*f = Flow{cfg: f.cfg, step: f.step, executor: f.executor}
 	if _, ok := table[numbersField]; ok {
 		if err := get(table, numbersField, &f.numbers); err != nil {
 			return err
 		}
 	}
 	if _, ok := table[planField]; ok {
-		f.plan = &plan{Thoughts: map[wire.Layer]int{}}
+		f.plan = &plan{ModelJobs: map[wire.Layer]int{}}
 		if err := get(table, planField, f.plan); err != nil {
 			return err
 		}
@@ -168,7 +167,7 @@ func (f *Flow) Restore(table map[string][]byte) error {
 			return fmt.Errorf("%s: %w", askField(a.ID), errStray)
 		}
 	}
-	f.told = f.count()
+	f.reported = f.count()
 	return nil
 }
 
@@ -202,28 +201,28 @@ func (f *Flow) restoreAsk(table map[string][]byte, field string) error {
 	return nil
 }
 
-// number is which of all questions it is.
+// number returns the number in the id of a question.
 func (a *ask) number() uint64 {
 	n, _ := strconv.ParseUint(strings.TrimPrefix(string(a.ID), requestPrefix), 10, 64)
 	return n
 }
 
-// Recover is called once by a new owner, in a step, before the jobs go on. alive
-// says whether somebody works on a job. Nobody knows how far that came which was
-// begun and on which nobody works: it is not begun again unasked.
+// Recover is called once by a new owner, in a step, before the jobs continue. alive reports
+// whether a job still exists. The progress of a todo whose job is lost is unknown, so the
+// user is asked before it runs again.
 func (f *Flow) Recover(alive func(job string) bool) {
 	if !f.Active() {
 		return
 	}
-	defer f.done()
-	if t := f.plan.Think; t != nil && t.Job != "" && !alive(t.Job) {
+	defer f.finishCall()
+	if t := f.plan.ModelTask; t != nil && t.Job != "" && !alive(t.Job) {
 		t.Job = ""
-		f.reworded = true
+		f.planDirty = true
 	}
 	for _, t := range slices.Clone(f.todos) {
 		if t.Job != "" && !alive(t.Job) {
-			f.worked(t, Worked{Job: t.Job, Unsure: unsureWork})
+			f.handleTodoResult(t, JobResult{Job: t.Job, Unsure: unsureWork})
 		}
 	}
-	f.lapse()
+	f.processDue()
 }
