@@ -103,9 +103,7 @@ type Catalog struct {
 	byType   names
 	byGo     map[reflect.Type]*Entry
 	compiler *compiler
-	// action and content are the shapes of what is not written and read quickly.
-	action, content *Shape
-	frame           *Shape // of native frames
+	frame    *Shape // of native frames
 	// flat are the frames of the desktop dialect, by who sends them.
 	flat map[Direction]*Shape
 }
@@ -137,7 +135,6 @@ var theCatalog = sync.OnceValue(func() *Catalog {
 	for _, flat := range c.flat {
 		flat.nameVariants("type")
 	}
-	c.action, c.content = c.compiler.shape(reflect.TypeFor[Action]()), c.compiler.shape(reflect.TypeFor[Content]())
 	return c
 })
 

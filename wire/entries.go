@@ -48,7 +48,7 @@ func clientEntries() []Entry {
 
 func serverEntries() []Entry {
 	return []Entry{
-		event[Actions](actionsName, FamilyDesktop, lasting, FormFlat, "Changes of the desktop, in order."),
+		event[Actions]("ACTIONS", FamilyDesktop, lasting, FormFlat, "Changes of the desktop, in order."),
 		event[AgentThinking]("AGENT_THINKING", FamilyDesktop, lasting, FormOwn, "A piece of what an agent thinks."),
 		event[AgentResponse]("AGENT_RESPONSE", FamilyDesktop, lasting, FormOwn, "A piece of an agent's answer, or the end of its turn."),
 		event[ToolProgress]("TOOL_PROGRESS", FamilyDesktop, lasting, FormFlat, "A tool runs, is done or failed."),

@@ -81,14 +81,6 @@ func readTime(text string) (time.Time, bool) {
 
 // decode reads the payload whose object begins at at.
 func (e *Entry) decode(l *lexer, at int) (p any, end int, err *Error) {
-	if p, end, ok := e.quickly(l, at); ok {
-		return p, end, nil
-	}
-	return e.decodeByShape(l, at)
-}
-
-// decodeByShape is decode for payloads of any form.
-func (e *Entry) decodeByShape(l *lexer, at int) (p any, end int, err *Error) {
 	if err := e.Shape.fits(l.at(at)); err != nil {
 		return nil, at, err
 	}

@@ -25,9 +25,6 @@ func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	if e.Session != h.session || e.At.Epoch != h.epoch || e.Time != h.time || h.after == nil {
 		h.prepare(e)
 	}
-	if p, ok := e.Data.(Actions); ok {
-		return append(p.append(h.append(dst, actionsName, e.At.Seq)), '}')
-	}
 	entry := entryOf(e.Data)
 	return append(entry.Shape.append(h.append(dst, entry.Type, e.At.Seq), reflect.ValueOf(e.Data)), '}')
 }

@@ -38,9 +38,6 @@ func AppendEvent(dst []byte, e Event) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })
 	}
-	if p, ok := e.Data.(Actions); ok {
-		return append(p.append(appendEnvelope(dst, actionsName, &e)), '}')
-	}
 	entry := entryOf(e.Data)
 	dst = appendEnvelope(dst, entry.Type, &e)
 	return append(entry.Shape.append(dst, reflect.ValueOf(e.Data)), '}')
@@ -100,25 +97,15 @@ func appendSession(dst []byte, session SessionID) []byte {
 
 // DecodeMessage implements [Dialect].
 func (Native) DecodeMessage(frame []byte) (m Message, err error) {
-	if !readBare(frame, &m) {
-		err = m.decode(frame)
+	m, fault := decodeMessage(frame)
+	if fault != nil {
+		fault.Ref = refOf(frame)
+		return Message{}, fault
 	}
-	return m, err
+	return m, nil
 }
 
-// decode reads a frame of any form. It is apart since few come here and all would
-// need the room on the stack.
-func (m *Message) decode(frame []byte) error {
-	read, err := decodeAny(frame)
-	if err != nil {
-		err.Ref = refOf(frame)
-		return err
-	}
-	*m = read
-	return nil
-}
-
-func decodeAny(frame []byte) (m Message, err *Error) {
+func decodeMessage(frame []byte) (m Message, err *Error) {
 	env := envelope{from: FromClient}
 	if err := env.open(frame, clientText); err != nil {
 		return m, err
