@@ -10,11 +10,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// activity is something that a session can be in, as a number: noting it costs nothing
-// that matters.
+// activity is what the goroutine of a session executes, for diagnostics. It is a number, so that
+// recording it costs almost nothing.
 type activity uint16
 
-// What a session can be in, besides an order or a message.
+// Activities besides orders and messages, which activityTable adds.
 const (
 	activityNone activity = iota
 	activityLoad
@@ -28,7 +28,7 @@ const (
 	activityStatus
 )
 
-// activityNames are the names of all actions, and the actions of orders and messages.
+// activityNames maps activities to names, and orders and messages to activities.
 type activityNames struct {
 	names    []string
 	orders   map[orderKind]activity
@@ -53,17 +53,18 @@ var activityTable = sync.OnceValue(func() activityNames {
 	return d
 })
 
-// activityTracker is what a session is in, for those who wonder why it does not answer. The
-// goroutine of the session writes it and anybody reads it.
+// activityTracker holds the current activity of a session. The session's goroutine writes it, any
+// goroutine reads it.
 type activityTracker struct {
-	// now is a action and, above its 16 bits, when it began, in ms of the hub's life.
+	// now is the activity in the low 16 bits and its start above them, in ms of the hub's uptime.
 	now atomic.Uint64
-	// message is that of messages of a type, which often follow each other.
+	// message caches the activity of messages of type ofType: messages of one type often follow
+	// each other.
 	message activity
 	ofType  reflect.Type
 }
 
-// ofItem is what doing one is.
+// ofItem returns the activity of executing an item.
 func (d *activityTracker) ofItem(it *item) activity {
 	switch {
 	case it.order != nil:
@@ -80,7 +81,8 @@ func (d *activityTracker) ofItem(it *item) activity {
 	return d.message
 }
 
-// begin notes what begins and at which age of the hub, and returns what that is part of.
+// begin records an activity that starts at an uptime of the hub, and returns the enclosing one for
+// restore.
 func (d *activityTracker) begin(what activity, since time.Duration) (before uint64) {
 	before = d.now.Load()
 	if next := uint64(since.Milliseconds())<<16 | uint64(what); next != before { //nolint:gosec // since then
@@ -89,13 +91,13 @@ func (d *activityTracker) begin(what activity, since time.Duration) (before uint
 	return before
 }
 
-// restore says that what began last has ended, and not what that was part of.
+// restore ends the activity that began last and continues the enclosing one.
 func (d *activityTracker) restore(before uint64) { d.now.Store(before) }
 
-// end says that the session does nothing.
+// end records that the session is idle.
 func (d *activityTracker) end() { d.now.Store(uint64(activityNone)) }
 
-// current says what the session is in and for how long, at an age of the hub.
+// current returns the name of the activity and its duration, at an uptime of the hub.
 func (d *activityTracker) current(age time.Duration) (string, time.Duration) {
 	now := d.now.Load()
 	what := activityTable().names[now&0xffff]
@@ -105,15 +107,14 @@ func (d *activityTracker) current(age time.Duration) (string, time.Duration) {
 	return what, max(age-time.Duration(now>>16)*time.Millisecond, 0)
 }
 
-// statusRequest is something that the goroutine of a session does between two steps for
-// those who look after sessions. It changes nothing.
+// statusRequest is a function that the session's goroutine runs between two steps for the admin
+// view. It must not change the session.
 type statusRequest struct{ run func(*owner) }
 
-// statusRequests are those that are asked for.
+// statusRequests are the pending requests of the admin view.
 type statusRequests struct {
-	pending atomic.Bool // there is something to serve
-	// last is what the session said of itself last, and fresh that nothing has
-	// happened since.
+	pending atomic.Bool // queue is not empty
+	// last is the last Status of the session, and lastIsFresh says that nothing has happened since.
 	last        atomic.Pointer[Status]
 	lastIsFresh atomic.Bool
 
@@ -121,14 +122,14 @@ type statusRequests struct {
 	queue []*statusRequest
 }
 
-// markStale says that something happens.
+// markStale records that the session changes, so that last is not fresh any more.
 func (s *statusRequests) markStale() {
 	if s.lastIsFresh.Load() {
 		s.lastIsFresh.Store(false)
 	}
 }
 
-// requestStatus wants a look.
+// requestStatus queues a request and wakes the session.
 func (l *owner) requestStatus(k *statusRequest) {
 	s := &l.statusRequests
 	s.mu.Lock()
@@ -138,15 +139,15 @@ func (l *owner) requestStatus(k *statusRequest) {
 	l.live.mailbox.signal()
 }
 
-// cancel takes that back, so that there are not more looks than those who wait.
+// cancel removes a request whose caller has stopped waiting, so that requests cannot accumulate.
 func (s *statusRequests) cancel(k *statusRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = slices.DeleteFunc(s.queue, func(o *statusRequest) bool { return o == k })
 }
 
-// serveStatusRequests does what is asked for. It changes nothing, so what the session says of
-// itself then stays true.
+// serveStatusRequests runs the pending requests. They change nothing, so the last Status stays
+// fresh.
 func (l *owner) serveStatusRequests() {
 	s := &l.statusRequests
 	if !s.pending.Load() {

@@ -9,11 +9,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ActAsAdmin has the owner of a session do what somebody wants who is no client of it, such
-// as INTERRUPT, RESET or DELETE_QUEUED_MESSAGE, and returns when that is committed, or
-// with why it is refused. What was done already is not done again: the id of the act says
-// so, which has nothing to do with the ids of messages. The note is what the owner says
-// of how things were before and after.
+// ActAsAdmin has the owner of a session execute an admin's message, such as INTERRUPT, RESET or
+// DELETE_QUEUED_MESSAGE, and returns when that is committed or refused. An action with the same id
+// act is executed once; these ids are separate from those of messages. The note says what the
+// action changed.
 func (h *Hub) ActAsAdmin(ctx context.Context, id wire.SessionID, user string, act wire.MessageID, m wire.Message) (note string, err error) {
 	if err := act.Validate(); err != nil {
 		return "", asError(err)
@@ -24,7 +23,7 @@ func (h *Hub) ActAsAdmin(ctx context.Context, id wire.SessionID, user string, ac
 	}
 	i, err := h.store.Session(ctx, id)
 	if err != nil {
-		return "", nil //nolint:nilerr // it is done, and the note is a courtesy
+		return "", nil //nolint:nilerr // the action is done, and the note is optional
 	}
 	now, err := readCard(i.Card)
 	return now.Notes[o.ID], err
@@ -44,10 +43,11 @@ func (h *Hub) LiftQuarantine(ctx context.Context, id wire.SessionID) error {
 	return nil
 }
 
-// adminActionPrefix makes an id in the ledger that no client can have.
+// adminActionPrefix begins the ledger ids of admin actions. No client's message id has a space.
 const adminActionPrefix = "act "
 
-// handleAdminAction does what an admin wants. The card says so, or why not, to who waits for it.
+// handleAdminAction executes an admin's message. The card records the result for the waiting
+// replica.
 func (l *owner) handleAdminAction(it *item) {
 	o := it.order
 	if l.card.has(o) {
@@ -63,7 +63,7 @@ func (l *owner) handleAdminAction(it *item) {
 	}
 	was, busy := l.agents.queuedMessages(), l.agents.runningMessages()
 	r, _ := l.applyOnce(adminActionPrefix+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, isAdmin: true}, Message: m})
-	l.card, _ = l.card.apply(o) // which refuses only shares
+	l.card, _ = l.card.apply(o) // which refuses shares only
 	if r.Verdict == verdictRejected {
 		why := refusal(r.Code, "%s", r.Reason)
 		l.card = l.card.withRefusal(o, why)
@@ -74,8 +74,8 @@ func (l *owner) handleAdminAction(it *item) {
 	l.step.card = l.card.encode()
 }
 
-// activityNote says what an admin's order has done to agents that were at work and to
-// messages that waited.
+// activityNote says what an admin action changed: running agents that were stopped, and the number
+// of queued messages. busy and waited are from before the action.
 func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
 	var parts []string
 	switch order.(type) {
@@ -94,7 +94,7 @@ func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]b
 	return strings.Join(parts, "; ")
 }
 
-// removeQueuedMessage takes a message out of its queue because an admin wants it.
+// removeQueuedMessage removes a message from its queue on behalf of an admin.
 func (l *owner) removeQueuedMessage(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
 	var what contextpool.CancelResult

@@ -13,7 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// doUserMessage gives what the user typed to the agent of a monitor.
+// doUserMessage gives the user's text to the main agent of a monitor, or to the question that it
+// answers.
 func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if r := l.ensureMonitor(monitor); r.Verdict == verdictRejected {
@@ -41,16 +42,15 @@ func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// blankReply is the reply to a message whose text, in a field of that name, is
-// blank.
+// blankReply is the reply to a message whose text, in the named field, is blank.
 func blankReply(field string, monitor wire.MonitorID) reply {
 	return reply{
 		Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: field + " has no text", Field: field, Monitor: monitor, Public: true,
 	}
 }
 
-// messageOf is a message of a user as agents get it. The reply is not empty when they
-// cannot.
+// messageOf converts a message of a user for the pool. The reply is a rejection if an image cannot
+// be read.
 func (l *owner) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
 		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c),
@@ -71,7 +71,7 @@ func (l *owner) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, 
 	return message, reply{}
 }
 
-// readImage reads a picture from a data: URL.
+// readImage decodes an image from a data: URL.
 func readImage(url string) (providers.Image, error) {
 	head, data, ok := strings.Cut(url, ",")
 	kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
@@ -85,7 +85,7 @@ func readImage(url string) (providers.Image, error) {
 	return providers.Image{MediaType: kind, Data: raw}, nil
 }
 
-// doWindowMessage gives what the user said to a window to its agent.
+// doWindowMessage gives a text to the agent of a window.
 func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	message := l.windowMessage(c, m.MonitorID, m.WindowID)
 	if message.Text = m.Content; isBlank(m.Content) {
@@ -94,14 +94,15 @@ func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleWindowMessage(message) })
 }
 
-// doComponentAction gives a press on a button to the agent of its window.
+// doComponentAction gives a click on a component to the agent of its window.
 func (l *owner) doComponentAction(c *Command, m wire.ComponentAction) reply {
 	message := l.windowMessage(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
 	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleComponentAction(message, m) })
 }
 
-// windowMessage is a message to a window, on the monitor where that is.
+// windowMessage returns a message, without text, to the agent of a window, on the monitor of the
+// window.
 func (l *owner) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
 	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
 	if named == "" {
@@ -114,8 +115,8 @@ func (l *owner) windowMessage(c *Command, named wire.MonitorID, window wire.Wind
 	}
 }
 
-// messageIDOf is the id of a message to an agent. One without gets an id that no
-// other has: its turn is named after it.
+// messageIDOf returns the id of a message to an agent. A message without an id gets a random one,
+// because its turn is named after it.
 func messageIDOf(c *Command) wire.MessageID {
 	if c.Message.ID != "" {
 		return c.Message.ID
@@ -123,8 +124,8 @@ func messageIDOf(c *Command) wire.MessageID {
 	return unnamedMessage + wire.MessageID("-"+strings.ToLower(rand.Text()))
 }
 
-// isGuest reports whether a command is of somebody else than the owner of the
-// session. What belongs to the owner on all desktops is none of theirs.
+// isGuest reports whether a command comes from another user than the session's. Guests have no
+// access to what the user shares between desktops, such as memory.
 func (l *owner) isGuest(c *Command) bool { return c.From.User != l.user }
 
 // doInterrupt stops agents.
@@ -152,7 +153,7 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 	return reply{}
 }
 
-// doCondense has a conversation summed up.
+// doCondense has a conversation condensed.
 func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if l.agents == nil {
@@ -167,7 +168,8 @@ func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 	return r
 }
 
-// doToastAction does what the button of a toast is for.
+// doToastAction executes the button of a toast: it dismisses the toast and records that the cached
+// reload of its event failed.
 func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 	if t, ok := l.state.Toast(m.ToastID); ok {
 		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
@@ -177,7 +179,8 @@ func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 	}
 }
 
-// windowClosed is told that a user or a program closed a window.
+// windowClosed removes the app of a window that a user or a program closed, and ends the window's
+// agent.
 func (l *owner) windowClosed(at windowKey) {
 	l.removeApp(at)
 	if l.agents != nil {

@@ -18,33 +18,32 @@ import (
 // Runner runs the agents of a session that is owned here.
 type Runner interface {
 	contextpool.Runner
-	// Close stops everything and returns when it has stopped.
+	// Close stops all runs and returns when they have stopped.
 	Close()
 }
 
-// parkTime is how long a session that is handed over waits for tools that are
-// under way. Those that are not done by then may or may not have run.
+// parkTime is how long a session that is handed over waits for running tools. The outcome of a tool
+// that takes longer is unknown to the next owner.
 const parkTime = 5 * time.Second
 
-// toolUse is a call of a tool. Agents name theirs independently of each other.
+// toolUse identifies a tool call. Call ids are unique per agent only.
 type toolUse struct {
 	agent wire.AgentID
 	call  string
 }
 
-// agents is what a session that is owned here knows of its agents. It belongs to
-// the goroutine of the session.
+// agents is what an owner knows of its agents. It belongs to the goroutine of the session.
 type agents struct {
-	// nextPoolDue is when the pool has something to do, and poolWorking says that it has unfinished
-	// work; asked says that it was asked something since that was known. A step that
-	// asks the pool nothing, as those of programs that only show something, costs it
+	// nextPoolDue is when the pool has something to do, and poolWorking whether it has unfinished
+	// work, both as of the last tick. poolTouched says that the pool may have changed since. Steps
+	// that do not use the pool, such as those of programs that only emit actions, therefore cost it
 	// nothing.
 	nextPoolDue time.Time
 	poolWorking bool
 	poolTouched bool
-	// levelsStale says that it may be another since it was counted.
+	// levelsStale says that the pool may have changed since its levels were counted.
 	levelsStale bool
-	parkedSince time.Time // since when nothing new begins
+	parkedSince time.Time // since when no new tool starts; zero while tools may start
 
 	plan        planning
 	pool        *contextpool.Pool
@@ -52,25 +51,25 @@ type agents struct {
 	answerWaits answerWaits
 	apps        apps
 
-	// answered are the answers of this step to messages that the ledger does
-	// not have yet; late are those who sent a message again before there was
-	// an answer, as far as there is room.
+	// answered are the replies of this step to messages that the ledger does not have yet; nil
+	// outside submitToAgent. lateSenders are the connections that repeated a message before it was
+	// answered.
 	answered    map[wire.MessageID]reply
 	lateSenders map[wire.MessageID][]wire.ConnectionID
 
-	// openTools are the tools that have begun and not ended.
+	// openTools are the tool calls that have started and not ended.
 	openTools map[toolUse]bool
-	heldItems []item // what would have begun while parked
+	heldItems []item // tool starts that arrived while parked
 }
 
-// maxLateMessages is how many messages are remembered that came again before they were
-// answered, and maxLateSenders how many senders of each.
+// Bounds of lateSenders: messages, and connections per message.
 const (
 	maxLateMessages = 1000
 	maxLateSenders  = 16
 )
 
-// addLateSender notes who is to hear how a message is answered.
+// addLateSender remembers a connection that is to get the reply to a message, within the bounds
+// above.
 func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
 	known, found := a.lateSenders[id]
 	if (found || len(a.lateSenders) < maxLateMessages) && len(known) < maxLateSenders && !slices.Contains(known, from) {
@@ -78,7 +77,7 @@ func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
 	}
 }
 
-// startAgents makes the agents of a session that is owned from now on.
+// startAgents restores the agents, apps and plan of a session that becomes owned here.
 func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[string][][]byte) error {
 	cfg := l.live.hub.cfg
 	if cfg.NewRunner == nil {
@@ -108,8 +107,8 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 	return l.restorePlan(tables[workflow.Table])
 }
 
-// stopAgents stops the agents. What they still wanted of the session is forgotten:
-// whoever owns it next goes on with what was committed.
+// stopAgents stops the agents and drops their pending work: the next owner continues from what was
+// committed.
 func (l *owner) stopAgents() {
 	a := l.agents
 	if a == nil {
@@ -129,8 +128,8 @@ func (l *owner) stopAgents() {
 	a.heldItems = nil
 }
 
-// storedForm is what the agents of an owner of ours have written or wanted to write, in
-// the form in which the store has it.
+// storedForm returns everything stored of the agents, including changes that are not committed, in
+// the form in which the store returns it.
 func (a *agents) storedForm() (tables map[string]map[string][]byte, lists map[string][][]byte) {
 	tables, lists = map[string]map[string][]byte{}, map[string][][]byte{}
 	for _, op := range a.allOps() {
@@ -147,7 +146,7 @@ func (a *agents) storedForm() (tables map[string]map[string][]byte, lists map[st
 	return tables, lists
 }
 
-// allOps is what is kept of the agents.
+// allOps returns the ops that store everything of the agents.
 func (a *agents) allOps() []store.Op {
 	if a == nil {
 		return nil
@@ -155,7 +154,8 @@ func (a *agents) allOps() []store.Op {
 	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.plan.All())
 }
 
-// repairLists is what makes the lists of agents that are not loaded those that we know.
+// repairLists returns the ops that make the lists of agents that are not loaded match what this
+// owner knows.
 func (a *agents) repairLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	if a == nil {
 		return nil, nil
@@ -174,10 +174,10 @@ func (a *agents) working() bool {
 	return a.poolWorking || a.plan.Working()
 }
 
-// levelsChanged reports whether there may be other agents than those that were counted last.
+// levelsChanged reports whether the levels may have changed since they were last counted.
 func (a *agents) levelsChanged() bool { return a != nil && a.levelsStale }
 
-// refreshLevels counts them.
+// refreshLevels counts the agents again if they may have changed.
 func (a *agents) refreshLevels(into *contextpool.Gauges) {
 	if a.levelsChanged() {
 		a.pool.Gauges(into)
@@ -185,7 +185,7 @@ func (a *agents) refreshLevels(into *contextpool.Gauges) {
 	}
 }
 
-// queuedMessages counts the messages that wait.
+// queuedMessages is the number of messages in queues.
 func (a *agents) queuedMessages() int {
 	if a == nil {
 		return 0
@@ -193,7 +193,7 @@ func (a *agents) queuedMessages() int {
 	return a.pool.QueuedCount()
 }
 
-// runningMessages are the messages of turns that are under way and not told to end.
+// runningMessages returns the messages of the turns that run and are not being stopped.
 func (a *agents) runningMessages() map[wire.MessageID]bool {
 	all := map[wire.MessageID]bool{}
 	if a == nil {
@@ -217,25 +217,24 @@ func (a *agents) nextDue() time.Time {
 	return earliest(a.nextPoolDue, a.plan.Due())
 }
 
-// hasRunningTurns reports whether agents are at work that do not wait for people, who take
-// their time: whoever owns the session next can wait for them as well.
+// hasRunningTurns reports whether turns run that do not wait for people. People take their time,
+// and the next owner can wait for them as well.
 func (a *agents) hasRunningTurns() bool {
 	return a != nil && a.parkedSince.IsZero() && a.pool.RunningAgents() > a.answerWaits.count()
 }
 
-// poolForUpdate is the pool, for whoever may change something in it.
+// poolForUpdate returns the pool for a call that may change it.
 func (a *agents) poolForUpdate() *contextpool.Pool {
 	a.poolTouched, a.levelsStale = true, true
 	return a.pool
 }
 
-// poolDue reports whether the pool was asked something or has something to do.
+// poolDue reports whether the pool may have changed or has something to do.
 func (a *agents) poolDue(now time.Time) bool {
 	return a != nil && (a.poolTouched || !a.nextPoolDue.IsZero() && !now.Before(a.nextPoolDue))
 }
 
-// tickPool does what is due, and reports whether there is more than the step has room
-// for.
+// tickPool runs what is due in the pool, and reports whether there is more than fits into the step.
 func (a *agents) tickPool(now time.Time) (more bool) {
 	if !a.poolDue(now) {
 		return false
@@ -245,8 +244,8 @@ func (a *agents) tickPool(now time.Time) (more bool) {
 	return a.poolTouched
 }
 
-// parkTools lets nothing new begin, and reports whether everything that has begun has
-// ended or had its time.
+// parkTools lets no new tool start, and reports whether all running tools have ended or parkTime is
+// over.
 func (a *agents) parkTools(now time.Time) bool {
 	if a == nil {
 		return true
@@ -257,12 +256,13 @@ func (a *agents) parkTools(now time.Time) bool {
 	return len(a.openTools) == 0 || !now.Before(a.parkedSince.Add(parkTime))
 }
 
-// isParking reports whether that has begun. Then the session is handed over even if
-// it need not be any more: what was held back begins with the next owner.
+// isParking reports whether parkTools was called. Then the session is handed over even if draining
+// is cancelled: the next owner starts the tools that were held back.
 func (a *agents) isParking() bool { return a != nil && !a.parkedSince.IsZero() }
 
-// submitToAgent gives a message to an agent and says how it was answered, if it was.
-func (l *owner) submitToAgent(m contextpool.Message, give func()) reply {
+// submitToAgent calls submit, which gives message m to the pool, and returns the pool's reply, or
+// verdictPending while there is none.
+func (l *owner) submitToAgent(m contextpool.Message, submit func()) reply {
 	if l.agents == nil {
 		l.row(wire.UIRow{
 			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
@@ -273,7 +273,7 @@ func (l *owner) submitToAgent(m contextpool.Message, give func()) reply {
 		}
 	}
 	l.agents.answered = map[wire.MessageID]reply{}
-	give()
+	submit()
 	r, ok := l.agents.answered[m.ID]
 	l.agents.answered, l.answered = nil, true
 	if !ok {
@@ -282,7 +282,7 @@ func (l *owner) submitToAgent(m contextpool.Message, give func()) reply {
 	return r
 }
 
-// stepWriter is the step of a session as its agents see it.
+// stepWriter implements [contextpool.StepWriter] with the owner's current step.
 type stepWriter struct{ *owner }
 
 func (s stepWriter) Now() time.Time               { return s.now }
@@ -292,10 +292,10 @@ func (s stepWriter) Full() bool                   { return s.stepFull() }
 func (s stepWriter) Then(effect func())           { s.step.effects = append(s.step.effects, effect) }
 func (s stepWriter) Row(r wire.UIRow) wire.Millis { return s.row(r) }
 
-// NextRow is the id of the row that comes next.
+// NextRow is the id of the next row.
 func (s stepWriter) NextRow() wire.RowID { return s.lastRow + 1 }
 
-// Keep adds to the step. A conversation may be long, so its bytes count.
+// Keep adds ops to the step. Their bytes count, because conversations can be long.
 func (s stepWriter) Keep(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)
 	for i := range ops {
@@ -305,7 +305,7 @@ func (s stepWriter) Keep(ops ...store.Op) {
 	}
 }
 
-// Cancel closes what an agent asked and nobody needs any more.
+// Cancel closes the open questions of an agent.
 func (s stepWriter) Cancel(agent wire.AgentID) {
 	now := s.state.Snapshot()
 	for _, d := range now.Dialogs {
@@ -320,8 +320,7 @@ func (s stepWriter) Cancel(agent wire.AgentID) {
 	}
 }
 
-// Answer says how a message was answered and remembers it for when the message
-// is sent again.
+// Answer emits the answer to a message and stores it in the ledger for repetitions of the message.
 func (s stepWriter) Answer(p wire.ServerPayload) {
 	s.emit(p)
 	id := wire.MessageOf(p)
@@ -341,7 +340,7 @@ func (s stepWriter) Answer(p wire.ServerPayload) {
 	}
 }
 
-// replyOf is what the ledger keeps of an answer.
+// replyOf returns the ledger's form of an answer.
 func replyOf(p wire.ServerPayload) reply {
 	switch p := p.(type) {
 	case wire.MessageAccepted:
@@ -356,7 +355,7 @@ func replyOf(p wire.ServerPayload) reply {
 	panic(fmt.Sprintf("%T answers no message", p))
 }
 
-// row adds a row to the conversation that people see, and returns its name.
+// row adds a row to the conversation and returns its time, which identifies it.
 func (l *owner) row(r wire.UIRow) wire.Millis {
 	l.lastRow++
 	l.lastTS = max(l.lastTS+1, wire.Millis(l.now.UnixMilli()))
@@ -375,7 +374,8 @@ func (p port) Report(ctx context.Context, r agentpool.Report) error {
 			p.l.observeRunStart(r.RunID())
 			p.l.agents.poolForUpdate().HandleReport(r)
 		}
-		// Or owners that die right then would ask a model again and again.
+		// The start must be committed before the model is called, else owners that die at this
+		// point would call it again and again.
 		return p.putAndWait(ctx, it)
 	}
 	return p.put(ctx, it)

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// answerWait is somebody who waits for an answer from a tab.
+// answerWait is a call of an agent that waits for an answer from a tab.
 type answerWait struct {
-	// ctx is how long.
-	ctx context.Context //nolint:containedctx // whoever waits has gone with it
-	// answer has room for the answer.
+	// ctx ends the wait.
+	ctx context.Context //nolint:containedctx // it ends the wait, which others check
+	// answer receives the answer. It is buffered.
 	answer chan any
-	// fits says whether something answers what was asked; nil means everything.
+	// fits reports whether an answer belongs to the request; nil accepts every answer.
 	fits func(answer any) bool
-	// failure is what a tab said that could not answer. It counts when no other
-	// could.
+	// failure is the last answer of a tab that could not do what was asked. It counts if no other
+	// tab answers.
 	failure any
 }
 
@@ -22,11 +22,10 @@ func newWait(ctx context.Context) *answerWait {
 	return &answerWait{ctx: ctx, answer: make(chan any, 1)}
 }
 
-// answerWaits are those who wait, by the name of what was asked. The zero value has
-// none. It belongs to the goroutine of the session.
+// answerWaits are the pending waits by the key of the question. The zero value is empty. It belongs
+// to the goroutine of the session.
 type answerWaits struct{ by map[string][]*answerWait }
 
-// add adds somebody who waits.
 func (w *answerWaits) add(name string, one *answerWait) {
 	if w.by == nil {
 		w.by = map[string][]*answerWait{}
@@ -34,7 +33,7 @@ func (w *answerWaits) add(name string, one *answerWait) {
 	w.by[name] = append(w.by[name], one)
 }
 
-// remove ends expect, and reports whether the answer had not.
+// remove removes a wait and reports whether it was still pending.
 func (w *answerWaits) remove(name string, one *answerWait) bool {
 	i := slices.Index(w.by[name], one)
 	if i < 0 {
@@ -50,12 +49,12 @@ func (w *answerWaits) set(name string, rest []*answerWait) {
 	}
 }
 
-// isAwaited reports whether somebody waits who has not gone.
+// isAwaited reports whether a wait for key name is pending whose context has not ended.
 func (w *answerWaits) isAwaited(name string) bool {
 	return slices.ContainsFunc(w.by[name], func(one *answerWait) bool { return one.ctx.Err() == nil })
 }
 
-// count is how many wait.
+// count is the number of pending waits.
 func (w *answerWaits) count() int {
 	n := 0
 	for _, all := range w.by {
@@ -64,8 +63,8 @@ func (w *answerWaits) count() int {
 	return n
 }
 
-// takeMatching returns what hands an answer to those it fits, to be done after the
-// commit; nil when there is nobody.
+// takeMatching removes the waits that an answer fits and returns a function that delivers the
+// answer, to be called after the commit; nil if there are none.
 func (w *answerWaits) takeMatching(name string, answer any) func() {
 	var told, rest []*answerWait
 	for _, one := range w.by[name] {
@@ -86,7 +85,7 @@ func (w *answerWaits) takeMatching(name string, answer any) func() {
 	}
 }
 
-// recordFailure notes an answer of a tab that could not do what was asked.
+// recordFailure records the answer of a tab that could not do what was asked.
 func (w *answerWaits) recordFailure(name string, answer any) {
 	for _, one := range w.by[name] {
 		if one.fits == nil || one.fits(answer) {

@@ -21,20 +21,20 @@ import (
 
 const (
 	appsTable = "apps"
-	// appTimeout is how long an app has to be ready, and again to answer.
+	// appTimeout is how long an app has to become ready, and again to answer.
 	appTimeout = 5 * time.Second
-	// maxAppCommands and maxAppCommandBytes are how many commands are done again when an app
-	// is loaded again, and how long they are together; older ones are forgotten.
+	// maxAppCommands and maxAppCommandBytes bound the commands that are replayed when an app is
+	// loaded again; older ones are dropped.
 	maxAppCommands     = 100
 	maxAppCommandBytes = 256 << 10
-	// maxAppParams is how long what a command takes may be.
+	// maxAppParams bounds the parameters of one command, in bytes.
 	maxAppParams = 64 << 10
-	// replayEvery is how often a tab can have all of them again.
+	// replayEvery is the shortest interval between two replays to the same tab.
 	replayEvery = time.Second
 )
 
-// app is what is known of the app in a window. Commands are those that worked:
-// an app that is loaded again is told them again.
+// app is the app in a window. Commands are those that succeeded: they are replayed to an app that
+// is loaded again.
 type app struct {
 	Monitor  wire.MonitorID           `json:"m"`
 	Window   wire.WindowID            `json:"w"`
@@ -43,21 +43,21 @@ type app struct {
 
 var appFormat = sync.OnceValue(wire.FormatOf[app])
 
-// apps are the apps that have said they are ready. The zero value has none.
+// apps are the apps that have reported that they are ready. The zero value is empty.
 type apps struct {
 	by map[windowKey]*app
-	// replayed is when tabs were told the commands of an app last, for as long
-	// as that matters.
+	// replayed is when the commands of an app were last replayed to a tab. Entries older than
+	// replayEvery are dropped.
 	replayed map[replay]time.Time
 }
 
-// replay is one app in one tab.
+// replay identifies an app in a tab.
 type replay struct {
 	windowKey
 	to wire.ConnectionID
 }
 
-// allowReplay reports whether a tab may be told the commands of an app again.
+// allowReplay reports whether a replay to a tab is allowed now, and counts it.
 func (a *apps) allowReplay(r replay, now time.Time) bool {
 	maps.DeleteFunc(a.replayed, func(_ replay, at time.Time) bool { return now.Sub(at) >= replayEvery })
 	if _, soon := a.replayed[r]; soon {
@@ -93,9 +93,8 @@ func (k *app) storeOp() store.Op {
 
 func appField(p windowKey) string { return fieldName(string(p.monitor) + "/" + string(p.window)) }
 
-// handleAppReady hears that the app in a window takes requests. One that says so again
-// was loaded again, or in another tab, and knows nothing: it is told everything,
-// and no other tab is.
+// handleAppReady records that the app in a window takes requests. An app that reports it again was
+// loaded again, or in another tab, and has no state: its commands are replayed to that tab only.
 func (l *owner) handleAppReady(c *Command, m wire.AppProtocolReady) {
 	w, ok := l.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok || l.agents == nil {
@@ -123,7 +122,7 @@ func (l *owner) handleAppReady(c *Command, m wire.AppProtocolReady) {
 	}
 }
 
-// removeApp is told that a window is gone.
+// removeApp removes the app of a closed window.
 func (l *owner) removeApp(at windowKey) {
 	if l.agents != nil && l.agents.apps.by[at] != nil {
 		delete(l.agents.apps.by, at)
@@ -131,7 +130,7 @@ func (l *owner) removeApp(at windowKey) {
 	}
 }
 
-// windowOf finds the window a client means.
+// windowOf finds the window that a client names.
 func (l *owner) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if named != "" {
 		return l.state.Window(named, id)
@@ -146,7 +145,7 @@ func newRequest(kind string) wire.RequestID {
 	return wire.RequestID(kind + "-" + strings.ToLower(rand.Text()))
 }
 
-// answerAfterCommit hands an answer to who waits for it, after the commit.
+// answerAfterCommit passes an answer to the waiting callers after the commit.
 func (l *owner) answerAfterCommit(name string, answer any) {
 	if l.agents == nil {
 		return
@@ -156,14 +155,13 @@ func (l *owner) answerAfterCommit(name string, answer any) {
 	}
 }
 
-// handleAppResponse takes the first valid answer to a question to an app. A tab that does
-// not show the window says so at once; it is believed only when nobody else has
-// anything better to say.
+// handleAppResponse accepts the first valid answer of an app. A tab that does not show the window
+// answers with an error at once; that counts only if no other tab answers.
 func (l *owner) handleAppResponse(m wire.AppProtocolResponse) {
 	l.handleTabAnswer(appName(m.RequestID), m, appError(m.Response) == "")
 }
 
-// handleTabAnswer takes what a tab says to something it was asked.
+// handleTabAnswer passes on the answer of a tab, or records its failure.
 func (l *owner) handleTabAnswer(name string, answer any, good bool) {
 	switch {
 	case l.agents == nil:
@@ -174,7 +172,7 @@ func (l *owner) handleTabAnswer(name string, answer any, good bool) {
 	}
 }
 
-// isAnswer reports whether a tab answers what an app was asked.
+// isAnswer reports whether m answers request r to the app in this window.
 func (at windowKey) isAnswer(r wire.AppRequest, m wire.AppProtocolResponse) bool {
 	fits := false
 	switch r.(type) {
@@ -188,7 +186,7 @@ func (at windowKey) isAnswer(r wire.AppRequest, m wire.AppProtocolResponse) bool
 	return fits && at.matches(m.MonitorID, m.WindowID)
 }
 
-// matches reports whether a tab means this window. It need not say the monitor.
+// matches reports whether a tab means this window. The monitor is optional.
 func (at windowKey) matches(monitor wire.MonitorID, window wire.WindowID) bool {
 	return window == at.window && (monitor == "" || monitor == at.monitor)
 }
@@ -249,8 +247,8 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	return m.Response, nil
 }
 
-// toolTimeout tells everybody that a tool that a todo of the plan uses did not answer in
-// time. The agent that used it goes on without the answer.
+// toolTimeout emits a TOOL_TIMEOUT notice for a tool of a plan's todo. The agent continues without
+// the answer.
 func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 	if c.Todo == "" {
 		return
@@ -260,17 +258,17 @@ func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 		tool = "window:app_command"
 	}
 	notice := wire.CodeToolTimeout.Notice(message)
-	notice.Context, _ = json.Marshal(struct { // of texts, which always have a JSON form
+	notice.Context, _ = json.Marshal(struct { // strings always have a JSON form
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool"`
 	}{c.Todo, tool})
 	p.cleanUp(func() { p.l.emit(notice) })
 }
 
-// errAppNotReady says that an app did not begin to take requests in time.
+// errAppNotReady says that an app was not ready in time.
 var errAppNotReady = errors.New("is not ready")
 
-// noWithdraw is to be taken back of what tabs are asked: they answer at once or not.
+// noWithdraw withdraws nothing: a request to a tab has no open question in the state.
 func noWithdraw() {}
 
 // waitAppReady waits until the app in a window takes requests.
@@ -305,12 +303,11 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 	return nil
 }
 
-// recordCommand remembers a command that worked, for when the app is loaded
-// again.
+// recordCommand stores a command that succeeded, for the replay when the app is loaded again.
 func (l *owner) recordCommand(at windowKey, command wire.AppCommandRequest) {
 	known := l.agents.apps.by[at]
 	if known == nil {
-		return // the window is gone
+		return // the window was closed
 	}
 	known.Commands = append(known.Commands, command)
 	from, bytes := len(known.Commands), 0
@@ -345,8 +342,8 @@ func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.Request
 	return f, ok, ctx.Err()
 }
 
-// awaitAnswerFor waits for an answer for a while. When there is none, it is what the last
-// tab said that had none.
+// awaitAnswerFor waits for an answer for at most d. Without one it returns the last failure that a
+// tab reported.
 func (p port) awaitAnswerFor(d time.Duration, name string, w *answerWait) (answer any, ok bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -366,7 +363,7 @@ func (p port) awaitAnswerFor(d time.Duration, name string, w *answerWait) (answe
 	select {
 	case v := <-excuse:
 		return v, false
-	default: // the session is lost
+	default: // the owner ended
 		return nil, false
 	}
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Bounds of what a card holds.
+// Bounds of a card.
 const (
 	maxTitle  = 200
 	maxUser   = 256 // bytes, the store's bound for names
 	maxShares = 100
-	maxOrders = 32 // so many of the newest are remembered
+	maxOrders = 32 // newest order ids that are remembered
 )
 
-// card is what listings show of a session.
+// card is the part of a session that the directory stores and listings show.
 type card struct {
 	Title string `json:"title,omitempty"`
-	// Name is what the user calls the session in place of its id. It does not change.
+	// Name is the id that the client chose for the session. It does not change.
 	Name   wire.SessionID   `json:"name,omitempty"`
 	Shares map[string]Share `json:"shares,omitempty"`
-	// Orders are the newest that made the card what it is: who gave one to a
-	// distant owner sees here that it was carried out, whatever came after it.
+	// Orders are the ids of the newest orders that were executed or refused. A hub that sent an
+	// order to a remote owner finds the result here.
 	Orders []string `json:"orders,omitempty"`
-	// Refused are those of them that were not carried out, and why.
+	// Refused are the refused ones among Orders, with the reason.
 	Refused map[string]refusedOrder `json:"refused,omitempty"`
-	// Notes are what there is to say of those that were.
+	// Notes are remarks on the executed ones among Orders.
 	Notes map[string]string `json:"notes,omitempty"`
-	// Importing says that the session is still being made of a file: it is in no
-	// list, and is deleted when the replica that makes it is gone.
+	// Importing says that the session is being imported from a file: no listing shows it, and it is
+	// deleted when the importing replica is gone.
 	Importing bool `json:"importing,omitempty"`
 }
 
-// refusedOrder is what who gave an order is told.
+// refusedOrder is the refusal of an order.
 type refusedOrder struct {
 	Code   wire.Code `json:"code"`
 	Reason string    `json:"reason"`
@@ -64,8 +64,7 @@ func (c card) encode() []byte {
 	return data
 }
 
-// apply returns the card after an order of a hub. The card itself does not
-// change, since listings may still show it.
+// apply returns the card after an order. It does not change c, which listings may still use.
 func (c card) apply(o *order) (card, *Error) {
 	if o.ID != "" {
 		c.Orders = append(slices.Clone(c.Orders[max(len(c.Orders)+1-maxOrders, 0):]), o.ID)
@@ -90,7 +89,7 @@ func (c card) apply(o *order) (card, *Error) {
 	return c, nil
 }
 
-// withRefusal returns the card after an order that is in it was refused.
+// withRefusal returns the card with the refusal of an order that is in Orders.
 func (c card) withRefusal(o *order, why *Error) card {
 	c.Refused = maps.Clone(c.Refused)
 	maps.DeleteFunc(c.Refused, func(id string, _ refusedOrder) bool { return !slices.Contains(c.Orders, id) })
@@ -101,8 +100,7 @@ func (c card) withRefusal(o *order, why *Error) card {
 	return c
 }
 
-// withNote returns the card after an order that is in it was carried out, and what there
-// is to say of that.
+// withNote returns the card with a remark on an order that is in Orders.
 func (c card) withNote(o *order, note string) card {
 	if note == "" {
 		return c
@@ -116,7 +114,7 @@ func (c card) withNote(o *order, note string) card {
 	return c
 }
 
-// refusal is why an order that the card has was not carried out, or nil.
+// refusal returns why an order in Orders was refused, or nil.
 func (c card) refusal(o *order) *Error {
 	r, ok := c.Refused[o.ID]
 	if !ok {
@@ -125,10 +123,10 @@ func (c card) refusal(o *order) *Error {
 	return &Error{Code: r.Code, Reason: r.Reason}
 }
 
-// has reports whether an order was carried out, or refused, not long ago.
+// has reports whether an order is among the newest that were executed or refused.
 func (c card) has(o *order) bool { return slices.Contains(c.Orders, o.ID) }
 
-// equal reports whether two cards say the same of the session.
+// equal reports whether title and shares of two cards are equal.
 func (c card) equal(o card) bool { return c.Title == o.Title && maps.Equal(c.Shares, o.Shares) }
 
 func checkTitle(title string) error {
@@ -158,8 +156,7 @@ func checkShare(s Share) error {
 	return refusal(wire.CodeInvalidMessage, "a share is %s or %s", ShareViewer, ShareOperator)
 }
 
-// asInfo reads what the directory says. A card that cannot be read costs its
-// title, not the listing.
+// asInfo converts a directory entry. If the card cannot be decoded, the title is empty.
 func asInfo(i store.Info) Info {
 	c, _ := readCard(i.Card)
 	return Info{
@@ -169,8 +166,8 @@ func asInfo(i store.Info) Info {
 	}
 }
 
-// staleInfo is asInfo for while the store does not answer. Shares may be taken back
-// meanwhile, so that it has none.
+// staleInfo converts a directory entry for use while the store is unavailable. It has no shares,
+// because they may have been revoked meanwhile.
 func staleInfo(i store.Info) *Info {
 	info := asInfo(i)
 	info.Shares, info.Stale = nil, true

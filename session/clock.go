@@ -6,19 +6,18 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// Times that are kept, such as when a question expires, are read by the next
-// owner, whose clock may be wrong, or right where ours was wrong. So a session
-// goes by the store's clock, which all owners know from their claims: an epoch is
-// its time in milliseconds, unless that went back.
+// Stored times, such as the deadline of a question, are read by the next owner, whose local clock
+// may differ. So a session uses the store's clock, which every owner knows from its claim: an epoch
+// is the store's time in milliseconds, unless that clock went back.
 const (
-	// minSkew is what is put down to the way to the store and back.
+	// minSkew is the difference up to which the round trip to the store may be the cause.
 	minSkew = 10 * time.Second
-	// maxSkew is how wrong a clock may be. What is more is no time.
+	// maxSkew is the largest plausible difference. Beyond it the epoch is not a time.
 	maxSkew = 30 * 24 * time.Hour
 )
 
-// skewOf is how far the clock of the store is ahead of ours, as a claim shows that
-// began at some time of ours.
+// skewOf returns how far the store's clock is ahead of the local one, from a claim that began at a
+// local time.
 func skewOf(lease store.Lease, claimed time.Time) time.Duration {
 	d := time.UnixMilli(int64(lease.Epoch)).Sub(claimed) //nolint:gosec // milliseconds
 	if d.Abs() < minSkew || d.Abs() > maxSkew {
@@ -27,17 +26,17 @@ func skewOf(lease store.Lease, claimed time.Time) time.Duration {
 	return d
 }
 
-// uptime is how long there has been a hub.
+// uptime is the time since the hub was made.
 func (h *Hub) uptime() time.Duration { return time.Since(h.started) }
 
-// dueTimer rings at a time. The zero value is off.
+// dueTimer calls a function at a time. The zero value is stopped.
 type dueTimer struct {
 	timer *time.Timer
-	at    time.Time // zero while it is off
+	at    time.Time // zero while it is stopped
 }
 
-// set has it ring at a time, or not at all. One that is past rings at once, even if it
-// has done so.
+// set schedules ring for a time, or stops the timer if at is zero. A time in the past fires at
+// once, even if it has fired already.
 func (a *dueTimer) set(at time.Time, ring func()) {
 	switch {
 	case at.IsZero():
@@ -61,7 +60,7 @@ func (a *dueTimer) stop() {
 	}
 }
 
-// localTime is when something is by our clock; zero stays never.
+// localTime converts a time of the store's clock to the local clock; zero stays zero.
 func (l *owner) localTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return t

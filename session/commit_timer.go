@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// commitTimer makes contexts that end when a commit takes too long. They are used again and
-// again: one for every step would cost more than the rest of the step.
+// commitTimer provides contexts that end when a commit attempt takes longer than commitTimeout. It
+// reuses them: a new context per step would cost more than the rest of the step.
 type commitTimer struct{ *deadlineContext }
 
-// start returns a context that ends after commitTimeout, unless stop is called.
+// start returns a context that ends after commitTimeout, unless stop is called before.
 func (p *commitTimer) start(parent context.Context, h *Hub) context.Context {
 	if p.deadlineContext == nil || p.ended.Load() {
 		p.deadlineContext = newWatch(parent, h)
@@ -20,17 +20,17 @@ func (p *commitTimer) start(parent context.Context, h *Hub) context.Context {
 	return p.ctx
 }
 
-// deadlineContext is a context that ends when something takes longer than commitTimeout. Its timer
-// is not stopped whenever something has not: when it goes off, it looks how long to wait
-// for what is under way then, if something is.
+// deadlineContext is a context that ends when an operation takes longer than commitTimeout. stop
+// does not stop its timer: when the timer fires, it waits for the rest of the operation that is
+// running then, if there is one.
 type deadlineContext struct {
 	hub    *Hub
-	ctx    context.Context //nolint:containedctx // it is for all that is watched
+	ctx    context.Context //nolint:containedctx // shared by all operations
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	until  atomic.Int64 // the age of the hub at which something has taken too long; 0 while nothing is under way
-	armed  atomic.Bool  // the timer will go off
-	ended  atomic.Bool  // ctx has ended because of it
+	until  atomic.Int64 // the hub's uptime at which the running operation times out; 0 while none runs
+	armed  atomic.Bool  // the timer is running
+	ended  atomic.Bool  // ctx has ended because of a timeout
 }
 
 func newWatch(parent context.Context, h *Hub) *deadlineContext {
@@ -43,19 +43,19 @@ func newWatch(parent context.Context, h *Hub) *deadlineContext {
 
 func (w *deadlineContext) stop() { w.until.Store(0) }
 
-// arm has the timer go off, if it will not anyway.
+// arm starts the timer unless it is running.
 func (w *deadlineContext) arm(d time.Duration) {
 	if !w.armed.Load() && w.armed.CompareAndSwap(false, true) {
 		w.timer.Reset(d)
 	}
 }
 
-// onTimer is what happens when the timer goes off.
+// onTimer ends ctx if the running operation has timed out, else it waits for the rest.
 func (w *deadlineContext) onTimer() {
 	w.armed.Store(false)
 	until := w.until.Load()
 	if until == 0 {
-		return // whoever starts arms it
+		return // the next start arms the timer
 	}
 	if left := time.Duration(until) - w.hub.uptime(); left > 0 {
 		w.arm(left)

@@ -12,12 +12,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Info is what is known of a session without opening it.
+// Info is what the directory knows of a session that need not be loaded.
 type Info struct {
 	ID    wire.SessionID
 	User  string
 	Title string
-	// Name is what the user calls the session in place of its id, or empty.
+	// Name is the id that the client chose for the session, or empty.
 	Name    wire.SessionID
 	Shares  map[string]Share
 	Created time.Time
@@ -25,51 +25,51 @@ type Info struct {
 	Working bool
 	Owner   wire.ReplicaID
 	Top     wire.Position
-	// Epoch is that of the last claim, and Until when its lease runs out.
+	// Epoch is that of the last claim, and Until when its lease expires.
 	Epoch uint64
 	Until time.Time
 	// Oldest is the position of the oldest event in the log.
 	Oldest wire.Position
-	// Quarantined is why the session is set aside, or empty.
+	// Quarantined is why the session is quarantined, or empty.
 	Quarantined string
-	// Importing says that it is not finished yet, see [Hub.BeginImport].
+	// Importing says that the import of the session is not finished, see [Hub.BeginImport].
 	Importing bool
-	// Stale says that the store does not answer: this is what was loaded here, and
-	// with whom the session is shared is not known.
+	// Stale says that the store is unavailable: the Info is from when the session was loaded here,
+	// without shares.
 	Stale bool
 }
 
-// Share is what somebody else's session may be used for.
+// Share is the right of another user in a session.
 type Share string
 
-// What a share allows.
+// The rights that can be shared.
 const (
 	ShareViewer   Share = "viewer"
 	ShareOperator Share = "operator"
 )
 
-// NewSession is a session to be made.
+// NewSession describes a session to create.
 type NewSession struct {
-	// ID is chosen by the hub when empty.
+	// ID is chosen by the hub if empty.
 	ID    wire.SessionID
 	User  string
 	Title string
-	// Importing makes a session for [Hub.BeginImport].
+	// Importing creates the session for [Hub.BeginImport].
 	Importing bool
-	// Name is what the user calls the session in place of its id, if anything.
+	// Name is the id that the client chose for the session, if it did.
 	Name wire.SessionID
 }
 
 // idPrefix begins the ids that hubs choose.
 const idPrefix = "ses-"
 
-// IsName reports whether a client may call a session that: what begins like the ids of
-// hubs is an id.
+// IsName reports whether a client may use id as the name of a session: it must not look like an id
+// that a hub chose.
 func IsName(id wire.SessionID) bool {
 	return id.Validate() == nil && !strings.HasPrefix(string(id), idPrefix)
 }
 
-// Create makes a session. The error is [*Error] or the store's.
+// Create creates a session. The error is [*Error] or the store's.
 func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if n.ID == "" {
 		n.ID = wire.SessionID(idPrefix + strings.ToLower(rand.Text()))
@@ -93,8 +93,8 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	return h.Info(ctx, n.ID)
 }
 
-// Info looks a session up. While the store does not answer, what was loaded here is
-// returned as [Info.Stale].
+// Info looks a session up. While the store is unavailable it returns what was loaded here, marked
+// [Info.Stale].
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	i, err := h.store.Session(ctx, id)
 	if err != nil && isStoreUnavailable(err) {
@@ -108,8 +108,8 @@ func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	return asInfo(i), nil
 }
 
-// List shows a page of a user's sessions, or of all when user is empty. Imports that
-// are not finished are left out.
+// List returns a page of the sessions of a user, or of all users if q.User is empty. It leaves out
+// unfinished imports and deletes abandoned ones.
 func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
 	found, err := h.store.Sessions(ctx, q)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error)
 	return page, nil
 }
 
-// Rename gives a session another title.
+// Rename sets the title of a session.
 func (h *Hub) Rename(ctx context.Context, id wire.SessionID, title string) error {
 	if err := checkTitle(title); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (h *Hub) Rename(ctx context.Context, id wire.SessionID, title string) error
 	return h.runOrder(ctx, id, &order{Kind: orderRename, Title: title})
 }
 
-// Share grants somebody a use of a session; an empty share takes it back.
+// Share grants a user a right in a session; an empty share revokes it.
 func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share) error {
 	if err := checkUser(user); err != nil {
 		return err
@@ -146,8 +146,7 @@ func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share
 	return h.runOrder(ctx, id, &order{Kind: orderShare, User: user, Share: s})
 }
 
-// runOrder has an order about a session's card carried out by its owner, and
-// waits for that.
+// runOrder has the owner of a session execute an order that changes its card, and waits for that.
 func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	r, err := h.Open(ctx, id)
 	if err != nil {
@@ -159,8 +158,8 @@ func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	if err := r.live.deliver(ctx, item{order: o, done: done}); err != nil {
 		return asError(err)
 	}
-	// The owner may be elsewhere, or become so, and has no way to tell us:
-	// what it did is seen in the directory.
+	// The owner may be at another replica, or move there, and cannot reply from there: the
+	// directory shows the result.
 	return poll(ctx, done, func() (bool, error) {
 		i, err := h.store.Session(ctx, id)
 		if err != nil {
@@ -181,7 +180,7 @@ func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	})
 }
 
-// Delete removes a session with everything in it. Its tabs are closed with 4410.
+// Delete deletes a session with everything in it. Its tabs are closed with code 4410.
 func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 	if err := id.Validate(); err != nil {
 		return asError(err)
@@ -211,35 +210,35 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 	return nil
 }
 
-// deletion is a session that is being deleted, by whoever owns it.
+// deletion is the state of deleting a session, which its owner does.
 type deletion struct {
 	h  *Hub
 	id wire.SessionID
-	// What was told to delete the session: a live session of ours, or another owner.
+	// The live session here or the remote owner that has got the order.
 	notified      *liveSession
 	notifiedOwner wire.ReplicaID
 }
 
-// try does what can be done now and reports whether the session is gone. It is
-// called until it is: owners may die before they do what they are told.
+// try makes one attempt and reports whether the session is deleted. It is called until it is,
+// because an owner may die before it executes the order.
 func (d *deletion) try(ctx context.Context) (bool, error) {
 	h, o := d.h, &order{Kind: orderDelete}
 	if k := h.lookup(d.id); k != nil && k.activeOwner.Load() != nil {
-		// To claim the session would only make its live session claim it again.
+		// Claiming the session here would only make its live session claim it again.
 		if d.notified == k {
 			_, err := h.store.Session(ctx, d.id)
 			return false, err
 		}
 		if k.mailbox.put(ctx, item{order: o}) == nil {
 			d.notified = k
-		} // else it is about to go
+		} // else it is about to end
 		return false, ctx.Err()
 	}
 	lease, err := h.store.Claim(ctx, d.id, h.cfg.Replica, h.cfg.Lease)
 	if err == nil {
 		err = h.store.Delete(ctx, lease)
 		if errors.Is(err, store.ErrFenced) {
-			return false, nil // a live session of ours came in between
+			return false, nil // a live session here has claimed it in between
 		}
 		return err == nil, err
 	}
@@ -254,7 +253,7 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 	return false, h.sendOrder(ctx, d.id, o)
 }
 
-// poll waits until something is so, or done says so.
+// poll calls is with growing pauses until it returns true or an error, or done has a result.
 func poll(ctx context.Context, done <-chan error, is func() (bool, error)) error {
 	for wait := pollFirst; ; wait = min(2*wait, pollLast) {
 		select {
@@ -270,7 +269,7 @@ func poll(ctx context.Context, done <-chan error, is func() (bool, error)) error
 	}
 }
 
-// How often poll looks.
+// The pause of poll grows from pollFirst to pollLast.
 const (
 	pollFirst = 5 * time.Millisecond
 	pollLast  = 500 * time.Millisecond

@@ -9,25 +9,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// drainOrder is what a live session is told when its replica drains.
+// drainOrder tells a live session to hand its session over, because the replica drains.
 type drainOrder struct {
-	done chan struct{} // closed when the live session owns nothing and will not again
-	// finish is how long turns that run may take to end by themselves. What is
-	// cut off is asked of its model again by the next owner, and paid again.
+	done chan struct{} // closed when the live session owns nothing and will not claim again
+	// finish is until when running turns may end by themselves. The next owner repeats the model
+	// calls of a turn that is cut off, which costs again.
 	finish time.Time
 }
 
-// releaseTime is what is left of a drain, after turns and tools have had their
-// time, to give leases back.
+// releaseTime is reserved at the end of a drain, after turns and tools, for releasing leases.
 const releaseTime = time.Second
 
-// Drain hands every owned session over and refuses new ones, as SIGTERM asks.
-// Sessions that are open stay so and follow whoever takes them. It returns when
-// all are handed over, ctx ends or [Hub.Undrain] takes it back.
+// Drain hands every owned session over and refuses new ones. Open handles stay open and follow the
+// new owner. It returns when all sessions are handed over, ctx ends or [Hub.Undrain] cancels it.
 //
-// A session goes as soon as none of its agents is at work, or all that are wait
-// for people. Where ctx has a deadline, turns may go on until shortly before it;
-// without one they are cut off at once.
+// A session is handed over as soon as no turn runs, or all running ones wait for people. If ctx has
+// a deadline, turns may run until shortly before it; without one they are cut off at once.
 func (h *Hub) Drain(ctx context.Context) {
 	var finish time.Time
 	if until, ok := ctx.Deadline(); ok {
@@ -63,9 +60,9 @@ func (h *Hub) Drain(ctx context.Context) {
 	}
 }
 
-// Undrain takes [Hub.Drain] back: the hub opens and claims sessions again. What
-// another replica has taken meanwhile stays there; what nobody took and is held
-// here is claimed again. Without a Drain before, it does nothing.
+// Undrain cancels [Hub.Drain]: the hub opens and claims sessions again. Sessions that another
+// replica has claimed meanwhile stay there; the others are claimed again if they have handles here.
+// Without a Drain before, it does nothing.
 func (h *Hub) Undrain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,14 +77,14 @@ func (h *Hub) Undrain() {
 	}
 }
 
-// Serving says why no session can be opened here, or nil.
+// Serving returns why no session can be opened here, or nil.
 func (h *Hub) Serving() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.servingLocked()
 }
 
-// servingLocked is Serving for who has the lock.
+// servingLocked is Serving for a caller that holds h.mu.
 func (h *Hub) servingLocked() error {
 	switch {
 	case h.stopped:
@@ -98,8 +95,8 @@ func (h *Hub) servingLocked() error {
 	return nil
 }
 
-// confirmHandover says that this replica owns nothing of the session any more. Only the
-// live session's goroutine calls it.
+// confirmHandover records that this replica does not own the session any more. Only the live
+// session's goroutine calls it.
 func (k *liveSession) confirmHandover(order *drainOrder) {
 	select {
 	case <-order.done:
@@ -108,22 +105,22 @@ func (k *liveSession) confirmHandover(order *drainOrder) {
 	}
 }
 
-// Load is how much a hub has to do.
+// Load is the load of a hub.
 type Load struct {
-	// Owned and Followed are sessions that are loaded here: those that this
-	// replica runs, and those that it shows of another.
+	// Owned and Followed count the loaded sessions that this replica owns, and those of other
+	// replicas.
 	Owned, Followed int
-	// Tabs are the connections that watch them.
+	// Tabs counts the connections that are attached to them.
 	Tabs int
 }
 
-// Owns reports whether this replica runs a session.
+// Owns reports whether this replica owns a session.
 func (h *Hub) Owns(id wire.SessionID) bool {
 	k := h.lookup(id)
 	return k != nil && k.activeOwner.Load() != nil
 }
 
-// Load counts. It asks nobody and is quick.
+// Load returns the load. It does not block.
 func (h *Hub) Load() Load {
 	var l Load
 	for _, k := range h.appendSessions(nil) {

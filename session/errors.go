@@ -14,16 +14,14 @@ import (
 type Error struct {
 	Code   wire.Code
 	Reason string
-	Err    error // what the store said, if it did
+	Err    error // the cause, if there is one
 }
 
-// Error implements error.
 func (e *Error) Error() string { return e.Reason }
 
-// Unwrap returns what the store said.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Why a session or its owner stops.
+// Errors with which a session or its owner ends.
 var (
 	errOtherSession = errors.New("it is another session under the same id")
 	errUnloaded     = errors.New("the session was unloaded")
@@ -33,7 +31,7 @@ var (
 	errStopping     = errors.New("the hub stops")
 )
 
-// What clients read when the store takes nothing.
+// Reasons of CodeStoreUnavailable and of defects, for clients.
 const (
 	reasonFull        = "the store is full; try again in a moment"
 	reasonUnavailable = "the store does not answer"
@@ -41,18 +39,17 @@ const (
 	reasonUnknown     = "something went wrong on our side"
 )
 
-// errFull refuses a write for which the store has no room. It may be done all the
-// same when there is, but only once.
+// errFull refuses a write for which the store has no space. The command may still be executed,
+// once, when there is space again.
 var errFull = &Error{Code: wire.CodeStoreUnavailable, Reason: reasonFull, Err: store.ErrNoSpace}
 
-// refusal is an [*Error] with a formatted reason.
+// refusal makes an [*Error] with a formatted reason.
 func refusal(code wire.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// asError gives an error the code and the reason that clients read. The end of a
-// context stays what it is. An error outside the table is a defect of the hub and
-// says nothing of the store.
+// asError gives an error the code and the reason for clients. Errors of contexts stay as they are.
+// An error that is not in the table is a defect of the hub; its text is not shown.
 func asError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -95,7 +92,7 @@ func asError(err error) error {
 	return &Error{Code: wire.CodeExecutionFailed, Reason: reasonUnknown, Err: err}
 }
 
-// isPermanent reports whether trying the same again cannot help.
+// isPermanent reports whether retrying the same operation cannot succeed.
 func isPermanent(err error) bool {
 	for _, is := range []error{store.ErrNotFound, store.ErrQuarantined, store.ErrCorrupt, store.ErrNewerSchema, store.ErrClosed} {
 		if errors.Is(err, is) {

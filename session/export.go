@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Export is a session as it is now, for a file. Its files are the caller's to add.
-// The error is [*Error] or the store's.
+// Export returns the committed state of a session for a session file. The caller adds the uploaded
+// files. The error is [*Error] or the store's.
 func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source, error) {
 	got, err := h.load(ctx, id, "")
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 	}, nil
 }
 
-// readList is a whole list that Load leaves out.
+// readList returns a whole list that Load leaves out.
 func (h *Hub) readList(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
 	var items [][]byte
 	for {
@@ -60,8 +60,8 @@ func (h *Hub) readList(ctx context.Context, id wire.SessionID, list string) ([][
 	}
 }
 
-// rowsUpTo are the rows of a conversation up to one, the oldest first. A session that
-// is older than archives has the newest alone.
+// rowsUpTo iterates over the rows of a conversation up to the row with id last, the oldest first.
+// For a session from before there were archives it yields the newest rows only.
 func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
 	return func(yield func(wire.UIRow, error) bool) {
 		for from := 0; ; {
@@ -87,8 +87,8 @@ func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.Moni
 	}
 }
 
-// importOps is what makes an empty session that of a log. The desktop comes first: it
-// knows which ids rows have had.
+// importOps returns the ops that fill an empty session from a session file. The desktop state comes
+// first: it contains the highest row id.
 func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	var archived []store.Op
 	var all []wire.UIRow
@@ -101,7 +101,7 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
 	state, err := desktop.Restore(id, wire.Position{}, nil)
 	if err != nil {
-		panic(err) // of nothing
+		panic(err) // nothing was restored
 	}
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, all[max(len(all)-desktop.MaxRows, 0):]
@@ -114,8 +114,9 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	return slices.Concat(ops, archived, contextpool.ImportOps(l.Desktop.Provider, l.Threads, all))
 }
 
-// relocatePlan is a plan that has ended, in another session. Nobody can take it up there, and
-// what it made are that session's files; other addresses are not shown.
+// relocatePlan returns a plan that has ended for use in another session. It cannot be resumed
+// there. Links to files of the old session are replaced by links to the imported files; other links
+// are dropped.
 func relocatePlan(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
 	if p == nil {
 		return nil
@@ -145,7 +146,7 @@ func relocatePlan(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
 	return &out
 }
 
-// relocateFile is the address of a file of one session in another.
+// relocateFile converts the address of a file of one session into that of another.
 func relocateFile(address string, from, to wire.SessionID) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || path.Clean(u.Path) != u.Path {

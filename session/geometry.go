@@ -6,27 +6,27 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// geometryEvery is how often the place of one window is told while it is moved.
+// geometryEvery is the shortest interval between two position events of one window.
 const geometryEvery = 100 * time.Millisecond
 
-// windowKey names a window in its session.
+// windowKey identifies a window within its session.
 type windowKey struct {
 	monitor wire.MonitorID
 	window  wire.WindowID
 }
 
-// windowMove is a window that is being moved.
+// windowMove is a window that a user is moving or resizing.
 type windowMove struct {
 	bounds    wire.Bounds
 	by        wire.ConnectionID
-	pending   bool      // bounds are not told yet
-	notBefore time.Time // and not before this
+	pending   bool      // bounds are not emitted yet
+	notBefore time.Time // and must not be before this
 }
 
-// geometry are the windows that are being moved. The zero value has none.
+// geometry are the windows that are being moved. The zero value is empty.
 type geometry map[windowKey]*windowMove
 
-// due is when a place has to be told; zero means never.
+// due is when pending bounds must be emitted; zero means never.
 func (g geometry) due() time.Time {
 	var next time.Time
 	for _, m := range g {
@@ -37,8 +37,8 @@ func (g geometry) due() time.Time {
 	return next
 }
 
-// moveWindow tells where a window is now: at once when it was at rest, else at the
-// end of the interval, if it is not somewhere else by then.
+// moveWindow emits the new bounds of a window at once if it was at rest, else at the end of the
+// interval, unless newer bounds arrive before.
 func (l *owner) moveWindow(p windowKey, b wire.Bounds, by wire.ConnectionID) {
 	m := l.geometry[p]
 	if m == nil {
@@ -54,7 +54,7 @@ func (l *owner) moveWindow(p windowKey, b wire.Bounds, by wire.ConnectionID) {
 	}
 }
 
-// emitBounds tells where a window is.
+// emitBounds emits the bounds of a window as far as they differ from the state.
 func (l *owner) emitBounds(p windowKey, m *windowMove) {
 	m.pending = false
 	w, ok := l.state.Window(p.monitor, p.window)
@@ -81,14 +81,14 @@ func (l *owner) emitBounds(p windowKey, m *windowMove) {
 	l.emit(wire.Actions{Actions: actions, MonitorID: p.monitor, By: m.by})
 }
 
-// flushMove tells where a window is before something else happens to it.
+// flushMove emits the pending bounds of a window, before something else happens to it.
 func (l *owner) flushMove(p windowKey) {
 	if m := l.geometry[p]; m != nil && m.pending {
 		l.emitBounds(p, m)
 	}
 }
 
-// flushMoves tells where all windows are.
+// flushMoves emits all pending bounds.
 func (l *owner) flushMoves() error {
 	for p := range l.geometry {
 		l.flushMove(p)
@@ -99,8 +99,7 @@ func (l *owner) flushMoves() error {
 	return nil
 }
 
-// flushDueMoves tells where those windows are whose interval is over, and forgets
-// those at rest.
+// flushDueMoves emits the pending bounds whose interval is over, and drops windows at rest.
 func (l *owner) flushDueMoves() error {
 	if len(l.geometry) == 0 {
 		return nil
@@ -120,7 +119,7 @@ func (l *owner) flushDueMoves() error {
 	return nil
 }
 
-// windowOf is the window that an action is about, or none.
+// windowOf returns the window that an action concerns, or "".
 func windowOf(a wire.Action) wire.WindowID {
 	switch a := a.(type) {
 	case wire.WindowCreate:

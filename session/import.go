@@ -9,13 +9,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// importLease is how long an import lasts without [Import.Renew]. Then its replica
-// counts as gone, and any replica deletes the session.
+// importLease is how long an import lasts without [Import.Renew]. After that its replica counts as
+// dead, and any replica deletes the session.
 const importLease = time.Minute
 
-// Import is a session that is being made of a file. Lists leave it out until
-// [Import.Finish]. It has a lease and unfinished work, so that replicas find it as they
-// find every session whose owner is gone, and delete it.
+// Import is a session that is being imported from a file. Listings leave it out until
+// [Import.Finish]. It has a lease and unfinished work, so that replicas find it like every session
+// whose owner is dead, and delete it.
 type Import struct {
 	h     *Hub
 	lease store.Lease
@@ -23,7 +23,7 @@ type Import struct {
 	batch uint64
 }
 
-// BeginImport begins to fill a session that [Hub.Create] made for it.
+// BeginImport begins to fill a session that [Hub.Create] created with Importing set.
 func (h *Hub) BeginImport(ctx context.Context, id wire.SessionID) (*Import, error) {
 	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, importLease)
 	if err != nil {
@@ -44,11 +44,11 @@ func (i *Import) commit(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// Renew keeps the import alive for another minute.
+// Renew extends the import by importLease.
 func (i *Import) Renew(ctx context.Context) error { return asError(i.h.store.Renew(ctx, i.lease)) }
 
-// Finish makes the session what a log says and shows it in lists when all is there.
-// When it fails the session has a part of it; the caller deletes it.
+// Finish writes the contents of a session file to the session and shows it in listings. After an
+// error the session is incomplete and the caller must delete it.
 func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) error {
 	if err := checkTitle(title); err != nil {
 		return err
@@ -66,12 +66,12 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 	return asError(i.h.store.Release(ctx, i.lease))
 }
 
-// isAbandoned reports whether the replica that made an import is gone.
+// isAbandoned reports whether the replica that imports the session is dead.
 func (i Info) isAbandoned(now time.Time) bool {
 	return now.Sub(i.Created) > importLease && (i.Owner == "" || i.Until.Before(now))
 }
 
-// dropIfImport deletes a session without an owner if it is an import, and reports
+// dropIfImport deletes a session without an owner if it is an unfinished import, and reports
 // whether it is one.
 func (h *Hub) dropIfImport(ctx context.Context, id wire.SessionID) bool {
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)

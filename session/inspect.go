@@ -14,8 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Inspection is all that the owner of a session knows of it, as far as people who
-// look after sessions want to see it.
+// Inspection is the detailed state of a session for the admin view.
 type Inspection struct {
 	Status   Status
 	Monitors []MonitorView
@@ -23,23 +22,22 @@ type Inspection struct {
 	Windows  []WindowView
 	Dialogs  []wire.ApprovalRequest
 	Prompts  []wire.OpenPrompt
-	// Requests are the questions of the plan.
+	// Requests are the open questions of the plan.
 	Requests []wire.HITLRequest
-	// Messages are the newest of the ledger, the newest first.
+	// Messages are the newest entries of the ledger, the newest first.
 	Messages []MessageView
 }
 
-// MonitorView is a monitor with what waits there.
+// MonitorView is a monitor with its queue.
 type MonitorView struct {
 	wire.MonitorStatus
 	Queue []QueuedView
-	// Bounded says that it has a budget, and Used how much of it is used, in per
-	// cent.
+	// Bounded says that the monitor has a budget, and Used is its use in per cent.
 	Bounded bool
 	Used    int
 }
 
-// QueuedView is a message that waits.
+// QueuedView is a message in a queue.
 type QueuedView struct {
 	ID     wire.MessageID
 	Place  int // from 1
@@ -48,7 +46,7 @@ type QueuedView struct {
 	Text   string
 }
 
-// AgentView is an agent that runs or lasts.
+// AgentView is an agent that runs or is kept for its window or monitor.
 type AgentView struct {
 	wire.AgentState // without its text
 	Parent          wire.AgentID
@@ -56,7 +54,7 @@ type AgentView struct {
 	Attempt         int
 }
 
-// WindowView is a window that is open.
+// WindowView is an open window.
 type WindowView struct {
 	ID       wire.WindowID
 	Monitor  wire.MonitorID
@@ -65,30 +63,30 @@ type WindowView struct {
 	Lock     wire.AgentID
 }
 
-// MessageView is what the ledger says of a message.
+// MessageView is the ledger's entry of a message.
 type MessageView struct {
 	ID      wire.MessageID
 	Time    wire.Millis
 	Verdict string
 	Code    wire.Code
 	Agent   wire.AgentID
-	// State is what became of a message for an agent: running, waiting or ended;
-	// empty for others, and when only the log is known.
+	// State is the state of a message for an agent: running, waiting or ended. It is empty for
+	// other messages, and in an Inspection from the store.
 	State string
 }
 
-// maxInspected is how many messages of the ledger are shown, and maxQueuedText how much
-// of a message that waits, in bytes.
+// maxInspected bounds the messages in an Inspection, and maxQueuedText the text of a queued
+// message, in bytes.
 const (
 	maxInspected  = 100
 	maxQueuedText = 500
 )
 
-// maxViewers is how many tabs of a session are shown.
+// maxViewers bounds the tabs that [Hub.Viewers] returns.
 const maxViewers = 500
 
-// Inspect asks a session that is owned here for everything. The error is [*Error]
-// if it is not owned here or does not answer at once.
+// Inspect returns the details of a session that is owned here. The error is [*Error] if it is not
+// owned here or does not answer within 100 ms.
 func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
 	var l *owner
 	if k := h.lookup(id); k != nil {
@@ -111,7 +109,7 @@ func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error
 	}
 }
 
-// inspect is everything. The goroutine of the session calls it, between two steps.
+// inspect makes the Inspection. The session's goroutine calls it between two steps.
 func (l *owner) inspect() Inspection {
 	i := inspectState(l.state, &l.ledger)
 	i.Status = *l.report()
@@ -154,14 +152,14 @@ func (l *owner) inspect() Inspection {
 	return i
 }
 
-// What became of a message.
+// The states of a message.
 const (
 	messageWaiting = "waiting"
 	messageRunning = "running"
 	messageEnded   = "ended"
 )
 
-// setMessageStates says of the messages that agents have taken what became of them.
+// setMessageStates sets the state of the messages for agents.
 func (i *Inspection) setMessageStates(queued []contextpool.QueuedMessage, turns []contextpool.Turn) {
 	now := make(map[wire.MessageID]string, len(queued)+len(turns))
 	for _, w := range queued {
@@ -188,7 +186,7 @@ func (i *Inspection) setMessageStates(queued []contextpool.QueuedMessage, turns 
 	}
 }
 
-// inspectState is what a desktop and a ledger say.
+// inspectState makes the part of an Inspection that the desktop state and the ledger contain.
 func inspectState(state *desktop.State, g *ledger) Inspection {
 	var i Inspection
 	for _, m := range state.Monitors() {
@@ -216,8 +214,8 @@ func inspectState(state *desktop.State, g *ledger) Inspection {
 	return i
 }
 
-// rendererOf is the renderer of a window. The name of one that is none of ours is what
-// somebody wrote, of any length.
+// rendererOf returns the renderer of a window. The name of an unknown renderer comes from a client
+// and may have any length, so it is "other".
 func rendererOf(c wire.Content) string {
 	if _, ok := c.(wire.OtherContent); ok {
 		return "other"
@@ -225,8 +223,8 @@ func rendererOf(c wire.Content) string {
 	return wire.RendererOf(c)
 }
 
-// InspectStored is what the store has of a session, wherever it is owned. It does not open
-// the session. Queues and budgets are known to the owner alone.
+// InspectStored returns what the store has of a session, wherever it is owned, without loading it.
+// Only the owner knows queues and budgets.
 func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection, error) {
 	got, err := h.load(ctx, id, "")
 	if err != nil {
@@ -245,7 +243,7 @@ func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection,
 	return i, nil
 }
 
-// truncateBytes cuts a text to so many bytes.
+// truncateBytes cuts a text to at most limit bytes, at a rune boundary.
 func truncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -256,7 +254,7 @@ func truncateBytes(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// Viewers are the oldest tabs of a session at this replica.
+// Viewers returns the oldest tabs of a session at this replica.
 func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
 	k := h.lookup(id)
 	if k == nil || !k.isReady() || k.center == nil {
@@ -265,8 +263,8 @@ func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
 	return k.center.Viewers(maxViewers)
 }
 
-// Tail is the log of a session after a position, and then what is added to it. It
-// does not open the session. The errors are those of the store.
+// Tail returns the log of a session after a position, and then new events as they are committed. It
+// does not load the session. The errors are those of the store.
 func (h *Hub) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return h.store.Tail(ctx, id, after)
 }

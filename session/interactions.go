@@ -6,9 +6,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// doInteractions makes what the user did on the desktop part of the state that
-// all tabs share. What is about something that is gone is ignored: another tab
-// may have closed it at the same time.
+// doInteractions applies what the user did on the desktop to the state that all tabs share. An
+// interaction with something that does not exist is ignored: another tab may have closed it at the
+// same time.
 func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 	prefer := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	for _, i := range m.Interactions {
@@ -30,13 +30,13 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 			wire.DidMinimizeWindow, wire.DidMaximizeWindow:
 			l.applyWindowInteraction(c, prefer, m.MonitorID, i)
 		default:
-			// Clicks, drawings and selections are for agents, who are told by
-			// the message that comes with them.
+			// Clicks, drawings and selections do not change the desktop. Agents get them with the
+			// message that follows.
 		}
 	}
 }
 
-// applyWindowInteraction does what the user did to a window.
+// applyWindowInteraction applies what the user did to a window.
 func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
 	w, ok := l.state.Window(prefer, i.WindowID)
 	if !ok && named == "" {
@@ -60,7 +60,7 @@ func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID,
 		a = wire.WindowClose{WindowID: w.WindowID}
 	case wire.DidFocusWindow:
 		if front, ok := l.state.Focused(w.MonitorID); ok && front.WindowID == w.WindowID {
-			return // every click on it would be an event
+			return // else every click on the window would be an event
 		}
 		a = wire.WindowFocus{WindowID: w.WindowID}
 	case wire.DidMinimizeWindow:
@@ -82,8 +82,7 @@ func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID,
 	}
 }
 
-// dismissToast takes a toast away. Clients name it in windowId or, if they only
-// tell its text, in details.
+// dismissToast removes a toast. Clients name it by id in windowId, or by text or id in details.
 func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
 	t, ok := l.state.Toast(id)
@@ -100,7 +99,7 @@ func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 	}
 }
 
-// dismissNotification takes a notification away, which is named as a toast is.
+// dismissNotification removes a notification, which is named like a toast.
 func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
 	n, ok := l.state.Notification(id)
@@ -117,8 +116,8 @@ func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 	}
 }
 
-// doRemoveMonitor closes a monitor with what is on it. A monitor that is not
-// there is as good as removed: the frontend says it four times.
+// doRemoveMonitor removes a monitor with everything on it. A monitor that does not exist is no
+// error: the frontend sends the command four times.
 func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	if m.MonitorID == firstMonitor {
 		return refused(wire.CodeSessionInvalidState, "%s cannot be removed", firstMonitor)
@@ -140,8 +139,7 @@ func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	return reply{}
 }
 
-// doReset closes everything on all monitors. Shortcuts stay: they are the
-// user's.
+// doReset closes everything on all monitors, except for shortcuts, which belong to the user.
 func (l *owner) doReset(c *Command) {
 	if l.agents != nil {
 		l.agents.poolForUpdate().Reset()
@@ -160,7 +158,7 @@ func (l *owner) doReset(c *Command) {
 	}
 }
 
-// clearMonitor closes what is on a monitor.
+// clearMonitor closes everything on a monitor.
 func (l *owner) clearMonitor(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
 	var actions []wire.Action
 	for _, w := range now.Windows {

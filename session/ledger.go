@@ -15,31 +15,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What the ledger remembers.
+// Bounds of the ledger.
 const (
 	ledgerTable = "ledger"
 	ledgerIDs   = 10_000
 	ledgerAge   = 24 * time.Hour
-	ledgerPrune = 64 // so many go per step at most
+	ledgerPrune = 64 // entries removed per step at most
 )
 
 // verdict is how a message was answered.
 type verdict string
 
 const (
-	verdictDone     verdict = ""         // it happened; there is nothing to say
-	verdictEmitted  verdict = "emitted"  // with EMITTED
+	verdictDone     verdict = ""         // executed, without an answer
+	verdictEmitted  verdict = "emitted"  // with ACTIONS, HISTORY_REWOUND or the events of CONDENSE
 	verdictRejected verdict = "rejected" // with MESSAGE_REJECTED
 	verdictDialog   verdict = "dialog"   // with DIALOG_CLOSED
 	verdictPrompt   verdict = "prompt"   // with PROMPT_CLOSED
 	verdictAccepted verdict = "accepted" // with MESSAGE_ACCEPTED
 	verdictQueued   verdict = "queued"   // with MESSAGE_QUEUED
 	verdictPending  verdict = "pending"  // not yet
-	verdictPlanned  verdict = "planned"  // with whatever the plan makes of it
+	verdictPlanned  verdict = "planned"  // with an event of the plan
 )
 
-// reply is how a message was answered, in as much detail as saying it again
-// takes.
+// reply is the answer to a message, with everything needed to repeat it.
 type reply struct {
 	Verdict verdict   `json:"v,omitempty"`
 	Code    wire.Code `json:"c,omitempty"`
@@ -47,26 +46,25 @@ type reply struct {
 	// Field is the part of the message that was wrong.
 	Field   string         `json:"f,omitempty"`
 	Monitor wire.MonitorID `json:"m,omitempty"`
-	// Public says that a rejection is shown to all.
+	// Public says that all tabs get the rejection.
 	Public bool `json:"p,omitempty"`
 	// At is the position of the ACTIONS, of HISTORY_REWOUND, or of the first event of
 	// CONDENSE.
 	At wire.Position `json:"at,omitzero"`
 	// Question is the dialog or prompt that was answered.
 	Question string `json:"q,omitempty"`
-	// Agent and How are of a message that was accepted, Place is that of one
-	// that waits.
+	// Agent and How belong to an accepted message, Place to a queued one.
 	Agent wire.AgentID `json:"g,omitempty"`
 	How   wire.Taken   `json:"w,omitempty"`
 	Place int          `json:"n,omitempty"`
 }
 
-// refused is the reply to what may not be.
+// refused makes a rejection with a formatted reason.
 func refused(code wire.Code, format string, args ...any) reply {
 	return reply{Verdict: verdictRejected, Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// entry is what the ledger knows of a message.
+// entry is the ledger's record of a message.
 type entry struct {
 	Hash  string      `json:"h"`
 	Time  wire.Millis `json:"t"`
@@ -75,20 +73,19 @@ type entry struct {
 
 var entryFormat = sync.OnceValue(wire.FormatOf[entry])
 
-// ledger remembers the ids of messages, so that one that is sent again has no
-// second effect. Its zero value is empty.
+// ledger remembers the ids of messages and their replies, so that a repeated message has no second
+// effect. The zero value is empty.
 type ledger struct {
 	by    map[wire.MessageID]entry
 	order []ledgerKey // oldest first
 }
 
-// ledgerKey is the id of a message and when it came.
+// ledgerKey is the id of a message and its time.
 type ledgerKey struct {
 	id   wire.MessageID
 	time wire.Millis
 }
 
-// clone is a ledger with the same entries.
 func (g *ledger) clone() ledger { return ledger{maps.Clone(g.by), slices.Clone(g.order)} }
 
 func (g *ledger) find(id wire.MessageID) (entry, bool) {
@@ -96,8 +93,7 @@ func (g *ledger) find(id wire.MessageID) (entry, bool) {
 	return e, ok
 }
 
-// add remembers a message and how it was answered, and forgets the oldest when
-// there are too many.
+// add records a message and its reply, and removes the oldest entries beyond ledgerIDs.
 func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 	if g.by == nil {
 		g.by = map[wire.MessageID]entry{}
@@ -110,13 +106,12 @@ func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 	}
 }
 
-// update changes what is remembered of a message.
+// update replaces the record of a message.
 func (g *ledger) update(id wire.MessageID, e entry, ops *[]store.Op) {
 	g.by[id] = e
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 }
 
-// removeOldest drops the oldest entry.
 func (g *ledger) removeOldest(ops *[]store.Op) {
 	id := g.order[0].id
 	g.order = g.order[1:]
@@ -124,7 +119,7 @@ func (g *ledger) removeOldest(ops *[]store.Op) {
 	*ops = append(*ops, store.Unset(ledgerTable, string(id)))
 }
 
-// prune forgets entries that are too old.
+// prune removes entries older than ledgerAge.
 func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
 	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.order[0].time <= oldest; n++ {
@@ -132,7 +127,7 @@ func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 	}
 }
 
-// restore reads what add wrote.
+// restore reads the table that add writes.
 func (g *ledger) restore(table map[string][]byte) error {
 	g.by = make(map[wire.MessageID]entry, len(table))
 	g.order = make([]ledgerKey, 0, len(table))
@@ -148,7 +143,7 @@ func (g *ledger) restore(table map[string][]byte) error {
 	return nil
 }
 
-// all writes everything again.
+// all returns the ops that write all entries again.
 func (g *ledger) all() []store.Op {
 	ops := make([]store.Op, 0, len(g.by))
 	for _, d := range g.order {
@@ -158,8 +153,8 @@ func (g *ledger) all() []store.Op {
 	return ops
 }
 
-// digest is the same for messages that say the same. The id and the client's
-// clock are not part of it.
+// digest returns a hash that is equal for messages with the same content. It leaves out the message
+// id and the client's clock.
 func digest(p wire.ClientPayload) string {
 	v := reflect.New(reflect.TypeOf(p)).Elem()
 	v.Set(reflect.ValueOf(p))

@@ -7,30 +7,30 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 )
 
-// stuckAfter is when a session that does not come to an end with what it does counts as stuck.
+// stuckAfter is how long one activity may take before the session counts as stuck.
 const stuckAfter = 5 * time.Second
 
-// Levels is how much there is in the sessions of a hub.
+// Levels are the gauges of all sessions of a hub.
 type Levels struct {
-	// The sessions that are owned, or should be: Stuck ones do not come to an end with
-	// what they do, cannot be owned although they are used here, or are closed for a
-	// while. Waiting ones have a question for a person, Stalled ones have work and
-	// agents that have shown nothing for [Config.StalledAfter]. Each is one of the five.
+	// Sessions that are owned here, or should be; each counts once. Stuck sessions are in one
+	// activity for too long, are used here and cannot be claimed, or are suspended. Waiting ones
+	// have a question for a person. Stalled ones have unfinished work and agents without progress
+	// for [Config.StalledAfter].
 	Working, Waiting, Stalled, Stuck, Idle int
-	// Followed sessions are those of others.
+	// Followed counts the sessions of other replicas that are loaded here.
 	Followed int
 	Tabs     int
-	// Mailbox is what sessions have not got to yet.
+	// Mailbox counts the items in all mailboxes.
 	Mailbox int
-	// Pool is the agents and what waits for them.
+	// Pool are the levels of agents and their queues.
 	Pool contextpool.Gauges
-	// Approvals, Prompts and the questions of Plans wait for a person, the oldest
-	// since Oldest.
+	// Approvals, Prompts and the questions of Plans wait for a person; the oldest was opened at
+	// Oldest.
 	Approvals, Prompts, Plans int
 	Oldest                    time.Time
 }
 
-// Levels counts. It asks no session and is quick.
+// Levels returns the gauges. It waits for no session.
 func (h *Hub) Levels() Levels {
 	var all Levels
 	all.Stuck = len(h.suspendedStatuses())
@@ -56,21 +56,21 @@ func (h *Hub) Levels() Levels {
 	return all
 }
 
-// gauges is what everybody may know of a session that is owned here.
+// gauges are the levels of one owned session, for any goroutine.
 type gauges struct {
-	mu                        sync.Mutex // guards the following; held for a moment only
-	progress                  time.Time  // when agents got on last
+	mu                        sync.Mutex // guards the following; held briefly
+	progress                  time.Time  // when agents last made progress
 	working                   bool
 	approvals, prompts, plans int
 	oldest                    time.Time
 	pool                      contextpool.Gauges
 }
 
-// questions is how many wait for a person.
+// questions is the number of questions that wait for a person.
 func (p *gauges) questions() int { return p.approvals + p.prompts + p.plans }
 
-// addTo adds one session to all, which has been in what it does for so long and may be
-// silent for a while.
+// addTo adds the session to all. busy is the duration of its present activity, silence the time
+// without progress from which on it counts as stalled.
 func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,8 +95,8 @@ func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) 
 	}
 }
 
-// reportGauges tells the gauges what is so after a commit. Most change nothing of that, and only
-// the goroutine of the session changes the gauges: it may read it without the lock.
+// reportGauges updates the gauges after a commit. Most commits change none of them. Only the
+// session's goroutine writes the gauges, so it may read them without the lock.
 func (l *owner) reportGauges() {
 	p := &l.gauge
 	approvals, prompts := l.state.Questions()
@@ -116,7 +116,7 @@ func (l *owner) reportGauges() {
 	l.agents.refreshLevels(&p.pool)
 }
 
-// size is how much is in the box.
+// size is the number of items in the mailbox, held ones included.
 func (b *mailbox) size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,16 +9,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// logRegression is what a replica knows of a session whose log went back: the store was
-// replaced by an older copy of itself, as a failover to a replica that lags does.
+// logRegression describes a session whose log went back: the store was replaced by an older copy,
+// as a failover to a lagging Redis replica does.
 type logRegression struct {
-	newestShown wire.Position // the newest position that was shown here
-	// foundAt is when the log was found to end before that position, which was from then.
+	newestShown wire.Position // newest position that was published here
+	// foundAt is when the log was found to end before position foundFor, the newestShown of that
+	// time.
 	foundAt  time.Time
 	foundFor wire.Position
 }
 
-// recordShown remembers how far the log was shown here, before the Center goes back.
+// recordShown updates newestShown, before the Center goes back.
 func (k *liveSession) recordShown() {
 	if k.center == nil {
 		return
@@ -28,13 +29,13 @@ func (k *liveSession) recordShown() {
 	}
 }
 
-// leaveToOwner is [store.OwnedError] for about a lease after this replica found that
-// the log ends before what it has shown. The lease in the older copy may have run out
-// although its owner lives and has everything that is missing: the owner could not
-// renew it while the store was away. Whoever claimed the session first would make the
-// owner drop what only the owner knows.
+// leaveToOwner returns [store.OwnedError] for one lease after this replica found that the log ends
+// before what it has published. In the older copy of the store the lease may have expired although
+// the owner is alive and has all the missing data: it could not renew the lease while the store was
+// unavailable. A replica that claimed the session first would make the owner drop data that only
+// the owner has.
 //
-// A claim of any replica ends the wait, because its epoch is above all that was shown.
+// A claim of any replica ends the wait, because its epoch is above everything published.
 func (k *liveSession) leaveToOwner(ctx context.Context) error {
 	k.recordShown()
 	if k.regression.newestShown == (wire.Position{}) {

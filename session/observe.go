@@ -6,43 +6,43 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Observer is told what happens, for those who count it. Sessions call it in the middle
-// of their work: it must not wait.
+// Observer receives counts and durations for metrics. Sessions call it from their goroutines: it
+// must not block.
 type Observer interface {
 	OwnerObserver
 	MessageObserver
 }
 
-// OwnerObserver is told of owning sessions.
+// OwnerObserver receives the events of owning sessions.
 type OwnerObserver interface {
 	// Appended is called after every commit.
 	Appended(events int, took time.Duration)
-	// TookOver is called when a session with users or work has come from another
-	// replica. It took so long from when it had no owner, as far as was known here.
+	// TookOver is called when a session with users or work was taken over from another replica.
+	// took is the time since it had no owner, as far as this replica knew.
 	TookOver(took time.Duration)
-	// Fenced is called when a session that was owned here turned out to be somebody
-	// else's.
+	// Fenced is called when a session that this replica owned turned out to be owned by another
+	// one.
 	Fenced()
-	// Probed is called when the store has answered a small question.
+	// Probed is called after a successful probe of the store.
 	Probed(took time.Duration)
 }
 
-// MessageObserver is told of what clients and agents say.
+// MessageObserver receives the events of messages and questions.
 type MessageObserver interface {
-	// Repeated is called for a message that came again.
+	// Repeated is called for a message that was sent again.
 	Repeated()
-	// Began is called when the agent of a message has begun.
+	// Began is called when the run of a message begins.
 	Began(waited time.Duration)
-	// Answered is called when a question was answered or closed otherwise.
+	// Answered is called when a question is answered or closed in another way.
 	Answered(waited time.Duration)
-	// Limited is called when an answer was one too many.
+	// Limited is called when an answer is refused by the rate limit.
 	Limited(limit string)
 }
 
-// limitAnswers is the limit that the observer is told of.
+// limitAnswers is the name of the limit of answers for the observer.
 const limitAnswers = "answers"
 
-// noopObserver is an observer who looks at nothing.
+// noopObserver discards everything.
 type noopObserver struct{}
 
 func (noopObserver) Appended(int, time.Duration) {}
@@ -54,10 +54,9 @@ func (noopObserver) Began(time.Duration)         {}
 func (noopObserver) Answered(time.Duration)      {}
 func (noopObserver) Limited(string)              {}
 
-// observer is who looks.
 func (l *owner) observer() Observer { return l.live.hub.cfg.Observer }
 
-// allowAnswer counts an answer to a question and reports whether it is not one too many.
+// allowAnswer counts an answer to a question and reports whether it is within the rate limit.
 func (l *owner) allowAnswer() bool {
 	if l.limiter.AllowN(l.now, 1) {
 		return true
@@ -66,18 +65,18 @@ func (l *owner) allowAnswer() bool {
 	return false
 }
 
-// observeRunStart tells how long a message waited for the run that begins.
+// observeRunStart reports how long a message waited for the run that begins.
 func (l *owner) observeRunStart(run string) {
 	if taken, ok := l.ledger.find(l.agents.pool.FirstRunMessage(run)); ok {
 		l.observer().Began(l.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
 }
 
-// questionTimes is since when questions are open, by name, as far as is known. It is for
-// counting alone.
+// questionTimes is when open questions were asked, by key, as far as is known. It is used for
+// metrics only.
 type questionTimes map[string]time.Time
 
-// add notes when a question was asked.
+// add records when a question was asked.
 func (a *questionTimes) add(name string, now time.Time) {
 	if *a == nil {
 		*a = questionTimes{}
@@ -87,8 +86,8 @@ func (a *questionTimes) add(name string, now time.Time) {
 	}
 }
 
-// oldest is when the first of those that are open was asked. Without any, what is left
-// is forgotten: a question may also go with its monitor.
+// oldest returns when the first of the open questions was asked. While none is open it clears the
+// map: questions may also disappear with their monitor.
 func (a questionTimes) oldest(open int) (first time.Time) {
 	if open == 0 {
 		clear(a)
@@ -100,7 +99,7 @@ func (a questionTimes) oldest(open int) (first time.Time) {
 	return first
 }
 
-// untrackQuestion tells how long a question was open.
+// untrackQuestion reports how long a question was open.
 func (l *owner) untrackQuestion(name string) {
 	if since, ok := l.openQuestions[name]; ok {
 		delete(l.openQuestions, name)
@@ -108,7 +107,7 @@ func (l *owner) untrackQuestion(name string) {
 	}
 }
 
-// trackQuestion notes the question in an event that is about to be shown.
+// trackQuestion records a question that an event opens or closes.
 func (l *owner) trackQuestion(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
@@ -126,7 +125,7 @@ func (l *owner) trackQuestion(data wire.ServerPayload) {
 	}
 }
 
-// trackActionQuestion notes the question that an action asks.
+// trackActionQuestion records a question that an action opens.
 func (l *owner) trackActionQuestion(action wire.Action) {
 	switch a := action.(type) {
 	case wire.PromptShow:

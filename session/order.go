@@ -8,41 +8,41 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// orderKind is what a hub wants of a session's owner.
+// orderKind is the kind of an order.
 type orderKind string
 
 const (
 	orderRename   orderKind = "rename"
 	orderShare    orderKind = "share"
 	orderDelete   orderKind = "delete"
-	orderAct      orderKind = "act"      // what an admin has done
-	orderYield    orderKind = "yield"    // to leave the session to another replica
-	orderPresence orderKind = "presence" // who watches at another replica
-	orderBarrier  orderKind = "mark"     // nothing, see live.line
-	orderRestore  orderKind = "restore"  // to take over what the store has lost
+	orderAct      orderKind = "act"      // an admin action
+	orderYield    orderKind = "yield"    // hand the session over to another replica
+	orderPresence orderKind = "presence" // the tabs of another replica
+	orderBarrier  orderKind = "mark"     // no effect, see owner.sendBarrier
+	orderRestore  orderKind = "restore"  // restore what the store has lost
 )
 
-// order is what a hub wants of a session's owner, as opposed to a client.
+// order is a command of a hub, as opposed to a client, for the owner of a session.
 type order struct {
 	Kind orderKind `json:"kind"`
-	// ID names the order for who looks in the directory for what became of it.
+	// ID identifies the order for the hub that looks for its result in the card.
 	ID    string `json:"id,omitempty"`
 	Title string `json:"title,omitempty"`
 	User  string `json:"user,omitempty"`
 	Share Share  `json:"share,omitempty"`
-	// Message is of orderAct, in the form of the native dialect.
+	// Message belongs to orderAct, in the native dialect.
 	Message json.RawMessage `json:"message,omitempty"`
-	// Epoch is of orderYield, and that of the owner it is for; Replica is the heir.
+	// Epoch belongs to orderYield and is that of the owner it is meant for; Replica is the heir.
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Until is of orderYield, and when it is void, by the store's clock.
+	// Until belongs to orderYield: the order is void after it, by the store's clock.
 	Until wire.Millis `json:"until,omitempty"`
-	// Replica, Total and Connections are of orderPresence.
+	// Replica, Total and Connections belong to orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`
 	Connections []wire.Connection `json:"connections,omitempty"`
-	// Commands, End, Joined and Actions are of orderRestore: parcels, the last event of the
-	// turn that answered them, if it has ended, the messages that joined it, and the events
-	// with what it did. Lost says that there was more, which no replica knows.
+	// Commands, End, Joined and Actions belong to orderRestore: inbox items, the final event of the
+	// turn that answered them, if it has ended, the messages that joined it, and the events with
+	// its actions. Lost says that more was lost, which no replica has.
 	Commands []json.RawMessage `json:"commands,omitempty"`
 	End      json.RawMessage   `json:"end,omitempty"`
 	Joined   []wire.MessageID  `json:"joined,omitempty"`
@@ -50,8 +50,7 @@ type order struct {
 	Lost     bool              `json:"lost,omitempty"`
 }
 
-// inboxItem is the form of an item in the store's inbox: an order, or a message and
-// who sent it.
+// inboxItem is the form of an item in the store's inbox: an order, or a message and its sender.
 type inboxItem struct {
 	Order      *order            `json:"order,omitempty"`
 	Connection wire.ConnectionID `json:"connection,omitempty"`
@@ -59,11 +58,11 @@ type inboxItem struct {
 	Monitor    wire.MonitorID    `json:"monitor,omitempty"`
 	Invited    bool              `json:"invited,omitempty"`
 	Message    json.RawMessage   `json:"message,omitempty"`
-	// Refused is there instead of a message that went wrong at another owner.
+	// Refused replaces a message that failed at another owner.
 	Refused *refusedMessage `json:"refused,omitempty"`
 }
 
-// refusedMessage is what the sender of a message is told.
+// refusedMessage is the refusal for the sender of a message.
 type refusedMessage struct {
 	ID     wire.MessageID `json:"id,omitempty"`
 	Code   wire.Code      `json:"code"`
@@ -89,7 +88,7 @@ func (it *item) encode() ([]byte, error) {
 	return data, nil
 }
 
-// decodeItem reads what pack wrote, at any hub.
+// decodeItem decodes the form that encode of any hub makes.
 func decodeItem(data []byte) (item, error) {
 	var p inboxItem
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -110,7 +109,7 @@ func decodeItem(data []byte) (item, error) {
 	}
 	m, err := wire.Native{}.DecodeMessage(p.Message)
 	if e, ok := errors.AsType[*wire.Error](err); ok {
-		// A newer hub took it, and who sent it waits for an answer.
+		// A newer hub accepted the message, and its sender waits for an answer.
 		return item{
 			cmd:    Command{From: from, Message: wire.Message{ID: e.Ref}},
 			poison: refusal(wire.CodeInvalidMessage, "the hub that runs the session does not know what that is"),

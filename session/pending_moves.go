@@ -2,8 +2,8 @@ package session
 
 import "github.com/everdesk/everdesk/wire"
 
-// pendingMoves are the windows whose last place is not in the log, as if the user
-// moved them there once more: whoever goes on does that.
+// pendingMoves returns commands that repeat the window moves whose last bounds are not committed,
+// for the next owner.
 func (l *owner) pendingMoves() []item {
 	var items []item
 	for p, m := range l.geometry {
@@ -23,8 +23,7 @@ func (l *owner) pendingMoves() []item {
 	return items
 }
 
-// stepMoves reports whether the step, which is not committed, says where a window
-// that is being moved is.
+// stepMoves reports whether the uncommitted step contains the bounds of a window.
 func (l *owner) stepMoves(p windowKey) bool {
 	if l.step == nil {
 		return false

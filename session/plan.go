@@ -13,19 +13,20 @@ import (
 type planning struct {
 	*workflow.Flow
 
-	// jobResults is what came of jobs and the plan has not heard of. It hears of it in
-	// the very step, after whatever tells of it has returned.
+	// jobResults are the results that the plan has not processed. deliverJobResults passes them on
+	// in the same step, after the call that produced them has returned, because the plan must not
+	// be called back.
 	jobResults []workflow.JobResult
-	// holdJobs says that nothing begins yet, and silent that nothing is said. What
-	// would, does so when release is called.
+	// holdJobs and holdEvents collect the jobs that the plan starts and the events that it emits in
+	// heldJobs and heldEvents, until releaseHeldPlan.
 	holdJobs, holdEvents bool
 	heldJobs             []workflow.Job
 	heldEvents           []wire.ServerPayload
-	// messageRemoved says that the message of the plan was taken back in this step.
+	// messageRemoved says that a rewind of this step removed the row of the plan's message.
 	messageRemoved bool
 }
 
-// restorePlan makes the plan of what was kept of it.
+// restorePlan restores the plan from its table.
 func (l *owner) restorePlan(table map[string][]byte) error {
 	p := &l.agents.plan
 	cfg := l.live.hub.cfg.Plan
@@ -37,7 +38,7 @@ func (l *owner) restorePlan(table map[string][]byte) error {
 	return nil
 }
 
-// planStepWriter is the step of a session as its plan sees it.
+// planStepWriter is the stepWriter of the plan, which can hold back its events.
 type planStepWriter struct{ stepWriter }
 
 // Emit implements [workflow.StepWriter].
@@ -49,7 +50,7 @@ func (s planStepWriter) Emit(p wire.ServerPayload) {
 	s.emit(p)
 }
 
-// planExecutor do what the plan of a session needs.
+// planExecutor executes what the plan of a session needs.
 type planExecutor struct{ *owner }
 
 // Begin implements [workflow.Executor].
@@ -70,7 +71,7 @@ func (h planExecutor) Answered(e workflow.Answered) { h.answerAfterCommit(inputN
 // Close implements [workflow.Executor].
 func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan(c) }
 
-// inputName is the name of a question of a plan, among those that are waited for.
+// inputName is the key of a question of a plan among the answer waits.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
 // JobEnded implements [contextpool.StepWriter].
@@ -78,8 +79,8 @@ func (s stepWriter) JobEnded(w workflow.JobResult) {
 	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }
 
-// deliverJobResults tells the plan what came of its jobs, and of those that this lets it begin, if
-// they ended at once.
+// deliverJobResults passes the results of jobs to the plan, including those of jobs that the plan
+// starts meanwhile and that end at once.
 func (a *agents) deliverJobResults() {
 	if !a.hasJobResults() {
 		return
@@ -92,10 +93,10 @@ func (a *agents) deliverJobResults() {
 	a.plan.jobResults = nil
 }
 
-// hasJobResults reports whether jobs have ended of which the plan has not heard.
+// hasJobResults reports whether there are results that the plan has not processed.
 func (a *agents) hasJobResults() bool { return a != nil && len(a.plan.jobResults) > 0 }
 
-// tickPlan does what is due in the plan.
+// tickPlan runs what is due in the plan.
 func (a *agents) tickPlan(now time.Time) {
 	if a == nil {
 		return
@@ -106,7 +107,7 @@ func (a *agents) tickPlan(now time.Time) {
 	a.deliverJobResults()
 }
 
-// releaseHeldPlan lets begin what waited for that.
+// releaseHeldPlan ends holdJobs and holdEvents: it emits the held events and starts the held jobs.
 func (l *owner) releaseHeldPlan() {
 	p := &l.agents.plan
 	p.holdJobs, p.holdEvents = false, false
@@ -119,14 +120,14 @@ func (l *owner) releaseHeldPlan() {
 	p.heldEvents, p.heldJobs = nil, nil
 }
 
-// dropPlan gives the plan up, whose jobs are over, and forgets it.
+// dropPlan ends and deletes the plan. Its jobs must have been stopped.
 func (a *agents) dropPlan(reason string) {
 	a.plan.jobResults = nil
 	a.plan.Reset(reason)
 	a.deliverJobResults()
 }
 
-// activePlan is the plan that is under way, if there is one.
+// activePlan returns the plan that runs, if there is one.
 func (a *agents) activePlan() (workflow.Summary, bool) {
 	if a == nil {
 		return workflow.Summary{}, false
@@ -134,14 +135,14 @@ func (a *agents) activePlan() (workflow.Summary, bool) {
 	return a.plan.Summary()
 }
 
-// planOn reports whether that is one of a monitor.
+// planOn reports whether a plan runs on a monitor.
 func (a *agents) planOn(monitor wire.MonitorID) bool {
 	now, ok := a.activePlan()
 	return ok && now.Monitor == monitor
 }
 
-// recordRewind notes that rows are taken away, and whether that of the plan's message is
-// among them.
+// recordRewind sets messageRemoved if a rewind removes the row of the plan's message: since are the
+// rows concerned, stay those that remain.
 func (p *planning) recordRewind(since, stay []wire.UIRow) {
 	now, ok := p.Summary()
 	has := func(rows []wire.UIRow) bool {
@@ -152,8 +153,9 @@ func (p *planning) recordRewind(since, stay []wire.UIRow) {
 	p.messageRemoved = ok && has(since) && !has(stay)
 }
 
-// planRewound is told that the conversation of a monitor was rewound, which ended the
-// turns there. Without its message there is no plan; else it stands still.
+// planRewound updates the plan after a rewind of a monitor's conversation, which has ended the
+// turns there: a plan whose message was removed is dropped, any other plan of the monitor is
+// interrupted.
 func (l *owner) planRewound(c *Command, monitor wire.MonitorID) {
 	p := &l.agents.plan
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// replan takes back the message of the newest plan, and has something else planned.
+// replan rewinds the message of the newest plan and starts a plan for another text.
 func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
@@ -28,7 +28,7 @@ func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessa
 	return l.doPlan(c, m, u.Monitor)
 }
 
-// doPlan works off what the user typed as a plan.
+// doPlan starts a plan for the user's text.
 func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
 	no := func(code wire.Code, field, reason string) reply {
 		return reply{Verdict: verdictRejected, Code: code, Reason: reason, Field: field, Monitor: monitor, Public: true}
@@ -51,7 +51,7 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 	message := contextpool.Message{
 		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
 	}
-	// First it is said that the message is taken.
+	// MESSAGE_ACCEPTED comes before the events of the plan.
 	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
 	defer l.releaseHeldPlan()
 	role, why := l.agents.plan.Begin(workflow.Request{
@@ -63,8 +63,8 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 	return l.submitToAgent(message, func() { l.agents.poolForUpdate().BeginPlan(message, role) })
 }
 
-// answerPlan takes an answer to a question of the plan. Who is not the owner permits
-// nothing that costs or could do harm.
+// answerPlan passes an answer to a question of the plan. A guest can approve nothing that costs
+// money or could do harm.
 func (l *owner) answerPlan(c *Command) reply {
 	if !l.allowAnswer() {
 		return tooManyAnswers()
@@ -75,13 +75,12 @@ func (l *owner) answerPlan(c *Command) reply {
 	if l.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 	}
-	l.agents.tickPlan(l.now) // what is late is late, whether or not somebody has noticed
+	l.agents.tickPlan(l.now) // a deadline counts even if no timer has noticed it yet
 	return l.applyToPlan(c, l.agents.plan.Answer)
 }
 
-// exceedsGuestRights reports whether somebody else than the owner of the session permits a todo,
-// or has the owner's plan do something else than the owner wanted: it runs as the
-// owner's.
+// exceedsGuestRights reports whether a guest approves a todo or changes a plan of the session's
+// user: the plan runs with the rights of that user.
 func (l *owner) exceedsGuestRights(c *Command) bool {
 	if !l.isGuest(c) {
 		return false
@@ -100,7 +99,7 @@ func (l *owner) exceedsGuestRights(c *Command) bool {
 	return false
 }
 
-// controlPlan does what somebody wants with the plan.
+// controlPlan executes a control command for the plan: pause, resume, cancel, retry or skip.
 func (l *owner) controlPlan(c *Command) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
@@ -112,8 +111,8 @@ func (l *owner) controlPlan(c *Command) reply {
 	if l.agents.plan.Active() {
 		return l.applyToPlan(c, l.agents.plan.Control)
 	}
-	// It may make a plan go on that had failed, which is worked on for this message
-	// then: first it is said that it is taken.
+	// The command may resume a failed plan, which then runs for this message: MESSAGE_ACCEPTED
+	// comes before the events of the plan.
 	named := *c
 	named.Message.ID = messageIDOf(c)
 	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
@@ -137,15 +136,15 @@ func refusedPlan(why *workflow.Refusal) reply {
 	return reply{Verdict: verdictRejected, Code: why.Code, Reason: why.Reason, Field: why.Field}
 }
 
-// cancelPlan gives the plan up because its agent is to be interrupted.
+// cancelPlan cancels the plan because its agent is interrupted.
 func (l *owner) cancelPlan(c *Command) reply {
 	cancel := *c
 	cancel.Message.Data = wire.ControlCancel{Reason: "the user interrupted it"}
 	return l.applyToPlan(&cancel, l.agents.plan.Control)
 }
 
-// applyToPlan has the plan do something. What comes of it names the message and so answers
-// it; when nothing does at once, that it was taken is said to who sent it.
+// applyToPlan passes a command to the plan. The event that results names the message and so answers
+// it; if there is none in this step, the sender gets MESSAGE_ACCEPTED.
 func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
 	before := l.nextPosition()
 	if why := do(c.From.Connection, withMessageID(c.Message.Data, c.Message.ID)); why != nil {
@@ -161,10 +160,10 @@ func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPa
 	return r
 }
 
-// planRole stands for a plan that is over by the time its answer is repeated.
+// planRole is the agent id in replies about a plan that has ended.
 const planRole wire.AgentID = "plan"
 
-// emitPlanAccepted says once more, to who sent it, that the plan has taken a message.
+// emitPlanAccepted tells the sender that the plan has accepted a message.
 func (l *owner) emitPlanAccepted(c *Command, r reply) {
 	l.emit(wire.MessageAccepted{
 		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
@@ -182,7 +181,8 @@ func (l *owner) namedSince(at wire.Position, id wire.MessageID) bool {
 	return false
 }
 
-// withMessageID is a message that says its own name, which may have been on its envelope.
+// withMessageID returns a payload whose MessageID field is set, because the id may have been in the
+// envelope only.
 func withMessageID(p wire.ClientPayload, id wire.MessageID) wire.ClientPayload {
 	v := reflect.New(reflect.TypeOf(p)).Elem()
 	v.Set(reflect.ValueOf(p))

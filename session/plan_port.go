@@ -28,8 +28,8 @@ func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgres
 	return refused
 }
 
-// Input implements [tools.Desktop]. The plan takes the question back when the turn
-// ends without having waited for the answer.
+// Input implements [tools.Desktop]. The plan withdraws the question when the turn ends without
+// waiting for the answer.
 func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
 	w := newWait(ctx)
 	name := ""
@@ -54,7 +54,7 @@ func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest
 		}
 	})
 	if err != nil || refused != nil {
-		p.cleanUp(func() { p.l.agents.answerWaits.remove(name, w) }) // it may have been done all the same
+		p.cleanUp(func() { p.l.agents.answerWaits.remove(name, w) }) // the work may have run despite the error
 		return nil, errors.Join(err, refused)
 	}
 	got, err := p.awaitAnswer(name, w, func() {})

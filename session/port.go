@@ -16,14 +16,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// port is a session as its own agents see it, from their goroutines. What they
-// want becomes items of the session's mailbox.
+// port is the interface of an owner for its own agents. Their goroutines call it, and it turns the
+// calls into items of the mailbox.
 type port struct{ l *owner }
 
 var _ tools.Desktop = port{}
 
-// put brings an item into the mailbox. When there is no room it waits no longer
-// than there is an owner.
+// put adds an item to the mailbox. It blocks while the mailbox is full, until ctx or the owner
+// ends.
 func (p port) put(ctx context.Context, it item) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -38,12 +38,12 @@ func (p port) put(ctx context.Context, it item) error {
 	return err
 }
 
-// runInStep runs something inside a step and waits until that is committed.
+// runInStep runs work within a step and waits until the step is committed.
 func (p port) runInStep(ctx context.Context, work func()) error {
 	return p.putAndWait(ctx, item{work: work})
 }
 
-// putAndWait brings an item into the mailbox and waits until it is committed.
+// putAndWait adds an item to the mailbox and waits until its step is committed.
 func (p port) putAndWait(ctx context.Context, it item) error {
 	done := make(chan error, 1)
 	it.done = done
@@ -72,7 +72,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
 		r, over = p.l.agents.poolForUpdate().ExecuteToolPlan(c, call, plan)
 	}}); err != nil {
-		return providers.ToolResult{}, err // it may happen still, so r is not ours
+		return providers.ToolResult{}, err // the work may still run and write r
 	}
 	return r, over
 }
@@ -93,7 +93,7 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 			p.l.agents.openTools[toolUse{c.Agent, call.ID}] = true
 		}
 	}}); err != nil {
-		// Nobody else will say that it ended.
+		// No other code ends the call.
 		p.cleanUp(func() {
 			delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
 			if begun {
@@ -129,7 +129,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		}
 	}
 	err := p.openQuestion(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
-		// The turn may have asked already, for the owner before.
+		// The turn may have asked already, at the previous owner.
 		if e, ok := p.l.keptAnswer(dialogName(q.ID)); ok {
 			w.answer <- e.verdict()
 			return nil
@@ -202,8 +202,8 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	return given, err
 }
 
-// openQuestion opens a question of an agent whose turn runs. Nobody else asks the same at
-// the same time: there is one answer.
+// openQuestion runs open within a step to ask a question for a running turn, and registers w for
+// the answer. It refuses a question that another call waits for: there is one answer.
 func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw func(), open func() *desktop.Refusal) error {
 	var refused error
 	waits := &p.l.agents.answerWaits
@@ -231,8 +231,8 @@ func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw 
 	return refused
 }
 
-// awaitAnswer waits for an answer, and takes the question back when nobody needs it any
-// more.
+// awaitAnswer waits for the answer, and withdraws the question when the caller's context ends
+// first.
 func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, error) {
 	select {
 	case v := <-w.answer:
@@ -245,8 +245,8 @@ func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, err
 	return nil, w.ctx.Err()
 }
 
-// withdrawQuestion ends waiting for an answer, and takes the question back unless another one
-// asks it by now.
+// withdrawQuestion stops waiting for an answer, and calls withdraw unless another call waits for
+// the same question meanwhile.
 func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
 	p.cleanUp(func() {
 		if p.l.agents.answerWaits.remove(name, w) && !p.l.agents.answerWaits.isAwaited(name) {
@@ -255,8 +255,8 @@ func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
 	})
 }
 
-// cleanUp does something for who has no time left: its turn is over, and its
-// context too. A session that is lost does not need it.
+// cleanUp runs work in a step for a caller whose own context has ended. An error is ignored: after
+// the session is lost there is nothing to clean up.
 func (p port) cleanUp(work func()) {
 	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
 	defer cancel()
@@ -264,7 +264,7 @@ func (p port) cleanUp(work func()) {
 }
 
 var (
-	// errTurnOver is what a turn hears that has ended meanwhile.
+	// errTurnOver is returned to a turn that has ended meanwhile.
 	errTurnOver     = errors.New("the turn is over")
 	errAlreadyAsked = errors.New("the same is asked already")
 )

@@ -10,39 +10,39 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How presence is told.
+// Bounds and intervals of presence.
 const (
-	maxListed       = 32                     // so many connections are listed
-	presenceEvery   = 500 * time.Millisecond // at most so often
-	presenceResend  = 20 * time.Second       // a follower tells its owner again
-	presenceTimeout = 45 * time.Second       // a replica that says nothing is gone
-	aliveCheckEvery = 2 * time.Second        // it is looked whether replicas are alive
+	maxListed       = 32                     // connections in a PRESENCE event
+	presenceEvery   = 500 * time.Millisecond // shortest interval between two events or reports
+	presenceResend  = 20 * time.Second       // a follower repeats its report
+	presenceTimeout = 45 * time.Second       // a replica without a report is dropped
+	aliveCheckEvery = 2 * time.Second        // Config.Alive is called for the other replicas
 )
 
-// tabChanges counts changes of the tabs of this replica, which the Center has.
+// tabChanges counts the changes of this replica's tabs; the Center has the tabs.
 type tabChanges struct{ version atomic.Uint64 }
 
-// add says that a tab has come or gone.
+// add counts a change.
 func (w *tabChanges) add() { w.version.Add(1) }
 
 // after reports whether there were changes after a version.
 func (w *tabChanges) after(since uint64) bool { return w.version.Load() != since }
 
-// localViewers returns the oldest tabs of this replica, how many there are, and the
-// version that was counted.
+// localViewers returns the number of tabs of this replica, the oldest of them, and the version of
+// tabChanges that includes them.
 func (k *liveSession) localViewers() (viewerList, uint64) {
-	version := k.tabChanges.version.Load() // what comes meanwhile is told the next time
+	version := k.tabChanges.version.Load() // before counting: later changes are reported the next time
 	return viewerList{total: k.center.Tabs(), oldest: k.center.Connections(maxListed)}, version
 }
 
-// viewerList is who watches at one replica, or at all.
+// viewerList is the tabs of one replica.
 type viewerList struct {
 	total      int
 	oldest     []wire.Connection
-	reportedAt time.Time // when another replica said so
+	reportedAt time.Time // when another replica sent it
 }
 
-// oldest sorts connections and cuts them to what is shown.
+// oldest sorts connections by age and cuts them to maxListed.
 func oldest(all []wire.Connection) []wire.Connection {
 	slices.SortFunc(all, func(a, b wire.Connection) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ConnectionID, b.ConnectionID))
@@ -50,7 +50,6 @@ func oldest(all []wire.Connection) []wire.Connection {
 	return all[:min(len(all), maxListed)]
 }
 
-// sameConnections reports whether two lists of connections say the same.
 func sameConnections(a, b []wire.Connection) bool {
 	return slices.EqualFunc(a, b, func(a, b wire.Connection) bool {
 		return a.ConnectionID == b.ConnectionID && a.ClientID == b.ClientID && a.User == b.User &&
@@ -58,19 +57,19 @@ func sameConnections(a, b []wire.Connection) bool {
 	})
 }
 
-// presence is what an owner knows of everybody who watches.
+// presence is what an owner knows of the tabs at all replicas.
 type presence struct {
-	sentVersion    uint64 // version of our own watchers that was told
+	sentVersion    uint64 // version of the local tabChanges that was published
 	replicas       map[wire.ReplicaID]viewerList
-	stale          bool      // another replica said something new
-	notBefore      time.Time // nothing is told before this
-	aliveCheckedAt time.Time // when we looked whether the others are alive
-	// What the log says now.
+	stale          bool      // another replica reported a change
+	notBefore      time.Time // limits the rate of PRESENCE events
+	aliveCheckedAt time.Time // last call of Config.Alive
+	// The newest PRESENCE of the log.
 	published []wire.Connection
 	total     int
 }
 
-// applyReport notes what another replica says.
+// applyReport applies the report of another replica.
 func (p *presence) applyReport(o *order, now time.Time) {
 	if p.replicas == nil {
 		p.replicas = map[wire.ReplicaID]viewerList{}
@@ -83,7 +82,7 @@ func (p *presence) applyReport(o *order, now time.Time) {
 	p.stale = true
 }
 
-// due is when something has to be told or forgotten next; zero means never.
+// due is when next has something to do; zero means never.
 func (p *presence) due(k *liveSession) time.Time {
 	if p.stale || k.tabChanges.after(p.sentVersion) {
 		return p.notBefore
@@ -98,7 +97,7 @@ func (p *presence) due(k *liveSession) time.Time {
 	return next
 }
 
-// next returns what to tell now, and whether it is news.
+// next returns the PRESENCE to emit now, and whether it differs from the last one.
 func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 	w := &k.tabChanges
 	if !p.stale && !w.after(p.sentVersion) && len(p.replicas) == 0 {
@@ -124,9 +123,8 @@ func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 	return wire.Presence{Connections: all, Total: total}, true
 }
 
-// dropGone drops replicas that are gone: those that have said nothing for long, and
-// those that are known not to run. One that has spoken just now may not be known
-// yet.
+// dropGone drops the replicas that have not reported for presenceTimeout, and those that are known
+// not to run. A replica that has just reported may not be known as running yet.
 func (p *presence) dropGone(alive func(wire.ReplicaID) bool, now time.Time) {
 	look := alive != nil && now.Sub(p.aliveCheckedAt) >= aliveCheckEvery
 	if look {
@@ -138,7 +136,7 @@ func (p *presence) dropGone(alive func(wire.ReplicaID) bool, now time.Time) {
 	})
 }
 
-// earlier is the earlier of two times, of which the zero one is never.
+// earlier returns the earlier of two times; a zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

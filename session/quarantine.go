@@ -10,12 +10,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// newerSchemaRetry is how long a session is left alone that only newer hubs can read.
+// newerSchemaRetry is how long a session that needs a newer hub is suspended.
 const newerSchemaRetry = 10 * time.Minute
 
-// quarantine sees to a session that this replica cannot keep: what it owned of it is
-// free for others, and what nobody can read waits for an operator instead of being
-// tried again and again. A follower sets nothing aside: the owner may know better.
+// quarantine releases the lease of a session that ended with an error, and quarantines a corrupt
+// session, so that replicas do not load it again and again. A follower quarantines nothing: its
+// owner may be able to read it.
 func (k *liveSession) quarantine(err error) {
 	for _, is := range []error{errStopping, errUnloaded, store.ErrNotFound, store.ErrClosed} {
 		if errors.Is(err, is) && !errors.Is(err, errOtherSession) {
@@ -43,18 +43,19 @@ func (k *liveSession) quarantine(err error) {
 	}
 }
 
-// Discard gives up a session that is set aside. Nothing of it has to be readable.
+// Discard deletes a quarantined session. Nothing of it has to be readable.
 func (h *Hub) Discard(ctx context.Context, id wire.SessionID) error {
 	return asError(h.store.Discard(ctx, id))
 }
 
-// How long the sweeper waits before it tries the same session again.
+// The pause of the sweeper before it tries the same session again grows from attemptFirst to
+// attemptLast.
 const (
 	attemptFirst = time.Second
 	attemptLast  = time.Minute
 )
 
-// attempts are what the sweeper has tried in vain. The zero value has none.
+// attempts are the sessions that the sweeper has tried to own.
 type attempts map[wire.SessionID]attempt
 
 type attempt struct {
@@ -62,7 +63,7 @@ type attempt struct {
 	wait time.Duration
 }
 
-// retain forgets all sessions but these.
+// retain drops all sessions but ids.
 func (a attempts) retain(ids []wire.SessionID) {
 	if len(a) == 0 {
 		return
@@ -74,7 +75,7 @@ func (a attempts) retain(ids []wire.SessionID) {
 	maps.DeleteFunc(a, func(id wire.SessionID, _ attempt) bool { return !still[id] })
 }
 
-// allow reports whether it is time to try a session, and counts that as a try.
+// allow reports whether a session may be tried now, and counts the attempt.
 func (a attempts) allow(id wire.SessionID, now time.Time) bool {
 	last := a[id]
 	if now.Before(last.next) {

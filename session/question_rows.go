@@ -15,15 +15,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Questions of agents are rows of the conversation too, and can be answered there:
-// a row names its dialog or its prompt, so that one answer counts whichever way it
-// came.
+// Questions of agents are also rows of the conversation and can be answered there: a row names its
+// dialog or prompt, so that one answer counts whichever way it came.
 
-// limitQuestionTimeout is how long it may take until somebody says whether it goes on although
-// too much was spent.
+// limitQuestionTimeout is how long the session waits for the decision whether its agents may exceed
+// a limit of requests or cost.
 const limitQuestionTimeout = 24 * time.Hour
 
-// limitDialog asks that, instead of what the rules have allowed.
+// limitDialog turns a permission question into the question whether to exceed the limit.
 func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm {
 	q.Title, q.ConfirmText, q.CancelText = "Go on?", "Go on", "Stop"
 	q.Message = fmt.Sprintf("The agents have made the %s requests that they may make without asking.", limit.Count)
@@ -39,7 +38,8 @@ func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm 
 	return q
 }
 
-// recordVerdict keeps what the rules decided, for when the same is asked at the next owner.
+// recordVerdict stores a decision of the auto-approval rules, for the case that the agent asks
+// again at the next owner.
 func (l *owner) recordVerdict(c tools.Caller, q contextpool.Inquiry, v approval.Verdict) tools.Verdict {
 	e := ending{
 		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == approval.Approve,
@@ -50,7 +50,7 @@ func (l *owner) recordVerdict(c tools.Caller, q contextpool.Inquiry, v approval.
 	return e.verdict()
 }
 
-// updateQuestionRow shows in the row of a question how that ended.
+// updateQuestionRow updates the row of a question that has ended.
 func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e ending) {
 	if l.agents == nil {
 		return
@@ -70,7 +70,7 @@ func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e 
 	l.agents.poolForUpdate().CloseQuestion(dialog, prompt, r)
 }
 
-// answerRow takes an answer to a row that asks.
+// answerRow accepts an answer to the row of a question.
 func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 	if !l.allowAnswer() {
 		return tooManyAnswers()
@@ -108,7 +108,7 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 	return l.answerPrompt(c, r)
 }
 
-// feedbackOf is an answer to a row as one to its dialog. Words are no permission.
+// feedbackOf converts an answer to a row into one to its dialog. A text alone confirms nothing.
 func feedbackOf(id wire.DialogID, m wire.AskResponse) (wire.DialogFeedback, error) {
 	f := wire.DialogFeedback{DialogID: id, Confirmed: m.Response == wire.AnswerYes}
 	if m.Response != wire.AnswerObject {
@@ -130,7 +130,7 @@ func feedbackOf(id wire.DialogID, m wire.AskResponse) (wire.DialogFeedback, erro
 	return f, nil
 }
 
-// responseTo is an answer to a row as one to its prompt.
+// responseTo converts an answer to a row into one to its prompt.
 func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse, error) {
 	r := wire.UserPromptResponse{PromptID: p.ID}
 	switch m.Response {
@@ -153,7 +153,8 @@ func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse,
 	}
 }
 
-// textAnswer is an answer in words: one of the options, or what is said.
+// textAnswer converts a text into an answer to a prompt: the option that it names, or the text
+// itself.
 func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 	r := wire.UserPromptResponse{PromptID: p.ID}
 	said := strings.TrimSpace(text)
@@ -167,8 +168,8 @@ func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 	return r
 }
 
-// promptAnsweredBy is the prompt that a message to a main agent answers: one of the turn
-// that runs, which takes what people write. Nobody permits anything that way.
+// promptAnsweredBy returns the prompt that a message to a main agent answers: one with an input
+// field that the running turn of that agent has opened. Dialogs cannot be confirmed that way.
 func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
 	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
@@ -187,8 +188,8 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 	return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 }
 
-// answerFromQueue answers a prompt of a turn, which was just shown, with what waits for
-// its agent, if there is something that fits.
+// answerFromQueue answers a prompt that was just opened with a message that is queued for its
+// agent, if one fits.
 func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
 	p, open := l.state.Prompt(id)
 	m, waits := l.agents.poolForUpdate().QueuedAnswer(c, id)
@@ -201,7 +202,8 @@ func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserProm
 	return given, true
 }
 
-// recordUserActivity notes that a person did something: nobody answers for who is there.
+// recordUserActivity tells the pool that a person did something: the rules answer questions only
+// for people who are away.
 func (l *owner) recordUserActivity(c *Command) {
 	if l.agents == nil {
 		return
@@ -215,7 +217,7 @@ func (l *owner) recordUserActivity(c *Command) {
 	}
 }
 
-// answerOverdue answers for those who did nothing, where the rules say so.
+// answerOverdue answers the prompts that people have left open for as long as the rules allow.
 func (l *owner) answerOverdue() {
 	if l.agents == nil {
 		return
@@ -228,8 +230,8 @@ func (l *owner) answerOverdue() {
 	}
 }
 
-// setApproval changes what agents may do without asking. Who may not permit
-// something, or only for once, may not let rules do it.
+// setApproval sets the auto-approval rules. A sender that cannot grant permissions, or only for one
+// call, cannot set rules.
 func (l *owner) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	switch {
 	case l.agents == nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Questions that are closed are remembered, so that who comes too late hears why.
+// Closed questions are remembered, so that a late answer gets the reason of its refusal.
 const (
 	closedTable        = "closed"
 	maxClosedQuestions = 200
@@ -25,24 +25,23 @@ const (
 type ending struct {
 	Time   wire.Millis      `json:"t"`
 	Reason wire.CloseReason `json:"r"`
-	// By is the connection that answered, Answer a digest of what it said.
+	// By is the connection that answered, Answer a digest of its answer.
 	By        wire.ConnectionID `json:"b,omitempty"`
 	Answer    string            `json:"a,omitempty"`
 	Confirmed bool              `json:"c,omitempty"`
 	Monitor   wire.MonitorID    `json:"m,omitempty"`
-	// KeptForAgent says that an agent asked and may not have heard of it: its owner
-	// may die before what it makes of the answer is kept. Then the rest of the
-	// answer is here.
+	// KeptForAgent says that an agent asked and the rest of the answer is stored here: the owner
+	// may die before the agent's use of the answer is committed, and the agent then asks again.
 	KeptForAgent bool                `json:"u,omitempty"`
 	Remember     wire.RememberChoice `json:"k,omitempty"`
 	Selected     []string            `json:"s,omitempty"`
 	Text         string              `json:"x,omitempty"`
-	// Rules says that the rules of the session decided.
+	// Rules says that the auto-approval rules decided.
 	Rules bool `json:"l,omitempty"`
 }
 
-// maxKeptAnswer is how much of an answer is kept for an agent that asks again.
-// People are asked again when there was more.
+// maxKeptAnswer is the size in bytes up to which an answer is stored for an agent that asks again.
+// After a longer answer people are asked again.
 const maxKeptAnswer = 16 << 10
 
 func (e *ending) verdict() tools.Verdict {
@@ -59,8 +58,8 @@ func (e *ending) response(id wire.PromptID) wire.UserPromptResponse {
 
 var endingFormat = sync.OnceValue(wire.FormatOf[ending])
 
-// closedQuestions are the newest ones that are closed, by the names dialogName and
-// promptName make. The zero value has none.
+// closedQuestions are the newest closed questions, by the keys that dialogName and promptName make.
+// The zero value is empty.
 type closedQuestions struct {
 	by    map[string]ending
 	order []string // oldest first
@@ -69,7 +68,7 @@ type closedQuestions struct {
 func dialogName(id wire.DialogID) string { return "d." + fieldName(string(id)) }
 func promptName(id wire.PromptID) string { return "p." + fieldName(string(id)) }
 
-// fieldName shortens an id to what a store takes as a part of a name.
+// fieldName returns an id that is short enough for a table field: the id itself or its hash.
 func fieldName(id string) string {
 	if len(id) <= 200 {
 		return id
@@ -77,7 +76,6 @@ func fieldName(id string) string {
 	return "#" + hashText(id)
 }
 
-// clone are the same questions.
 func (q *closedQuestions) clone() closedQuestions {
 	return closedQuestions{maps.Clone(q.by), slices.Clone(q.order)}
 }
@@ -87,7 +85,7 @@ func (q *closedQuestions) find(name string) (ending, bool) {
 	return e, ok
 }
 
-// add remembers how a question ended, and forgets the oldest.
+// add remembers how a question ended, and drops the oldest beyond maxClosedQuestions.
 func (q *closedQuestions) add(name string, e ending, ops *[]store.Op) {
 	if q.by == nil {
 		q.by = map[string]ending{}
@@ -105,7 +103,7 @@ func (q *closedQuestions) add(name string, e ending, ops *[]store.Op) {
 	}
 }
 
-// restore reads what add wrote.
+// restore reads the table that add writes.
 func (q *closedQuestions) restore(table map[string][]byte) error {
 	q.by, q.order = make(map[string]ending, len(table)), nil
 	for name, data := range table {
@@ -120,7 +118,7 @@ func (q *closedQuestions) restore(table map[string][]byte) error {
 	return nil
 }
 
-// all writes everything again.
+// all returns the ops that write all entries again.
 func (q *closedQuestions) all() []store.Op {
 	ops := make([]store.Op, 0, len(q.by))
 	for _, name := range q.order {
@@ -130,8 +128,8 @@ func (q *closedQuestions) all() []store.Op {
 	return ops
 }
 
-// newAnswerLimiter allows so many answers a minute: what may come at once and
-// what comes back during a minute are that many together.
+// newAnswerLimiter allows perMinute answers in any minute: half of them may come at once, the other
+// half is the refill of a minute.
 func newAnswerLimiter(perMinute int) *rate.Limiter {
 	if perMinute < 0 {
 		return rate.NewLimiter(rate.Inf, 0)
@@ -141,13 +139,13 @@ func newAnswerLimiter(perMinute int) *rate.Limiter {
 	return rate.NewLimiter(rate.Every(time.Minute/time.Duration(refill)), burst)
 }
 
-// expire closes the questions whose time is over.
+// expire closes all questions whose deadline is over.
 func (l *owner) expire() {
 	for l.expireOne() {
 	}
 }
 
-// expireOne closes a question whose time is over, if there is one.
+// expireOne closes one question whose deadline is over and reports whether there was one.
 func (l *owner) expireOne() bool {
 	d, ok := l.state.NextDeadline()
 	switch {
@@ -163,10 +161,10 @@ func (l *owner) expireOne() bool {
 	return true
 }
 
-// closeDialog closes a dialog; remember is what the answer said of the next time.
+// closeDialog closes a dialog. remember is the answer's choice for further calls.
 func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
 	if l.agents != nil && l.agents.pool.IsLimitQuestion(d.DialogID) {
-		remember = wire.RememberOnce // it was not asked whether the call may be made at all
+		remember = wire.RememberOnce // the question was not whether the call is allowed in general
 	}
 	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember
 	l.endQuestion(dialogName(d.DialogID), d.AgentID, e, e.verdict())
@@ -177,9 +175,9 @@ func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.Messa
 	l.updateQuestionRow(d.DialogID, "", e)
 }
 
-// endQuestion remembers how a question ended and tells who waits for that. The answer
-// to an agent is kept for when it asks again, which is the same call of the same
-// turn at the next owner: the ids of questions say which call they belong to.
+// endQuestion remembers how a question ended and passes the answer to the waiting agent after the
+// commit. The answer is stored for the case that the agent asks again, which is the same call of
+// the same turn at the next owner: the ids of questions are derived from the call.
 func (l *owner) endQuestion(name string, agent wire.AgentID, e ending, answer any) {
 	size := len(e.Text)
 	for _, s := range e.Selected {
@@ -194,13 +192,13 @@ func (l *owner) endQuestion(name string, agent wire.AgentID, e ending, answer an
 	l.answerAfterCommit(name, answer)
 }
 
-// keptAnswer is the answer to a question that an agent asks again, if there is one.
+// keptAnswer returns the stored answer to a question that an agent asks again.
 func (l *owner) keptAnswer(name string) (ending, bool) {
 	e, ok := l.questions.find(name)
 	return e, ok && e.KeptForAgent
 }
 
-// closePrompt closes a prompt; given is the answer, if there is one.
+// closePrompt closes a prompt. given is the answer; nil means dismissed.
 func (l *owner) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
 	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
 	if given == nil {
@@ -214,8 +212,8 @@ func (l *owner) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID,
 	l.updateQuestionRow("", p.ID, e)
 }
 
-// answerDialog takes the first answer to a dialog. What is remembered holds in all
-// sessions of the user, so that who may be in this one only answers for once.
+// answerDialog accepts the first answer to a dialog. A remembered choice applies to all sessions of
+// the user, so an invited sender can answer for this call only.
 func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
 	if c.From.Invited {
 		m.RememberChoice = wire.RememberOnce
@@ -240,7 +238,7 @@ func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) rep
 	return l.answerClosedQuestion(c, end, given, done)
 }
 
-// answerPrompt takes the first valid answer to a prompt.
+// answerPrompt accepts the first valid answer to a prompt.
 func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	given := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(wire.UserPromptResponse{
 		PromptID: m.PromptID, SelectedValues: m.SelectedValues, Text: m.Text, Dismissed: m.Dismissed,
@@ -264,8 +262,8 @@ func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	return l.answerClosedQuestion(c, end, given, done)
 }
 
-// answerClosedQuestion answers who comes after the question was closed. Who says again what
-// it said before hears the same again.
+// answerClosedQuestion answers a command for a question that is closed already. A sender that
+// repeats its own answer gets the same event again.
 func (l *owner) answerClosedQuestion(c *Command, end, given ending, done reply) reply {
 	if end.Answer != "" && end.By == given.By && end.Answer == given.Answer {
 		l.emitQuestionClosed(c.Message.ID, done, end)
@@ -280,7 +278,7 @@ func (l *owner) answerClosedQuestion(c *Command, end, given ending, done reply) 
 	return refused(wire.CodeHITLRequestExpired, "%s has answered already", cmp.Or(end.By, "somebody"))
 }
 
-// emitQuestionClosed says again how a question ended.
+// emitQuestionClosed emits the end of a question again.
 func (l *owner) emitQuestionClosed(message wire.MessageID, r reply, end ending) {
 	if r.Verdict == verdictDialog {
 		l.emit(wire.DialogClosed{
@@ -294,7 +292,7 @@ func (l *owner) emitQuestionClosed(message wire.MessageID, r reply, end ending) 
 	})
 }
 
-// promptMismatch says why an answer does not fit a prompt, or nothing.
+// promptMismatch returns why an answer does not fit a prompt, or "".
 func promptMismatch(p wire.OpenPrompt, m wire.UserPromptResponse) string {
 	if m.Dismissed {
 		if p.AllowDismiss != nil && !*p.AllowDismiss {

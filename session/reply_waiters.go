@@ -10,21 +10,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// replyWaiters are those who wait for what the log says about a message.
+// replyWaiters are the callers that wait for the event that answers a message.
 type replyWaiters struct {
-	waiting atomic.Int32 // spares the publisher the lock when nobody waits
+	waiting atomic.Int32 // lets matchEvents skip the lock while there are no waiters
 
 	mu sync.Mutex // guards the following
 	by map[wire.MessageID][]replyWaiter
 }
 
-// replyWaiter is somebody who waits for an answer.
+// replyWaiter is one caller that waits for an answer.
 type replyWaiter struct {
 	conn wire.ConnectionID
-	to   chan<- Answer // with room for it
+	to   chan<- Answer // buffered
 }
 
-// add has an answer sent to somebody.
 func (a *replyWaiters) add(id wire.MessageID, who replyWaiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -35,14 +34,14 @@ func (a *replyWaiters) add(id wire.MessageID, who replyWaiter) {
 	a.waiting.Add(1)
 }
 
-// remove ends expect, if the answer has not.
+// remove removes a waiter that has got no answer.
 func (a *replyWaiters) remove(id wire.MessageID, who replyWaiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.removeLocked(id, func(other replyWaiter) bool { return other.to == who.to })
 }
 
-// removeLocked forgets some of those who wait. The caller has the lock.
+// removeLocked removes the matching waiters of a message. The caller holds a.mu.
 func (a *replyWaiters) removeLocked(id wire.MessageID, which func(replyWaiter) bool) {
 	before := a.by[id]
 	rest := slices.DeleteFunc(slices.Clone(before), which)
@@ -52,7 +51,7 @@ func (a *replyWaiters) removeLocked(id wire.MessageID, which func(replyWaiter) b
 	}
 }
 
-// rejectAll tells all who wait that there is no answer for now.
+// rejectAll answers all waiters with a rejection.
 func (a *replyWaiters) rejectAll(why *Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +63,7 @@ func (a *replyWaiters) rejectAll(why *Error) {
 	}
 }
 
-// matchEvents looks for answers among events that are in the log.
+// matchEvents passes the answers among committed events to their waiters.
 func (a *replyWaiters) matchEvents(events []broadcast.Event) {
 	if a.waiting.Load() == 0 {
 		return
@@ -72,7 +71,7 @@ func (a *replyWaiters) matchEvents(events []broadcast.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range events {
-		// Others may have sent something else under the same id.
+		// Another connection may have used the same message id.
 		var sender wire.ConnectionID
 		at := e.At
 		switch p := e.Data.(type) {
@@ -91,7 +90,7 @@ func (a *replyWaiters) matchEvents(events []broadcast.Event) {
 		case wire.HITLClosed:
 			sender = p.AnsweredBy
 		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
-			// They do not say whose order it was.
+			// These events do not name the sender.
 		default:
 			continue
 		}

@@ -5,15 +5,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What people are shown when something cannot be restored.
+// Texts of the conversation for what cannot be restored.
 const (
 	lostTail    = "The store failed over and lost the newest changes of this session. What their owner knows is restored when it is back; anything else must be done again."
 	lostMessage = "The store failed over and lost a message that was accepted. It could not be restored: "
 	lostAction  = "The store failed over and lost what an agent had done. A part of it could not be restored: "
 )
 
-// restoreLost takes over what the owner before had accepted and the store has lost. All
-// of it may come more than once, and the sender may have been quicker.
+// restoreLost restores what a previous owner had accepted and the store has lost. The order may
+// arrive more than once, and clients may have repeated their messages already.
 func (l *owner) restoreLost(o *order) {
 	if o.Lost {
 		l.addLossRow(lostTail)
@@ -38,7 +38,7 @@ func (l *owner) restoreLost(o *order) {
 	}
 }
 
-// restoreMessage does what a lost message wants, as if it came now.
+// restoreMessage executes a lost message as if it arrived now.
 func (l *owner) restoreMessage(c *Command) {
 	l.restoreAnswer(c)
 	l.applyCommand(c)
@@ -48,8 +48,8 @@ func (l *owner) restoreMessage(c *Command) {
 	}
 }
 
-// restoreAnswer keeps an answer to a question that the store has lost as well, for the
-// agent that asks it again.
+// restoreAnswer stores the answer to a question that the store has lost as well, for the agent that
+// asks it again.
 func (l *owner) restoreAnswer(c *Command) {
 	var name string
 	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), KeptForAgent: true}
@@ -79,9 +79,9 @@ func (l *owner) restoreAnswer(c *Command) {
 	}
 }
 
-// restoreEnd ends a turn as it ended at the owner before, with what it did on the
-// desktop. It reports false if the messages of the turn are to be done as if they came
-// now: this owner has run a part of the turn itself, or cannot tell what the turn was.
+// restoreEnd ends a turn as it ended at the previous owner, with its actions on the desktop. It
+// reports false if the messages of the turn must be executed again: this owner has run a part of
+// the turn itself, or cannot decode the turn.
 func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
@@ -91,7 +91,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	}
 	for _, id := range o.Joined {
 		if known, ok := l.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
-			return false // another turn has done it here, and the actions of the lost one include its own
+			return false // another turn has executed it here, and the lost actions contain its part
 		}
 	}
 	over := contextpool.LostTurnEnd{End: end, Joined: o.Joined}
@@ -131,7 +131,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	return true
 }
 
-// addLossRow tells people that something is gone.
+// addLossRow adds a row about a loss to the conversation.
 func (l *owner) addLossRow(text string) {
 	l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rewinds reports whether an item takes something back. It reads what the store has
-// of the conversation, so nothing may be on its way there.
+// rewinds reports whether an item rewinds a conversation. It reads the conversation from the store,
+// so earlier steps must be committed before.
 func (it *item) rewinds() bool {
 	switch it.cmd.Message.Data.(type) {
 	case wire.Rewind, wire.EditMessage:
@@ -23,7 +23,7 @@ func (it *item) rewinds() bool {
 	return false
 }
 
-// doRewind takes back a row and all that followed from it.
+// doRewind removes a row and everything that followed from it.
 func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
@@ -40,7 +40,8 @@ func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
 	return reply{Verdict: verdictEmitted, Monitor: u.Monitor, At: at}
 }
 
-// doEdit says something else where the user said something.
+// doEdit replaces a message of the user: it rewinds the conversation to it and submits the new
+// text.
 func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
@@ -72,7 +73,7 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 	return r
 }
 
-// mayRewind reports whether there is somebody whose memory could be rewound.
+// mayRewind returns a rejection if the session cannot be rewound.
 func (l *owner) mayRewind(checkpoint bool) reply {
 	switch {
 	case checkpoint:
@@ -83,7 +84,7 @@ func (l *owner) mayRewind(checkpoint bool) reply {
 	return reply{}
 }
 
-// monitorOfRow is where a row is that a command names.
+// monitorOfRow returns the monitor of a row that a command names.
 func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
 	if named == "" {
 		if row, ok := l.state.Row(ts); ok {
@@ -93,8 +94,8 @@ func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) w
 	return cmp.Or(named, c.From.Monitor, firstMonitor)
 }
 
-// Rows are those of a conversation from one on, or from what the user said last
-// before that.
+// Rows returns the rows of a conversation from the one with time ts on; with said, from the user's
+// last message up to there.
 func (s stepWriter) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
 	rows, err := s.rowsSince(monitor, ts)
 	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
@@ -110,10 +111,10 @@ func (s stepWriter) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]w
 	return rows, err
 }
 
-// saidPage is how many rows are looked at for what the user said.
+// saidPage is the number of rows per read when searching for the user's message.
 const saidPage = 100
 
-// Rewound takes rows away.
+// Rewound removes rows from the state and the archive: all of since but those in stay.
 func (s stepWriter) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
 	s.agents.plan.recordRewind(since, stay)
 	older := s.olderRows(r.MonitorID, since)
@@ -122,7 +123,7 @@ func (s stepWriter) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
 	s.emit(r)
 }
 
-// coldPage is how many items of a list are read at once.
+// coldPage is the number of list items per read.
 const coldPage = 500
 
 func (s stepWriter) readColdPage(list string, from int) (store.ListPage, error) {

@@ -8,16 +8,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// MaxRowPage is how many rows a page has at most.
+// MaxRowPage is the largest number of rows per page.
 const MaxRowPage = rowPageSize
 
 // RowQuery selects rows of a conversation.
 type RowQuery struct {
 	Monitor wire.MonitorID
-	// Limit is how many rows there are at most, up to [MaxRowPage].
+	// Limit is the largest number of rows to return, up to [MaxRowPage].
 	Limit int
-	// Before, unless zero, selects rows with lower ids, and Until, unless zero,
-	// rows before a time.
+	// Before, unless zero, selects rows with lower ids. Until, unless zero, selects rows before a
+	// time.
 	Before wire.RowID
 	Until  wire.Millis
 }
@@ -25,7 +25,7 @@ type RowQuery struct {
 // Newest reports whether the query selects the newest rows.
 func (q RowQuery) Newest() bool { return q.Before == 0 && q.Until == 0 }
 
-// distance says where a row is: see findRow.
+// distance is the distance of a row from the end of the selection, see findRow.
 func (q RowQuery) distance(r wire.UIRow) int64 {
 	if q.Before == 0 {
 		return int64(r.TS - q.Until)
@@ -36,13 +36,13 @@ func (q RowQuery) distance(r wire.UIRow) int64 {
 // RowPage is a part of a conversation, the oldest row first.
 type RowPage struct {
 	Rows []wire.UIRow
-	// More says that there are older ones.
+	// More says that there are older rows.
 	More bool
 }
 
-// Rows reads rows of a conversation from the archive, the newest unless the query
-// says otherwise. Every replica can, whoever owns the session, and sees what is
-// committed. The newest rows cost one question to the store.
+// Rows reads rows of a conversation from its archive, the newest ones unless the query says
+// otherwise. Every replica can answer it, whether or not it owns the session, from what is
+// committed. The newest rows cost one store call.
 func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage, error) {
 	limit := min(max(q.Limit, 1), MaxRowPage)
 	list := history.ArchiveList(q.Monitor)
@@ -54,8 +54,8 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 		page, err = h.rowsBefore(ctx, id, list, q, limit)
 	}
 	if err == nil && page.from > 0 && len(page.rows) > 0 && page.rows[0].ID == 0 {
-		// Rows that are older than ids are on one page, since nothing can name
-		// a place among them. There are no more than a desktop has.
+		// Rows from before there were row ids go on one page, because no query can name a place
+		// among them. There are at most as many as a desktop state holds.
 		var older rowPage
 		older, err = h.readRows(ctx, id, list, 0, page.from)
 		page.rows, page.from = slices.Concat(older.rows, page.rows), 0
@@ -66,7 +66,7 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 	return RowPage{Rows: page.rows, More: page.from > 0}, nil
 }
 
-// rowsBefore reads rows that come before another, or before a time.
+// rowsBefore reads the rows before an id or a time.
 func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, q RowQuery, limit int) (rowPage, error) {
 	for {
 		end, err := h.findRow(ctx, id, list, q.distance)
@@ -78,6 +78,6 @@ func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, q 
 		if n := len(page.rows); err != nil || n == 0 || q.distance(page.rows[n-1]) < 0 {
 			return page, err
 		}
-		// Old rows were dropped meanwhile, so all have moved.
+		// Old rows were trimmed meanwhile, so all indexes have shifted.
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What a session without an owner is in: those who use it here wait for it to be
-// claimed, or it went wrong too often and is closed for a while.
+// Activities of a session without an owner: its handles here wait until it is claimed, or it is
+// suspended after too many panics.
 const (
 	ActivityClaim  = "claim"
 	ActivityClosed = "closed"
 )
 
-// Status is how a session that is owned here is doing, or that should be.
+// Status describes a session that is owned here, or should be.
 type Status struct {
 	ID    wire.SessionID
 	User  string
@@ -24,31 +24,31 @@ type Status struct {
 	// Top is the position of the newest event, and Updated when it was written.
 	Top     wire.Position
 	Updated time.Time
-	// Progress is when agents got on last, by our clock.
+	// Progress is when agents last made progress, by the local clock.
 	Progress time.Time
-	// Tabs are those of all replicas.
+	// Tabs counts the tabs of all replicas.
 	Tabs     int
 	Monitors int
 	Windows  int
-	// Agents are those that run, Queued the messages that wait for one, and
-	// Questions those that wait for a person.
+	// Agents counts the running agents, Queued the messages that wait for one, and Questions the
+	// questions that wait for a person.
 	Agents    int
 	Queued    int
 	Questions int
-	// Budget is how much of the fullest one is used, in per cent.
+	// Budget is the use of the fullest budget, in per cent.
 	Budget int
-	// Errors counts the turns that failed since the session was loaded, and
-	// LastError is the code of the last one.
+	// Errors counts the failed turns since the session was loaded, and LastError is the code of the
+	// last one.
 	Errors    int
 	LastError wire.Code
-	// Tokens and Cost, in US dollars, are those of the turns that ended since then.
+	// Tokens and Cost (US dollars) are those of the turns that ended since then.
 	Tokens int64
 	Cost   float64
-	// Working says that it may not be left without an owner, Stalled that its agents
-	// have shown nothing for [Config.StalledAfter] although it works.
+	// Working says that the session has unfinished work and needs an owner, Stalled that its agents
+	// have made no progress for [Config.StalledAfter] although it is working.
 	Working, Stalled bool
-	// Stuck says that it did not answer in time. Then the rest is what it said
-	// the last time, if it did, and Doing the name of what it is in, for that long.
+	// Stuck says that the session did not answer in time. Activity is then what it executes, since
+	// For, and the other fields are those of its last answer, if there was one.
 	Stuck    bool
 	Activity string
 	For      time.Duration
@@ -57,10 +57,10 @@ type Status struct {
 // statusTimeout is how long a session has to answer. Steps take milliseconds.
 const statusTimeout = 100 * time.Millisecond
 
-// Statuses asks all sessions that are owned here how they are doing, at once, and
-// waits no longer than a moment for those that do not answer. A session to which
-// nothing has happened since it was asked last is not asked again. Those are stuck too
-// that nobody owns although they are used here, and those that are closed for a while.
+// Statuses returns the status of all sessions that are owned here. It asks them concurrently and
+// waits at most statusTimeout. A session in which nothing has happened since it was last asked is
+// not asked again. Sessions that are used here and have no owner, and suspended sessions, are
+// included as stuck.
 func (h *Hub) Statuses(ctx context.Context) []Status {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -88,11 +88,12 @@ func (h *Hub) Statuses(ctx context.Context) []Status {
 	return all
 }
 
-// requestStatuses asks sessions how they are doing.
+// requestStatuses asks owners for their status until ctx ends; an owner that has not answered by
+// then is stuck.
 func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	answers := make([]atomic.Pointer[Status], len(asked))
 	looks := make([]*statusRequest, len(asked))
-	left := make(chan struct{}, 1) // has a token once all have answered
+	left := make(chan struct{}, 1) // holds a token once all have answered
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
 	for i, l := range asked {
@@ -122,8 +123,8 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	return all
 }
 
-// betweenOwners is what is known of a session that is between owners, and whether it is for
-// longer than that takes, and used here.
+// betweenOwners returns the status of a session without an owner, and whether it is used here and
+// has had none for longer than a change of owners takes.
 func (k *liveSession) betweenOwners() (Status, bool) {
 	since := k.betweenSince.Load()
 	if since == 0 || !k.isReady() || k.failure != nil || k.isUnused() && k.mailbox.isIdle() {
@@ -133,8 +134,7 @@ func (k *liveSession) betweenOwners() (Status, bool) {
 	return s, s.For > statusTimeout
 }
 
-// suspendedStatuses are the sessions that went wrong too often, and that nobody may open for a
-// while.
+// suspendedStatuses returns the sessions that are suspended after too many panics.
 func (h *Hub) suspendedStatuses() []Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,7 +147,7 @@ func (h *Hub) suspendedStatuses() []Status {
 	return all
 }
 
-// stuck is what is known of a session that does not answer.
+// stuck returns what is known of a session that does not answer.
 func (l *owner) stuck() Status {
 	s := Status{ID: l.live.id, Epoch: l.lease.Epoch}
 	if seen := l.statusRequests.last.Load(); seen != nil {
@@ -158,8 +158,7 @@ func (l *owner) stuck() Status {
 	return s
 }
 
-// report is how the session is doing. The goroutine of the session calls it,
-// between two steps.
+// report returns the status of the session. The session's goroutine calls it between two steps.
 func (l *owner) report() *Status {
 	s := &Status{
 		ID: l.live.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.lastEventAt,

@@ -15,43 +15,42 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How it is found out that the store is away when nobody asks it for anything:
-// whoever watches a session learns of it within the sum of both.
+// The store is probed for sessions that do not use it: tabs learn that it is unavailable within the
+// sum of both.
 const (
 	probeEvery    = time.Second
 	probePatience = 1500 * time.Millisecond
 )
 
-// trouble is a reason for which the store counts as away for a session. There may
-// be several at once; it is back when none is left.
+// storeIssue is a bit set of reasons for which the store counts as unavailable for a session. It is
+// available again when all are cleared.
 type storeIssue uint32
 
 const (
-	issueCommit storeIssue = 1 << iota // the owner's step is not committed
-	issueRenew                         // nor its lease renewed
-	issueSend                          // a follower's commands do not get to the owner
-	issueClaim                         // it can be neither owned nor followed
-	issueProbe                         // the store does not answer for any session beside it
+	issueCommit storeIssue = 1 << iota // the owner's commit fails
+	issueRenew                         // the renewal of the owner's lease fails
+	issueSend                          // a follower's commands do not reach the inbox
+	issueClaim                         // the session can be neither owned nor followed
+	issueProbe                         // the store does not answer a probe of the session's partition
 )
 
-// isStoreUnavailable reports whether an error means that the store takes nothing now, and may
-// later.
+// isStoreUnavailable reports whether an error means that the store is unavailable or full now and
+// may recover.
 func isStoreUnavailable(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNoSpace) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStale)
 }
 
-// reach is whether the store answers for a session, and what its tabs know of it.
+// storeHealth is whether the store is available for a session, and what its tabs were last told.
 type storeHealth struct {
-	issues atomic.Uint32 // changed with mu
+	issues atomic.Uint32 // written with mu held
 
-	mu   sync.Mutex // guards the following; held while tabs are told, which waits for nothing
-	told bool       // that it is away
+	mu   sync.Mutex // guards the following; held while tabs are notified, which does not block
+	told bool       // tabs were told that the store is unavailable
 }
 
-// suffer says that there is a trouble, or none of those any more. When that makes
-// a difference, all tabs here are told. ctx is that of whoever has the trouble:
-// once it has ended, nobody would say that it is over.
+// setStoreIssue sets or clears issues and notifies all tabs here when the overall state changes. It
+// sets nothing once ctx, that of the failing operation, has ended: no code would clear it then.
 func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool) {
 	r := &k.storeHealth
 	if (r.issues.Load()&uint32(t) != 0) == yes {
@@ -70,7 +69,8 @@ func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool)
 	k.notifyStoreHealth(ctx)
 }
 
-// markReady says that the session is ready for doors, and its tabs for news.
+// markReady records that the session is loaded and owned or followed here. Open returns, and tabs
+// may be notified.
 func (k *liveSession) markReady(ctx context.Context) {
 	k.betweenSince.Store(0)
 	if k.isReady() {
@@ -82,7 +82,8 @@ func (k *liveSession) markReady(ctx context.Context) {
 	k.notifyStoreHealth(ctx)
 }
 
-// tellReach tells the tabs if they do not know. The caller has k.reach.mu.
+// notifyStoreHealth notifies the tabs if the state differs from what they were told. The caller
+// holds k.storeHealth.mu.
 func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 	gone := k.storeHealth.issues.Load() != 0
 	if gone == k.storeHealth.told || !k.isReady() || k.center == nil {
@@ -97,9 +98,8 @@ func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
 
-// probeAll asks the store now and then about one session of each partition that is
-// watched here, until ctx ends: sessions in which nothing happens ask it nothing
-// themselves.
+// probeAll probes the store every probeEvery with one session of each partition that has tabs here,
+// until ctx ends. Idle sessions do not call the store themselves.
 func (h *Hub) probeAll(ctx context.Context) {
 	var keepers []*liveSession
 	for sleep(ctx, probeEvery) {
@@ -125,14 +125,14 @@ func (h *Hub) probeAll(ctx context.Context) {
 	}
 }
 
-// partitionSessions is the sessions of a partition that are loaded here.
+// partitionSessions are the loaded sessions of a store partition.
 type partitionSessions struct {
 	sessions []*liveSession
 	watched  bool
 }
 
-// probe asks for one session and takes the answer for all. Without anybody to be
-// told nothing is asked.
+// probe looks up one session and applies the result to all sessions of the partition. Without tabs
+// it does not call the store.
 func (h *Hub) probe(ctx context.Context, p *partitionSessions) {
 	var err error
 	if p.watched {
@@ -152,8 +152,8 @@ func (h *Hub) probe(ctx context.Context, p *partitionSessions) {
 	}
 }
 
-// serveSnapshotsDuring does something that may have to wait for the store, and goes on
-// answering requests for snapshots from a state. Without one they wait.
+// serveSnapshotsDuring runs do, which may wait for the store, and answers snapshot requests from
+// state meanwhile. Without a state they wait.
 func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	if state == nil {
 		do()
@@ -163,7 +163,7 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer func() {
-			if v := recover(); v != nil { // who looks has to wait then
+			if v := recover(); v != nil { // the requests have to wait then
 				k.log.Error("panic while answering snapshots", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
@@ -179,10 +179,10 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	do()
 	close(stop)
 	wg.Wait()
-	k.mailbox.signal() // we may have taken the token of something else
+	k.mailbox.signal() // the goroutine may have taken the token of an item
 }
 
-// committedState is the state that an owner leaves, if it is what the log says.
+// committedState returns the state of an owner if it contains nothing uncommitted, else nil.
 func (l *owner) committedState() *desktop.State {
 	if l == nil || l.state == nil || l.commitUncertain || l.stateBroken || l.rewriting || !l.step.empty() {
 		return nil
@@ -193,7 +193,7 @@ func (l *owner) committedState() *desktop.State {
 	return l.state
 }
 
-// takeSnapshotRequests returns the requests for snapshots and leaves everything else.
+// takeSnapshotRequests takes the snapshot requests and leaves the items.
 func (b *mailbox) takeSnapshotRequests() []snapshotRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,26 +10,25 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// renewers is how many renewals are under way at once.
+// renewers bounds the concurrent lease renewals.
 const renewers = 64
 
-// renewEvery is how often a lease is renewed: a third of its time at the latest,
-// each session a little differently so that they do not all come at once.
+// renewEvery returns the renewal interval of a session: up to a third of the lease, with jitter, so
+// that the renewals of many sessions spread out.
 func (h *Hub) renewEvery() time.Duration {
 	third := h.cfg.Lease / 3
 	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
 }
 
-// renewAll keeps the leases of all owned sessions until ctx ends. One that takes
-// its time holds up none of the others.
+// renewAll renews the leases of all owned sessions until ctx ends. A slow renewal delays no other.
 func (h *Hub) renewAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	turns := make(chan struct{}, renewers)
 	tick := time.NewTicker(max(h.cfg.Lease/20, time.Millisecond))
 	defer tick.Stop()
-	// Others may claim the session when the lease is over; a little before
-	// that we stop by ourselves.
+	// Other replicas may claim the session when the lease expires; the owner stops a little
+	// earlier.
 	patience := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
 	var keepers []*liveSession
 	for {
@@ -61,7 +60,7 @@ func (h *Hub) renewAll(ctx context.Context) {
 	}
 }
 
-// renew makes one lease last longer.
+// renew renews the lease of one owner.
 func (h *Hub) renew(ctx context.Context, l *owner) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
 	defer cancel()
@@ -81,11 +80,10 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 	}
 }
 
-// sweepLimit is how many sessions are taken at once.
+// sweepLimit is the number of sessions per sweep.
 const sweepLimit = 100
 
-// sweepAll looks for sessions that have unfinished work and no owner, and owns
-// them, until ctx ends.
+// sweepAll searches for sessions with unfinished work and no owner and owns them, until ctx ends.
 func (h *Hub) sweepAll(ctx context.Context) {
 	tried := attempts{}
 	for sleep(ctx, h.cfg.SweepEvery/2+rand.N(h.cfg.SweepEvery)) { //nolint:gosec // jitter needs no secrecy
@@ -101,7 +99,7 @@ func (h *Hub) sweepAll(ctx context.Context) {
 		tried.retain(ids)
 		for _, id := range ids {
 			if k := h.lookup(id); k != nil {
-				k.requestClaim() // it may be waiting for somebody to have use for it
+				k.requestClaim() // an unused follower does not claim by itself
 				continue
 			}
 			if !tried.allow(id, time.Now()) || h.dropIfImport(ctx, id) {
@@ -109,18 +107,17 @@ func (h *Hub) sweepAll(ctx context.Context) {
 			}
 			k, err := h.acquireSession(id)
 			if err != nil {
-				continue // draining, or it went wrong not long ago
+				continue // draining, or the session is suspended
 			}
 			h.releaseSession(k) // its work keeps it loaded
 		}
 	}
 }
 
-// retireEvery is how often sessions are looked for that nobody uses.
+// retireEvery is the mean interval between searches for expired sessions.
 const retireEvery = 10 * time.Minute
 
-// retireAll deletes sessions that nobody has used for a long time, until ctx
-// ends.
+// retireAll deletes sessions that were not used for Config.Retention, until ctx ends.
 func (h *Hub) retireAll(ctx context.Context) {
 	every := min(retireEvery, max(h.cfg.Retention/2, time.Millisecond))
 	for sleep(ctx, every/2+rand.N(every)) { //nolint:gosec // jitter needs no secrecy
@@ -130,7 +127,7 @@ func (h *Hub) retireAll(ctx context.Context) {
 	}
 }
 
-// retire is one walk over all sessions.
+// retire goes through all sessions once and deletes the expired ones.
 func (h *Hub) retire(ctx context.Context) error {
 	for q := (store.Query{}); ; {
 		page, err := h.store.Sessions(ctx, q)
@@ -153,8 +150,7 @@ func (h *Hub) retire(ctx context.Context) error {
 	}
 }
 
-// retireOne deletes a session, unless somebody has begun to use it since i was
-// read.
+// retireOne deletes a session unless it has changed since i was read.
 func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
 	lease, err := h.store.Claim(ctx, i.ID, h.cfg.Replica, h.cfg.Lease)
 	switch {
@@ -167,8 +163,8 @@ func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
 	case lease.Prev != i.Top:
 		return h.store.Release(ctx, lease)
 	}
-	// A replica that dies in between leaves a session that the next one deletes. Files
-	// without their session would stay for ever.
+	// If the replica dies in between, the next one deletes the session. In the other order, files
+	// without a session would remain forever.
 	h.cfg.BeforeExpiry(i.ID)
 	return h.store.Delete(ctx, lease)
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How often a replica that wants a session looks whether it is its own now, and after
-// which time it asks the same owner again.
+// takeoverPoll is how often TakeOwnership checks whether the session is owned here, and
+// takeoverResend after which time it sends its order to the same owner again.
 const (
 	takeoverPoll   = 50 * time.Millisecond
 	takeoverResend = 2 * parkTime
 )
 
-// Takeover is how a session came to a replica.
+// Takeover is the result of [Hub.TakeOwnership].
 type Takeover struct {
-	// From is the owner that was found, or the last one when its lease had run out.
+	// From is the previous owner, also if its lease had expired.
 	From  wire.ReplicaID
 	Epoch uint64
 }
 
-// TakeOwnership has this replica own a session, wherever it is owned now, and returns when it
-// does. Its owner parks what runs, as on [Hub.Drain] but at once, and leaves the session
-// to this replica; one that is dead loses it with its lease.
+// TakeOwnership makes this replica the owner of a session, wherever it is owned, and returns when
+// it is. A running owner parks its agents, as on [Hub.Drain] without waiting for turns, and
+// releases the session to this replica; a dead owner loses it when its lease expires.
 func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, error) {
 	r, err := h.Open(ctx, id)
 	if err != nil {
@@ -32,7 +32,7 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 	defer r.Close()
 	var got Takeover
 	before := r.live.ownedEpoch.Load()
-	var asked uint64 // the epoch of the owner that was asked last
+	var asked uint64 // the epoch of the owner that got the last order
 	var askedAt time.Time
 	look := time.NewTicker(takeoverPoll)
 	defer look.Stop()
@@ -46,14 +46,14 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		}
 		now := r.live.ownedEpoch.Load()
 		switch {
-		case r.live.activeOwner.Load() != nil || now != before: // or somebody else has fetched it since
+		case r.live.activeOwner.Load() != nil || now != before: // or it was owned here meanwhile and taken over again
 			got.Epoch = now
 			return got, nil
 		case i.Owner == h.cfg.Replica || i.Owner == "":
-			r.live.claimRequested.Store(true) // it is left to us, or to anybody
+			r.live.claimRequested.Store(true) // the session is released to this replica or to any
 			r.live.mailbox.signal()
 		case i.Epoch != asked || time.Since(askedAt) > takeoverResend:
-			// Until then the owner is asked again, or nobody wants the session any more.
+			// Later than this the order is void: it was sent again, or this call has ended.
 			until := i.Until.Add(takeoverResend).UnixMilli()
 			o := &order{Kind: orderYield, Replica: h.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(until)}
 			if err := h.sendOrder(ctx, id, o); err != nil {
@@ -71,23 +71,22 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 	}
 }
 
-// yield has the session left to another replica. An order that was meant for an owner
-// before this one is void, and so is an old one, or a session would be left to who does
-// not want it any more.
+// yield records the replica that the session is to be handed to. It ignores orders for an earlier
+// owner and expired ones, else a session would go to a replica that does not want it any more.
 func (l *owner) yield(o *order) {
 	alive := l.live.hub.cfg.Alive
 	switch {
 	case o.Epoch != l.lease.Epoch || o.Replica == l.live.hub.cfg.Replica || o.Replica.Validate() != nil:
 	case l.now.UnixMilli() > int64(o.Until):
-	case l.heir != "": // who was first gets it, and is asked then
+	case l.heir != "": // the first replica gets it, and the other one sends its order there
 	case alive != nil && !alive(o.Replica):
 	default:
 		l.heir = o.Replica
 	}
 }
 
-// CloseTab ends a connection to a session because an admin wants it, and reports
-// whether it is here.
+// CloseTab closes a connection to a session on behalf of an admin, and reports whether it is
+// attached here.
 func (h *Hub) CloseTab(id wire.SessionID, connection wire.ConnectionID) bool {
 	k := h.lookup(id)
 	return k != nil && k.isReady() && k.center != nil &&

@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tasks finds tasks of a session, the newest first, and says whether there are more.
-// Every replica can, whoever owns the session, and sees what is committed.
+// Tasks returns tasks of a session, the newest first, and whether there are more. Every replica can
+// answer it, whether or not it owns the session, from what is committed.
 func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery) ([]history.FoundTask, bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -35,8 +35,8 @@ func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery)
 	return found, more, nil
 }
 
-// rebuildTasks makes the list of tasks from the newest rows of all conversations,
-// for a session that has none.
+// rebuildTasks makes the list of tasks from the newest rows of all conversations, for a session
+// that has no stored list.
 func (h *Hub) rebuildTasks(ctx context.Context, id wire.SessionID, tables map[string]map[string][]byte) (*history.Tasks, error) {
 	var rows []wire.UIRow
 	for _, monitor := range slices.Sorted(maps.Keys(tables[history.ArchiveTable])) {

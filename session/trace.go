@@ -8,18 +8,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tracer follows messages through sessions. It must not wait, nor keep the events
-// that it is given.
+// Tracer traces messages through sessions. It must not block, nor keep the events it gets.
 type Tracer interface {
-	// Committed says that the owner has committed events some of which are promises:
-	// that a message is kept, or how its turn ended.
+	// Committed is called after the owner has committed events that include acknowledgements of
+	// messages or ends of turns.
 	Committed(session wire.SessionID, epoch uint64, events []broadcast.Event, began time.Time)
-	// Published says that events were written to the tabs of this replica, as far as
-	// their sockets took them.
+	// Published is called after events were written to the tabs of this replica, as far as their
+	// sockets accepted them.
 	Published(session wire.SessionID, events []broadcast.Event, tabs int, began time.Time)
 }
 
-// commitTraced is write, followed if the step has promises.
+// commitTraced calls commitBatch and traces it if the batch is durable.
 func (l *owner) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	t := l.live.hub.cfg.Tracer
 	if t == nil || !b.Durable {
@@ -32,7 +31,7 @@ func (l *owner) commitTraced(b store.Batch) (receipt store.Receipt, again bool, 
 	return receipt, again, err
 }
 
-// publish gives events to the tabs here.
+// publish publishes events to the tabs of this replica.
 func (k *liveSession) publish(events []broadcast.Event) {
 	t := k.hub.cfg.Tracer
 	if t == nil {
