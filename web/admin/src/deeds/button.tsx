@@ -25,7 +25,7 @@ export function DeedButton({ deed, danger = false, refused, label, children }: D
     <>
       <Button
         size="sm"
-        className={danger ? "deed deed-danger" : "deed"}
+        className={danger ? "deed-danger" : undefined}
         aria-label={label}
         aria-disabled={reason !== undefined}
         aria-describedby={reason === undefined ? undefined : why}

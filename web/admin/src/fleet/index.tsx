@@ -21,7 +21,7 @@ export function Fleet(): ReactNode {
   if (overview === undefined) return null;
   const { totals } = overview;
   return (
-    <section className="fleet" aria-label={t.fleet}>
+    <section aria-label={t.fleet}>
       <p className="fleet-totals">{t.totals(f.number(totals.sessions), f.number(totals.tabs), `${f.number(totals.agents)}/${f.number(totals.limit)}`, f.number(totals.queued), f.number(totals.questions))}</p>
       <ul className="fleet-cards">
         {overview.replicas.map((r) => (

@@ -25,7 +25,7 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
   const [chosen, setChosen] = useState<LogEvent>();
   const types = [...new Set(log.events.map((e) => e.type))].sort();
   return (
-    <section className="panel tail">
+    <section className="panel">
       <div className="panel-head">
         <h2>{t.tail}</h2>
         <span className="faint" role="status">
@@ -183,7 +183,7 @@ const EventLine = memo(function EventLine({ id, event, index, count, chosen, onC
       <span className="tail-time">{f.clock(Date.parse(event.timestamp))}</span>
       <span className="tail-type">{event.type}</span>
       <span className="tail-about">{[monitor, agent].filter((s) => s !== "").join(" ")}</span>
-      <span className="tail-data">{lineOf(event)}</span>
+      <span>{lineOf(event)}</span>
     </div>
   );
 });

@@ -133,7 +133,7 @@ function Line({ id, ranked: { item, at }, selected, onPoint, onChoose }: LinePro
       </span>
       {item.hint !== undefined && <span className="palette-line-hint">{item.hint}</span>}
       {item.combo !== undefined && <Kbd combo={item.combo} />}
-      {selected && item.combo === undefined && <CornerDownLeft size={14} aria-hidden className="palette-line-enter" />}
+      {selected && item.combo === undefined && <CornerDownLeft size={14} aria-hidden />}
     </div>
   );
 }

@@ -72,7 +72,7 @@ function Result({ summary }: { summary: unknown }): ReactNode {
   const result = resultOf(summary);
   if (result === undefined) return null;
   return (
-    <div className="plan-result">
+    <div>
       <h4>{t.result}</h4>
       {"text" in result ? (
         <p className="plan-said" tabIndex={0} role="group" aria-label={t.result}>

@@ -33,7 +33,7 @@ export function LinkChip(): ReactNode {
     return (
       <span className="topbar-link topbar-link-storeless" data-link="storeless" role="status" title={`${t.storeless}, ${since}. ${t.storelessHint}`}>
         <DatabaseZap size={14} aria-hidden />
-        <span className="topbar-link-words">{t.storeless}</span>
+        <span>{t.storeless}</span>
         <span className="topbar-link-safe">{t.storelessHint}</span>
       </span>
     );
@@ -50,7 +50,7 @@ export function LinkChip(): ReactNode {
   return (
     <span className={`topbar-link topbar-link-${chip.state}`} data-link={chip.state}>
       <ChipIcon state={chip.state} />
-      <span className="topbar-link-words" role="status">
+      <span role="status">
         {words(chip, t)}
       </span>
       {/* A countdown that is read out every second helps nobody. */}
