@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,23 +24,39 @@ type source struct {
 	file *ast.File
 }
 
-// sources parses all Go files of a package.
+// parsed has the files of all packages by import path. The tests share it, because
+// parsing the module takes longer than all of them.
+var parsed = sync.OnceValues(func() (map[string][]source, error) {
+	all, err := list()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]source{}
+	for _, p := range all {
+		for _, path := range p.files() {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return nil, err
+			}
+			files[p.ImportPath] = append(files[p.ImportPath], source{path, text, set, file})
+		}
+	}
+	return files, nil
+})
+
+// sources returns all Go files of a package.
 func sources(t *testing.T, p pkg) []source {
 	t.Helper()
-	var all []source
-	for _, path := range p.files() {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, source{path, text, set, file})
+	all, err := parsed()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
+	return all[p.ImportPath]
 }
 
 // line is where a node is, for people to click on.

@@ -30,15 +30,18 @@ var wordOf = regexp.MustCompile(`[A-Z]+(?:[^a-z]|$)|[A-Z]?[a-z]+`)
 
 func TestNamesAreNoMetaphors(t *testing.T) {
 	t.Parallel()
+	plain := map[string]bool{} // most names occur many times
 	for _, p := range packages(t) {
 		for _, s := range sources(t, p) {
 			ast.Inspect(s.file, func(n ast.Node) bool {
 				id, ok := n.(*ast.Ident)
-				if !ok {
+				if !ok || plain[id.Name] {
 					return true
 				}
+				plain[id.Name] = true
 				for _, word := range wordOf.FindAllString(id.Name, -1) {
 					if term, found := metaphors[strings.ToLower(word)]; found {
+						plain[id.Name] = false
 						t.Errorf("%s: %s: instead of %q use the standard term: %s", s.line(id), id.Name, word, term)
 					}
 				}
