@@ -2,22 +2,23 @@ package adminview
 
 import "github.com/everdesk/everdesk/wire"
 
-// Status is what a session is up to.
+// Status is the state of a session, as admins see it.
 type Status string
 
-// The statuses, in the order in which the first that fits is the one.
+// The statuses, in order of precedence: a session has the first that applies.
 const (
-	// Quarantined sessions are set aside: their data cannot be read.
+	// Quarantined sessions have data that the hub cannot read.
 	Quarantined Status = "quarantined"
-	// Stuck sessions do not answer their own hub, or it cannot own them.
+	// Stuck sessions do not answer their own hub, or the hub that uses them cannot own
+	// them.
 	Stuck Status = "stuck"
 	// Orphaned sessions have work and no owner.
 	Orphaned Status = "orphaned"
-	// Waiting sessions have a question for a person.
+	// Waiting sessions wait for an answer of the user.
 	Waiting Status = "waiting"
-	// Stalled sessions have work, and agents that have shown nothing for a while.
+	// Stalled sessions have work, and agents that have produced no output for a while.
 	Stalled Status = "stalled"
-	// Working sessions have agents that run or messages that wait.
+	// Working sessions have running agents or queued messages.
 	Working Status = "working"
 	// Idle sessions are loaded and have nothing to do.
 	Idle Status = "idle"
@@ -25,7 +26,7 @@ const (
 	Dormant Status = "dormant"
 )
 
-// Row is a session in the table of all.
+// Row is a session in the table of all sessions.
 type Row struct {
 	SessionID wire.SessionID `json:"sessionId"`
 	User      string         `json:"user"`
@@ -52,7 +53,7 @@ type Row struct {
 	Reason    string         `json:"reason,omitempty" doc:"Why it is set aside."`
 }
 
-// Replica is a hub of the fleet.
+// Replica is one hub process.
 type Replica struct {
 	ID         wire.ReplicaID `json:"id"`
 	State      string         `json:"state" doc:"serving, draining or drained."`
@@ -69,7 +70,7 @@ type Replica struct {
 	SampledAt  wire.Millis    `json:"sampledAt,omitempty"`
 }
 
-// Sample is what one replica measures of itself. Rates are of the last second.
+// Sample holds the measurements of one replica. Rates are of the last second.
 type Sample struct {
 	Events        float64 `json:"events" doc:"Events committed in a second."`
 	Deliveries    float64 `json:"deliveries" doc:"Events written to sockets in a second."`
@@ -88,7 +89,7 @@ type Sample struct {
 	ResidentBytes uint64  `json:"residentBytes"`
 }
 
-// Totals are over all replicas.
+// Totals are sums over all replicas.
 type Totals struct {
 	Sessions  int            `json:"sessions"`
 	ByStatus  map[Status]int `json:"byStatus"`
@@ -99,15 +100,15 @@ type Totals struct {
 	Questions int            `json:"questions"`
 }
 
-// Alert is something that wants a look.
+// Alert is a condition that needs an admin's attention.
 type Alert struct {
 	Kind  string `json:"kind" doc:"stuck, stalled, orphaned, quarantined, takeovers, fenced, slow, rateLimited, storeErrors, overdue, agentsFull, silentReplica or goneReplica. What replicas count is that of the last 10 minutes."`
 	Count int    `json:"count"`
-	// Where is the replica it is about, if it is about one.
+	// Where is the replica that the alert is about, if it is about one.
 	Where wire.ReplicaID `json:"where,omitempty"`
 }
 
-// Overview is the whole fleet at a moment.
+// Overview is the state of all replicas at one moment.
 type Overview struct {
 	Time     wire.Millis `json:"time"`
 	Replicas []Replica   `json:"replicas"`
@@ -115,13 +116,13 @@ type Overview struct {
 	Alerts   []Alert     `json:"alerts"`
 }
 
-// History is what the whole fleet has measured in the last quarter of an hour, as far
-// as its replicas have run.
+// History holds the measurements of all replicas in the last 15 minutes, as far as the
+// replicas have run.
 type History struct {
 	Points []Point `json:"points" doc:"The oldest first, 5 seconds apart; there is none of a time when nothing was measured."`
 }
 
-// Point is 5 seconds of a [History].
+// Point is a span of 5 seconds in a [History].
 type Point struct {
 	Time       wire.Millis `json:"time" doc:"When they began."`
 	Events     float64     `json:"events" doc:"Events committed in a second, by all replicas."`
@@ -133,9 +134,8 @@ type Point struct {
 	Takeovers  int         `json:"takeovers" doc:"Sessions taken over in these 5 seconds."`
 }
 
-// Rows are changes of the table: those that are new or different, and those that are
-// gone. Full says that there are no others than those in this and the following until
-// one is not followed by more.
+// Rows is a change of the table: new or changed rows, and the ids of removed ones. Full
+// starts a complete table, which ends with the first update that does not have More set.
 type Rows struct {
 	Full bool             `json:"full,omitempty"`
 	More bool             `json:"more,omitempty"`
@@ -143,10 +143,10 @@ type Rows struct {
 	Gone []wire.SessionID `json:"gone,omitempty"`
 }
 
-// Detail is all that is known of one session.
+// Detail is everything known about one session.
 type Detail struct {
 	Row Row `json:"row"`
-	// Known says that the owner has told; else the rest is what the log says.
+	// Known is set if the owner reported the detail; otherwise it is read from the store.
 	Known    bool      `json:"known"`
 	Monitors []Monitor `json:"monitors"`
 	Agents   []Agent   `json:"agents"`
@@ -157,7 +157,7 @@ type Detail struct {
 	Messages []Message `json:"messages" doc:"The newest of the ledger first."`
 }
 
-// Monitor is one of a session, with what waits there.
+// Monitor is a monitor of a session, with its queue.
 type Monitor struct {
 	ID     wire.MonitorID `json:"id"`
 	Name   string         `json:"name,omitempty"`
@@ -165,7 +165,7 @@ type Monitor struct {
 	Budget Budget         `json:"budget"`
 }
 
-// Queued is a message that waits.
+// Queued is a queued message.
 type Queued struct {
 	MessageID wire.MessageID `json:"messageId"`
 	Place     int            `json:"place"`
@@ -174,13 +174,13 @@ type Queued struct {
 	Text      string         `json:"text,omitempty" doc:"Left out for those who may not see content."`
 }
 
-// Budget is what a background monitor may do in a span of time, and has done.
+// Budget is the use of a background monitor's budget.
 type Budget struct {
 	Bounded bool `json:"bounded" doc:"Whether it is a monitor in the background now."`
 	Used    int  `json:"used" doc:"In per cent."`
 }
 
-// Agent is one that runs, or lasts.
+// Agent is a running or persistent agent.
 type Agent struct {
 	ID        wire.AgentID     `json:"id"`
 	Kind      wire.AgentKind   `json:"kind"`
@@ -195,7 +195,7 @@ type Agent struct {
 	Attempt   int              `json:"attempt,omitempty"`
 }
 
-// Window is one that is open.
+// Window is an open window.
 type Window struct {
 	ID        wire.WindowID  `json:"id"`
 	MonitorID wire.MonitorID `json:"monitorId"`
@@ -204,7 +204,7 @@ type Window struct {
 	LockedBy  wire.AgentID   `json:"lockedBy,omitempty"`
 }
 
-// Ask is a question that waits for a person.
+// Ask is a question that waits for the user.
 type Ask struct {
 	ID       string       `json:"id"`
 	Kind     string       `json:"kind" doc:"approval, prompt or plan."`
@@ -213,7 +213,7 @@ type Ask struct {
 	Title    string       `json:"title,omitempty" doc:"Left out for those who may not see content."`
 }
 
-// Tab is a connection that watches.
+// Tab is a connection that follows the session.
 type Tab struct {
 	ConnectionID wire.ConnectionID `json:"connectionId"`
 	ClientID     wire.ClientID     `json:"clientId,omitempty"`
@@ -225,14 +225,14 @@ type Tab struct {
 	Form         string            `json:"form,omitempty" doc:"What it speaks."`
 }
 
-// Owner is a replica that had the session.
+// Owner is a replica that owned the session.
 type Owner struct {
 	Replica wire.ReplicaID `json:"replica"`
 	Epoch   uint64         `json:"epoch"`
 	At      wire.Millis    `json:"at"`
 }
 
-// Message is one of the ledger.
+// Message is a message in the session's ledger.
 type Message struct {
 	MessageID wire.MessageID `json:"messageId"`
 	Time      wire.Millis    `json:"time"`

@@ -15,10 +15,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// titleRunes is how much of a title is shown.
+// titleRunes bounds the length of a title, in characters.
 const titleRunes = 200
 
-// detailOf is what the owner of a session says of it.
+// detailOf converts the owner's inspection of a session.
 func detailOf(i *session.Inspection) Detail {
 	d := Detail{
 		Monitors: []Monitor{}, Agents: []Agent{}, Windows: []Window{}, Asks: []Ask{},
@@ -61,7 +61,7 @@ func detailOf(i *session.Inspection) Detail {
 	return d
 }
 
-// askOf is a question of a plan.
+// askOf converts a question of a plan.
 func askOf(q wire.HITLRequest) Ask {
 	a := Ask{Kind: "plan", Deadline: q.Deadline().ExpiresAt}
 	switch q := q.(type) {
@@ -78,7 +78,7 @@ func askOf(q wire.HITLRequest) Ask {
 	return a
 }
 
-// tabsOf are those who watch a session at a replica.
+// tabsOf converts the connections that follow a session on a replica.
 func tabsOf(viewers []broadcast.Viewer, replica wire.ReplicaID) []Tab {
 	tabs := make([]Tab, len(viewers))
 	for i, v := range viewers {
@@ -90,11 +90,12 @@ func tabsOf(viewers []broadcast.Viewer, replica wire.ReplicaID) []Tab {
 	return tabs
 }
 
-// assemble puts together what the replicas say of a session.
-func assemble(row Row, parts []part, recalled *Detail, owners []Owner) Detail {
+// assemble merges the replicas' parts of a session. The part of the owner with the highest
+// epoch counts; without one, stored is used, if there is any.
+func assemble(row Row, parts []part, stored *Detail, owners []Owner) Detail {
 	d := detailOf(&session.Inspection{})
-	if recalled != nil {
-		d = *recalled
+	if stored != nil {
+		d = *stored
 	}
 	var tabs []Tab
 	var epoch uint64
@@ -110,7 +111,8 @@ func assemble(row Row, parts []part, recalled *Detail, owners []Owner) Detail {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ConnectionID, b.ConnectionID))
 	})
 	if current := row.Owner != "" && row.Epoch > 0 && !row.vacant(); current && (len(owners) == 0 || owners[0].Epoch < row.Epoch) {
-		// Its beginning is not in the log any more, or not read yet. Epochs are times.
+		// The event of the current owner is trimmed or not read yet. Epochs are times in
+		// milliseconds.
 		owners = slices.Insert(slices.Clone(owners), 0, Owner{Replica: row.Owner, Epoch: row.Epoch, At: wire.Millis(row.Epoch)}) //nolint:gosec // milliseconds
 	}
 	d.Row, d.Known, d.Tabs, d.Owners = row, known, tabs, owners
@@ -123,13 +125,13 @@ func assemble(row Row, parts []part, recalled *Detail, owners []Owner) Detail {
 	return d
 }
 
-// ownersShown is how many owners of a session are listed.
+// ownersShown bounds the list of a session's owners.
 const ownersShown = 50
 
-// readOwners finds those who had a session in its log, the newest first. The oldest
-// event of the log is where to begin when what was before it is gone.
+// readOwners reads the owners of a session from its log, newest first. oldest is the oldest
+// event of the log, where reading starts if earlier events were trimmed.
 func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Position) ([]Owner, error) {
-	const page = 200 // which may be large events
+	const page = 200 // events may be large
 	var after wire.Position
 	name := []byte(wire.TypeOf(wire.OwnerChanged{}))
 	var owners []Owner
@@ -140,12 +142,12 @@ func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Pos
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read who had the session: %w", err)
+			return nil, fmt.Errorf("read the owners of the session: %w", err)
 		}
 		for _, e := range events {
 			after = e.At
 			if e.At.Seq != 0 || !bytes.Contains(e.Frame, name) {
-				continue // it is the first event of its epoch
+				continue // owner_changed is always the first event of an epoch
 			}
 			read, err := wire.Native{}.DecodeEvent(e.Frame)
 			if err != nil {
@@ -163,7 +165,7 @@ func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Pos
 	return owners[:min(len(owners), ownersShown)], nil
 }
 
-// firstRunes is the beginning of a text.
+// firstRunes truncates a text to titleRunes characters.
 func firstRunes(text string) string {
 	if utf8.RuneCountInString(text) <= titleRunes {
 		return text

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// scanEvery is how often the directory of all sessions is read for those who
-	// watch.
+	// scanEvery is the interval at which the directory of all sessions is read while an
+	// admin watches.
 	scanEvery = 10 * time.Second
-	// scanAgain is how soon it is tried again as long as that has failed, and how old
-	// it may be for who asks for a list.
+	// scanAgain is the retry interval after a failed scan, and the maximum age of the
+	// directory for a list request.
 	scanAgain = time.Second
-	// scanFor is how long that may take.
+	// scanFor is the timeout of a scan.
 	scanFor = 30 * time.Second
-	// maxSessions is how many are shown. Those beyond it are only counted by
-	// whoever owns them.
+	// maxSessions bounds the sessions of the directory. Sessions beyond it appear only in
+	// their owners' reports.
 	maxSessions = 100_000
-	// lookups is how many sessions are looked up at once, and lookAgain how
-	// long one is believed of which the reports say otherwise.
+	// lookups bounds the sessions looked up in one round. lookAgain is the minimum time
+	// before a session is looked up again because reports contradict its entry.
 	lookups   = 64
 	lookAgain = 2 * time.Second
 )
 
-// entry is what the directory says of a session.
+// entry is the directory's record of a session.
 type entry struct {
 	row     Row
 	working bool
-	// held says that somebody's lease was good when it was looked up.
+	// held is set if the owner's lease was valid at the lookup.
 	held   bool
 	looked time.Time
 }
@@ -50,28 +50,28 @@ func entryOf(i session.Info, now time.Time) entry {
 	return e
 }
 
-// directory is what is known of all sessions. It belongs to the goroutine of Run. What
-// is still being read when nobody looks any more comes to one that is forgotten.
+// directory holds what is known of all sessions. The goroutine of Run owns it. When the
+// last admin leaves it is replaced, and reads still in progress write to the old one.
 type directory struct {
 	by       map[wire.SessionID]entry
-	scanned  time.Time // when the scan began that ended last; zero before the first
-	begun    time.Time // when the last one began
+	scanned  time.Time // start of the last completed scan; zero before the first
+	begun    time.Time // start of the last scan
 	scanning bool
-	looking  bool      // some are being looked up
-	looked   time.Time // when that began
+	looking  bool      // a lookup is in progress
+	looked   time.Time // start of the last lookup
 }
 
-// refresh begins to read what is due. The reported are those that a replica says it
-// owns, and before those it said so of the last time.
+// refreshDirectory starts the reads that are due. reported holds the rows that owners
+// report now, before those of the previous round.
 func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
-	d := m.directory // not another that follows it
-	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.needed()) && age >= scanAgain) {
+	d := m.directory // the one at the start of this read, not a later one
+	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.directoryNeededAt()) && age >= scanAgain) {
 		d.scanning, d.begun = true, now
 		m.background(ctx, scanFor, func(ctx context.Context) func() {
 			all, err := m.scan(ctx, now)
 			return func() {
 				d.scanning = false
-				m.complain(ctx, "the sessions cannot be listed", err)
+				m.warn(ctx, "list sessions", err)
 				if err == nil {
 					d.by, d.scanned = all, now
 				}
@@ -101,7 +101,7 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 		if len(ids) == lookups {
 			break
 		}
-		if _, is := reported[id]; !is && e.held && m.settled(e.row.Owner) {
+		if _, is := reported[id]; !is && e.held && m.fullyReported(e.row.Owner) {
 			want(id)
 		}
 	}
@@ -121,8 +121,9 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 	})
 }
 
-// needed is as of when somebody wants the directory. Anything will do for most.
-func (m *Watcher) needed() time.Time {
+// directoryNeededAt returns the minimum time of the directory that a list request needs;
+// any directory will do if there is no request.
+func (m *Watcher) directoryNeededAt() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.listed.IsZero() {
@@ -131,8 +132,8 @@ func (m *Watcher) needed() time.Time {
 	return m.listed
 }
 
-// settled reports whether a replica has told of all that it owns.
-func (m *Watcher) settled(id wire.ReplicaID) bool {
+// fullyReported reports whether a replica has reported all its sessions.
+func (m *Watcher) fullyReported(id wire.ReplicaID) bool {
 	p := m.peers[id]
 	return id == m.cfg.Replica || p != nil && p.complete() && !p.silent(time.Now())
 }
@@ -154,7 +155,7 @@ func (m *Watcher) scan(ctx context.Context, now time.Time) (map[wire.SessionID]e
 	}
 }
 
-// lookUp reads what the directory says of some sessions.
+// lookUp reads the directory entries of some sessions.
 func (m *Watcher) lookUp(ctx context.Context, ids []wire.SessionID, now time.Time) (found map[wire.SessionID]entry, gone []wire.SessionID) {
 	infos, failures := make([]session.Info, len(ids)), make([]error, len(ids))
 	_ = together(len(ids), func(i int) error {

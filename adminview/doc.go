@@ -1,53 +1,50 @@
-// Package adminview is the read model of the sessions of all replicas, for admins: it merges what all replicas know of their sessions,
-// for whoever looks after them, whichever replica they ask.
+// Package adminview is the read model of the sessions of all replicas, for admins. Every
+// replica serves the same merged view.
 //
 // # What it owns
 //
-// The collection monitor of the store, and the view of the whole fleet that a replica
-// shows. No replica talks to another; all of it goes through documents that expire:
+// The store collection "monitor", and the view of all replicas that a replica serves.
+// Replicas do not connect to each other; they exchange documents that expire:
 //
-//   - interest says through which replicas somebody looks, and at which sessions. Every
-//     replica reads it every 500 ms. That is all it costs while nobody looks.
-//   - head, history, rows and part are what a replica reports while somebody looks
-//     through another: what it measures and has measured, its sessions in compressed
-//     chunks of which only those are written that have changed, and more of the
-//     sessions that are looked at.
+//   - interest names the replicas through which an admin looks, and the sessions. Every
+//     replica reads it every 500 ms, which is the only cost while no admin looks.
+//   - head, history, rows and part are what a replica reports while an admin looks through
+//     another one: its measurements, its sessions in compressed chunks of which only
+//     changed ones are written, and details of the sessions being looked at.
 //
-// Every replica measures itself every 5 s and remembers a quarter of an hour of it,
-// also when nobody looks. So who begins to look sees what all replicas have measured
-// together before, and alerts say what was counted in the last 10 minutes.
+// Every replica takes a sample every 5 s and keeps 15 minutes of them, also while no admin
+// looks. So the history is there from the start, and alerts cover the last 10 minutes.
 //
-// Who looks reads those of the others, asks the sessions here, and adds what the
-// directory says of all sessions, which is read at first and every 10 s, and for who
-// asks for a list again when that is more than a second old. A row of an
-// owner counts more than the directory, and of two owners the one with the higher
-// epoch. So [Orphaned] has work and no owner that is alive, and [Dormant] no owner and
-// nothing to do. [Redact] and the methods Redacted leave out what people wrote, for
-// those who may not see it.
+// A replica through which an admin looks reads the reports of the others, inspects its own
+// sessions, and adds the directory of all sessions. It reads the directory at the start,
+// every 10 s, and for a list request if it is more than a second old. An owner's row takes
+// precedence over the directory, and of two owners the one with the higher epoch. So an
+// [Orphaned] session has work and no live owner, a [Dormant] one no owner and no work.
+// [Redact] and the Redacted methods remove user content, for admins who may not see it.
 //
-// # Who may call it
+// # Concurrency
 //
-// cmd/hub runs it; the door for admins asks and watches, from any goroutine.
+// cmd/hub runs it; the admin API queries and watches it from any goroutine.
 //
-// # When it is slow or stops
+// # Latency and failures
 //
-// What changes is shown within two rounds, each of 500 ms. Who is slow is shown the
-// newest state and not what was between. [Watcher.Overview], [Watcher.Sessions] and
-// [Watcher.Detail] look for a few seconds without a watch and wait 1.5 s at the most
-// for the others to tell; then they answer with what there is. A session that does not
-// answer its own hub within 100 ms is [Stuck] and delays nobody, and so is one that is
-// used at a hub which cannot own it. A replica that is alive and says nothing for 3 s
-// is an alert; one that is not alive any more is gone with its rows and its history,
-// and an alert for 2 minutes to those who look already unless it has said that it
-// stops. When the store is away, the sessions of this replica are still shown.
-// An interest that is not renewed counts for 6 s, by the clock of whoever reads it.
+// A change is visible within two rounds of 500 ms. A slow watcher gets the newest state
+// without the ones between. [Watcher.Overview], [Watcher.Sessions] and [Watcher.Detail]
+// collect reports for a few seconds without a watch; they wait at most 1.5 s for the other
+// replicas and then return what there is. A session that does not answer its own hub within
+// 100 ms is [Stuck] and delays nothing else; so is a session used on a hub that cannot own
+// it. A live replica without a report for 3 s is an alert. A replica that is no longer
+// alive is removed with its rows and history, and is an alert for 2 minutes for admins
+// already watching, unless it announced its stop. While the store is unavailable, the
+// sessions of this replica are still shown. An interest that is not renewed counts for 6 s,
+// by the clock of its reader.
 //
-// # What it refuses
+// # Bounds and errors
 //
-// Queries that make no sense ([ErrQuery]). Documents that it did not write, or of
-// another version, are ignored, and nothing is unpacked to more than 8 MiB. It shows
-// 100,000 sessions of the directory and 64 sessions in detail at the same time: first
-// those that are watched, then those that were asked for last. Of sessions that no owner
-// tells of, 4 are read at the same time. It changes nothing: looking at a session
-// neither loads it nor keeps it loaded.
+// Invalid queries return [ErrQuery]. Documents of another format or version are ignored,
+// and none is decompressed beyond 8 MiB. At most 100,000 sessions of the directory and 64
+// sessions in detail are shown at a time: first those being watched, then the most recently
+// requested. At most 4 sessions without a reporting owner are read from the store at a
+// time. The package changes nothing: looking at a session neither loads it nor keeps it
+// loaded.
 package adminview

@@ -13,10 +13,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// collection is where replicas leave what they report for those who look.
+// collection is the store collection of the replicas' reports. The name is part of the
+// stored format.
 const collection = "monitor"
 
-// Names of documents in the collection.
+// Document names in the collection.
 const interestName = "interest"
 
 func headName(r wire.ReplicaID) string { return "head/" + string(r) }
@@ -29,35 +30,35 @@ func partName(r wire.ReplicaID, id wire.SessionID) string {
 	return "part/" + string(r) + "/" + string(id)
 }
 
-// Bounds of what is written and believed.
+// Bounds of what is written and accepted.
 const (
-	// documentBytes is how large a document gets; stores take twice as much.
+	// documentBytes bounds a compressed document; stores accept twice as much.
 	documentBytes = 512 << 10
-	// plainBytes is how large it may be when it is not compressed any more.
+	// plainBytes bounds a decompressed document.
 	plainBytes = 8 << 20
-	// chunkRows is how many rows a chunk has, about.
+	// chunkRows is the approximate number of rows in a chunk.
 	chunkRows = 128
 	// maxChunks bounds the chunks of a replica.
 	maxChunks = 1024
-	// maxParts is how many sessions one replica is asked for in detail.
+	// maxParts bounds the sessions that a replica reports in detail.
 	maxParts = 64
 )
 
-// format is the version of what follows. Documents of another are not read.
+// format is the version of the documents. Documents of other versions are ignored.
 const format = 1
 
-// head is what a replica says of itself and of what else it has written.
+// head is the report of a replica about itself, with the numbers of its other documents.
 type head struct {
 	Format int `json:"v"`
-	// Process tells its lives apart, and Number counts the heads of one.
+	// Process identifies the process; Number counts its heads.
 	Process string `json:"process"`
 	Number  uint64 `json:"n"`
 	Sample  Sample `json:"sample"`
 	Recent  recent `json:"recent,omitzero"`
-	// History is the number of its history, 0 if there is none.
+	// History is the number of the history document, 0 if there is none.
 	History int64 `json:"history,omitempty"`
-	// Chunks are the numbers of the chunks of rows, and Parts those of the
-	// sessions that somebody looks at. Each grows when there is something new.
+	// Chunks are the numbers of the row chunks, Parts those of the sessions in detail. A
+	// number increases with every change.
 	Chunks []uint64                  `json:"chunks,omitempty"`
 	Parts  map[wire.SessionID]uint64 `json:"parts,omitempty"`
 }
@@ -69,11 +70,11 @@ func (h *head) check() error {
 	return nil
 }
 
-// history is what a replica has measured.
+// history holds the measurements of a replica.
 type history struct {
 	Format  int    `json:"v"`
 	Process string `json:"process"`
-	// Number is when its newest point began.
+	// Number is the start time of the newest point.
 	Number int64   `json:"n"`
 	Points []Point `json:"points"`
 }
@@ -97,7 +98,7 @@ func (h *history) check() error {
 type chunk struct {
 	Format  int    `json:"v"`
 	Process string `json:"process"`
-	// Of says how many chunks there are.
+	// Of is the total number of chunks.
 	Of     int    `json:"of"`
 	Number uint64 `json:"n"`
 	Rows   []Row  `json:"rows"`
@@ -115,18 +116,18 @@ func (c *chunk) check() error {
 		switch r.Status {
 		case Stuck, Waiting, Stalled, Working, Idle:
 		default:
-			return errForeign // the others are not for the owner to say
+			return errForeign // an owner cannot report the other statuses
 		}
 	}
 	return nil
 }
 
-// part is what a replica knows of a session that somebody looks at.
+// part is a replica's knowledge of a session that an admin looks at.
 type part struct {
 	Format  int    `json:"v"`
 	Process string `json:"process"`
 	Number  uint64 `json:"n"`
-	// Owner says that it is the owner's, which has more than tabs.
+	// Owner is set if the replica owns the session; other replicas report only their tabs.
 	Owner  bool   `json:"owner,omitempty"`
 	Epoch  uint64 `json:"epoch,omitempty"`
 	Detail Detail `json:"detail"`
@@ -139,19 +140,19 @@ func (p *part) check() error {
 	return nil
 }
 
-// errForeign means that a document is not what it should be.
-var errForeign = errors.New("not a document of this monitor")
+// errForeign means that a document has an unknown format.
+var errForeign = errors.New("not an admin view document of this version")
 
-// checked is a document that knows when it is none.
+// checked is a document that can validate itself.
 type checked[T any] interface {
 	*T
 	check() error
 }
 
-// codec makes the stored form of documents. Its zero value is ready.
+// codec encodes documents. The zero value is ready to use.
 type codec struct{ writers sync.Pool }
 
-// encode makes the stored form of a document.
+// encode compresses a document.
 func (c *codec) encode(v any) []byte {
 	var out bytes.Buffer
 	w, ok := c.writers.Get().(*flate.Writer)
@@ -160,19 +161,19 @@ func (c *codec) encode(v any) []byte {
 	} else {
 		var err error
 		if w, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
-			panic(err) // the level is a good one
+			panic(err) // the level is valid
 		}
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := errors.Join(e.Encode(v), w.Close()); err != nil {
-		panic(err) // documents are of numbers, texts and lists of them
+		panic(err) // documents always encode
 	}
 	c.writers.Put(w)
 	return out.Bytes()
 }
 
-// decode reads a document, which may be anybody's.
+// decode decodes and validates a document.
 func decode[T any, P checked[T]](data []byte) (T, error) {
 	var v, none T
 	r := flate.NewReader(bytes.NewReader(data))
@@ -181,7 +182,7 @@ func decode[T any, P checked[T]](data []byte) (T, error) {
 		return none, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	if len(plain) > plainBytes {
-		return none, fmt.Errorf("%w: it is too large", errForeign)
+		return none, fmt.Errorf("%w: too large", errForeign)
 	}
 	if err := json.Unmarshal(plain, &v); err != nil {
 		return none, fmt.Errorf("%w: %w", errForeign, err)
@@ -192,8 +193,7 @@ func decode[T any, P checked[T]](data []byte) (T, error) {
 	return v, nil
 }
 
-// chunk makes the stored form of a chunk, in which titles are left out if there is
-// no room for them.
+// chunk encodes a chunk, without titles if it would be too large.
 func (c *codec) chunk(of chunk) []byte {
 	data := c.encode(&of)
 	if len(data) > documentBytes {
@@ -203,7 +203,7 @@ func (c *codec) chunk(of chunk) []byte {
 	return data
 }
 
-// part makes the stored form of a part, with as much of it as there is room for.
+// part encodes a part, with shortened lists if it would be too large.
 func (c *codec) part(p part) []byte {
 	for {
 		data := c.encode(&p)
@@ -220,5 +220,5 @@ func (c *codec) part(p part) []byte {
 	}
 }
 
-// half is the first half of a list.
+// half returns the first half of a list.
 func half[T any](list []T) []T { return slices.Clip(list[:len(list)/2]) }

@@ -11,19 +11,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// silentAfter is how long a replica may say nothing before that is an alert.
+// silentAfter is the time without a new report after which a replica is an alert.
 const silentAfter = 3 * time.Second
 
-// peer is another replica as far as it has reported. It belongs to the goroutine
-// of Run.
+// peer is another replica with its reports. The goroutine of Run owns it.
 type peer struct {
 	id wire.ReplicaID
-	// since is when it was looked at first, and at when its head was new last.
+	// since is the time of the first read, at the time of the newest head.
 	since, at time.Time
 	head      head
 	chunks    []peerRows
 	parts     map[wire.SessionID]part
-	// card is what it said to the fleet last, history what it has measured.
+	// card is the newest membership card, history the measurements.
 	card    membership.Card
 	history history
 }
@@ -33,7 +32,7 @@ type peerRows struct {
 	rows   []Row
 }
 
-// silent reports whether it has said nothing for too long.
+// silent reports whether the replica has not reported for too long.
 func (p *peer) silent(now time.Time) bool {
 	last := p.since
 	if p.at.After(last) {
@@ -42,7 +41,7 @@ func (p *peer) silent(now time.Time) bool {
 	return now.Sub(last) > silentAfter
 }
 
-// complete reports whether all its rows are known.
+// complete reports whether all rows and the history are read.
 func (p *peer) complete() bool {
 	if p.at.IsZero() || len(p.chunks) != len(p.head.Chunks) || p.head.History > 0 && p.history.Number == 0 {
 		return false
@@ -55,14 +54,14 @@ func (p *peer) complete() bool {
 	return true
 }
 
-// refresh reads what is new. What cannot be read stays as it was.
+// refresh reads new documents. Those that cannot be read stay as they were.
 func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, now time.Time) error {
 	h, err := read[head](ctx, s, headName(p.id))
 	if err != nil {
 		return err
 	}
 	if h.Process != p.head.Process {
-		p.chunks, p.history = nil, history{} // another life
+		p.chunks, p.history = nil, history{} // the replica was restarted
 		clear(p.parts)
 	}
 	if h.Process != p.head.Process || h.Number != p.head.Number {
@@ -72,7 +71,7 @@ func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, no
 	return errors.Join(p.refreshRows(ctx, s), p.refreshParts(ctx, s, wanted), p.refreshHistory(ctx, s))
 }
 
-// refreshHistory reads what it has measured, if there is more.
+// refreshHistory reads the history if it has a new number.
 func (p *peer) refreshHistory(ctx context.Context, s Store) error {
 	if p.head.History == p.history.Number {
 		return nil
@@ -84,8 +83,8 @@ func (p *peer) refreshHistory(ctx context.Context, s Store) error {
 	return err
 }
 
-// refreshRows reads the chunks that are new. As long as not all of them are there,
-// those are shown that were before.
+// refreshRows reads the chunks with new numbers. As long as some are missing, the previous
+// ones stay.
 func (p *peer) refreshRows(ctx context.Context, s Store) error {
 	next := make([]peerRows, len(p.head.Chunks))
 	if len(p.chunks) == len(next) {
@@ -100,10 +99,10 @@ func (p *peer) refreshRows(ctx context.Context, s Store) error {
 			return err
 		}
 		if c.Process != p.head.Process || c.Of != len(next) {
-			return nil // it is newer or older than the head
+			return nil // written before or after the head
 		}
 		for j := range c.Rows {
-			c.Rows[j].Owner = p.id // whatever it says
+			c.Rows[j].Owner = p.id // whatever the document says
 		}
 		next[i] = peerRows{c.Number, c.Rows}
 		return nil
@@ -114,7 +113,7 @@ func (p *peer) refreshRows(ctx context.Context, s Store) error {
 	return err
 }
 
-// refreshParts reads the parts of the sessions that somebody looks at here.
+// refreshParts reads the details of the sessions that an admin looks at here.
 func (p *peer) refreshParts(ctx context.Context, s Store, wanted []wire.SessionID) error {
 	next := make(map[wire.SessionID]part, len(wanted))
 	var failures error
@@ -142,7 +141,7 @@ func (p *peer) refreshParts(ctx context.Context, s Store, wanted []wire.SessionI
 	return failures
 }
 
-// read reads a document.
+// read reads and decodes a document.
 func read[T any, P checked[T]](ctx context.Context, s Store, name string) (T, error) {
 	var none T
 	d, err := s.Get(ctx, collection, name)
@@ -152,7 +151,7 @@ func read[T any, P checked[T]](ctx context.Context, s Store, name string) (T, er
 	return decode[T, P](d.Data)
 }
 
-// gather reads what the other replicas report.
+// gather reads the reports of the other replicas.
 func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.Time) {
 	cards, err := m.fleet.Replicas(ctx)
 	if err == nil {
@@ -174,23 +173,23 @@ func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 		delete(m.gone, c.ID)
 		others = append(others, p)
 	}
-	m.miss(alive, now)
+	m.removeGone(alive, now)
 	err = errors.Join(err, together(len(others), func(i int) error {
 		err := others[i].refresh(ctx, m.store, wanted, now)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil // it has said nothing yet, or no more
+			return nil // not reporting yet, or no longer
 		}
 		return err
 	}))
-	m.complain(ctx, "not everything that replicas report can be read", err)
+	m.warn(ctx, "read reports of replicas", err)
 }
 
-// goneFor is how long a replica that is gone without a word is an alert.
+// goneFor is how long a replica that vanished is an alert.
 const goneFor = 2 * time.Minute
 
-// miss forgets the replicas that are not alive any more. Those that have not said
-// that they stop are missed for a while.
-func (m *Watcher) miss(alive map[wire.ReplicaID]bool, now time.Time) {
+// removeGone removes replicas that are no longer alive. Those that did not announce their
+// stop become alerts.
+func (m *Watcher) removeGone(alive map[wire.ReplicaID]bool, now time.Time) {
 	maps.DeleteFunc(m.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
 	maps.DeleteFunc(m.peers, func(id wire.ReplicaID, p *peer) bool {
 		if !alive[id] && p.card.State == membership.Serving {

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// slotFor is how much time a point is about.
+	// slotFor is the duration of a point.
 	slotFor = 5 * time.Second
-	// keptSlots is how many points a replica keeps: a quarter of an hour.
+	// keptSlots is the number of points a replica keeps: 15 minutes.
 	keptSlots = 180
-	// recently is how long what was counted is an alert.
+	// recently is the period that alerts cover.
 	recently = 10 * time.Minute
-	// lateSlots is how much older than others the newest point of a replica may be
-	// before it counts as one that says nothing.
+	// lateSlots is how far the newest point of a replica may lag behind the others before
+	// it counts as silent.
 	lateSlots = 3
-	// maxGrown bounds what a counter is believed to have grown by.
+	// maxGrown bounds the accepted growth of a counter.
 	maxGrown = math.MaxInt32
 )
 
-// slotOf is the number of the slot of a time. It is the same at all replicas, as far
-// as their clocks are.
+// slotOf returns the number of a time's slot. It is the same on all replicas, as far as
+// their clocks agree.
 func slotOf(t time.Time) int64 { return t.Unix() / int64(slotFor/time.Second) }
 
-// recent is what a replica has counted recently.
+// recent holds the growth of a replica's counters in the last [recently].
 type recent struct {
 	Takeovers   uint64 `json:"takeovers,omitempty"`
 	Fenced      uint64 `json:"fenced,omitempty"`
@@ -36,7 +36,7 @@ type recent struct {
 	StoreErrors uint64 `json:"storeErrors,omitempty"`
 }
 
-// alerts is what of it wants a look.
+// alerts returns an alert for each non-zero counter.
 func (r *recent) alerts(where wire.ReplicaID) []Alert {
 	var list []Alert
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func (r *recent) alerts(where wire.ReplicaID) []Alert {
 	return list
 }
 
-// grown is how much a counter has grown. One that has become less has begun again.
+// grown returns the growth of a counter. A smaller value means that it restarted.
 func grown(before, now uint64) uint64 {
 	if now < before {
 		return now
@@ -64,30 +64,30 @@ func grown(before, now uint64) uint64 {
 	return now - before
 }
 
-// memory is what this process has measured in the last quarter of an hour. Its zero
-// value is ready; it belongs to the goroutine of Run.
+// memory holds the samples of this process in the last 15 minutes. The zero value is ready
+// to use; the goroutine of Run owns it.
 type memory struct {
-	slots []slot // the oldest first
+	slots []slot // oldest first
 }
 
-// slot is what was measured in one.
+// slot holds the measurements of one slot.
 type slot struct {
 	number int64
-	at     time.Time // of the last sample
-	count  float64   // how many samples there were
+	at     time.Time // time of the last sample
+	count  float64   // number of samples
 	last   Sample
-	point  Point // of rates it has the sum
+	point  Point // rates are sums until points divides them
 }
 
-// due reports whether nothing was measured in this slot yet.
+// due reports whether the current slot has no sample yet.
 func (m *memory) due(now time.Time) bool {
 	n := len(m.slots)
 	return n == 0 || m.slots[n-1].number != slotOf(now)
 }
 
-// add keeps a sample.
+// add stores a sample.
 func (m *memory) add(now time.Time, s Sample) {
-	var before Sample // a process counts from 0
+	var before Sample // the counters of a process start at 0
 	if n := len(m.slots); n > 0 {
 		before = m.slots[n-1].last
 	}
@@ -109,7 +109,7 @@ func (m *memory) add(now time.Time, s Sample) {
 	p.Takeovers += int(min(grown(before.Takeovers, s.Takeovers), maxGrown))
 }
 
-// latest is the last sample.
+// latest returns the last sample.
 func (m *memory) latest() Sample {
 	if len(m.slots) == 0 {
 		return Sample{}
@@ -117,9 +117,9 @@ func (m *memory) latest() Sample {
 	return m.slots[len(m.slots)-1].last
 }
 
-// recent is what was counted lately.
+// recent returns the growth of the counters in the last [recently].
 func (m *memory) recent(now time.Time) recent {
-	var before, is Sample // a process counts from 0
+	var before, is Sample // the counters of a process start at 0
 	for i := range m.slots {
 		if now.Sub(m.slots[i].at) >= recently {
 			before = m.slots[i].last
@@ -132,7 +132,7 @@ func (m *memory) recent(now time.Time) recent {
 	}
 }
 
-// points are those of the slots that are over, of the last quarter of an hour.
+// points returns the completed slots of the last 15 minutes.
 func (m *memory) points(now time.Time) []Point {
 	points := make([]Point, 0, len(m.slots))
 	current := slotOf(now)
@@ -152,13 +152,12 @@ func (m *memory) points(now time.Time) []Point {
 	return points
 }
 
-// rounded has no more digits than somebody sees.
+// rounded rounds to the digits that are displayed.
 func rounded(n, digits float64) float64 { return math.Round(n*digits) / digits }
 
-// mergeHistories is what all replicas have measured together until now. It ends where
-// the first of those ends that still tell: with some of them missing everything would
-// seem to become less. Times that are not of the last quarter of an hour are of a
-// clock that is wrong.
+// mergeHistories adds up the histories of all replicas. It ends at the earliest end of the
+// replicas that still report, because sums with missing replicas would seem to drop. Points
+// outside the last 15 minutes come from a wrong clock and are ignored.
 func mergeHistories(histories [][]Point, now wire.Millis) History {
 	const late = wire.Millis(lateSlots * slotFor / time.Millisecond)
 	const kept = wire.Millis(keptSlots * slotFor / time.Millisecond)
@@ -199,8 +198,8 @@ func mergeHistories(histories [][]Point, now wire.Millis) History {
 	return all
 }
 
-// add puts what another replica has measured at the same time to it. Of what takes
-// time the slowest counts: an average would hide it.
+// add adds the point of another replica. For latencies the slowest counts, because an
+// average would hide it.
 func (p *Point) add(q Point) {
 	p.Events, p.Deliveries = p.Events+q.Events, p.Deliveries+q.Deliveries
 	p.AppendP50, p.AppendP99 = max(p.AppendP50, q.AppendP50), max(p.AppendP99, q.AppendP99)

@@ -14,28 +14,29 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How long an interest lasts.
+// Lifetimes of an interest.
 const (
-	// interestAgain is how often it is said again.
+	// interestAgain is the renewal interval.
 	interestAgain = 2 * time.Second
-	// interestFor is how long it counts when it is not.
+	// interestFor is how long an interest counts without renewal.
 	interestFor = 6 * time.Second
-	// interestTTL is how long the document stays when nobody looks any more.
+	// interestTTL is the TTL of the document.
 	interestTTL = 10 * time.Second
-	// maxLookers bounds the replicas that are looked through at once.
+	// maxLookers bounds the replicas in the document.
 	maxLookers = 256
 )
 
-// interests is the one document that says who looks at what.
+// interests is the one document that names the replicas through which admins look, and the
+// sessions.
 type interests struct {
 	Format  int                       `json:"v"`
 	Lookers map[wire.ReplicaID]looker `json:"lookers,omitempty"`
 }
 
-// looker is a replica that somebody looks through.
+// looker is a replica through which an admin looks.
 type looker struct {
-	// Beat changes as long as it does. Clocks of replicas differ, so it is no
-	// time for others.
+	// Beat changes with every renewal. It is not a time for other replicas, because clocks
+	// differ.
 	Beat     string           `json:"beat"`
 	Sessions []wire.SessionID `json:"sessions,omitempty"`
 }
@@ -59,33 +60,33 @@ func readInterests(data []byte) (interests, error) {
 	return i, nil
 }
 
-// lookout is what a replica knows of who looks. It belongs to the goroutine of Run.
+// lookout tracks the interests of all replicas. The goroutine of Run owns it.
 type lookout struct {
-	version uint64 // of the document; 0 when there is none
-	now     interests
-	seen    map[wire.ReplicaID]beat
-	said    looker // what we said last
-	saidAt  time.Time
+	version     uint64 // of the document; 0 if there is none
+	now         interests
+	seen        map[wire.ReplicaID]beat
+	published   looker // the last published interest of this replica
+	publishedAt time.Time
 }
 
-// beat is when a beat was seen first.
+// beat is the time at which a beat was first seen.
 type beat struct {
 	value string
 	at    time.Time
 }
 
-// read looks who looks. Without an answer it is as it was.
+// read reads the document. After an error the interests stay as they were.
 func (o *lookout) read(ctx context.Context, s Store, now time.Time) error {
 	d, err := s.Get(ctx, collection, interestName)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		o.version, o.now = 0, interests{}
 	case err != nil:
-		return fmt.Errorf("look who looks: %w", err)
+		return fmt.Errorf("read interests: %w", err)
 	default:
 		o.version = d.Version
 		if o.now, err = readInterests(d.Data); err != nil {
-			o.now = interests{} // it is overwritten by the next who looks
+			o.now = interests{} // the next publish overwrites it
 		}
 	}
 	if o.seen == nil {
@@ -100,8 +101,8 @@ func (o *lookout) read(ctx context.Context, s Store, now time.Time) error {
 	return nil
 }
 
-// others says whether somebody looks through another replica, and at which sessions:
-// first what comes first for each of them.
+// others reports whether an admin looks through another replica, and at which sessions:
+// first the first ones of each replica.
 func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
 	looked, most := false, 0
 	var lists [][]wire.SessionID
@@ -125,14 +126,14 @@ func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.Sessi
 	return looked, all
 }
 
-// say writes down what is looked at through this replica, unless that is known.
-// Without wants nobody looks any more.
-func (o *lookout) say(ctx context.Context, s Store, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
+// publish writes the interest of this replica, unless the document has it. Without wants it
+// removes the interest.
+func (o *lookout) publish(ctx context.Context, s Store, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
 	mine, there := o.now.Lookers[self]
 	switch {
 	case !wants && !there:
 		return nil
-	case wants && there && mine.Beat == o.said.Beat && slices.Equal(mine.Sessions, sessions) && now.Sub(o.saidAt) < interestAgain:
+	case wants && there && mine.Beat == o.published.Beat && slices.Equal(mine.Sessions, sessions) && now.Sub(o.publishedAt) < interestAgain:
 		return nil
 	}
 	for range 3 {
@@ -147,21 +148,21 @@ func (o *lookout) say(ctx context.Context, s Store, self wire.ReplicaID, wants b
 		}
 		data, err := json.Marshal(next)
 		if err != nil {
-			panic(err) // it is made of texts
+			panic(err) // a document of strings always encodes
 		}
 		version, err := s.Put(ctx, store.Document{
 			Collection: collection, Name: interestName, Data: data, Version: o.version, TTL: interestTTL,
 		})
 		if err == nil {
-			o.version, o.now, o.said, o.saidAt = version, next, next.Lookers[self], now
+			o.version, o.now, o.published, o.publishedAt = version, next, next.Lookers[self], now
 			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("say what is looked at: %w", err)
+			return fmt.Errorf("publish interest: %w", err)
 		}
 		if err := o.read(ctx, s, now); err != nil {
 			return err
 		}
 	}
-	return nil // the others were quicker; the next time
+	return nil // other replicas won every attempt; retried in the next round
 }

@@ -11,64 +11,64 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Query selects sessions. The zero Query is the first page of all.
+// Query selects sessions. The zero value selects the first page of all.
 type Query struct {
 	User   string
 	Status string
 	Owner  string
-	// Text is looked for in ids and users, and if Titles is set in titles too, which
-	// who may not see them could guess that way.
+	// Text is searched in ids and users, and in titles only if Titles is set: an admin who
+	// may not see titles could guess them by searching.
 	Text   string
 	Titles bool
-	// Stuck selects those that are stuck or stalled.
+	// Stuck selects sessions that are stuck or stalled.
 	Stuck bool
-	// Questions selects those that wait for a person, Errors those with turns
-	// that failed, and Untabbed those that nobody watches.
+	// Questions selects sessions that wait for the user, Errors those with failed turns,
+	// Untabbed those without tabs.
 	Questions bool
 	Errors    bool
 	Untabbed  bool
-	// Sort is updated, which is the default, user, owner, tabs, agents, queued,
-	// status, errors, budget or cost.
+	// Sort is updated (the default), user, owner, tabs, agents, queued, status, errors,
+	// budget or cost.
 	Sort       string
 	Descending bool
-	// Limit is 100 unless set, and 1,000 at the most.
+	// Limit is 100 by default and 1,000 at most.
 	Limit int
-	// After is the Next of the page before.
+	// After is the Next of the previous page.
 	After string
 }
 
 // Page is a part of the table.
 type Page struct {
 	Rows []Row `json:"rows"`
-	// Total is how many the query selects.
+	// Total is the number of rows that the query selects.
 	Total int `json:"total"`
 	// Next continues the table; empty at the end.
 	Next string `json:"next,omitempty"`
 }
 
-// Interest is what somebody looks at, besides the overview.
+// Interest is what an admin watches, besides the overview.
 type Interest struct {
-	// Rows says that the table is wanted.
+	// Rows requests the table.
 	Rows bool
-	// Session, unless empty, is the one whose [Detail] is wanted.
+	// Session, unless empty, requests the [Detail] of a session.
 	Session wire.SessionID
 }
 
-// Update is what has changed. What is nil has not.
+// Update holds what changed; unchanged parts are nil.
 type Update struct {
-	// History comes with the first update only.
+	// History is part of the first update only.
 	History  *History
 	Overview *Overview
 	Rows     *Rows
 	Detail   *Detail
 }
 
-// statuses are all of them, the most urgent first.
+// statuses returns all statuses, the most urgent first.
 func statuses() []Status {
 	return []Status{Quarantined, Stuck, Orphaned, Waiting, Stalled, Working, Idle, Dormant}
 }
 
-// sorts are what tables are sorted by: a number, and for what is alike a text.
+// sorts returns the sort keys: a number, and a text for equal numbers.
 func sorts() map[string]func(*Row) (float64, string) {
 	number := func(of func(*Row) float64) func(*Row) (float64, string) {
 		return func(r *Row) (float64, string) { return of(r), "" }
@@ -87,7 +87,7 @@ func sorts() map[string]func(*Row) (float64, string) {
 	}
 }
 
-// cursor is where a page ends.
+// cursor is the sort key of the last row of a page.
 type cursor struct {
 	Sort       string         `json:"s"`
 	Descending bool           `json:"d,omitempty"`
@@ -101,19 +101,19 @@ func (q *Query) check() error {
 		q.Sort = "updated"
 	}
 	if sorts()[q.Sort] == nil {
-		return fmt.Errorf("%w: sessions are not sorted by %q", ErrQuery, q.Sort)
+		return fmt.Errorf("%w: unknown sort key %q", ErrQuery, q.Sort)
 	}
 	if q.Status != "" && !slices.Contains(statuses(), Status(q.Status)) {
-		return fmt.Errorf("%w: no session is %q", ErrQuery, q.Status)
+		return fmt.Errorf("%w: unknown status %q", ErrQuery, q.Status)
 	}
 	if q.Limit < 0 {
-		return fmt.Errorf("%w: a limit is not negative", ErrQuery)
+		return fmt.Errorf("%w: the limit is negative", ErrQuery)
 	}
 	_, err := q.cursor()
 	return err
 }
 
-// cursor is where the page before ended; nil if there was none.
+// cursor decodes After; nil if it is empty.
 func (q *Query) cursor() (*cursor, error) {
 	if q.After == "" {
 		return nil, nil //nolint:nilnil // there may be none
@@ -124,12 +124,12 @@ func (q *Query) cursor() (*cursor, error) {
 		err = json.Unmarshal(data, &c)
 	}
 	if err != nil || c.Sort != q.Sort || c.Descending != q.Descending {
-		return nil, fmt.Errorf("%w: after is not the next of a page of the same query", ErrQuery)
+		return nil, fmt.Errorf("%w: after is not the next value of a page of the same query", ErrQuery)
 	}
 	return &c, nil
 }
 
-// page selects, sorts and cuts rows.
+// page selects, sorts and limits rows.
 func (q *Query) page(rows []Row) (Page, error) {
 	after, err := q.cursor()
 	if err != nil {
@@ -179,7 +179,7 @@ func (q *Query) page(rows []Row) (Page, error) {
 	return p, nil
 }
 
-// matcher reports which rows the query selects.
+// matcher returns a function that reports whether the query selects a row.
 func (q *Query) matcher() func(*Row) bool {
 	text := strings.ToLower(q.Text)
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }

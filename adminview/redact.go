@@ -10,15 +10,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Redact is the form of an event in which it may be shown to those who may not see
-// content: of every text there is only how long it is. What is no text is known by
-// the Go type of each field, as the catalog has it: ids, enumerations, numbers,
-// positions and times. Everything else is taken for a text.
+// Redact encodes an event for admins who may not see user content: every text is replaced
+// by its length. The Go type of a field, as the catalog has it, decides what is not a text:
+// ids, enumerations, numbers, positions and times. Everything else counts as text.
 func Redact(e wire.Event) []byte {
 	entry, ok := wire.Events().Of(e.Data)
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(wire.AppendEvent(nil, e), &whole); err != nil || !ok {
-		return []byte(`{}`) // which AppendEvent does not write
+		return []byte(`{}`) // AppendEvent always writes valid JSON
 	}
 	var out bytes.Buffer
 	sep := byte('{')
@@ -47,7 +46,7 @@ func redact(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	case s.Kind == wire.KindBool && (first == 't' || first == 'f'),
 		(s.Kind == wire.KindInteger || s.Kind == wire.KindNumber) && (first == '-' || first >= '0' && first <= '9'):
 		out.Write(value)
-	case (s.Kind == wire.KindString || s.Kind == wire.KindPosition) && first == '"' && plain(s, value):
+	case (s.Kind == wire.KindString || s.Kind == wire.KindPosition) && first == '"' && isIdentifier(s, value):
 		out.Write(value)
 	case s.Kind == wire.KindArray && first == '[':
 		redactArray(out, s.Elem, value)
@@ -64,12 +63,12 @@ func redact(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	}
 }
 
-// longestID is how long ids are at the most.
+// longestID is the maximum length of ids.
 const longestID = 192
 
-// plain reports whether a string is no text: an id, a position, or one of the few
-// values that its type has.
-func plain(s *wire.Shape, value json.RawMessage) bool {
+// isIdentifier reports whether a string is not a text: an id, a position or a known value
+// of an enumeration.
+func isIdentifier(s *wire.Shape, value json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return false
@@ -83,7 +82,7 @@ func plain(s *wire.Shape, value json.RawMessage) bool {
 	return false
 }
 
-// hide writes how long a value is.
+// hide writes the length of a value in its place.
 func hide(out *bytes.Buffer, value json.RawMessage) {
 	var text string
 	n := utf8.RuneCount(value)
@@ -109,8 +108,8 @@ func redactArray(out *bytes.Buffer, elem *wire.Shape, value json.RawMessage) {
 	out.WriteByte(']')
 }
 
-// redactMap writes an object whose keys are data. Where those are no ids, it is a
-// text as a whole.
+// redactMap writes an object whose keys are data. If a key is not an id, the whole object
+// counts as text.
 func redactMap(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
@@ -120,7 +119,7 @@ func redactMap(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	keys := make([]string, 0, len(members))
 	for key := range members {
 		quoted, err := json.Marshal(key)
-		if err != nil || !plain(s.Key, quoted) {
+		if err != nil || !isIdentifier(s.Key, quoted) {
 			hide(out, value)
 			return
 		}
@@ -132,7 +131,7 @@ func redactMap(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		quoted, _ := json.Marshal(key) // as above
+		quoted, _ := json.Marshal(key) // encoded without error above
 		out.Write(quoted)
 		out.WriteByte(':')
 		redact(out, s.Elem, members[key])
@@ -144,8 +143,8 @@ func redactObject(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	redactFields(out, s, value, "", "")
 }
 
-// redactFields writes an object, with a tag in front unless that is empty. Keys
-// that nobody knows are left out.
+// redactFields writes an object, with a tag first unless that is empty. Unknown keys are
+// omitted.
 func redactFields(out *bytes.Buffer, s *wire.Shape, value json.RawMessage, tag, name string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
@@ -184,10 +183,10 @@ func redactUnion(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 			return
 		}
 	}
-	hide(out, value) // which may be anything
+	hide(out, value) // an unknown variant may contain anything
 }
 
-// redactChoice writes a value of which only the JSON form says what it is.
+// redactChoice writes a value whose type only its JSON form tells.
 func redactChoice(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	var wanted []wire.Kind
 	switch value[0] {
@@ -211,19 +210,19 @@ func redactChoice(out *bytes.Buffer, s *wire.Shape, value json.RawMessage) {
 	hide(out, value)
 }
 
-// Redacted is the row without what people wrote.
+// Redacted returns the row without user content.
 func (r Row) Redacted() Row {
 	r.Title = ""
 	return r
 }
 
-// Redacted are the changes without what people wrote.
+// Redacted returns the change without user content.
 func (r Rows) Redacted() Rows {
 	r.Rows = mapped(r.Rows, Row.Redacted)
 	return r
 }
 
-// Redacted is the detail without what people wrote.
+// Redacted returns the detail without user content.
 func (d Detail) Redacted() Detail {
 	d.Row = d.Row.Redacted()
 	d.Monitors = mapped(d.Monitors, func(m Monitor) Monitor {
@@ -245,8 +244,8 @@ func (d Detail) Redacted() Detail {
 	return d
 }
 
-// mapped is a list with everything changed. The old one, which others may have,
-// stays as it is.
+// mapped returns a new list with change applied to every element. The old list may be
+// shared and stays unchanged.
 func mapped[T any](list []T, change func(T) T) []T {
 	out := make([]T, len(list))
 	for i, v := range list {

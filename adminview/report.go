@@ -18,8 +18,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How long what is reported stays in the store, and when it is written again
-// although it is the same.
+// TTLs of the report documents, and the intervals at which unchanged ones are rewritten.
 const (
 	headTTL    = 6 * time.Second
 	historyTTL = 30 * time.Second
@@ -29,10 +28,10 @@ const (
 	partAgain  = 2 * time.Second
 )
 
-// atOnce is how many documents are read or written at the same time.
+// atOnce bounds concurrent reads and writes of documents.
 const atOnce = 8
 
-// rowOf is what the owner of a session says of it.
+// rowOf converts the owner's status of a session.
 func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 	r := Row{
 		SessionID: s.ID, User: s.User, Title: s.Title, Status: Idle, Doing: s.Activity, DoingMS: s.For.Milliseconds(),
@@ -59,7 +58,7 @@ func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 	return r
 }
 
-// rowsOf are the rows of what is owned here, in the order of their ids.
+// rowsOf converts the sessions owned here, sorted by id.
 func rowsOf(census []session.Status, owner wire.ReplicaID) []Row {
 	rows := make([]Row, len(census))
 	for i := range census {
@@ -71,8 +70,8 @@ func rowsOf(census []session.Status, owner wire.ReplicaID) []Row {
 
 func byID(a, b Row) int { return cmp.Compare(a.SessionID, b.SessionID) }
 
-// reporter writes down what this replica knows, for those who look through others.
-// It belongs to the goroutine of Run.
+// reporter writes the reports of this replica, for admins who look through other replicas.
+// The goroutine of Run owns it.
 type reporter struct {
 	self    wire.ReplicaID
 	process string
@@ -82,10 +81,10 @@ type reporter struct {
 	history writtenHistory
 	chunks  []writtenRows
 	parts   map[wire.SessionID]*writtenPart
-	spare   []written // the versions of chunks that there were once
+	spare   []written // versions of chunks that existed before
 }
 
-// written is a document of ours in the store.
+// written is the state of one of our documents in the store.
 type written struct {
 	version uint64
 	number  uint64
@@ -94,7 +93,7 @@ type written struct {
 
 type writtenHistory struct {
 	written
-	newest int64 // its number
+	newest int64 // start time of its newest point
 }
 
 type writtenRows struct {
@@ -104,18 +103,18 @@ type writtenRows struct {
 
 type writtenPart struct {
 	written
-	plain []byte // what it says
+	plain []byte // encoded form without the number
 }
 
 func newReporter(self wire.ReplicaID) *reporter {
 	return &reporter{self: self, process: rand.Text(), parts: map[wire.SessionID]*writtenPart{}}
 }
 
-// publish writes what has changed, the head last: it says what else there is.
+// publish writes the changed documents, the head last because it refers to the others.
 func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[wire.SessionID]part, measured *memory, now time.Time) error {
 	err := errors.Join(r.publishRows(ctx, s, rows, now), r.publishParts(ctx, s, parts, now), r.publishHistory(ctx, s, measured, now))
 	if err != nil {
-		return err // what is there is still true of itself
+		return err // the documents in the store stay consistent
 	}
 	r.number++
 	h := head{
@@ -131,7 +130,7 @@ func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[w
 	return r.put(ctx, s, headName(r.self), r.codec.encode(&h), &r.head, headTTL, now)
 }
 
-// publishHistory writes what was measured, when there is a point more.
+// publishHistory writes the history when it has a new point.
 func (r *reporter) publishHistory(ctx context.Context, s Store, measured *memory, now time.Time) error {
 	points := measured.points(now)
 	if len(points) == 0 {
@@ -149,7 +148,7 @@ func (r *reporter) publishHistory(ctx context.Context, s Store, measured *memory
 	return nil
 }
 
-// publishRows writes the chunks that have changed.
+// publishRows writes the changed chunks.
 func (r *reporter) publishRows(ctx context.Context, s Store, rows []Row, now time.Time) error {
 	chunks := split(rows, countChunks(len(rows), len(r.chunks)))
 	if len(chunks) != len(r.chunks) {
@@ -170,8 +169,8 @@ func (r *reporter) publishRows(ctx context.Context, s Store, rows []Row, now tim
 	})
 }
 
-// resize changes how many chunks there are. Numbers go on, so that nobody takes an
-// old chunk for a new one.
+// resize changes the number of chunks. Their numbers continue, so that readers do not take
+// an old chunk for a new one.
 func (r *reporter) resize(n int) {
 	for i := range r.chunks {
 		if i == len(r.spare) {
@@ -183,16 +182,16 @@ func (r *reporter) resize(n int) {
 	for i := range r.chunks {
 		if i < len(r.spare) {
 			r.chunks[i].written = r.spare[i]
-			r.chunks[i].at = time.Time{} // and so it is written
+			r.chunks[i].at = time.Time{} // forces a write
 		}
 	}
 }
 
-// publishParts writes the parts that have changed.
+// publishParts writes the changed parts.
 func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.SessionID]part, now time.Time) error {
 	for id := range r.parts {
 		if _, wanted := parts[id]; !wanted {
-			delete(r.parts, id) // it expires
+			delete(r.parts, id) // the document expires
 		}
 	}
 	for id, p := range parts {
@@ -206,7 +205,7 @@ func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.Ses
 		if same := bytes.Equal(plain, was.plain); same && now.Sub(was.at) < partAgain {
 			continue
 		}
-		p.Number = max(was.number+1, uint64(now.UnixMilli())) // above that of an earlier look
+		p.Number = max(was.number+1, uint64(now.UnixMilli())) // above the number of an earlier interest
 		if err := r.put(ctx, s, partName(r.self, id), r.codec.part(p), &was.written, partTTL, now); err != nil {
 			return err
 		}
@@ -216,8 +215,8 @@ func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.Ses
 	return nil
 }
 
-// put writes a document of ours. Nobody else writes it but a process before us, or
-// it has expired: then it is looked up what is there.
+// put writes one of our documents. A conflict means that an earlier process wrote it or
+// that it expired: put then reads the current version and writes again.
 func (r *reporter) put(ctx context.Context, s Store, name string, data []byte, was *written, ttl time.Duration, now time.Time) error {
 	d := store.Document{Collection: collection, Name: name, Data: data, Version: was.version, TTL: ttl}
 	version, err := s.Put(ctx, d)
@@ -236,8 +235,8 @@ func (r *reporter) put(ctx context.Context, s Store, name string, data []byte, w
 	return nil
 }
 
-// countChunks is how many chunks so many rows make, when there were some before:
-// as many, if that fits well enough.
+// countChunks returns the number of chunks for a number of rows. It keeps the previous
+// number if that is close enough.
 func countChunks(rows, before int) int {
 	n := 1
 	for n*chunkRows < rows && n < maxChunks {
@@ -249,19 +248,20 @@ func countChunks(rows, before int) int {
 	return n
 }
 
-// split puts rows into chunks in which each stays while it changes.
+// split distributes rows over chunks by the hash of their id, so that a row stays in its
+// chunk.
 func split(rows []Row, n int) [][]Row {
 	chunks := make([][]Row, n)
 	for i := range rows {
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(rows[i].SessionID)) // it never fails
+		_, _ = h.Write([]byte(rows[i].SessionID)) // never fails
 		at := int(h.Sum32() % uint32(n))          //nolint:gosec // n is small
 		chunks[at] = append(chunks[at], rows[i])
 	}
 	return chunks
 }
 
-// together does n things, a few at the same time, and returns what went wrong.
+// together calls do for 0 to n-1, at most [atOnce] at a time, and joins the errors.
 func together(n int, do func(int) error) error {
 	var wg sync.WaitGroup
 	failures := make([]error, n)

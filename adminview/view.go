@@ -11,29 +11,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietFor is how long a session may wait for a person before that is overdue.
+// quietFor is the time a session may wait for the user before it is overdue.
 const quietFor = time.Minute
 
-// view is everything at a moment. Nobody changes it.
+// view is the merged state at one moment. It is immutable once published.
 type view struct {
 	number   uint64
 	overview Overview
-	scanned  time.Time // as of when the directory is
-	rows     []Row     // in the order of their ids
-	// changed and gone are the difference to the view before.
+	scanned  time.Time // time of the directory
+	rows     []Row     // sorted by id
+	// changed and gone are the difference to the previous view.
 	changed []Row
 	gone    []wire.SessionID
 	details map[wire.SessionID]Detail
-	studied map[wire.SessionID]bool // the log of which was read
-	// histories are what each replica has measured.
+	logRead map[wire.SessionID]bool // sessions whose log was read
+	// histories holds the points of each replica.
 	histories [][]Point
-	// complete says that everybody has told what there is.
+	// complete is set if all replicas have reported.
 	complete bool
 }
 
-// collect puts together what the owners say. Of two who say that they own the same
-// session the one with the higher epoch does, and rather one who does than one who
-// cannot.
+// collect merges the rows of all owners. If two replicas report the same session, the
+// higher epoch wins, then the replica that owns it over one that cannot.
 func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 	clear(into)
 	for _, rows := range lists {
@@ -46,7 +45,7 @@ func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 	}
 }
 
-// better reports whether a row says more of its session than another one.
+// better reports whether r takes precedence over the other row of the same session.
 func (r *Row) better(other *Row) bool {
 	if r.Epoch != other.Epoch {
 		return r.Epoch > other.Epoch
@@ -54,16 +53,16 @@ func (r *Row) better(other *Row) bool {
 	if vacant := r.vacant(); vacant != other.vacant() {
 		return !vacant
 	}
-	return r.Owner < other.Owner // any will do, but always the same
+	return r.Owner < other.Owner // arbitrary, but always the same
 }
 
-// vacant reports whether it is of a replica that uses the session and cannot own it.
+// vacant reports whether the replica uses the session but cannot own it.
 func (r *Row) vacant() bool {
 	return r.Doing == session.ActivityClaim || r.Doing == session.ActivityClosed
 }
 
-// merge makes the rows of all sessions, of what owners report and of what the
-// directory says. Alive says which replicas there are.
+// merge builds the rows of all sessions from the reports of owners and the directory. alive
+// holds the live replicas.
 func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive map[wire.ReplicaID]bool) []Row {
 	ids := slices.AppendSeq(make([]wire.SessionID, 0, max(len(by), len(reported))), maps.Keys(by))
 	for id := range reported {
@@ -71,7 +70,7 @@ func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive 
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids) // which are smaller than rows
+	slices.Sort(ids) // ids are smaller to sort than rows
 	rows := make([]Row, len(ids))
 	for i, id := range ids {
 		e := by[id]
@@ -84,7 +83,7 @@ func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive 
 	return rows
 }
 
-// owned is the row of a session whose owner reports it.
+// owned returns the row of a session that its owner reports.
 func owned(r *Row, e *entry) Row {
 	row := *r
 	row.User, row.Title = cmp.Or(row.User, e.row.User), cmp.Or(row.Title, e.row.Title)
@@ -97,7 +96,7 @@ func owned(r *Row, e *entry) Row {
 	return row
 }
 
-// unreported is the row of a session of which only the directory knows.
+// unreported returns the row of a session that only the directory knows.
 func unreported(e *entry, alive map[wire.ReplicaID]bool) Row {
 	row := e.row
 	ownerless := !e.held || !alive[row.Owner]
@@ -116,12 +115,12 @@ func unreported(e *entry, alive map[wire.ReplicaID]bool) Row {
 	return row
 }
 
-// quiet reports whether a session has said nothing for long.
+// quiet reports whether a session has had no event for quietFor.
 func quiet(r *Row, now time.Time) bool {
 	return r.UpdatedAt > 0 && now.UnixMilli()-int64(r.UpdatedAt) > quietFor.Milliseconds()
 }
 
-// diff is what has changed from one list of rows to another.
+// diff returns the changed rows and removed ids between two sorted lists.
 func diff(before, after []Row) (changed []Row, gone []wire.SessionID) {
 	i := 0
 	for j := range after {
@@ -144,17 +143,17 @@ func diff(before, after []Row) (changed []Row, gone []wire.SessionID) {
 	return changed, gone
 }
 
-// measured is a replica with what it has measured.
+// measured is a replica with its measurements.
 type measured struct {
 	card   membership.Card
 	self   bool
 	sample Sample
-	at     time.Time // zero while it has said nothing
+	at     time.Time // zero before its first report
 	silent bool
 	recent recent
 }
 
-// overviewOf sums everything up.
+// overviewOf computes the totals and alerts.
 func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
 	o := Overview{
 		Time: wire.Millis(now.UnixMilli()), Replicas: make([]Replica, 0, len(replicas)), Alerts: []Alert{},
@@ -183,7 +182,7 @@ func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
 	for i := range replicas {
 		r := &replicas[i]
 		o.Totals.Limit = max(o.Totals.Limit, r.card.Load.AgentLimit)
-		o.Replicas = append(o.Replicas, r.show())
+		o.Replicas = append(o.Replicas, r.replica())
 		o.Alerts = append(o.Alerts, r.alerts()...)
 	}
 	if t := &o.Totals; t.Limit > 0 && t.Agents >= t.Limit && t.Queued > 0 {
@@ -192,8 +191,8 @@ func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
 	return o
 }
 
-// show is how a replica is shown.
-func (r *measured) show() Replica {
+// replica converts the measurements for the API.
+func (r *measured) replica() Replica {
 	shown := Replica{
 		ID: r.card.ID, State: string(r.card.State), Version: r.card.Version, URL: r.card.URL,
 		Owned: r.card.Load.Owned, Followed: r.card.Load.Followed, Tabs: r.card.Load.Tabs,
@@ -208,7 +207,7 @@ func (r *measured) show() Replica {
 	return shown
 }
 
-// alerts is what wants a look at a replica.
+// alerts returns the alerts about a replica.
 func (r *measured) alerts() []Alert {
 	list := r.recent.alerts(r.card.ID)
 	if r.silent {

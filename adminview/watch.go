@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// glanceFor is how long it is looked after somebody has asked, in case that
-	// they ask again.
-	glanceFor = 5 * time.Second
-	// waitFor is how long who asks waits for all replicas to tell.
+	// queryFor is how long the interest lasts after a query, in case it is repeated.
+	queryFor = 5 * time.Second
+	// waitFor is the maximum time a query waits for all replicas to report.
 	waitFor = 1500 * time.Millisecond
-	// updateRows is how many rows an update has at the most.
+	// updateRows bounds the rows of an update.
 	updateRows = 500
 )
 
-// wanted says whether somebody looks here, and at which sessions: first those that are
-// watched, then those that were asked for, the newest first, for which somebody waits.
+// wanted reports whether an admin looks through this replica, and at which sessions: first
+// those being watched, then the queried ones, the most recent query first.
 func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.glances, func(_ wire.SessionID, until time.Time) bool { return now.After(until) })
+	maps.DeleteFunc(m.queries, func(_ wire.SessionID, until time.Time) bool { return now.After(until) })
 	var ids []wire.SessionID
 	for in := range m.watching {
 		if in.Session != "" {
@@ -37,19 +36,19 @@ func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	watched := len(ids)
-	for id := range m.glances {
+	for id := range m.queries {
 		if _, is := slices.BinarySearch(ids[:watched], id); !is && id != "" {
 			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids[watched:], func(a, b wire.SessionID) int {
-		return cmp.Or(m.glances[b].Compare(m.glances[a]), cmp.Compare(a, b))
+		return cmp.Or(m.queries[b].Compare(m.queries[a]), cmp.Compare(a, b))
 	})
-	return len(m.watching)+len(m.glances) > 0, ids
+	return len(m.watching)+len(m.queries) > 0, ids
 }
 
-// show makes a view the one that everybody sees; nil means that nobody looks.
-func (m *Watcher) show(v *view) {
+// publishView makes v the current view; nil means that no admin looks.
+func (m *Watcher) publishView(v *view) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v != nil {
@@ -58,7 +57,7 @@ func (m *Watcher) show(v *view) {
 		if m.current != nil {
 			v.changed, v.gone = diff(m.current.rows, v.rows)
 			if len(v.changed)+len(v.gone) == 0 {
-				v.rows = m.current.rows // the older list can go
+				v.rows = m.current.rows // so that the older list can be freed
 			}
 		}
 	} else if m.current == nil {
@@ -69,26 +68,26 @@ func (m *Watcher) show(v *view) {
 	m.changed = make(chan struct{})
 }
 
-// latest is the view there is, and what is closed when there is another.
+// latest returns the current view, and a channel that is closed when it is replaced.
 func (m *Watcher) latest() (*view, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.current, m.changed
 }
 
-// glance looks for a moment, and returns the first view that is good enough, or
-// what there is after a while.
-func (m *Watcher) glance(ctx context.Context, id wire.SessionID, enough func(*view) bool) (*view, error) {
+// queryView registers a short interest in a session ("" for all), and returns the first
+// view for which enough holds, or the current one after waitFor.
+func (m *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(*view) bool) (*view, error) {
 	m.mu.Lock()
-	until := time.Now().Add(glanceFor)
-	_, known := m.glances[id]
-	m.glances[id] = until
+	until := time.Now().Add(queryFor)
+	_, known := m.queries[id]
+	m.queries[id] = until
 	m.mu.Unlock()
 	if !known {
-		m.hurry()
+		m.requestRound()
 	}
-	patience := time.NewTimer(waitFor)
-	defer patience.Stop()
+	timeout := time.NewTimer(waitFor)
+	defer timeout.Stop()
 	for {
 		v, changed := m.latest()
 		if v != nil && enough(v) {
@@ -96,7 +95,7 @@ func (m *Watcher) glance(ctx context.Context, id wire.SessionID, enough func(*vi
 		}
 		select {
 		case <-changed:
-		case <-patience.C:
+		case <-timeout.C:
 			if v, _ = m.latest(); v == nil {
 				v = &view{overview: overviewOf(nil, nil, time.Now())}
 			}
@@ -109,17 +108,17 @@ func (m *Watcher) glance(ctx context.Context, id wire.SessionID, enough func(*vi
 
 func isComplete(v *view) bool { return v.complete }
 
-// Overview is the whole fleet as it is now.
+// Overview returns the state of all replicas.
 func (m *Watcher) Overview(ctx context.Context) (Overview, error) {
-	v, err := m.glance(ctx, "", isComplete)
+	v, err := m.queryView(ctx, "", isComplete)
 	if err != nil {
 		return Overview{}, err
 	}
 	return v.overview, nil
 }
 
-// Sessions is a page of the table of all sessions. The error wraps [ErrQuery] when
-// the query is wrong.
+// Sessions returns a page of the table of all sessions. The error wraps [ErrQuery] if the
+// query is invalid.
 func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	if err := q.check(); err != nil {
 		return Page{}, err
@@ -130,27 +129,27 @@ func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	stale := m.current == nil || m.current.scanned.Before(asOf)
 	m.mu.Unlock()
 	if stale {
-		m.hurry()
+		m.requestRound()
 	}
-	v, err := m.glance(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
+	v, err := m.queryView(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
 	if err != nil {
 		return Page{}, err
 	}
 	return q.page(v.rows)
 }
 
-// Detail is all that is known of a session. It waits for its owner, but not for
-// long. The error is [*session.Error] when there is no such session.
+// Detail returns everything known about a session. It waits up to [waitFor] for the owner's
+// report. The error is a [*session.Error] if there is no such session.
 func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error) {
 	info, err := m.hub.Info(ctx, id)
 	if err != nil {
 		return Detail{}, err
 	}
 	e := entryOf(info, time.Now())
-	silent := !e.held || info.Quarantined != "" // nobody will tell
-	v, err := m.glance(ctx, id, func(v *view) bool {
+	silent := !e.held || info.Quarantined != "" // no owner will report
+	v, err := m.queryView(ctx, id, func(v *view) bool {
 		d, ok := v.details[id]
-		return ok && v.complete && (d.Known || silent) && (v.studied[id] || info.Quarantined != "") // whose log cannot be read
+		return ok && v.complete && (d.Known || silent) && (v.logRead[id] || info.Quarantined != "") // the log of a quarantined session cannot be read
 	})
 	if err != nil {
 		return Detail{}, err
@@ -160,7 +159,7 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 	if !ok {
 		return assemble(now, nil, nil, nil), nil
 	}
-	// The view may be of before the session was taken, left or set aside.
+	// The view may be older than a takeover, a release or a quarantine.
 	if info.Quarantined != d.Row.Reason || info.Epoch > d.Row.Epoch || !e.held && d.Row.Status != Stuck {
 		d.Row.Status, d.Row.Reason = now.Status, now.Reason
 		d.Row.Owner, d.Row.Epoch, d.Row.Top = now.Owner, now.Epoch, now.Top
@@ -168,8 +167,8 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 	return d, nil
 }
 
-// Watch shows what an interest is about: all of it, then what changes, until ctx
-// ends, which is its last error. Who is slow misses what was in between.
+// Watch yields everything that an interest covers, then changes, until ctx ends; ctx.Err()
+// is the last error. A slow consumer misses intermediate states.
 func (m *Watcher) Watch(ctx context.Context, in Interest) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		if in.Session != "" {
@@ -182,44 +181,44 @@ func (m *Watcher) Watch(ctx context.Context, in Interest) iter.Seq2[Update, erro
 		m.mu.Lock()
 		m.watching[look] = true
 		m.mu.Unlock()
-		m.hurry()
+		m.requestRound()
 		defer func() {
 			m.mu.Lock()
 			delete(m.watching, look)
 			m.mu.Unlock()
-			m.hurry()
+			m.requestRound()
 		}()
 		w := watch{m: m, in: in, yield: yield}
 		w.run(ctx)
 	}
 }
 
-// watch is one who looks.
+// watch is one consumer of [Watcher.Watch].
 type watch struct {
-	m     *Watcher
-	in    Interest
-	yield func(Update, error) bool
-	seen  *view  // the newest that was shown
-	told  Detail // likewise
+	m          *Watcher
+	in         Interest
+	yield      func(Update, error) bool
+	sent       *view  // the newest view sent
+	sentDetail Detail // the newest detail sent
 }
 
 func (w *watch) run(ctx context.Context) {
-	patience := time.NewTimer(waitFor)
-	defer patience.Stop()
-	hasty := false
+	timeout := time.NewTimer(waitFor)
+	defer timeout.Stop()
+	timedOut := false
 	for {
 		v, changed := w.m.latest()
-		ready := v != nil && (w.seen == nil && (v.complete || hasty) || w.seen != nil && v.number > w.seen.number)
+		ready := v != nil && (w.sent == nil && (v.complete || timedOut) || w.sent != nil && v.number > w.sent.number)
 		if ready {
-			if !w.show(v) {
+			if !w.sendView(v) {
 				return
 			}
 			continue
 		}
 		select {
 		case <-changed:
-		case <-patience.C:
-			hasty = true
+		case <-timeout.C:
+			timedOut = true
 		case <-ctx.Done():
 			w.yield(Update{}, ctx.Err())
 			return
@@ -227,20 +226,20 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// show shows a view, or what it has that the one before had not.
-func (w *watch) show(v *view) bool {
+// sendView yields a view, or its difference to the previous one.
+func (w *watch) sendView(v *view) bool {
 	u := Update{Overview: &v.overview}
-	if d, ok := v.details[w.in.Session]; ok && !reflect.DeepEqual(d, w.told) {
-		u.Detail, w.told = &d, d
+	if d, ok := v.details[w.in.Session]; ok && !reflect.DeepEqual(d, w.sentDetail) {
+		u.Detail, w.sentDetail = &d, d
 	}
-	if w.seen == nil {
+	if w.sent == nil {
 		u.History = new(mergeHistories(v.histories, v.overview.Time))
 	}
 	var pages []Rows
 	if w.in.Rows {
 		pages = w.rows(v)
 	}
-	w.seen = v
+	w.sent = v
 	for i := range pages {
 		u.Rows = &pages[i]
 		if !w.yield(u, nil) {
@@ -251,19 +250,19 @@ func (w *watch) show(v *view) bool {
 	return len(pages) > 0 || w.yield(u, nil)
 }
 
-// rows are the changes of the table, in pieces.
+// rows returns the changes of the table in pages.
 func (w *watch) rows(v *view) []Rows {
 	var changed []Row
 	var gone []wire.SessionID
 	switch {
-	case w.seen == nil:
+	case w.sent == nil:
 		changed = v.rows
-	case w.seen.number+1 == v.number:
+	case w.sent.number+1 == v.number:
 		changed, gone = v.changed, v.gone
 	default:
-		changed, gone = diff(w.seen.rows, v.rows)
+		changed, gone = diff(w.sent.rows, v.rows)
 	}
-	if len(changed)+len(gone) == 0 && w.seen != nil {
+	if len(changed)+len(gone) == 0 && w.sent != nil {
 		return nil
 	}
 	var pages []Rows
@@ -272,6 +271,6 @@ func (w *watch) rows(v *view) []Rows {
 		changed = changed[updateRows:]
 	}
 	pages = append(pages, Rows{Rows: changed, Gone: gone})
-	pages[0].Full = w.seen == nil
+	pages[0].Full = w.sent == nil
 	return pages
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrQuery means that a [Query] cannot be understood.
-var ErrQuery = errors.New("the query cannot be understood")
+// ErrQuery means that a [Query] is invalid.
+var ErrQuery = errors.New("invalid query")
 
-// Hub is what a monitor needs of the sessions here.
+// Hub provides the sessions of this replica.
 type Hub interface {
 	Statuses(ctx context.Context) []session.Status
 	Inspect(ctx context.Context, id wire.SessionID) (session.Inspection, error)
@@ -30,24 +30,24 @@ type Hub interface {
 	Info(ctx context.Context, id wire.SessionID) (session.Info, error)
 }
 
-// Fleet says which replicas are alive.
+// Fleet lists the live replicas.
 type Fleet interface {
 	Replicas(ctx context.Context) ([]membership.Card, error)
 }
 
-// Store is what a monitor needs of a store.
+// Store holds the reports and the logs.
 type Store interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
 }
 
-// Config tunes a [Watcher].
+// Config configures a [Watcher].
 type Config struct {
 	Replica wire.ReplicaID
-	// Every is how often is reported and looked, 500 ms unless set.
+	// Every is the interval of a round. Default 500 ms.
 	Every time.Duration
-	// Sample is what this replica measures of itself.
+	// Sample measures this replica.
 	Sample func() Sample
 	Logger *slog.Logger
 }
@@ -63,60 +63,59 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Watcher reports what this replica knows of its sessions to those who look, and
-// puts together what all replicas report. Make it with [New].
+// Watcher reports the sessions of this replica to replicas through which admins look, and
+// merges the reports of all replicas. Create it with [New].
 type Watcher struct {
 	cfg   Config
 	hub   Hub
 	fleet Fleet
 	store Store
-	// poke asks for a round at once, and done brings what was found out meanwhile
-	// to the goroutine of Run.
+	// poke requests a round immediately. done passes results of background reads to the
+	// goroutine of Run.
 	poke chan struct{}
 	done chan func()
 
-	// Of the goroutine of Run.
-	lookout   lookout
-	reporter  *reporter
-	cards     []membership.Card // as they were last known
-	peers     map[wire.ReplicaID]*peer
-	directory *directory
-	reported  map[wire.SessionID]*Row
-	before    map[wire.SessionID]*Row // what was reported the last time
-	last      map[wire.SessionID]part // what our own sessions said last
-	studies   map[wire.SessionID]*study
-	studying  int // how many of them are read now
-	measured  memory
-	gone      map[wire.ReplicaID]time.Time // since when replicas are missed
-	troubled  bool
-	crowded   time.Time      // when it was last said that too much is looked at
-	running   sync.WaitGroup // what it started
+	// The following fields belong to the goroutine of Run.
+	lookout       lookout
+	reporter      *reporter
+	cards         []membership.Card // the last known cards
+	peers         map[wire.ReplicaID]*peer
+	directory     *directory
+	reported      map[wire.SessionID]*Row
+	before        map[wire.SessionID]*Row // rows reported in the previous round
+	last          map[wire.SessionID]part // the last parts of own sessions
+	stored        map[wire.SessionID]*storedDetail
+	storedReads   int // number of reads in progress
+	measured      memory
+	gone          map[wire.ReplicaID]time.Time // alert start of replicas that vanished
+	warned        bool
+	warnedCrowded time.Time      // time of the last warning about too many sessions
+	running       sync.WaitGroup // background reads
 
-	mu       sync.Mutex // guards the following; never held while anybody waits
+	mu       sync.Mutex // guards the following; never held while blocking
 	watching map[*Interest]bool
-	glances  map[wire.SessionID]time.Time // until when; that of "" is for all
-	listed   time.Time                    // as of when the directory is asked for; zero for no matter when
-	current  *view                        // nil while nobody looks
-	changed  chan struct{}                // closed when current is another
+	queries  map[wire.SessionID]time.Time // end of each query's interest; "" is for all sessions
+	listed   time.Time                    // minimum time of the directory for list requests; zero if any will do
+	current  *view                        // nil while no admin looks
+	changed  chan struct{}                // closed when current is replaced
 	numbers  uint64
 }
 
-// New makes the monitor of a replica. It does nothing before [Watcher.Run].
+// New creates the watcher of a replica. It does nothing before [Watcher.Run].
 func New(cfg Config, h Hub, f Fleet, s Store) *Watcher {
 	cfg = cfg.withDefaults()
 	m := &Watcher{
 		cfg: cfg, hub: h, fleet: f, store: s, poke: make(chan struct{}, 1), done: make(chan func()),
-		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, glances: map[wire.SessionID]time.Time{},
+		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, queries: map[wire.SessionID]time.Time{},
 		changed: make(chan struct{}),
 	}
-	m.forget()
+	m.clearState()
 	return m
 }
 
-// Run reports and watches until ctx ends.
+// Run reports and merges until ctx ends.
 //
-// Ownership: it starts goroutines that read what takes long, and returns after they
-// have ended.
+// Ownership: it starts goroutines for slow reads, and returns after they have ended.
 func (m *Watcher) Run(ctx context.Context) {
 	defer m.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -142,11 +141,11 @@ func (m *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// hurryEvery is how often rounds are made at the most.
+// hurryEvery is the minimum interval between rounds.
 const hurryEvery = 50 * time.Millisecond
 
-// background does something that takes long. What it returns is done by the
-// goroutine of Run.
+// background runs do in a goroutine with a timeout. The goroutine of Run executes the
+// function that do returns.
 func (m *Watcher) background(ctx context.Context, limit time.Duration, do func(ctx context.Context) func()) {
 	m.running.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, limit)
@@ -154,59 +153,59 @@ func (m *Watcher) background(ctx context.Context, limit time.Duration, do func(c
 		found := do(limited)
 		select {
 		case m.done <- found:
-			m.hurry() // somebody waits for it
+			m.requestRound() // a query may wait for it
 		case <-ctx.Done():
 		}
 	})
 }
 
-// hurry asks for a round at once.
-func (m *Watcher) hurry() {
+// requestRound requests a round immediately.
+func (m *Watcher) requestRound() {
 	select {
 	case m.poke <- struct{}{}:
 	default:
 	}
 }
 
-// complain logs what is wrong with the store, once until it is not.
-func (m *Watcher) complain(ctx context.Context, what string, err error) {
-	if err != nil && ctx.Err() == nil && !m.troubled {
-		m.cfg.Logger.WarnContext(ctx, "the monitor has trouble", "what", what, "err", err)
-		m.troubled = true
+// warn logs a failed operation on the store, once until the store works again.
+func (m *Watcher) warn(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil && !m.warned {
+		m.cfg.Logger.WarnContext(ctx, "admin view store operation failed", "what", what, "err", err)
+		m.warned = true
 	}
 }
 
-// forget frees what was known while somebody looked.
-func (m *Watcher) forget() {
+// clearState frees everything that was collected while an admin looked.
+func (m *Watcher) clearState() {
 	m.cards, m.peers, m.directory, m.gone = nil, map[wire.ReplicaID]*peer{}, &directory{}, map[wire.ReplicaID]time.Time{}
 	m.reported, m.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
-	m.studies = map[wire.SessionID]*study{}
+	m.stored = map[wire.SessionID]*storedDetail{}
 }
 
-// round looks who looks, reports to those who look elsewhere, and puts everything
-// together for those who look here. When the store is away, those see at least what
-// is owned here.
+// round reads the interests, reports to other replicas that need it, and merges the view
+// for admins who look here. While the store is unavailable the view still has the sessions
+// owned here.
 func (m *Watcher) round(ctx context.Context, now time.Time) {
 	if m.measured.due(now) {
-		m.measured.add(now, m.cfg.Sample()) // whether somebody looks or not
+		m.measured.add(now, m.cfg.Sample()) // also while no admin looks
 	}
 	wants, mine := m.wanted(now)
-	mine = m.few(ctx, mine, now)
+	mine = m.limitSessions(ctx, mine, now)
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
 	err := m.lookout.read(limited, m.store, now)
 	if err == nil {
-		err = m.lookout.say(limited, m.store, m.cfg.Replica, wants, mine, now)
+		err = m.lookout.publish(limited, m.store, m.cfg.Replica, wants, mine, now)
 	}
 	cancel()
 	if err == nil {
-		m.troubled = false
+		m.warned = false
 	}
-	m.complain(ctx, "it cannot say what is looked at", err)
+	m.warn(ctx, "publish interest", err)
 	asked, theirs := m.lookout.others(m.cfg.Replica, now)
-	theirs = m.few(ctx, theirs, now)
+	theirs = m.limitSessions(ctx, theirs, now)
 	if !wants {
-		m.show(nil)
-		m.forget()
+		m.publishView(nil)
+		m.clearState()
 	}
 	if !wants && !asked {
 		m.last = nil
@@ -225,7 +224,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 				told[id] = p
 			}
 		}
-		m.complain(ctx, "it cannot report", m.reporter.publish(limited, m.store, own, told, &m.measured, now))
+		m.warn(ctx, "report sessions", m.reporter.publish(limited, m.store, own, told, &m.measured, now))
 	}
 	if !wants {
 		return
@@ -233,36 +232,35 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	if err == nil {
 		m.gather(limited, mine, now)
 	}
-	m.show(m.assembleView(ctx, own, parts, mine, now))
+	m.publishView(m.assembleView(ctx, own, parts, mine, now))
 }
 
-// few are the first of the sessions that somebody looks at: as many as are shown in
-// detail.
-func (m *Watcher) few(ctx context.Context, ids []wire.SessionID, now time.Time) []wire.SessionID {
+// limitSessions returns the first maxParts of the sessions that admins look at.
+func (m *Watcher) limitSessions(ctx context.Context, ids []wire.SessionID, now time.Time) []wire.SessionID {
 	if len(ids) <= maxParts {
 		return ids
 	}
-	if now.Sub(m.crowded) >= time.Minute {
-		m.crowded = now
-		m.cfg.Logger.WarnContext(ctx, "more sessions are looked at than are shown in detail", "looked", len(ids), "shown", maxParts)
+	if now.Sub(m.warnedCrowded) >= time.Minute {
+		m.warnedCrowded = now
+		m.cfg.Logger.WarnContext(ctx, "too many sessions watched in detail", "looked", len(ids), "shown", maxParts)
 	}
 	return ids[:maxParts]
 }
 
-// union are the ids of two lists.
+// union returns the sorted ids of two lists.
 func union(a, b []wire.SessionID) []wire.SessionID {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// ownParts is what is known here of sessions that somebody looks at. A session that
-// does not answer is as it was when it did.
+// ownParts returns this replica's parts of the given sessions. A session that does not
+// answer keeps its previous part.
 func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID) map[wire.SessionID]part {
 	all := make([]part, len(ids))
 	var wg sync.WaitGroup
 	for n, id := range ids {
-		wg.Go(func() { all[n] = m.ownPart(ctx, own, id) }) // those that do not answer take their time together
+		wg.Go(func() { all[n] = m.ownPart(ctx, own, id) }) // so that unresponsive sessions time out in parallel
 	}
 	wg.Wait()
 	parts := make(map[wire.SessionID]part, len(ids))
@@ -275,7 +273,7 @@ func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID)
 	return parts
 }
 
-// ownPart is one of ownParts.
+// ownPart returns this replica's part of one session.
 func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) part {
 	p := part{Detail: detailOf(&session.Inspection{})}
 	_, owned := slices.BinarySearchFunc(own, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
@@ -290,12 +288,12 @@ func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) par
 	return p
 }
 
-// assembleView puts everything together.
+// assembleView builds the view.
 func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, now time.Time) *view {
 	lists := [][]Row{own}
 	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
 	v := &view{
-		details: map[wire.SessionID]Detail{}, studied: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
+		details: map[wire.SessionID]Detail{}, logRead: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
 		scanned:   m.directory.scanned,
 		histories: [][]Point{m.measured.points(now)},
 	}
@@ -318,18 +316,18 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	for _, id := range mine {
 		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
 		if ok {
-			v.details[id], v.studied[id] = m.detail(ctx, v.rows[at], parts, now)
+			v.details[id], v.logRead[id] = m.detail(ctx, v.rows[at], parts, now)
 		}
 	}
-	for id := range m.studies {
+	for id := range m.stored {
 		if !slices.Contains(mine, id) {
-			delete(m.studies, id)
+			delete(m.stored, id)
 		}
 	}
 	return v
 }
 
-// measure is what all replicas have measured, in the order of their ids.
+// measure returns the measurements of all replicas, sorted by id.
 func (m *Watcher) measure(now time.Time) []measured {
 	self := measured{
 		card: membership.Card{ID: m.cfg.Replica, State: membership.Serving}, self: true, sample: m.measured.latest(), at: now, recent: m.measured.recent(now),

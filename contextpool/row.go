@@ -45,7 +45,7 @@ const (
 // markRowRefused marks the row of a message that will not be answered, for tabs that did not
 // get or missed the reply. If the step is full, the row stays unmarked.
 func (p *Pool) markRowRefused(id wire.MessageID, icon, reason string) {
-	row, ok := p.step.Desk().Said(id)
+	row, ok := p.step.Desk().UserRow(id)
 	if !ok || p.step.Full() {
 		return
 	}

@@ -38,7 +38,7 @@ func (p *Pool) taskCreated(t *turn) {
 		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.title(), t.Provider, t.Profile
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.messageID()
-		if row, ok := p.step.Desk().Said(t.messageID()); ok && t.messageID() != "" {
+		if row, ok := p.step.Desk().UserRow(t.messageID()); ok && t.messageID() != "" {
 			i.TS, i.Task = row.TS, row.Text
 		}
 	})...)

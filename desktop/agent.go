@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// kindOfAgent reads an agent's role. A plan and those who work for it are tasks.
+// kindOfAgent derives the kind from an agent's role. A plan and its agents are task agents.
 func kindOfAgent(role wire.AgentID) wire.AgentKind {
 	for _, k := range []wire.AgentKind{wire.AgentWindow, wire.AgentEphemeral, wire.AgentTask} {
 		if strings.HasPrefix(string(role), string(k)+"-") {
@@ -21,8 +21,8 @@ func kindOfAgent(role wire.AgentID) wire.AgentKind {
 	return wire.AgentMain
 }
 
-// agent returns an agent, which exists from the first event that names it until
-// its turn is complete. It is nil for events that name none.
+// agent returns the record of an agent, which exists from the first event that names it
+// until its turn is complete. It returns nil for an empty role.
 func (s *State) agent(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
 	if role == "" {
 		return nil
@@ -45,7 +45,7 @@ func agentsByStart(a, b *wire.AgentState) int {
 	return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Role, b.Role))
 }
 
-// running is agent for events that only an agent at work causes.
+// running is agent for events that only a running agent causes.
 func (s *State) running(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
 	r := s.agent(role, monitor, message, now)
 	if r != nil && r.value.Status != wire.AgentStatusRunning {
@@ -59,11 +59,11 @@ func (s *State) endAgent(role wire.AgentID) {
 		return
 	}
 	s.agents.drop(role)
-	s.forget(streamKey{role, false})
-	s.forget(streamKey{role, true})
+	s.dropText(streamKey{role, false})
+	s.dropText(streamKey{role, true})
 }
 
-func (s *State) accept(p wire.MessageAccepted, now wire.Millis) {
+func (s *State) acceptMessage(p wire.MessageAccepted, now wire.Millis) {
 	if p.Duplicate {
 		return
 	}
@@ -74,31 +74,31 @@ func (s *State) accept(p wire.MessageAccepted, now wire.Millis) {
 	}
 	if r.value.MessageID != p.MessageID {
 		s.agents.touch(r).MessageID = p.MessageID
-		s.forget(streamKey{p.AgentID, false})
-		s.forget(streamKey{p.AgentID, true})
+		s.dropText(streamKey{p.AgentID, false})
+		s.dropText(streamKey{p.AgentID, true})
 	}
 	if p.How == wire.TakenEphemeral && r.value.Kind != wire.AgentEphemeral {
 		s.agents.touch(r).Kind = wire.AgentEphemeral
 	}
 }
 
-func (s *State) think(p wire.AgentThinking, now wire.Millis) {
+func (s *State) setThinking(p wire.AgentThinking, now wire.Millis) {
 	if s.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
-		s.say(streamKey{p.AgentID, true}, p.Content, p.Delta, p.Offset)
+		s.addText(streamKey{p.AgentID, true}, p.Content, p.Delta, p.Offset)
 	}
 }
 
-func (s *State) respond(p wire.AgentResponse, now wire.Millis) {
+func (s *State) setResponse(p wire.AgentResponse, now wire.Millis) {
 	if p.IsComplete {
 		s.endAgent(p.AgentID)
 		return
 	}
 	if s.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
-		s.say(streamKey{p.AgentID, false}, p.Content, p.Delta, p.Offset)
+		s.addText(streamKey{p.AgentID, false}, p.Content, p.Delta, p.Offset)
 	}
 }
 
-func (s *State) useTool(p wire.ToolProgress, now wire.Millis) {
+func (s *State) setTool(p wire.ToolProgress, now wire.Millis) {
 	r := s.running(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil {
 		return
@@ -139,7 +139,7 @@ func (s *State) enqueue(p wire.MessageQueued, now wire.Millis) {
 		return
 	}
 	at := min(max(p.Position-1, 0), len(q.Messages))
-	// Snapshots hold the old list.
+	// Snapshots share the old list, so it must not change.
 	list := slices.Insert(slices.Clone(q.Messages), at, wire.QueuedMessage{ID: p.MessageID, Timestamp: now})
 	s.queues.put(monitor, wire.QueueUpdated{MonitorID: monitor, Messages: list})
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Refusal is why an action may not be done.
+// Refusal says why an action is not allowed.
 type Refusal struct { //nolint:errname // it is an answer to whoever asked, not a fault
 	Code   wire.Code
 	Reason string
 }
 
-// Error implements error.
 func (r *Refusal) Error() string { return r.Reason }
 
 func refuse(code wire.Code, format string, args ...any) *Refusal {
@@ -25,22 +24,21 @@ func refuseNow(format string, args ...any) *Refusal {
 	return refuse(wire.CodeSessionInvalidState, format, args...)
 }
 
-// Check says why an action of an agent or a program may not be done now, or nil.
-// Only actions that pass may become events. Locks bind it: the action's agentId
-// must be that of the lock. That the monitor is there is for the caller to see
-// to: it makes monitors.
+// Check returns why an action of an agent or a program is not allowed now, or nil. Only
+// actions that pass may become events. Locks apply: the agentId of the action must be that
+// of the lock. The caller must ensure that the monitor exists.
 func (s *State) Check(monitor wire.MonitorID, a wire.Action) *Refusal {
 	return s.check(monitor, a, false)
 }
 
-// CheckUser is [State.Check] for what the user did by hand. Locks keep agents
-// from each other, not the user from the desktop.
+// CheckUser is [State.Check] for actions of the user. Locks protect agents from each other,
+// not the desktop from the user.
 func (s *State) CheckUser(monitor wire.MonitorID, a wire.Action) *Refusal {
 	return s.check(monitor, a, true)
 }
 
-// CheckAll is [State.Check] for actions that are done one after the other, so
-// that the second may use what the first made. The first refusal counts.
+// CheckAll is [State.Check] for consecutive actions: each is checked against the state
+// after the previous ones. It returns the first refusal.
 func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal {
 	if len(actions) == 1 {
 		return s.Check(monitor, actions[0])
@@ -102,12 +100,12 @@ func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Re
 		if value, is := pointed(action); is {
 			return s.check(monitor, value, user)
 		}
-		return s.checkBeside(a)
+		return s.checkOther(a)
 	}
 }
 
-// checkBeside checks the actions that concern no window.
-func (s *State) checkBeside(action wire.Action) *Refusal {
+// checkOther checks the actions that concern no window.
+func (s *State) checkOther(action wire.Action) *Refusal {
 	switch a := action.(type) {
 	case wire.NotificationShow, wire.ToastShow:
 		return s.checkRoom(0)
@@ -150,7 +148,7 @@ func (s *State) checkBeside(action wire.Action) *Refusal {
 	return nil
 }
 
-// first is the first of some refusals.
+// first returns the first refusal that is not nil.
 func first(refusals ...*Refusal) *Refusal {
 	for _, r := range refusals {
 		if r != nil {
@@ -174,13 +172,13 @@ func (s *State) checkWindow(monitor wire.MonitorID, id wire.WindowID) *Refusal {
 	return nil
 }
 
-// checkLock checks an action that a lock keeps from all others.
+// checkLock checks an action that a lock forbids to other agents.
 func (s *State) checkLock(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) *Refusal {
 	_, refusal := s.findUnlocked(monitor, id, agent, user)
 	return refusal
 }
 
-// findUnlocked is the window that such an action means.
+// findUnlocked returns the window of such an action.
 func (s *State) findUnlocked(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) (windowKey, *Refusal) {
 	k, r := s.find(monitor, id)
 	if r == nil {
@@ -196,7 +194,7 @@ func lockedOut(w *wire.WindowState, agent wire.AgentID, user bool) *Refusal {
 	return refuseNow("window %q is locked by %s", w.WindowID, w.Lock)
 }
 
-// checkCreate checks a new window. To replace a locked one is to close it.
+// checkCreate checks a new window. Replacing a locked window counts as closing it.
 func (s *State) checkCreate(monitor wire.MonitorID, a wire.WindowCreate, user bool) *Refusal {
 	if a.WindowID == "" {
 		return refuse(wire.CodeInvalidMessage, "a window needs an id")
@@ -223,8 +221,8 @@ func checkBounds(values ...float64) *Refusal {
 	return nil
 }
 
-// checkRoom bounds what everything on the desktop takes together, with so many
-// bytes more. What came after the last [State.Changes] is not counted yet.
+// checkRoom bounds the size of everything on the desktop plus more bytes. Changes after the
+// last [State.Changes] are not counted yet.
 func (s *State) checkRoom(more int) *Refusal {
 	size := s.windows.bytes + s.contents.bytes + s.dialogs.bytes + s.prompts.bytes +
 		s.notifications.bytes + s.toasts.bytes + s.shortcuts.bytes
@@ -234,7 +232,7 @@ func (s *State) checkRoom(more int) *Refusal {
 	return nil
 }
 
-// checkContent bounds what a window shows.
+// checkContent bounds the content of a window.
 func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 	if c == nil {
 		return refuse(wire.CodeInvalidMessage, "there is no content")
@@ -251,12 +249,12 @@ func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 		size -= r.size
 	}
 	if size <= 0 {
-		return nil // it becomes less
+		return nil // the content shrinks
 	}
 	return s.checkRoom(size)
 }
 
-// contentSize is how much of what a window may show a content is.
+// contentSize returns the size of a content that counts for the limits.
 func contentSize(c wire.Content) int {
 	if text, ok := textOf(c); ok {
 		return len(text)
@@ -264,8 +262,8 @@ func contentSize(c wire.Content) int {
 	return len(appendContent(nil, c))
 }
 
-// checkUpdate checks a change of content. It is stricter than what happens to
-// such an action in the log: who adds to what is no text should hear of it.
+// checkUpdate checks an update of content. It is stricter than [State.Apply]: adding to a
+// content that is no text is refused, so that the agent learns of it.
 func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, user bool) *Refusal {
 	k, refusal := s.findUnlocked(monitor, a.WindowID, a.AgentID, user)
 	if refusal != nil {

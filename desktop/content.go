@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// plainContent is content without pointers; there is always some.
+// plainContent returns the content without pointers, and empty text for nil.
 func plainContent(c wire.Content) wire.Content {
 	if isPlain(c) {
 		return c
@@ -19,7 +19,7 @@ func plainContent(c wire.Content) wire.Content {
 	return wire.TextContent{}
 }
 
-// isPlain reports whether there is content, without a pointer to it.
+// isPlain reports whether c is a content and not a pointer to one.
 func isPlain(c wire.Content) bool {
 	switch c.(type) {
 	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
@@ -29,7 +29,7 @@ func isPlain(c wire.Content) bool {
 	return false
 }
 
-// textOf is the text of a content that is text.
+// textOf returns the text of a textual content.
 func textOf(c wire.Content) (string, bool) {
 	switch c := c.(type) {
 	case wire.MarkdownContent:
@@ -42,7 +42,7 @@ func textOf(c wire.Content) (string, bool) {
 	return "", false
 }
 
-// textContent is text for one of the renderers that take it.
+// textContent returns a textual content for a renderer, if the renderer takes text.
 func textContent(renderer, text string) (wire.Content, bool) {
 	switch renderer {
 	case "markdown":
@@ -55,16 +55,16 @@ func textContent(renderer, text string) (wire.Content, bool) {
 	return nil, false
 }
 
-// fit is data for a renderer, if it is what that renderer takes.
+// fit decodes data for a renderer, and reports whether it is valid for it.
 func fit(renderer string, data json.RawMessage) (wire.Content, bool) {
 	c, err := theSchema().content.DecodeOwn(appendContent(nil, wire.OtherContent{Renderer: renderer, Data: data}))
 	return c, err == nil
 }
 
-// appendContent adds content as it is written.
+// appendContent appends the encoded content.
 func appendContent(dst []byte, c wire.Content) []byte { return theSchema().content.Append(dst, &c) }
 
-// blank is what a renderer shows after a clear.
+// blank returns the content of a renderer after a clear.
 func blank(renderer string) wire.Content {
 	if c, ok := textContent(renderer, ""); ok {
 		return c
@@ -80,9 +80,9 @@ func blank(renderer string) wire.Content {
 	return wire.OtherContent{Renderer: renderer, Data: json.RawMessage(`""`)}
 }
 
-// updated is content after an operation. Adding to something that is not text,
-// or something that is not text, replaces it instead if the data fits; else
-// nothing changes.
+// updated returns the content after an operation. If the old content or the data is not
+// text, the data replaces the content if it is valid for the renderer; otherwise nothing
+// changes.
 func updated(c wire.Content, op wire.UpdateOperation, renderer string) (wire.Content, bool) {
 	if renderer == "" {
 		renderer = wire.RendererOf(c)
@@ -122,8 +122,8 @@ func (s *State) updateWindow(monitor wire.MonitorID, a wire.WindowUpdateContent)
 	}
 }
 
-// byteOffset is where a count of UTF-16 units ends in a text. One that lies
-// behind the text is its end; one that lies within a character is before it.
+// byteOffset returns the byte offset of a position in UTF-16 units. A position behind the
+// text is its end; one within a character is before it.
 func byteOffset(text string, units int) int {
 	for i, c := range text {
 		if units -= utf16Len(c); units < 0 {
@@ -140,7 +140,7 @@ func utf16Len(c rune) int {
 	return 1
 }
 
-// utf16Units is the length of a text as JavaScript counts it.
+// utf16Units returns the length of a text in UTF-16 units, as JavaScript counts it.
 func utf16Units(text string) int {
 	n := 0
 	for _, c := range text {
@@ -149,8 +149,7 @@ func utf16Units(text string) int {
 	return n
 }
 
-// mended is text as it comes out of a frame: what is not UTF-8 is U+FFFD, byte
-// by byte.
+// mended replaces each invalid UTF-8 byte by U+FFFD, as decoding a frame does.
 func mended(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -158,9 +157,9 @@ func mended(text string) string {
 	return string([]rune(text))
 }
 
-// isPage reports whether an address is one of a page, as browsers read it: they
-// overlook what is around it and line breaks within. An address that is code would
-// run as the desktop itself.
+// isPage reports whether an address is that of a page, as browsers interpret it: they
+// ignore surrounding white space and line breaks within. A javascript: address would run
+// with the rights of the desktop page.
 func isPage(s wire.IframeSource) bool {
 	address := s.URL
 	if s.Frame != nil {
@@ -173,7 +172,7 @@ func isPage(s wire.IframeSource) bool {
 		return !letter && (r < '0' || r > '9') && r != '+' && r != '-' && r != '.'
 	})
 	if end <= 0 || address[end] != ':' {
-		return true // without a scheme it is a place on the hub
+		return true // relative to the hub
 	}
 	scheme := strings.ToLower(address[:end])
 	return scheme == "http" || scheme == "https"

@@ -1,37 +1,37 @@
 package desktop
 
-// How much there may be of everything. [State.Check] refuses what would be more;
-// [State.Apply] leaves it out or drops the oldest.
+// Bounds of the state. [State.Check] refuses actions that would exceed them; [State.Apply]
+// ignores the excess or drops the oldest.
 const (
 	MaxMonitors      = 4
-	MaxWindows       = 100 // of all monitors
+	MaxWindows       = 100 // on all monitors
 	MaxDialogs       = 50
 	MaxPrompts       = 50
-	MaxNotifications = 100 // then the oldest goes
-	MaxToasts        = 50  // then the oldest goes
+	MaxNotifications = 100 // beyond it the oldest is dropped
+	MaxToasts        = 50  // beyond it the oldest is dropped
 	MaxBadges        = 500
 	MaxShortcuts     = 200
-	MaxAgents        = 64       // then the oldest goes
-	MaxQueued        = 200      // messages that wait for one monitor
-	MaxRows          = 200      // then the oldest goes
-	MaxRowBytes      = 1 << 20  // of all rows together, but for the newest
+	MaxAgents        = 64       // beyond it the oldest is dropped
+	MaxQueued        = 200      // per monitor
+	MaxRows          = 200      // beyond it the oldest is dropped
+	MaxRowBytes      = 1 << 20  // of all rows together; the newest always stays
 	MaxContent       = 1 << 20  // bytes of a window's content
 	MaxBytes         = 16 << 20 // of all windows, questions, notices and shortcuts
-	MaxAgentText     = 1 << 20  // bytes of what an agent says or thinks in a turn
+	MaxAgentText     = 1 << 20  // bytes of an agent's text or thinking in a turn
 	MaxTodos         = 50
-	MaxHITLRequests  = 20  // questions of the plan
-	MaxBound         = 1e6 // of a window's place and size
+	MaxHITLRequests  = 20  // open questions of the plan
+	MaxBound         = 1e6 // of a window's position and size
 )
 
-// How long things last when nothing else is said, in ms.
+// Default durations in milliseconds.
 const (
 	dialogMillis = 60_000
 	promptMillis = 5 * 60_000
 	toastMillis  = 5_000
 )
 
-// How much is kept of how a plan ended; the event has it all.
+// Bounds of the stored outcome of a plan; the event has all of it.
 const (
 	maxResponse  = 32 << 10 // bytes of the answer
-	maxAvailable = 16 << 10 // bytes of what there is of a plan that was given up
+	maxAvailable = 16 << 10 // bytes of the partial results of a failed plan
 )

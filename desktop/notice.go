@@ -39,7 +39,7 @@ func toastsBySince(a, b *wire.ShownToast) int {
 	return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 }
 
-// toastEnd is when a toast's time is over.
+// toastEnd returns the time at which a toast expires.
 func toastEnd(t *wire.ShownToast) wire.Millis {
 	return t.Since + wire.Millis(cmp.Or(t.Duration, toastMillis))
 }

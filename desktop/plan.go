@@ -6,10 +6,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A session has one plan at a time: the newest, also when it has ended. It begins
-// with the layer cognitive and is under way as long as there is a layer.
+// A session has one plan at a time: the newest, even after it has ended. It starts with the
+// layer cognitive and is active as long as there is a layer.
 
-// layer is where the plan is.
+// layer is the current layer of the plan.
 type layer struct {
 	Layer wire.Layer `json:"layer"`
 }
@@ -20,15 +20,14 @@ type todo struct {
 	wire.Todo
 }
 
-// request is a question of the plan; those that were asked later have higher
-// numbers.
+// request is a question of the plan; later questions have higher numbers.
 type request struct {
 	ID      wire.RequestID   `json:"id"`
 	Number  int              `json:"number"`
 	Request wire.HITLRequest `json:"request"`
 }
 
-// applyPlan does what the events of plans say.
+// applyPlan applies the events of plans.
 func (s *State) applyPlan(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.LayerStart:
@@ -62,7 +61,7 @@ func (s *State) applyPlan(data wire.ServerPayload, now wire.Millis) {
 		p.Response.Text = p.Response.Text[:wholeRunes(p.Response.Text, maxResponse)]
 		s.endPlan(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: wire.PlanCompleted, Complete: &p})
 	case wire.PlanFailure:
-		s.endPlan(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: failureStatus(p), Failed: withoutMuch(p)})
+		s.endPlan(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: failureStatus(p), Failed: withoutLargeResults(p)})
 	case wire.PlanCleared:
 		s.clearPlan()
 	default:
@@ -70,8 +69,7 @@ func (s *State) applyPlan(data wire.ServerPayload, now wire.Millis) {
 	}
 }
 
-// applyTodo does what the events of todos say. Of todos that are not in the plan
-// nothing is known.
+// applyTodo applies the events of todos. Events of unknown todos are ignored.
 func (s *State) applyTodo(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.TodoStarted:
@@ -108,8 +106,8 @@ func (s *State) applyTodo(data wire.ServerPayload, now wire.Millis) {
 	}
 }
 
-// startLayer begins a layer. The first begins a plan, execution makes it run, and
-// each of them makes one go on that had ended.
+// startLayer starts a layer. The first starts a plan, execution sets its status, and each
+// layer makes an ended plan active again.
 func (s *State) startLayer(l wire.Layer, now wire.Millis) {
 	if l == wire.LayerCognitive {
 		s.clearPlan()
@@ -127,7 +125,7 @@ func (s *State) startLayer(l wire.Layer, now wire.Millis) {
 	}
 }
 
-// setPlanStatus says how far the plan is. One that stands still goes on doing so.
+// setPlanStatus sets the status of the plan. A paused plan stays paused.
 func (s *State) setPlanStatus(status wire.PlanStatus) {
 	if r := s.plan.get(only{}); r != nil && r.value.Status != wire.PlanPaused {
 		s.plan.touch(r).Status = status
@@ -158,8 +156,8 @@ func (s *State) modifyPlan(p wire.PlanModified) {
 	plan.EstimatedDurationSec, plan.EstimatedCostUSD = p.EstimatedDurationSec, p.EstimatedCostUSD
 }
 
-// pausePlan makes the plan stand still, or what will become one. So does the time of
-// its questions, which are asked again when it goes on.
+// pausePlan pauses the plan, or the request that will become one. The clocks of its
+// questions stop; the owner asks them again when the plan continues.
 func (s *State) pausePlan(p wire.HITLPaused, now wire.Millis) {
 	if s.layer.len() == 0 {
 		return
@@ -175,7 +173,7 @@ func (s *State) pausePlan(p wire.HITLPaused, now wire.Millis) {
 	}
 }
 
-// stopped is a deadline that only says how much time is left.
+// stopped converts a deadline to the remaining time.
 func stopped(d wire.HITLDeadline, now wire.Millis) wire.HITLDeadline {
 	return wire.HITLDeadline{TimeoutSec: int(max((d.ExpiresAt-now+999)/1000, 1))}
 }
@@ -196,7 +194,7 @@ func (s *State) resumePlan() {
 	s.plan.put(only{}, plan)
 }
 
-// underReview reports whether somebody is asked about the plan.
+// underReview reports whether the plan's review is open.
 func (s *State) underReview() bool {
 	for _, r := range s.requests.items {
 		if _, ok := r.value.Request.(wire.HITLPlanReview); ok {
@@ -206,8 +204,8 @@ func (s *State) underReview() bool {
 	return false
 }
 
-// endPlan keeps how the plan ended. One that never came to be is made for it. Its
-// todos are as their own events said.
+// endPlan stores the outcome of the plan, and creates the plan if it does not exist. Todos
+// keep the state of their own events.
 func (s *State) endPlan(end wire.PlanState) {
 	plan, _ := s.plan.value(only{})
 	plan.ID, plan.MessageID = cmp.Or(plan.ID, end.ID), cmp.Or(plan.MessageID, end.MessageID)
@@ -225,8 +223,9 @@ func failureStatus(p wire.PlanFailure) wire.PlanStatus {
 	return wire.PlanFailed
 }
 
-// withoutMuch is a failure without results that are too large to be kept.
-func withoutMuch(p wire.PlanFailure) *wire.PlanFailure {
+// withoutLargeResults drops the partial results of a failure if they are too large to
+// store.
+func withoutLargeResults(p wire.PlanFailure) *wire.PlanFailure {
 	if r := p.PartialResults; r != nil && len(theSchema().free.Append([]byte{}, &r.AvailableData)) > maxAvailable {
 		p.PartialResults = &wire.PartialResults{CompletedTodos: r.CompletedTodos}
 	}
@@ -240,7 +239,7 @@ func (s *State) clearPlan() {
 	s.requests.empty()
 }
 
-// putTodos makes these the todos.
+// putTodos replaces the todos.
 func (s *State) putTodos(list []wire.Todo) {
 	s.todos.empty()
 	for _, t := range list {
@@ -254,7 +253,7 @@ func (s *State) putTodos(list []wire.Todo) {
 	}
 }
 
-// editTodo returns a todo to be changed, if it is there.
+// editTodo returns a todo for modification, or nil.
 func (s *State) editTodo(id wire.TodoID) *wire.Todo {
 	r := s.todos.get(id)
 	if r == nil {
@@ -263,7 +262,7 @@ func (s *State) editTodo(id wire.TodoID) *wire.Todo {
 	return &s.todos.touch(r).Todo
 }
 
-// openRequest keeps a question, or what has become of it.
+// openRequest adds or replaces a question.
 func (s *State) openRequest(id wire.RequestID, q wire.HITLRequest) {
 	if r := s.requests.get(id); r != nil {
 		s.requests.touch(r).Request = q
@@ -283,8 +282,8 @@ func byPlace(a, b *todo) int { return cmp.Compare(a.Place, b.Place) }
 
 func byNumber(a, b *request) int { return cmp.Compare(a.Number, b.Number) }
 
-// showPlan adds the plan to a snapshot.
-func (s *State) showPlan(state *wire.SessionState) {
+// addPlanTo adds the plan to a snapshot.
+func (s *State) addPlanTo(state *wire.SessionState) {
 	if plan, ok := s.plan.value(only{}); ok {
 		state.Plan = &plan
 	}
@@ -302,7 +301,7 @@ func (s *State) showPlan(state *wire.SessionState) {
 	}
 }
 
-// loadPlan takes the plan of a snapshot.
+// loadPlan loads the plan of a snapshot.
 func (s *State) loadPlan(p wire.SessionState) {
 	if p.Plan != nil {
 		s.plan.put(only{}, *p.Plan)

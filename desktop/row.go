@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// setRow keeps a row that is new or has changed.
+// setRow stores a new or changed row.
 func (s *State) setRow(p wire.MessageUpdated) {
 	row := p.Message
 	row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
@@ -20,11 +20,11 @@ func (s *State) setRow(p wire.MessageUpdated) {
 	s.putRow(row)
 }
 
-// LastRow is the highest id and the highest time that any row had, also one that is
-// gone.
+// LastRow returns the highest id and the highest TS that any row ever had, including
+// dropped rows.
 func (s *State) LastRow() (wire.RowID, wire.Millis) {
 	a, _ := s.about.value(only{})
-	for _, r := range s.rows.items { // of before they were kept
+	for _, r := range s.rows.items { // for states stored before the two were tracked
 		a.LastRow, a.LastTS = max(a.LastRow, r.value.ID), max(a.LastTS, r.value.TS)
 	}
 	return a.LastRow, a.LastTS
@@ -45,7 +45,7 @@ func (s *State) putRow(row wire.UIRow) {
 
 func byTS(a, b *wire.UIRow) int { return cmp.Compare(a.TS, b.TS) }
 
-// rowSize is what counts of a row.
+// rowSize returns the size of a row that counts for the limit.
 func rowSize(r *wire.UIRow) int {
 	n := len(r.Text) + len(r.Reasoning)
 	for _, image := range r.Images {
@@ -59,8 +59,8 @@ func (s *State) dropRow(row *wire.UIRow) {
 	s.rows.drop(row.TS)
 }
 
-// rewind drops a row and those that came after it, but for those that stay, and
-// fills the room with older ones.
+// rewind drops a row and the later ones, except those that stay, and adds restored older
+// rows.
 func (s *State) rewind(p wire.HistoryRewound) {
 	for _, r := range s.rows.items {
 		if rewinds(&p, &r.value) {
@@ -79,8 +79,8 @@ func rewinds(p *wire.HistoryRewound, r *wire.UIRow) bool {
 	return goes && (p.MonitorID == "" || r.MonitorID == p.MonitorID)
 }
 
-// Restorable are the newest of older rows, the oldest first, for which a rewind
-// leaves room: [State.Apply] drops nothing for them.
+// Restorable returns the newest of the older rows (oldest first) for which a rewind leaves
+// room, so that [State.Apply] drops nothing for them.
 func (s *State) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIRow {
 	n, size := 0, 0
 	for _, r := range s.rows.items {
@@ -97,12 +97,12 @@ func (s *State) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIR
 	return older
 }
 
-// Rows are the newest rows of a monitor, the oldest first.
+// Rows returns the newest rows of a monitor, oldest first.
 func (s *State) Rows(monitor wire.MonitorID) []wire.UIRow {
 	return s.rows.sorted(func(r *wire.UIRow) bool { return onMonitor(r, monitor) }, byTS)
 }
 
-// RowsAfter counts those of them that came after a time.
+// RowsAfter returns how many of them are later than ts.
 func (s *State) RowsAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
 	for _, r := range s.rows.items {
 		if r.value.TS > ts && onMonitor(&r.value, monitor) {
@@ -112,8 +112,8 @@ func (s *State) RowsAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
 	return n
 }
 
-// Talks are the monitors that the newest rows are of.
-func (s *State) Talks() []wire.MonitorID {
+// MonitorsWithRows returns the monitors of the newest rows.
+func (s *State) MonitorsWithRows() []wire.MonitorID {
 	var all []wire.MonitorID
 	for _, r := range s.rows.items {
 		if m := cmp.Or(r.value.MonitorID, firstMonitor); !slices.Contains(all, m) {

@@ -8,14 +8,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// windowKey names a window in its session.
+// windowKey identifies a window in its session.
 type windowKey struct {
 	monitor wire.MonitorID
 	id      wire.WindowID
 }
 
-// content is what a window shows. It is kept apart from the window, which would
-// have to be written as a whole whenever it is moved.
+// content is the content of a window. It is stored separately, so that moving a window does
+// not rewrite it.
 type content struct {
 	MonitorID wire.MonitorID `json:"monitorId"`
 	WindowID  wire.WindowID  `json:"windowId"`
@@ -28,14 +28,14 @@ type badge struct {
 	Count uint64     `json:"count"`
 }
 
-// about is what is known of the session itself.
+// about holds the properties of the session itself.
 type about struct {
 	Title string         `json:"title,omitempty"`
 	Owner wire.ReplicaID `json:"owner,omitempty"`
-	// Provider is who answers.
+	// Provider is the provider that the session uses.
 	Provider string `json:"provider,omitempty"`
-	// LastRow and LastTS are the highest that any row had: they are never given
-	// again, whatever becomes of the row.
+	// LastRow and LastTS are the highest of any row ever: they are never reused, even if
+	// the row is dropped.
 	LastRow wire.RowID  `json:"lastRow,omitempty"`
 	LastTS  wire.Millis `json:"lastTs,omitempty"`
 }
@@ -43,7 +43,7 @@ type about struct {
 // only is the key of tables with one value.
 type only struct{}
 
-// schema is how each table is written. It is made once and never changes.
+// schema holds the encoding of each table. It is created once and immutable.
 type schema struct {
 	about         kind[only, about]
 	presence      kind[only, wire.Presence]
@@ -113,7 +113,7 @@ func (k windowKey) field() string { return fieldName(string(k.monitor) + "/" + s
 
 func idField[K ~string](id K) string { return fieldName(string(id)) }
 
-// tables are the state, in the order in which they are written.
+// tables is the state, in the order in which the tables are written.
 type tables struct {
 	about         table[only, about]
 	presence      table[only, wire.Presence]
@@ -139,7 +139,7 @@ type tables struct {
 	unwritten unwritten
 }
 
-// init makes the tables, which are empty.
+// init creates the empty tables.
 func (t *tables) init() {
 	s := theSchema()
 	*t = tables{
@@ -169,7 +169,7 @@ func (t *tables) init() {
 	}
 }
 
-// anyTable is what can be done with every table.
+// anyTable is the interface of all tables.
 type anyTable interface {
 	changes(dst []Change) []Change
 	all(dst []Change) []Change

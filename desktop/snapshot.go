@@ -9,12 +9,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Snapshot is the whole state in the order everybody agrees on, for all
-// monitors or for some. Mode, LastMessageID and what the log says are filled in;
-// Reason, HeartbeatMS and Provider are the caller's.
+// Snapshot returns the whole state in a canonical order, for all monitors or for the given
+// ones. It sets Mode, LastMessageID and everything that the log says; the caller sets
+// Reason, HeartbeatMS and Provider.
 //
-// The lists are the caller's, but what their items hold is shared with the state
-// and must not be changed.
+// The lists belong to the caller, but their items share values with the state and must not
+// be modified.
 func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	shown := func(id wire.MonitorID) bool {
 		return id == "" || len(monitors) == 0 || slices.Contains(monitors, id)
@@ -55,7 +55,7 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	for _, b := range s.badges.sorted(nil, byApp) {
 		state.Badges = append(state.Badges, wire.Member[wire.AppID, uint64]{Key: b.AppID, Value: b.Count})
 	}
-	s.showPlan(&state)
+	s.addPlanTo(&state)
 	return state
 }
 
@@ -88,7 +88,7 @@ func (s *State) agentsWithText(shown func(wire.MonitorID) bool) []wire.AgentStat
 	return agents
 }
 
-// status sums up what the session does.
+// status derives the status of the session.
 func (s *State) status() wire.SessionStatus {
 	if p, _ := s.plan.value(only{}); p.Status == wire.PlanPaused {
 		return wire.SessionPaused
@@ -107,13 +107,12 @@ func (s *State) status() wire.SessionStatus {
 	return wire.SessionIdle
 }
 
-// Hash is the same for everybody who has seen the same log: a digest of the
-// snapshot without what differs between connections.
+// Hash returns a digest of the snapshot without connection-specific fields. It is the same
+// for all replicas and clients that have applied the same log.
 func (s *State) Hash() string { return HashOf(s.Snapshot()) }
 
-// HashOf is the [State.Hash] of the state that a snapshot shows. The position is
-// left out too, since the newest event may have been for another connection
-// alone.
+// HashOf returns the [State.Hash] of a snapshot's state. It leaves out the position as
+// well, because the newest event may have been addressed to another connection only.
 func HashOf(state wire.SessionState) string {
 	state.Mode, state.Reason, state.ReplayUntil, state.HeartbeatMS = "", "", wire.Position{}, 0
 	state.LastMessageID = wire.Position{}
@@ -121,9 +120,9 @@ func HashOf(state wire.SessionState) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load makes the state that of a snapshot, wherever it was taken.
+// load replaces the state by a snapshot.
 func (s *State) load(p wire.SessionState) {
-	last, ts := s.LastRow() // they are not given again, whatever the snapshot shows
+	last, ts := s.LastRow() // never reused, whatever the snapshot contains
 	for _, row := range p.RecentMessages {
 		last, ts = max(last, row.ID), max(ts, row.TS)
 	}

@@ -9,58 +9,55 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// State is a desktop at one position of its log. Make it with [New] or
-// [Restore].
+// State is the desktop at one position of its log. Create it with [New] or [Restore].
 type State struct {
 	tables
 	session wire.SessionID
 	at      wire.Position
-	// streams sums up the pieces of each text.
+	// streams holds the sizes of each agent text.
 	streams map[streamKey]stream
-	// toastsDue is when the first toast goes; never when there is none.
+	// toastsDue is the time at which the next toast expires, or never.
 	toastsDue wire.Millis
-	// rowBytes is what the texts of all rows take.
+	// rowBytes is the total size of the rows' texts.
 	rowBytes int
-	// filled and shown are a window and a content that changed last, or is gone:
-	// more often than not it is the one that changes next.
+	// filled and shown cache the window and the content changed last, which may have been
+	// dropped since: usually the same one changes next.
 	filled *record[wire.WindowState]
 	shown  *record[content]
 }
 
-// firstMonitor is always there.
+// firstMonitor always exists.
 const firstMonitor wire.MonitorID = "monitor-0"
 
-// New is the desktop of a session whose log is empty: monitor-0 and nothing
-// else.
+// New returns the desktop of a session with an empty log: monitor-0 and nothing else.
 func New(session wire.SessionID) *State {
 	s := &State{session: session, toastsDue: never}
 	s.init()
 	s.addFirstMonitor()
-	s.monitors.settle() // who restores nothing has it too
+	s.monitors.clearChanges() // a restored empty state has it as well
 	return s
 }
 
-// addFirstMonitor makes monitor-0 if it is not there.
+// addFirstMonitor creates monitor-0 if it does not exist.
 func (s *State) addFirstMonitor() {
 	if s.monitors.get(firstMonitor) == nil {
 		s.monitors.put(firstMonitor, wire.MonitorStatus{MonitorID: firstMonitor, State: wire.MonitorIdle})
 	}
 }
 
-// Session is the session's id.
+// Session returns the session's id.
 func (s *State) Session() wire.SessionID { return s.session }
 
-// At is the position of the newest event applied.
+// At returns the position of the newest applied event.
 func (s *State) At() wire.Position { return s.at }
 
-// Apply folds an event in. Events must come in the order of the log; one that is
-// not newer than [State.At] changes nothing. A session_state in mode snapshot
-// replaces everything, be it in the log or, without a position, the first word of
-// a connection, which may also lead back. Types that mean nothing to the desktop
-// only move the position.
+// Apply folds an event into the state. Events must come in the order of the log; one that
+// is not newer than [State.At] is ignored. A session_state in mode snapshot replaces
+// everything: one in the log, or one without a position, which is the first event of a
+// connection and may also go back. Types that do not concern the desktop only advance the
+// position.
 //
-// What an event carries is shared with the state and with snapshots, so nobody
-// may change it afterwards.
+// The state and its snapshots share the payload, so it must not be modified afterwards.
 func (s *State) Apply(e wire.Event) {
 	if _, is := e.Data.(wire.SessionState); is && s.applySnapshot(e) {
 		return
@@ -70,7 +67,7 @@ func (s *State) Apply(e wire.Event) {
 	}
 	s.at = e.At
 	if wire.AddresseeOf(e.Data) != "" {
-		return // all others do not even learn the time from it
+		return // other connections do not receive it, so not even its time may have an effect
 	}
 	now := millis(e.Time)
 	s.applyPayload(e.Data, now)
@@ -79,7 +76,7 @@ func (s *State) Apply(e wire.Event) {
 	}
 }
 
-// applySnapshot folds an event in if it has everything.
+// applySnapshot applies an event if it is a snapshot.
 func (s *State) applySnapshot(e wire.Event) bool {
 	p, is := e.Data.(wire.SessionState)
 	if !is || p.Mode != wire.StateSnapshot {
@@ -128,7 +125,7 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.AutoApprovalChanged:
 		s.approval.put(only{}, p.Rules)
 	case wire.MessageAccepted:
-		s.accept(p, now)
+		s.acceptMessage(p, now)
 	case wire.MessageQueued:
 		s.enqueue(p, now)
 	case wire.MessageRejected:
@@ -136,11 +133,11 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.QueueUpdated:
 		s.setQueue(p)
 	case wire.AgentThinking:
-		s.think(p, now)
+		s.setThinking(p, now)
 	case wire.AgentResponse:
-		s.respond(p, now)
+		s.setResponse(p, now)
 	case wire.ToolProgress:
-		s.useTool(p, now)
+		s.setTool(p, now)
 	case wire.WindowAgentStatus:
 		s.setWindowAgent(p, now)
 	case wire.TurnInterrupted:
@@ -154,7 +151,7 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	}
 }
 
-// actionContext is what an action needs to know of the event it came in.
+// actionContext holds the properties of the event that an action came in.
 type actionContext struct {
 	monitor wire.MonitorID
 	agent   wire.AgentID
@@ -162,7 +159,7 @@ type actionContext struct {
 	now     wire.Millis
 }
 
-// act does one of the actions.
+// act applies one action.
 func (s *State) act(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.WindowCreate:
@@ -211,13 +208,13 @@ func (s *State) act(in actionContext, action wire.Action) {
 			s.act(in, value)
 			return
 		}
-		s.actBeside(in, a)
+		s.actOther(in, a)
 	}
 }
 
-// actBeside does the actions that concern no window. Captures and refreshed
-// apps leave nothing behind.
-func (s *State) actBeside(in actionContext, action wire.Action) {
+// actOther applies the actions that concern no window. Captures and app refreshes leave no
+// state.
+func (s *State) actOther(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.NotificationShow:
 		s.showNotification(in, a.Notification)
@@ -248,12 +245,12 @@ func (s *State) actBeside(in actionContext, action wire.Action) {
 	}
 }
 
-// by is the agent that acted.
+// by returns the agent of an action.
 func (in actionContext) by(agent wire.AgentID) wire.AgentID {
 	return cmp.Or(agent, in.agent)
 }
 
-// setMonitor makes, changes or removes a monitor.
+// setMonitor creates, changes or removes a monitor.
 func (s *State) setMonitor(p wire.MonitorStatus) {
 	id := p.MonitorID
 	if p.State == wire.MonitorRemoved {
@@ -268,7 +265,8 @@ func (s *State) setMonitor(p wire.MonitorStatus) {
 	}
 }
 
-// addMonitor says whether a monitor is there, and makes it if there is room.
+// addMonitor creates a monitor if it does not exist and the limit allows it, and reports
+// whether it exists.
 func (s *State) addMonitor(id wire.MonitorID) bool {
 	if s.monitors.get(id) != nil {
 		return true
@@ -292,14 +290,14 @@ func (s *State) removeMonitor(id wire.MonitorID) {
 	s.findToastsDue()
 }
 
-// never is after every time.
+// never is later than every time.
 const never wire.Millis = math.MaxInt64
 
-// millis is a time as snapshots show it.
+// millis converts a time to milliseconds.
 func millis(t time.Time) wire.Millis { return wire.Millis(t.UnixMilli()) }
 
-// plain is what a pointer in an interface points to: both are written the same
-// way.
+// plain returns the value that v points to if v is a pointer in an interface; both encode
+// alike.
 func plain[T any](v T) T {
 	if value, is := pointed(v); is {
 		return value
@@ -307,7 +305,7 @@ func plain[T any](v T) T {
 	return v
 }
 
-// pointed is what an interface holds a pointer to, if it does.
+// pointed returns the value that an interface holds a pointer to, if it does.
 func pointed[T any](v T) (value T, is bool) {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// kind says how the values of a table are named and written.
+// kind describes the names and the encoding of a table's values.
 type kind[K comparable, V any] struct {
 	name   string
 	field  func(K) string
@@ -22,33 +22,32 @@ type kind[K comparable, V any] struct {
 // record is a value in a table.
 type record[V any] struct {
 	value V
-	field string // its name in the store, once it was written
-	size  int    // of the version that the store has
-	place int    // among the changes, from 1 on; 0 when it is not
-	kept  bool   // the store has some version of it
-	gone  bool   // it is not in the table any more
+	field string // name in the store, set at the first write
+	size  int    // of the stored version
+	place int    // index + 1 among the changes; 0 if unchanged
+	kept  bool   // the store has a version of it
+	gone  bool   // it was dropped from the table
 }
 
-// table is a set of values that knows which of them have changed. A value that
-// the store never had leaves no trace when it goes, so a table whose changes
-// nobody asks for does not grow.
+// table is a set of values that tracks changes. A value that was never stored leaves no
+// trace when it is dropped, so a table whose changes are never taken does not grow.
 type table[K comparable, V any] struct {
 	kind  *kind[K, V]
 	items map[K]*record[V]
 	dirty []*record[V]
-	gone  map[K]struct{} // what the store still has
-	bytes int            // of all values, as they were when they were written last
+	gone  map[K]struct{} // dropped keys that the store still has
+	bytes int            // of all values, as last written
 	mark  tableMark
 }
 
-// unwritten sums up what all tables have to write.
+// unwritten sums up the changes of all tables.
 type unwritten struct {
 	fields int
-	size   int    // of the values that are there, as they were when they were written last
-	tables uint32 // a bit for each that may have changes
+	size   int    // of the changed values, as last written
+	tables uint32 // a bit for each table that may have changes
 }
 
-// tableMark is how a table says that it has changes.
+// tableMark connects a table with the sum of changes.
 type tableMark struct {
 	sum *unwritten
 	bit uint32
@@ -79,7 +78,7 @@ func (t *table[K, V]) value(k K) (V, bool) {
 
 func (t *table[K, V]) len() int { return len(t.items) }
 
-// touch says that the value of a record is about to change.
+// touch marks a record as changed and returns its value for modification.
 func (t *table[K, V]) touch(r *record[V]) *V {
 	if r.place == 0 {
 		t.dirty = append(t.dirty, r)
@@ -89,8 +88,8 @@ func (t *table[K, V]) touch(r *record[V]) *V {
 	return &r.value
 }
 
-// forget takes a record from the changes.
-func (t *table[K, V]) forget(r *record[V]) {
+// unmark removes a record from the changes.
+func (t *table[K, V]) unmark(r *record[V]) {
 	if r.place == 0 {
 		return
 	}
@@ -102,7 +101,7 @@ func (t *table[K, V]) forget(r *record[V]) {
 	t.mark.remove(r.size)
 }
 
-// put gives a key a value and returns its record.
+// put sets the value of a key and returns its record.
 func (t *table[K, V]) put(k K, v V) *record[V] {
 	r := t.items[k]
 	if r == nil {
@@ -116,7 +115,7 @@ func (t *table[K, V]) put(k K, v V) *record[V] {
 	return r
 }
 
-// add makes a record.
+// add creates a record.
 func (t *table[K, V]) add(k K) *record[V] {
 	if t.items == nil {
 		t.items = make(map[K]*record[V])
@@ -134,7 +133,7 @@ func (t *table[K, V]) drop(k K) {
 	delete(t.items, k)
 	r.gone = true
 	t.bytes -= r.size
-	t.forget(r)
+	t.unmark(r)
 	if r.kept {
 		if t.gone == nil {
 			t.gone = make(map[K]struct{})
@@ -152,7 +151,7 @@ func (t *table[K, V]) dropIf(unwanted func(*V) bool) {
 	}
 }
 
-// sorted are the values that are wanted, in an order.
+// sorted returns the wanted values in order.
 func (t *table[K, V]) sorted(wanted func(*V) bool, order func(a, b *V) int) []V {
 	if len(t.items) == 0 {
 		return nil
@@ -171,7 +170,7 @@ func (t *table[K, V]) sorted(wanted func(*V) bool, order func(a, b *V) int) []V 
 	return out
 }
 
-// first is the value before all others in an order.
+// first returns the first value in order.
 func (t *table[K, V]) first(order func(a, b *V) int) (*V, bool) {
 	if len(t.items) == 0 {
 		return nil, false
@@ -185,8 +184,8 @@ func (t *table[K, V]) first(order func(a, b *V) int) (*V, bool) {
 	return best, true
 }
 
-// changes adds what has changed since the last call. Whoever calls it clears the
-// sum of all tables.
+// changes appends what changed since the last call. The caller resets the sum of all
+// tables.
 func (t *table[K, V]) changes(dst []Change) []Change {
 	from := len(dst)
 	for _, r := range t.dirty {
@@ -205,7 +204,7 @@ func (t *table[K, V]) changes(dst []Change) []Change {
 	return dst
 }
 
-// all adds everything.
+// all appends everything.
 func (t *table[K, V]) all(dst []Change) []Change {
 	from := len(dst)
 	for _, r := range t.items {
@@ -226,7 +225,7 @@ func sortChanges(list []Change) {
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// restore reads what changes wrote.
+// restore decodes what changes wrote.
 func (t *table[K, V]) restore(tables map[string]map[string][]byte) error {
 	for field, text := range tables[t.kind.name] {
 		v, err := t.kind.format.DecodeOwn(text)
@@ -244,14 +243,14 @@ func (t *table[K, V]) restore(tables map[string]map[string][]byte) error {
 	return nil
 }
 
-// settle forgets that anything has changed.
-func (t *table[K, V]) settle() {
+// clearChanges discards the record of changes.
+func (t *table[K, V]) clearChanges() {
 	for len(t.dirty) > 0 {
-		t.forget(t.dirty[0])
+		t.unmark(t.dirty[0])
 	}
 }
 
-// clone is a copy to try something on.
+// clone returns a copy for trial changes.
 func (t *table[K, V]) clone(sum *unwritten) table[K, V] {
 	c := table[K, V]{kind: t.kind, items: maps.Clone(t.items), bytes: t.bytes, mark: tableMark{sum: sum}}
 	for k, r := range c.items {
@@ -260,12 +259,12 @@ func (t *table[K, V]) clone(sum *unwritten) table[K, V] {
 	return c
 }
 
-// maxField is the longest name a store takes.
+// maxField is the maximum length of a field name in a store.
 const maxField = 256
 
-// fieldName makes a field's name of an id. Ids that a store would not take, and
-// those that look like what we make of them, are replaced by their digest: the
-// value has them in full.
+// fieldName converts an id to a field name. Ids that a store does not accept, and those
+// that look like a converted one, are replaced by their digest; the value contains the full
+// id.
 func fieldName(id string) string {
 	plain := id != "" && len(id) <= maxField && id[0] != '#'
 	for i := 0; plain && i < len(id); i++ {

@@ -8,24 +8,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What an agent says or thinks grows by a few words many times a second. It is
-// kept in pieces, of which only the last changes, so that a word costs one piece
-// and not the whole text.
+// The text of an agent grows by a few words many times a second. It is stored in pieces, of
+// which only the last changes, so that a word costs one piece and not the whole text.
 
-// pieceBytes is the most a piece holds.
+// pieceBytes is the maximum size of a piece.
 const pieceBytes = 4096
 
-// streamKey names one of an agent's two texts.
+// streamKey identifies one of an agent's two texts.
 type streamKey struct {
 	role     wire.AgentID
 	thinking bool
 }
 
-// stream sums up a text.
+// stream holds the size of a text.
 type stream struct {
 	pieces int
 	bytes  int
-	units  int // of UTF-16
+	units  int // in UTF-16 units
 }
 
 type pieceKey struct {
@@ -33,7 +32,7 @@ type pieceKey struct {
 	index int
 }
 
-// piece is a part of a text: whole characters.
+// piece is a part of a text; it never splits a character.
 type piece struct {
 	Role     wire.AgentID `json:"role"`
 	Thinking bool         `json:"thinking,omitempty"`
@@ -51,10 +50,10 @@ func (k pieceKey) field() string {
 	return fieldName(string(k.role) + what + strconv.Itoa(k.index))
 }
 
-// say puts a delta at its place, which is the end of the text unless something
-// is said anew. What lies behind the end is lost: the text before it was too
-// long to be kept. An event that has the whole text replaces it.
-func (s *State) say(k streamKey, content, delta string, offset int) {
+// addText inserts a delta at its offset, which is the end of the text unless the agent
+// repeats a part. A delta behind the end is ignored: the text before it exceeded the limit.
+// A non-empty content replaces the whole text.
+func (s *State) addText(k streamKey, content, delta string, offset int) {
 	if content != "" {
 		delta, offset = content, 0
 	}
@@ -63,13 +62,13 @@ func (s *State) say(k streamKey, content, delta string, offset int) {
 		return
 	}
 	if offset < st.units {
-		s.cut(k, offset)
+		s.truncateText(k, offset)
 	}
 	s.extend(k, mended(delta))
 }
 
-// cut shortens a text.
-func (s *State) cut(k streamKey, units int) {
+// truncateText shortens a text to a length in UTF-16 units.
+func (s *State) truncateText(k streamKey, units int) {
 	st := s.streams[k]
 	kept := stream{}
 	for i := range st.pieces {
@@ -78,7 +77,7 @@ func (s *State) cut(k streamKey, units int) {
 		text := r.value.Text
 		if n := utf16Units(text); kept.units+n > units {
 			text = text[:byteOffset(text, units-kept.units)]
-			units = kept.units + utf16Units(text) // less than asked for when that is within a character
+			units = kept.units + utf16Units(text) // less than requested if that is within a character
 		}
 		if text == "" {
 			s.texts.drop(key)
@@ -94,7 +93,7 @@ func (s *State) cut(k streamKey, units int) {
 	s.setStream(k, kept)
 }
 
-// extend adds to the end of a text, as much as it may hold.
+// extend appends to a text, up to its limit.
 func (s *State) extend(k streamKey, more string) {
 	st := s.streams[k]
 	more = more[:wholeRunes(more, MaxAgentText-st.bytes)]
@@ -120,8 +119,7 @@ func (s *State) extend(k streamKey, more string) {
 	s.setStream(k, st)
 }
 
-// wholeRunes is the most bytes of a text, up to a limit, that split no
-// character.
+// wholeRunes returns the number of bytes of a text, up to a limit, that split no character.
 func wholeRunes(text string, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -133,8 +131,8 @@ func wholeRunes(text string, limit int) int {
 	return n
 }
 
-// forget drops a text.
-func (s *State) forget(k streamKey) {
+// dropText removes a text.
+func (s *State) dropText(k streamKey) {
 	for i := range s.streams[k].pieces {
 		s.texts.drop(pieceKey{k, i})
 	}
@@ -148,7 +146,7 @@ func (s *State) setStream(k streamKey, st stream) {
 	s.streams[k] = st
 }
 
-// textSoFar is a whole text.
+// textSoFar returns a whole text.
 func (s *State) textSoFar(k streamKey) string {
 	st := s.streams[k]
 	var b strings.Builder
@@ -159,7 +157,7 @@ func (s *State) textSoFar(k streamKey) string {
 	return b.String()
 }
 
-// findStreams sums the pieces up again. Pieces that belong to nothing go.
+// findStreams recomputes the sizes from the pieces, and drops pieces without an agent.
 func (s *State) findStreams() {
 	s.streams = nil
 	for role := range s.agents.items {

@@ -8,8 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// find looks a window up as desktops do: first by the id as a whole, which may
-// name its monitor, then on the monitor of the event.
+// find looks up a window by its id: first as monitor/id, then on the monitor of the event.
 func (s *State) find(monitor wire.MonitorID, id wire.WindowID) (windowKey, *record[wire.WindowState]) {
 	if i := strings.IndexByte(string(id), '/'); i > 0 {
 		k := windowKey{wire.MonitorID(id[:i]), id[i+1:]}
@@ -24,7 +23,7 @@ func (s *State) find(monitor wire.MonitorID, id wire.WindowID) (windowKey, *reco
 	return k, s.windows.get(k)
 }
 
-// edit returns a window that is about to change, or nil when there is none.
+// edit returns a window for modification, or nil if it does not exist.
 func (s *State) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState {
 	_, r := s.find(monitor, id)
 	if r == nil {
@@ -33,14 +32,14 @@ func (s *State) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState
 	return s.windows.touch(r)
 }
 
-// whole is a window with its content.
+// whole returns a window with its content.
 func (s *State) whole(w *wire.WindowState) wire.WindowState {
 	all := *w
 	all.Content = s.contentOf(windowKey{w.MonitorID, w.WindowID})
 	return all
 }
 
-// contentOf is what a window shows.
+// contentOf returns the content of a window.
 func (s *State) contentOf(k windowKey) wire.Content {
 	if r := s.findContent(k); r != nil {
 		return r.value.Content
@@ -55,7 +54,7 @@ func (s *State) findContent(k windowKey) *record[content] {
 	return s.contents.get(k)
 }
 
-// setContent changes what a window shows.
+// setContent changes the content of a window.
 func (s *State) setContent(k windowKey, c wire.Content) {
 	c = plainContent(c)
 	if r := s.findContent(k); r != nil {
@@ -66,11 +65,11 @@ func (s *State) setContent(k windowKey, c wire.Content) {
 	s.shown = s.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: c})
 }
 
-// putWindow puts a window into its two tables.
+// putWindow stores a window in its two tables.
 func (s *State) putWindow(w wire.WindowState) {
 	k := windowKey{w.MonitorID, w.WindowID}
 	s.setContent(k, w.Content)
-	w.Content = wire.TextContent{} // there must be one
+	w.Content = wire.TextContent{} // the field must not be nil
 	s.windows.put(k, w)
 }
 
@@ -103,9 +102,9 @@ func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 	s.raise(k)
 }
 
-// parentOf is the window whose agent acts, if it is one: `window-<id>`, or
-// `window-<id>/<action>` for one of several things it does. Ids may have
-// slashes themselves, so the longest that is a window counts.
+// parentOf returns the window whose agent acts, if the agent is a window agent:
+// `window-<id>`, or `window-<id>/<action>` for parallel actions. Ids may contain slashes,
+// so the longest id of an existing window counts.
 func (s *State) parentOf(monitor wire.MonitorID, agent wire.AgentID) *wire.WindowState {
 	id, ok := strings.CutPrefix(string(agent), "window-")
 	for ok && id != "" {
@@ -117,8 +116,7 @@ func (s *State) parentOf(monitor wire.MonitorID, agent wire.AgentID) *wire.Windo
 	return nil
 }
 
-// layerHeight is the room for the z of widgets; standard windows lie above.
-// Panels have no z.
+// layerHeight is the range of z for widgets; standard windows are above. Panels have no z.
 const layerHeight = 1 << 20
 
 func layerOf(w *wire.WindowState) uint64 {
@@ -145,14 +143,14 @@ func (s *State) raise(k windowKey) {
 		return
 	}
 	if top+1 >= base+layerHeight {
-		top = s.flatten(k, base)
+		top = s.renumber(k, base)
 	}
 	s.windows.touch(r).Z = top + 1
 }
 
-// flatten numbers the other windows of a layer anew, in the same order, and
+// renumber assigns consecutive z to the other windows of a layer, in the same order, and
 // returns the highest.
-func (s *State) flatten(k windowKey, base uint64) uint64 {
+func (s *State) renumber(k windowKey, base uint64) uint64 {
 	layer := s.windows.sorted(func(w *wire.WindowState) bool {
 		return w.MonitorID == k.monitor && w.WindowID != k.id && w.Variant != wire.VariantPanel && layerOf(w) == base
 	}, byZ)
@@ -168,7 +166,7 @@ func byZ(a, b *wire.WindowState) int {
 	return cmp.Or(compareMonitors(a.MonitorID, b.MonitorID), cmp.Compare(a.Z, b.Z), cmp.Compare(a.WindowID, b.WindowID))
 }
 
-// compareMonitors puts the first monitor first.
+// compareMonitors orders monitors, the first monitor first.
 func compareMonitors(a, b wire.MonitorID) int {
 	switch {
 	case a == b:
@@ -224,7 +222,7 @@ func (s *State) restoreWindow(monitor wire.MonitorID, id wire.WindowID) {
 	w.Minimized, w.Maximized, w.RestoreBounds = false, false, nil
 }
 
-// finite is a number as it comes out of a frame.
+// finite replaces NaN and infinities by 0, as decoding a frame does.
 func finite(f float64) float64 {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0

@@ -134,7 +134,7 @@ func (l *owner) run() error {
 // the title of the card, and the recovery of agents and plan.
 func (l *owner) commitTakeover() error {
 	l.advanceClock(time.Now())
-	for _, m := range l.state.Talks() {
+	for _, m := range l.state.MonitorsWithRows() {
 		l.archiveOf(m) // of sessions from before there were archives
 	}
 	if l.logLost {

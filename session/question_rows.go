@@ -179,7 +179,7 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
 	l.expire()
-	_, open := l.state.Asked()
+	_, open := l.state.OpenQuestions()
 	for _, p := range open {
 		if given := textAnswer(p, m.Text); p.AgentID == role && p.InputField != nil && promptMismatch(p, given) == "" {
 			return p, given, true

@@ -101,7 +101,7 @@ func (l *owner) trackEvent(data wire.ServerPayload) {
 	case wire.AgentResponse:
 		if d.IsComplete {
 			l.step.durable = true
-			l.step.turnEnds = append(l.step.turnEnds, withFullText(d, l.state.Words(d.AgentID)))
+			l.step.turnEnds = append(l.step.turnEnds, withFullText(d, l.state.AgentText(d.AgentID)))
 		}
 		l.lastProgressAt = l.lastEventAt
 	default:

@@ -1,33 +1,32 @@
-// Package sessionfile exports a session as one file that can be read elsewhere, and imports a
-// new session made of it.
+// Package sessionfile exports a session as one file, and imports such a file as a new
+// session.
 //
 // # What it owns
 //
 // The format: a zip file with
 //
-//	metadata.json     what it is, of whom, the conversations, and a checksum of every other file
-//	messages.jsonl    what was said, one [Line] per message, as other programs know it
+//	metadata.json     format, session, threads, and a checksum of every other file
+//	messages.jsonl    the conversation, one [Line] per message, in a common format for other programs
 //	desktop.json      the desktop: monitors, windows with their contents, notices, icons, and the last plan if it has ended
-//	ui/MONITOR.jsonl  the rows that people saw, one [wire.UIRow] a line
-//	api/N.jsonl       what the model of an agent saw, one [history.Message] a line
-//	api/N.json        the same as other programs keep it, see [history.LoadForeign]; it is read and never written
+//	ui/MONITOR.jsonl  the rows that users saw, one [wire.UIRow] a line
+//	api/N.jsonl       the messages that the model of an agent saw, one [history.Message] a line
+//	api/N.json        the same in the format of other programs, see [history.LoadForeign]; read, never written
 //	storage/...       the files of the session
 //
-// What goes on at the moment of the export is not in it: agents at work, a plan under
-// way, messages that wait, questions that are open, who is looking.
+// Work in progress is not exported: running agents, an active plan, queued messages, open
+// questions, presence.
 //
-// A [Policy] says what of a log becomes a session again: everything, the
-// conversations of the monitors and of some windows, or all of it with a line
-// instead of the conversation of each older window.
+// A [Policy] selects what is imported: everything, the conversations of the monitors and of
+// some windows, or these with a one-line summary for each other window.
 //
-// # Who may call
+// # Concurrency
 //
-// Anybody; it starts nothing and holds nothing. [Write] streams, and has one line or
-// one file in memory at a time.
+// All functions may be called from any goroutine; they start none and hold no state.
+// [Write] streams and has one line or one file in memory at a time.
 //
-// # What it refuses
+// # Errors
 //
-// [Read] looks at all of a file before it returns: what is no log, is of a newer hub,
-// is damaged, incomplete, larger than it may be, or does not fit together is a
+// [Read] validates the whole file before it returns. A file that is not a session file, was
+// written by a newer version, is damaged, incomplete, too large or inconsistent gives a
 // [*RefusedError] that names the part and the reason. Nothing was changed then.
 package sessionfile

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Line is a message in messages.jsonl, as other programs know it.
+// Line is a message in messages.jsonl, in a common format for other programs.
 type Line struct {
 	Type      LineType       `json:"type"`
 	Timestamp time.Time      `json:"timestamp"`
@@ -17,17 +17,16 @@ type Line struct {
 	Source    Origin         `json:"source"`
 	MonitorID wire.MonitorID `json:"monitorId,omitempty"`
 	MessageID wire.MessageID `json:"messageId,omitempty"`
-	// ToolUseID and ToolName are of tools.
+	// ToolUseID, ToolName and ToolInput are set for tools.
 	ToolUseID string          `json:"toolUseId,omitempty"`
 	ToolName  string          `json:"toolName,omitempty"`
 	ToolInput json.RawMessage `json:"toolInput,omitempty"`
 	IsError   bool            `json:"isError,omitempty"`
 }
 
-// LineType is what a line is.
+// LineType is the kind of a line.
 type LineType string
 
-// What lines are.
 const (
 	LineUser       LineType = "user"
 	LineAssistant  LineType = "assistant"
@@ -36,7 +35,7 @@ const (
 	LineToolResult LineType = "tool_result"
 )
 
-// Origin is where something was said: to a window, or else in the main conversation
+// Origin is the conversation of a message: that of a window, or else the main conversation
 // of its monitor.
 type Origin struct{ Window wire.WindowID }
 
@@ -48,7 +47,7 @@ func (o Origin) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]wire.WindowID{"window": o.Window})
 }
 
-// linesOf is what a row is in messages.jsonl. Rows about other things are nothing.
+// linesOf converts a row for messages.jsonl. Rows of other kinds have no lines.
 func linesOf(r *wire.UIRow) []Line {
 	line := Line{
 		Timestamp: time.UnixMilli(int64(r.TS)).UTC(), Content: r.Text, AgentID: r.AgentID,
@@ -57,7 +56,7 @@ func linesOf(r *wire.UIRow) []Line {
 	switch r.Say {
 	case wire.SayUserFeedback:
 		line.Type = LineUser
-		if line.AgentID == "" { // the row does not say whom it was for
+		if line.AgentID == "" { // the row does not name the agent
 			line.AgentID = wire.AgentID("main-" + r.MonitorID)
 			if r.WindowID != "" {
 				line.AgentID = wire.AgentID("window-" + r.WindowID)
@@ -76,7 +75,7 @@ func linesOf(r *wire.UIRow) []Line {
 	return []Line{line}
 }
 
-// linesOfTool are the call of a tool and its result.
+// linesOfTool returns the call of a tool and its result.
 func linesOfTool(line Line) []Line {
 	var tool struct {
 		ID     string          `json:"id"`

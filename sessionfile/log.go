@@ -8,13 +8,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The format, and its version. A reader takes this version and older ones.
+// The name and version of the format. [Read] accepts this version and older ones.
 const (
 	Format  = "everdesk-session"
 	Version = 1
 )
 
-// The parts of a log.
+// Names of the parts.
 const (
 	metadataName = "metadata.json"
 	messagesName = "messages.jsonl"
@@ -23,63 +23,63 @@ const (
 	apiFolder    = "api/"
 	filesFolder  = "storage/"
 	linesEnding  = ".jsonl"
-	// foreignEnding is that of a conversation that another program has kept.
+	// foreignEnding marks a thread in the format of another program.
 	foreignEnding = ".json"
 )
 
-// Metadata says what a log is.
+// Metadata describes a session file.
 type Metadata struct {
 	Format    string         `json:"format"`
 	Version   int            `json:"version"`
 	SessionID wire.SessionID `json:"sessionId"`
 	Title     string         `json:"title,omitempty"`
 	Provider  string         `json:"provider,omitempty"`
-	// CreatedAt and LastActivity are of the session.
+	// CreatedAt and LastActivity are those of the session.
 	CreatedAt    time.Time `json:"createdAt"`
 	LastActivity time.Time `json:"lastActivity"`
 	ExportedAt   time.Time `json:"exportedAt"`
-	// Position is how far the log of the session was.
+	// Position is the position of the session's log at the export.
 	Position wire.Position `json:"position"`
-	// ThreadIDs are the names that backends have for conversations, by agent.
+	// ThreadIDs maps agents to the ids that backends gave their conversations.
 	ThreadIDs map[string]string `json:"threadIds"`
-	// Threads are the conversations of agents that last.
+	// Threads describes the threads of persistent agents.
 	Threads []ThreadInfo `json:"threads"`
-	// Parts are all other files of the log.
+	// Parts describes all other parts of the file.
 	Parts map[string]Part `json:"parts"`
 }
 
-// ThreadInfo is what is known of a conversation beside its messages.
+// ThreadInfo describes a thread without its messages.
 type ThreadInfo struct {
 	Agent    string         `json:"agent"`
 	Provider string         `json:"provider,omitempty"`
 	Monitor  wire.MonitorID `json:"monitorId"`
-	// Windows are those that share the agent; none for a main agent.
+	// Windows are the windows that share the agent; empty for a main agent.
 	Windows []wire.WindowID `json:"windows,omitempty"`
-	// Part is where its messages are: one a line, or, in a file whose name ends in
-	// .json, as other programs keep them.
+	// Part is the file with the messages: one a line or, if the name ends in .json, in the
+	// format of other programs.
 	Part string `json:"part"`
 }
 
-// Part is what a file of a log has to be.
+// Part is the size and checksum of a part.
 type Part struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Log is a session that was read.
+// Log is an imported session.
 type Log struct {
 	Meta    Metadata
 	Desktop wire.SessionState
-	// Rows are those of each monitor, the oldest first.
+	// Rows holds the rows of each monitor, oldest first.
 	Rows    map[wire.MonitorID][]wire.UIRow
 	Threads []history.Thread
-	// Files are in the storage of the session.
+	// Files are the files of the session's storage.
 	Files []File
 }
 
-// RefusedError is why a file is not taken.
+// RefusedError says why a file is not accepted.
 type RefusedError struct {
-	// Part is the file in the log, or empty for all of it.
+	// Part is the part of the file, or empty for the whole file.
 	Part   string
 	Reason string
 }

@@ -12,24 +12,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Policy says what of a log becomes a session again.
+// Policy selects what of a session file is imported.
 type Policy struct {
 	Kind PolicyKind
-	// Windows are those that are chosen, for all kinds but the full one.
+	// Windows are the selected windows; only for kinds other than [Full].
 	Windows []wire.WindowID
 }
 
-// ChoiceError is what is wrong with a policy, however good the log is.
+// ChoiceError says why a policy is invalid, independent of the file.
 type ChoiceError struct {
-	// Field is policy or window.
+	// Field is "policy" or "window".
 	Field  string
 	Reason string
 }
 
 func (e *ChoiceError) Error() string { return e.Reason }
 
-// Check says what is wrong with a policy for every log, if anything is: a
-// [*ChoiceError].
+// Check returns a [*ChoiceError] if the policy is invalid for every file.
 func (p Policy) Check() error {
 	switch p.Kind {
 	case Full, "":
@@ -45,25 +44,25 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// PolicyKind is how much is restored.
+// PolicyKind is the extent of an import.
 type PolicyKind string
 
-// How much is restored.
+// The kinds of policies.
 const (
-	// Full restores everything.
+	// Full imports everything.
 	Full PolicyKind = "full"
-	// MainAndSelected restores the main conversations, and of windows those that
-	// are chosen with what was said to them.
+	// MainAndSelected imports the main conversations, and the selected windows with their
+	// conversations.
 	MainAndSelected PolicyKind = "main_and_selected_windows"
-	// SummarizeOld does the same, and tells the main conversations in a line what
-	// the windows were that are not chosen.
+	// SummarizeOld does the same, and adds a line about each other window to the main
+	// conversations.
 	SummarizeOld PolicyKind = "summarize_old_windows"
 )
 
-// summaryRunes is how long the line about a window is.
+// summaryRunes bounds the line about a window, in characters.
 const summaryRunes = 500
 
-// Restored is the part of a log that a policy wants. The log stays as it is.
+// Restored returns the part of l that a policy selects. It does not modify l.
 func (l *Log) Restored(p Policy) (*Log, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func (l *Log) Restored(p Policy) (*Log, error) {
 	return &out, nil
 }
 
-// hasWindow reports whether a window is open, or was spoken to.
+// hasWindow reports whether a window is open or has rows.
 func (l *Log) hasWindow(id wire.WindowID) bool {
 	if slices.ContainsFunc(l.Desktop.Windows, func(w wire.WindowState) bool { return w.WindowID == id }) {
 		return true
@@ -105,16 +104,16 @@ func (l *Log) hasWindow(id wire.WindowID) bool {
 	return false
 }
 
-// old is a window that is not restored.
-type old struct {
+// oldWindow is a window that is not imported.
+type oldWindow struct {
 	monitor wire.MonitorID
 	window  wire.WindowID
-	last    wire.UIRow // that was said in it
+	last    wire.UIRow // its last row
 	text    string
 }
 
-// summarize adds a line about each window that was not chosen to what people and
-// the main agent of its monitor see, in the order in which they were used last.
+// summarize adds a line about each unselected window to the rows and to the main agent's
+// thread of its monitor, in the order of their last use.
 func (l *Log) summarize(from *Log, chosen func(wire.WindowID) bool) {
 	var top wire.RowID
 	for _, rows := range from.Rows {
@@ -134,12 +133,12 @@ func (l *Log) summarize(from *Log, chosen func(wire.WindowID) bool) {
 			row.TS = max(row.TS, rows[n-1].TS+1)
 		}
 		l.Rows[o.monitor] = append(rows, row)
-		l.tell(o.monitor, row)
+		l.addToThread(o.monitor, row)
 	}
 }
 
-// tell adds a row to what the main agent of a monitor knows.
-func (l *Log) tell(monitor wire.MonitorID, row wire.UIRow) {
+// addToThread adds a row to the thread of a monitor's main agent.
+func (l *Log) addToThread(monitor wire.MonitorID, row wire.UIRow) {
 	i := slices.IndexFunc(l.Threads, func(t history.Thread) bool { return t.Monitor == monitor && len(t.Windows) == 0 })
 	if i < 0 {
 		l.Threads = append(l.Threads, history.Thread{Agent: row.Thread, Monitor: monitor})
@@ -155,14 +154,13 @@ func (l *Log) tell(monitor wire.MonitorID, row wire.UIRow) {
 	})
 }
 
-// unchosen are the windows that were spoken to and are not chosen, the one that was
-// used longest ago first.
-func (l *Log) unchosen(chosen func(wire.WindowID) bool) []old {
+// unchosen returns the unselected windows with rows, the least recently used first.
+func (l *Log) unchosen(chosen func(wire.WindowID) bool) []oldWindow {
 	type key struct {
 		monitor wire.MonitorID
 		window  wire.WindowID
 	}
-	found := map[key]*old{}
+	found := map[key]*oldWindow{}
 	asked := map[key]string{}
 	for monitor, rows := range l.Rows {
 		for _, r := range rows {
@@ -171,7 +169,7 @@ func (l *Log) unchosen(chosen func(wire.WindowID) bool) []old {
 				continue
 			}
 			if found[k] == nil {
-				found[k] = &old{monitor: monitor, window: r.WindowID}
+				found[k] = &oldWindow{monitor: monitor, window: r.WindowID}
 			}
 			o := found[k]
 			o.last = r
@@ -183,18 +181,18 @@ func (l *Log) unchosen(chosen func(wire.WindowID) bool) []old {
 			}
 		}
 	}
-	all := make([]old, 0, len(found))
+	all := make([]oldWindow, 0, len(found))
 	for k, o := range found {
-		o.text = shortened(strings.TrimSpace(l.title(o.window) + " Last asked: " + asked[k] + " Last answer: " + cmp.Or(o.text, "none.")))
+		o.text = truncateRunes(strings.TrimSpace(l.title(o.window) + " Last asked: " + asked[k] + " Last answer: " + cmp.Or(o.text, "none.")))
 		all = append(all, *o)
 	}
-	slices.SortFunc(all, func(a, b old) int {
+	slices.SortFunc(all, func(a, b oldWindow) int {
 		return cmp.Or(cmp.Compare(a.last.TS, b.last.TS), cmp.Compare(a.monitor, b.monitor), cmp.Compare(a.window, b.window))
 	})
 	return all
 }
 
-// title is what a window that is open is called.
+// title returns the title of a window if it is open.
 func (l *Log) title(id wire.WindowID) string {
 	for _, w := range l.Desktop.Windows {
 		if w.WindowID == id {
@@ -206,7 +204,7 @@ func (l *Log) title(id wire.WindowID) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func shortened(text string) string {
+func truncateRunes(text string) string {
 	if utf8.RuneCountInString(text) <= summaryRunes {
 		return text
 	}

@@ -18,36 +18,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Limits bound what is read. The zero value means the defaults.
+// Limits bounds the input of [Read]. Zero values mean the defaults.
 type Limits struct {
-	// Parts is how many files a log has, Bytes how large they are together when
-	// unpacked. They default to 10,000 and 256 MiB.
+	// Parts bounds the number of parts, Bytes their total uncompressed size. Defaults:
+	// 10,000 and 256 MiB.
 	Parts int
 	Bytes int64
 }
 
-// How much there is of what is kept in memory.
+// Bounds of what is held in memory.
 const (
 	lineBytes     = 4 << 20 // a row or a message
 	historyBytes  = 128 << 20
 	rowsRead      = 10_000 // of a monitor
-	messagesRead  = 2_500  // of a conversation: what is kept of one, and some
+	messagesRead  = 2_500  // of a thread: more than the hub stores of one
 	threadBytes   = 6 << 20
-	highestID     = 1 << 50 // of rows and messages: there is room for more after it
+	highestID     = 1 << 50 // of rows and messages, leaves room for later ids
 	threadsRead   = 500
 	metadataBytes = 8 << 20
 )
 
-// reader looks at a log.
+// reader validates and reads a session file.
 type reader struct {
 	parts map[string]*zip.File
 	meta  Metadata
-	left  int64 // bytes that may still be unpacked
-	kept  int64 // bytes that may still be kept in memory
+	left  int64 // bytes that may still be decompressed
+	kept  int64 // bytes that may still be held in memory
 }
 
-// Read reads a log and looks at all of it. A [*RefusedError] says why it is not taken;
-// other errors are those of the file underneath.
+// Read reads and validates a session file. A [*RefusedError] says why it is not accepted;
+// other errors are I/O errors of from.
 func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
 	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, 256<<20), kept: historyBytes}
 	files, err := zip.NewReader(from, size)
@@ -59,7 +59,7 @@ func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
 	}
 	for _, f := range files.File {
 		if strings.HasSuffix(f.Name, "/") && f.UncompressedSize64 == 0 {
-			continue // a folder, as those who pack it again write them
+			continue // a folder entry, which other zip tools write
 		}
 		if r.parts[f.Name] != nil {
 			return nil, refuse(f.Name, "it is there twice")
@@ -69,13 +69,13 @@ func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
 	if err := r.metadata(); err != nil {
 		return nil, err
 	}
-	if err := r.sound(); err != nil {
+	if err := r.verifyParts(); err != nil {
 		return nil, err
 	}
 	return r.log()
 }
 
-// metadata reads what the log says of itself.
+// metadata reads and validates metadata.json.
 func (r *reader) metadata() error {
 	f := r.parts[metadataName]
 	if f == nil {
@@ -105,8 +105,8 @@ func (r *reader) metadata() error {
 	return nil
 }
 
-// sound reads every part once and compares it with what it has to be.
-func (r *reader) sound() error {
+// verifyParts reads every part once and compares its size and checksum.
+func (r *reader) verifyParts() error {
 	for name := range r.parts {
 		if _, ok := r.meta.Parts[name]; !ok && name != metadataName {
 			return refuse(name, "%s does not list it", metadataName)
@@ -138,7 +138,7 @@ func (r *reader) sound() error {
 
 func damaged(name string, err error) error { return refuse(name, "it is damaged (%v)", err) }
 
-// read is the whole of a part that is JSON.
+// read returns a JSON part as a whole.
 func (r *reader) read(f *zip.File, most int64) ([]byte, error) {
 	in, err := f.Open()
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *reader) read(f *zip.File, most int64) ([]byte, error) {
 	return withoutZeros(data), nil
 }
 
-// withoutZeros replaces U+0000 in the texts of JSON by U+FFFD, as the hub does with what
-// agents say: no client may send it, and some readers end a text there.
+// withoutZeros replaces U+0000 in JSON strings by U+FFFD, as the hub does with the output
+// of agents: clients may not send it, and some readers end a text there.
 func withoutZeros(data []byte) []byte {
 	const zero, replacement = `\u0000`, `\ufffd`
 	if !bytes.Contains(data, []byte(zero)) {
@@ -169,12 +169,12 @@ func withoutZeros(data []byte) []byte {
 		if bytes.HasPrefix(data[i:], []byte(zero)) {
 			copy(data[i:], replacement)
 		}
-		i++ // what follows a backslash begins no other escape
+		i++ // the character after a backslash starts no other escape
 	}
 	return data
 }
 
-// log puts the parts together.
+// log assembles the session.
 func (r *reader) log() (*Log, error) {
 	l := &Log{Meta: r.meta, Rows: map[wire.MonitorID][]wire.UIRow{}}
 	data, err := r.read(r.parts[desktopName], historyBytes)
@@ -184,7 +184,7 @@ func (r *reader) log() (*Log, error) {
 	if l.Desktop, err = desktopFormat().DecodeOwn(bytes.TrimSpace(data)); err != nil {
 		return nil, refuse(desktopName, "%v", err)
 	}
-	l.Desktop = still(l.Desktop)
+	l.Desktop = idleDesktop(l.Desktop)
 	seen := places{monitors: map[wire.MonitorID]bool{}, times: map[wire.Millis]bool{}, ids: map[wire.RowID]bool{}, agents: map[agentKey]bool{}}
 	for _, m := range l.Desktop.Monitors {
 		if l.Rows[m.MonitorID], err = r.rows(m.MonitorID, &seen); err != nil {
@@ -209,7 +209,7 @@ func (r *reader) log() (*Log, error) {
 	return l, nil
 }
 
-// lines does something with each line of a part.
+// lines calls do with each line of a part.
 func (r *reader) lines(name string, most int, do func(line []byte) error) error {
 	f := r.parts[name]
 	if f == nil {
@@ -240,22 +240,22 @@ func (r *reader) lines(name string, most int, do func(line []byte) error) error 
 	return nil
 }
 
-// places is what there is once in a session.
+// places holds identifiers that must be unique in a session.
 type places struct {
 	monitors map[wire.MonitorID]bool
-	times    map[wire.Millis]bool // of rows
+	times    map[wire.Millis]bool // TS of rows
 	ids      map[wire.RowID]bool
 	last     wire.RowID
 	agents   map[agentKey]bool
 }
 
-// agentKey is a window that has an agent, or with none a main agent.
+// agentKey identifies an agent: by its window, or the main agent of a monitor.
 type agentKey struct {
 	monitor wire.MonitorID
 	window  wire.WindowID
 }
 
-// rows are those of a monitor. Their ids and times grow, and no other row has them.
+// rows reads the rows of a monitor. Their ids and TS must increase and be unique.
 func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error) {
 	if seen.monitors[monitor] {
 		return nil, refuse(desktopName, "the monitor %q is there twice", monitor)
@@ -276,7 +276,7 @@ func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error
 		case seen.times[row.TS] || row.ID != 0 && seen.ids[row.ID]:
 			return fmt.Errorf("row %d is there twice", row.ID)
 		case int64(row.TS) > time.Now().Add(24*time.Hour).UnixMilli():
-			return errors.New("a row of the future") // all that follow would be, too
+			return errors.New("a row of the future") // all later rows would have to be later still
 		}
 		id, ts = max(id, row.ID), row.TS
 		seen.times[ts], seen.ids[row.ID] = true, true
@@ -287,8 +287,7 @@ func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error
 	return rows, err
 }
 
-// thread is a conversation. The ids of its messages grow, and nobody else has its
-// agent.
+// thread reads a thread. Its message ids must increase, and its agent must be unique.
 func (r *reader) thread(info ThreadInfo, seen *places) (history.Thread, error) {
 	t := history.Thread{Agent: info.Agent, Provider: info.Provider, Monitor: info.Monitor, Windows: info.Windows}
 	if info.Agent == "" || !seen.monitors[info.Monitor] {
@@ -314,7 +313,7 @@ func (r *reader) thread(info ThreadInfo, seen *places) (history.Thread, error) {
 	return t, err
 }
 
-// messages are those of a conversation as hubs write them.
+// messages reads the messages of a thread in the hub's format.
 func (r *reader) messages(part string, seen *places) (all []history.Message, err error) {
 	var last uint64
 	bytes := 0
@@ -339,8 +338,8 @@ func (r *reader) messages(part string, seen *places) (all []history.Message, err
 	return all, err
 }
 
-// foreign are the messages of a conversation as other programs keep them. What those
-// know that means nothing here is left out; see [history.LoadForeign].
+// foreign reads a thread in the format of another program. Parts of it without a
+// counterpart are dropped; see [history.LoadForeign].
 func (r *reader) foreign(part string) ([]history.Message, error) {
 	f := r.parts[part]
 	if f == nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Source is a session to be packed. Sequences end with the first error.
+// Source is a session to export. Sequences end with the first error.
 type Source struct {
 	Meta    Metadata
 	Desktop wire.SessionState
-	// Rows are those of a monitor, the oldest first. They are asked for twice.
+	// Rows yields the rows of a monitor, oldest first. It is called twice.
 	Rows    func(wire.MonitorID) iter.Seq2[wire.UIRow, error]
 	Threads []history.Thread
 	Files   []File
 }
 
-// File is one in the storage of a session.
+// File is a file in the storage of a session.
 type File struct {
 	Name string
 	Size int64
@@ -39,7 +39,7 @@ var (
 	desktopFormat = sync.OnceValue(wire.FormatOf[wire.SessionState])
 )
 
-// packer writes the parts of a log and notes what they are.
+// packer writes the parts and records their sizes and checksums.
 type packer struct {
 	zip   *zip.Writer
 	when  time.Time
@@ -50,7 +50,7 @@ type packer struct {
 	bytes int64
 }
 
-// Write packs a session. What was written before an error is no log.
+// Write exports a session. After an error the output is not a valid file.
 func Write(w io.Writer, s Source) error {
 	p := &packer{zip: zip.NewWriter(w), when: s.Meta.ExportedAt, parts: map[string]Part{}}
 	if err := p.pack(s); err != nil {
@@ -63,7 +63,7 @@ func Write(w io.Writer, s Source) error {
 }
 
 func (p *packer) pack(s Source) error {
-	state := still(s.Desktop)
+	state := idleDesktop(s.Desktop)
 	if err := p.part(desktopName, func() error { return p.raw(desktopFormat().Append(nil, &state)) }); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (p *packer) pack(s Source) error {
 	for _, m := range state.Monitors {
 		err := p.part(rowsFolder+string(m.MonitorID)+linesEnding, func() error {
 			return each(s.Rows(m.MonitorID), func(r *wire.UIRow) error {
-				row := history.FinalVersion(*r) // who makes it is not in the log
+				row := history.FinalVersion(*r) // the import cannot continue a partial row
 				return p.raw(rowFormat().Append(nil, &row))
 			})
 		})
@@ -110,8 +110,8 @@ func (p *packer) pack(s Source) error {
 	return p.part(metadataName, func() error { return p.line(meta) })
 }
 
-// still is a desktop on which nothing is going on. A plan that has ended stays on it.
-func still(s wire.SessionState) wire.SessionState {
+// idleDesktop returns the desktop without work in progress. A plan that has ended stays.
+func idleDesktop(s wire.SessionState) wire.SessionState {
 	out := wire.SessionState{
 		Mode: wire.StateSnapshot, HeartbeatMS: 1, Status: wire.SessionIdle, Title: s.Title, Provider: s.Provider, Monitors: quiet(s.Monitors),
 		Windows: unlocked(s.Windows), Notifications: s.Notifications, Shortcuts: s.Shortcuts, Badges: s.Badges,
@@ -140,7 +140,7 @@ func unlocked(windows []wire.WindowState) []wire.WindowState {
 	return out
 }
 
-// messages writes what was said, monitor by monitor.
+// messages writes messages.jsonl, monitor by monitor.
 func (p *packer) messages(s Source, monitors []wire.MonitorStatus) error {
 	for _, m := range monitors {
 		err := each(s.Rows(m.MonitorID), func(r *wire.UIRow) error {
@@ -158,7 +158,7 @@ func (p *packer) messages(s Source, monitors []wire.MonitorStatus) error {
 	return nil
 }
 
-// each does something with each row until there is an error.
+// each calls do with each row until an error.
 func each(rows iter.Seq2[wire.UIRow, error], do func(*wire.UIRow) error) error {
 	for row, err := range rows {
 		if err != nil {
@@ -171,7 +171,7 @@ func each(rows iter.Seq2[wire.UIRow, error], do func(*wire.UIRow) error) error {
 	return nil
 }
 
-// part writes a file of the log.
+// part writes one part.
 func (p *packer) part(name string, fill func() error) error {
 	out, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.when})
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *packer) part(name string, fill func() error) error {
 	return nil
 }
 
-// raw writes a line that is one already.
+// raw writes an encoded line.
 func (p *packer) raw(data []byte) error {
 	n, err := p.out.Write(append(data, '\n'))
 	p.bytes += int64(n)

@@ -2,14 +2,13 @@ package desktop
 
 import "github.com/everdesk/everdesk/wire"
 
-// Change is one field of a table that has to be written; no value means that it
-// goes.
+// Change is a field of a table to write; a nil Value deletes it.
 type Change struct {
 	Table, Field string
 	Value        []byte
 }
 
-// Changes are what has to be written to keep the state, since the last call.
+// Changes returns the fields to write since the last call.
 func (s *State) Changes() []Change {
 	if s.unwritten.fields == 0 {
 		return nil
@@ -24,12 +23,12 @@ func (s *State) Changes() []Change {
 	return list
 }
 
-// Pending is how many the next [State.Changes] are and about how many bytes they
-// have, apart from those of the events since the last: an event of a few bytes may
-// change a value of many.
+// Pending returns the number of fields that the next [State.Changes] will return and their
+// approximate size in bytes. The size is that of the versions last written: a small event
+// may change a large value.
 func (s *State) Pending() (fields, size int) { return s.unwritten.fields, s.unwritten.size }
 
-// All is the whole state as changes.
+// All returns the whole state as changes.
 func (s *State) All() []Change {
 	var list []Change
 	for _, t := range s.each() {
@@ -38,9 +37,9 @@ func (s *State) All() []Change {
 	return list
 }
 
-// Restore is the desktop that was kept as [Change]s, at the position of the
-// last event that was applied to it. Tables that are not the desktop's are left
-// alone. The error names the table and the field that could not be read.
+// Restore returns the desktop that was stored as [Change]s, at the position of the last
+// applied event. Unknown tables are ignored. The error names the table and the field that
+// could not be read.
 func Restore(session wire.SessionID, at wire.Position, tables map[string]map[string][]byte) (*State, error) {
 	s := &State{session: session, at: at}
 	s.init()
@@ -50,7 +49,7 @@ func Restore(session wire.SessionID, at wire.Position, tables map[string]map[str
 		}
 	}
 	s.addFirstMonitor()
-	s.monitors.settle()
+	s.monitors.clearChanges()
 	s.findStreams()
 	s.contents.dropIf(func(c *content) bool { return s.windows.get(windowKey{c.MonitorID, c.WindowID}) == nil })
 	s.findToastsDue()

@@ -2,35 +2,34 @@ package desktop
 
 import "github.com/everdesk/everdesk/wire"
 
-// Title is the session's name.
+// Title returns the title of the session.
 func (s *State) Title() string {
 	a, _ := s.about.value(only{})
 	return a.Title
 }
 
-// Monitors are all monitors, monitor-0 first.
+// Monitors returns all monitors, monitor-0 first.
 func (s *State) Monitors() []wire.MonitorStatus { return s.monitors.sorted(nil, byMonitor) }
 
-// Monitor is one of them.
 func (s *State) Monitor(id wire.MonitorID) (wire.MonitorStatus, bool) { return s.monitors.value(id) }
 
-// MonitorCount is how many monitors there are.
+// MonitorCount returns the number of monitors.
 func (s *State) MonitorCount() int { return s.monitors.len() }
 
-// HasMonitor says whether a monitor is there.
+// HasMonitor reports whether a monitor exists.
 func (s *State) HasMonitor(id wire.MonitorID) bool {
 	return id == firstMonitor || s.monitors.get(id) != nil
 }
 
-// WindowCount is how many windows are open on all monitors.
+// WindowCount returns the number of open windows on all monitors.
 func (s *State) WindowCount() int { return s.windows.len() }
 
-// Windows are the windows of a monitor, from the back to the front.
+// Windows returns the windows of a monitor, from back to front.
 func (s *State) Windows(monitor wire.MonitorID) []wire.WindowState {
 	return s.windowsWithContent(func(m wire.MonitorID) bool { return m == monitor })
 }
 
-// Window is the window that an action on a monitor means by an id.
+// Window returns the window that an id denotes for an action on a monitor.
 func (s *State) Window(monitor wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if _, r := s.find(monitor, id); r != nil {
 		return s.whole(&r.value), true
@@ -38,8 +37,8 @@ func (s *State) Window(monitor wire.MonitorID, id wire.WindowID) (wire.WindowSta
 	return wire.WindowState{}, false
 }
 
-// FindWindow is the window that a client means who names no monitor: the one on
-// the monitor it looks at, or else the only one in the session.
+// FindWindow returns the window that an id denotes for a client that names no monitor: the
+// one on the preferred monitor, or else the only one with the id in the session.
 func (s *State) FindWindow(id wire.WindowID, prefer wire.MonitorID) (wire.WindowState, bool) {
 	if w, ok := s.Window(prefer, id); ok {
 		return w, true
@@ -60,8 +59,8 @@ func (s *State) FindWindow(id wire.WindowID, prefer wire.MonitorID) (wire.Window
 	return s.whole(found), true
 }
 
-// Focused is the window of a monitor that has the focus: the standard window in
-// front that is not minimized.
+// Focused returns the focused window of a monitor: the frontmost standard window that is
+// not minimized.
 func (s *State) Focused(monitor wire.MonitorID) (wire.WindowState, bool) {
 	var front *wire.WindowState
 	for k, r := range s.windows.items {
@@ -76,8 +75,8 @@ func (s *State) Focused(monitor wire.MonitorID) (wire.WindowState, bool) {
 	return s.whole(front), true
 }
 
-// Said is the row of a message of a user: its first one, if several have its id.
-func (s *State) Said(id wire.MessageID) (wire.UIRow, bool) {
+// UserRow returns the row of a user's message: the first one, if several have its id.
+func (s *State) UserRow(id wire.MessageID) (wire.UIRow, bool) {
 	var first *wire.UIRow
 	for _, r := range s.rows.items {
 		row := &r.value
@@ -91,56 +90,56 @@ func (s *State) Said(id wire.MessageID) (wire.UIRow, bool) {
 	return *first, true
 }
 
-// Words is what the turn of an agent that runs has said so far.
-func (s *State) Words(role wire.AgentID) string { return s.textSoFar(streamKey{role, false}) }
+// AgentText returns the text of an agent's running turn so far.
+func (s *State) AgentText(role wire.AgentID) string { return s.textSoFar(streamKey{role, false}) }
 
-// Dialog is an open dialog.
+// Dialog returns an open dialog.
 func (s *State) Dialog(id wire.DialogID) (wire.ApprovalRequest, bool) { return s.dialogs.value(id) }
 
-// Prompt is an open prompt.
+// Prompt returns an open prompt.
 func (s *State) Prompt(id wire.PromptID) (wire.OpenPrompt, bool) { return s.prompts.value(id) }
 
-// Asked are all open questions, those first whose time is over first.
-func (s *State) Asked() ([]wire.ApprovalRequest, []wire.OpenPrompt) {
+// OpenQuestions returns all open dialogs and prompts, the earliest deadline first.
+func (s *State) OpenQuestions() ([]wire.ApprovalRequest, []wire.OpenPrompt) {
 	return s.dialogs.sorted(nil, dialogsByDeadline), s.prompts.sorted(nil, promptsByDeadline)
 }
 
-// Agents are all agents, without what they say.
+// Agents returns all agents, without their texts.
 func (s *State) Agents() []wire.AgentState { return s.agents.sorted(nil, byRole) }
 
-// Toast is a toast whose time was not over at the newest event.
+// Toast returns a toast that had not expired at the newest event.
 func (s *State) Toast(id wire.NoticeID) (wire.ShownToast, bool) { return s.toasts.value(id) }
 
-// Toasts are all toasts, the oldest first.
+// Toasts returns all toasts, oldest first.
 func (s *State) Toasts() []wire.ShownToast { return s.toasts.sorted(nil, toastsBySince) }
 
-// Notification is a notification that was not dismissed.
+// Notification returns a notification that was not dismissed.
 func (s *State) Notification(id wire.NoticeID) (wire.ShownNotification, bool) {
 	return s.notifications.value(id)
 }
 
-// Notifications are all notifications, the oldest first.
+// Notifications returns all notifications, oldest first.
 func (s *State) Notifications() []wire.ShownNotification {
 	return s.notifications.sorted(nil, bySince)
 }
 
-// Deadline is when a question ends without an answer. One of the ids is set.
+// Deadline is the time at which a question ends without an answer. One of the ids is set.
 type Deadline struct {
 	At     wire.Millis
 	Dialog wire.DialogID
 	Prompt wire.PromptID
 }
 
-// Questions counts the dialogs and prompts that are open.
+// Questions returns the number of open dialogs and prompts.
 func (s *State) Questions() (dialogs, prompts int) { return s.dialogs.len(), s.prompts.len() }
 
-// Owner is the replica that runs the session, as far as the log says.
+// Owner returns the owner of the session according to the log.
 func (s *State) Owner() wire.ReplicaID {
 	a, _ := s.about.value(only{})
 	return a.Owner
 }
 
-// NextDeadline is the earliest deadline of all open questions.
+// NextDeadline returns the earliest deadline of all open dialogs and prompts.
 func (s *State) NextDeadline() (Deadline, bool) {
 	if s.dialogs.len()+s.prompts.len() == 0 {
 		return Deadline{}, false
@@ -155,17 +154,17 @@ func (s *State) NextDeadline() (Deadline, bool) {
 	return next, next.Dialog != "" || next.Prompt != ""
 }
 
-// Provider is who answers, if it was said.
+// Provider returns the provider that the session uses, if an event named one.
 func (s *State) Provider() string {
 	a, _ := s.about.value(only{})
 	return a.Provider
 }
 
-// AutoApproval is what agents may do without asking.
+// AutoApproval returns the auto-approval rules.
 func (s *State) AutoApproval() wire.AutoApproval {
 	rules, _ := s.approval.value(only{})
 	return rules
 }
 
-// Row is a row of the conversation, if it is among the newest.
+// Row returns a row of the conversation, if it is among the newest.
 func (s *State) Row(ts wire.Millis) (wire.UIRow, bool) { return s.rows.value(ts) }
