@@ -20,14 +20,14 @@ import (
 
 const headerAPIKey = "X-API-Key" //nolint:gosec // the name of a header
 
-// access is what somebody may do in a session.
+// access is the level of a user's rights in a session.
 type access uint8
 
 const (
 	accessNone     access = iota
-	accessViewer          // looks
-	accessOperator        // speaks, answers and acts
-	accessOwner           // renames, shares and deletes too
+	accessViewer // reads
+	accessOperator // also sends messages, answers and acts
+	accessOwner // also renames, shares and deletes
 )
 
 // may reports whether the access suffices for a client's message.
@@ -40,17 +40,18 @@ func (a access) may(p wire.ClientPayload) bool {
 	}
 }
 
-// identify says who sends a request, by its Authorization header, its cookie or,
-// where that is enabled and browsers cannot send a header with it, its query. The error is an [*auth.Error] or the store's.
+// identify authenticates a request by its Authorization header, its API key, its query (where that
+// is enabled and browsers cannot send a header) or its cookie, and prolongs the cookie. The error
+// is an [*auth.Error] or the store's.
 func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 	who, err := s.recognised(c.Request().Context(), c)
 	if who.Prolonged {
-		s.setCookie(c, s.cookie(c), who.Expires) // or the browser would forget it
+		s.setCookie(c, s.cookie(c), who.Expires) // else the browser would delete it
 	}
 	return who, err
 }
 
-// recognised is identify without an answer to the browser.
+// authenticate is identify without a change of the response.
 func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity, error) {
 	r := c.Request()
 	if who, ok := s.auth.Anonymous(); ok {
@@ -77,9 +78,8 @@ func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity,
 	return auth.Identity{}, &auth.Error{Code: wire.CodeAuthRequired, Reason: "Sign in first."}
 }
 
-// hasNoHeaders reports whether a request opens a socket or a stream of events, or
-// fetches a file that a page of the other dialect shows: browsers cannot send a
-// header with those.
+// cannotSendHeaders reports whether a request opens a WebSocket or an event stream, or fetches a
+// file that a page of the desktop dialect displays: browsers cannot add a header to those.
 func hasNoHeaders(c echo.Context) bool {
 	switch c.Path() {
 	case pathStorage:
@@ -92,7 +92,7 @@ func hasNoHeaders(c echo.Context) bool {
 	return false
 }
 
-// The routes that take tokens in the query.
+// The routes that accept tokens in the query.
 const (
 	pathNative  = "/ws/:session"
 	pathDesktop = "/ws"
@@ -100,11 +100,11 @@ const (
 	pathStorage = "/api/storage/*"
 )
 
-// accessTo says what somebody may do in a session. A session that is not there
-// and one they may not even see are the same error, [wire.CodeSessionNotFound].
-// A name stands for the session that they gave it to. The error is a [*session.Error] or the store's.
+// accessTo returns the access of a user to a session. A missing session and one that the user may
+// not see give the same error, [wire.CodeSessionNotFound]. A name is resolved to the session that
+// the user gave it to. The error is a [*session.Error] or the store's.
 func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.SessionID) (access, session.Info, error) {
-	// The text is the same for all, or it would tell them apart.
+	// The same text for both cases, or it would reveal which of them it is.
 	hidden := &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
 	if session.IsName(id) {
 		called, _, err := s.lookUp(ctx, who.User, id)
@@ -125,7 +125,7 @@ func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.Sessio
 	}
 	granted := accessFor(who, info)
 	if granted == accessNone && info.Stale {
-		return accessNone, session.Info{}, store.ErrUnavailable // it may be shared with them
+		return accessNone, session.Info{}, store.ErrUnavailable // the session may be shared with the user
 	}
 	if granted == accessNone || info.Importing {
 		return accessNone, session.Info{}, hidden
@@ -138,8 +138,8 @@ func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.Sessio
 	return granted, info, nil
 }
 
-// accessFor is what a session's owner and shares, and the roles of somebody,
-// come to.
+// accessFor returns the access that results from a session's owner and shares and from the roles of
+// a user.
 func accessFor(who auth.Identity, info session.Info) access {
 	granted := accessNone
 	switch {
@@ -150,32 +150,32 @@ func accessFor(who auth.Identity, info session.Info) access {
 	case info.Shares[who.User] == session.ShareViewer:
 		granted = accessViewer
 	}
-	if who.Session != "" { // a device that was let in does not share or delete what it was let into
+	if who.Session != "" { // an invited device must not share or delete the session
 		granted = min(granted, accessOperator)
 	}
 	if !hasDesk(who) {
 		return accessNone
 	}
-	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never touches
+	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never changes anything
 		granted = min(granted, accessViewer)
 	}
 	return granted
 }
 
-// hasDesk reports whether somebody can have or be shown sessions at all. Who only
-// looks after the hub cannot.
+// mayHaveSessions reports whether a user can own or see sessions at all. One with admin roles only
+// cannot.
 func hasDesk(who auth.Identity) bool { return who.Has(auth.RoleUser) || who.Has(auth.RoleViewer) }
 
-// whoKey is where a request's context has the identity.
+// identityKey is the key of the identity in the request context.
 const whoKey = "everdesk.who"
 
-// who is who sends a request that came through [Server.known].
+// caller returns the identity of a request that passed [Server.requireIdentity].
 func who(c echo.Context) auth.Identity {
 	id, _ := c.Get(whoKey).(auth.Identity)
 	return id
 }
 
-// known lets only those in who say who they are, and not too often.
+// requireIdentity authenticates a request and applies the user's rate limit.
 func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id, err := s.identify(c)
@@ -194,7 +194,7 @@ func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// admins lets only admins on. To others its routes are not there.
+// requireAdmin returns 404 to callers without the role admin.
 func admins(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !who(c).Has(auth.RoleAdmin) || who(c).Session != "" {
@@ -204,8 +204,7 @@ func admins(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// lookers lets only those on who may look after the hub. To others its routes are
-// not there.
+// requireAdminRead returns 404 to callers that may not use the admin API.
 func lookers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !who(c).Has(auth.RoleAdminRead) || who(c).Session != "" {
@@ -215,7 +214,7 @@ func lookers(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// doers lets only those of them on who may act.
+// requireAdminAct refuses callers that may use the admin API but not act.
 func doers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !who(c).Has(auth.RoleAdminAct) {
@@ -225,12 +224,12 @@ func doers(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// stranger is the answer to somebody whose credentials are missing or wrong. Who
-// tries often is told to wait instead.
+// authFailure returns the response to a request with a missing or wrong credential. An address that
+// sends many of them gets 429 instead.
 func (s *Server) stranger(c echo.Context, err error) error {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok {
-		return err // the store's: nobody's fault
+		return err // the store's error
 	}
 	s.refused.credentials.Add(1)
 	if wait := s.limits.Address(address(c)); wait > 0 {
@@ -244,7 +243,7 @@ func (s *Server) stranger(c echo.Context, err error) error {
 	return err
 }
 
-// rejectRateLimited is the answer to what came too often.
+// rateLimited returns the response to a request over a rate limit.
 func (s *Server) tooMany(c echo.Context, wait time.Duration) error {
 	s.refused.rates.Add(1)
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
@@ -253,8 +252,8 @@ func (s *Server) tooMany(c echo.Context, wait time.Duration) error {
 	return p
 }
 
-// enter is what handlers about one session begin with: it refuses who may not
-// do what the least access is for.
+// requireAccess returns the session of the request's path, or an error if the caller has less than
+// the least access.
 func (s *Server) enter(c echo.Context, least access) (session.Info, error) {
 	granted, info, err := s.accessTo(c.Request().Context(), who(c), wire.SessionID(c.Param("session")))
 	if err != nil {
@@ -263,14 +262,14 @@ func (s *Server) enter(c echo.Context, least access) (session.Info, error) {
 	if granted < least {
 		return session.Info{}, problem(wire.CodeForbidden, "")
 	}
-	if least == accessOperator { // who is let do what owners do is written down with that
+	if least == accessOperator { // access as owner is audited with the action itself
 		err = s.auditEntry(c, info)
 	}
 	return info, err
 }
 
-// cookieName is the cookie's. Names with that prefix can only be set over TLS
-// and by the very host.
+// cookieName returns the name of the session cookie. Browsers accept the prefix __Host- only over
+// TLS and from the very host.
 func cookieName(secure bool) string {
 	if secure {
 		return "__Host-everdesk"
@@ -278,7 +277,7 @@ func cookieName(secure bool) string {
 	return "everdesk"
 }
 
-// cookie is the value of the request's cookie.
+// cookie returns the value of the request's session cookie, or "".
 func (s *Server) cookie(c echo.Context) string {
 	found, err := c.Cookie(cookieName(s.isSecure(c.Request())))
 	if err != nil {
@@ -287,7 +286,7 @@ func (s *Server) cookie(c echo.Context) string {
 	return found.Value
 }
 
-// setCookie gives the browser a cookie; an empty value takes it back.
+// setCookie sets the session cookie; an empty value deletes it.
 func (s *Server) setCookie(c echo.Context, value string, until time.Time) {
 	secure := s.isSecure(c.Request())
 	cookie := &http.Cookie{ //nolint:gosec // Secure over TLS; the loopback has none

@@ -15,24 +15,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// refusals count whom the door did not let in, for those who watch the hub.
+// refusals counts refused requests, for metrics.
 type refusals struct {
 	hosts, origins, credentials, rates atomic.Uint64
 }
 
-// Refusals is how many requests were refused since the start, by reason.
+// Refusals are the numbers of requests refused since the start, by reason.
 type Refusals struct {
-	// Hosts were sent to a name that is not ours.
+	// Hosts counts requests with an unknown Host.
 	Hosts uint64
-	// Origins came from a page that may not, or from one that did not say.
+	// Origins counts requests from a page of a foreign or missing origin.
 	Origins uint64
-	// Credentials were missing or wrong.
+	// Credentials counts missing and wrong credentials.
 	Credentials uint64
-	// Rates were one too many.
+	// Rates counts requests over a rate limit.
 	Rates uint64
 }
 
-// Refusals counts whom the door did not let in.
+// Refusals returns the numbers of refused requests.
 func (s *Server) Refusals() Refusals {
 	return Refusals{
 		Hosts: s.refused.hosts.Load(), Origins: s.refused.origins.Load(),
@@ -40,9 +40,8 @@ func (s *Server) Refusals() Refusals {
 	}
 }
 
-// admit looks at where a request was sent and where it comes from, before
-// anything is looked up: a name we do not know is a rebound one, and a page we
-// do not know has no business here.
+// checkHostAndOrigin refuses requests with an unknown Host (DNS rebinding) or from a page of a
+// foreign origin (CSRF), before anything is looked up.
 func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -69,8 +68,8 @@ func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// knowsHost reports whether a request was sent to one of our names: those of the
-// loopback, the address the connection came in by, or a configured one.
+// isKnownHost reports whether a request was sent to one of the hub's names: those of the loopback,
+// the address of the connection's local end, or a configured one.
 func (s *Server) knowsHost(r *http.Request) bool {
 	name := hostName(r.Host)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || s.hosts[name] || s.hosts["*"] {
@@ -87,8 +86,8 @@ func (s *Server) knowsHost(r *http.Request) bool {
 	return local != nil && local.AddrPort().Addr().Unmap().WithZone("") == addr
 }
 
-// hostName is the name or address in a Host header, without port, case and final
-// dot. It is empty if what follows the name is no port.
+// hostName returns the name or address in a Host header, without port, case and final dot. It is
+// empty if the port is invalid.
 func hostName(host string) string {
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil && port != "" {
@@ -103,10 +102,10 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// isOwnOrigin reports whether a page came from where its request goes to.
+// isOwnOrigin reports whether origin is that of the hub as the request addresses it.
 func (s *Server) isOwnOrigin(r *http.Request, origin string) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin { // which has no user and no path
+	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin { // a user or a path is refused
 		return false
 	}
 	scheme := "http"
@@ -126,8 +125,7 @@ func portOf(host, scheme string) string {
 	return "80"
 }
 
-// isSecure reports whether the browser speaks TLS, with us or with a proxy that
-// we trust to say so.
+// isSecure reports whether the browser uses TLS, with the hub or with a trusted proxy.
 func (s *Server) isSecure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -139,7 +137,7 @@ func (s *Server) isSecure(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https")
 }
 
-// changes reports whether a request is there to change something.
+// isMutating reports whether a request can change something.
 func changes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -153,27 +151,28 @@ func isUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get(echo.HeaderUpgrade), "websocket")
 }
 
-// isFromElsewhere reports that the browser says so. Programs say nothing.
+// isCrossSite reports whether the browser says that another site caused the request. Programs other
+// than browsers send no Sec-Fetch-Site.
 func isFromElsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "cross-site" || site == "same-site"
 }
 
-// needsOrigin reports whether a cookie alone is too little for a request, since
-// browsers send it by themselves. They leave the origin of a socket never out,
-// and that of anything else only if it is their page's own.
+// needsOrigin reports whether a request with a cookie must have an Origin, since browsers send
+// cookies on their own. They never omit the origin of a WebSocket, and omit others only for
+// requests of the same origin.
 func needsOrigin(r *http.Request) bool {
 	return isUpgrade(r) || changes(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
 }
 
-// usesCookie reports whether a request has nothing but a cookie to show.
+// usesCookie reports whether the cookie is the only credential of a request.
 func (s *Server) usesCookie(c echo.Context) bool {
 	h := c.Request().Header
 	return h.Get(echo.HeaderAuthorization) == "" && h.Get(headerAPIKey) == "" && s.cookie(c) != ""
 }
 
-// share answers a page of another origin that may use the hub, and reports
-// whether the request was only to ask.
+// setCORS sets the headers for a page of an allowed foreign origin, and reports whether the request
+// is a preflight.
 func share(c echo.Context, origin string) (preflight bool) {
 	h := c.Response().Header()
 	h.Set(echo.HeaderAccessControlAllowOrigin, origin)
@@ -190,8 +189,8 @@ func share(c echo.Context, origin string) (preflight bool) {
 	return true
 }
 
-// extractor says what a client's address is: the connection's, unless proxies are
-// trusted to know better.
+// ipExtractor returns the function that finds a client's address: that of the connection, or of
+// X-Forwarded-For if proxies are trusted.
 func extractor(proxies []netip.Prefix) echo.IPExtractor {
 	if len(proxies) == 0 {
 		return echo.ExtractIPDirect()
@@ -206,7 +205,7 @@ func extractor(proxies []netip.Prefix) echo.IPExtractor {
 	return echo.ExtractIPFromXFFHeader(trust...)
 }
 
-// address is where a request comes from, as far as can be known.
+// address returns the client's address, or the zero value if it is unknown.
 func address(c echo.Context) netip.Addr {
 	addr, err := netip.ParseAddr(c.RealIP())
 	if err != nil {

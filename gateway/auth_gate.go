@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// turnstilePlaces is how many clients are let in at a time: fewer than a hub
-	// has connections to its store, so that leases are renewed meanwhile.
+	// authGateSlots is the number of clients that connect at a time: fewer than a hub has
+	// connections to its store, so that leases are renewed meanwhile.
 	turnstilePlaces = 24
-	// placeTime is for how long a place is held at most. Who takes longer waits
-	// for something, such as a session that nobody owns or a part of the store that
-	// does not answer, and those behind have no part in that.
+	// authGateHold is the longest time that a slot is held. A client that takes longer is blocked
+	// on something, such as a session without an owner or a shard of the store that does not
+	// answer, and the clients behind it must not wait for that.
 	placeTime = 250 * time.Millisecond
 )
 
-// authGate lets clients in one after the other. When all tabs come back in the same
-// moment and are all served at once, all have to wait for the last; so half of them
-// wait for half of the time, and the hub's own calls to the store do not wait behind
+// authGate limits how many clients authorize and open their session concurrently. When all tabs
+// reconnect at the same moment and are served at once, each takes as long as the last; with the
+// gate half of them are done in half of the time, and the hub's own store calls do not queue behind
 // theirs.
 type authGate chan struct{}
 
 func newAuthGate() authGate { return make(authGate, turnstilePlaces) }
 
-// enter waits for a place. It is given back with leave, which may be called more
-// than once, or by itself when it was held for long.
+// acquire waits for a slot. The caller releases it with release, which may be called more than
+// once; the gate releases it after authGateHold.
 func (t authGate) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case t <- struct{}{}:

@@ -14,14 +14,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// form reads and writes one type by the rules of the wire; making it costs
-// something, so it is made once, when it is first needed.
+// form decodes and encodes values of type T by the rules of package wire. Building the format is
+// expensive, so it happens once, on first use.
 type form[T any] func() wire.Format[T]
 
 func formOf[T any]() form[T] { return sync.OnceValue(wire.FormatOf[T]) }
 
-// read takes the body of a request apart as strictly as a client's frame. No body
-// at all means an empty object.
+// read decodes the JSON body of a request as strictly as a client's frame. An empty body means an
+// empty object.
 func (f form[T]) read(s *Server, c echo.Context) (T, error) {
 	var none T
 	r := c.Request()
@@ -37,8 +37,8 @@ func (f form[T]) read(s *Server, c echo.Context) (T, error) {
 	return f().Decode(body)
 }
 
-// bodyOf reads the body of a request up to a limit. What goes wrong with that is
-// the client's doing: a chunk that is none, an end that comes too early or never.
+// bodyOf returns a reader for the body of a request, up to limit bytes. Its errors are problem
+// documents that blame the client: a malformed chunk, an early end, a timeout.
 func bodyOf(c echo.Context, limit int64) io.Reader {
 	return &bodyReader{c, http.MaxBytesReader(c.Response(), c.Request().Body, limit)}
 }
@@ -55,7 +55,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	case err == nil, err == io.EOF, tooLarge:
 		return n, err
 	case isTimeout(err):
-		// The time to answer is over too, but the client shall know why.
+		// The write deadline has passed as well, but the client should learn the reason.
 		_ = http.NewResponseController(b.c.Response()).SetWriteDeadline(time.Now().Add(readHeaderTimeout))
 		return n, problem(wire.CodeConnectionTimeout, "The body did not come in time.")
 	default:
@@ -63,13 +63,13 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	}
 }
 
-// answer writes v.
+// answer writes v as the response.
 func (f form[T]) answer(c echo.Context, status int, v *T) error {
 	return c.JSONBlob(status, f().Append(nil, v))
 }
 
-// wantJSON refuses bodies that are not JSON. It also keeps forms of other pages
-// out, which cannot say that they are.
+// wantJSON refuses bodies that are not JSON. It also refuses HTML forms of other pages, which
+// cannot send that content type.
 func wantJSON(r *http.Request) error {
 	media, params, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
 	charset := params["charset"]
@@ -79,7 +79,8 @@ func wantJSON(r *http.Request) error {
 	return plain(r)
 }
 
-// plain refuses compressed bodies: their size says nothing.
+// requireUncompressed refuses compressed bodies: a limit of their size would not bound their
+// content.
 func plain(r *http.Request) error {
 	if encoding := r.Header.Get(echo.HeaderContentEncoding); encoding != "" && encoding != "identity" {
 		return misdirected(http.StatusUnsupportedMediaType, "The body must not be compressed.")
@@ -87,7 +88,7 @@ func plain(r *http.Request) error {
 	return nil
 }
 
-// inQuery is the answer to a query that makes no sense.
+// queryProblem returns the response to an invalid query parameter.
 func inQuery(field, detail string) *problemError {
 	p := problem(wire.CodeInvalidMessage, detail)
 	p.Field = field

@@ -18,18 +18,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// protocol is the way a connection came in.
+// protocol is the transport and codec of a connection.
 type protocol uint8
 
 const (
 	doorNative  protocol = iota // everdesk.v2
 	doorBatch                   // everdesk.v2.batch
-	doorPlain                   // no subprotocol: it may know neither positions nor pongs
+	doorPlain // no subprotocol: the client may know neither positions nor pongs
 	doorDesktop                 // the desktop dialect
 	doorSSE                     // Server-Sent Events
 )
 
-// form is how events are shown at the door.
+// form returns the encoding of events for the protocol.
 func (d protocol) form() broadcast.Form {
 	switch d {
 	case doorBatch:
@@ -43,7 +43,7 @@ func (d protocol) form() broadcast.Form {
 	}
 }
 
-// form is how events are encoded for the client.
+// form returns the encoding of events for this client.
 func (c *conn) form() broadcast.Form {
 	if c.numbered {
 		return broadcast.FormNumbered
@@ -51,8 +51,8 @@ func (c *conn) form() broadcast.Form {
 	return c.door.form()
 }
 
-// decode reads what a client sends. It does without an interface, since a message is
-// copied once more behind one.
+// decode decodes a client's frame. It calls the codecs directly, because a [wire.Dialect] call
+// would copy the message once more.
 func (c *conn) decode(frame []byte) (wire.Message, error) {
 	if c.door == doorDesktop {
 		return wire.Desktop{Numbered: c.numbered}.DecodeMessage(frame)
@@ -60,7 +60,7 @@ func (c *conn) decode(frame []byte) (wire.Message, error) {
 	return wire.Native{}.DecodeMessage(frame)
 }
 
-// dialect is what is spoken at the door.
+// dialect returns the codec of the protocol.
 func (d protocol) dialect() wire.Dialect {
 	if d == doorDesktop {
 		return wire.Desktop{}
@@ -68,65 +68,66 @@ func (d protocol) dialect() wire.Dialect {
 	return wire.Native{}
 }
 
-// conn is one streaming connection. There may be ten thousand idle ones, so it
-// has no timer, no context and no buffer of its own; [connections] looks after it.
+// conn is one streaming connection. There may be ten thousand idle ones, so it has no timer, no
+// context and no buffer of its own; [connections] provides these.
 //
-// Ownership: one goroutine at a time serves a connection, or the poller has it, where it needs
-// none. Only the former calls the WebSocket library. Others say something through the tab, or ask it to end.
+// Ownership: a connection is either parked at its poller or served by one goroutine at a time. Only
+// that goroutine calls the WebSocket library. Other goroutines send through the tab or call
+// requestClose.
 type conn struct {
 	link
 	s      *Server
 	ended  atomic.Pointer[ending]
-	access atomic.Uint32 // an access
+	access atomic.Uint32 // an access value
 	door   protocol
-	seated bool // it is counted for its user; guarded by doors.mu
+	seated bool // counted in connections.userConnections; guarded by connections.mu
 
-	poller *poller // who has it while it waits; nil when it cannot. It does not change after it came
+	poller *poller // nil if the connection cannot be parked; constant after connections.add
 
-	// What follows is the host's, see poller.
-	nonBlocking bool // it must not wait
-	due         bool // it must read before it may go to the poller
-	// numbered says that a desktop of the other dialect names monitors by number. It is
-	// set before there is a tab and does not change then.
+	// The following fields belong to the goroutine that serves the connection, see poller.
+	nonBlocking bool // a poller's goroutine serves it, which must not block
+	due         bool // it must read before it may be parked
+	// numbered says that a desktop client names monitors by number. It is constant once there is a
+	// tab.
 	numbered bool
-	later    *postponedWork // what was left for one that may
+	later    *postponedWork // work that a poller left for a goroutine that may block
 	room     *session.Handle
 	limits   ratelimit.Connection
-	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
+	from     session.Sender // Connection is set from the start, the other fields by attachSession
 
-	// What follows is set before there is a tab and does not change then.
+	// The following fields are constant once there is a tab.
 	session wire.SessionID
-	name    wire.SessionID // what the client calls the session, or empty
+	name    wire.SessionID // the session's name as the client sent it, or empty
 
-	ws *websocket.Conn // nil at the door of Server-Sent Events
-	// heads is where the library reads heads of frames from.
+	ws *websocket.Conn // nil for Server-Sent Events
+	// headerReader is the buffer from which the library reads frame headers.
 	heads *bufio.Reader
-	left  wire.CloseCode                // what the client closed it with, or 0; the host's
-	who   atomic.Pointer[auth.Identity] // nil before it is known
+	left  wire.CloseCode // close code that the client sent, or 0
+	who   atomic.Pointer[auth.Identity] // nil before authentication
 
-	// What follows is the heart's.
-	asked  *auth.Identity // the credential that a new one was asked for
-	until  time.Time      // how long it waits for that
-	ending int64          // the tick at which it was seen to end, or 0
+	// The following fields belong to the heartbeat goroutine.
+	asked  *auth.Identity // the expired credential for which a refresh was requested
+	until  time.Time // when the connection is closed without a new credential
+	ending int64 // first tick at which closeRequested was set, or 0
 
-	// What follows is guarded by doors.mu.
+	// The following fields are guarded by connections.mu.
 	slot, index int
 }
 
-// ending is how a connection ends when it is not the client who ends it.
+// closeRequest says how the server closes a connection.
 type ending struct {
 	code   wire.CloseCode
 	reason string
-	done   *sync.WaitGroup // told when the connection is gone, unless nil
-	// last is what the client is shown before, if it sees a session by then; or nil.
+	done   *sync.WaitGroup // Done is called when the connection is removed, unless nil
+	// lastEvent is sent before the close if the connection has a tab by then; or nil.
 	last wire.ServerPayload
 }
 
-// longAgo is a deadline that has passed.
+// pastDeadline is a deadline that has passed, which wakes a blocked read.
 var longAgo = time.Unix(1, 0)
 
-// end asks the serving goroutine to close the connection. The first to ask says
-// why. It never waits and reports whether it was the first.
+// requestClose asks the serving goroutine to close the connection. Only the first request counts.
+// It never blocks and reports whether this was the first request.
 func (c *conn) end(e ending) bool {
 	if !c.ended.CompareAndSwap(nil, &e) {
 		return false
@@ -134,25 +135,25 @@ func (c *conn) end(e ending) bool {
 	if c.unpark() {
 		go c.serve()
 	} else {
-		_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
+		_ = c.SetReadDeadline(longAgo) // wakes a blocked read; on a closed connection there is none
 	}
 	return true
 }
 
-// drop is end without anybody waiting for it.
+// closeWith requests a close with a code and a reason.
 func (c *conn) drop(code wire.CloseCode, reason string) { c.end(ending{code: code, reason: reason}) }
 
-// patient sets the time by which the client must have said something.
+// limitRead sets the time by which the client must have sent something.
 func (c *conn) patient(until time.Time) {
 	_ = c.SetReadDeadline(until)
-	if c.ended.Load() != nil { // it may have been asked to end just before
+	if c.ended.Load() != nil { // requestClose may have set its deadline just before
 		_ = c.SetReadDeadline(longAgo)
 	}
 }
 
-// welcome runs the first part of a connection's life, up to the greeting. What
-// follows has a goroutine of its own, for the stack that a greeting takes is
-// several times what an idle connection needs.
+// runConnect runs setup, the part of a connection's life up to the attached session. The rest has
+// another goroutine, because the stack that setup needs is several times that of an idle
+// connection.
 func (c *conn) welcome(hello func(context.Context) bool) {
 	greeted := false
 	c.guard("greet a client", func() { greeted = hello(c.s.connections.ctx) })
@@ -163,8 +164,9 @@ func (c *conn) welcome(hello func(context.Context) bool) {
 	go c.serve()
 }
 
-// serve runs the rest of it, up to the end or until the poller has it. Whatever happens, the
-// connection is closed then and the session told, and nobody else suffers.
+// serve reads from the connection until it ends or is parked at its poller. When it ends, serve
+// closes it and detaches it from the session, also after a panic, which affects no other
+// connection.
 func (c *conn) serve() {
 	parked := false
 	if c.door == doorSSE {
@@ -177,7 +179,7 @@ func (c *conn) serve() {
 	}
 }
 
-// finish ends a connection's life.
+// finish closes and removes a connection.
 func (c *conn) finish() {
 	defer c.s.connections.wg.Done()
 	defer c.s.connections.remove(c)
@@ -187,7 +189,7 @@ func (c *conn) finish() {
 	c.told()
 }
 
-// guard runs one part of a connection's life. A panic in it ends the connection.
+// guard runs one part of a connection's life. A panic in it closes the connection.
 func (c *conn) guard(what string, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -199,10 +201,10 @@ func (c *conn) guard(what string, part func()) {
 	part()
 }
 
-// maxCloseReason is what fits into a close frame beside the code.
+// maxCloseReason is the space for the reason in a close frame, in bytes.
 const maxCloseReason = 123
 
-// hangUp says goodbye, unless the client did so first.
+// sendClose sends the requested close frame, unless the client has closed the connection.
 func (c *conn) hangUp() {
 	e := c.ended.Load()
 	if e != nil && e.last != nil {
@@ -214,14 +216,14 @@ func (c *conn) hangUp() {
 		_ = c.ws.CloseNow()
 	default:
 		c.s.log.Debug("closing a connection", "connection", c.from.Connection, "session", c.session, "code", e.code, "reason", e.reason)
-		// The library gives the client 5 s to answer; we may be in a hurry.
+		// The library waits 5 s for the client's answer; Timeouts.Close may be shorter.
 		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Timeouts.Close))
 		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
 	}
 }
 
-// leave gives the session back. It is called after our close frame was written,
-// or when there will be none.
+// detachSession removes the tab from the session and closes the handle. It is called after the
+// close frame was written, or when there will be none.
 func (c *conn) leave() {
 	room := c.room
 	if room == nil {
@@ -234,18 +236,18 @@ func (c *conn) leave() {
 	}
 }
 
-// granted is what the client may do now.
+// granted returns the client's current access.
 func (c *conn) granted() access {
-	return access(c.access.Load()) //nolint:gosec // nothing else is stored there
+	return access(c.access.Load()) //nolint:gosec // only access values are stored
 }
 
-// event makes an event for this connection only.
+// event wraps p in an event for this connection only.
 func (c *conn) event(p wire.ServerPayload) wire.Event {
 	return wire.Event{Session: cmp.Or(c.name, c.session), Time: time.Now(), Data: p}
 }
 
-// notify shows the client something, if it has got so far as to see a session, and
-// reports whether it has. Any goroutine may call it.
+// sendToTab sends p if the connection has a tab, and reports whether it has. Any goroutine may call
+// it.
 func (c *conn) notify(p wire.ServerPayload) bool {
 	tab := c.tab.Load()
 	if tab == nil {
@@ -255,8 +257,7 @@ func (c *conn) notify(p wire.ServerPayload) bool {
 	return true
 }
 
-// tell is notify for the serving goroutine: it also reaches a client that sees
-// no session yet.
+// send is sendToTab for the serving goroutine: it also reaches a client that has no tab yet.
 func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 	if c.tab.Load() != nil {
 		c.notify(p)
@@ -269,12 +270,12 @@ func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 	defer cancel()
 	for _, frame := range c.door.dialect().AppendFrames(nil, c.event(p)) {
 		if err := c.ws.Write(ctx, websocket.MessageText, frame); err != nil {
-			return // the next read will meet the same
+			return // the next read fails as well
 		}
 	}
 }
 
-// refuse tells the client what was wrong and closes the connection for it.
+// refuse sends the reason to the client and requests a close.
 func (c *conn) refuse(ctx context.Context, r *refusal) {
 	c.tell(ctx, r.notice())
 	c.drop(r.close())

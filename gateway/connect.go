@@ -18,45 +18,43 @@ import (
 )
 
 const (
-	// strangerBytes bounds the first frame of a client that has not said who
-	// it is.
+	// maxAuthFrameBytes bounds the first frame of an unauthenticated client.
 	strangerBytes = 4 << 10
-	// greetTimeout is how long the store may take to open a session.
+	// openTimeout bounds the store calls that open or create a session for a client.
 	greetTimeout = 30 * time.Second
-	// mostMonitors bounds the filter of a connection; a session has fewer.
+	// maxMonitors bounds the monitor filter of a connection; a session has fewer monitors.
 	mostMonitors = 16
-	// mostResume bounds what is taken for a position.
+	// maxResumeBytes is the length to which a position in the query is cut.
 	mostResume = 64
 )
 
-// connectRequest is what a client asks for when it connects.
+// connectRequest holds the parameters of a streaming connection.
 type connectRequest struct {
 	door    protocol
-	session wire.SessionID // at the desktop's door only a order, see resolveDesktopSession
-	name    wire.SessionID // what the client calls the session, unless that is its id
+	session wire.SessionID // for the desktop protocol only a preference, see resolveDesktopSession
+	name    wire.SessionID // the session's name as the client sent it; empty if it sent the id
 	client  wire.ClientID
 	resume  string
-	// seen is a position that a client has seen and cannot go on from, such as a
-	// page that was loaded again: it gets a snapshot and counts as one that is
-	// back.
+	// seenPosition is a position that the client has seen but cannot resume from, as when a page
+	// was reloaded: the client gets a snapshot and counts as one that reconnects.
 	seen string
-	// back says that the client was here before, see isBack.
+	// reconnects says that the client was connected before, see isReconnect.
 	back bool
-	// returning says that a desktop of the other dialect named its session, which it
-	// learned from an earlier connection: it may still show what it saw then.
+	// knownSession says that a desktop client sent the id of an existing session, which it has from
+	// an earlier connection: it may still show the state of that time.
 	returning bool
 	watch     []wire.MonitorID
-	// numbered says that watch had numbers instead of names.
+	// numbered says that the query had monitor numbers instead of ids.
 	numbered bool
-	// known is from when on the client's credentials were looked at, and
-	// rights which rights were looked at; see [doors.rights].
+	// credentialsChecked is a time before the client's credentials were checked, and rightsVersion
+	// the [connections.rightsVersion] before its access was checked.
 	known  time.Time
 	rights uint64
-	// leave gives the place in the turnstile back.
+	// releaseGate releases the client's slot in the [authGate]; it may be called more than once.
 	leave func()
 }
 
-// nativeConnectRequest reads the orders of clients that name their session in the path.
+// nativeConnectRequest parses the request of a client that has its session in the path.
 func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	q := c.QueryParams()
 	w := connectRequest{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
@@ -67,9 +65,9 @@ func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	return w, w.setMonitors(q["monitor"])
 }
 
-// desktopConnectRequest reads the orders of desktops written for YAAR. They know sessionId,
-// monitorId and token; what else they send is theirs. A sessionId that cannot be
-// one is refused: no hub gave it to them.
+// desktopConnectRequest parses the request of a desktop written for YAAR. Such clients send
+// sessionId, monitorId and token; other parameters are ignored. An invalid sessionId is refused: no
+// hub has issued it.
 func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	q := c.QueryParams()
 	w := connectRequest{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
@@ -87,7 +85,8 @@ func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	return w, err
 }
 
-// clientID is only shown to others, so that a bad one is no reason to refuse.
+// clientID returns s as a client id, or "" if it is invalid: the id is only displayed, so a bad one
+// is no reason to refuse the connection.
 func clientID(s string) wire.ClientID {
 	if id := wire.ClientID(s); id.Validate() == nil {
 		return id
@@ -95,7 +94,7 @@ func clientID(s string) wire.ClientID {
 	return ""
 }
 
-// shortened keeps a position as it is; what is longer is none.
+// truncatePosition cuts a position to maxResumeBytes; a longer text is no valid position anyway.
 func shortened(resume string) string { return resume[:min(len(resume), mostResume)] }
 
 func (w *connectRequest) setMonitors(monitors []string) error {
@@ -112,11 +111,11 @@ func (w *connectRequest) setMonitors(monitors []string) error {
 	return nil
 }
 
-// refusal is why somebody is not let in, or not listened to. It becomes a problem
-// document before the connection is upgraded and an error event after.
+// refusal is the reason why a client or a message is refused. It becomes a problem document before
+// the connection is upgraded and an error event after.
 type refusal struct {
 	code   wire.Code
-	detail string // empty means the table's
+	detail string // empty means the default text of code
 	retry  time.Duration
 }
 
@@ -129,7 +128,7 @@ func (r *refusal) notice() wire.ErrorNotice {
 	return n
 }
 
-// close is how a connection ends that is refused for it.
+// closeCode returns the close code and reason for a connection that is closed because of r.
 func (r *refusal) close() (wire.CloseCode, string) {
 	info := r.code.Info()
 	switch info.Close {
@@ -142,9 +141,8 @@ func (r *refusal) close() (wire.CloseCode, string) {
 	}
 }
 
-// refusalOf is what a client of a socket reads of err, by the table of [problemOf].
-// An error outside the table is logged and stays in the log. Who did not get an
-// answer in time may wait for the store.
+// refusalOf maps err to a refusal by the table of [problemOf]. It logs an error that is not in the
+// table and does not send its text to the client. A timeout counts as the store being unavailable.
 func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -160,7 +158,7 @@ func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	return &refusal{code: p.Code, detail: p.Detail}
 }
 
-// deny is refusalOf for somebody who can still be answered over HTTP.
+// refusalProblem maps err to the HTTP response of a client whose connection is not upgraded yet.
 func (s *Server) deny(c echo.Context, err error) error {
 	r, ok := errors.AsType[*refusal](err)
 	switch {
@@ -173,7 +171,7 @@ func (s *Server) deny(c echo.Context, err error) error {
 	}
 }
 
-// authenticateMessage says who an auth message is from.
+// authenticateMessage returns the identity that the credentials of an auth message belong to.
 func (s *Server) authenticateMessage(ctx context.Context, a wire.Auth) (auth.Identity, error) {
 	if who, ok := s.auth.Anonymous(); ok {
 		return who, nil
@@ -198,9 +196,9 @@ func authResult(who auth.Identity) wire.AuthResult {
 	return wire.AuthResult{OK: true, User: who.User, Roles: roles}
 }
 
-// authorize decides whether somebody gets what they order, and which session that
-// is. Sessions that are not there and those of others get the same answer. Who does
-// has a place in the turnstile until they were greeted.
+// authorize returns the client's access to the session it asked for, and sets w.session to the id
+// of that session. A missing session and one of another user give the same error. On success the
+// client holds a slot of the [authGate] until it calls w.releaseGate.
 func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	mayBeBack := w.door != doorDesktop && cmp.Or(w.resume, w.seen) != ""
 	if !s.connections.hasCapacity(who.User, s.connectionLimit(who.User, mayBeBack)) {
@@ -218,13 +216,13 @@ func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectReq
 	return granted, err
 }
 
-// allow is settle for whoever has a place.
+// authorizeAdmitted is authorize for a client that holds a slot of the authGate.
 func (s *Server) allow(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	w.rights = s.connections.rights.Load()
 	if w.door != doorDesktop {
 		return s.allowNative(ctx, who, w)
 	}
-	// There is nothing to resume in the other dialect.
+	// The desktop protocol has no resuming.
 	if err := s.count(ctx, who, false); err != nil {
 		return accessNone, err
 	}
@@ -236,8 +234,8 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *connectRequest
 	return granted, err
 }
 
-// allowNative is allow for clients that name their session in the path. A name that
-// the user has not given to a session yet makes one, but not for those who only watch.
+// authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
+// the user has not given to a session yet creates one, except over SSE, which only reads.
 func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	granted, info, err := s.accessTo(ctx, who, w.session)
 	called := w.session
@@ -258,8 +256,9 @@ func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *connectR
 	return granted, err
 }
 
-// crowdedRetry is when somebody may try again who has too many connections, and
-// hearsayRetry when it is other replicas who said so: by then they have said it anew.
+// connectionLimitRetry is the retry delay of a user with too many connections to this replica, and
+// remoteCountRetry the delay if the limit is reached only with the connections to other replicas:
+// by then these have reported new numbers.
 const (
 	crowdedRetry = 30 * time.Second
 	hearsayRetry = 3 * time.Second
@@ -275,7 +274,7 @@ func (s *Server) tooManyConnections(user string) *refusal {
 	return r
 }
 
-// count refuses who comes too often.
+// limitConnects returns an error if the user connects too often.
 func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) error {
 	wait := s.limits.Connect(ctx, who.User, resume)
 	if wait == 0 {
@@ -285,11 +284,11 @@ func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) erro
 	return &refusal{code: wire.CodeRateLimited, retry: wait}
 }
 
-// isBack reports whether a client was here before and comes back, for which
-// there is a higher limit: that all tabs come back at once is no attack. Anybody
-// can make a position up, so that it must be in the log. One of the present owner
-// that is not ahead is taken for that without a look; it cannot be guessed, since
-// epochs are times to the millisecond, and most come back to the same owner.
+// isReconnect reports whether a client was connected before, for which there is a higher rate
+// limit: all tabs reconnecting at once is no attack. A client can invent a position, so the
+// position must be in the log. A position of the present owner's epoch that is not ahead of the log
+// is accepted without reading the log: it cannot be guessed, since epochs are times in
+// milliseconds, and most clients reconnect to the same owner.
 func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Position) bool {
 	at, err := wire.ParsePosition(cmp.Or(w.resume, w.seen))
 	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
@@ -302,8 +301,8 @@ func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Positio
 	return err == nil
 }
 
-// authenticate waits for the client to say who it is. Nothing is looked up for
-// it, or told to it, before.
+// awaitAuth waits for the auth message of an unauthenticated client. The server looks nothing up
+// for the client and sends nothing to it before.
 func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
 	c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
 	var m wire.Message
@@ -317,7 +316,7 @@ func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
 	hello, ok := m.Data.(wire.Auth)
 	switch {
 	case errors.Is(err, errFrameTooBig):
-		// No credential is as long as that.
+		// No valid credential is that long.
 		c.refuse(ctx, &refusal{code: wire.CodeAuthFailed})
 		return false
 	case isTimeout(err), err == nil && (bad != nil || !ok):
@@ -330,7 +329,7 @@ func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
 	return c.admit(ctx, hello, w)
 }
 
-// admit lets a client in that has said who it is.
+// acceptAuth checks the credentials of an auth message and the client's access.
 func (c *conn) admit(ctx context.Context, hello wire.Auth, w *connectRequest) bool {
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -353,7 +352,7 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *connectRequest) bo
 	return true
 }
 
-// sendWelcome opens the session and shows it to the client.
+// attachSession opens the session and attaches the connection to it, which sends the snapshot.
 func (c *conn) sendWelcome(ctx context.Context, w *connectRequest) bool {
 	defer func() { w.leave() }()
 	if c.door == doorDesktop && !c.learnNaming(ctx, w) {
@@ -398,7 +397,7 @@ func (c *conn) sendWelcome(ctx context.Context, w *connectRequest) bool {
 	}
 	c.tab.Store(tab)
 	if c.s.connections.rights.Load() != w.rights {
-		c.s.recheck([]*conn{c}) // it was on its way in when something changed
+		c.s.recheck([]*conn{c}) // its access changed while it connected
 	}
 	return true
 }
@@ -407,7 +406,7 @@ func newConnectionID() wire.ConnectionID {
 	return wire.ConnectionID("conn-" + strings.ToLower(rand.Text()[:16]))
 }
 
-// isTimeout reports whether a deadline of the connection has passed.
+// isTimeout reports whether a deadline of a connection has passed.
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

@@ -16,25 +16,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Timeouts is how long the streaming doors wait for clients. The zero value means
-// the defaults.
+// Timeouts are the deadlines for clients of the streaming endpoints. The zero value means the
+// defaults.
 type Timeouts struct {
-	// Auth is how long a client may take to say who it is. It defaults to 10 s.
+	// Auth bounds the time until a client has authenticated. It defaults to 10 s.
 	Auth time.Duration
-	// Naming is how long the greeting of a desktop written for YAAR waits for its first
-	// frame, which shows how that client names monitors. It defaults to 1 s.
+	// Naming is how long a desktop client written for YAAR has to send its first frame, which shows
+	// how it names monitors, before it gets its snapshot. It defaults to 1 s.
 	Naming time.Duration
-	// Pong is how much longer than the heartbeat a client may be silent. It
+	// Pong is added to the heartbeat interval for the longest time that a client may be silent. It
 	// defaults to 10 s.
 	Pong time.Duration
-	// Refresh is how long a client whose token has expired may take to send
-	// another. It defaults to 1 min.
+	// Refresh is how long a client with an expired token may take to send a new one. It defaults to
+	// 1 min.
 	Refresh time.Duration
-	// Recheck is how often it is looked up whether somebody still may do what
-	// they do, in case another replica changed it. It defaults to 1 min.
+	// Recheck is the interval at which the access of connected users is looked up again, in case
+	// another replica changed it. It defaults to 1 min.
 	Recheck time.Duration
-	// Close is how long a client may take to answer a close. It defaults to 5 s,
-	// which is also the most.
+	// Close is how long a client may take to answer a close frame. It defaults to 5 s, which is
+	// also the maximum.
 	Close time.Duration
 }
 
@@ -49,87 +49,86 @@ func (p Timeouts) withDefaults() Timeouts {
 }
 
 const (
-	// wheelSlots is how many parts a heartbeat has. Each connection is in one
-	// slot, by chance, so that its first beat comes after a random part of the
-	// interval and the beats of all are spread.
+	// wheelSlots is the number of slots of the timing wheel. Each connection is in one slot, chosen
+	// at random, so that pings are spread evenly over the heartbeat interval.
 	wheelSlots = 30
-	// looks is how often in a round of the wheel a connection is looked at.
+	// silenceChecks is how often per turn of the wheel a connection is checked for silence.
 	looks = 3
-	// watchEvery is the longest time between two turns of the wheel for what
-	// does not depend on the heartbeat: when credentials end and when rights
-	// are looked up again.
+	// checkInterval is the longest interval between two checks that do not depend on the heartbeat:
+	// the expiry of credentials and the lookup of access rights.
 	watchEvery = time.Second
-	// sweeps is after how many of those turns all credentials were looked at.
+	// sweepTicks is the number of those checks in which all credentials are checked once.
 	sweeps = 3
-	// closeGroup is how many connections are closed at a time.
+	// closeBatchSize is the number of connections closed at a time.
 	closeGroup = 128
 )
 
-// connections keeps the streaming connections of a server.
+// connections is the registry of a server's streaming connections.
 //
-// Ownership: doors has one goroutine per connection that is not at the poller, the pollers of that, one
-// that beats for all of them and one that hears of sign-outs. They begin with the first connection and
-// end with [Server.closeAll], which waits for them.
+// Ownership: it has one goroutine per connection that is not parked, those of the pollers, one for
+// the heartbeat and one that receives revocations. They start with the first connection and end
+// with [Server.closeAll], which waits for them.
 type connections struct {
-	ctx            context.Context //nolint:containedctx // it is the life of the goroutines
+	ctx            context.Context //nolint:containedctx // ends the goroutines of the connections
 	stop           context.CancelFunc
 	wg             sync.WaitGroup
-	readBuffers    sync.Pool // of *[gulpBytes]byte
+	readBuffers    sync.Pool // of *[readBufferBytes]byte
 	frames         sync.Pool // of *[]byte
 	commandBuffers sync.Pool // of *[]session.Command
 
-	// ticks counts the turns of the wheel. It is the clock that silence is
-	// measured by: when the process stands still, so does it.
+	// ticks counts the ticks of the wheel. Silence is measured in ticks, so that the time in which
+	// the process was suspended does not count.
 	ticks    atomic.Int64
 	checking atomic.Bool
-	// rights counts the changes of who may do what that were made here, for
-	// connections that are on their way in meanwhile. granting is held while
-	// somebody's access is written down together with whose it is.
+	// rightsVersion counts the changes of access rights made on this replica, so that a client that
+	// is connecting meanwhile notices one. grantMu is held while a connection's identity and access
+	// change together.
 	rights   atomic.Uint64
 	granting sync.Mutex
 
-	// arrived counts the connections that ever came.
+	// accepted counts all connections since the start.
 	arrived atomic.Uint64
 
 	mu               sync.Mutex
-	heartbeatStarted bool    // the heart has begun
-	pollers          pollers // for those connections that can wait there
-	pollersReady     bool    // it is made, or cannot be
+	heartbeatStarted bool
+	pollers          pollers // for connections that can be parked
+	pollersReady     bool // pollers is initialised, or failed to be
 	closed           bool
 	wheel            [wheelSlots][]*conn
-	revocations      map[revoked]leaving // what ended lately
-	userConnections  map[string]int      // how many connections are greeted or about to be, by user
+	revocations      map[revoked]leaving // recent revocations, see revocationTTL
+	userConnections  map[string]int // connections per user that are attached or about to be
 }
 
-// revoked names what a revocation ends: one key of a user, or everything.
+// revokedKey names the credentials that a revocation ends: one API key of a user, or all of them if
+// key is empty.
 type revoked struct{ user, key string }
 
-// leaving is when it ended.
+// revocationTime is the time of a revocation.
 type leaving struct {
-	at   time.Time // by the clock of the replica where it happened
-	told time.Time // when this one heard of it
+	at   time.Time // by the clock of the replica where it was made
+	told time.Time // when this replica received it
 }
 
-// leftFor is how long revocations are remembered: longer than a client could be
-// on its way from the look at its credentials to its greeting.
+// revocationTTL is how long revocations are kept: longer than a client can take from the check of
+// its credentials to its attached session.
 const leftFor = 5 * time.Minute
 
-// recordRevocation remembers a revocation for connections that are not greeted yet.
+// recordRevocation stores a revocation for connections that are not attached yet.
 func (d *connections) recordRevocation(r auth.Revocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	maps.DeleteFunc(d.revocations, func(_ revoked, l leaving) bool { return now.Sub(l.told) > leftFor })
 	what := revoked{r.User, r.Key}
-	if last := d.revocations[what].at; last.After(r.At) { // by another replica's clock
+	if last := d.revocations[what].at; last.After(r.At) { // another replica's clock may be ahead
 		r.At = last
 	}
 	d.revocations[what] = leaving{at: r.At, told: now}
 }
 
-// revokedSince reports whether a credential that was checked at a time has ended since,
-// as far as this replica has heard. It is asked after the connection came: a later
-// revocation finds it there.
+// revokedSince reports whether a credential that was checked at the time checked has been revoked
+// since, as far as this replica knows. It is called after the connection was added: a later
+// revocation finds the connection in the registry.
 func (d *connections) revokedSince(who *auth.Identity, known time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,11 +149,11 @@ func (d *connections) init() {
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }
 
-// add adds a connection and serves it, unless the doors are closed.
+// add adds a connection and runs it, unless the server drains or has closed all connections.
 func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed || s.draining.Load() { // it may have begun since the client was looked at
+	if d.closed || s.draining.Load() { // draining may have begun since the request was checked
 		return false
 	}
 	if !d.heartbeatStarted {
@@ -171,15 +170,15 @@ func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) 
 	}
 	d.arrived.Add(1)
 	c.seen.Store(d.ticks.Load())
-	c.slot = rand.IntN(wheelSlots) //nolint:gosec // nobody gains by guessing it
+	c.slot = rand.IntN(wheelSlots) //nolint:gosec // unpredictability is not needed
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
-	d.wg.Add(1) // until it is gone
+	d.wg.Add(1) // until remove
 	go c.welcome(hello)
 	return true
 }
 
-// startPollers lets connections wait without a goroutine each, where that is possible.
+// startPollers starts the pollers, if the system has them.
 func (d *connections) startPollers(log *slog.Logger) {
 	p, err := newPollers()
 	if err != nil {
@@ -190,10 +189,10 @@ func (d *connections) startPollers(log *slog.Logger) {
 	p.open(&d.wg)
 }
 
-// connectionLimit is how many connections a user may have here: those that nobody counts
-// at other replicas. Negative means any number. Others are heard of every few
-// seconds, so who is quick may get some more; and who is back may still be counted
-// where they come from, so as many again are taken for gone from there.
+// connectionLimit returns how many connections a user may have to this replica: the limit minus
+// those to other replicas. Negative means no limit. Other replicas report every few seconds, so a
+// user that connects fast may get some more. A client that reconnects may still be counted at the
+// replica it comes from, so another full limit is added for it.
 func (s *Server) connectionLimit(user string, back bool) int {
 	most := s.cfg.UserConnections
 	if most < 0 || s.members == nil {
@@ -207,14 +206,14 @@ func (s *Server) connectionLimit(user string, back bool) int {
 }
 
 const (
-	// crowdPart is which part of the connections that a user may have are enough
-	// to tell other replicas of, and crowdsTold how many users they are told of.
+	// reportedShare: a user with at least 1/reportedShare of the connection limit is reported to
+	// other replicas, but at most maxReportedUsers users are.
 	crowdPart  = 20
 	crowdsTold = 64
 )
 
-// UserConnections are the users with the most connections to this replica, if those are many,
-// for others to count.
+// UserConnections returns the connections to this replica of the users that have the most, for
+// other replicas to count. Users with few connections are left out.
 func (s *Server) UserConnections() map[string]int {
 	if s.cfg.UserConnections < 0 {
 		return nil
@@ -237,16 +236,14 @@ func (s *Server) UserConnections() map[string]int {
 	return crowds
 }
 
-// hasCapacity reports whether a user may open another connection. Negative means any
-// number.
+// hasCapacity reports whether a user may open another connection. A negative limit means none.
 func (d *connections) hasCapacity(user string, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return most < 0 || d.userConnections[user] < most
 }
 
-// reserve counts a connection for its user until it is gone, unless there are too
-// many.
+// reserve counts a connection for its user until remove, unless the limit is reached.
 func (d *connections) reserve(c *conn, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,14 +256,13 @@ func (d *connections) reserve(c *conn, most int) bool {
 	return true
 }
 
-// remove removes a connection.
 func (d *connections) remove(c *conn) {
 	if c.seated {
 		c.limits.End(c.who.Load().User)
 	}
 	d.mu.Lock()
 	if c.seated {
-		user := c.who.Load().User // which new credentials do not change
+		user := c.who.Load().User // constant: a refreshed credential has the same user
 		if d.userConnections[user]--; d.userConnections[user] == 0 {
 			delete(d.userConnections, user)
 		}
@@ -278,28 +274,28 @@ func (d *connections) remove(c *conn) {
 	slot[last] = nil
 	d.wheel[c.slot] = slot[:last]
 	d.mu.Unlock()
-	c.end(ending{}) // whoever asks from now on comes too late
+	c.end(ending{}) // later calls of requestClose have no effect
 	if e := c.ended.Load(); e.done != nil {
 		e.done.Done()
 	}
 }
 
-// inSlot lists the connections of a slot.
+// inSlot returns a copy of the connections of a slot.
 func (d *connections) inSlot(slot int) []*conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.wheel[slot])
 }
 
-// all lists the connections.
+// all returns a copy of all connections.
 func (d *connections) all() []*conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Concat(d.wheel[:]...)
 }
 
-// spread is the time over which clients come back to other replicas: few at once,
-// many at no more than a few thousand a second.
+// reconnectSpread returns the time over which disconnected clients are to reconnect to other
+// replicas: short for a few of them, and at most a few thousand reconnects a second for many.
 func (s *Server) spread(clients int) time.Duration {
 	return min(s.cfg.DrainAfter, leastSpread+time.Duration(clients)*clientSpread)
 }
@@ -309,9 +305,8 @@ const (
 	clientSpread = 500 * time.Microsecond
 )
 
-// closeAll tells all clients to go elsewhere, closes their connections and waits
-// until they are gone. When ctx ends it does not wait for goodbyes, beyond a moment
-// for those who would say it.
+// closeAll asks all clients to reconnect elsewhere, closes their connections and waits until they
+// are gone. When ctx ends it stops waiting for close handshakes, but not before minCloseTime.
 func (s *Server) closeAll(ctx context.Context) {
 	d := &s.connections
 	d.mu.Lock()
@@ -331,13 +326,12 @@ func (s *Server) closeAll(ctx context.Context) {
 	}
 }
 
-// disconnect tells clients to go elsewhere and closes their connections, a group at a
-// time.
+// disconnect asks clients to reconnect elsewhere and closes their connections, one batch at a time.
 func (s *Server) disconnect(ctx context.Context, conns []*conn, why string) {
 	spread := s.spread(len(conns))
-	late := map[*conn]wire.ServerPayload{} // for those who are being greeted
+	late := map[*conn]wire.ServerPayload{} // for clients without a tab yet
 	for _, c := range conns {
-		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only to spread them
+		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only spreads the load
 		c.guard("send a client elsewhere", func() {
 			if p := (wire.GoElsewhere{AfterMS: int(after), Reason: why}); !c.notify(p) {
 				late[c] = p
@@ -356,24 +350,23 @@ func (s *Server) disconnect(ctx context.Context, conns []*conn, why string) {
 	}
 }
 
-// farewell is how long clients have to hear that the hub is going, however late it
-// is.
+// minCloseTime is the time in which clients are notified of a shutdown even if its context has
+// ended.
 const farewell = 500 * time.Millisecond
 
-// atLeast is a context that ends with another, but not before some time has passed.
+// withMinDuration returns a context that ends with ctx, but not before least has passed.
 func atLeast(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	timer := time.AfterFunc(least, func() { context.AfterFunc(ctx, cancel) })
 	return lasting, func() { timer.Stop(); cancel() }
 }
 
-// await waits for a group, but neither longer than patience nor than ctx. It
-// reports whether the group is done.
+// waitFor waits for a group until timeout or the end of ctx. It reports whether the group is done.
 func (s *Server) await(ctx context.Context, group *sync.WaitGroup, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	done := make(chan struct{})
-	go func() { // ends with the clients of the group, whom dismiss waits for in the end
+	go func() { // ends with the group's connections, which closeAll waits for
 		group.Wait()
 		close(done)
 	}()

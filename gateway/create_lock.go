@@ -14,20 +14,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// createLocks has those who would make a session wait for others of the same user, so
-// that two tabs of a new user get one session and nobody gets more than they may
-// have. Users do not wait for each other.
+// createLocks serialises session creation per user, so that two tabs of a new user get one session
+// and no user gets more sessions than allowed. Different users do not wait for each other.
 type createLocks struct {
 	mu   sync.Mutex
-	held map[string]*createLock // of users somebody waits for or works for
+	held map[string]*createLock // by user; only those held or awaited
 }
 
 type createLock struct {
 	taken chan struct{}
-	users int // how many hold or await it; guarded by create locks.mu
+	users int // holders and waiters; guarded by createLocks.mu
 }
 
-// acquire waits for the user's turn. Whoever gets it must end it.
+// acquire waits for the user's lock. The caller must call release.
 func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err error) {
 	b.mu.Lock()
 	if b.held == nil {
@@ -56,9 +55,9 @@ func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err
 	}
 }
 
-// createOne makes a session unless its user has as many as they may have.
-// Replicas do not wait for each other: when there is little room left it is counted
-// again afterwards, and the younger of those that are too many is given up.
+// createWithinLimit creates a session unless its user has reached the limit. Replicas do not lock
+// each other out: close to the limit it counts again after creating, and deletes the youngest
+// sessions in excess.
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -70,7 +69,7 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 	return s.createCounted(ctx, n)
 }
 
-// createCounted is createOne for whoever has the user's turn.
+// createLocked is createWithinLimit for a caller that holds the user's create lock.
 func (s *Server) createCounted(ctx context.Context, n session.NewSession) (session.Info, error) {
 	most := s.cfg.UserSessions
 	if most < 0 {
@@ -97,15 +96,15 @@ func (s *Server) createCounted(ctx context.Context, n session.NewSession) (sessi
 		older, all, err := s.countAround(ctx, made)
 		switch {
 		case err != nil || all <= most:
-			return made, nil //nolint:nilerr // it is there; a client that gets an error makes another
+			return made, nil //nolint:nilerr // the session exists; after an error the client would create another
 		case older >= most || tries == recounts:
 			if err := s.hub.Delete(ctx, made.ID); err != nil {
 				return session.Info{}, err
 			}
 			return session.Info{}, s.tooManySessions(all - 1)
 		}
-		// The younger give way when they see this one. But a session is dated before
-		// it is listed, so one of them may have looked too early and stay.
+		// The replicas that created the younger ones delete them when they see this one. But a
+		// session is dated before it is listed, so a replica may have counted too early.
 		select {
 		case <-time.After(recountAfter):
 		case <-ctx.Done():
@@ -114,16 +113,16 @@ func (s *Server) createCounted(ctx context.Context, n session.NewSession) (sessi
 }
 
 const (
-	// roomForAll is how many sessions replicas could make for one user in the same
-	// moment.
+	// concurrentCreates is how many sessions all replicas together could create for one user at the
+	// same moment.
 	roomForAll = 100
-	// recounts is how often it is looked whether others give way, and recountAfter
-	// how long they are given each time.
+	// maxRecounts is how often a replica waits for others to delete their younger sessions, and
+	// recountDelay how long each time.
 	recounts     = 5
 	recountAfter = 50 * time.Millisecond
 )
 
-// countAround counts the sessions of a user, and those that are older than one of them.
+// countSessions counts the sessions of a user, and those that are older than one of them.
 func (s *Server) countAround(ctx context.Context, made session.Info) (older, all int, err error) {
 	for q := (store.Query{User: made.User}); ; {
 		page, err := s.hub.List(ctx, q)
@@ -142,7 +141,7 @@ func (s *Server) countAround(ctx context.Context, made session.Info) (older, all
 	}
 }
 
-// isOlder orders sessions by when they were made.
+// isOlder orders sessions by creation time, then by id.
 func isOlder(a, b session.Info) bool {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) < 0
 }
@@ -153,18 +152,18 @@ func (s *Server) tooManySessions(have int) error {
 		fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
 }
 
-// resolveDesktopSession finds or makes the session of a desktop that expects it to be
-// there: the one it names, if it may see that, or a new one instead; or else the
-// user's latest, or the first. The client learns the id from CONNECTION_STATUS.
+// resolveDesktopSession sets w.session to the session of a desktop client: the one it names if the
+// user may see it, or else a new one in its place; without a name the user's most recently updated
+// session, or a first one. The client learns the id from CONNECTION_STATUS.
 func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w *connectRequest) error {
 	if who.Session != "" {
-		w.session = who.Session // there is no choice
+		w.session = who.Session // the credential allows no other
 		return nil
 	}
 	if w.session != "" {
 		if !s.isMissing(ctx, who, w.session) {
 			w.returning = true
-			return nil // it is there, or a trouble that will be met again
+			return nil // it exists, or the error will occur again
 		}
 		if made, err := s.insteadOf(ctx, who, w.session); err != nil || made != "" {
 			w.session = made
@@ -197,7 +196,7 @@ func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w
 	return err
 }
 
-// isMissing reports whether a session is not there, or not for that user. Callers must
+// isMissing reports whether a session does not exist or is not visible to the user. Callers must
 // not reveal which of the two it is.
 func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.SessionID) bool {
 	_, _, err := s.accessTo(ctx, who, id)
@@ -205,11 +204,10 @@ func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.Sessi
 	return ok && e.Code == wire.CodeSessionNotFound
 }
 
-// insteadOf is the session that a user gets instead of one that is not there: a new
-// one that has the missing id for its name, so that all tabs that still have that id, at
-// any replica, get the same one. The id itself is never used again: it could be that of
-// a deleted session. The result is empty when the user may have no session of that name
-// or no more sessions.
+// replaceMissing returns the session that a user gets in place of a missing one: a new one that has
+// the missing id as its name, so that all tabs that still have that id, on any replica, get the
+// same session. The id itself is never used again: it may be that of a deleted session. The result
+// is empty if the user may not name sessions or has reached the session limit.
 func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.SessionID) (wire.SessionID, error) {
 	if !mayName(who) {
 		return "", nil
@@ -221,10 +219,9 @@ func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.
 	return info.ID, err
 }
 
-// firstCreated is the oldest session of the user of a new one: another replica may
-// have made one in the same moment, and then the younger is given up. When the
-// clocks of the replicas differ by more than that moment both stay, and the tabs
-// agree again with their next connection.
+// keepOldest returns the user's oldest session and deletes made if that is another: another replica
+// may have created one at the same moment. When the clocks of the replicas differ by more than that
+// moment both sessions stay, and the tabs get the same one with their next connection.
 func (s *Server) firstCreated(ctx context.Context, made session.Info) (wire.SessionID, error) {
 	first := made
 	for q := (store.Query{User: made.User}); ; {
@@ -249,7 +246,7 @@ func (s *Server) firstCreated(ctx context.Context, made session.Info) (wire.Sess
 	return first.ID, nil
 }
 
-// latest is the session that a user has changed last, or empty.
+// latestSession returns the most recently updated session of a user, or "".
 func (s *Server) latest(ctx context.Context, user string) (wire.SessionID, error) {
 	var best session.Info
 	for q := (store.Query{User: user}); ; {

@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// permissions turns off what a desktop does not use, also for what is framed in
-// it.
+// permissions is the Permissions-Policy that disables all browser features that the desktop does
+// not use, also for its frames.
 const permissions = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(), clipboard-read=(), clipboard-write=(self), " +
 	"display-capture=(), encrypted-media=(), fullscreen=(), gamepad=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), local-fonts=(), " +
 	"magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-create=(), publickey-credentials-get=(), " +
@@ -19,12 +19,11 @@ const permissions = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(
 
 const indexFile = "index.html"
 
-// home is what the printed URL shows: it signs in if there is a token, and then
-// is the desktop.
+// home serves /: it signs in with the token of the URL that the hub printed, or serves the desktop.
 func (s *Server) home(c echo.Context) error {
 	token := c.QueryParam("token")
 	switch {
-	case s.dev != nil && isUpgrade(c.Request()): // the tool's own socket, whose token is another
+	case s.dev != nil && isUpgrade(c.Request()): // the development server's own socket, with a token of its own
 		return s.develop(c)
 	case token != "":
 		return s.welcomeByLink(c, token)
@@ -37,14 +36,14 @@ func (s *Server) home(c echo.Context) error {
 	}
 }
 
-// hasDesktop reports whether there is a desktop of ours to show.
+// hasDesktop reports whether there is an embedded or development desktop to serve.
 func (s *Server) hasDesktop() bool {
 	return s.dev != nil || s.desktop != nil && s.desktop.Has(indexFile)
 }
 
-// front is the desktop for those who are signed in, and for others a page to do
-// so. Browsers show no cookie when a link on another site led here, so that
-// nobody knows yet; then it is the desktop, which asks again by itself.
+// front serves the desktop to authenticated users, and the sign-in page to others. Browsers
+// withhold the cookie when a link on another site led here, so such a request gets the desktop,
+// which authenticates with requests of its own.
 func (s *Server) front(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
 	if _, err := s.identify(c); err != nil && !isFromElsewhere(c.Request()) {
@@ -53,8 +52,8 @@ func (s *Server) front(c echo.Context) error {
 	return s.shell(c)
 }
 
-// join is where another device comes in. What lets it in is behind the # of its
-// address, which only the page sees; so the page is for everybody.
+// join serves the page for invited devices. The ticket is in the fragment of its URL, which only
+// the page sees; so the page needs no authentication.
 func (s *Server) join(c echo.Context) error {
 	switch {
 	case s.cfg.DesktopDir != "":
@@ -66,7 +65,7 @@ func (s *Server) join(c echo.Context) error {
 	}
 }
 
-// shell is the page of our desktop. There is nothing of anybody in it.
+// shell serves the page of the desktop. It contains no user data.
 func (s *Server) shell(c echo.Context) error {
 	if s.dev != nil {
 		return s.develop(c)
@@ -77,9 +76,9 @@ func (s *Server) shell(c echo.Context) error {
 	return s.desktop.Serve(c.Response(), c.Request(), indexFile)
 }
 
-// shellPolicy is the content security policy of our desktop: nothing runs but our
-// own files, and texts become elements only through the sanitiser. Sockets to this
-// host are named because not all browsers count them as 'self'.
+// shellPolicy returns the content security policy of the desktop: only the hub's own scripts run,
+// and text becomes elements only through the sanitiser. WebSocket URLs of this host are listed
+// because not all browsers count them as 'self'.
 func (s *Server) shellPolicy(r *http.Request) string {
 	connect, frames := "'self'", "'none'"
 	name, port := hostName(r.Host), portOf(r.Host, s.schemeOf(r))
@@ -95,12 +94,12 @@ func (s *Server) shellPolicy(r *http.Request) string {
 		"require-trusted-types-for 'script'; trusted-types dompurify"
 }
 
-// asset serves a file of our desktop, which is nobody's secret.
+// asset serves a file of the embedded desktop; these are public.
 func (s *Server) asset(name string) echo.HandlerFunc {
 	return func(c echo.Context) error { return s.desktop.Serve(c.Response(), c.Request(), name) }
 }
 
-// schemeOf is how the browser reaches us.
+// schemeOf returns the scheme under which the browser reaches the hub.
 func (s *Server) schemeOf(r *http.Request) string {
 	if s.isSecure(r) {
 		return "https"
@@ -108,7 +107,7 @@ func (s *Server) schemeOf(r *http.Request) string {
 	return "http"
 }
 
-// originOf is the origin that a request was sent to.
+// originOf returns the origin that a request was sent to.
 func (s *Server) originOf(r *http.Request) string { return s.schemeOf(r) + "://" + r.Host }
 
 var (
@@ -116,14 +115,14 @@ var (
 	portForm   = regexp.MustCompile(`^[0-9]{1,5}$`)
 )
 
-// isHostSource reports whether a policy can contain a name. It cannot contain
-// addresses of IPv6, nor whatever else somebody calls us.
+// isHostSource reports whether a content security policy can contain a host. It cannot contain IPv6
+// addresses.
 func isHostSource(name string) bool { return hostSource.MatchString(name) }
 
 func isPort(port string) bool { return portForm.MatchString(port) }
 
-// originSource is an origin as policies write it. Where they cannot name the
-// host, it is nobody.
+// originSource returns an origin in the form of a content security policy, or 'none' if a policy
+// cannot contain its host.
 func originSource(origin string) string {
 	if _, host, _ := strings.Cut(origin, "://"); isHostSource(hostName(host)) {
 		return origin
@@ -131,7 +130,7 @@ func originSource(origin string) string {
 	return "'none'"
 }
 
-// isLoopbackName reports whether only this very machine knows itself by that name.
+// isLoopbackName reports whether a name means the loopback.
 func isLoopbackName(name string) bool {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
@@ -140,7 +139,7 @@ func isLoopbackName(name string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// portNumber is the port that a listener has.
+// portNumber returns the port of a TCP address, or 0.
 func portNumber(addr net.Addr) int {
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		return tcp.Port

@@ -8,20 +8,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The head of the frames that nearly all clients send: one whole message of text, masked.
+// Header bytes of the frames that nearly all clients send: an unfragmented, masked text message.
 const (
-	wholeText  = 0x81 // the first byte
-	wholePong  = 0x8a // that of an answer to a ping, of which nothing becomes
-	masked     = 0x80 // the bit of the second that is not of the length
+	wholeText  = 0x81 // first byte of an unfragmented text frame
+	wholePong  = 0x8a // first byte of a pong frame
+	masked     = 0x80 // mask bit of the second byte
 	maskBytes  = 4
-	twoFollow  = 126 // instead of a length: it is in two bytes that follow
-	manyFollow = 127 // likewise in eight
+	twoFollow  = 126 // length value: the length is in the next 2 bytes
+	manyFollow = 127 // length value: the length is in the next 8 bytes
 )
 
-// readWholeFrames hands the frame that comes next to take, which must not keep it, if all of
-// the frame is there and nothing about it is special, and reports whether that was so.
-// All other frames are the library's, which would do the same with this one over a longer
-// way. The library must not be in the middle of a frame or a message.
+// readBufferedFrame is the fast frame path: if the next frame is completely in c.unread and is an
+// ordinary text frame or a pong, it unmasks it in place of the library and passes it to handle,
+// which must not retain it. It reports false for all other frames, which the library must read. The
+// library must not be in the middle of a frame or a message.
 func (c *conn) readWholeFrames(limit int64, take func(frame []byte)) bool {
 	if end := pongFrame(c.rest); end > 0 {
 		c.skip(end)
@@ -33,7 +33,7 @@ func (c *conn) readWholeFrames(limit int64, take func(frame []byte)) bool {
 	}
 	buf, _ := c.s.connections.frames.Get().(*[]byte)
 	*buf = appendUnmasked((*buf)[:0], text, mask)
-	c.skip(end) // before take, which may wait: nobody is to wait with all that was read
+	c.skip(end) // before handle, which may block: the read buffer must be back in the pool by then
 	if utf8.Valid(*buf) {
 		take(*buf)
 	} else {
@@ -43,8 +43,8 @@ func (c *conn) readWholeFrames(limit int64, take func(frame []byte)) bool {
 	return true
 }
 
-// wholeFrame returns the masked text, the mask and the end of the frame that data begins
-// with. The end is 0 if that is a special one or not all of one.
+// parseTextFrame returns the masked text, the mask and the end of the frame at the start of data.
+// The end is 0 if that is no complete, unfragmented text frame shorter than 64 KiB.
 func wholeFrame(data []byte) (text []byte, mask uint32, end int) {
 	if len(data) < 2+maskBytes || data[0] != wholeText || data[1] < masked {
 		return nil, 0, 0
@@ -63,8 +63,9 @@ func wholeFrame(data []byte) (text []byte, mask uint32, end int) {
 	return data[begin:end], binary.LittleEndian.Uint32(data[head:]), end
 }
 
-// pongFrame is the end of the pong that data begins with, or 0. It is all that an idle client says at
-// doors where others know a message for it, and the library would wait for more after it.
+// parsePongFrame returns the end of the pong frame at the start of data, or 0. Pongs are all that
+// idle clients of protocols without a pong message send, and the library would block for the next
+// frame after one.
 func pongFrame(data []byte) int {
 	if len(data) < 2+maskBytes || data[0] != wholePong || data[1] < masked || data[1]-masked >= twoFollow {
 		return 0
@@ -75,7 +76,7 @@ func pongFrame(data []byte) int {
 	return 0
 }
 
-// appendUnmasked adds a text without what a client did to it.
+// appendUnmasked appends the unmasked text to dst.
 func appendUnmasked(dst, text []byte, mask uint32) []byte {
 	wide := uint64(mask)<<32 | uint64(mask)
 	dst = slices.Grow(dst, len(text))[:len(dst)+len(text)]

@@ -15,9 +15,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// runHeartbeat turns the wheel until the doors are closed: at the pace of the heartbeat
-// for what silence is measured by, and never slower than that of a clock for what
-// credentials and rights are.
+// runHeartbeat advances the timing wheel until all connections are closed. Pings and the measure of
+// silence follow the heartbeat interval; credentials and access rights are checked at least every
+// checkInterval.
 func (s *Server) runHeartbeat() {
 	ticker, clock := time.NewTicker(s.tick()), time.NewTicker(min(s.tick(), watchEvery))
 	defer ticker.Stop()
@@ -39,23 +39,22 @@ func (s *Server) runHeartbeat() {
 	}
 }
 
-// connectBurst notices when many clients have come, no more do, and the hub has little to
-// do. A handshake leaves more garbage behind than its connection keeps, and an
-// idle hub would have no reason to collect it for minutes. A busy one collects by
-// itself, and giving memory back would make its clients wait.
+// connectBurst detects the end of a burst of connects on a hub with little to do. A handshake
+// leaves more garbage than its connection keeps, and an idle hub would not collect it for minutes.
+// A busy hub collects by itself, and returning memory to the system would slow its clients down.
 type connectBurst struct {
 	last, made, tidied uint64
 	quiet              int
 }
 
 const (
-	rushSize  = 1000    // connections
-	rushQuiet = 5       // ticks
+	rushSize  = 1000 // connections
+	rushQuiet = 5 // ticks
 	rushBusy  = 4 << 20 // bytes allocated in a tick
 )
 
-// over is called every tick with how many have come and how many bytes were
-// allocated in all.
+// subsided is called every tick with the total number of accepted connections and of allocated
+// bytes. It reports whether to return memory to the system.
 func (r *connectBurst) over(arrived, allocated uint64) bool {
 	calm := arrived == r.last && allocated-r.made < rushBusy
 	r.last, r.made = arrived, allocated
@@ -71,14 +70,14 @@ func (r *connectBurst) over(arrived, allocated uint64) bool {
 	return true
 }
 
-// allocated is how many bytes the process has ever allocated.
+// allocatedBytes returns the number of bytes that the process has allocated since its start.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// advanceWheel beats for one slot and looks at some more.
+// advanceWheel pings the connections of one slot and checks those of some slots for silence.
 func (s *Server) advanceWheel(tick int64) {
 	slot := int(tick % wheelSlots)
 	for i := range looks {
@@ -91,14 +90,14 @@ func (s *Server) advanceWheel(tick int64) {
 	}
 }
 
-// credentialSweep is where the sweep is.
+// credentialSweep is the progress of the credential and access checks.
 type credentialSweep struct {
 	slot    int
-	checked [wheelSlots]time.Time // when the rights of a slot were looked up
+	checked [wheelSlots]time.Time // when the access of each slot was looked up
 }
 
-// checkCredentials looks at whose credentials have ended in a part of the slots, and at the
-// rights of one slot, if that is due.
+// checkCredentials checks a part of the slots for expired credentials, and looks up the access
+// rights of one slot if that is due.
 func (s *Server) checkCredentials(w *credentialSweep, now time.Time) {
 	w.slot = (w.slot + 1) % wheelSlots
 	for slot := w.slot % sweeps; slot < wheelSlots; slot += sweeps {
@@ -106,7 +105,7 @@ func (s *Server) checkCredentials(w *credentialSweep, now time.Time) {
 			c.guard("look at credentials", func() { c.expire(now) })
 		}
 	}
-	// A little early is better than a round later.
+	// A little early is better than one turn later.
 	if now.Sub(w.checked[w.slot]) < s.cfg.Timeouts.Recheck-watchEvery {
 		return
 	}
@@ -115,17 +114,17 @@ func (s *Server) checkCredentials(w *credentialSweep, now time.Time) {
 		return
 	}
 	w.checked[w.slot] = now
-	// Not here: the store may be slow, and a heart must not stop.
+	// In a goroutine of its own: the store may be slow, and pings must go on.
 	s.connections.wg.Go(func() {
 		defer s.connections.checking.Store(false)
 		s.recheck(due)
 	})
 }
 
-// pingFrame is a WebSocket ping, which every client answers by itself.
+// pingFrame is a WebSocket ping, which every client answers without application code.
 var pingFrame = []byte{0x89, 0}
 
-// sendPing asks the client whether it is there.
+// sendPing sends the ping of the connection's protocol.
 func (c *conn) sendPing() {
 	tab := c.tab.Load()
 	if tab == nil {
@@ -135,15 +134,15 @@ func (c *conn) sendPing() {
 		tab.Send(c.event(wire.Ping{}))
 	}
 	if c.door == doorDesktop || c.door == doorPlain {
-		// It waits when the socket is full.
+		// Writing blocks while the socket is full.
 		c.s.connections.wg.Go(func() { c.guard("send a ping", func() { ping(tab) }) })
 	}
 }
 
 func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
 
-// checkSilence ends a connection that is silent for too long. One that was asked to end
-// and does not, since its goroutine waits for the session, is cut.
+// checkSilence closes a connection that has been silent for too long. It cuts one that was asked to
+// close and does not, because its goroutine is blocked in a call of the session.
 func (c *conn) checkSilence(tick int64) {
 	switch {
 	case c.ended.Load() == nil:
@@ -157,17 +156,17 @@ func (c *conn) checkSilence(tick int64) {
 		return
 	}
 	if c.tab.Load() == nil {
-		return // it has a deadline of its own
+		return // not attached yet: limitRead bounds it
 	}
 	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Timeouts.Pong) &&
-		!c.tab.Load().Moving(c.s.cfg.Timeouts.Pong) { // its pong may be behind a large frame
+		!c.tab.Load().Moving(c.s.cfg.Timeouts.Pong) { // the pong may be queued behind a large frame
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
 		c.drop(wire.CloseTooSlow, "no answer to a ping")
 	}
 }
 
-// expire ends a connection whose credentials have expired, after it was asked for
-// others.
+// checkExpiry requests a new credential when that of the connection has expired, and closes the
+// connection when none comes in time.
 func (c *conn) expire(now time.Time) {
 	who := c.who.Load()
 	switch {
@@ -183,21 +182,21 @@ func (c *conn) expire(now time.Time) {
 	}
 }
 
-// tick is how often the wheel turns.
+// tickInterval returns the interval of the wheel's ticks.
 func (s *Server) tick() time.Duration { return max(s.cfg.Heartbeat/wheelSlots, time.Millisecond) }
 
-// ticksOf is at least how many ticks a time has.
+// ticksIn returns the number of ticks in d, rounded up.
 func (s *Server) ticksOf(d time.Duration) int64 { return int64((d + s.tick() - 1) / s.tick()) }
 
-// recheckSession looks up what the people in a session may do now, after this
-// replica has changed it. Others find out by themselves.
+// recheckSession looks up the access of a session's connections after this replica has changed it.
+// Other replicas notice with their periodic recheck.
 func (s *Server) recheckSession(id wire.SessionID) {
-	s.connections.rights.Add(1) // first: who has no tab yet will see it
+	s.connections.rights.Add(1) // first: a connection without a tab compares it later
 	s.recheck(slices.DeleteFunc(s.connections.all(), func(c *conn) bool { return c.tab.Load() == nil || c.session != id }))
 }
 
-// recheck looks up what people may do now. What the store does not tell stays as
-// it was.
+// recheck looks up the access of connections and applies changes. If the store does not answer, the
+// access stays as it was.
 func (s *Server) recheck(conns []*conn) {
 	type key struct {
 		user, roles string
@@ -231,7 +230,7 @@ func (s *Server) recheck(conns []*conn) {
 	}
 }
 
-// regrant writes down what somebody may do, unless they have become another
+// updateAccess stores a connection's identity and access, unless its identity has been replaced
 // meanwhile.
 func (c *conn) regrant(from, to *auth.Identity, granted access) {
 	c.s.connections.granting.Lock()
@@ -241,8 +240,8 @@ func (c *conn) regrant(from, to *auth.Identity, granted access) {
 	}
 }
 
-// closeThoseOf closes the connections that a cookie has opened here. When it was
-// issued tells it from others of the user.
+// closeCookieConnections closes the connections that were opened with a cookie. The time of issue
+// tells it from other cookies of the user.
 func (s *Server) closeThoseOf(cookie auth.Identity) {
 	for _, c := range s.connections.all() {
 		if who := c.who.Load(); who != nil && who.Cookie && who.User == cookie.User && who.Since.Equal(cookie.Since) {
@@ -251,7 +250,7 @@ func (s *Server) closeThoseOf(cookie auth.Identity) {
 	}
 }
 
-// revoke closes the connections that a revocation ends.
+// revoke closes the connections whose credential a revocation ends.
 func (s *Server) revoke(r auth.Revocation) {
 	s.connections.recordRevocation(r)
 	for _, c := range s.connections.all() {

@@ -7,47 +7,46 @@ import (
 	"github.com/everdesk/everdesk/broadcast"
 )
 
-// The buffers of a connection. What the library holds for good is small, since
-// most connections are idle: the head of a frame fits, and the rest goes by. Who
-// sends much is read in big pieces meanwhile.
+// Buffer sizes of a connection. The buffers that the library holds permanently are small, since
+// most connections are idle: a frame header fits into them, and payloads bypass them. While data
+// arrives, it is read into a large buffer from a pool.
 const (
 	readBuffer      = 64
 	writeBuffer     = 256
 	readBufferBytes = 16 << 10
 )
 
-// closeFrame is the first byte of a WebSocket close frame.
+// closeFrameByte is the first byte of a WebSocket close frame.
 const closeFrame = 0x88
 
-// link is the connection as the WebSocket library sees it. The library reads
-// through it and writes its control frames; everything else is written by
-// [broadcast], to the connection beneath.
+// link is the connection as the WebSocket library sees it. The library reads through it and writes
+// its control frames; [broadcast] writes everything else to the underlying connection.
 type link struct {
-	broadcast.Socket // as it was accepted
-	// tab, once there is one, writes what the library wants to write, so that
-	// no control frame lands in the middle of another frame.
+	broadcast.Socket // the accepted connection
+	// tab, once there is one, writes the library's control frames, so that none lands in the middle
+	// of another frame.
 	tab atomic.Pointer[broadcast.Tab]
-	// hungUp is called after our close frame was written: no frame may follow.
+	// onCloseSent is called after the close frame was written: no frame may follow.
 	hungUp func()
 
-	// What follows is the reader's, but for fd and seen. What it needs for each frame lies
-	// together, here and in [conn]: a connection that wakes up finds none of it in a
-	// cache.
-	failed error                 // why the last try took nothing
-	raw    syscall.RawConn       // nil where only Conn can be read
-	try    func(fd uintptr) bool // takes what has arrived, if anything has
-	glance func(fd uintptr)      // is try for those who do not wait for more
-	fd     int                   // of Conn, where there is a raw one
+	// The following fields belong to the reading goroutine, except fd and lastSeen. Fields that are
+	// used for each frame lie together, here and in [conn]: they are not in the CPU cache when an
+	// idle connection wakes up.
+	failed error // result of the last fillNow that read nothing
+	raw    syscall.RawConn // nil if only Conn.Read works
+	try    func(fd uintptr) bool // fillNow, for RawConn.Read
+	glance func(fd uintptr) // fillNow, for RawConn.Control
+	fd     int // descriptor of Conn, if raw is set
 	doors  *connections
-	big    *[readBufferBytes]byte // what rest lies in, if it came from the pool
-	rest   []byte                 // read before, not yet handed out
-	// seen is the tick of the doors at which the client was last heard of.
+	big    *[readBufferBytes]byte // pooled buffer that holds unread, or nil
+	rest   []byte // read from the socket, not yet consumed
+	// lastSeen is the [connections].ticks value at which the client last sent something.
 	seen atomic.Int64
 }
 
-// await waits until there is something to read, where that is possible without a
-// buffer. The library would wait at the end of many calls, and a connection that
-// wakes up finds none of their frames in a cache.
+// waitReadable waits until there is something to read, where that works without a buffer. The
+// library would block at the end of a deep call chain whose stack frames are out of the CPU cache
+// when an idle connection wakes up.
 func (l *link) await() error {
 	if len(l.rest) > 0 || l.raw == nil {
 		return nil
@@ -55,8 +54,7 @@ func (l *link) await() error {
 	return l.pull()
 }
 
-// pull takes all that has arrived with one system call, and waits for it without
-// a buffer.
+// fill waits without a buffer until data arrives and reads it with one system call.
 func (l *link) pull() error {
 	if err := l.raw.Read(l.try); err != nil {
 		return err //nolint:wrapcheck // it is that of a connection
@@ -67,8 +65,8 @@ func (l *link) pull() error {
 	return nil
 }
 
-// Read implements [net.Conn]. It reads from a buffer that is borrowed when something
-// has come and given back as soon as it is empty: who waits has none.
+// Read implements [net.Conn]. It reads into a pooled buffer that it takes when data has arrived and
+// returns as soon as the data is consumed: a waiting connection has no buffer.
 func (l *link) Read(p []byte) (int, error) {
 	if len(l.rest) == 0 {
 		if l.raw == nil {
@@ -85,7 +83,7 @@ func (l *link) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// skip says that bytes of rest are done with.
+// consume removes n bytes from unread.
 func (l *link) skip(n int) {
 	if l.rest = l.rest[n:]; len(l.rest) > 0 {
 		return
@@ -98,12 +96,12 @@ func (l *link) skip(n int) {
 }
 
 func (l *link) saw(n int) {
-	if tick := l.doors.ticks.Load(); n > 0 && l.seen.Load() != tick { // storing takes longer
+	if tick := l.doors.ticks.Load(); n > 0 && l.seen.Load() != tick { // storing is slower than loading
 		l.seen.Store(tick)
 	}
 }
 
-// Write implements [net.Conn] for the library, which hands over whole frames.
+// Write implements [net.Conn] for the library, which passes whole frames.
 func (l *link) Write(p []byte) (int, error) {
 	tab := l.tab.Load()
 	if tab == nil {

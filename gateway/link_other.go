@@ -2,6 +2,5 @@
 
 package gateway
 
-// open would find out how to wait without a buffer. Here the connection is read in
-// small pieces.
+// initRawConn does nothing on this system: the connection is read in small pieces.
 func (*link) open() {}

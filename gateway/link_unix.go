@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// open finds out whether one can wait for the connection without a buffer; with TLS,
-// for one, that is not so.
+// initRawConn finds out whether the connection supports waiting without a buffer; TLS, for example,
+// does not.
 func (l *link) open() {
 	sc, ok := l.Conn.(syscall.Conn)
 	if !ok {
@@ -21,11 +21,11 @@ func (l *link) open() {
 	}
 	l.raw, l.try = raw, l.pullNow
 	l.glance = func(fd uintptr) { l.pullNow(fd) }
-	_ = raw.Control(func(fd uintptr) { l.fd = int(fd) }) // if it is closed already, nobody waits for it
+	_ = raw.Control(func(fd uintptr) { l.fd = int(fd) }) // fails for a closed connection, which is never parked
 }
 
-// pullNow reads what has arrived and does not wait for more. It reports whether
-// waiting is over.
+// fillNow reads the available data without blocking. It reports whether waiting is over: data was
+// read, or readErr is set.
 func (l *link) pullNow(fd uintptr) bool {
 	big, _ := l.doors.readBuffers.Get().(*[readBufferBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])

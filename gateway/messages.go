@@ -17,23 +17,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// errFrameTooBig says that a frame has more bytes than it may.
+// errFrameTooBig is the error for a frame that exceeds its limit.
 var errFrameTooBig = errors.New("frame too big")
 
-// errFrameRefused says that a frame was refused and the connection is ending.
+// errFrameRefused is the error for a frame that was refused with a close request.
 var errFrameRefused = errors.New("frame refused")
 
-// frameRoom is what a buffer for frames begins with. It grows with what has
-// arrived, not with what a frame promises: half a frame from each of ten thousand
-// clients must not cost ten thousand whole ones.
+// initialFrameBytes is the initial size of a frame buffer. A buffer grows with the data that has
+// arrived, not with the announced length: half a frame from each of ten thousand clients must not
+// cost the memory of ten thousand whole ones.
 const frameRoom = 2 << 10
 
-// listen takes what the client says until it leaves or has to, or may wait at the poller
-// for it to say more; then it reports true, and somebody else may have the connection.
+// readMessages reads and handles frames until the connection ends or is parked at its poller. It
+// reports true if it is parked; then another goroutine may have it.
 func (c *conn) listen(ctx context.Context) (parked bool) {
 	take := func(frame []byte) { c.takeAll(ctx, frame) }
 	c.runPostponed(ctx)
-	ahead := c.heads.Buffered() // only hear changes it
+	ahead := c.heads.Buffered() // only readFrame changes it
 	for c.ended.Load() == nil {
 		if ahead == 0 {
 			if len(c.rest) == 0 && !c.due && c.park() {
@@ -59,10 +59,10 @@ func (c *conn) listen(ctx context.Context) (parked bool) {
 	return false
 }
 
-// hear reads one frame and hands it to take, which must not keep it.
+// readFrame reads one frame through the library and passes it to handle, which must not retain it.
 func (c *conn) hear(limit int64, take func(frame []byte)) error {
-	// The deadline is on the connection beneath: a context that can end would
-	// cost more than the reading.
+	// The deadline is set on the underlying connection: a cancellable context would cost more than
+	// the read.
 	kind, r, err := c.ws.Reader(context.Background())
 	if err != nil {
 		if code := websocket.CloseStatus(err); code > 0 {
@@ -88,14 +88,14 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 	return err
 }
 
-// reuse takes a buffer for frames of some size back, unless it has grown beyond them.
+// putFrameBuffer returns a buffer to the pool, unless it has grown far beyond the size of a frame.
 func (d *connections) reuse(buf *[]byte, frameBytes int64) {
 	if int64(cap(*buf)) <= 2*frameBytes {
 		d.frames.Put(buf)
 	}
 }
 
-// readFrame appends a frame of at most limit bytes to buf.
+// appendFrame appends the message in r to buf. It fails if the result exceeds limit bytes.
 func readFrame(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 	for {
 		if int64(len(buf)) > limit {
@@ -115,10 +115,9 @@ func readFrame(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 	}
 }
 
-// isPong knows the pong of our clients at sight. It is all that an idle client
-// ever says, and decoding it would leave every idle connection with a stack of
-// four times the size. Nothing becomes of a pong, so that it does not matter what
-// else is in the envelope.
+// isPong recognises the pong message of our clients without decoding it. It is all that an idle
+// client sends, and decoding it would grow the stack of every idle connection fourfold. A pong has
+// no effect, so other content of its envelope does not matter.
 func isPong(frame []byte) bool {
 	rest, ok := bytes.CutPrefix(frame, []byte(`{"type":"pong"`))
 	switch {
@@ -132,8 +131,7 @@ func isPong(frame []byte) bool {
 	}
 }
 
-// takeAll does what the messages in a frame ask for. What goes to the session goes
-// there together.
+// handleFrame handles the messages in a frame, and delivers those for the session together.
 func (c *conn) takeAll(ctx context.Context, frame []byte) {
 	if isPong(frame) {
 		return
@@ -154,8 +152,8 @@ func (c *conn) takeAll(ctx context.Context, frame []byte) {
 	}
 }
 
-// takeLines is takeAll for a frame in which each line is a message. It returns those that
-// it would have to wait for and may not.
+// handleLines is handleFrame for a frame with one message per line. It returns the lines that it
+// could not handle without blocking.
 func (c *conn) takeLines(ctx context.Context, frame []byte, forth *[]session.Command) (left []byte) {
 	for len(frame) > 0 && c.ended.Load() == nil {
 		line, rest, _ := bytes.Cut(frame, []byte{'\n'})
@@ -171,10 +169,10 @@ func (c *conn) takeLines(ctx context.Context, frame []byte, forth *[]session.Com
 	return nil
 }
 
-// forthRoom is how many messages go to a session together.
+// maxCommandBatch bounds the number of commands delivered to a session together.
 const forthRoom = 64
 
-// deliver gives the session what has gathered.
+// deliverCommands delivers the collected commands to the session.
 func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	all := *forth
 	*forth = all[:0]
@@ -193,9 +191,9 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	clear(all)
 }
 
-// take does what one message asks for, or leaves it to be delivered. Whatever is
-// wrong with it is told to the client, and the connection lives on unless that
-// happens too often. It reports false when it would have to wait and may not; then it has done nothing.
+// handleMessage handles one message, or adds it to commands. It reports errors to the client, and
+// the connection stays open unless there are too many of them. It returns false, without any
+// effect, if it would have to block and must not.
 func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) bool {
 	m, err := c.decode(frame)
 	if err == nil && m.Session != "" && m.Session != c.session && m.Session != c.name {
@@ -207,7 +205,7 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 	}
 	switch m.Data.(type) {
 	case wire.Pong:
-		return true // that something came is what counts, and the link saw it
+		return true // its arrival counts, which the link has recorded
 	case wire.Auth, wire.SubscribeMonitor:
 		if c.nonBlocking {
 			return false
@@ -223,18 +221,18 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		return true
 	case wire.SubscribeMonitor:
 		c.from.Monitor = p.MonitorID
-		if c.granted() >= accessOperator { // looking is not making a monitor
+		if c.granted() >= accessOperator { // viewers watch a monitor without creating it
 			c.forward(&m, forth)
 		}
 		c.deliver(ctx, forth)
-		c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
+		c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has processed it
 		return true
 	}
 	c.forward(&m, forth)
 	return true
 }
 
-// forward leaves a message to be delivered, if the client may say it.
+// queueCommand adds a message to commands if the client may send it.
 func (c *conn) forward(m *wire.Message, forth *[]session.Command) {
 	if !c.granted().may(m.Data) {
 		c.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
@@ -245,7 +243,7 @@ func (c *conn) forward(m *wire.Message, forth *[]session.Command) {
 	*forth = append(*forth, session.Command{From: c.from, Message: *m})
 }
 
-// named gives a message that will be answered an id to be answered by.
+// assignMessageID gives a message that gets a reply an id, which the reply refers to.
 func named(m *wire.Message) {
 	if m.ID != "" {
 		return
@@ -268,14 +266,14 @@ func named(m *wire.Message) {
 
 func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
 
-// sendError tells the client that one of its messages was refused.
+// sendError notifies the client that one of its messages was refused.
 func (c *conn) sendError(r *refusal, id wire.MessageID) {
 	n := r.notice()
 	n.MessageID = id
 	c.notify(n)
 }
 
-// rejectMalformed answers a message that could not be understood.
+// rejectMalformed reports a message that could not be decoded.
 func (c *conn) rejectMalformed(err error) {
 	n := wire.CodeInvalidMessage.Notice("")
 	if e, ok := errors.AsType[*wire.Error](err); ok {
@@ -287,8 +285,8 @@ func (c *conn) rejectMalformed(err error) {
 	}
 }
 
-// rejectRateLimited answers a message that is one too many. The third in a minute is the
-// last: the client does not listen.
+// rejectRateLimited reports a message over the rate limit. The third within a minute closes the
+// connection, since the client ignores the error.
 func (c *conn) rejectRateLimited(id wire.MessageID, wait time.Duration) {
 	c.sendError(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
 	if c.limits.Refused() {
@@ -296,15 +294,15 @@ func (c *conn) rejectRateLimited(id wire.MessageID, wait time.Duration) {
 	}
 }
 
-// retryReason is the reason of a close with 4429, in whole seconds.
+// retryReason returns the reason of a close with 4429, in whole seconds.
 func retryReason(wait time.Duration) string { return "retry_after=" + retrySeconds(wait) }
 
 func retrySeconds(wait time.Duration) string {
 	return strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
 }
 
-// renew takes new credentials in place of those that expire. They must be of the
-// same user, who may do from now on what they allow.
+// refreshAuth replaces the connection's credential by a new one of the same user, and applies the
+// access that it gives.
 func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	old := c.who.Load()
 	who, err := c.s.authenticateMessage(ctx, a)
@@ -316,7 +314,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	}
 	if err != nil {
 		c.sendError(c.s.refusalOf(ctx, err), "")
-		if c.limits.Bad() { // guessing has an end
+		if c.limits.Bad() { // bounds guessing
 			c.drop(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return
@@ -331,7 +329,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 		}
 		return
 	}
-	c.regrant(old, &who, granted) // nobody else changes who it is
+	c.regrant(old, &who, granted) // only this goroutine replaces the identity
 	c.from.Invited = who.Session != ""
 	if c.s.connections.rights.Load() != rights {
 		c.s.recheck([]*conn{c})

@@ -9,13 +9,13 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// watch turns a panic into a 500 and logs what was answered. It is the one
-// place where the gateway recovers: a panic ends its request and nothing else.
+// logRequests logs each request and turns a panic into a 500. It is the only place where requests
+// recover from panics.
 func (s *Server) watch(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
 		if err := recovering(next, c); err != nil {
-			c.Error(err) // answers now, so that the status below is the true one
+			c.Error(err) // writes the response now, so that the status below is right
 		}
 		r := c.Request()
 		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path,
@@ -24,7 +24,7 @@ func (s *Server) watch(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// panicError is a recovered panic with the stack it came from.
+// panicError is a recovered panic with its stack.
 type panicError struct {
 	value any
 	stack []byte
@@ -37,7 +37,7 @@ func recovering(next echo.HandlerFunc, c echo.Context) (err error) {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			panic(p) // the way net/http is told to drop a connection
+			panic(p) // tells net/http to abort the connection
 		default:
 			err = &panicError{value: p, stack: debug.Stack()}
 		}
@@ -45,11 +45,11 @@ func recovering(next echo.HandlerFunc, c echo.Context) (err error) {
 	return next(c)
 }
 
-// ownPolicy is the content security policy of our own pages, and of everything
-// that is not meant to be shown at all.
+// ownPolicy is the content security policy of the sign-in page and of all responses that are not
+// displayed.
 const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
-// secure sets the headers every answer wants. Handlers may set others.
+// setSecurityHeaders sets the security headers of all responses. Handlers may override them.
 func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()

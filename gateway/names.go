@@ -13,20 +13,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// nameCollection is where the store has the names that users gave their sessions: a
-// document per user and name with the id. A session has its name on its card as well, which
-// is where listings have it from.
+// nameCollection is the collection of the names that users gave their sessions: a document per user
+// and name that contains the session id. The session's own record has the name as well, for
+// listings.
 const nameCollection = "names"
 
-// nameDocument is the name of the document for a user's name. It has a hash of the user,
-// so that it reveals no user and is valid whatever characters the user has.
+// nameDocument returns the document name for a user's session name. It contains a hash of the user,
+// so that it reveals no user and is valid whatever characters the user name has.
 func nameDocument(user string, name wire.SessionID) string {
 	sum := sha256.Sum256([]byte(user))
 	return hex.EncodeToString(sum[:]) + "." + string(name)
 }
 
-// lookUp finds the session that a user has given a name. It returns no id when there is none; the
-// version is that of the document.
+// lookUpName returns the id of the session that has a user's name, or "" if there is none, and the
+// version of the name's document.
 func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
 	doc, err := s.store.Get(ctx, nameCollection, nameDocument(user, name))
 	switch {
@@ -38,13 +38,13 @@ func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (
 	return wire.SessionID(doc.Data), doc.Version, nil
 }
 
-// mayName reports whether a caller may open sessions under names of their own.
+// mayNameSessions reports whether a caller may create sessions under names.
 func mayName(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
 
-// openNamed finds the user's session of a name or makes it, and reports whether it was made.
-// Replicas that do so in the same moment agree: each makes a session, and the one whose id
-// is written down first stays. A session exists before its name does, so a name that
-// leads nowhere is that of a deleted one, and its id is never used again.
+// openNamed finds the user's session of a name or creates it, and reports whether it was created.
+// Replicas that do so at the same moment agree: each creates a session, and the one whose id is
+// stored in the name's document first stays. A session exists before its name does, so a name
+// without a session is that of a deleted one, and its id is never used again.
 func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -58,7 +58,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 		if err != nil || info.ID != "" {
 			return info, false, err
 		}
-		// One that has the name on its card and is not written down is left by a crash or
+		// A session with that name in its record but without the document is left by a crash or by
 		// a store that lost its newest writes.
 		info, err = s.labelled(ctx, n)
 		made := err == nil && info.ID == ""
@@ -66,7 +66,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 			info, err = s.createCounted(ctx, n)
 		}
 		if err != nil {
-			// Another replica may just have made the last session that the user may have.
+			// Another replica may just have created the user's last allowed session.
 			if info, _, _ := s.findNamed(ctx, n); info.ID != "" {
 				return info, false, nil
 			}
@@ -89,7 +89,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 	}
 }
 
-// findNamed is the session that has the name, or none, and the version of the document.
+// findNamed returns the session that has the name, or none, and the version of the name's document.
 func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.Info, uint64, error) {
 	id, version, err := s.lookUp(ctx, n.User, n.Name)
 	if err != nil || id == "" {
@@ -102,7 +102,7 @@ func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.I
 	return info, version, err
 }
 
-// labelled is the oldest session of the user that has the name on its card, or none.
+// findByRecord returns the user's oldest session that has the name in its record, or none.
 func (s *Server) labelled(ctx context.Context, n session.NewSession) (first session.Info, err error) {
 	for q := (store.Query{User: n.User, Limit: 1000}); ; {
 		page, err := s.hub.List(ctx, q)
@@ -120,8 +120,8 @@ func (s *Server) labelled(ctx context.Context, n session.NewSession) (first sess
 	}
 }
 
-// dropName removes the name of a session that was deleted. If that fails the name leads nowhere,
-// and the next session of that name takes it.
+// deleteName deletes the name of a deleted session. If that fails, the next session of that name
+// overwrites it.
 func (s *Server) dropName(ctx context.Context, info session.Info) {
 	if info.Name == "" {
 		return
@@ -135,7 +135,7 @@ func (s *Server) dropName(ctx context.Context, info session.Info) {
 	}
 }
 
-// isNotFound reports whether an error says that there is no such session.
+// isNotFound reports whether an error means that a session does not exist.
 func isNotFound(err error) bool {
 	refused, ok := errors.AsType[*session.Error](err)
 	return errors.Is(err, store.ErrNotFound) || ok && refused.Code == wire.CodeSessionNotFound

@@ -9,30 +9,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The opcode in the first byte of a WebSocket frame, and that of text.
+// The opcode mask for the first byte of a WebSocket frame, and the opcode of text.
 const (
 	opcodeBits = 0x0f
 	textFrame  = 0x01
 )
 
-// learnNaming finds out how a desktop written for YAAR names monitors: older ones send
-// monitor-0, newer ones 0. Those desktops subscribe to a monitor as soon as the
-// connection is open, so the greeting, whose snapshot names monitors, waits for that
-// frame. A client that sends nothing in time gets the older names. learnNaming keeps the
-// frame for [conn.listen], and reports false when the connection is ending.
+// detectMonitorNaming finds out how a desktop client written for YAAR names monitors: older ones
+// send monitor-0, newer ones 0. Such clients subscribe to a monitor as soon as the connection is
+// open, so the snapshot, which names monitors, waits for that frame. A client that sends nothing in
+// time gets the older names. The frame is kept for [conn.readMessages]. detectMonitorNaming reports
+// false when the connection is ending.
 func (c *conn) learnNaming(ctx context.Context, w *connectRequest) bool {
 	if len(w.watch) > 0 {
 		c.numbered = w.numbered
 		return true
 	}
-	w.leave() // others may be let in while this client sends
+	w.leave() // other clients may connect while this one sends
 	w.leave = func() {}
 	c.patient(time.Now().Add(c.s.cfg.Timeouts.Naming))
 	first, err := c.heads.Peek(1)
 	switch {
 	case isTimeout(err):
 		err = nil
-	case err == nil && first[0]&opcodeBits == textFrame: // [conn.listen] knows what to do with others
+	case err == nil && first[0]&opcodeBits == textFrame: // [conn.readMessages] handles other frames
 		c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
 		err = c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
 			c.postponed().frame = bytes.Clone(frame)

@@ -2,27 +2,27 @@ package gateway
 
 import "github.com/everdesk/everdesk/wire"
 
-// Observer is told what happens at the doors, for those who count it. It must not wait.
+// Observer receives connection events, for metrics. Its methods must not block.
 type Observer interface {
-	// Closed is called when a WebSocket has ended; 1006 means that it was lost.
+	// Closed is called when a WebSocket has ended; 1006 means without a close frame.
 	Closed(code wire.CloseCode)
-	// Limited is called when somebody has too many of something.
+	// Limited is called when a user has reached a limit.
 	Limited(limit string)
 }
 
-// blind is an observer who looks at nothing.
+// noopObserver ignores all events.
 type blind struct{}
 
 func (blind) Closed(wire.CloseCode) {}
 func (blind) Limited(string)        {}
 
-// The limits that the observer is told of. Others are those of package quota.
+// The names of the gateway's own limits. Package ratelimit has the others.
 const (
 	limitConnections = "connections"
 	limitSessions    = "sessions"
 )
 
-// observing is an observer, if need be one who looks at nothing.
+// observerOrNoop returns o, or a noopObserver if o is nil.
 func observing(o Observer) Observer {
 	if o == nil {
 		return blind{}
@@ -30,7 +30,7 @@ func observing(o Observer) Observer {
 	return o
 }
 
-// told tells the observer how a WebSocket has ended.
+// reportClosed reports to the observer how a WebSocket has ended.
 func (c *conn) told() {
 	e := c.ended.Load()
 	switch {
@@ -44,10 +44,10 @@ func (c *conn) told() {
 	}
 }
 
-// closeLost is the code of a connection that has ended without one.
+// closeAbnormal is the code of a connection that ended without a close frame (RFC 6455, 7.1.5).
 const closeLost wire.CloseCode = 1006
 
-// Connections is how many streaming connections there are.
+// Connections returns the number of streaming connections.
 func (s *Server) Connections() int {
 	s.connections.mu.Lock()
 	defer s.connections.mu.Unlock()
@@ -58,5 +58,5 @@ func (s *Server) Connections() int {
 	return n
 }
 
-// Draining reports whether [Server.Drain] was called, and not taken back.
+// Draining reports whether the server drains, see [Server.Drain].
 func (s *Server) Draining() bool { return s.draining.Load() }

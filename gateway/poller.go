@@ -6,23 +6,23 @@ import (
 	"github.com/everdesk/everdesk/session"
 )
 
-// A poller is where connections wait that have nothing to say, which is what nearly all do nearly
-// always. They need no goroutine there: a few pollers attend to those from whom something has
-// come, all on the same stack, which is in a cache while ten thousand others would not be.
+// A poller waits for parked connections to become readable (epoll), so that an idle connection
+// needs no goroutine and no stack. One goroutine per poller handles the frames of all its
+// connections on one stack, which stays in the CPU cache.
 //
-// An poller must not wait for anything, or all others would wait with it. What it cannot do at
-// once it leaves to a goroutine of the connection's own, which goes back to the poller when
-// that is done. So a connection has one of three hosts, and never two: the poller, where it is in
-// the list of a poller; that poller, for a moment; or a goroutine.
+// That goroutine must not block, or all its connections would wait. Work that would block is left
+// to a goroutine of the connection, which parks the connection again afterwards. So at any time a
+// connection is in exactly one of three states: parked in a poller's list, handled by that poller,
+// or served by a goroutine of its own.
 
-// postponedWork is what a goroutine is to do for a connection before it listens, since a poller would
-// have had to wait for it.
+// postponedWork is work that a goroutine must do for a connection before it reads on, because a
+// poller would have blocked on it.
 type postponedWork struct {
-	forth []session.Command // to be delivered
-	frame []byte            // messages to be taken after that
+	forth []session.Command // to deliver to the session
+	frame []byte // messages to handle after that
 }
 
-// postponed leaves something to a goroutine.
+// ensurePostponed returns the connection's postponed work, making an empty one if there is none.
 func (c *conn) postponed() *postponedWork {
 	if c.later == nil {
 		c.later = &postponedWork{}
@@ -30,17 +30,16 @@ func (c *conn) postponed() *postponedWork {
 	return c.later
 }
 
-// park has the connection wait at the poller, if it can and was not asked to end. Then
-// its host must not touch it any more.
+// park hands the connection to its poller. It reports false if the connection cannot be parked or
+// was asked to close; after true the caller must not touch the connection any more.
 func (c *conn) park() bool { return c.poller != nil && c.poller.park(c) }
 
-// unpark takes the connection from the poller, for a new host. It reports false when it was not
-// there.
+// unpark takes the connection back from its poller. It reports false if it was not parked.
 func (c *conn) unpark() bool { return c.poller != nil && c.poller.unpark(c) }
 
-// handleReadable does for a connection what can be done without waiting, on the stack of a poller. It
-// reports whether the connection may go on waiting where it was. If it is over, somebody else is
-// to read the rest: of an end that came together with the last words nobody is told again.
+// handleReadable handles the frames of a readable connection without blocking, on the poller's
+// stack. It reports whether the connection may stay parked. If the peer has hung up, a goroutine
+// must read the rest: epoll does not report again an end that came together with data.
 func (c *conn) handleReadable(over bool) (stays bool) {
 	if over {
 		c.due = true
@@ -52,17 +51,18 @@ func (c *conn) handleReadable(over bool) (stays bool) {
 	return stays
 }
 
-// gulps is how often a poller reads from a connection at a time. Who has said more than that
-// has a goroutine take the rest, for others wait too.
+// maxReads bounds the reads of a poller from one connection at a time. A goroutine reads the rest,
+// so that other connections of the poller do not wait.
 const maxReads = 4
 
-// readAvailable takes the whole frames that have come. It reports whether nothing else has.
+// readAvailable handles the complete frames that have arrived. It reports false if a goroutine must
+// go on: after an error, for an incomplete or special frame, or for postponed work.
 func (c *conn) readAvailable() bool {
 	take := func(frame []byte) { c.takeAll(c.s.connections.ctx, frame) }
 	for range maxReads {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
-			c.due = true // whoever reads again is told that it is over
+			c.due = true // the next read returns the error
 			return false
 		}
 		all := len(c.rest) < readBufferBytes
@@ -78,7 +78,7 @@ func (c *conn) readAvailable() bool {
 	return false
 }
 
-// runPostponed does what a poller has left to do.
+// runPostponed does the work that a poller has postponed.
 func (c *conn) runPostponed(ctx context.Context) {
 	l := c.later
 	if l == nil {

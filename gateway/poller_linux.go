@@ -9,25 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// round is how many connections a poller attends to before it lets others run.
+// maxEvents is the number of connections a poller handles before it yields.
 const round = 64
 
-// pollers are those of a server.
+// pollers are all pollers of a server.
 type pollers []*poller
 
-// poller attends to a part of the connections.
+// poller waits for a part of the connections with epoll.
 type poller struct {
-	epoll   *os.File // which itself is waited for as other files are
+	epoll   *os.File // itself registered with the runtime's poller
 	raw     syscall.RawConn
 	fd      int
-	pollers int // how many there are
+	pollers int // number of pollers of the server
 
 	mu          sync.Mutex // guards the following
-	parkedConns []*conn    // those who wait, by seat
+	parkedConns []*conn // indexed by slot; nil where none is parked
 	closed      bool
 }
 
-// newPollers makes one poller per processor.
+// newPollers makes one poller per GOMAXPROCS.
 func newPollers() (pollers, error) {
 	var p pollers
 	n := runtime.GOMAXPROCS(0)
@@ -47,7 +47,7 @@ func newPoller(pollers int) (*poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // else it would not be waited for
+	if err := unix.SetNonblock(fd, true); err != nil { // required for the runtime's poller
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
@@ -59,21 +59,20 @@ func newPoller(pollers int) (*poller, error) {
 	return u, nil
 }
 
-// open has the pollers begin.
+// start runs the pollers in goroutines of wg.
 func (p pollers) open(wg *sync.WaitGroup) {
 	for _, u := range p {
 		wg.Go(u.run)
 	}
 }
 
-// close ends the pollers.
 func (p pollers) close() {
 	for _, u := range p {
 		u.close()
 	}
 }
 
-// pollerFor is the poller of a connection; nil when there are none.
+// pollerFor returns the poller of a connection, or nil if there are none.
 func (p pollers) pollerFor(c *conn) *poller {
 	if len(p) == 0 {
 		return nil
@@ -81,10 +80,11 @@ func (p pollers) pollerFor(c *conn) *poller {
 	return p[c.fd%len(p)]
 }
 
-// slot is where a connection waits. No other one of the poller has the same descriptor.
+// slot returns the index of a connection in parkedConns. It is unique, because the connections of a
+// poller have different descriptors with the same remainder modulo pollers.
 func (u *poller) slot(c *conn) int { return c.fd / u.pollers }
 
-// close ends the poller. Who waits gets a goroutine.
+// close stops the poller. Each parked connection gets a goroutine.
 func (u *poller) close() {
 	u.mu.Lock()
 	left := u.parkedConns
@@ -98,9 +98,9 @@ func (u *poller) close() {
 	}
 }
 
-// park has a connection wait, unless it was asked to end.
+// park registers a connection with epoll, unless it was asked to close.
 func (u *poller) park(c *conn) (parked bool) {
-	_ = c.raw.Control(func(uintptr) { // so that the descriptor is its own meanwhile
+	_ = c.raw.Control(func(uintptr) { // Control keeps the descriptor from being closed and reused meanwhile
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.closed || c.ended.Load() != nil {
@@ -110,7 +110,7 @@ func (u *poller) park(c *conn) (parked bool) {
 		for index >= len(u.parkedConns) {
 			u.parkedConns = append(u.parkedConns, nil)
 		}
-		// What has come already counts as something new.
+		// Adding a descriptor that is already readable raises an event.
 		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(index)} //nolint:gosec // a descriptor is small
 		if unix.EpollCtl(u.fd, unix.EPOLL_CTL_ADD, c.fd, &ev) == nil {
 			u.parkedConns[index], parked = c, true
@@ -119,7 +119,7 @@ func (u *poller) park(c *conn) (parked bool) {
 	return parked
 }
 
-// unpark takes a connection out. It reports false when it does not wait here.
+// unpark removes a connection from the poller. It reports false if it is not parked here.
 func (u *poller) unpark(c *conn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -132,15 +132,15 @@ func (u *poller) unpark(c *conn) bool {
 	return true
 }
 
-// remove tells the system that nobody waits for a connection any more. One that is closed it has
-// forgotten by itself, and the descriptor may be that of another who waits.
+// remove unregisters a connection from epoll. Control skips a closed connection, which the kernel
+// has unregistered already: its descriptor may belong to another parked connection by now.
 func (u *poller) remove(c *conn) {
 	_ = c.raw.Control(func(uintptr) { _ = unix.EpollCtl(u.fd, unix.EPOLL_CTL_DEL, c.fd, nil) })
 }
 
-// run attends to those who have something to say, until the poller is closed.
+// run handles readable connections until the poller is closed.
 func (u *poller) run() {
-	defer u.close() // whatever the end is, nobody waits in vain
+	defer u.close() // also after a failure: parked connections must get a goroutine
 	var events [round]unix.EpollEvent
 	var parkedConns [round]*conn
 	n := 0
@@ -150,11 +150,11 @@ func (u *poller) run() {
 	}
 	for u.raw.Read(look) == nil {
 		u.handleReady(events[:max(n, 0)], parkedConns[:])
-		runtime.Gosched() // the sessions have something to do now
+		runtime.Gosched() // lets the sessions process the delivered commands
 	}
 }
 
-// handleReady attends to connections from whom something has come.
+// handleReady handles the connections that epoll reported.
 func (u *poller) handleReady(events []unix.EpollEvent, parkedConns []*conn) {
 	parkedConns = parkedConns[:len(events)]
 	u.mu.Lock()
@@ -166,7 +166,7 @@ func (u *poller) handleReady(events []unix.EpollEvent, parkedConns []*conn) {
 	u.mu.Unlock()
 	for i, c := range parkedConns {
 		if c == nil {
-			continue // somebody has fetched it
+			continue // unparked meanwhile
 		}
 		if over := events[i].Events != unix.EPOLLIN; !u.rearm(c, c.handleReadable(over)) {
 			go c.serve()
@@ -175,7 +175,7 @@ func (u *poller) handleReady(events []unix.EpollEvent, parkedConns []*conn) {
 	}
 }
 
-// rearm has a connection wait again that was attended to, unless it may not or was asked to end.
+// rearm parks a handled connection again, unless it must not stay or was asked to close.
 func (u *poller) rearm(c *conn, stays bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

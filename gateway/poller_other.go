@@ -4,7 +4,7 @@ package gateway
 
 import "sync"
 
-// pollers are none on this system: every connection has a goroutine.
+// pollers is empty on this system: every connection has a goroutine.
 type pollers struct{}
 
 type poller struct{}

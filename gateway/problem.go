@@ -26,11 +26,8 @@ const problemType = "application/problem+json"
 // problemError is a problem document (RFC 9457) as the error a handler returns.
 type problemError struct {
 	wire.Problem
-	// Field is the part of the request that was wrong.
 	Field string `json:"field,omitempty" doc:"The part of the request that was wrong."`
-	// MessageID is the message that was refused.
 	MessageID wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
-	// RetryAfterMS is how long to wait before trying again.
 	RetryAfterMS int `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
 }
 
@@ -40,23 +37,23 @@ func problem(code wire.Code, detail string) *problemError {
 	return &problemError{Problem: code.Problem(detail)}
 }
 
-// with gives a problem another HTTP status than its code has.
+// withStatus replaces the HTTP status that p has from its code.
 func (p *problemError) with(status int) *problemError {
 	p.Status, p.Title = status, http.StatusText(status)
 	return p
 }
 
-// misdirected is the answer to a request that no route takes: to a program it
-// is an invalid message, to HTTP something more exact.
+// statusProblem returns a problem with a more exact HTTP status than that of an invalid message,
+// such as 404 or 405.
 func misdirected(status int, detail string) *problemError {
 	return problem(wire.CodeInvalidMessage, detail).with(status)
 }
 
-// storeFull is the detail when the store answers and has no room.
+// storeFull is the detail for a store that answers but is full.
 const storeFull = "The store is full; try again in a moment."
 
-// problemOf says what the client is told of err. What it does not know is an
-// internal error, whose text stays in the log.
+// problemOf maps err to the problem document that the client gets. An unknown error becomes an
+// internal error without its text, which goes to the log only.
 func problemOf(err error, r *http.Request) *problemError {
 	if p, ok := errors.AsType[*problemError](err); ok {
 		return p
@@ -84,7 +81,8 @@ func problemOf(err error, r *http.Request) *problemError {
 	return problemBehind(err)
 }
 
-// problemBehind is the same for what the store, the issuer, the file store and the clock say.
+// dependencyProblem is problemOf for errors of the store, the token issuer, the file store and
+// contexts.
 func problemBehind(err error) *problemError {
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -125,8 +123,8 @@ func problemBehind(err error) *problemError {
 	}
 }
 
-// logLimiter bounds how often the log has errors that anybody can cause who has not
-// even said who they are. More than cryLimit in a minute say nothing new.
+// logLimiter bounds the log lines for errors that unauthenticated clients can cause to logLimit per
+// minute.
 type logLimiter struct {
 	mu    sync.Mutex // guards the following
 	since time.Time
@@ -135,7 +133,7 @@ type logLimiter struct {
 
 const logLimit = 20
 
-// allow counts an error and reports whether it is one of the first.
+// allow counts an error and reports whether it is within the limit.
 func (c *logLimiter) allow() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,14 +144,14 @@ func (c *logLimiter) allow() bool {
 	return c.n <= logLimit
 }
 
-// fail writes the problem document for err; it is echo's error handler.
+// writeProblem writes the problem document for err; it is echo's error handler.
 func (s *Server) fail(err error, c echo.Context) {
 	ctx, path := c.Request().Context(), c.Request().URL.Path
 	p := problemOf(err, c.Request())
 	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
 		attrs := []any{"path", path, "err", err}
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Err != nil {
-			attrs = append(attrs, "cause", e.Err) // which clients are not told
+			attrs = append(attrs, "cause", e.Err) // not shown to clients
 		}
 		crash, crashed := errors.AsType[*panicError](err)
 		if crashed {
@@ -161,12 +159,12 @@ func (s *Server) fail(err error, c echo.Context) {
 		}
 		level := slog.LevelError
 		if c.Response().Committed && !crashed || who(c).User == "" && !s.strangers.allow() {
-			level = slog.LevelDebug // the client hung up, or somebody wants the log to be full
+			level = slog.LevelDebug // the client hung up, or an unauthenticated client floods the log
 		}
 		s.log.Log(ctx, level, "request went wrong", attrs...)
 	}
 	if c.Response().Committed {
-		panic(http.ErrAbortHandler) // a torn answer must not look whole
+		panic(http.ErrAbortHandler) // a truncated response must not look complete
 	}
 	h := c.Response().Header()
 	if p.SuggestedAction == wire.ActionWait && h.Get(echo.HeaderRetryAfter) == "" {
@@ -174,7 +172,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings and numbers always encode
+		panic(err) // cannot fail: only strings and numbers
 	}
 	if err := c.Blob(p.Status, problemType, body); err != nil {
 		s.log.DebugContext(ctx, "problem was not sent", "path", path, "err", err)

@@ -29,28 +29,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The patience of the server. Doors that stream lift the read and write
-// deadlines of their own connection with [http.ResponseController].
+// Timeouts of the HTTP servers. Handlers that stream lift the read and write deadlines of their
+// connection with [http.ResponseController].
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second
 	writeTimeout      = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
-	// goneAfter is how often it is looked whether clients that were sent away
-	// are gone.
+	// disconnectPoll is the interval at which [Server.DisconnectAll] checks whether the
+	// disconnected clients are gone.
 	goneAfter = 20 * time.Millisecond
-	// releaseEvery is how often it is looked which sessions are handed over.
+	// releaseInterval is the interval at which [Server.DisconnectReleased] looks for sessions that
+	// were handed over.
 	releaseEvery = 100 * time.Millisecond
 )
 
-// Store is what the gateway needs of the store.
+// Store is the part of the store that the gateway uses.
 type Store interface {
-	// Ready says why the store cannot be used, or nil.
+	// Ready returns nil, or the reason why the store cannot be used.
 	Ready(ctx context.Context) error
-	// Read looks into a session's log.
+	// Read returns up to limit events of a session's log that follow the position after.
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
-	// Get, Put and Remove are where the settings of users and the names of their sessions are kept.
+	// Get, Put and Remove access the documents with users' settings and the names of their
+	// sessions.
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 	Remove(ctx context.Context, collection, name string, version uint64) error
@@ -58,57 +60,53 @@ type Store interface {
 
 // Config tunes a [Server]. The zero value means the defaults.
 type Config struct {
-	// Version is what the status page shows.
+	// Version is shown on the status page and in the API description.
 	Version string
-	// ReadyTimeout is how long the store may take to say that it is ready.
-	// Defaults to 2 s, less than what load balancers commonly wait.
+	// ReadyTimeout bounds the readiness check of the store. It defaults to 2 s, less than load
+	// balancers commonly wait.
 	ReadyTimeout time.Duration
-	// Hosts are the names, besides those of this machine's loopback, that the
-	// hub is reached under: the address it listens on and what people type. A
-	// port in them means nothing. "*" means any, which is safe only behind a
-	// proxy that checks them.
+	// Hosts are the host names and addresses, besides those of the loopback, under which clients
+	// reach the hub: the listen address and the names that users type. Ports in them are ignored.
+	// "*" allows every host, which is safe only behind a proxy that checks the header.
 	Hosts []string
-	// Origins are pages of other hosts that may use the hub, such as
+	// Origins are the origins of pages on other hosts that may use the hub, such as
 	// "https://desk.example.org".
 	Origins []string
-	// FrameBytes bounds a client's message, over WebSocket as over REST. It
-	// defaults to 64 KiB.
+	// FrameBytes bounds one client message, over WebSocket and over REST. It defaults to 64 KiB.
 	FrameBytes int64
 	// UploadBytes bounds an uploaded file. It defaults to 25 MiB.
 	UploadBytes int64
-	// Heartbeat is how often an idle connection is asked whether it lives. It
-	// defaults to 30 s.
+	// Heartbeat is the interval between pings on an idle connection. It defaults to 30 s.
 	Heartbeat time.Duration
-	// QueryTokens lets tokens come in the query of what streams and of stored files, where proxies
-	// may log them.
+	// QueryTokens allows tokens in the query of WebSocket, SSE and stored-file requests, where
+	// proxies may log them.
 	QueryTokens bool
-	// TrustedProxies are those whose X-Forwarded-For is believed; none by default.
+	// TrustedProxies are the networks whose X-Forwarded-For header is used; none by default.
 	TrustedProxies []netip.Prefix
-	// DesktopDir is a built desktop to serve at / instead of ours.
+	// DesktopDir is a folder with a built desktop that is served at / instead of the embedded one.
 	DesktopDir string
-	// AppsURL is where browsers find the apps when a proxy stands before them,
-	// such as "https://apps.example.org". Empty means the port of
-	// [Server.AppsAt] on whatever host the hub is reached under.
+	// AppsURL is the origin under which browsers reach the apps through a proxy, such as
+	// "https://apps.example.org". Empty means the port of [Server.SetAppsListener] on the host of
+	// the request.
 	AppsURL string
-	// AdminApart says that those who look after the hub have a door of their own,
-	// see [Server.AdminAt]. Nothing of theirs is at everybody's then.
+	// SeparateAdmin moves the admin page, the admin API and /metrics from the main listener to the
+	// one of [Server.SetAdminListener].
 	AdminApart bool
-	// WebDev is a build tool on this machine that serves the desktop instead;
-	// for those who write it. Nil in all other cases.
+	// WebDev is the URL of a development server on this machine (Vite) that serves the desktop
+	// instead of the embedded files. Nil outside development.
 	WebDev *url.URL
-	// DrainAfter is the longest that clients are told to wait before they come
-	// back when this hub stops; each is told a random part of it. DrainGrace is
-	// how long a group of them may take to answer their close before the next
-	// group is closed. They default to 5 s and 2 s.
+	// DrainAfter is the upper bound of the random delay after which clients are asked to reconnect
+	// when this hub stops. DrainGrace is the time that one batch of clients has to answer the close
+	// before the next batch is closed. They default to 5 s and 2 s.
 	DrainAfter time.Duration
 	DrainGrace time.Duration
-	// UserSessions is how many sessions a user may make and UserConnections how
-	// many streaming connections a user may have, to all replicas together; those
-	// who come back to another replica may be counted twice for a while. They
-	// default to 200 and 2,000; negative means any number.
+	// UserSessions is the number of sessions a user may have, and UserConnections the number of
+	// streaming connections a user may have to all replicas together; a client that reconnects to
+	// another replica may be counted twice for a few seconds. They default to 200 and 2,000;
+	// negative means no limit.
 	UserSessions    int
 	UserConnections int
-	// Timeouts is how long the streaming doors wait for clients.
+	// Timeouts are the deadlines for clients of the streaming endpoints.
 	Timeouts Timeouts
 }
 
@@ -125,41 +123,41 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deps is what a [Server] stands before.
+// Deps are the components that a [Server] uses.
 type Deps struct {
 	Store   Store
 	Hub     *session.Hub
 	Auth    *auth.Authority
 	Limiter *ratelimit.Limiter
 	Files   *files.Store
-	// MCP is where agents outside the hub find their tools; nil means nowhere.
+	// MCP serves /mcp, the tools for agents outside the hub; nil means no such endpoint.
 	MCP http.Handler
-	// Providers are who can think, Provider is who does in new sessions.
+	// Providers are the names of the model backends, and Provider is the default for new sessions.
 	Providers []string
 	Provider  string
-	// Desktop is the page at /, and Apps are the frames in it that have an
-	// origin of their own; nil means none.
+	// Desktop holds the files of the page at /, and Apps the files of the apps' own origin; nil
+	// means none.
 	Desktop *web.Site
 	Apps    *web.Site
-	// Admin is the page at /admin, and Metrics is what is measured, at /metrics; nil
-	// means none. Monitor is what is shown of all sessions.
+	// Admin holds the files of the page at /admin, and Metrics serves /metrics; nil means none.
+	// AdminView is the read model of all sessions for the admin API.
 	Admin   *web.Site
 	Metrics http.Handler
 	Monitor Monitor
-	// Membership are the replicas, of which this is one, and Audit is where it is
-	// written down what admins do. Without them there is no admin API.
+	// Membership is the set of replicas including this one, and Audit the log of admin actions.
+	// Without them there is no admin API.
 	Membership Membership
 	Audit      *audit.Log
-	// Agents counts those that run, of at most AgentLimit; nil means none.
+	// Agents counts the running agents, of which AgentLimit may run; nil means zero.
 	Agents     Agents
 	AgentLimit int
-	// Observer is told what happens at the doors; nil means that nobody looks.
+	// Observer receives connection events, for metrics; nil means none.
 	Observer Observer
-	// Tracer follows messages, if there is one.
+	// Tracer starts the traces of messages; nil means no tracing.
 	Tracer Tracer
 }
 
-// Server answers HTTP requests. Make it with [New].
+// Server serves HTTP requests. Make it with [New].
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
@@ -177,21 +175,21 @@ type Server struct {
 	desktop *web.Site
 	metrics http.Handler
 	monitor Monitor
-	// adminPage is the page of those who look after the hub, who are in the admin streams
-	// while they do.
+	// adminPage holds the files of the admin page, and adminStreams the SSE streams that such pages
+	// have open.
 	adminPage    *web.Site
 	admin        adminListener
 	adminStreams adminStreams
 	actions      adminActions
 
-	dev     *httputil.ReverseProxy // nil unless there is a build tool
+	dev     *httputil.ReverseProxy // nil without [Config].WebDev
 	apps    apps
 	members Membership
 	audit   *audit.Log
 	agents  Agents
-	tracer  Tracer       // nil unless messages are followed
-	most    int          // agents
-	port    atomic.Int32 // of the listener, for the apps to know their pages by
+	tracer  Tracer // nil when messages are not traced
+	most    int
+	port    atomic.Int32 // port of the main listener, for the frame-ancestors policy of the apps
 
 	observer Observer
 
@@ -199,19 +197,19 @@ type Server struct {
 	origins []string        // in lower case
 	refused refusals
 	bulk    bulk
-	// strangers is how much is in the log because of them.
+	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
 	strangers logLimiter
-	// description is the API description, made when it is first asked for.
+	// description returns the OpenAPI document, which it builds on the first call.
 	description func() []byte
 
 	createLocks createLocks
 	connections connections
 	turnstile   authGate
 	draining    atomic.Bool
-	away        atomic.Bool // the store did not answer when last asked
+	away        atomic.Bool // the last readiness check failed
 }
 
-// New makes a server in front of d. It does not listen yet.
+// New returns a server that uses d. It does not listen yet.
 func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
@@ -242,7 +240,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	return s
 }
 
-// newEcho makes a router with the checks that every request passes.
+// newEcho returns a router with the middleware that every request passes.
 func (s *Server) newEcho() *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = s.fail
@@ -263,7 +261,7 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	}
 }
 
-// register makes the routes known, each behind its guards.
+// register adds the routes, each with the middleware that its guard needs.
 func (s *Server) register(to *echo.Echo, all []route) {
 	for _, r := range all {
 		handler := r.do
@@ -279,7 +277,7 @@ func (s *Server) register(to *echo.Echo, all []route) {
 		}
 		to.Add(r.method, r.path, handler)
 		if r.method == http.MethodGet && r.guard != guardSocket {
-			to.Add(http.MethodHead, r.path, handler) // load balancers like to ask this way
+			to.Add(http.MethodHead, r.path, handler) // load balancers probe with HEAD
 		}
 	}
 }
@@ -289,8 +287,7 @@ func get(to *echo.Echo, path string, handler echo.HandlerFunc) {
 	to.HEAD(path, handler)
 }
 
-// registerPages makes known what is in no table: the files of the desktop, and where
-// agents find their tools.
+// registerPages adds the routes outside the table: the desktop's files and /mcp.
 func (s *Server) registerPages() {
 	if s.mcp != nil {
 		s.echo.Any("/mcp", s.serveMCP)
@@ -318,29 +315,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.echo.ServeHTTP(w, r)
 }
 
-// Serve answers requests that come to ln, and to the listeners of the apps and of
-// those who look after the hub if there are any, until [Server.Shutdown], after which
-// it returns nil. It closes all.
+// Serve serves requests on ln, and on the listeners of the apps and of the admins if there are any,
+// until [Server.Shutdown], after which it returns nil. It closes all listeners.
 func (s *Server) Serve(ln net.Listener) error {
 	s.port.Store(int32(portNumber(ln.Addr()))) //nolint:gosec // ports are small
 	return s.serveAll(ln)
 }
 
-// Drain makes /readyz say 503 from now on, so that load balancers look
-// elsewhere before Shutdown closes the door, and lets no streaming clients in.
-// Those who watch the hub are sent away, and may come back to see how it goes on.
+// Drain makes /readyz return 503, so that load balancers pick other replicas before Shutdown closes
+// the listener, and refuses new streaming clients. It closes the admin streams; admins may
+// reconnect to watch the drain.
 func (s *Server) Drain() {
 	s.draining.Store(true)
 	s.adminStreams.closeAll(false)
 }
 
-// Undrain takes [Server.Drain] back.
+// Undrain reverts [Server.Drain].
 func (s *Server) Undrain() { s.draining.Store(false) }
 
-// Release sends those clients elsewhere whose session is not run here, as long as
-// ctx lasts: a session that was handed over is owned again as soon as somebody needs
-// it at another hub, and nobody is to wait here until the last session is handed
-// over. Call [Server.Drain] first.
+// DisconnectReleased disconnects clients whose session this hub no longer runs, until ctx ends. A
+// session that was handed over gets an owner as soon as a client opens it on another replica, so
+// its clients need not wait until the last session is handed over. Call [Server.Drain] first.
 func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
@@ -359,19 +354,19 @@ func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
 	}
 }
 
-// Dismiss sends the streaming clients elsewhere, as [Server.Shutdown] does, but goes
-// on listening. Call [Server.Drain] first, or others come. It returns when all are
-// gone, or with an error when ctx ends before.
+// DisconnectAll disconnects the streaming clients, as [Server.Shutdown] does, but keeps the
+// listeners open. Call [Server.Drain] first, or new clients connect. It returns when all
+// connections are gone, or with an error when ctx ends first.
 func (s *Server) Dismiss(ctx context.Context) error {
 	for {
-		if ctx.Err() != nil { // those who were told nothing yet may stay
+		if ctx.Err() != nil { // clients that were not notified yet may stay
 			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
 		}
 		conns := s.connections.all()
 		if len(conns) == 0 {
 			return nil
 		}
-		// Those who were told already are on their way out.
+		// Connections that were asked to close are already ending.
 		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.ended.Load() != nil })
 		s.disconnect(ctx, conns, "this hub is being drained")
 		select {
@@ -381,18 +376,17 @@ func (s *Server) Dismiss(ctx context.Context) error {
 	}
 }
 
-// Shutdown stops listening, sends the streaming clients elsewhere and waits for
-// running requests. Those still running when ctx ends are cut, and the error says
-// so.
+// Shutdown closes the listeners, disconnects the streaming clients and waits for running requests.
+// It aborts requests that still run when ctx ends and returns an error for them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.adminStreams.closeAll(true)
-	// Both at once: clients must not come back to a door that is still open,
-	// and the streams among the requests end only when they are dismissed.
+	// Concurrently: clients must not reconnect to a listener that is still open, and the streams
+	// among the requests end only when they are disconnected.
 	var wg sync.WaitGroup
 	wg.Go(func() { s.closeAll(ctx) })
 	if s.apps.http != nil {
-		// What is on its way there are files; nobody waits for them longer.
+		// The apps' listener serves files only; requests for them are not worth waiting for.
 		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })
 	}
 	var adminErr error

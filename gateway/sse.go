@@ -14,10 +14,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// serveSSE is the door for those who only watch, with Server-Sent Events: GET
-// /api/sessions/{session}/events. The id of an event is its message_id, which
-// comes back as Last-Event-ID. A cookie needs no Origin here: pages of others
-// cannot read the answer, and nothing can be said through this door.
+// serveSSE handles GET /api/sessions/{session}/events, the read-only stream of a session with
+// Server-Sent Events. The id of an event is its message_id, which comes back as Last-Event-ID. A
+// cookie needs no Origin here: pages of other origins cannot read the response, and nothing can be
+// sent over the stream.
 func (s *Server) serveSSE(c echo.Context) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
@@ -45,7 +45,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	}
 	cn.hijacked(raw, buffered.Reader)
 	head := eventStreamHead(c.Response().Header())
-	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the log
+	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the request log
 	s.start(cn, func(ctx context.Context) bool {
 		_ = raw.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := raw.Write(head); err != nil {
@@ -57,20 +57,20 @@ func (s *Server) serveSSE(c echo.Context) error {
 	return nil
 }
 
-// eventStreamHead is the head of an answer that ends when the connection does.
+// eventStreamHead returns the head of a response that ends with the connection.
 func eventStreamHead(h http.Header) []byte {
 	h.Set(echo.HeaderContentType, "text/event-stream; charset=utf-8")
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set(echo.HeaderConnection, "close")
-	h.Set("X-Accel-Buffering", "no") // or proxies would collect events
+	h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering events
 	var b bytes.Buffer
 	b.WriteString("HTTP/1.1 200 OK\r\n")
-	_ = h.Write(&b) // to memory
+	_ = h.Write(&b) // writes to memory, cannot fail
 	b.WriteString("\r\n")
 	return b.Bytes()
 }
 
-// linger waits until the client leaves or has to. There is nothing it could say.
+// awaitDisconnect waits until the client disconnects or is disconnected. It discards all data.
 func (c *conn) linger() {
 	for buf := make([]byte, 16); ; {
 		if _, err := c.Read(buf); err != nil {

@@ -2,14 +2,14 @@ package gateway
 
 import "github.com/everdesk/everdesk/wire"
 
-// Tracer follows messages from the door on. It must not wait.
+// Tracer starts the traces of messages. Its methods must not block.
 type Tracer interface {
-	// Heard says that a message for an agent was read. The traceparent is what
-	// the client calls its part, if it said so; nobody has checked it.
+	// MessageReceived is called when a message for an agent was read. The traceparent is the
+	// client's, if it sent one; it is not validated.
 	Heard(session wire.SessionID, message wire.MessageID, traceparent string)
 }
 
-// trace has a message followed that a turn may come of.
+// trace starts the trace of a message that may cause a turn.
 func (s *Server) trace(id wire.SessionID, m *wire.Message, traceparent string) {
 	if s.tracer == nil {
 		return

@@ -19,13 +19,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The subprotocols of the native dialect.
+// Subprotocols of the native dialect.
 const (
 	subprotocol      = "everdesk.v2"
 	subprotocolBatch = "everdesk.v2.batch"
 )
 
-// serveNative is the door of our own clients: GET /ws/{session}.
+// serveNative handles GET /ws/{session}, the WebSocket of our own clients.
 func (s *Server) serveNative(c echo.Context) error {
 	w, err := nativeConnectRequest(c, doorPlain)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) serveNative(c echo.Context) error {
 	return s.receive(c, &w, s.identify)
 }
 
-// serveDesktop is the door of desktops written for YAAR: GET /ws.
+// serveDesktop handles GET /ws, the WebSocket of desktops written for YAAR.
 func (s *Server) serveDesktop(c echo.Context) error {
 	w, err := desktopConnectRequest(c)
 	if err != nil {
@@ -43,8 +43,7 @@ func (s *Server) serveDesktop(c echo.Context) error {
 	return s.receive(c, &w, s.identifyDesktop)
 }
 
-// identifyDesktop is identify for a client that has no other way than the query
-// to send the token that it was given.
+// identifyDesktop is identify for a client that can send its token in the query only.
 func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 	token := c.QueryParam("token")
 	if token == "" || c.Request().Header.Get(echo.HeaderAuthorization) != "" {
@@ -53,8 +52,8 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 	return s.recognise(c.Request().Context(), token)
 }
 
-// receive lets a WebSocket in. Who says in the handshake who they are is refused
-// over HTTP; who does not has to say it in the first frame.
+// acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over
+// HTTP; one that sends no credential must authenticate with its first frame.
 func (s *Server) receive(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
@@ -83,9 +82,9 @@ func (s *Server) receive(c echo.Context, w *connectRequest, identify func(echo.C
 	return nil
 }
 
-// receiveStranger is receive for somebody who did not say who they are, or not
-// so that we believe it. Desktops of the other dialect cannot read an HTTP status,
-// but know the close code.
+// acceptUnauthenticated is acceptWebSocket for a client whose handshake had no valid credential.
+// Desktop clients cannot read an HTTP status but know the close code, so they are upgraded even
+// with a wrong credential and then closed.
 func (s *Server) receiveStranger(c echo.Context, w *connectRequest, err error) error {
 	denied, ok := errors.AsType[*auth.Error](err)
 	unknown := ok && denied.Code == wire.CodeAuthRequired
@@ -110,13 +109,13 @@ func (s *Server) receiveStranger(c echo.Context, w *connectRequest, err error) e
 	return nil
 }
 
-// upgrade makes a WebSocket of a request, or an error that was not answered yet.
+// upgrade upgrades a request to a WebSocket. On an error no response was written yet.
 func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}}
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
-		// Our own check came first and is stricter: it also looks at Host, and
-		// the library lets every origin in that equals it.
+		// The middleware's check came first and is stricter: it also checks Host, while the library
+		// allows every origin that equals Host.
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	}
@@ -127,13 +126,13 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	switch {
 	case err == nil:
 	case h.status != 0:
-		c.Response().Header().Del(echo.HeaderContentType) // that of the library's text
+		c.Response().Header().Del(echo.HeaderContentType) // set by the library for its own error text
 		return nil, misdirected(h.status, "That is not a WebSocket handshake.")
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}
-	cn.heads.Reset(&cn.link) // else the library looks for early bytes again and again, and there are none
-	ws.SetReadLimit(-1)      // [conn.hear] has its own, which depends on who it is
+	cn.heads.Reset(&cn.link) // else the library keeps asking for buffered bytes, of which there are none
+	ws.SetReadLimit(-1) // [conn.readFrame] has limits of its own
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
 		w.door = doorBatch
@@ -144,20 +143,19 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	return cn, nil
 }
 
-// start serves a connection from goroutines of its own, so that what net/http and
-// echo hold of the request is freed.
+// startConn runs a connection in goroutines of its own, so that the memory that net/http and echo
+// hold for the request is freed.
 func (s *Server) start(cn *conn, hello func(context.Context) bool) {
 	if !s.connections.add(s, cn, hello) {
-		// Too late: the doors were closed while it came through.
+		// All connections were closed while this one was set up.
 		cn.drop(wire.CloseDraining, "this hub is shutting down")
 		cn.hangUp()
 		_ = cn.Close()
 	}
 }
 
-// handshake is what the library answers a handshake with. It hands out a
-// connection of ours, and keeps refusals back so that they become problem
-// documents.
+// handshake is the response writer of the library's handshake. Its Hijack returns the conn's link,
+// and it withholds error responses so that they become problem documents.
 type handshake struct {
 	http.ResponseWriter
 	conn   *conn
@@ -181,8 +179,8 @@ func (h *handshake) Write(p []byte) (int, error) {
 	return h.ResponseWriter.Write(p)
 }
 
-// Hijack implements [http.Hijacker]. The buffers of net/http are left behind, but
-// not what a hasty client has already sent into them.
+// Hijack implements [http.Hijacker]. It drops the buffers of net/http, but keeps the bytes that a
+// client has already sent into them.
 func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	raw, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
@@ -193,9 +191,9 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return l, bufio.NewReadWriter(h.conn.heads, bufio.NewWriterSize(l, writeBuffer)), nil
 }
 
-// hijacked makes the connection that was under a request ours.
+// adoptConn makes the hijacked connection of a request the conn's own.
 func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
-	early, _ := buffered.Peek(buffered.Buffered()) // which cannot fail
+	early, _ := buffered.Peek(buffered.Buffered()) // cannot fail
 	c.Conn, c.rest = raw, bytes.Clone(early)
 	c.doors, c.hungUp = &c.s.connections, func() { c.guard("leave a session", c.leave) }
 	c.open()
