@@ -25,9 +25,9 @@ type access uint8
 
 const (
 	accessNone     access = iota
-	accessViewer // reads
-	accessOperator // also sends messages, answers and acts
-	accessOwner // also renames, shares and deletes
+	accessViewer          // reads
+	accessOperator        // also sends messages, answers and acts
+	accessOwner           // also renames, shares and deletes
 )
 
 // may reports whether the access suffices for a client's message.
@@ -44,7 +44,7 @@ func (a access) may(p wire.ClientPayload) bool {
 // is enabled and browsers cannot send a header) or its cookie, and prolongs the cookie. The error
 // is an [*auth.Error] or the store's.
 func (s *Server) identify(c echo.Context) (auth.Identity, error) {
-	who, err := s.recognised(c.Request().Context(), c)
+	who, err := s.authenticate(c.Request().Context(), c)
 	if who.Prolonged {
 		s.setCookie(c, s.cookie(c), who.Expires) // else the browser would delete it
 	}
@@ -52,7 +52,7 @@ func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 }
 
 // authenticate is identify without a change of the response.
-func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity, error) {
+func (s *Server) authenticate(ctx context.Context, c echo.Context) (auth.Identity, error) {
 	r := c.Request()
 	if who, ok := s.auth.Anonymous(); ok {
 		return who, nil
@@ -67,7 +67,7 @@ func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity,
 	if key := r.Header.Get(headerAPIKey); key != "" {
 		return s.auth.APIKey(ctx, key)
 	}
-	if s.cfg.QueryTokens && hasNoHeaders(c) {
+	if s.cfg.QueryTokens && cannotSendHeaders(c) {
 		if token := c.QueryParam("token"); token != "" {
 			return s.auth.Bearer(ctx, token)
 		}
@@ -80,7 +80,7 @@ func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity,
 
 // cannotSendHeaders reports whether a request opens a WebSocket or an event stream, or fetches a
 // file that a page of the desktop dialect displays: browsers cannot add a header to those.
-func hasNoHeaders(c echo.Context) bool {
+func cannotSendHeaders(c echo.Context) bool {
 	switch c.Path() {
 	case pathStorage:
 		return c.Request().Method == http.MethodGet || c.Request().Method == http.MethodHead
@@ -107,7 +107,7 @@ func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.Sessio
 	// The same text for both cases, or it would reveal which of them it is.
 	hidden := &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
 	if session.IsName(id) {
-		called, _, err := s.lookUp(ctx, who.User, id)
+		called, _, err := s.lookUpName(ctx, who.User, id)
 		if err != nil {
 			return accessNone, session.Info{}, err
 		}
@@ -153,7 +153,7 @@ func accessFor(who auth.Identity, info session.Info) access {
 	if who.Session != "" { // an invited device must not share or delete the session
 		granted = min(granted, accessOperator)
 	}
-	if !hasDesk(who) {
+	if !mayHaveSessions(who) {
 		return accessNone
 	}
 	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never changes anything
@@ -164,40 +164,42 @@ func accessFor(who auth.Identity, info session.Info) access {
 
 // mayHaveSessions reports whether a user can own or see sessions at all. One with admin roles only
 // cannot.
-func hasDesk(who auth.Identity) bool { return who.Has(auth.RoleUser) || who.Has(auth.RoleViewer) }
+func mayHaveSessions(who auth.Identity) bool {
+	return who.Has(auth.RoleUser) || who.Has(auth.RoleViewer)
+}
 
 // identityKey is the key of the identity in the request context.
-const whoKey = "everdesk.who"
+const identityKey = "everdesk.who"
 
 // caller returns the identity of a request that passed [Server.requireIdentity].
-func who(c echo.Context) auth.Identity {
-	id, _ := c.Get(whoKey).(auth.Identity)
+func caller(c echo.Context) auth.Identity {
+	id, _ := c.Get(identityKey).(auth.Identity)
 	return id
 }
 
 // requireIdentity authenticates a request and applies the user's rate limit.
-func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
+func (s *Server) requireIdentity(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id, err := s.identify(c)
 		if err != nil {
-			return s.stranger(c, err)
+			return s.authFailure(c, err)
 		}
 		count := s.limits.Read
-		if changes(c.Request()) {
+		if isMutating(c.Request()) {
 			count = s.limits.Request
 		}
 		if wait := count(c.Request().Context(), id.User); wait > 0 {
-			return s.tooMany(c, wait)
+			return s.rateLimited(c, wait)
 		}
-		c.Set(whoKey, id)
+		c.Set(identityKey, id)
 		return next(c)
 	}
 }
 
 // requireAdmin returns 404 to callers without the role admin.
-func admins(next echo.HandlerFunc) echo.HandlerFunc {
+func requireAdmin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if !who(c).Has(auth.RoleAdmin) || who(c).Session != "" {
+		if !caller(c).Has(auth.RoleAdmin) || caller(c).Session != "" {
 			return echo.ErrNotFound
 		}
 		return next(c)
@@ -205,9 +207,9 @@ func admins(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // requireAdminRead returns 404 to callers that may not use the admin API.
-func lookers(next echo.HandlerFunc) echo.HandlerFunc {
+func requireAdminRead(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if !who(c).Has(auth.RoleAdminRead) || who(c).Session != "" {
+		if !caller(c).Has(auth.RoleAdminRead) || caller(c).Session != "" {
 			return echo.ErrNotFound
 		}
 		return next(c)
@@ -215,9 +217,9 @@ func lookers(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // requireAdminAct refuses callers that may use the admin API but not act.
-func doers(next echo.HandlerFunc) echo.HandlerFunc {
+func requireAdminAct(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if !who(c).Has(auth.RoleAdminAct) {
+		if !caller(c).Has(auth.RoleAdminAct) {
 			return problem(wire.CodeForbidden, "Looking is allowed, acting is not: it takes the role admin:act.")
 		}
 		return next(c)
@@ -226,14 +228,14 @@ func doers(next echo.HandlerFunc) echo.HandlerFunc {
 
 // authFailure returns the response to a request with a missing or wrong credential. An address that
 // sends many of them gets 429 instead.
-func (s *Server) stranger(c echo.Context, err error) error {
+func (s *Server) authFailure(c echo.Context, err error) error {
 	refusal, ok := errors.AsType[*auth.Error](err)
 	if !ok {
 		return err // the store's error
 	}
 	s.refused.credentials.Add(1)
 	if wait := s.limits.Address(address(c)); wait > 0 {
-		return s.tooMany(c, wait)
+		return s.rateLimited(c, wait)
 	}
 	challenge := `Bearer realm="everdesk"`
 	if refusal.Code != wire.CodeAuthRequired {
@@ -244,7 +246,7 @@ func (s *Server) stranger(c echo.Context, err error) error {
 }
 
 // rateLimited returns the response to a request over a rate limit.
-func (s *Server) tooMany(c echo.Context, wait time.Duration) error {
+func (s *Server) rateLimited(c echo.Context, wait time.Duration) error {
 	s.refused.rates.Add(1)
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	p := problem(wire.CodeRateLimited, "Too many requests.")
@@ -254,8 +256,8 @@ func (s *Server) tooMany(c echo.Context, wait time.Duration) error {
 
 // requireAccess returns the session of the request's path, or an error if the caller has less than
 // the least access.
-func (s *Server) enter(c echo.Context, least access) (session.Info, error) {
-	granted, info, err := s.accessTo(c.Request().Context(), who(c), wire.SessionID(c.Param("session")))
+func (s *Server) requireAccess(c echo.Context, least access) (session.Info, error) {
+	granted, info, err := s.accessTo(c.Request().Context(), caller(c), wire.SessionID(c.Param("session")))
 	if err != nil {
 		return session.Info{}, err
 	}

@@ -225,7 +225,7 @@ func (s *Server) outcome(ctx context.Context, d adminAction, id string) (audit.O
 			return audit.Outcome{Result: audit.Done, Detail: detail, Time: time.Now()}, nil
 		case isUnclear(err):
 			if !again.wait(ctx) {
-				s.log.WarnContext(ctx, "it is not known how an action ended", "id", id, "action", d.action, "target", d.target, "err", err)
+				s.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", d.action, "target", d.target, "err", err)
 				return audit.Outcome{}, err
 			}
 		case tried && d.fleeting && isMissing(err):

@@ -41,9 +41,9 @@ func (r route) isAdmins() bool {
 	return strings.HasPrefix(r.path, adminAPI) || r.path == pathMetrics || r.path == pathAdmin || strings.HasPrefix(r.path, pathAdmin+"/")
 }
 
-// openAdmin makes the door of those who look after the hub, if they have their own.
-func (s *Server) openAdmin() {
-	if !s.cfg.AdminApart {
+// initAdmin makes the door of those who look after the hub, if they have their own.
+func (s *Server) initAdmin() {
+	if !s.cfg.SeparateAdmin {
 		return
 	}
 	a := &s.admin
@@ -69,7 +69,7 @@ func (s *Server) openAdmin() {
 	for name, handler := range map[string]http.HandlerFunc{
 		"/": pprof.Index, "/profile": pprof.Profile, "/symbol": pprof.Symbol, "/trace": pprof.Trace, "/*": pprof.Index,
 	} {
-		get(a.echo, pathPprof+name, s.known(lookers(doers(s.measure(handler)))))
+		get(a.echo, pathPprof+name, s.requireIdentity(requireAdminRead(requireAdminAct(s.measure(handler)))))
 	}
 	a.http = s.newHTTP(a.echo)
 }
@@ -88,14 +88,14 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 		if text := c.QueryParam("seconds"); text != "" {
 			n, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(n > 0 && n <= measureMost) {
-				return inQuery("seconds", fmt.Sprintf("Want a number of seconds up to %d.", measureMost))
+				return queryProblem("seconds", fmt.Sprintf("Want a number of seconds up to %d.", measureMost))
 			}
 		}
-		leave, ok := s.adminStreams.add(who(c))
+		leave, ok := s.adminStreams.add(caller(c))
 		if !ok {
 			return s.full(c)
 		}
-		defer s.adminStreams.remove(who(c))
+		defer s.adminStreams.remove(caller(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
 		defer cancel()
 		done := make(chan struct{})
@@ -112,10 +112,10 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// AdminAt gives those who look after the hub a listener of their own, which
+// SetAdminListener gives those who look after the hub a listener of their own, which
 // [Server.Serve] then serves and closes too. It is called before Serve, at most once,
-// and only with [Config].AdminApart.
-func (s *Server) AdminAt(ln net.Listener) { s.admin.ln = ln }
+// and only with [Config].SeparateAdmin.
+func (s *Server) SetAdminListener(ln net.Listener) { s.admin.ln = ln }
 
 // adminHome is the page of those who look after the hub. To strangers it is a page to
 // sign in, to all others it is not there, which that page tells them.
@@ -132,7 +132,7 @@ func (s *Server) adminHome(c echo.Context) error {
 	}
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
 	switch who, err := s.identify(c); {
-	case err != nil && !isFromElsewhere(c.Request()):
+	case err != nil && !isCrossSite(c.Request()):
 		return s.page(c)
 	case err == nil && (!who.Has(auth.RoleAdminRead) || who.Session != ""):
 		return s.show(c, http.StatusNotFound, wordsFor(c.Request()).notForYou)

@@ -115,11 +115,11 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 		setStreamHead(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := s.adminStreams.add(who(c))
+	leave, ok := s.adminStreams.add(caller(c))
 	if !ok {
 		return s.full(c)
 	}
-	defer s.adminStreams.remove(who(c))
+	defer s.adminStreams.remove(caller(c))
 	setStreamHead(h)
 	out := &outlet{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// What follows is bounded by the deadlines of each write.
@@ -166,7 +166,7 @@ func setStreamHead(h http.Header) {
 func (s *Server) sayGoodbye(c echo.Context, out *outlet, why error) {
 	p := problemOf(why, c.Request())
 	if p.Status == http.StatusInternalServerError {
-		s.log.ErrorContext(c.Request().Context(), "a stream went wrong", "path", c.Request().URL.Path, "err", why)
+		s.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -229,7 +229,7 @@ const streamBuffer = 64 << 10
 // they could see, and returns why not; nil when ctx ends. The store being away is no
 // reason.
 func (s *Server) stillMay(ctx context.Context, c echo.Context) error {
-	before := who(c)
+	before := caller(c)
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
@@ -243,7 +243,7 @@ func (s *Server) stillMay(ctx context.Context, c echo.Context) error {
 		case <-tick.C:
 		case <-ends:
 		}
-		now, err := s.recognised(ctx, c)
+		now, err := s.authenticate(ctx, c)
 		denied, isDenied := errors.AsType[*auth.Error](err)
 		switch {
 		case isDenied:

@@ -42,25 +42,25 @@ func (s *Server) Refusals() Refusals {
 
 // checkHostAndOrigin refuses requests with an unknown Host (DNS rebinding) or from a page of a
 // foreign origin (CSRF), before anything is looked up.
-func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
+func (s *Server) checkHostAndOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		if !s.knowsHost(r) {
+		if !s.isKnownHost(r) {
 			s.refused.hosts.Add(1)
-			return misdirected(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+			return statusProblem(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		said, origin := r.Header.Values(echo.HeaderOrigin), r.Header.Get(echo.HeaderOrigin)
 		foreign := origin != "" && slices.Contains(s.origins, strings.ToLower(origin))
 		switch {
 		case len(said) > 1 || len(said) == 1 && origin == "",
 			origin != "" && !foreign && !s.isOwnOrigin(r, origin),
-			origin == "" && changes(r) && isFromElsewhere(r),
+			origin == "" && isMutating(r) && isCrossSite(r),
 			origin == "" && s.usesCookie(c) && needsOrigin(r):
 			s.refused.origins.Add(1)
 			return problem(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
 		}
 		if foreign {
-			if preflight := share(c, origin); preflight {
+			if preflight := setCORS(c, origin); preflight {
 				return c.NoContent(http.StatusNoContent)
 			}
 		}
@@ -70,7 +70,7 @@ func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
 
 // isKnownHost reports whether a request was sent to one of the hub's names: those of the loopback,
 // the address of the connection's local end, or a configured one.
-func (s *Server) knowsHost(r *http.Request) bool {
+func (s *Server) isKnownHost(r *http.Request) bool {
 	name := hostName(r.Host)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || s.hosts[name] || s.hosts["*"] {
 		return name != ""
@@ -138,7 +138,7 @@ func (s *Server) isSecure(r *http.Request) bool {
 }
 
 // isMutating reports whether a request can change something.
-func changes(r *http.Request) bool {
+func isMutating(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return isUpgrade(r)
@@ -153,7 +153,7 @@ func isUpgrade(r *http.Request) bool {
 
 // isCrossSite reports whether the browser says that another site caused the request. Programs other
 // than browsers send no Sec-Fetch-Site.
-func isFromElsewhere(r *http.Request) bool {
+func isCrossSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "cross-site" || site == "same-site"
 }
@@ -162,7 +162,7 @@ func isFromElsewhere(r *http.Request) bool {
 // cookies on their own. They never omit the origin of a WebSocket, and omit others only for
 // requests of the same origin.
 func needsOrigin(r *http.Request) bool {
-	return isUpgrade(r) || changes(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
+	return isUpgrade(r) || isMutating(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
 }
 
 // usesCookie reports whether the cookie is the only credential of a request.
@@ -173,7 +173,7 @@ func (s *Server) usesCookie(c echo.Context) bool {
 
 // setCORS sets the headers for a page of an allowed foreign origin, and reports whether the request
 // is a preflight.
-func share(c echo.Context, origin string) (preflight bool) {
+func setCORS(c echo.Context, origin string) (preflight bool) {
 	h := c.Response().Header()
 	h.Set(echo.HeaderAccessControlAllowOrigin, origin)
 	h.Set(echo.HeaderAccessControlAllowCredentials, "true")
@@ -191,7 +191,7 @@ func share(c echo.Context, origin string) (preflight bool) {
 
 // ipExtractor returns the function that finds a client's address: that of the connection, or of
 // X-Forwarded-For if proxies are trusted.
-func extractor(proxies []netip.Prefix) echo.IPExtractor {
+func ipExtractor(proxies []netip.Prefix) echo.IPExtractor {
 	if len(proxies) == 0 {
 		return echo.ExtractIPDirect()
 	}

@@ -46,8 +46,8 @@ type apps struct {
 	port  int // of ln
 }
 
-// openApps makes the apps' door. There is none without files.
-func (s *Server) openApps(site *web.Site) {
+// initApps makes the apps' door. There is none without files.
+func (s *Server) initApps(site *web.Site) {
 	if site == nil || len(site.Names()) == 0 {
 		return
 	}
@@ -58,8 +58,8 @@ func (s *Server) openApps(site *web.Site) {
 		name := hostName(u.Host)
 		a.alone = !s.hosts[name] && !isLoopbackName(name)
 	}
-	a.echo.HTTPErrorHandler = s.fail
-	a.echo.Use(s.watch, s.enclose)
+	a.echo.HTTPErrorHandler = s.writeProblem
+	a.echo.Use(s.logRequests, s.enclose)
 	for _, name := range site.Names() {
 		serve := func(c echo.Context) error { return site.Serve(c.Response(), c.Request(), name) }
 		a.echo.GET("/"+name, serve)
@@ -87,9 +87,9 @@ func (s *Server) enclose(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set("X-DNS-Prefetch-Control", "off")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-		if !s.knowsHost(r) && (s.apps.url == nil || hostName(r.Host) != hostName(s.apps.url.Host)) {
+		if !s.isKnownHost(r) && (s.apps.url == nil || hostName(r.Host) != hostName(s.apps.url.Host)) {
 			s.refused.hosts.Add(1)
-			return misdirected(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+			return statusProblem(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		return next(c)
 	}
@@ -143,10 +143,10 @@ func (s *Server) ancestors(r *http.Request) string {
 	return strings.Join(append(pages, s.origins...), " ")
 }
 
-// AppsAt gives the apps a listener of their own, which [Server.Serve] then serves
+// SetAppsListener gives the apps a listener of their own, which [Server.Serve] then serves
 // and closes too. It is called before Serve, at most once. Without apps it is
 // closed at once.
-func (s *Server) AppsAt(ln net.Listener) {
+func (s *Server) SetAppsListener(ln net.Listener) {
 	if s.apps.site == nil {
 		_ = ln.Close() // nobody has been there yet
 		return

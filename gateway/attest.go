@@ -34,7 +34,7 @@ func (s *Server) auditOwnerAction(c echo.Context, d adminAction) error {
 // recordOf is what is written down of a action.
 func (s *Server) recordOf(c echo.Context, d adminAction, id string) audit.Record {
 	return audit.Record{
-		ID: id, Time: time.Now(), Who: who(c).User, Address: address(c).String(),
+		ID: id, Time: time.Now(), Who: caller(c).User, Address: address(c).String(),
 		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.members.Card().ID),
 	}
 }
@@ -52,7 +52,7 @@ func (s *Server) performAction(ctx context.Context, d adminAction, r audit.Recor
 // asOwner changes a session as its owner can. When it is an admin who does so, in a
 // session that is not theirs, it is written down.
 func (s *Server) asOwner(c echo.Context, info session.Info, d adminAction) error {
-	if me := who(c); info.User == me.User || !me.Has(auth.RoleAdmin) {
+	if me := caller(c); info.User == me.User || !me.Has(auth.RoleAdmin) {
 		_, err := d.do(c.Request().Context(), "")
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Server) asOwner(c echo.Context, info session.Info, d adminAction) error
 // auditEntry writes down that an admin changes something in a session that is neither
 // theirs nor shared with them.
 func (s *Server) auditEntry(c echo.Context, info session.Info) error {
-	me := who(c)
+	me := caller(c)
 	if info.User == me.User || info.Shares[me.User] == session.ShareOperator || !me.Has(auth.RoleAdmin) {
 		return nil
 	}

@@ -9,11 +9,11 @@ import (
 const (
 	// authGateSlots is the number of clients that connect at a time: fewer than a hub has
 	// connections to its store, so that leases are renewed meanwhile.
-	turnstilePlaces = 24
+	authGateSlots = 24
 	// authGateHold is the longest time that a slot is held. A client that takes longer is blocked
 	// on something, such as a session without an owner or a shard of the store that does not
 	// answer, and the clients behind it must not wait for that.
-	placeTime = 250 * time.Millisecond
+	authGateHold = 250 * time.Millisecond
 )
 
 // authGate limits how many clients authorize and open their session concurrently. When all tabs
@@ -22,18 +22,18 @@ const (
 // theirs.
 type authGate chan struct{}
 
-func newAuthGate() authGate { return make(authGate, turnstilePlaces) }
+func newAuthGate() authGate { return make(authGate, authGateSlots) }
 
 // acquire waits for a slot. The caller releases it with release, which may be called more than
 // once; the gate releases it after authGateHold.
-func (t authGate) enter(ctx context.Context) (leave func(), err error) {
+func (t authGate) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case t <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	back := sync.OnceFunc(func() { <-t })
-	timer := time.AfterFunc(placeTime, back)
+	timer := time.AfterFunc(authGateHold, back)
 	return func() {
 		timer.Stop()
 		back()

@@ -12,9 +12,9 @@ import (
 func full(t *testing.T) (authGate, []func()) {
 	t.Helper()
 	ts := newAuthGate()
-	places := make([]func(), turnstilePlaces)
+	places := make([]func(), authGateSlots)
 	for i := range places {
-		leave, err := ts.enter(t.Context())
+		leave, err := ts.acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
 		ts, places := full(t)
 		in := make(chan func())
 		go func() {
-			leave, err := ts.enter(t.Context())
+			leave, err := ts.acquire(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -48,7 +48,7 @@ func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("waited %v for a free place", waited)
 		}
-		if len(ts) != turnstilePlaces {
+		if len(ts) != authGateSlots {
 			t.Errorf("%d places are taken", len(ts))
 		}
 		leave()
@@ -66,12 +66,12 @@ func TestTurnstileDoesNotWaitForWhoIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ts, places := full(t)
 		began := time.Now()
-		leave, err := ts.enter(t.Context())
+		leave, err := ts.acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(began); waited != placeTime {
-			t.Errorf("waited %v, want %v", waited, placeTime)
+		if waited := time.Since(began); waited != authGateHold {
+			t.Errorf("waited %v, want %v", waited, authGateHold)
 		}
 		for _, late := range places {
 			late() // whose place was given away
@@ -89,7 +89,7 @@ func TestTurnstileForgetsWhoGoesAway(t *testing.T) {
 		ts, places := full(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := ts.enter(ctx); !errors.Is(err, context.Canceled) {
+		if _, err := ts.acquire(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		for _, leave := range places {

@@ -74,22 +74,22 @@ func wantJSON(r *http.Request) error {
 	media, params, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
 	charset := params["charset"]
 	if err != nil || media != echo.MIMEApplicationJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return misdirected(http.StatusUnsupportedMediaType, "The body has to be application/json.")
+		return statusProblem(http.StatusUnsupportedMediaType, "The body has to be application/json.")
 	}
-	return plain(r)
+	return requireUncompressed(r)
 }
 
 // requireUncompressed refuses compressed bodies: a limit of their size would not bound their
 // content.
-func plain(r *http.Request) error {
+func requireUncompressed(r *http.Request) error {
 	if encoding := r.Header.Get(echo.HeaderContentEncoding); encoding != "" && encoding != "identity" {
-		return misdirected(http.StatusUnsupportedMediaType, "The body must not be compressed.")
+		return statusProblem(http.StatusUnsupportedMediaType, "The body must not be compressed.")
 	}
 	return nil
 }
 
 // queryProblem returns the response to an invalid query parameter.
-func inQuery(field, detail string) *problemError {
+func queryProblem(field, detail string) *problemError {
 	p := problem(wire.CodeInvalidMessage, detail)
 	p.Field = field
 	return p

@@ -87,7 +87,7 @@ func busy(ctx context.Context) error {
 	if err := context.Cause(ctx); !errors.Is(err, errCrowded) {
 		return err
 	}
-	return problem(wire.CodeRateLimited, "Too many large answers are under way.").with(http.StatusServiceUnavailable)
+	return problem(wire.CodeRateLimited, "Too many large answers are under way.").withStatus(http.StatusServiceUnavailable)
 }
 
 // byteReservation is what one answer may hold.
@@ -120,7 +120,7 @@ func (b *bulk) take(ctx context.Context, user string, n int64) (*byteReservation
 // it, and bounds the time of that. The page is there four times: as it is kept, as
 // values, as their digest and as the body of the answer.
 func (s *Server) readLarge(c echo.Context, answer func(context.Context) error) error {
-	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
+	room, err := s.bulk.take(c.Request().Context(), caller(c).User, 4*pageBytes)
 	if err != nil {
 		return err
 	}

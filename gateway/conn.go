@@ -22,21 +22,21 @@ import (
 type protocol uint8
 
 const (
-	doorNative  protocol = iota // everdesk.v2
-	doorBatch                   // everdesk.v2.batch
-	doorPlain // no subprotocol: the client may know neither positions nor pongs
-	doorDesktop                 // the desktop dialect
-	doorSSE                     // Server-Sent Events
+	protocolNative  protocol = iota // everdesk.v2
+	protocolBatch                   // everdesk.v2.batch
+	protocolPlain                   // no subprotocol: the client may know neither positions nor pongs
+	protocolDesktop                 // the desktop dialect
+	protocolSSE                     // Server-Sent Events
 )
 
 // form returns the encoding of events for the protocol.
 func (d protocol) form() broadcast.Form {
 	switch d {
-	case doorBatch:
+	case protocolBatch:
 		return broadcast.FormBatch
-	case doorDesktop:
+	case protocolDesktop:
 		return broadcast.FormDesktop
-	case doorSSE:
+	case protocolSSE:
 		return broadcast.FormSSE
 	default:
 		return broadcast.FormNative
@@ -48,13 +48,13 @@ func (c *conn) form() broadcast.Form {
 	if c.numbered {
 		return broadcast.FormNumbered
 	}
-	return c.door.form()
+	return c.protocol.form()
 }
 
 // decode decodes a client's frame. It calls the codecs directly, because a [wire.Dialect] call
 // would copy the message once more.
 func (c *conn) decode(frame []byte) (wire.Message, error) {
-	if c.door == doorDesktop {
+	if c.protocol == protocolDesktop {
 		return wire.Desktop{Numbered: c.numbered}.DecodeMessage(frame)
 	}
 	return wire.Native{}.DecodeMessage(frame)
@@ -62,7 +62,7 @@ func (c *conn) decode(frame []byte) (wire.Message, error) {
 
 // dialect returns the codec of the protocol.
 func (d protocol) dialect() wire.Dialect {
-	if d == doorDesktop {
+	if d == protocolDesktop {
 		return wire.Desktop{}
 	}
 	return wire.Native{}
@@ -76,24 +76,24 @@ func (d protocol) dialect() wire.Dialect {
 // requestClose.
 type conn struct {
 	link
-	s      *Server
-	ended  atomic.Pointer[ending]
-	access atomic.Uint32 // an access value
-	door   protocol
-	seated bool // counted in connections.userConnections; guarded by connections.mu
+	s              *Server
+	closeRequested atomic.Pointer[closeRequest]
+	access         atomic.Uint32 // an access value
+	protocol       protocol
+	counted        bool // counted in connections.userConnections; guarded by connections.mu
 
 	poller *poller // nil if the connection cannot be parked; constant after connections.add
 
 	// The following fields belong to the goroutine that serves the connection, see poller.
 	nonBlocking bool // a poller's goroutine serves it, which must not block
-	due         bool // it must read before it may be parked
+	mustRead    bool // it must read before it may be parked
 	// numbered says that a desktop client names monitors by number. It is constant once there is a
 	// tab.
-	numbered bool
-	later    *postponedWork // work that a poller left for a goroutine that may block
-	room     *session.Handle
-	limits   ratelimit.Connection
-	from     session.Sender // Connection is set from the start, the other fields by attachSession
+	numbered  bool
+	postponed *postponedWork // work that a poller left for a goroutine that may block
+	handle    *session.Handle
+	limits    ratelimit.Connection
+	from      session.Sender // Connection is set from the start, the other fields by attachSession
 
 	// The following fields are constant once there is a tab.
 	session wire.SessionID
@@ -101,62 +101,64 @@ type conn struct {
 
 	ws *websocket.Conn // nil for Server-Sent Events
 	// headerReader is the buffer from which the library reads frame headers.
-	heads *bufio.Reader
-	left  wire.CloseCode // close code that the client sent, or 0
-	who   atomic.Pointer[auth.Identity] // nil before authentication
+	headerReader    *bufio.Reader
+	clientCloseCode wire.CloseCode                // close code that the client sent, or 0
+	identity        atomic.Pointer[auth.Identity] // nil before authentication
 
 	// The following fields belong to the heartbeat goroutine.
-	asked  *auth.Identity // the expired credential for which a refresh was requested
-	until  time.Time // when the connection is closed without a new credential
-	ending int64 // first tick at which closeRequested was set, or 0
+	refreshRequestedFor *auth.Identity // the expired credential for which a refresh was requested
+	refreshDeadline     time.Time      // when the connection is closed without a new credential
+	closeSeenTick       int64          // first tick at which closeRequested was set, or 0
 
 	// The following fields are guarded by connections.mu.
 	slot, index int
 }
 
 // closeRequest says how the server closes a connection.
-type ending struct {
+type closeRequest struct {
 	code   wire.CloseCode
 	reason string
 	done   *sync.WaitGroup // Done is called when the connection is removed, unless nil
 	// lastEvent is sent before the close if the connection has a tab by then; or nil.
-	last wire.ServerPayload
+	lastEvent wire.ServerPayload
 }
 
 // pastDeadline is a deadline that has passed, which wakes a blocked read.
-var longAgo = time.Unix(1, 0)
+var pastDeadline = time.Unix(1, 0)
 
 // requestClose asks the serving goroutine to close the connection. Only the first request counts.
 // It never blocks and reports whether this was the first request.
-func (c *conn) end(e ending) bool {
-	if !c.ended.CompareAndSwap(nil, &e) {
+func (c *conn) requestClose(e closeRequest) bool {
+	if !c.closeRequested.CompareAndSwap(nil, &e) {
 		return false
 	}
 	if c.unpark() {
 		go c.serve()
 	} else {
-		_ = c.SetReadDeadline(longAgo) // wakes a blocked read; on a closed connection there is none
+		_ = c.SetReadDeadline(pastDeadline) // wakes a blocked read; on a closed connection there is none
 	}
 	return true
 }
 
 // closeWith requests a close with a code and a reason.
-func (c *conn) drop(code wire.CloseCode, reason string) { c.end(ending{code: code, reason: reason}) }
+func (c *conn) closeWith(code wire.CloseCode, reason string) {
+	c.requestClose(closeRequest{code: code, reason: reason})
+}
 
 // limitRead sets the time by which the client must have sent something.
-func (c *conn) patient(until time.Time) {
+func (c *conn) limitRead(until time.Time) {
 	_ = c.SetReadDeadline(until)
-	if c.ended.Load() != nil { // requestClose may have set its deadline just before
-		_ = c.SetReadDeadline(longAgo)
+	if c.closeRequested.Load() != nil { // requestClose may have set its deadline just before
+		_ = c.SetReadDeadline(pastDeadline)
 	}
 }
 
 // runConnect runs setup, the part of a connection's life up to the attached session. The rest has
 // another goroutine, because the stack that setup needs is several times that of an idle
 // connection.
-func (c *conn) welcome(hello func(context.Context) bool) {
+func (c *conn) runConnect(setup func(context.Context) bool) {
 	greeted := false
-	c.guard("greet a client", func() { greeted = hello(c.s.connections.ctx) })
+	c.guard("connect", func() { greeted = setup(c.s.connections.ctx) })
 	if !greeted {
 		c.finish()
 		return
@@ -169,10 +171,10 @@ func (c *conn) welcome(hello func(context.Context) bool) {
 // connection.
 func (c *conn) serve() {
 	parked := false
-	if c.door == doorSSE {
-		c.linger()
+	if c.protocol == protocolSSE {
+		c.awaitDisconnect()
 	} else {
-		c.guard("listen to a client", func() { parked = c.listen(c.s.connections.ctx) })
+		c.guard("read messages", func() { parked = c.readMessages(c.s.connections.ctx) })
 	}
 	if !parked {
 		c.finish()
@@ -184,18 +186,18 @@ func (c *conn) finish() {
 	defer c.s.connections.wg.Done()
 	defer c.s.connections.remove(c)
 	defer func() { _ = c.Close() }()
-	defer c.guard("leave a session", c.leave)
-	c.guard("close a connection", c.hangUp)
-	c.told()
+	defer c.guard("detach session", c.detachSession)
+	c.guard("send close", c.sendClose)
+	c.reportClosed()
 }
 
 // guard runs one part of a connection's life. A panic in it closes the connection.
 func (c *conn) guard(what string, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.s.log.Error("panic while serving a connection", "doing", what, "connection", c.from.Connection,
+			c.s.log.Error("panic while serving connection", "activity", what, "connection", c.from.Connection,
 				"panic", p, "stack", string(debug.Stack()))
-			c.drop(wire.CloseInternal, "an error on our side")
+			c.closeWith(wire.CloseInternal, "an error on our side")
 		}
 	}()
 	part()
@@ -205,17 +207,17 @@ func (c *conn) guard(what string, part func()) {
 const maxCloseReason = 123
 
 // sendClose sends the requested close frame, unless the client has closed the connection.
-func (c *conn) hangUp() {
-	e := c.ended.Load()
-	if e != nil && e.last != nil {
-		c.notify(e.last)
+func (c *conn) sendClose() {
+	e := c.closeRequested.Load()
+	if e != nil && e.lastEvent != nil {
+		c.sendToTab(e.lastEvent)
 	}
 	switch {
 	case c.ws == nil:
 	case e == nil:
 		_ = c.ws.CloseNow()
 	default:
-		c.s.log.Debug("closing a connection", "connection", c.from.Connection, "session", c.session, "code", e.code, "reason", e.reason)
+		c.s.log.Debug("closing connection", "connection", c.from.Connection, "session", c.session, "code", e.code, "reason", e.reason)
 		// The library waits 5 s for the client's answer; Timeouts.Close may be shorter.
 		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Timeouts.Close))
 		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
@@ -224,15 +226,15 @@ func (c *conn) hangUp() {
 
 // detachSession removes the tab from the session and closes the handle. It is called after the
 // close frame was written, or when there will be none.
-func (c *conn) leave() {
-	room := c.room
-	if room == nil {
+func (c *conn) detachSession() {
+	handle := c.handle
+	if handle == nil {
 		return
 	}
-	c.room = nil
-	defer room.Close()
+	c.handle = nil
+	defer handle.Close()
 	if tab := c.tab.Load(); tab != nil {
-		room.Leave(tab)
+		handle.Leave(tab)
 	}
 }
 
@@ -248,7 +250,7 @@ func (c *conn) event(p wire.ServerPayload) wire.Event {
 
 // sendToTab sends p if the connection has a tab, and reports whether it has. Any goroutine may call
 // it.
-func (c *conn) notify(p wire.ServerPayload) bool {
+func (c *conn) sendToTab(p wire.ServerPayload) bool {
 	tab := c.tab.Load()
 	if tab == nil {
 		return false
@@ -258,9 +260,9 @@ func (c *conn) notify(p wire.ServerPayload) bool {
 }
 
 // send is sendToTab for the serving goroutine: it also reaches a client that has no tab yet.
-func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
+func (c *conn) send(ctx context.Context, p wire.ServerPayload) {
 	if c.tab.Load() != nil {
-		c.notify(p)
+		c.sendToTab(p)
 		return
 	}
 	if c.ws == nil {
@@ -268,7 +270,7 @@ func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Timeouts.Auth)
 	defer cancel()
-	for _, frame := range c.door.dialect().AppendFrames(nil, c.event(p)) {
+	for _, frame := range c.protocol.dialect().AppendFrames(nil, c.event(p)) {
 		if err := c.ws.Write(ctx, websocket.MessageText, frame); err != nil {
 			return // the next read fails as well
 		}
@@ -277,6 +279,6 @@ func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 
 // refuse sends the reason to the client and requests a close.
 func (c *conn) refuse(ctx context.Context, r *refusal) {
-	c.tell(ctx, r.notice())
-	c.drop(r.close())
+	c.send(ctx, r.notice())
+	c.closeWith(r.closeCode())
 }

@@ -39,7 +39,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 	s.echo.GET("/door", func(c echo.Context) error {
 		cn, err := s.upgrade(c, &connectRequest{})
 		if err == nil {
-			s.start(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
+			s.startConn(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
 		}
 		return err
 	})
@@ -124,7 +124,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	d.init()
 	defer d.stop()
 	server, client := pair(t)
-	l := &link{Socket: broadcast.Socket{Conn: server}, doors: &d, rest: []byte("early ")}
+	l := &link{Socket: broadcast.Socket{Conn: server}, connections: &d, unread: []byte("early ")}
 	want := make([]byte, 1<<20)
 	for i := range want {
 		want[i] = byte(rand.Uint32())
@@ -146,8 +146,8 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	if !bytes.Equal(got, append([]byte("early "), want...)) {
 		t.Errorf("read %d bytes that are not the %d sent", len(got), len(want)+6)
 	}
-	if l.big != nil || len(l.rest) != 0 {
-		t.Errorf("an idle link holds %d bytes, buffer %v", len(l.rest), l.big != nil)
+	if l.buffer != nil || len(l.unread) != 0 {
+		t.Errorf("an idle link holds %d bytes, buffer %v", len(l.unread), l.buffer != nil)
 	}
 }
 
@@ -158,34 +158,34 @@ func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	var allocated, work uint64
 	ticks := func(n int, arrived uint64) {
 		for range n {
-			if allocated += work; r.over(arrived, allocated) {
+			if allocated += work; r.subsided(arrived, allocated) {
 				tidied++
 			}
 		}
 	}
 	ticks(100, 0)
-	ticks(100, rushSize-1)
+	ticks(100, burstSize-1)
 	if tidied != 0 {
 		t.Errorf("tidied %d times after a few connections", tidied)
 	}
 	for n := range uint64(10) { // while they come there is no time
-		ticks(rushQuiet, rushSize+n)
+		ticks(burstQuietTicks, burstSize+n)
 	}
 	if tidied != 0 {
 		t.Errorf("tidied %d times during the rush", tidied)
 	}
-	work = rushBusy
-	ticks(1000, rushSize+9)
+	work = busyAllocBytes
+	ticks(1000, burstSize+9)
 	if tidied != 0 {
 		t.Errorf("tidied %d times while there was work", tidied)
 	}
-	work = rushBusy - 1
-	ticks(1000, rushSize+9)
+	work = busyAllocBytes - 1
+	ticks(1000, burstSize+9)
 	if tidied != 1 {
 		t.Errorf("tidied %d times after the rush", tidied)
 	}
-	ticks(1000, 2*rushSize+8)
-	ticks(1000, 2*rushSize+9)
+	ticks(1000, 2*burstSize+8)
+	ticks(1000, 2*burstSize+9)
 	if tidied != 2 {
 		t.Errorf("tidied %d times after two rushes", tidied)
 	}

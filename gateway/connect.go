@@ -19,49 +19,49 @@ import (
 
 const (
 	// maxAuthFrameBytes bounds the first frame of an unauthenticated client.
-	strangerBytes = 4 << 10
+	maxAuthFrameBytes = 4 << 10
 	// openTimeout bounds the store calls that open or create a session for a client.
-	greetTimeout = 30 * time.Second
+	openTimeout = 30 * time.Second
 	// maxMonitors bounds the monitor filter of a connection; a session has fewer monitors.
-	mostMonitors = 16
+	maxMonitors = 16
 	// maxResumeBytes is the length to which a position in the query is cut.
-	mostResume = 64
+	maxResumeBytes = 64
 )
 
 // connectRequest holds the parameters of a streaming connection.
 type connectRequest struct {
-	door    protocol
-	session wire.SessionID // for the desktop protocol only a preference, see resolveDesktopSession
-	name    wire.SessionID // the session's name as the client sent it; empty if it sent the id
-	client  wire.ClientID
-	resume  string
+	protocol   protocol
+	session    wire.SessionID // for the desktop protocol only a preference, see resolveDesktopSession
+	name       wire.SessionID // the session's name as the client sent it; empty if it sent the id
+	client     wire.ClientID
+	resumeFrom string
 	// seenPosition is a position that the client has seen but cannot resume from, as when a page
 	// was reloaded: the client gets a snapshot and counts as one that reconnects.
-	seen string
+	seenPosition string
 	// reconnects says that the client was connected before, see isReconnect.
-	back bool
+	reconnects bool
 	// knownSession says that a desktop client sent the id of an existing session, which it has from
 	// an earlier connection: it may still show the state of that time.
-	returning bool
-	watch     []wire.MonitorID
+	knownSession bool
+	monitors     []wire.MonitorID
 	// numbered says that the query had monitor numbers instead of ids.
 	numbered bool
 	// credentialsChecked is a time before the client's credentials were checked, and rightsVersion
 	// the [connections.rightsVersion] before its access was checked.
-	known  time.Time
-	rights uint64
+	credentialsChecked time.Time
+	rightsVersion      uint64
 	// releaseGate releases the client's slot in the [authGate]; it may be called more than once.
-	leave func()
+	releaseGate func()
 }
 
 // nativeConnectRequest parses the request of a client that has its session in the path.
 func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	q := c.QueryParams()
-	w := connectRequest{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
+	w := connectRequest{protocol: d, session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if err := w.session.Validate(); err != nil {
 		return w, problem(wire.CodeInvalidMessage, err.Error())
 	}
-	w.client, w.seen = clientID(q.Get("client_id")), shortened(q.Get("seen"))
+	w.client, w.seenPosition = clientID(q.Get("client_id")), truncatePosition(q.Get("seen"))
 	return w, w.setMonitors(q["monitor"])
 }
 
@@ -70,7 +70,7 @@ func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 // hub has issued it.
 func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	q := c.QueryParams()
-	w := connectRequest{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
+	w := connectRequest{protocol: protocolDesktop, session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if w.session != "" {
 		if err := w.session.Validate(); err != nil {
 			return w, problem(wire.CodeInvalidMessage, err.Error())
@@ -78,9 +78,9 @@ func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	}
 	w.client = clientID(q.Get("client_id"))
 	err := w.setMonitors(q["monitorId"])
-	for i, id := range w.watch {
+	for i, id := range w.monitors {
 		w.numbered = w.numbered || wire.IsMonitorNumber(id)
-		w.watch[i] = wire.NamedMonitor(id)
+		w.monitors[i] = wire.NamedMonitor(id)
 	}
 	return w, err
 }
@@ -95,10 +95,10 @@ func clientID(s string) wire.ClientID {
 }
 
 // truncatePosition cuts a position to maxResumeBytes; a longer text is no valid position anyway.
-func shortened(resume string) string { return resume[:min(len(resume), mostResume)] }
+func truncatePosition(resume string) string { return resume[:min(len(resume), maxResumeBytes)] }
 
 func (w *connectRequest) setMonitors(monitors []string) error {
-	if len(monitors) > mostMonitors {
+	if len(monitors) > maxMonitors {
 		return problem(wire.CodeInvalidMessage, "There are too many monitors in the query.")
 	}
 	for _, m := range monitors {
@@ -106,7 +106,7 @@ func (w *connectRequest) setMonitors(monitors []string) error {
 		if err := id.Validate(); err != nil {
 			return problem(wire.CodeInvalidMessage, err.Error())
 		}
-		w.watch = append(w.watch, id)
+		w.monitors = append(w.monitors, id)
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func (w *connectRequest) setMonitors(monitors []string) error {
 // refusal is the reason why a client or a message is refused. It becomes a problem document before
 // the connection is upgraded and an error event after.
 type refusal struct {
-	code   wire.Code
-	detail string // empty means the default text of code
-	retry  time.Duration
+	code       wire.Code
+	detail     string // empty means the default text of code
+	retryAfter time.Duration
 }
 
 // Error implements error.
@@ -124,18 +124,18 @@ func (r *refusal) Error() string { return r.code.String() + ": " + r.detail }
 
 func (r *refusal) notice() wire.ErrorNotice {
 	n := r.code.Notice(r.detail)
-	n.RetryAfterMS = int((r.retry + time.Millisecond - 1) / time.Millisecond)
+	n.RetryAfterMS = int((r.retryAfter + time.Millisecond - 1) / time.Millisecond)
 	return n
 }
 
 // closeCode returns the close code and reason for a connection that is closed because of r.
-func (r *refusal) close() (wire.CloseCode, string) {
+func (r *refusal) closeCode() (wire.CloseCode, string) {
 	info := r.code.Info()
 	switch info.Close {
 	case 0:
 		return wire.CloseInternal, info.Name
 	case wire.CloseRateLimited:
-		return info.Close, retryReason(r.retry)
+		return info.Close, retryReason(r.retryAfter)
 	default:
 		return info.Close, info.Name
 	}
@@ -153,19 +153,19 @@ func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	p := problemOf(err, &http.Request{})
 	_, bySession := errors.AsType[*session.Error](err)
 	if p.Code == wire.CodeExecutionFailed || p.Code == wire.CodeStoreUnavailable && !bySession {
-		s.log.ErrorContext(ctx, "a connection failed", "err", err)
+		s.log.ErrorContext(ctx, "connection failed", "err", err)
 	}
 	return &refusal{code: p.Code, detail: p.Detail}
 }
 
 // refusalProblem maps err to the HTTP response of a client whose connection is not upgraded yet.
-func (s *Server) deny(c echo.Context, err error) error {
+func (s *Server) refusalProblem(c echo.Context, err error) error {
 	r, ok := errors.AsType[*refusal](err)
 	switch {
 	case !ok:
 		return err
-	case r.retry > 0:
-		return s.tooMany(c, r.retry)
+	case r.retryAfter > 0:
+		return s.rateLimited(c, r.retryAfter)
 	default:
 		return problem(r.code, r.detail)
 	}
@@ -200,30 +200,30 @@ func authResult(who auth.Identity) wire.AuthResult {
 // of that session. A missing session and one of another user give the same error. On success the
 // client holds a slot of the [authGate] until it calls w.releaseGate.
 func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
-	mayBeBack := w.door != doorDesktop && cmp.Or(w.resume, w.seen) != ""
-	if !s.connections.hasCapacity(who.User, s.connectionLimit(who.User, mayBeBack)) {
+	mayReconnect := w.protocol != protocolDesktop && cmp.Or(w.resumeFrom, w.seenPosition) != ""
+	if !s.connections.hasCapacity(who.User, s.connectionLimit(who.User, mayReconnect)) {
 		return accessNone, s.tooManyConnections(who.User)
 	}
-	leave, err := s.turnstile.enter(ctx)
+	release, err := s.authGate.acquire(ctx)
 	if err != nil {
 		return accessNone, err
 	}
-	granted, err := s.allow(ctx, who, w)
+	granted, err := s.authorizeAdmitted(ctx, who, w)
 	if err != nil {
-		leave()
+		release()
 	}
-	w.leave = leave
+	w.releaseGate = release
 	return granted, err
 }
 
 // authorizeAdmitted is authorize for a client that holds a slot of the authGate.
-func (s *Server) allow(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
-	w.rights = s.connections.rights.Load()
-	if w.door != doorDesktop {
-		return s.allowNative(ctx, who, w)
+func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+	w.rightsVersion = s.connections.rightsVersion.Load()
+	if w.protocol != protocolDesktop {
+		return s.authorizeNative(ctx, who, w)
 	}
 	// The desktop protocol has no resuming.
-	if err := s.count(ctx, who, false); err != nil {
+	if err := s.limitConnects(ctx, who, false); err != nil {
 		return accessNone, err
 	}
 	if err := s.resolveDesktopSession(ctx, who, w); err != nil {
@@ -236,15 +236,15 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *connectRequest
 
 // authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
 // the user has not given to a session yet creates one, except over SSE, which only reads.
-func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+func (s *Server) authorizeNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	granted, info, err := s.accessTo(ctx, who, w.session)
 	called := w.session
 	w.session = cmp.Or(info.ID, called)
-	w.back = err == nil && s.isBack(ctx, w, info.Top)
-	if limited := s.count(ctx, who, w.back); limited != nil {
+	w.reconnects = err == nil && s.isReconnect(ctx, w, info.Top)
+	if limited := s.limitConnects(ctx, who, w.reconnects); limited != nil {
 		return accessNone, limited
 	}
-	if isNotFound(err) && w.door != doorSSE && session.IsName(called) && mayName(who) {
+	if isNotFound(err) && w.protocol != protocolSSE && session.IsName(called) && mayNameSessions(who) {
 		if info, _, err = s.openNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
 			granted, info, err = s.accessTo(ctx, who, info.ID)
 		}
@@ -260,28 +260,28 @@ func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *connectR
 // remoteCountRetry the delay if the limit is reached only with the connections to other replicas:
 // by then these have reported new numbers.
 const (
-	crowdedRetry = 30 * time.Second
-	hearsayRetry = 3 * time.Second
+	connectionLimitRetry = 30 * time.Second
+	remoteCountRetry     = 3 * time.Second
 )
 
 func (s *Server) tooManyConnections(user string) *refusal {
 	s.refused.rates.Add(1)
 	s.observer.Limited(limitConnections)
-	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
+	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retryAfter: connectionLimitRetry}
 	if s.connections.hasCapacity(user, s.cfg.UserConnections) {
-		r.retry = hearsayRetry
+		r.retryAfter = remoteCountRetry
 	}
 	return r
 }
 
 // limitConnects returns an error if the user connects too often.
-func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) error {
+func (s *Server) limitConnects(ctx context.Context, who auth.Identity, resume bool) error {
 	wait := s.limits.Connect(ctx, who.User, resume)
 	if wait == 0 {
 		return nil
 	}
 	s.refused.rates.Add(1)
-	return &refusal{code: wire.CodeRateLimited, retry: wait}
+	return &refusal{code: wire.CodeRateLimited, retryAfter: wait}
 }
 
 // isReconnect reports whether a client was connected before, for which there is a higher rate
@@ -289,8 +289,8 @@ func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) erro
 // position must be in the log. A position of the present owner's epoch that is not ahead of the log
 // is accepted without reading the log: it cannot be guessed, since epochs are times in
 // milliseconds, and most clients reconnect to the same owner.
-func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Position) bool {
-	at, err := wire.ParsePosition(cmp.Or(w.resume, w.seen))
+func (s *Server) isReconnect(ctx context.Context, w *connectRequest, top wire.Position) bool {
+	at, err := wire.ParsePosition(cmp.Or(w.resumeFrom, w.seenPosition))
 	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
 		return false
 	}
@@ -303,17 +303,17 @@ func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Positio
 
 // awaitAuth waits for the auth message of an unauthenticated client. The server looks nothing up
 // for the client and sends nothing to it before.
-func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
-	c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
+func (c *conn) awaitAuth(ctx context.Context, w *connectRequest) bool {
+	c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))
 	var m wire.Message
 	var bad error
-	err := c.hear(strangerBytes, func(frame []byte) {
+	err := c.readFrame(maxAuthFrameBytes, func(frame []byte) {
 		m, bad = c.decode(frame)
 	})
-	if c.ended.Load() != nil {
+	if c.closeRequested.Load() != nil {
 		return false
 	}
-	hello, ok := m.Data.(wire.Auth)
+	message, ok := m.Data.(wire.Auth)
 	switch {
 	case errors.Is(err, errFrameTooBig):
 		// No valid credential is that long.
@@ -325,16 +325,16 @@ func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
 	case err != nil:
 		return false
 	}
-	c.patient(time.Time{})
-	return c.admit(ctx, hello, w)
+	c.limitRead(time.Time{})
+	return c.acceptAuth(ctx, message, w)
 }
 
 // acceptAuth checks the credentials of an auth message and the client's access.
-func (c *conn) admit(ctx context.Context, hello wire.Auth, w *connectRequest) bool {
-	limited, cancel := context.WithTimeout(ctx, greetTimeout)
+func (c *conn) acceptAuth(ctx context.Context, message wire.Auth, w *connectRequest) bool {
+	limited, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	w.known = time.Now()
-	who, err := c.s.authenticateMessage(limited, hello)
+	w.credentialsChecked = time.Now()
+	who, err := c.s.authenticateMessage(limited, message)
 	if err != nil {
 		c.s.refused.credentials.Add(1)
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
@@ -347,56 +347,56 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *connectRequest) bo
 	}
 	c.session, c.name = w.session, w.name
 	c.access.Store(uint32(granted))
-	c.who.Store(&who)
-	c.tell(ctx, authResult(who))
+	c.identity.Store(&who)
+	c.send(ctx, authResult(who))
 	return true
 }
 
 // attachSession opens the session and attaches the connection to it, which sends the snapshot.
-func (c *conn) sendWelcome(ctx context.Context, w *connectRequest) bool {
-	defer func() { w.leave() }()
-	if c.door == doorDesktop && !c.learnNaming(ctx, w) {
+func (c *conn) attachSession(ctx context.Context, w *connectRequest) bool {
+	defer func() { w.releaseGate() }()
+	if c.protocol == protocolDesktop && !c.detectMonitorNaming(ctx, w) {
 		return false
 	}
-	if c.ended.Load() != nil {
+	if c.closeRequested.Load() != nil {
 		return false
 	}
-	if c.s.connections.revokedSince(c.who.Load(), w.known) {
-		c.drop(signedOut())
+	if c.s.connections.revokedSince(c.identity.Load(), w.credentialsChecked) {
+		c.closeWith(signedOut())
 		return false
 	}
-	if user := c.who.Load().User; !c.s.connections.reserve(c, c.s.connectionLimit(user, w.back)) {
+	if user := c.identity.Load().User; !c.s.connections.reserve(c, c.s.connectionLimit(user, w.reconnects)) {
 		c.refuse(ctx, c.s.tooManyConnections(user))
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, greetTimeout)
+	limited, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	room, err := c.s.hub.Open(limited, c.session)
+	handle, err := c.s.hub.Open(limited, c.session)
 	if err != nil {
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
-	c.room = room
-	c.limits = c.s.limits.NewConnection(c.who.Load().User)
-	c.from.User, c.from.Invited = c.who.Load().User, c.who.Load().Session != ""
-	if len(w.watch) > 0 {
-		c.from.Monitor = w.watch[len(w.watch)-1]
+	c.handle = handle
+	c.limits = c.s.limits.NewConnection(c.identity.Load().User)
+	c.from.User, c.from.Invited = c.identity.Load().User, c.identity.Load().Session != ""
+	if len(w.monitors) > 0 {
+		c.from.Monitor = w.monitors[len(w.monitors)-1]
 	}
 	cfg := broadcast.TabConfig{
-		Conn: &c.Socket, Form: c.form(), Monitors: w.watch, ResumeFrom: w.resume,
-		Name: c.name, Plain: c.door == doorPlain, Returning: w.returning, Closed: c.drop,
+		Conn: &c.Socket, Form: c.form(), Monitors: w.monitors, ResumeFrom: w.resumeFrom,
+		Name: c.name, Plain: c.protocol == protocolPlain, Returning: w.knownSession, Closed: c.closeWith,
 		Who: wire.Connection{
-			ConnectionID: c.from.Connection, ClientID: w.client, User: c.who.Load().User,
-			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),
+			ConnectionID: c.from.Connection, ClientID: w.client, User: c.identity.Load().User,
+			Monitors: w.monitors, Since: wire.Millis(time.Now().UnixMilli()),
 		},
 	}
-	tab, err := room.Attach(limited, cfg)
+	tab, err := handle.Attach(limited, cfg)
 	if err != nil {
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
 	c.tab.Store(tab)
-	if c.s.connections.rights.Load() != w.rights {
+	if c.s.connections.rightsVersion.Load() != w.rightsVersion {
 		c.s.recheck([]*conn{c}) // its access changed while it connected
 	}
 	return true

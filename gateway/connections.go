@@ -53,14 +53,14 @@ const (
 	// at random, so that pings are spread evenly over the heartbeat interval.
 	wheelSlots = 30
 	// silenceChecks is how often per turn of the wheel a connection is checked for silence.
-	looks = 3
+	silenceChecks = 3
 	// checkInterval is the longest interval between two checks that do not depend on the heartbeat:
 	// the expiry of credentials and the lookup of access rights.
-	watchEvery = time.Second
+	checkInterval = time.Second
 	// sweepTicks is the number of those checks in which all credentials are checked once.
-	sweeps = 3
+	sweepTicks = 3
 	// closeBatchSize is the number of connections closed at a time.
-	closeGroup = 128
+	closeBatchSize = 128
 )
 
 // connections is the registry of a server's streaming connections.
@@ -73,68 +73,68 @@ type connections struct {
 	stop           context.CancelFunc
 	wg             sync.WaitGroup
 	readBuffers    sync.Pool // of *[readBufferBytes]byte
-	frames         sync.Pool // of *[]byte
+	frameBuffers   sync.Pool // of *[]byte
 	commandBuffers sync.Pool // of *[]session.Command
 
 	// ticks counts the ticks of the wheel. Silence is measured in ticks, so that the time in which
 	// the process was suspended does not count.
-	ticks    atomic.Int64
-	checking atomic.Bool
+	ticks      atomic.Int64
+	rechecking atomic.Bool
 	// rightsVersion counts the changes of access rights made on this replica, so that a client that
 	// is connecting meanwhile notices one. grantMu is held while a connection's identity and access
 	// change together.
-	rights   atomic.Uint64
-	granting sync.Mutex
+	rightsVersion atomic.Uint64
+	grantMu       sync.Mutex
 
 	// accepted counts all connections since the start.
-	arrived atomic.Uint64
+	accepted atomic.Uint64
 
 	mu               sync.Mutex
 	heartbeatStarted bool
 	pollers          pollers // for connections that can be parked
-	pollersReady     bool // pollers is initialised, or failed to be
+	pollersReady     bool    // pollers is initialised, or failed to be
 	closed           bool
 	wheel            [wheelSlots][]*conn
-	revocations      map[revoked]leaving // recent revocations, see revocationTTL
-	userConnections  map[string]int // connections per user that are attached or about to be
+	revocations      map[revokedKey]revocationTime // recent revocations, see revocationTTL
+	userConnections  map[string]int                // connections per user that are attached or about to be
 }
 
 // revokedKey names the credentials that a revocation ends: one API key of a user, or all of them if
 // key is empty.
-type revoked struct{ user, key string }
+type revokedKey struct{ user, key string }
 
 // revocationTime is the time of a revocation.
-type leaving struct {
-	at   time.Time // by the clock of the replica where it was made
-	told time.Time // when this replica received it
+type revocationTime struct {
+	at       time.Time // by the clock of the replica where it was made
+	received time.Time // when this replica received it
 }
 
 // revocationTTL is how long revocations are kept: longer than a client can take from the check of
 // its credentials to its attached session.
-const leftFor = 5 * time.Minute
+const revocationTTL = 5 * time.Minute
 
 // recordRevocation stores a revocation for connections that are not attached yet.
 func (d *connections) recordRevocation(r auth.Revocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(d.revocations, func(_ revoked, l leaving) bool { return now.Sub(l.told) > leftFor })
-	what := revoked{r.User, r.Key}
+	maps.DeleteFunc(d.revocations, func(_ revokedKey, l revocationTime) bool { return now.Sub(l.received) > revocationTTL })
+	what := revokedKey{r.User, r.Key}
 	if last := d.revocations[what].at; last.After(r.At) { // another replica's clock may be ahead
 		r.At = last
 	}
-	d.revocations[what] = leaving{at: r.At, told: now}
+	d.revocations[what] = revocationTime{at: r.At, received: now}
 }
 
 // revokedSince reports whether a credential that was checked at the time checked has been revoked
 // since, as far as this replica knows. It is called after the connection was added: a later
 // revocation finds the connection in the registry.
-func (d *connections) revokedSince(who *auth.Identity, known time.Time) bool {
+func (d *connections) revokedSince(who *auth.Identity, checked time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, what := range []revoked{{user: who.User}, {who.User, who.Key}} {
+	for _, what := range []revokedKey{{user: who.User}, {who.User, who.Key}} {
 		l, ok := d.revocations[what]
-		if ok && !l.told.Before(known) && !who.Since.After(l.at) {
+		if ok && !l.received.Before(checked) && !who.Since.After(l.at) {
 			return true
 		}
 	}
@@ -143,14 +143,14 @@ func (d *connections) revokedSince(who *auth.Identity, known time.Time) bool {
 
 func (d *connections) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.revocations, d.userConnections = map[revoked]leaving{}, map[string]int{}
+	d.revocations, d.userConnections = map[revokedKey]revocationTime{}, map[string]int{}
 	d.readBuffers.New = func() any { return new([readBufferBytes]byte) }
 	d.commandBuffers.New = func() any { return new([]session.Command) }
-	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
+	d.frameBuffers.New = func() any { return new(make([]byte, 0, initialFrameBytes)) }
 }
 
 // add adds a connection and runs it, unless the server drains or has closed all connections.
-func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) bool {
+func (d *connections) add(s *Server, c *conn, setup func(context.Context) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || s.draining.Load() { // draining may have begun since the request was checked
@@ -168,13 +168,13 @@ func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) 
 		}
 		c.poller = d.pollers.pollerFor(c)
 	}
-	d.arrived.Add(1)
-	c.seen.Store(d.ticks.Load())
+	d.accepted.Add(1)
+	c.lastSeen.Store(d.ticks.Load())
 	c.slot = rand.IntN(wheelSlots) //nolint:gosec // unpredictability is not needed
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
 	d.wg.Add(1) // until remove
-	go c.welcome(hello)
+	go c.runConnect(setup)
 	return true
 }
 
@@ -182,11 +182,11 @@ func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) 
 func (d *connections) startPollers(log *slog.Logger) {
 	p, err := newPollers()
 	if err != nil {
-		log.Warn("every connection takes a goroutine", "err", err)
+		log.Warn("epoll unavailable, using one goroutine per connection", "err", err)
 		return
 	}
 	d.pollers = p
-	p.open(&d.wg)
+	p.start(&d.wg)
 }
 
 // connectionLimit returns how many connections a user may have to this replica: the limit minus
@@ -208,8 +208,8 @@ func (s *Server) connectionLimit(user string, back bool) int {
 const (
 	// reportedShare: a user with at least 1/reportedShare of the connection limit is reported to
 	// other replicas, but at most maxReportedUsers users are.
-	crowdPart  = 20
-	crowdsTold = 64
+	reportedShare    = 20
+	maxReportedUsers = 64
 )
 
 // UserConnections returns the connections to this replica of the users that have the most, for
@@ -218,22 +218,22 @@ func (s *Server) UserConnections() map[string]int {
 	if s.cfg.UserConnections < 0 {
 		return nil
 	}
-	least := max(1, s.cfg.UserConnections/crowdPart)
-	crowds := map[string]int{}
+	least := max(1, s.cfg.UserConnections/reportedShare)
+	counts := map[string]int{}
 	s.connections.mu.Lock()
 	for user, n := range s.connections.userConnections {
 		if n >= least {
-			crowds[user] = n
+			counts[user] = n
 		}
 	}
 	s.connections.mu.Unlock()
-	users := slices.SortedFunc(maps.Keys(crowds), func(a, b string) int {
-		return cmp.Or(cmp.Compare(crowds[b], crowds[a]), cmp.Compare(a, b))
+	users := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	for _, user := range users[min(len(users), crowdsTold):] {
-		delete(crowds, user)
+	for _, user := range users[min(len(users), maxReportedUsers):] {
+		delete(counts, user)
 	}
-	return crowds
+	return counts
 }
 
 // hasCapacity reports whether a user may open another connection. A negative limit means none.
@@ -247,22 +247,22 @@ func (d *connections) hasCapacity(user string, most int) bool {
 func (d *connections) reserve(c *conn, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	user := c.who.Load().User
+	user := c.identity.Load().User
 	if most >= 0 && d.userConnections[user] >= most {
 		return false
 	}
 	d.userConnections[user]++
-	c.seated = true
+	c.counted = true
 	return true
 }
 
 func (d *connections) remove(c *conn) {
-	if c.seated {
-		c.limits.End(c.who.Load().User)
+	if c.counted {
+		c.limits.End(c.identity.Load().User)
 	}
 	d.mu.Lock()
-	if c.seated {
-		user := c.who.Load().User // constant: a refreshed credential has the same user
+	if c.counted {
+		user := c.identity.Load().User // constant: a refreshed credential has the same user
 		if d.userConnections[user]--; d.userConnections[user] == 0 {
 			delete(d.userConnections, user)
 		}
@@ -274,8 +274,8 @@ func (d *connections) remove(c *conn) {
 	slot[last] = nil
 	d.wheel[c.slot] = slot[:last]
 	d.mu.Unlock()
-	c.end(ending{}) // later calls of requestClose have no effect
-	if e := c.ended.Load(); e.done != nil {
+	c.requestClose(closeRequest{}) // later calls of requestClose have no effect
+	if e := c.closeRequested.Load(); e.done != nil {
 		e.done.Done()
 	}
 }
@@ -296,13 +296,13 @@ func (d *connections) all() []*conn {
 
 // reconnectSpread returns the time over which disconnected clients are to reconnect to other
 // replicas: short for a few of them, and at most a few thousand reconnects a second for many.
-func (s *Server) spread(clients int) time.Duration {
-	return min(s.cfg.DrainAfter, leastSpread+time.Duration(clients)*clientSpread)
+func (s *Server) reconnectSpread(clients int) time.Duration {
+	return min(s.cfg.DrainAfter, minReconnectSpread+time.Duration(clients)*spreadPerClient)
 }
 
 const (
-	leastSpread  = 100 * time.Millisecond
-	clientSpread = 500 * time.Microsecond
+	minReconnectSpread = 100 * time.Millisecond
+	spreadPerClient    = 500 * time.Microsecond
 )
 
 // closeAll asks all clients to reconnect elsewhere, closes their connections and waits until they
@@ -314,11 +314,11 @@ func (s *Server) closeAll(ctx context.Context) {
 	pollers := d.pollers
 	d.mu.Unlock()
 	s.disconnect(ctx, d.all(), "this hub is shutting down")
-	ctx, cancel := atLeast(ctx, farewell)
+	ctx, cancel := withMinDuration(ctx, minCloseTime)
 	defer cancel()
 	d.stop()
 	pollers.close()
-	if !s.await(ctx, &d.wg, 2*s.cfg.Timeouts.Close) {
+	if !s.waitFor(ctx, &d.wg, 2*s.cfg.Timeouts.Close) {
 		for _, c := range d.all() {
 			_ = c.Close()
 		}
@@ -328,42 +328,42 @@ func (s *Server) closeAll(ctx context.Context) {
 
 // disconnect asks clients to reconnect elsewhere and closes their connections, one batch at a time.
 func (s *Server) disconnect(ctx context.Context, conns []*conn, why string) {
-	spread := s.spread(len(conns))
+	spread := s.reconnectSpread(len(conns))
 	late := map[*conn]wire.ServerPayload{} // for clients without a tab yet
 	for _, c := range conns {
 		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only spreads the load
-		c.guard("send a client elsewhere", func() {
-			if p := (wire.GoElsewhere{AfterMS: int(after), Reason: why}); !c.notify(p) {
+		c.guard("request reconnect", func() {
+			if p := (wire.GoElsewhere{AfterMS: int(after), Reason: why}); !c.sendToTab(p) {
 				late[c] = p
 			}
 		})
 	}
-	for group := range slices.Chunk(conns, closeGroup) {
+	for group := range slices.Chunk(conns, closeBatchSize) {
 		var left sync.WaitGroup
 		for _, c := range group {
 			left.Add(1)
-			if !c.end(ending{code: wire.CloseDraining, reason: why, done: &left, last: late[c]}) {
+			if !c.requestClose(closeRequest{code: wire.CloseDraining, reason: why, done: &left, lastEvent: late[c]}) {
 				left.Done()
 			}
 		}
-		s.await(ctx, &left, s.cfg.DrainGrace)
+		s.waitFor(ctx, &left, s.cfg.DrainGrace)
 	}
 }
 
 // minCloseTime is the time in which clients are notified of a shutdown even if its context has
 // ended.
-const farewell = 500 * time.Millisecond
+const minCloseTime = 500 * time.Millisecond
 
 // withMinDuration returns a context that ends with ctx, but not before least has passed.
-func atLeast(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+func withMinDuration(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	timer := time.AfterFunc(least, func() { context.AfterFunc(ctx, cancel) })
 	return lasting, func() { timer.Stop(); cancel() }
 }
 
 // waitFor waits for a group until timeout or the end of ctx. It reports whether the group is done.
-func (s *Server) await(ctx context.Context, group *sync.WaitGroup, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (s *Server) waitFor(ctx context.Context, group *sync.WaitGroup, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	done := make(chan struct{})
 	go func() { // ends with the group's connections, which closeAll waits for

@@ -27,7 +27,7 @@ type createLock struct {
 }
 
 // acquire waits for the user's lock. The caller must call release.
-func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err error) {
+func (b *createLocks) acquire(ctx context.Context, user string) (release func(), err error) {
 	b.mu.Lock()
 	if b.held == nil {
 		b.held = map[string]*createLock{}
@@ -58,19 +58,19 @@ func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err
 // createWithinLimit creates a session unless its user has reached the limit. Replicas do not lock
 // each other out: close to the limit it counts again after creating, and deletes the youngest
 // sessions in excess.
-func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
-	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+func (s *Server) createWithinLimit(ctx context.Context, n session.NewSession) (session.Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	end, err := s.createLocks.acquire(ctx, n.User)
+	release, err := s.createLocks.acquire(ctx, n.User)
 	if err != nil {
 		return session.Info{}, err
 	}
-	defer end()
-	return s.createCounted(ctx, n)
+	defer release()
+	return s.createLocked(ctx, n)
 }
 
 // createLocked is createWithinLimit for a caller that holds the user's create lock.
-func (s *Server) createCounted(ctx context.Context, n session.NewSession) (session.Info, error) {
+func (s *Server) createLocked(ctx context.Context, n session.NewSession) (session.Info, error) {
 	most := s.cfg.UserSessions
 	if most < 0 {
 		return s.hub.Create(ctx, n)
@@ -89,15 +89,15 @@ func (s *Server) createCounted(ctx context.Context, n session.NewSession) (sessi
 		}
 	}
 	made, err := s.hub.Create(ctx, n)
-	if err != nil || have+roomForAll < most {
+	if err != nil || have+concurrentCreates < most {
 		return made, err
 	}
 	for tries := 0; ; tries++ {
-		older, all, err := s.countAround(ctx, made)
+		older, all, err := s.countSessions(ctx, made)
 		switch {
 		case err != nil || all <= most:
 			return made, nil //nolint:nilerr // the session exists; after an error the client would create another
-		case older >= most || tries == recounts:
+		case older >= most || tries == maxRecounts:
 			if err := s.hub.Delete(ctx, made.ID); err != nil {
 				return session.Info{}, err
 			}
@@ -106,7 +106,7 @@ func (s *Server) createCounted(ctx context.Context, n session.NewSession) (sessi
 		// The replicas that created the younger ones delete them when they see this one. But a
 		// session is dated before it is listed, so a replica may have counted too early.
 		select {
-		case <-time.After(recountAfter):
+		case <-time.After(recountDelay):
 		case <-ctx.Done():
 		}
 	}
@@ -115,15 +115,15 @@ func (s *Server) createCounted(ctx context.Context, n session.NewSession) (sessi
 const (
 	// concurrentCreates is how many sessions all replicas together could create for one user at the
 	// same moment.
-	roomForAll = 100
+	concurrentCreates = 100
 	// maxRecounts is how often a replica waits for others to delete their younger sessions, and
 	// recountDelay how long each time.
-	recounts     = 5
-	recountAfter = 50 * time.Millisecond
+	maxRecounts  = 5
+	recountDelay = 50 * time.Millisecond
 )
 
 // countSessions counts the sessions of a user, and those that are older than one of them.
-func (s *Server) countAround(ctx context.Context, made session.Info) (older, all int, err error) {
+func (s *Server) countSessions(ctx context.Context, made session.Info) (older, all int, err error) {
 	for q := (store.Query{User: made.User}); ; {
 		page, err := s.hub.List(ctx, q)
 		if err != nil {
@@ -162,25 +162,25 @@ func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w
 	}
 	if w.session != "" {
 		if !s.isMissing(ctx, who, w.session) {
-			w.returning = true
+			w.knownSession = true
 			return nil // it exists, or the error will occur again
 		}
-		if made, err := s.insteadOf(ctx, who, w.session); err != nil || made != "" {
+		if made, err := s.replaceMissing(ctx, who, w.session); err != nil || made != "" {
 			w.session = made
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	end, err := s.createLocks.acquire(ctx, who.User)
+	release, err := s.createLocks.acquire(ctx, who.User)
 	if err != nil {
 		return err
 	}
-	defer end()
-	if !hasDesk(who) {
+	defer release()
+	if !mayHaveSessions(who) {
 		return &refusal{code: wire.CodeSessionNotFound}
 	}
-	latest, err := s.latest(ctx, who.User)
+	latest, err := s.latestSession(ctx, who.User)
 	if err != nil || latest != "" {
 		w.session = latest
 		return err
@@ -192,7 +192,7 @@ func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w
 	if err != nil {
 		return err
 	}
-	w.session, err = s.firstCreated(ctx, info)
+	w.session, err = s.keepOldest(ctx, info)
 	return err
 }
 
@@ -208,8 +208,8 @@ func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.Sessi
 // the missing id as its name, so that all tabs that still have that id, on any replica, get the
 // same session. The id itself is never used again: it may be that of a deleted session. The result
 // is empty if the user may not name sessions or has reached the session limit.
-func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.SessionID) (wire.SessionID, error) {
-	if !mayName(who) {
+func (s *Server) replaceMissing(ctx context.Context, who auth.Identity, missing wire.SessionID) (wire.SessionID, error) {
+	if !mayNameSessions(who) {
 		return "", nil
 	}
 	info, _, err := s.openNamed(ctx, session.NewSession{User: who.User, Name: missing})
@@ -222,7 +222,7 @@ func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.
 // keepOldest returns the user's oldest session and deletes made if that is another: another replica
 // may have created one at the same moment. When the clocks of the replicas differ by more than that
 // moment both sessions stay, and the tabs get the same one with their next connection.
-func (s *Server) firstCreated(ctx context.Context, made session.Info) (wire.SessionID, error) {
+func (s *Server) keepOldest(ctx context.Context, made session.Info) (wire.SessionID, error) {
 	first := made
 	for q := (store.Query{User: made.User}); ; {
 		page, err := s.hub.List(ctx, q)
@@ -240,14 +240,14 @@ func (s *Server) firstCreated(ctx context.Context, made session.Info) (wire.Sess
 	}
 	if first.ID != made.ID {
 		if err := s.hub.Delete(ctx, made.ID); err != nil {
-			s.log.WarnContext(ctx, "a second session of a new user is left", "session", made.ID, "err", err)
+			s.log.WarnContext(ctx, "deleting duplicate first session failed", "session", made.ID, "err", err)
 		}
 	}
 	return first.ID, nil
 }
 
 // latestSession returns the most recently updated session of a user, or "".
-func (s *Server) latest(ctx context.Context, user string) (wire.SessionID, error) {
+func (s *Server) latestSession(ctx context.Context, user string) (wire.SessionID, error) {
 	var best session.Info
 	for q := (store.Query{User: user}); ; {
 		page, err := s.hub.List(ctx, q)

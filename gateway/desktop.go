@@ -46,7 +46,7 @@ func (s *Server) hasDesktop() bool {
 // which authenticates with requests of its own.
 func (s *Server) front(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
-	if _, err := s.identify(c); err != nil && !isFromElsewhere(c.Request()) {
+	if _, err := s.identify(c); err != nil && !isCrossSite(c.Request()) {
 		return s.page(c)
 	}
 	return s.shell(c)

@@ -54,8 +54,8 @@ func (s *Server) develop(c echo.Context) error {
 	var failed error
 	proxy := *s.dev
 	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {
-		s.log.WarnContext(ctx, "the build tool does not answer", "err", err)
-		failed = problem(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").with(http.StatusBadGateway)
+		s.log.WarnContext(ctx, "development server does not answer", "err", err)
+		failed = problem(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").withStatus(http.StatusBadGateway)
 	}
 	proxy.ServeHTTP(c.Response(), r.WithContext(ctx))
 	return failed

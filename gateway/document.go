@@ -23,7 +23,7 @@ type document[T any] struct {
 
 // of returns the caller's value and its version in the store.
 func (d document[T]) of(s *Server, c echo.Context) (value T, version uint64, err error) {
-	doc, err := s.store.Get(c.Request().Context(), d.collection, who(c).User)
+	doc, err := s.store.Get(c.Request().Context(), d.collection, caller(c).User)
 	if errors.Is(err, store.ErrNotFound) {
 		return d.initial, 0, nil
 	}
@@ -40,7 +40,7 @@ func (d document[T]) of(s *Server, c echo.Context) (value T, version uint64, err
 // may not or the request could not be read, which is err. Of two requests at the same
 // time each has its effect.
 func (d document[T]) patch(s *Server, c echo.Context, err error, change func(*T)) error {
-	if me := who(c); !me.Has(auth.RoleUser) || me.Session != "" {
+	if me := caller(c); !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (d document[T]) patch(s *Server, c echo.Context, err error, change func(*T)
 		}
 		change(&value)
 		_, err = s.store.Put(c.Request().Context(), store.Document{
-			Collection: d.collection, Name: who(c).User, Version: version, Data: d.form().Append(nil, &value),
+			Collection: d.collection, Name: caller(c).User, Version: version, Data: d.form().Append(nil, &value),
 		})
 		if err == nil {
 			return d.form.answer(c, http.StatusOK, &value)

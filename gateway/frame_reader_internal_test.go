@@ -12,10 +12,10 @@ import (
 func clientFrame(first byte, text string) []byte {
 	mask := [maskBytes]byte{0x12, 0xfe, 0x00, 0x81}
 	b := []byte{first}
-	if len(text) < twoFollow {
-		b = append(b, masked|byte(len(text)))
+	if len(text) < length16 {
+		b = append(b, maskBit|byte(len(text)))
 	} else {
-		b = binary.BigEndian.AppendUint16(append(b, masked|twoFollow), uint16(len(text)))
+		b = binary.BigEndian.AppendUint16(append(b, maskBit|length16), uint16(len(text)))
 	}
 	b = append(b, mask[:]...)
 	for i := range len(text) {
@@ -28,15 +28,15 @@ func TestWholeFrame(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 3, 7, 8, 9, 31, 125, 126, 127, 1000, 65535} {
 		want := strings.Repeat("frames of text ", 5000)[:size]
-		whole := clientFrame(wholeText, want)
+		whole := clientFrame(finalText, want)
 		for _, behind := range []string{"", "x", "the next frame"} {
-			masked, mask, end := wholeFrame(append(bytes.Clone(whole), behind...))
+			masked, mask, end := parseTextFrame(append(bytes.Clone(whole), behind...))
 			if text := appendUnmasked(nil, masked, mask); string(text) != want || end != len(whole) {
 				t.Fatalf("%d bytes became %q, up to %d of %d", size, text, end, len(whole))
 			}
 		}
 		for n := 0; n < len(whole); n += 1 + size/100 {
-			if text, _, end := wholeFrame(whole[:n]); end != 0 {
+			if text, _, end := parseTextFrame(whole[:n]); end != 0 {
 				t.Fatalf("%d of %d bytes are taken for %q", n, len(whole), text)
 			}
 		}
@@ -46,18 +46,18 @@ func TestWholeFrame(t *testing.T) {
 // Whatever is special about a frame is left to the library.
 func TestSpecialFramesAreLeft(t *testing.T) {
 	t.Parallel()
-	plain := clientFrame(wholeText, "text")
+	plain := clientFrame(finalText, "text")
 	special := map[string][]byte{
-		"unmasked":       {wholeText, 4, 't', 'e', 'x', 't', '1', '2', '3', '4'},
-		"of eight bytes": append([]byte{wholeText, masked | manyFollow, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0}, "text"...),
+		"unmasked":       {finalText, 4, 't', 'e', 'x', 't', '1', '2', '3', '4'},
+		"of eight bytes": append([]byte{finalText, maskBit | length64, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0}, "text"...),
 	}
 	for first := range 256 {
-		if first != wholeText {
+		if first != finalText {
 			special[string(rune(first))] = slices.Concat([]byte{byte(first)}, plain[1:])
 		}
 	}
 	for name, frame := range special {
-		if text, _, end := wholeFrame(frame); end != 0 {
+		if text, _, end := parseTextFrame(frame); end != 0 {
 			t.Errorf("%q: %x is taken for %q", name, frame, text)
 		}
 	}
@@ -83,7 +83,7 @@ func TestPongFrames(t *testing.T) {
 		"a ping":            {[]byte{0x89, 0x80, 1, 2, 3, 4}, 0},
 		"nothing":           {nil, 0},
 	} {
-		if got := pongFrame(c.data); got != c.end {
+		if got := parsePongFrame(c.data); got != c.end {
 			t.Errorf("%s: ends at %d, want %d", name, got, c.end)
 		}
 	}

@@ -54,7 +54,7 @@ type plan struct {
 	admin    *web.Site
 	ownAdmin bool
 	metrics  http.Handler
-	monitor  gateway.Monitor // instead of a real one
+	monitor  gateway.AdminView // instead of a real one
 	// fleet has the hall announce itself and heed orders.
 	members bool
 }
@@ -161,7 +161,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		Drain: func(ctx context.Context) error {
 			h.server.Drain()
 			h.hub.Drain(ctx)
-			return h.server.Dismiss(ctx)
+			return h.server.DisconnectAll(ctx)
 		},
 		UserConnections: func() map[string]int { return h.server.UserConnections() },
 		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
@@ -173,12 +173,12 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if p.monitor == nil {
 		p.monitor = h.watch
 	}
-	p.door.AdminApart = p.ownAdmin
+	p.door.SeparateAdmin = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: h.store, Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
-		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,
+		Admin: p.admin, Metrics: p.metrics, AdminView: p.monitor,
 	})
 	if p.ownAdmin {
 		var lc net.ListenConfig
@@ -187,7 +187,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			tb.Fatal(err)
 		}
 		h.admin = ln.Addr().String()
-		h.server.AdminAt(ln)
+		h.server.SetAdminListener(ln)
 	}
 	if p.ownApps {
 		var lc net.ListenConfig
@@ -196,7 +196,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			tb.Fatal(err)
 		}
 		h.apps = ln.Addr().String()
-		h.server.AppsAt(ln)
+		h.server.SetAppsListener(ln)
 	}
 	h.open()
 	return h

@@ -50,7 +50,7 @@ func (s *Server) postInvitation(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	me, r := who(c), c.Request()
+	me, r := caller(c), c.Request()
 	if me.Key != "" || me.Session != "" {
 		return problem(wire.CodeForbidden, "An API key or a credential for one session invites nobody.")
 	}
@@ -88,14 +88,14 @@ func (s *Server) postJoin(c echo.Context) error {
 	ticket, monitor, _ := strings.Cut(in.Ticket, ".")
 	guest, err := s.invited(ctx, ticket)
 	if err != nil {
-		return s.stranger(c, err)
+		return s.authFailure(c, err)
 	}
 	answer := joined{Session: guest.Session}
 	if m := wire.MonitorID(monitor); m.Validate() == nil {
 		answer.Monitor = m
 	}
 	if wait := s.limits.Request(ctx, guest.User); wait > 0 {
-		return s.tooMany(c, wait)
+		return s.rateLimited(c, wait)
 	}
 	present, err := s.auth.Cookie(ctx, s.cookie(c))
 	_, denied := errors.AsType[*auth.Error](err)
@@ -103,7 +103,7 @@ func (s *Server) postJoin(c echo.Context) error {
 	case err != nil && !denied:
 		return err
 	case err == nil && present.User != guest.User:
-		return s.stranger(c, errNotInvited)
+		return s.authFailure(c, errNotInvited)
 	case err == nil && (present.Session == "" || present.Session == guest.Session):
 		return joinedForm.answer(c, http.StatusOK, &answer)
 	case err == nil:

@@ -3,4 +3,4 @@
 package gateway
 
 // initRawConn does nothing on this system: the connection is read in small pieces.
-func (*link) open() {}
+func (*link) initRawConn() {}

@@ -10,7 +10,7 @@ import (
 
 // initRawConn finds out whether the connection supports waiting without a buffer; TLS, for example,
 // does not.
-func (l *link) open() {
+func (l *link) initRawConn() {
 	sc, ok := l.Conn.(syscall.Conn)
 	if !ok {
 		return
@@ -19,32 +19,32 @@ func (l *link) open() {
 	if err != nil {
 		return
 	}
-	l.raw, l.try = raw, l.pullNow
-	l.glance = func(fd uintptr) { l.pullNow(fd) }
+	l.raw, l.tryFill = raw, l.fillNow
+	l.fillOnce = func(fd uintptr) { l.fillNow(fd) }
 	_ = raw.Control(func(fd uintptr) { l.fd = int(fd) }) // fails for a closed connection, which is never parked
 }
 
 // fillNow reads the available data without blocking. It reports whether waiting is over: data was
 // read, or readErr is set.
-func (l *link) pullNow(fd uintptr) bool {
-	big, _ := l.doors.readBuffers.Get().(*[readBufferBytes]byte)
+func (l *link) fillNow(fd uintptr) bool {
+	big, _ := l.connections.readBuffers.Get().(*[readBufferBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])
 	for err == syscall.EINTR {
 		n, err = syscall.Read(int(fd), big[:])
 	}
 	if n > 0 {
-		l.big, l.rest = big, big[:n]
-		l.saw(n)
+		l.buffer, l.unread = big, big[:n]
+		l.recordActivity(n)
 		return true
 	}
-	l.doors.readBuffers.Put(big)
+	l.connections.readBuffers.Put(big)
 	switch err {
 	case syscall.EAGAIN:
 		return false
 	case nil:
-		l.failed = io.EOF
+		l.readErr = io.EOF
 	default:
-		l.failed = os.NewSyscallError("read", err)
+		l.readErr = os.NewSyscallError("read", err)
 	}
 	return true
 }

@@ -75,7 +75,7 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 	ctx := c.Request().Context()
 	id, err := s.recognise(ctx, token)
 	if err != nil {
-		return auth.Identity{}, s.stranger(c, err)
+		return auth.Identity{}, s.authFailure(c, err)
 	}
 	if id.Session != "" {
 		// A cookie would stand for the user everywhere.
@@ -83,10 +83,10 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 	}
 	if id.Key != "" {
 		// A cookie would outlive it.
-		return auth.Identity{}, problem(wire.CodeAuthFailed, "An API key cannot sign in; send it with each request.").with(http.StatusForbidden)
+		return auth.Identity{}, problem(wire.CodeAuthFailed, "An API key cannot sign in; send it with each request.").withStatus(http.StatusForbidden)
 	}
 	if wait := s.limits.Request(ctx, id.User); wait > 0 {
-		return auth.Identity{}, s.tooMany(c, wait)
+		return auth.Identity{}, s.rateLimited(c, wait)
 	}
 	value, until, err := s.auth.NewCookie(ctx, id)
 	if err != nil {
@@ -126,10 +126,10 @@ func (s *Server) getLogin(c echo.Context) error {
 // a page of somebody else it replaces no cookie.
 func (s *Server) welcomeByLink(c echo.Context, token string) error {
 	if _, open := s.auth.Anonymous(); !open && !s.auth.IsInstallationToken(token) {
-		err := s.stranger(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
+		err := s.authFailure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
 		return s.show(c, problemOf(err, c.Request()).Status, wordsFor(c.Request()).badLink)
 	}
-	if isFromElsewhere(c.Request()) {
+	if isCrossSite(c.Request()) {
 		if value := s.cookie(c); value != "" {
 			if _, err := s.auth.Cookie(c.Request().Context(), value); err == nil {
 				return s.page(c)
@@ -144,7 +144,7 @@ func (s *Server) submitLogin(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, s.cfg.FrameBytes)
 	if media := r.Header.Get(echo.HeaderContentType); !strings.HasPrefix(media, echo.MIMEApplicationForm) {
-		return misdirected(http.StatusUnsupportedMediaType, "The body has to be a form.")
+		return statusProblem(http.StatusUnsupportedMediaType, "The body has to be a form.")
 	}
 	if err := r.ParseForm(); err != nil {
 		return problem(wire.CodeInvalidMessage, "The form cannot be read.")
@@ -189,7 +189,7 @@ func restOfQuery(c echo.Context) string {
 // on all replicas. Who may only look, or is a device that was invited, ends their
 // own cookie and nobody else's. A program with an API key has nothing to end here.
 func (s *Server) postLogout(c echo.Context) error {
-	me, ctx := who(c), c.Request().Context()
+	me, ctx := caller(c), c.Request().Context()
 	var err error
 	switch {
 	case me.Key != "" || me.Session != "" && !me.Cookie:
@@ -198,7 +198,7 @@ func (s *Server) postLogout(c echo.Context) error {
 		err = s.auth.SignOut(ctx, me.User)
 	case me.Cookie:
 		err = s.auth.EndCookie(ctx, s.cookie(c))
-		s.closeThoseOf(me)
+		s.closeCookieConnections(me)
 	default:
 		return problem(wire.CodeForbidden, "")
 	}
@@ -210,7 +210,7 @@ func (s *Server) postLogout(c echo.Context) error {
 }
 
 func (s *Server) getMe(c echo.Context) error {
-	me := s.describe(who(c))
+	me := s.describe(caller(c))
 	return identityForm.answer(c, http.StatusOK, &me)
 }
 
@@ -221,7 +221,7 @@ func (s *Server) postTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	me, ctx := who(c), c.Request().Context()
+	me, ctx := caller(c), c.Request().Context()
 	if in.Session == "" {
 		in.Session = me.Session // a credential does not grow
 	}

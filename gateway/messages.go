@@ -26,29 +26,29 @@ var errFrameRefused = errors.New("frame refused")
 // initialFrameBytes is the initial size of a frame buffer. A buffer grows with the data that has
 // arrived, not with the announced length: half a frame from each of ten thousand clients must not
 // cost the memory of ten thousand whole ones.
-const frameRoom = 2 << 10
+const initialFrameBytes = 2 << 10
 
 // readMessages reads and handles frames until the connection ends or is parked at its poller. It
 // reports true if it is parked; then another goroutine may have it.
-func (c *conn) listen(ctx context.Context) (parked bool) {
-	take := func(frame []byte) { c.takeAll(ctx, frame) }
+func (c *conn) readMessages(ctx context.Context) (parked bool) {
+	handle := func(frame []byte) { c.handleFrame(ctx, frame) }
 	c.runPostponed(ctx)
-	ahead := c.heads.Buffered() // only readFrame changes it
-	for c.ended.Load() == nil {
+	ahead := c.headerReader.Buffered() // only readFrame changes it
+	for c.closeRequested.Load() == nil {
 		if ahead == 0 {
-			if len(c.rest) == 0 && !c.due && c.park() {
+			if len(c.unread) == 0 && !c.mustRead && c.park() {
 				return true
 			}
-			c.due = false
-			if c.await() != nil {
+			c.mustRead = false
+			if c.waitReadable() != nil {
 				return false
 			}
-			if c.readWholeFrames(c.s.cfg.FrameBytes, take) {
+			if c.readBufferedFrame(c.s.cfg.FrameBytes, handle) {
 				continue
 			}
 		}
-		err := c.hear(c.s.cfg.FrameBytes, take)
-		ahead = c.heads.Buffered()
+		err := c.readFrame(c.s.cfg.FrameBytes, handle)
+		ahead = c.headerReader.Buffered()
 		if errors.Is(err, errFrameTooBig) {
 			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
@@ -60,43 +60,43 @@ func (c *conn) listen(ctx context.Context) (parked bool) {
 }
 
 // readFrame reads one frame through the library and passes it to handle, which must not retain it.
-func (c *conn) hear(limit int64, take func(frame []byte)) error {
+func (c *conn) readFrame(limit int64, handle func(frame []byte)) error {
 	// The deadline is set on the underlying connection: a cancellable context would cost more than
 	// the read.
 	kind, r, err := c.ws.Reader(context.Background())
 	if err != nil {
 		if code := websocket.CloseStatus(err); code > 0 {
-			c.left = wire.CloseCode(code)
+			c.clientCloseCode = wire.CloseCode(code)
 		}
 		return err
 	}
 	if kind != websocket.MessageText {
-		c.drop(wire.CloseUnsupported, "only text frames are understood")
+		c.closeWith(wire.CloseUnsupported, "only text frames are understood")
 		return errFrameRefused
 	}
-	buf, _ := c.s.connections.frames.Get().(*[]byte)
-	*buf, err = readFrame(r, (*buf)[:0], limit)
+	buf, _ := c.s.connections.frameBuffers.Get().(*[]byte)
+	*buf, err = appendFrame(r, (*buf)[:0], limit)
 	switch {
 	case err != nil:
 	case !utf8.Valid(*buf):
-		c.drop(wire.CloseInvalidText, "the frame is not UTF-8")
+		c.closeWith(wire.CloseInvalidText, "the frame is not UTF-8")
 		err = errFrameRefused
 	default:
-		take(*buf)
+		handle(*buf)
 	}
-	c.s.connections.reuse(buf, c.s.cfg.FrameBytes)
+	c.s.connections.putFrameBuffer(buf, c.s.cfg.FrameBytes)
 	return err
 }
 
 // putFrameBuffer returns a buffer to the pool, unless it has grown far beyond the size of a frame.
-func (d *connections) reuse(buf *[]byte, frameBytes int64) {
+func (d *connections) putFrameBuffer(buf *[]byte, frameBytes int64) {
 	if int64(cap(*buf)) <= 2*frameBytes {
-		d.frames.Put(buf)
+		d.frameBuffers.Put(buf)
 	}
 }
 
 // appendFrame appends the message in r to buf. It fails if the result exceeds limit bytes.
-func readFrame(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+func appendFrame(r io.Reader, buf []byte, limit int64) ([]byte, error) {
 	for {
 		if int64(len(buf)) > limit {
 			return buf, errFrameTooBig
@@ -132,36 +132,36 @@ func isPong(frame []byte) bool {
 }
 
 // handleFrame handles the messages in a frame, and delivers those for the session together.
-func (c *conn) takeAll(ctx context.Context, frame []byte) {
+func (c *conn) handleFrame(ctx context.Context, frame []byte) {
 	if isPong(frame) {
 		return
 	}
-	forth, _ := c.s.connections.commandBuffers.Get().(*[]session.Command)
+	commands, _ := c.s.connections.commandBuffers.Get().(*[]session.Command)
 	var left []byte
 	defer func() {
-		c.deliver(ctx, forth)
-		c.s.connections.commandBuffers.Put(forth)
+		c.deliverCommands(ctx, commands)
+		c.s.connections.commandBuffers.Put(commands)
 		if len(left) > 0 {
-			c.postponed().frame = bytes.Clone(left)
+			c.ensurePostponed().frame = bytes.Clone(left)
 		}
 	}()
-	if c.door == doorBatch {
-		left = c.takeLines(ctx, frame, forth)
-	} else if !c.take(ctx, frame, forth) {
+	if c.protocol == protocolBatch {
+		left = c.handleLines(ctx, frame, commands)
+	} else if !c.handleMessage(ctx, frame, commands) {
 		left = frame
 	}
 }
 
 // handleLines is handleFrame for a frame with one message per line. It returns the lines that it
 // could not handle without blocking.
-func (c *conn) takeLines(ctx context.Context, frame []byte, forth *[]session.Command) (left []byte) {
-	for len(frame) > 0 && c.ended.Load() == nil {
+func (c *conn) handleLines(ctx context.Context, frame []byte, commands *[]session.Command) (left []byte) {
+	for len(frame) > 0 && c.closeRequested.Load() == nil {
 		line, rest, _ := bytes.Cut(frame, []byte{'\n'})
-		if line = bytes.TrimSpace(line); len(line) > 0 && !c.take(ctx, line, forth) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !c.handleMessage(ctx, line, commands) {
 			return frame
 		}
-		if frame = rest; len(*forth) == forthRoom {
-			if c.deliver(ctx, forth); c.later != nil {
+		if frame = rest; len(*commands) == maxCommandBatch {
+			if c.deliverCommands(ctx, commands); c.postponed != nil {
 				return frame
 			}
 		}
@@ -170,20 +170,20 @@ func (c *conn) takeLines(ctx context.Context, frame []byte, forth *[]session.Com
 }
 
 // maxCommandBatch bounds the number of commands delivered to a session together.
-const forthRoom = 64
+const maxCommandBatch = 64
 
 // deliverCommands delivers the collected commands to the session.
-func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
-	all := *forth
-	*forth = all[:0]
+func (c *conn) deliverCommands(ctx context.Context, commands *[]session.Command) {
+	all := *commands
+	*commands = all[:0]
 	if len(all) == 0 {
 		return
 	}
 	if c.nonBlocking {
-		if n := c.room.TryDeliver(all); n < len(all) {
-			c.postponed().forth = slices.Clone(all[n:])
+		if n := c.handle.TryDeliver(all); n < len(all) {
+			c.ensurePostponed().commands = slices.Clone(all[n:])
 		}
-	} else if n, err := c.room.DeliverAll(ctx, all); err != nil {
+	} else if n, err := c.handle.DeliverAll(ctx, all); err != nil {
 		for _, m := range all[n:] {
 			c.sendError(c.s.refusalOf(ctx, err), m.Message.ID)
 		}
@@ -194,7 +194,7 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 // handleMessage handles one message, or adds it to commands. It reports errors to the client, and
 // the connection stays open unless there are too many of them. It returns false, without any
 // effect, if it would have to block and must not.
-func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) bool {
+func (c *conn) handleMessage(ctx context.Context, frame []byte, commands *[]session.Command) bool {
 	m, err := c.decode(frame)
 	if err == nil && m.Session != "" && m.Session != c.session && m.Session != c.name {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
@@ -217,34 +217,34 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 	}
 	switch p := m.Data.(type) {
 	case wire.Auth:
-		c.renew(ctx, p)
+		c.refreshAuth(ctx, p)
 		return true
 	case wire.SubscribeMonitor:
 		c.from.Monitor = p.MonitorID
 		if c.granted() >= accessOperator { // viewers watch a monitor without creating it
-			c.forward(&m, forth)
+			c.queueCommand(&m, commands)
 		}
-		c.deliver(ctx, forth)
-		c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has processed it
+		c.deliverCommands(ctx, commands)
+		c.handle.Watch(c.tab.Load(), p.MonitorID) // after the session has processed it
 		return true
 	}
-	c.forward(&m, forth)
+	c.queueCommand(&m, commands)
 	return true
 }
 
 // queueCommand adds a message to commands if the client may send it.
-func (c *conn) forward(m *wire.Message, forth *[]session.Command) {
+func (c *conn) queueCommand(m *wire.Message, commands *[]session.Command) {
 	if !c.granted().may(m.Data) {
 		c.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
-	named(m)
+	assignMessageID(m)
 	c.s.trace(c.session, m, "")
-	*forth = append(*forth, session.Command{From: c.from, Message: *m})
+	*commands = append(*commands, session.Command{From: c.from, Message: *m})
 }
 
 // assignMessageID gives a message that gets a reply an id, which the reply refers to.
-func named(m *wire.Message) {
+func assignMessageID(m *wire.Message) {
 	if m.ID != "" {
 		return
 	}
@@ -270,7 +270,7 @@ func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text())
 func (c *conn) sendError(r *refusal, id wire.MessageID) {
 	n := r.notice()
 	n.MessageID = id
-	c.notify(n)
+	c.sendToTab(n)
 }
 
 // rejectMalformed reports a message that could not be decoded.
@@ -279,18 +279,18 @@ func (c *conn) rejectMalformed(err error) {
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		n = e.Notice()
 	}
-	c.notify(n)
+	c.sendToTab(n)
 	if c.limits.Bad() {
-		c.drop(wire.CloseBadMessages, "too many messages that could not be understood")
+		c.closeWith(wire.CloseBadMessages, "too many messages that could not be understood")
 	}
 }
 
 // rejectRateLimited reports a message over the rate limit. The third within a minute closes the
 // connection, since the client ignores the error.
 func (c *conn) rejectRateLimited(id wire.MessageID, wait time.Duration) {
-	c.sendError(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
+	c.sendError(&refusal{code: wire.CodeRateLimited, retryAfter: wait}, id)
 	if c.limits.Refused() {
-		c.drop(wire.CloseRateLimited, retryReason(wait))
+		c.closeWith(wire.CloseRateLimited, retryReason(wait))
 	}
 }
 
@@ -303,8 +303,8 @@ func retrySeconds(wait time.Duration) string {
 
 // refreshAuth replaces the connection's credential by a new one of the same user, and applies the
 // access that it gives.
-func (c *conn) renew(ctx context.Context, a wire.Auth) {
-	old := c.who.Load()
+func (c *conn) refreshAuth(ctx context.Context, a wire.Auth) {
+	old := c.identity.Load()
 	who, err := c.s.authenticateMessage(ctx, a)
 	if err == nil && who.User != old.User {
 		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are somebody else's."}
@@ -315,24 +315,24 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	if err != nil {
 		c.sendError(c.s.refusalOf(ctx, err), "")
 		if c.limits.Bad() { // bounds guessing
-			c.drop(wire.CloseUnauthorized, "credentials were not accepted")
+			c.closeWith(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return
 	}
-	rights := c.s.connections.rights.Load()
+	rights := c.s.connections.rightsVersion.Load()
 	granted, _, err := c.s.accessTo(ctx, who, c.session)
 	if err != nil {
 		r := c.s.refusalOf(ctx, err)
 		c.sendError(r, "")
 		if r.code == wire.CodeSessionNotFound {
-			c.drop(wire.CloseNotFound, "no longer allowed")
+			c.closeWith(wire.CloseNotFound, "no longer allowed")
 		}
 		return
 	}
-	c.regrant(old, &who, granted) // only this goroutine replaces the identity
+	c.updateAccess(old, &who, granted) // only this goroutine replaces the identity
 	c.from.Invited = who.Session != ""
-	if c.s.connections.rights.Load() != rights {
+	if c.s.connections.rightsVersion.Load() != rights {
 		c.s.recheck([]*conn{c})
 	}
-	c.notify(authResult(who))
+	c.sendToTab(authResult(who))
 }

@@ -11,10 +11,10 @@ import (
 
 // logRequests logs each request and turns a panic into a 500. It is the only place where requests
 // recover from panics.
-func (s *Server) watch(next echo.HandlerFunc) echo.HandlerFunc {
+func (s *Server) logRequests(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
-		if err := recovering(next, c); err != nil {
+		if err := callRecovering(next, c); err != nil {
 			c.Error(err) // writes the response now, so that the status below is right
 		}
 		r := c.Request()
@@ -32,7 +32,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func recovering(next echo.HandlerFunc, c echo.Context) (err error) {
+func callRecovering(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -50,7 +50,7 @@ func recovering(next echo.HandlerFunc, c echo.Context) (err error) {
 const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 // setSecurityHeaders sets the security headers of all responses. Handlers may override them.
-func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
+func (s *Server) setSecurityHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
 		h.Set(echo.HeaderCacheControl, "no-store")

@@ -27,7 +27,7 @@ func nameDocument(user string, name wire.SessionID) string {
 
 // lookUpName returns the id of the session that has a user's name, or "" if there is none, and the
 // version of the name's document.
-func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
+func (s *Server) lookUpName(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
 	doc, err := s.store.Get(ctx, nameCollection, nameDocument(user, name))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -39,14 +39,14 @@ func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (
 }
 
 // mayNameSessions reports whether a caller may create sessions under names.
-func mayName(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
+func mayNameSessions(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
 
 // openNamed finds the user's session of a name or creates it, and reports whether it was created.
 // Replicas that do so at the same moment agree: each creates a session, and the one whose id is
 // stored in the name's document first stays. A session exists before its name does, so a name
 // without a session is that of a deleted one, and its id is never used again.
 func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	end, err := s.createLocks.acquire(ctx, n.User)
 	if err != nil {
@@ -60,10 +60,10 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 		}
 		// A session with that name in its record but without the document is left by a crash or by
 		// a store that lost its newest writes.
-		info, err = s.labelled(ctx, n)
+		info, err = s.findByRecord(ctx, n)
 		made := err == nil && info.ID == ""
 		if made {
-			info, err = s.createCounted(ctx, n)
+			info, err = s.createLocked(ctx, n)
 		}
 		if err != nil {
 			// Another replica may just have created the user's last allowed session.
@@ -83,7 +83,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 		}
 		if first, _, err := s.findNamed(ctx, n); made && err == nil && first.ID != info.ID {
 			if err := s.hub.Delete(ctx, info.ID); err != nil {
-				s.log.WarnContext(ctx, "second session of a name is left", "session", info.ID, "name", n.Name, "err", err)
+				s.log.WarnContext(ctx, "deleting duplicate named session failed", "session", info.ID, "name", n.Name, "err", err)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 
 // findNamed returns the session that has the name, or none, and the version of the name's document.
 func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.Info, uint64, error) {
-	id, version, err := s.lookUp(ctx, n.User, n.Name)
+	id, version, err := s.lookUpName(ctx, n.User, n.Name)
 	if err != nil || id == "" {
 		return session.Info{}, version, err
 	}
@@ -103,7 +103,7 @@ func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.I
 }
 
 // findByRecord returns the user's oldest session that has the name in its record, or none.
-func (s *Server) labelled(ctx context.Context, n session.NewSession) (first session.Info, err error) {
+func (s *Server) findByRecord(ctx context.Context, n session.NewSession) (first session.Info, err error) {
 	for q := (store.Query{User: n.User, Limit: 1000}); ; {
 		page, err := s.hub.List(ctx, q)
 		if err != nil {
@@ -122,16 +122,16 @@ func (s *Server) labelled(ctx context.Context, n session.NewSession) (first sess
 
 // deleteName deletes the name of a deleted session. If that fails, the next session of that name
 // overwrites it.
-func (s *Server) dropName(ctx context.Context, info session.Info) {
+func (s *Server) deleteName(ctx context.Context, info session.Info) {
 	if info.Name == "" {
 		return
 	}
-	id, version, err := s.lookUp(ctx, info.User, info.Name)
+	id, version, err := s.lookUpName(ctx, info.User, info.Name)
 	if err == nil && id == info.ID {
 		err = s.store.Remove(ctx, nameCollection, nameDocument(info.User, info.Name), version)
 	}
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		s.log.WarnContext(ctx, "name of a deleted session is left", "session", info.ID, "name", info.Name, "err", err)
+		s.log.WarnContext(ctx, "deleting session name failed", "session", info.ID, "name", info.Name, "err", err)
 	}
 }
 

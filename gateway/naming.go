@@ -11,8 +11,8 @@ import (
 
 // The opcode mask for the first byte of a WebSocket frame, and the opcode of text.
 const (
-	opcodeBits = 0x0f
-	textFrame  = 0x01
+	opcodeMask = 0x0f
+	opcodeText = 0x01
 )
 
 // detectMonitorNaming finds out how a desktop client written for YAAR names monitors: older ones
@@ -20,22 +20,22 @@ const (
 // open, so the snapshot, which names monitors, waits for that frame. A client that sends nothing in
 // time gets the older names. The frame is kept for [conn.readMessages]. detectMonitorNaming reports
 // false when the connection is ending.
-func (c *conn) learnNaming(ctx context.Context, w *connectRequest) bool {
-	if len(w.watch) > 0 {
+func (c *conn) detectMonitorNaming(ctx context.Context, w *connectRequest) bool {
+	if len(w.monitors) > 0 {
 		c.numbered = w.numbered
 		return true
 	}
-	w.leave() // other clients may connect while this one sends
-	w.leave = func() {}
-	c.patient(time.Now().Add(c.s.cfg.Timeouts.Naming))
-	first, err := c.heads.Peek(1)
+	w.releaseGate() // other clients may connect while this one sends
+	w.releaseGate = func() {}
+	c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
+	first, err := c.headerReader.Peek(1)
 	switch {
 	case isTimeout(err):
 		err = nil
-	case err == nil && first[0]&opcodeBits == textFrame: // [conn.readMessages] handles other frames
-		c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
-		err = c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
-			c.postponed().frame = bytes.Clone(frame)
+	case err == nil && first[0]&opcodeMask == opcodeText: // [conn.readMessages] handles other frames
+		c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))
+		err = c.readFrame(c.s.cfg.FrameBytes, func(frame []byte) {
+			c.ensurePostponed().frame = bytes.Clone(frame)
 			m, bad := c.decode(frame)
 			c.numbered = bad == nil && wire.IsMonitorNumber(wire.MonitorOf(m.Data))
 		})
@@ -43,15 +43,15 @@ func (c *conn) learnNaming(ctx context.Context, w *connectRequest) bool {
 			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
 	}
-	c.patient(time.Time{})
-	if err != nil || c.ended.Load() != nil {
+	c.limitRead(time.Time{})
+	if err != nil || c.closeRequested.Load() != nil {
 		return false
 	}
-	leave, err := c.s.turnstile.enter(ctx)
+	release, err := c.s.authGate.acquire(ctx)
 	if err != nil {
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
-	w.leave = leave
+	w.releaseGate = release
 	return true
 }

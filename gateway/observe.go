@@ -11,10 +11,10 @@ type Observer interface {
 }
 
 // noopObserver ignores all events.
-type blind struct{}
+type noopObserver struct{}
 
-func (blind) Closed(wire.CloseCode) {}
-func (blind) Limited(string)        {}
+func (noopObserver) Closed(wire.CloseCode) {}
+func (noopObserver) Limited(string)        {}
 
 // The names of the gateway's own limits. Package ratelimit has the others.
 const (
@@ -23,29 +23,29 @@ const (
 )
 
 // observerOrNoop returns o, or a noopObserver if o is nil.
-func observing(o Observer) Observer {
+func observerOrNoop(o Observer) Observer {
 	if o == nil {
-		return blind{}
+		return noopObserver{}
 	}
 	return o
 }
 
 // reportClosed reports to the observer how a WebSocket has ended.
-func (c *conn) told() {
-	e := c.ended.Load()
+func (c *conn) reportClosed() {
+	e := c.closeRequested.Load()
 	switch {
 	case c.ws == nil:
 	case e != nil:
 		c.s.observer.Closed(e.code)
-	case c.left != 0:
-		c.s.observer.Closed(c.left)
+	case c.clientCloseCode != 0:
+		c.s.observer.Closed(c.clientCloseCode)
 	default:
-		c.s.observer.Closed(closeLost)
+		c.s.observer.Closed(closeAbnormal)
 	}
 }
 
 // closeAbnormal is the code of a connection that ended without a close frame (RFC 6455, 7.1.5).
-const closeLost wire.CloseCode = 1006
+const closeAbnormal wire.CloseCode = 1006
 
 // Connections returns the number of streaming connections.
 func (s *Server) Connections() int {

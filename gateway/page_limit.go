@@ -43,7 +43,7 @@ func (l pageLimit) read(c echo.Context) (int, error) {
 		return l.most, nil
 	}
 	if err != nil || n == 0 {
-		return 0, inQuery("limit", fmt.Sprintf("Want a number of at least 1. A page has at most %d.", l.most))
+		return 0, queryProblem("limit", fmt.Sprintf("Want a number of at least 1. A page has at most %d.", l.most))
 	}
 	return int(min(n, uint64(l.most))), nil //nolint:gosec // both fit
 }

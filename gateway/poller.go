@@ -18,16 +18,16 @@ import (
 // postponedWork is work that a goroutine must do for a connection before it reads on, because a
 // poller would have blocked on it.
 type postponedWork struct {
-	forth []session.Command // to deliver to the session
-	frame []byte // messages to handle after that
+	commands []session.Command // to deliver to the session
+	frame    []byte            // messages to handle after that
 }
 
 // ensurePostponed returns the connection's postponed work, making an empty one if there is none.
-func (c *conn) postponed() *postponedWork {
-	if c.later == nil {
-		c.later = &postponedWork{}
+func (c *conn) ensurePostponed() *postponedWork {
+	if c.postponed == nil {
+		c.postponed = &postponedWork{}
 	}
-	return c.later
+	return c.postponed
 }
 
 // park hands the connection to its poller. It reports false if the connection cannot be parked or
@@ -42,11 +42,11 @@ func (c *conn) unpark() bool { return c.poller != nil && c.poller.unpark(c) }
 // must read the rest: epoll does not report again an end that came together with data.
 func (c *conn) handleReadable(over bool) (stays bool) {
 	if over {
-		c.due = true
+		c.mustRead = true
 		return false
 	}
 	c.nonBlocking = true
-	c.guard("listen to a client", func() { stays = c.readAvailable() })
+	c.guard("read messages", func() { stays = c.readAvailable() })
 	c.nonBlocking = false
 	return stays
 }
@@ -58,16 +58,16 @@ const maxReads = 4
 // readAvailable handles the complete frames that have arrived. It reports false if a goroutine must
 // go on: after an error, for an incomplete or special frame, or for postponed work.
 func (c *conn) readAvailable() bool {
-	take := func(frame []byte) { c.takeAll(c.s.connections.ctx, frame) }
+	handle := func(frame []byte) { c.handleFrame(c.s.connections.ctx, frame) }
 	for range maxReads {
-		c.failed = nil
-		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
-			c.due = true // the next read returns the error
+		c.readErr = nil
+		if err := c.raw.Control(c.fillOnce); err != nil || c.readErr != nil {
+			c.mustRead = true // the next read returns the error
 			return false
 		}
-		all := len(c.rest) < readBufferBytes
-		for len(c.rest) > 0 {
-			if !c.readWholeFrames(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
+		all := len(c.unread) < readBufferBytes
+		for len(c.unread) > 0 {
+			if !c.readBufferedFrame(c.s.cfg.FrameBytes, handle) || c.postponed != nil || c.closeRequested.Load() != nil {
 				return false
 			}
 		}
@@ -80,13 +80,13 @@ func (c *conn) readAvailable() bool {
 
 // runPostponed does the work that a poller has postponed.
 func (c *conn) runPostponed(ctx context.Context) {
-	l := c.later
+	l := c.postponed
 	if l == nil {
 		return
 	}
-	c.later = nil
-	c.deliver(ctx, &l.forth)
+	c.postponed = nil
+	c.deliverCommands(ctx, &l.commands)
 	if len(l.frame) > 0 {
-		c.takeAll(ctx, l.frame)
+		c.handleFrame(ctx, l.frame)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // maxEvents is the number of connections a poller handles before it yields.
-const round = 64
+const maxEvents = 64
 
 // pollers are all pollers of a server.
 type pollers []*poller
@@ -23,7 +23,7 @@ type poller struct {
 	pollers int // number of pollers of the server
 
 	mu          sync.Mutex // guards the following
-	parkedConns []*conn // indexed by slot; nil where none is parked
+	parkedConns []*conn    // indexed by slot; nil where none is parked
 	closed      bool
 }
 
@@ -60,7 +60,7 @@ func newPoller(pollers int) (*poller, error) {
 }
 
 // start runs the pollers in goroutines of wg.
-func (p pollers) open(wg *sync.WaitGroup) {
+func (p pollers) start(wg *sync.WaitGroup) {
 	for _, u := range p {
 		wg.Go(u.run)
 	}
@@ -103,7 +103,7 @@ func (u *poller) park(c *conn) (parked bool) {
 	_ = c.raw.Control(func(uintptr) { // Control keeps the descriptor from being closed and reused meanwhile
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		if u.closed || c.ended.Load() != nil {
+		if u.closed || c.closeRequested.Load() != nil {
 			return
 		}
 		index := u.slot(c)
@@ -141,8 +141,8 @@ func (u *poller) remove(c *conn) {
 // run handles readable connections until the poller is closed.
 func (u *poller) run() {
 	defer u.close() // also after a failure: parked connections must get a goroutine
-	var events [round]unix.EpollEvent
-	var parkedConns [round]*conn
+	var events [maxEvents]unix.EpollEvent
+	var parkedConns [maxEvents]*conn
 	n := 0
 	look := func(fd uintptr) bool {
 		n, _ = unix.EpollWait(int(fd), events[:], 0)
@@ -182,7 +182,7 @@ func (u *poller) rearm(c *conn, stays bool) bool {
 	if u.closed {
 		return false
 	}
-	if stays && c.ended.Load() == nil {
+	if stays && c.closeRequested.Load() == nil {
 		u.parkedConns[u.slot(c)] = c
 		return true
 	}

@@ -83,7 +83,7 @@ func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 	parked := func() *conn {
 		server, _ := pair(t)
 		c := &conn{link: link{Socket: broadcast.Socket{Conn: server}}}
-		c.open()
+		c.initRawConn()
 		if !u.park(c) {
 			t.Fatal("it cannot wait")
 		}

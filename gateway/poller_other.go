@@ -11,7 +11,7 @@ type poller struct{}
 
 func newPollers() (pollers, error) { return pollers{}, nil }
 
-func (pollers) open(*sync.WaitGroup)    {}
+func (pollers) start(*sync.WaitGroup)   {}
 func (pollers) close()                  {}
 func (pollers) pollerFor(*conn) *poller { return nil }
 func (*poller) park(*conn) bool         { return false }

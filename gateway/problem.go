@@ -26,9 +26,9 @@ const problemType = "application/problem+json"
 // problemError is a problem document (RFC 9457) as the error a handler returns.
 type problemError struct {
 	wire.Problem
-	Field string `json:"field,omitempty" doc:"The part of the request that was wrong."`
-	MessageID wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
-	RetryAfterMS int `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
+	Field        string         `json:"field,omitempty" doc:"The part of the request that was wrong."`
+	MessageID    wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
+	RetryAfterMS int            `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
 }
 
 func (p *problemError) Error() string { return p.Name + ": " + p.Detail }
@@ -38,15 +38,15 @@ func problem(code wire.Code, detail string) *problemError {
 }
 
 // withStatus replaces the HTTP status that p has from its code.
-func (p *problemError) with(status int) *problemError {
+func (p *problemError) withStatus(status int) *problemError {
 	p.Status, p.Title = status, http.StatusText(status)
 	return p
 }
 
 // statusProblem returns a problem with a more exact HTTP status than that of an invalid message,
 // such as 404 or 405.
-func misdirected(status int, detail string) *problemError {
-	return problem(wire.CodeInvalidMessage, detail).with(status)
+func statusProblem(status int, detail string) *problemError {
+	return problem(wire.CodeInvalidMessage, detail).withStatus(status)
 }
 
 // storeFull is the detail for a store that answers but is full.
@@ -73,17 +73,17 @@ func problemOf(err error, r *http.Request) *problemError {
 	if h, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch h.Code {
 		case http.StatusNotFound:
-			return misdirected(h.Code, fmt.Sprintf("Nothing is at %.100s.", r.URL.Path))
+			return statusProblem(h.Code, fmt.Sprintf("Nothing is at %.100s.", r.URL.Path))
 		case http.StatusMethodNotAllowed:
-			return misdirected(h.Code, fmt.Sprintf("%.20s is not possible at %.100s.", r.Method, r.URL.Path))
+			return statusProblem(h.Code, fmt.Sprintf("%.20s is not possible at %.100s.", r.Method, r.URL.Path))
 		}
 	}
-	return problemBehind(err)
+	return dependencyProblem(err)
 }
 
 // dependencyProblem is problemOf for errors of the store, the token issuer, the file store and
 // contexts.
-func problemBehind(err error) *problemError {
+func dependencyProblem(err error) *problemError {
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case isTooLarge:
@@ -91,7 +91,7 @@ func problemBehind(err error) *problemError {
 	case errors.Is(err, files.ErrTooLarge):
 		return problem(wire.CodeMessageTooLarge, "The file is too large.")
 	case errors.Is(err, files.ErrFull):
-		return problem(wire.CodeMessageTooLarge, "The session has no room for more files.").with(http.StatusInsufficientStorage)
+		return problem(wire.CodeMessageTooLarge, "The session has no room for more files.").withStatus(http.StatusInsufficientStorage)
 	case errors.Is(err, files.ErrBusy):
 		return problem(wire.CodeRateLimited, "The session is sent too many files at once.")
 	case errors.Is(err, files.ErrName):
@@ -99,9 +99,9 @@ func problemBehind(err error) *problemError {
 		p.Field = "path"
 		return p
 	case errors.Is(err, fs.ErrNotExist):
-		return misdirected(http.StatusNotFound, "There is no such file.")
+		return statusProblem(http.StatusNotFound, "There is no such file.")
 	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
-		p := problem(wire.CodeSessionInvalidState, "That position is not in the log; begin with the snapshot.").with(http.StatusGone)
+		p := problem(wire.CodeSessionInvalidState, "That position is not in the log; begin with the snapshot.").withStatus(http.StatusGone)
 		p.Field = "after"
 		return p
 	case errors.Is(err, store.ErrCorrupt), errors.Is(err, store.ErrQuarantined):
@@ -115,7 +115,7 @@ func problemBehind(err error) *problemError {
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return problem(wire.CodeStoreUnavailable, "")
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem(wire.CodeConnectionTimeout, "The session did not answer in time.").with(http.StatusGatewayTimeout)
+		return problem(wire.CodeConnectionTimeout, "The session did not answer in time.").withStatus(http.StatusGatewayTimeout)
 	case errors.Is(err, context.Canceled):
 		return problem(wire.CodeConnectionFailed, "The request was given up.")
 	default:
@@ -145,7 +145,7 @@ func (c *logLimiter) allow() bool {
 }
 
 // writeProblem writes the problem document for err; it is echo's error handler.
-func (s *Server) fail(err error, c echo.Context) {
+func (s *Server) writeProblem(err error, c echo.Context) {
 	ctx, path := c.Request().Context(), c.Request().URL.Path
 	p := problemOf(err, c.Request())
 	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
@@ -158,10 +158,10 @@ func (s *Server) fail(err error, c echo.Context) {
 			attrs = append(attrs, "stack", string(crash.stack))
 		}
 		level := slog.LevelError
-		if c.Response().Committed && !crashed || who(c).User == "" && !s.strangers.allow() {
+		if c.Response().Committed && !crashed || caller(c).User == "" && !s.anonymousErrors.allow() {
 			level = slog.LevelDebug // the client hung up, or an unauthenticated client floods the log
 		}
-		s.log.Log(ctx, level, "request went wrong", attrs...)
+		s.log.Log(ctx, level, "request failed", attrs...)
 	}
 	if c.Response().Committed {
 		panic(http.ErrAbortHandler) // a truncated response must not look complete
@@ -175,6 +175,6 @@ func (s *Server) fail(err error, c echo.Context) {
 		panic(err) // cannot fail: only strings and numbers
 	}
 	if err := c.Blob(p.Status, problemType, body); err != nil {
-		s.log.DebugContext(ctx, "problem was not sent", "path", path, "err", err)
+		s.log.DebugContext(ctx, "writing problem response failed", "path", path, "err", err)
 	}
 }

@@ -88,7 +88,7 @@ func (s *Server) getLimits(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out.Agents.Held, out.Agents.Waiting, out.Agents.Limit = use.Held, use.Waiting, s.most
+		out.Agents.Held, out.Agents.Waiting, out.Agents.Limit = use.Held, use.Waiting, s.agentLimit
 	}
 	return limitsForm.answer(c, http.StatusOK, &out)
 }

@@ -49,10 +49,10 @@ func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	defer cancel()
 	id := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
 	if id != "" && id.Validate() != nil {
-		return inQuery(headerIdempotencyKey, "Want 1 to 64 characters.")
+		return queryProblem(headerIdempotencyKey, "Want 1 to 64 characters.")
 	}
 	if audit.CheckReason(d.reason) != nil {
-		return inQuery("reason", "Say why, in 1 to 500 characters.")
+		return queryProblem("reason", "Say why, in 1 to 500 characters.")
 	}
 	known, err := s.performAction(ctx, d, s.recordOf(c, d, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
@@ -127,5 +127,5 @@ func (s *Server) connectRequestOf(c echo.Context, action string, order membershi
 }
 
 func errNoReplica() error {
-	return misdirected(http.StatusNotFound, "No replica of that name is alive.")
+	return statusProblem(http.StatusNotFound, "No replica of that name is alive.")
 }

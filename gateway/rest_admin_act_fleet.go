@@ -45,7 +45,7 @@ func (s *Server) closeTab(c echo.Context) error {
 }
 
 func errNoConnection() error {
-	return misdirected(http.StatusNotFound, "There is no such connection to this session.")
+	return statusProblem(http.StatusNotFound, "There is no such connection to this session.")
 }
 
 // closeElsewhere asks all other replicas to close a connection, until one had it.
@@ -98,7 +98,7 @@ func commandName() string { return "." + rand.Text()[:10] }
 // run out, as one does that is killed meanwhile or knows of no commands.
 func unanswered(id wire.ReplicaID, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return problem(wire.CodeConnectionTimeout, fmt.Sprintf("Replica %s was asked and did not answer.", id)).with(http.StatusGatewayTimeout)
+		return problem(wire.CodeConnectionTimeout, fmt.Sprintf("Replica %s was asked and did not answer.", id)).withStatus(http.StatusGatewayTimeout)
 	}
 	return fmt.Errorf("ask %s: %w", id, err)
 }

@@ -57,10 +57,10 @@ func (s *Server) interruptSession(c echo.Context) error {
 		return err
 	}
 	m := wire.Interrupt{Scope: wire.ScopeSession, AgentID: in.AgentID, MonitorID: in.MonitorID}
-	d, user := adminAction{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
+	d, user := adminAction{action: "session.interrupt", reason: in.Reason, opens: true}, caller(c).User
 	switch {
 	case in.AgentID != "" && in.MonitorID != "":
-		return inQuery("monitorId", "Name an agent or a monitor, not both.")
+		return queryProblem("monitorId", "Name an agent or a monitor, not both.")
 	case in.AgentID != "":
 		m.Scope, d.target = wire.ScopeAgent, "/"+string(in.AgentID)
 	case in.MonitorID != "":
@@ -78,9 +78,9 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	message, user := wire.MessageID(pathParam(c, "message")), who(c).User
+	message, user := wire.MessageID(pathParam(c, "message")), caller(c).User
 	if message.Validate() != nil {
-		return misdirected(http.StatusNotFound, "No such message waits in this session.")
+		return statusProblem(http.StatusNotFound, "No such message waits in this session.")
 	}
 	d := adminAction{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
@@ -88,7 +88,7 @@ func (s *Server) cancelMessage(c echo.Context) error {
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
 		note, err := s.hub.ActAsAdmin(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
-			err = misdirected(http.StatusNotFound, e.Reason)
+			err = statusProblem(http.StatusNotFound, e.Reason)
 		}
 		return note, err
 	})
@@ -99,7 +99,7 @@ func (s *Server) resetSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	user := who(c).User
+	user := caller(c).User
 	return s.onSession(c, adminAction{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
 		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})

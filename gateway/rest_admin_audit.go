@@ -97,7 +97,7 @@ func (s *Server) listAudit(c echo.Context) error {
 		After: c.QueryParam("after"), Limit: limit,
 	}
 	if q.After != "" && store.CheckName("cursor", q.After) != nil {
-		return inQuery("after", "Want the next of an earlier page.")
+		return queryProblem("after", "Want the next of an earlier page.")
 	}
 	page, err := s.audit.List(c.Request().Context(), q)
 	if err != nil {

@@ -122,7 +122,7 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	// While the page is put together, its events are there twice.
-	room, err := s.bulk.take(ctx, who(c).User, 2*pageBytes)
+	room, err := s.bulk.take(ctx, caller(c).User, 2*pageBytes)
 	if err != nil {
 		return err
 	}

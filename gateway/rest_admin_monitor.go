@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Monitor is what the admin API needs to know of all sessions.
-type Monitor interface {
+// AdminView is what the admin API needs to know of all sessions.
+type AdminView interface {
 	Overview(ctx context.Context) (adminview.Overview, error)
 	// Sessions refuses a query with [monitor.ErrQuery].
 	Sessions(ctx context.Context, q adminview.Query) (adminview.Page, error)
@@ -61,17 +61,17 @@ var (
 )
 
 // seesContent reports whether the caller may see texts of people and agents.
-func seesContent(c echo.Context) bool { return who(c).Has(auth.RoleAdminContent) }
+func seesContent(c echo.Context) bool { return caller(c).Has(auth.RoleAdminContent) }
 
 func (s *Server) getAdminMe(c echo.Context) error {
-	me := who(c)
+	me := caller(c)
 	return adminIdentityForm.answer(c, http.StatusOK, &adminIdentity{
 		User: me.User, Read: me.Has(auth.RoleAdminRead), Act: me.Has(auth.RoleAdminAct), Content: me.Has(auth.RoleAdminContent),
 	})
 }
 
 func (s *Server) getOverview(c echo.Context) error {
-	o, err := s.monitor.Overview(c.Request().Context())
+	o, err := s.adminView.Overview(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -102,9 +102,9 @@ func (s *Server) listAllSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.monitor.Sessions(c.Request().Context(), q)
+	page, err := s.adminView.Sessions(c.Request().Context(), q)
 	if errors.Is(err, adminview.ErrQuery) {
-		return inQuery("after", "Want the next of an earlier page.")
+		return queryProblem("after", "Want the next of an earlier page.")
 	}
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ type reader struct {
 
 func (r *reader) refuse(field, detail string) {
 	if r.wrong == nil {
-		r.wrong = inQuery(field, detail)
+		r.wrong = queryProblem(field, detail)
 	}
 }
 
@@ -215,7 +215,7 @@ func (s *Server) getAnySession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.monitor.Detail(c.Request().Context(), id)
+	d, err := s.adminView.Detail(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (s *Server) serveLive(c echo.Context) error {
 	}
 	content := seesContent(c)
 	return s.stream(c, func(ctx context.Context, say func(news) bool) error {
-		for u, err := range s.monitor.Watch(ctx, interest) {
+		for u, err := range s.adminView.Watch(ctx, interest) {
 			if err != nil {
 				return err
 			}

@@ -103,7 +103,7 @@ func (s *Server) getApps(c echo.Context) error {
 }
 
 func (s *Server) getProviders(c echo.Context) error {
-	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.backends})
+	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.providers})
 }
 
 // getShortcuts shows the icons of the current session. A user without one has
@@ -125,7 +125,7 @@ func (s *Server) getShortcuts(c echo.Context) error {
 		return err
 	}
 	key := fmt.Sprint("shortcuts ", info.ID, " ", state.LastMessageID)
-	shared, done, err := s.bulk.share(c.Request().Context(), who(c).User, key, func() *encoded {
+	shared, done, err := s.bulk.share(c.Request().Context(), caller(c).User, key, func() *encoded {
 		return &encoded{body: shortcutsForm().Append(nil, &shortcutList{Shortcuts: state.Shortcuts})}
 	})
 	if err != nil {

@@ -60,7 +60,7 @@ func entryOf(e files.Entry) fileEntry {
 
 // listFiles shows what a folder of the session holds.
 func (s *Server) listFiles(c echo.Context) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Server) listFiles(c echo.Context) error {
 
 // putFile keeps the body as a file.
 func (s *Server) putFile(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (s *Server) putFile(c echo.Context) error {
 // save streams the body of a request to the disk.
 func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
 	r := c.Request()
-	if err := plain(r); err != nil {
+	if err := requireUncompressed(r); err != nil {
 		return files.Entry{}, err
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		// It would be kept with the wrapping that forms put around files.
-		return files.Entry{}, misdirected(http.StatusUnsupportedMediaType, "The body has to be the file itself, not a form with it.")
+		return files.Entry{}, statusProblem(http.StatusUnsupportedMediaType, "The body has to be the file itself, not a form with it.")
 	}
 	if r.ContentLength > s.cfg.UploadBytes {
 		return files.Entry{}, &http.MaxBytesError{Limit: s.cfg.UploadBytes}
@@ -107,7 +107,7 @@ func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
 }
 
 func (s *Server) getFile(c echo.Context) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func serveContent(c echo.Context, modified time.Time, f io.ReadSeeker) error {
 	h := c.Response().Header()
 	h.Del(echo.HeaderContentType)
 	h.Del(echo.HeaderContentDisposition)
-	p := misdirected(w.status, "")
+	p := statusProblem(w.status, "")
 	switch w.status {
 	case http.StatusRequestedRangeNotSatisfiable:
 		p.Field, p.Detail = "Range", "The file does not have that range."
@@ -191,7 +191,7 @@ func (w *unrefusing) Write(b []byte) (int, error) {
 }
 
 func (s *Server) deleteFile(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -204,11 +204,11 @@ func (s *Server) deleteFile(c echo.Context) error {
 // current is the session that a desktop of the other dialect means: the one it
 // names, or the one its user used last.
 func (s *Server) current(c echo.Context, least access) (session.Info, error) {
-	me, ctx := who(c), c.Request().Context()
+	me, ctx := caller(c), c.Request().Context()
 	id := wire.SessionID(cmp.Or(c.QueryParam("sessionId"), string(me.Session)))
 	if id == "" {
 		var err error
-		if id, err = s.latest(ctx, me.User); err != nil {
+		if id, err = s.latestSession(ctx, me.User); err != nil {
 			return session.Info{}, err
 		}
 	}

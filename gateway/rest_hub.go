@@ -17,5 +17,5 @@ type hubInfo struct {
 var hubForm = formOf[hubInfo]()
 
 func (s *Server) getHub(c echo.Context) error {
-	return hubForm.answer(c, http.StatusOK, &hubInfo{Version: s.cfg.Version, AppsOrigin: s.appsOrigin(c.Request()), Providers: s.backends, Provider: s.mind})
+	return hubForm.answer(c, http.StatusOK, &hubInfo{Version: s.cfg.Version, AppsOrigin: s.appsOrigin(c.Request()), Providers: s.providers, Provider: s.defaultProvider})
 }

@@ -58,7 +58,7 @@ func (s *Server) packRoutes() []route {
 
 // exportSession packs a session.
 func (s *Server) exportSession(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.F
 
 // importSession makes a session of a log.
 func (s *Server) importSession(c echo.Context) error {
-	me := who(c)
+	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
@@ -143,7 +143,7 @@ func (s *Server) importSession(c echo.Context) error {
 	if q.Has("title") {
 		title = q.Get("title")
 	}
-	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished, Importing: true})
+	info, err := s.createWithinLimit(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished, Importing: true})
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Server) importSession(c echo.Context) error {
 
 // readLog takes the body of a request to the disk and looks at all of it.
 func (s *Server) readLog(c echo.Context) (*sessionfile.Log, func(), error) {
-	if err := plain(c.Request()); err != nil {
+	if err := requireUncompressed(c.Request()); err != nil {
 		return nil, nil, err
 	}
 	control := http.NewResponseController(c.Response())
@@ -229,7 +229,7 @@ func (s *Server) giveUp(ctx context.Context, id wire.SessionID) error {
 // refusedLog is a refusal as a problem.
 func refusedLog(err error) error {
 	if wrong, ok := errors.AsType[*sessionfile.ChoiceError](err); ok {
-		return inQuery(wrong.Field, wrong.Reason)
+		return queryProblem(wrong.Field, wrong.Reason)
 	}
 	if r, ok := errors.AsType[*sessionfile.RefusedError](err); ok {
 		p := problem(wire.CodeInvalidMessage, r.Error())

@@ -76,7 +76,7 @@ func (s *Server) planRoutes() []route {
 }
 
 func (s *Server) getPlan(c echo.Context) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) getPlan(c echo.Context) error {
 }
 
 func (s *Server) postPlanAnswer(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Server) postPlanAnswer(c echo.Context) error {
 	}
 	answer := in.message()
 	if answer == nil {
-		return inQuery("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
+		return queryProblem("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
 	}
 	return s.orderPlan(c, info, in.MessageID, answer)
 }
@@ -132,7 +132,7 @@ func (in *planReply) message() wire.ClientPayload {
 }
 
 func (s *Server) postPlanControl(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s *Server) postPlanControl(c echo.Context) error {
 	case "skip":
 		order = wire.ControlSkip{TodoID: in.TodoID, Reason: in.Reason}
 	default:
-		return inQuery("action", "Want pause, resume, cancel, retry or skip.")
+		return queryProblem("action", "Want pause, resume, cancel, retry or skip.")
 	}
 	return s.orderPlan(c, info, in.MessageID, order)
 }

@@ -68,7 +68,7 @@ func (s *Server) rowRoutes() []route {
 func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 	q.Monitor = wire.MonitorID(cmp.Or(c.QueryParam("monitor"), "monitor-0"))
 	if q.Monitor.Validate() != nil {
-		return q, inQuery("monitor", "Want the id of a monitor.")
+		return q, queryProblem("monitor", "Want the id of a monitor.")
 	}
 	if q.Limit, err = rowLimit.read(c); err != nil {
 		return q, err
@@ -84,7 +84,7 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 		case noTime == nil && at.UnixMilli() > 0:
 			q.Until = wire.Millis(at.UnixMilli())
 		default:
-			return q, inQuery("before", "Want the id of a row, or a time: RFC 3339, or milliseconds since 1970.")
+			return q, queryProblem("before", "Want the id of a row, or a time: RFC 3339, or milliseconds since 1970.")
 		}
 	}
 	return q, nil
@@ -93,7 +93,7 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 // readRows reads rows for somebody who may see them, and hands them over while
 // there is room for them.
 func (s *Server) readRows(c echo.Context, use func(session.Info, session.RowQuery, session.RowPage) error) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}

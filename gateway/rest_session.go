@@ -98,7 +98,7 @@ func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	card := sessionCard{
 		SessionID: info.ID, Directory: string(info.ID), User: info.User, Name: info.Name, Title: info.Title,
 		Access: granted.String(), Working: info.Working, Owner: info.Owner, Top: info.Top, SetAside: info.Quarantined != "",
-		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: cmp.Or(s.mind, "none")},
+		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: cmp.Or(s.defaultProvider, "none")},
 	}
 	if granted == accessOwner {
 		for user, share := range info.Shares {
@@ -139,7 +139,7 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 // listed are the sessions that somebody sees in a listing: those of a user, or the
 // one that their credential is for, whosever it is.
 func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
-	if !hasDesk(me) {
+	if !mayHaveSessions(me) {
 		return nil, nil
 	}
 	if me.Session == "" {
@@ -158,7 +158,7 @@ func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]s
 // listSessions shows the caller's sessions. Admins may ask for somebody else's
 // or everybody's.
 func (s *Server) listSessions(c echo.Context) error {
-	me := who(c)
+	me := caller(c)
 	user := me.User
 	if other, everybody := c.QueryParam("user"), c.QueryParam("all") == "true"; other != "" || everybody {
 		if !me.Has(auth.RoleAdmin) {
@@ -200,7 +200,7 @@ func following(all []session.Info, cursor string) ([]session.Info, error) {
 	text, id, ok := strings.Cut(cursor, ".")
 	nanos, err := strconv.ParseInt(text, 36, 64)
 	if !ok || err != nil {
-		return nil, inQuery("after", "Want the next of an earlier page.")
+		return nil, queryProblem("after", "Want the next of an earlier page.")
 	}
 	at := time.Unix(0, nanos)
 	return slices.DeleteFunc(all, func(i session.Info) bool {
@@ -210,7 +210,7 @@ func following(all []session.Info, cursor string) ([]session.Info, error) {
 
 // createSession makes a session that belongs to the caller.
 func (s *Server) createSession(c echo.Context) error {
-	me := who(c)
+	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
@@ -222,9 +222,9 @@ func (s *Server) createSession(c echo.Context) error {
 	made, n := true, session.NewSession{User: me.User, Title: in.Title, Name: in.SessionID}
 	switch {
 	case n.Name == "":
-		info, err = s.createOne(c.Request().Context(), n)
+		info, err = s.createWithinLimit(c.Request().Context(), n)
 	case !session.IsName(n.Name):
-		return inQuery("sessionId", "Want up to 64 letters, digits, _ and -, not beginning with ses-.")
+		return queryProblem("sessionId", "Want up to 64 letters, digits, _ and -, not beginning with ses-.")
 	default:
 		info, made, err = s.openNamed(c.Request().Context(), n)
 	}
@@ -252,16 +252,16 @@ func (s *Server) cardAs(id auth.Identity, info session.Info, called wire.Session
 func (s *Server) getSession(c echo.Context) error {
 	// A session that was set aside is shown: that is how one learns of it.
 	called := wire.SessionID(c.Param("session"))
-	granted, info, err := s.accessTo(c.Request().Context(), who(c), called)
+	granted, info, err := s.accessTo(c.Request().Context(), caller(c), called)
 	if err != nil && granted == accessNone {
 		return err
 	}
-	card := s.cardAs(who(c), info, called)
+	card := s.cardAs(caller(c), info, called)
 	return cardForm.answer(c, http.StatusOK, &card)
 }
 
 func (s *Server) patchSession(c echo.Context) error {
-	info, err := s.enter(c, accessOwner)
+	info, err := s.requireAccess(c, accessOwner)
 	if err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func (s *Server) patchSession(c echo.Context) error {
 }
 
 func (s *Server) deleteSession(c echo.Context) error {
-	info, err := s.enter(c, accessOwner)
+	info, err := s.requireAccess(c, accessOwner)
 	if err != nil {
 		return err
 	}
@@ -305,7 +305,7 @@ func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
 	if err := s.hub.Delete(ctx, id); err != nil {
 		return err
 	}
-	s.dropName(ctx, info)
+	s.deleteName(ctx, info)
 	// Something may have been uploaded meanwhile. The session is gone now,
 	// whatever the disk says.
 	if err := s.files.RemoveAll(id); err != nil {
@@ -315,7 +315,7 @@ func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
 }
 
 func (s *Server) putShare(c echo.Context) error {
-	info, err := s.enter(c, accessOwner)
+	info, err := s.requireAccess(c, accessOwner)
 	if err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (s *Server) putShare(c echo.Context) error {
 	}
 	share := session.Share(in.Access)
 	if share != session.ShareViewer && share != session.ShareOperator {
-		return inQuery("access", "Want viewer or operator.")
+		return queryProblem("access", "Want viewer or operator.")
 	}
 	if err := s.share(c, info, pathParam(c, "user"), share); err != nil {
 		return err
@@ -335,7 +335,7 @@ func (s *Server) putShare(c echo.Context) error {
 }
 
 func (s *Server) deleteShare(c echo.Context) error {
-	info, err := s.enter(c, accessOwner)
+	info, err := s.requireAccess(c, accessOwner)
 	if err != nil {
 		return err
 	}

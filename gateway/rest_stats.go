@@ -51,7 +51,7 @@ var (
 
 // getAgentStats counts in the current session. A user without one has no agents.
 func (s *Server) getAgentStats(c echo.Context) error {
-	stats := agentStats{WarmPool: warmPoolCounts{PreferredProvider: s.mind}}
+	stats := agentStats{WarmPool: warmPoolCounts{PreferredProvider: s.defaultProvider}}
 	info, err := s.current(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err

@@ -46,7 +46,7 @@ var (
 func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 	header := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
 	if header != "" && header.Validate() != nil || header != "" && inBody != "" && header != inBody {
-		return "", inQuery(headerIdempotencyKey, "Want 1 to 64 characters, the same as messageId if that is there.")
+		return "", queryProblem(headerIdempotencyKey, "Want 1 to 64 characters, the same as messageId if that is there.")
 	}
 	return cmp.Or(header, inBody, wire.MessageID("rest-"+rand.Text())), nil
 }
@@ -57,7 +57,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 	defer cancel()
 	s.trace(id, &msg, c.Request().Header.Get(headerTraceparent))
 	answer, err := s.hub.DeliverAndWait(ctx, id, session.Command{
-		From:    session.Sender{Connection: newConnectionID(), User: who(c).User, Invited: who(c).Session != ""},
+		From:    session.Sender{Connection: newConnectionID(), User: caller(c).User, Invited: caller(c).Session != ""},
 		Message: msg,
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 
 // postMessage says something to the session's agents.
 func (s *Server) postMessage(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) postMessage(c echo.Context) error {
 
 // postActions shows something in the session.
 func (s *Server) postActions(c echo.Context) error {
-	info, err := s.enter(c, accessOperator)
+	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -129,14 +129,14 @@ func (s *Server) visit(c echo.Context, info session.Info, do func(ctx context.Co
 
 // getSnapshot shows the whole state of a session, or that of some monitors.
 func (s *Server) getSnapshot(c echo.Context) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}
 	var monitors []wire.MonitorID
 	for _, m := range c.QueryParams()["monitor"] {
 		if wire.MonitorID(m).Validate() != nil {
-			return inQuery("monitor", "Want the id of a monitor.")
+			return queryProblem("monitor", "Want the id of a monitor.")
 		}
 		monitors = append(monitors, wire.MonitorID(m))
 	}
@@ -157,7 +157,7 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	}
 	slices.Sort(monitors)
 	key := fmt.Sprint("snapshot ", info.ID, " ", state.LastMessageID, " ", monitors)
-	shared, done, err := s.bulk.share(c.Request().Context(), who(c).User, key, func() *encoded {
+	shared, done, err := s.bulk.share(c.Request().Context(), caller(c).User, key, func() *encoded {
 		e := &encoded{}
 		if len(monitors) == 0 {
 			e.hash = desktop.HashOf(state)
@@ -186,7 +186,7 @@ func (s *Server) getEvents(c echo.Context) error {
 	if r := c.Request(); r.Method == http.MethodGet && wantsStream(r) {
 		return s.serveSSE(c)
 	}
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -197,11 +197,11 @@ func (s *Server) getEvents(c echo.Context) error {
 	var after wire.Position
 	if text := c.QueryParam("after"); text != "" {
 		if after, err = wire.ParsePosition(text); err != nil {
-			return inQuery("after", "Want the message_id of an event.")
+			return queryProblem("after", "Want the message_id of an event.")
 		}
 	}
 	// While the page is put together, its events are there twice.
-	room, err := s.bulk.take(c.Request().Context(), who(c).User, 2*pageBytes)
+	room, err := s.bulk.take(c.Request().Context(), caller(c).User, 2*pageBytes)
 	if err != nil {
 		return err
 	}

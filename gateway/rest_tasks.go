@@ -49,20 +49,20 @@ func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 	}
 	switch {
 	case len(q.Text) > taskWords:
-		return q, inQuery("q", "Want fewer words.")
+		return q, queryProblem("q", "Want fewer words.")
 	case q.State != "" && !slices.Contains(taskStates, q.State):
-		return q, inQuery("status", "Want active, delegated, completed, failed or interrupted.")
+		return q, queryProblem("status", "Want active, delegated, completed, failed or interrupted.")
 	case q.Monitor != "" && q.Monitor.Validate() != nil:
-		return q, inQuery("monitor", "Want the id of a monitor.")
+		return q, queryProblem("monitor", "Want the id of a monitor.")
 	case q.Before != "" && (q.Before.Validate() != nil || history.NumberOf(q.Before) == 0):
-		return q, inQuery("before", "Want the id of a task.")
+		return q, queryProblem("before", "Want the id of a task.")
 	}
 	q.Limit, err = taskLimit.read(c)
 	return q, err
 }
 
 func (s *Server) getTasks(c echo.Context) error {
-	info, err := s.enter(c, accessViewer)
+	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
 		return err
 	}

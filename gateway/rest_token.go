@@ -67,7 +67,7 @@ func rolesOf(names []string) ([]auth.Role, error) {
 	for _, name := range names {
 		r := auth.Role(name)
 		if !slices.Contains(auth.Roles(), r) {
-			return nil, inQuery("roles", "Want user, viewer, admin, admin:read, admin:act or admin:content.")
+			return nil, queryProblem("roles", "Want user, viewer, admin, admin:read, admin:act or admin:content.")
 		}
 		roles = append(roles, r)
 	}
@@ -95,7 +95,7 @@ func (s *Server) postKey(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "API key made", "by", who(c).User, "user", in.User, "roles", roles, "name", in.Name)
+	s.log.InfoContext(c.Request().Context(), "API key made", "by", caller(c).User, "user", in.User, "roles", roles, "name", in.Name)
 	return keyForm.answer(c, http.StatusCreated, &keyAnswer{Key: key})
 }
 
@@ -115,7 +115,7 @@ func (s *Server) listKeys(c echo.Context) error {
 	}
 	page, err := s.auth.Keys(c.Request().Context(), c.QueryParam("after"), limit)
 	if errors.Is(err, store.ErrInvalid) {
-		return inQuery("after", "Want the next of an earlier page.")
+		return queryProblem("after", "Want the next of an earlier page.")
 	}
 	if err != nil {
 		return err
@@ -139,14 +139,14 @@ func (s *Server) deleteKey(c echo.Context) error {
 	err := s.auditOwnerAction(c, adminAction{action: "key.end", target: key, fleeting: true, do: func(ctx context.Context, _ string) (string, error) {
 		err := s.auth.RevokeKey(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
-			err = misdirected(http.StatusNotFound, "There is no such key.")
+			err = statusProblem(http.StatusNotFound, "There is no such key.")
 		}
 		return "", err
 	}})
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", who(c).User, "key", key)
+	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", caller(c).User, "key", key)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -159,7 +159,7 @@ func (s *Server) postUserTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: who(c).Key}
+	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: caller(c).Key}
 	err = s.auditOwnerAction(c, adminAction{action: "ticket.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
 		ticket, err = s.auth.NewTicket(ctx, id, in.Session)
 		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), givenToNobody(err)
@@ -167,6 +167,6 @@ func (s *Server) postUserTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "ticket made", "by", who(c).User, "user", in.User, "roles", roles, "session", in.Session)
+	s.log.InfoContext(c.Request().Context(), "ticket made", "by", caller(c).User, "user", in.User, "roles", roles, "session", in.Session)
 	return ticketForm.answer(c, http.StatusOK, &ticketAnswer{Ticket: ticket, ExpiresIn: ticketLife})
 }

@@ -55,7 +55,7 @@ func (s *Server) recall(c echo.Context, info session.Info, monitors []wire.Monit
 
 // stateOf is the state of a session that the caller may look at.
 func (s *Server) stateOf(c echo.Context) (info session.Info, state wire.SessionState, err error) {
-	if info, err = s.enter(c, accessViewer); err != nil {
+	if info, err = s.requireAccess(c, accessViewer); err != nil {
 		return info, state, err
 	}
 	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {

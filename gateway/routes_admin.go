@@ -32,7 +32,7 @@ func (s *Server) adminRoutes() []route {
 		},
 	}
 	all = append(all, s.logRoutes()...)
-	if s.monitor != nil {
+	if s.adminView != nil {
 		all = append(all, s.monitorRoutes()...)
 	}
 	return append(all, s.adminPageRoutes()...)

@@ -39,10 +39,10 @@ const (
 	maxHeaderBytes    = 64 << 10
 	// disconnectPoll is the interval at which [Server.DisconnectAll] checks whether the
 	// disconnected clients are gone.
-	goneAfter = 20 * time.Millisecond
+	disconnectPoll = 20 * time.Millisecond
 	// releaseInterval is the interval at which [Server.DisconnectReleased] looks for sessions that
 	// were handed over.
-	releaseEvery = 100 * time.Millisecond
+	releaseInterval = 100 * time.Millisecond
 )
 
 // Store is the part of the store that the gateway uses.
@@ -91,7 +91,7 @@ type Config struct {
 	AppsURL string
 	// SeparateAdmin moves the admin page, the admin API and /metrics from the main listener to the
 	// one of [Server.SetAdminListener].
-	AdminApart bool
+	SeparateAdmin bool
 	// WebDev is the URL of a development server on this machine (Vite) that serves the desktop
 	// instead of the embedded files. Nil outside development.
 	WebDev *url.URL
@@ -141,9 +141,9 @@ type Deps struct {
 	Apps    *web.Site
 	// Admin holds the files of the page at /admin, and Metrics serves /metrics; nil means none.
 	// AdminView is the read model of all sessions for the admin API.
-	Admin   *web.Site
-	Metrics http.Handler
-	Monitor Monitor
+	Admin     *web.Site
+	Metrics   http.Handler
+	AdminView AdminView
 	// Membership is the set of replicas including this one, and Audit the log of admin actions.
 	// Without them there is no admin API.
 	Membership Membership
@@ -159,22 +159,22 @@ type Deps struct {
 
 // Server serves HTTP requests. Make it with [New].
 type Server struct {
-	cfg      Config
-	log      *slog.Logger
-	store    Store
-	hub      *session.Hub
-	auth     *auth.Authority
-	limits   *ratelimit.Limiter
-	files    *files.Store
-	mcp      http.Handler
-	backends []string
-	mind     string
-	echo     *echo.Echo
-	http     *http.Server
+	cfg             Config
+	log             *slog.Logger
+	store           Store
+	hub             *session.Hub
+	auth            *auth.Authority
+	limits          *ratelimit.Limiter
+	files           *files.Store
+	mcp             http.Handler
+	providers       []string
+	defaultProvider string
+	echo            *echo.Echo
+	http            *http.Server
 
-	desktop *web.Site
-	metrics http.Handler
-	monitor Monitor
+	desktop   *web.Site
+	metrics   http.Handler
+	adminView AdminView
 	// adminPage holds the files of the admin page, and adminStreams the SSE streams that such pages
 	// have open.
 	adminPage    *web.Site
@@ -182,14 +182,14 @@ type Server struct {
 	adminStreams adminStreams
 	actions      adminActions
 
-	dev     *httputil.ReverseProxy // nil without [Config].WebDev
-	apps    apps
-	members Membership
-	audit   *audit.Log
-	agents  Agents
-	tracer  Tracer // nil when messages are not traced
-	most    int
-	port    atomic.Int32 // port of the main listener, for the frame-ancestors policy of the apps
+	dev        *httputil.ReverseProxy // nil without [Config].WebDev
+	apps       apps
+	members    Membership
+	audit      *audit.Log
+	agents     Agents
+	tracer     Tracer // nil when messages are not traced
+	agentLimit int
+	port       atomic.Int32 // port of the main listener, for the frame-ancestors policy of the apps
 
 	observer Observer
 
@@ -198,15 +198,15 @@ type Server struct {
 	refused refusals
 	bulk    bulk
 	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
-	strangers logLimiter
+	anonymousErrors logLimiter
 	// description returns the OpenAPI document, which it builds on the first call.
 	description func() []byte
 
-	createLocks createLocks
-	connections connections
-	turnstile   authGate
-	draining    atomic.Bool
-	away        atomic.Bool // the last readiness check failed
+	createLocks      createLocks
+	connections      connections
+	authGate         authGate
+	draining         atomic.Bool
+	storeUnavailable atomic.Bool // the last readiness check failed
 }
 
 // New returns a server that uses d. It does not listen yet.
@@ -214,9 +214,9 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, limits: d.Limiter, files: d.Files,
-		mcp: d.MCP, backends: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
-		members: d.Membership, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newAuthGate(),
+		mcp: d.MCP, providers: d.Providers, defaultProvider: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, adminView: d.AdminView,
+		members: d.Membership, audit: d.Audit, agents: d.Agents, agentLimit: d.AgentLimit,
+		observer: observerOrNoop(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, authGate: newAuthGate(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true
@@ -231,21 +231,21 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s.actions.init()
 	s.bulk.init()
 	s.echo = s.newEcho()
-	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.AdminApart && r.isAdmins() }))
+	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && r.isAdmins() }))
 	s.registerPages()
 	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
 	s.http = s.newHTTP(s)
-	s.openApps(d.Apps)
-	s.openAdmin()
+	s.initApps(d.Apps)
+	s.initAdmin()
 	return s
 }
 
 // newEcho returns a router with the middleware that every request passes.
 func (s *Server) newEcho() *echo.Echo {
 	e := echo.New()
-	e.HTTPErrorHandler = s.fail
-	e.IPExtractor = extractor(s.cfg.TrustedProxies)
-	e.Use(s.watch, s.secure, s.admit)
+	e.HTTPErrorHandler = s.writeProblem
+	e.IPExtractor = ipExtractor(s.cfg.TrustedProxies)
+	e.Use(s.logRequests, s.setSecurityHeaders, s.checkHostAndOrigin)
 	return e
 }
 
@@ -267,13 +267,13 @@ func (s *Server) register(to *echo.Echo, all []route) {
 		handler := r.do
 		switch r.guard {
 		case guardAdmin:
-			handler = s.known(admins(handler))
+			handler = s.requireIdentity(requireAdmin(handler))
 		case guardRead:
-			handler = s.known(lookers(handler))
+			handler = s.requireIdentity(requireAdminRead(handler))
 		case guardAct:
-			handler = s.known(lookers(doers(handler)))
+			handler = s.requireIdentity(requireAdminRead(requireAdminAct(handler)))
 		case guardKnown:
-			handler = s.known(handler)
+			handler = s.requireIdentity(handler)
 		}
 		to.Add(r.method, r.path, handler)
 		if r.method == http.MethodGet && r.guard != guardSocket {
@@ -336,8 +336,8 @@ func (s *Server) Undrain() { s.draining.Store(false) }
 // DisconnectReleased disconnects clients whose session this hub no longer runs, until ctx ends. A
 // session that was handed over gets an owner as soon as a client opens it on another replica, so
 // its clients need not wait until the last session is handed over. Call [Server.Drain] first.
-func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
-	tick := time.NewTicker(releaseEvery)
+func (s *Server) DisconnectReleased(ctx context.Context, runs func(wire.SessionID) bool) {
+	tick := time.NewTicker(releaseInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -346,7 +346,7 @@ func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
 			return
 		}
 		idle := slices.DeleteFunc(s.connections.all(), func(c *conn) bool {
-			return c.ended.Load() != nil || c.tab.Load() == nil || runs(c.session)
+			return c.closeRequested.Load() != nil || c.tab.Load() == nil || runs(c.session)
 		})
 		if len(idle) > 0 {
 			s.disconnect(ctx, idle, "this hub hands its sessions over")
@@ -357,7 +357,7 @@ func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
 // DisconnectAll disconnects the streaming clients, as [Server.Shutdown] does, but keeps the
 // listeners open. Call [Server.Drain] first, or new clients connect. It returns when all
 // connections are gone, or with an error when ctx ends first.
-func (s *Server) Dismiss(ctx context.Context) error {
+func (s *Server) DisconnectAll(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil { // clients that were not notified yet may stay
 			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
@@ -367,10 +367,10 @@ func (s *Server) Dismiss(ctx context.Context) error {
 			return nil
 		}
 		// Connections that were asked to close are already ending.
-		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.ended.Load() != nil })
+		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.closeRequested.Load() != nil })
 		s.disconnect(ctx, conns, "this hub is being drained")
 		select {
-		case <-time.After(goneAfter):
+		case <-time.After(disconnectPoll):
 		case <-ctx.Done():
 		}
 	}

@@ -351,7 +351,7 @@ func TestDismissThatIsTakenBack(t *testing.T) {
 	x.alive()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.server.Dismiss(ctx); !errors.Is(err, context.Canceled) {
+	if err := h.server.DisconnectAll(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Dismiss: %v, want the context's end", err)
 	}
 	x.alive()
@@ -370,7 +370,7 @@ func TestReleaseSendsTabsAfterTheirSession(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { h.server.Release(ctx, func(id wire.SessionID) bool { return id == stays }) })
+	wg.Go(func() { h.server.DisconnectReleased(ctx, func(id wire.SessionID) bool { return id == stays }) })
 	next[wire.GoElsewhere](y)
 	y.closed(wire.CloseDraining)
 	x.alive()

@@ -22,37 +22,37 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
-	w, err := nativeConnectRequest(c, doorSSE)
+	w, err := nativeConnectRequest(c, protocolSSE)
 	if err != nil {
 		return err
 	}
-	w.resume = shortened(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resume))
-	w.known = time.Now()
+	w.resumeFrom = truncatePosition(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resumeFrom))
+	w.credentialsChecked = time.Now()
 	who, err := s.identify(c)
 	if err != nil {
-		return s.stranger(c, err)
+		return s.authFailure(c, err)
 	}
 	granted, err := s.authorize(c.Request().Context(), who, &w)
 	if err != nil {
-		return s.deny(c, err)
+		return s.refusalProblem(c, err)
 	}
-	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, door: doorSSE, session: w.session, name: w.name}
+	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, protocol: protocolSSE, session: w.session, name: w.name}
 	cn.access.Store(uint32(granted))
-	cn.who.Store(&who)
+	cn.identity.Store(&who)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()
 	if err != nil {
 		return fmt.Errorf("take over a connection: %w", err)
 	}
-	cn.hijacked(raw, buffered.Reader)
+	cn.adoptConn(raw, buffered.Reader)
 	head := eventStreamHead(c.Response().Header())
 	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the request log
-	s.start(cn, func(ctx context.Context) bool {
+	s.startConn(cn, func(ctx context.Context) bool {
 		_ = raw.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := raw.Write(head); err != nil {
 			return false
 		}
 		_ = raw.SetWriteDeadline(time.Time{})
-		return cn.sendWelcome(ctx, &w)
+		return cn.attachSession(ctx, &w)
 	})
 	return nil
 }
@@ -71,7 +71,7 @@ func eventStreamHead(h http.Header) []byte {
 }
 
 // awaitDisconnect waits until the client disconnects or is disconnected. It discards all data.
-func (c *conn) linger() {
+func (c *conn) awaitDisconnect() {
 	for buf := make([]byte, 16); ; {
 		if _, err := c.Read(buf); err != nil {
 			return

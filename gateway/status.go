@@ -46,7 +46,7 @@ func (s *Server) ready(ctx context.Context) *problemError {
 	err := s.store.Ready(ctx)
 	// Only changes are logged: probes come every few seconds.
 	switch away := err != nil; {
-	case away == s.away.Swap(away):
+	case away == s.storeUnavailable.Swap(away):
 	case away:
 		s.log.WarnContext(ctx, "store is not ready", "err", err)
 	default:

@@ -6,7 +6,7 @@ import "github.com/everdesk/everdesk/wire"
 type Tracer interface {
 	// MessageReceived is called when a message for an agent was read. The traceparent is the
 	// client's, if it sent one; it is not validated.
-	Heard(session wire.SessionID, message wire.MessageID, traceparent string)
+	MessageReceived(session wire.SessionID, message wire.MessageID, traceparent string)
 }
 
 // trace starts the trace of a message that may cause a turn.
@@ -16,6 +16,6 @@ func (s *Server) trace(id wire.SessionID, m *wire.Message, traceparent string) {
 	}
 	switch m.Data.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction:
-		s.tracer.Heard(id, m.ID, traceparent)
+		s.tracer.MessageReceived(id, m.ID, traceparent)
 	}
 }

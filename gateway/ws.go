@@ -27,11 +27,11 @@ const (
 
 // serveNative handles GET /ws/{session}, the WebSocket of our own clients.
 func (s *Server) serveNative(c echo.Context) error {
-	w, err := nativeConnectRequest(c, doorPlain)
+	w, err := nativeConnectRequest(c, protocolPlain)
 	if err != nil {
 		return err
 	}
-	return s.receive(c, &w, s.identify)
+	return s.acceptWebSocket(c, &w, s.identify)
 }
 
 // serveDesktop handles GET /ws, the WebSocket of desktops written for YAAR.
@@ -40,7 +40,7 @@ func (s *Server) serveDesktop(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.receive(c, &w, s.identifyDesktop)
+	return s.acceptWebSocket(c, &w, s.identifyDesktop)
 }
 
 // identifyDesktop is identify for a client that can send its token in the query only.
@@ -54,22 +54,22 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 
 // acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over
 // HTTP; one that sends no credential must authenticate with its first frame.
-func (s *Server) receive(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
+func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	if !isUpgrade(c.Request()) {
 		c.Response().Header().Set(echo.HeaderUpgrade, "websocket")
-		return misdirected(http.StatusUpgradeRequired, "Only WebSockets are served here.")
+		return statusProblem(http.StatusUpgradeRequired, "Only WebSockets are served here.")
 	}
-	w.known = time.Now()
+	w.credentialsChecked = time.Now()
 	who, err := identify(c)
 	if err != nil {
-		return s.receiveStranger(c, w, err)
+		return s.acceptUnauthenticated(c, w, err)
 	}
 	granted, err := s.authorize(c.Request().Context(), who, w)
 	if err != nil {
-		return s.deny(c, err)
+		return s.refusalProblem(c, err)
 	}
 	cn, err := s.upgrade(c, w)
 	if err != nil {
@@ -77,34 +77,34 @@ func (s *Server) receive(c echo.Context, w *connectRequest, identify func(echo.C
 	}
 	cn.session, cn.name = w.session, w.name
 	cn.access.Store(uint32(granted))
-	cn.who.Store(&who)
-	s.start(cn, func(ctx context.Context) bool { return cn.sendWelcome(ctx, w) })
+	cn.identity.Store(&who)
+	s.startConn(cn, func(ctx context.Context) bool { return cn.attachSession(ctx, w) })
 	return nil
 }
 
 // acceptUnauthenticated is acceptWebSocket for a client whose handshake had no valid credential.
 // Desktop clients cannot read an HTTP status but know the close code, so they are upgraded even
 // with a wrong credential and then closed.
-func (s *Server) receiveStranger(c echo.Context, w *connectRequest, err error) error {
+func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err error) error {
 	denied, ok := errors.AsType[*auth.Error](err)
 	unknown := ok && denied.Code == wire.CodeAuthRequired
-	if !unknown && (!ok || w.door != doorDesktop) {
-		return s.stranger(c, err)
+	if !unknown && (!ok || w.protocol != protocolDesktop) {
+		return s.authFailure(c, err)
 	}
 	if wait := s.limits.Address(address(c)); wait > 0 {
-		return s.tooMany(c, wait)
+		return s.rateLimited(c, wait)
 	}
 	cn, err := s.upgrade(c, w)
 	if err != nil {
 		return err
 	}
-	s.start(cn, func(ctx context.Context) bool {
+	s.startConn(cn, func(ctx context.Context) bool {
 		if !unknown {
 			s.refused.credentials.Add(1)
 			cn.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
 			return false
 		}
-		return cn.authenticate(ctx, w) && cn.sendWelcome(ctx, w)
+		return cn.awaitAuth(ctx, w) && cn.attachSession(ctx, w)
 	})
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	}
-	if w.door != doorDesktop {
+	if w.protocol != protocolDesktop {
 		opts.Subprotocols = []string{subprotocolBatch, subprotocol}
 	}
 	ws, err := websocket.Accept(h, c.Request(), opts)
@@ -127,29 +127,29 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	case err == nil:
 	case h.status != 0:
 		c.Response().Header().Del(echo.HeaderContentType) // set by the library for its own error text
-		return nil, misdirected(h.status, "That is not a WebSocket handshake.")
+		return nil, statusProblem(h.status, "That is not a WebSocket handshake.")
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}
-	cn.heads.Reset(&cn.link) // else the library keeps asking for buffered bytes, of which there are none
-	ws.SetReadLimit(-1) // [conn.readFrame] has limits of its own
+	cn.headerReader.Reset(&cn.link) // else the library keeps asking for buffered bytes, of which there are none
+	ws.SetReadLimit(-1)             // [conn.readFrame] has limits of its own
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
-		w.door = doorBatch
+		w.protocol = protocolBatch
 	case ws.Subprotocol() != "":
-		w.door = doorNative
+		w.protocol = protocolNative
 	}
-	cn.ws, cn.door = ws, w.door
+	cn.ws, cn.protocol = ws, w.protocol
 	return cn, nil
 }
 
 // startConn runs a connection in goroutines of its own, so that the memory that net/http and echo
 // hold for the request is freed.
-func (s *Server) start(cn *conn, hello func(context.Context) bool) {
-	if !s.connections.add(s, cn, hello) {
+func (s *Server) startConn(cn *conn, setup func(context.Context) bool) {
+	if !s.connections.add(s, cn, setup) {
 		// All connections were closed while this one was set up.
-		cn.drop(wire.CloseDraining, "this hub is shutting down")
-		cn.hangUp()
+		cn.closeWith(wire.CloseDraining, "this hub is shutting down")
+		cn.sendClose()
 		_ = cn.Close()
 	}
 }
@@ -186,16 +186,16 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over a connection: %w", err)
 	}
-	l := h.conn.hijacked(raw, buffered.Reader)
-	h.conn.heads = bufio.NewReaderSize(l, readBuffer)
-	return l, bufio.NewReadWriter(h.conn.heads, bufio.NewWriterSize(l, writeBuffer)), nil
+	l := h.conn.adoptConn(raw, buffered.Reader)
+	h.conn.headerReader = bufio.NewReaderSize(l, readBuffer)
+	return l, bufio.NewReadWriter(h.conn.headerReader, bufio.NewWriterSize(l, writeBuffer)), nil
 }
 
 // adoptConn makes the hijacked connection of a request the conn's own.
-func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
+func (c *conn) adoptConn(raw net.Conn, buffered *bufio.Reader) *link {
 	early, _ := buffered.Peek(buffered.Buffered()) // cannot fail
-	c.Conn, c.rest = raw, bytes.Clone(early)
-	c.doors, c.hungUp = &c.s.connections, func() { c.guard("leave a session", c.leave) }
-	c.open()
+	c.Conn, c.unread = raw, bytes.Clone(early)
+	c.connections, c.onCloseSent = &c.s.connections, func() { c.guard("detach session", c.detachSession) }
+	c.initRawConn()
 	return &c.link
 }

@@ -36,9 +36,9 @@ type visit struct {
 	by trace.SpanContext
 }
 
-// Heard says that a message was read at a door of this replica. What a client says in
+// MessageReceived says that a message was read at a door of this replica. What a client says in
 // a traceparent becomes a link: it does not choose the trace.
-func (t *Tracer) Heard(session wire.SessionID, message wire.MessageID, traceparent string) {
+func (t *Tracer) MessageReceived(session wire.SessionID, message wire.MessageID, traceparent string) {
 	if _, ok := t.follows(session, message); !ok {
 		return
 	}

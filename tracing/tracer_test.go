@@ -61,7 +61,7 @@ func TestHeardIsBounded(t *testing.T) {
 	t.Parallel()
 	tr := &Tracer{sampler: sdk.AlwaysSample(), heard: map[key]visit{}}
 	for n := range maxHeard + 100 {
-		tr.Heard("ses-1", wire.MessageID(string(rune(n+256))), "not a traceparent")
+		tr.MessageReceived("ses-1", wire.MessageID(string(rune(n+256))), "not a traceparent")
 	}
 	if len(tr.heard) != maxHeard {
 		t.Errorf("%d messages are remembered, want %d", len(tr.heard), maxHeard)

@@ -99,7 +99,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	deps := gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Limiter: ratelimit.New(cfg.limits, store), Files: fileStore,
 		MCP: h.mcp, Providers: h.backends.Names(), Provider: cfg.session.Provider,
-		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
+		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: cfg.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
 	}
@@ -236,7 +236,7 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer done()
-	wg.Go(func() { h.server.Release(ctx, h.hub.Owns) })
+	wg.Go(func() { h.server.DisconnectReleased(ctx, h.hub.Owns) })
 	h.hub.Drain(ctx)
 }
 
@@ -244,7 +244,7 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 func (h *app) drain(ctx context.Context) error {
 	h.server.Drain()
 	h.handOverSessions(ctx, h.grace)
-	err := h.server.Dismiss(ctx)
+	err := h.server.DisconnectAll(ctx)
 	if left := h.hub.Load().Owned; left > 0 {
 		err = errors.Join(err, fmt.Errorf("%d sessions are not handed over", left))
 	}

@@ -77,11 +77,11 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 		return err
 	}
 	if apps != nil {
-		h.server.AppsAt(apps)
+		h.server.SetAppsListener(apps)
 		log.InfoContext(ctx, "apps have an origin of their own", "addr", apps.Addr())
 	}
 	if admin != nil {
-		h.server.AdminAt(admin)
+		h.server.SetAdminListener(admin)
 		log.InfoContext(ctx, "the monitor has an address of its own", "addr", admin.Addr())
 	}
 	defer func() { err = errors.Join(err, closing("house", h)) }()
@@ -139,7 +139,7 @@ func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 		return nil, errors.Join(errors.New("auth none lets everybody in, so the monitor only listens on loopback addresses; "+
 			"choose --auth token or jwt, or --admin-addr 127.0.0.1:8090"), ln.Close())
 	}
-	cfg.door.AdminApart = true
+	cfg.door.SeparateAdmin = true
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(ln.Addr()))
 	return ln, nil
 }
