@@ -265,7 +265,7 @@ func (s *Server) requireAccess(c echo.Context, least access) (session.Info, erro
 		return session.Info{}, problem(wire.CodeForbidden, "")
 	}
 	if least == accessOperator { // access as owner is audited with the action itself
-		err = s.auditEntry(c, info)
+		err = s.auditSessionAccess(c, info)
 	}
 	return info, err
 }

@@ -15,55 +15,54 @@ import (
 )
 
 const (
-	// maxAdminActions is how many actions are under way here at once.
+	// maxAdminActions bounds the actions that run on this replica at once.
 	maxAdminActions = 256
-	// adminActionTimeout is how long it is tried to do one and to write down how it ended.
+	// adminActionTimeout bounds the execution of an action with the recording of its outcome.
 	adminActionTimeout = 10 * time.Minute
-	// adminActionGrace is how long those that are under way may take to end when the hub
-	// stops and nobody waits for them any more.
+	// adminActionGrace is how long running actions may take to end when the hub stops.
 	adminActionGrace = 2 * time.Second
-	// auditTimeout is how long one try to write down how a action ended may take.
+	// auditTimeout bounds one attempt to record the outcome of an action.
 	auditTimeout = 2 * time.Second
 )
 
-// When the store is away or a session does not answer it is tried again, after a wait
-// that grows.
+// The bounds of the backoff between attempts while the store is unavailable or a session does not
+// answer.
 const (
-	retryFirst = 50 * time.Millisecond
-	retryLast  = 2 * time.Second
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 2 * time.Second
 )
 
-// adminActions are what admins have under way here. An order that was given cannot be taken
-// back, so a action goes on when who asked for it has left: until it is known how it ended
-// and that is written down.
+// adminActions are the admin actions that run on this replica. A command that was sent cannot be
+// taken back, so an action goes on after its client has disconnected, until its outcome is known
+// and recorded.
 type adminActions struct {
 	mu      sync.Mutex // guards the following
 	running map[adminActionKey]*runningAction
-	idle    chan struct{} // closed when none is running; nil unless somebody waits
+	idle    chan struct{} // closed when no action runs; nil unless adminActions.wait is running
 
-	// over ends those that are still running when the hub has to go.
-	over context.Context //nolint:containedctx // it lasts as long as the server
-	end  context.CancelFunc
+	// ctx ends when the hub stops, and with it the actions that still run.
+	ctx    context.Context //nolint:containedctx // has the lifetime of the server
+	cancel context.CancelFunc
 }
 
-// adminActionKey tells actions apart. An id that stands for two of them is refused by the audit.
+// adminActionKey identifies an action. The audit log refuses an id that is used for two of them.
 type adminActionKey struct{ id, who, action, target, reason string }
 
-// runningAction is a action that is being done.
+// runningAction is an action in execution.
 type runningAction struct {
-	ended chan struct{} // closed when known and err say how
+	ended chan struct{} // closed when record and err are final
 
-	mu    sync.Mutex // guards the following
-	known audit.Record
-	err   error
+	mu     sync.Mutex // guards the following
+	record audit.Record
+	err    error
 }
 
 func (d *adminActions) init() {
 	d.running = map[adminActionKey]*runningAction{}
-	d.over, d.end = context.WithCancel(context.Background())
+	d.ctx, d.cancel = context.WithCancel(context.Background())
 }
 
-// start finds a action that is under way, or begins it. It is nil when there are too many.
+// start returns the running action with the key k, or starts it. It returns nil if too many run.
 func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +77,7 @@ func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(cont
 	go func() { // ends after adminActionTimeout, or with the server
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminActionTimeout)
 		defer cancel()
-		defer context.AfterFunc(d.over, cancel)()
+		defer context.AfterFunc(d.ctx, cancel)()
 		defer d.finish(k)
 		defer close(u.ended)
 		defer func() {
@@ -100,14 +99,14 @@ func (d *adminActions) finish(k adminActionKey) {
 	}
 }
 
-// wait waits until nothing is under way, for a while; what is left then is cut. Nothing
-// may be begun any more. What was cut is written down as begun, and goes on when it is
-// asked for again.
+// wait waits until no action runs, for at most adminActionGrace, and then cancels those that do. No
+// action may be started afterwards. A cancelled action stays recorded as begun, and is resumed by
+// the next request with its key.
 func (d *adminActions) wait(ctx context.Context) {
 	d.mu.Lock()
 	if len(d.running) == 0 {
 		d.mu.Unlock()
-		d.end()
+		d.cancel()
 		return
 	}
 	if d.idle == nil {
@@ -120,15 +119,15 @@ func (d *adminActions) wait(ctx context.Context) {
 	case <-time.After(adminActionGrace):
 	case <-ctx.Done():
 	}
-	d.end()
-	<-idle // within auditTimeout: nothing else goes on without its context
+	d.cancel()
+	<-idle // within auditTimeout: only recordOutcome ignores the cancellation
 }
 
-// setRecord tells those who do not wait longer what is known.
+// setRecord sets the record that wait returns, also to callers that stop waiting.
 func (u *runningAction) setRecord(known audit.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.known = known
+	u.record = known
 }
 
 func (u *runningAction) finish(err error) {
@@ -137,8 +136,8 @@ func (u *runningAction) finish(err error) {
 	u.err = err
 }
 
-// wait returns the record of how a action ended, or when ctx ends before, the one that
-// says that it began.
+// wait returns the record of an action's outcome, or, when ctx ends first, the one that says that
+// it began.
 func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	select {
 	case <-u.ended:
@@ -146,30 +145,30 @@ func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.err == nil && u.known.ID == "" {
-		return audit.Record{}, ctx.Err() // it is not even written down
+	if u.err == nil && u.record.ID == "" {
+		return audit.Record{}, ctx.Err() // not recorded yet
 	}
-	return u.known, u.err
+	return u.record, u.err
 }
 
-// runAction does a action, unless it is done already, and has its record shown.
+// runAction executes an action unless it is done already, and records it.
 func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction, r audit.Record) error {
 	known, done, err := s.audit.Find(ctx, r)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return reused(err)
+		return keyReusedProblem(err)
 	}
 	if done {
 		u.setRecord(known)
 		return nil
 	}
 	switch why := d.check(ctx); {
-	case d.final && isGone(why):
-		// It is done if it was written down, perhaps only now by somebody who
-		// sent the same.
+	case d.doneIfGone && isSessionNotFound(why):
+		// The session is gone: the action is done if it was recorded, perhaps just now by a
+		// concurrent request with the same key.
 		if known, done, err = s.audit.Find(ctx, r); errors.Is(err, store.ErrNotFound) {
 			return why
 		} else if err != nil {
-			return reused(err)
+			return keyReusedProblem(err)
 		}
 		u.setRecord(known)
 		if done {
@@ -179,56 +178,56 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 		return why
 	default:
 		if known, done, err = s.audit.Begin(ctx, r); err != nil {
-			return reused(err)
+			return keyReusedProblem(err)
 		}
 		u.setRecord(known)
 		if done {
 			return nil
 		}
 	}
-	o, failure := s.outcome(ctx, d, r.ID)
+	o, failure := s.executeAction(ctx, d, r.ID)
 	if o.Result == "" {
 		return failure
 	}
 	o.Replica = r.Replica
 	for again := (backoff{}); ; {
-		known, err := s.ended(ctx, r.ID, o)
+		known, err := s.recordOutcome(ctx, r.ID, o)
 		switch {
-		case err == nil && known.Result == audit.Done: // perhaps because of somebody else
+		case err == nil && known.Result == audit.Done: // perhaps by another request
 			u.setRecord(known)
 			return nil
 		case err == nil:
 			return failure
 		}
-		s.log.WarnContext(ctx, "cannot write down how an action ended", "id", r.ID, "action", r.Action, "result", string(o.Result), "err", err)
+		s.log.WarnContext(ctx, "recording admin action outcome failed", "id", r.ID, "action", r.Action, "result", string(o.Result), "err", err)
 		if !again.wait(ctx) {
 			return err
 		}
 	}
 }
 
-// ended writes down how a action ended, also when the hub has to go.
-func (s *Server) ended(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
+// recordOutcome records the outcome of an action, also while the hub stops.
+func (s *Server) recordOutcome(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	return s.audit.End(ctx, id, o)
 }
 
-// outcome does a action until it is known whether it is done; the result is empty when
-// time was up before.
-func (s *Server) outcome(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
+// executeAction executes an action until its outcome is known. The result is empty if ctx ended
+// before.
+func (s *Server) executeAction(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
 	again := backoff{}
 	for tried := false; ; tried = true {
-		detail, err := d.do(ctx, id)
+		detail, err := d.execute(ctx, id)
 		switch {
-		case err == nil, d.final && isGone(err):
+		case err == nil, d.doneIfGone && isSessionNotFound(err):
 			return audit.Outcome{Result: audit.Done, Detail: detail, Time: time.Now()}, nil
-		case isUnclear(err):
+		case isOutcomeUnknown(err):
 			if !again.wait(ctx) {
 				s.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", d.action, "target", d.target, "err", err)
 				return audit.Outcome{}, err
 			}
-		case tried && d.fleeting && isMissing(err):
+		case tried && d.doneIfGoneOnRetry && isNotFoundProblem(err):
 			return audit.Outcome{Result: audit.Done, Detail: "it is gone", Time: time.Now()}, nil
 		default:
 			p := problemOf(err, &http.Request{})
@@ -237,8 +236,8 @@ func (s *Server) outcome(ctx context.Context, d adminAction, id string) (audit.O
 	}
 }
 
-// isUnclear reports whether an error leaves open whether something was or will be done.
-func isUnclear(err error) bool {
+// isOutcomeUnknown reports whether an error leaves open whether a command was or will be executed.
+func isOutcomeUnknown(err error) bool {
 	for _, is := range []error{context.Canceled, context.DeadlineExceeded, store.ErrUnavailable, store.ErrClosed} {
 		if errors.Is(err, is) {
 			return true
@@ -248,12 +247,12 @@ func isUnclear(err error) bool {
 	return ok && e.Code == wire.CodeStoreUnavailable
 }
 
-// backoff is how long to wait before the next try.
+// backoff is an exponential backoff between attempts.
 type backoff struct{ last time.Duration }
 
-// wait waits and reports whether ctx still lasts.
+// wait waits for the next attempt and reports whether ctx has not ended.
 func (b *backoff) wait(ctx context.Context) bool {
-	b.last = min(max(2*b.last, retryFirst), retryLast)
+	b.last = min(max(2*b.last, minBackoff), maxBackoff)
 	select {
 	case <-time.After(b.last):
 		return ctx.Err() == nil

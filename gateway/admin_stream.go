@@ -15,64 +15,62 @@ import (
 )
 
 const (
-	// galleryMost is how many may watch the hub at once, each with a stream,
-	// galleryEach how many of them one user can have, and galleryKept how many are
-	// kept for those who may act.
-	maxAdminStreams    = 32
-	maxStreamsPerAdmin = 8
-	adminStreamsKept   = 8
-	// galleryBack is after how many seconds it is worth another try.
-	adminStreamsBack = "5"
-	// tellTimeout is how long who watches may take to take a change.
-	tellTimeout = 10 * time.Second
-	// tellEvery is the longest silence.
-	tellEvery = 15 * time.Second
-	// askEvery is how often it is looked up whether somebody still may watch.
-	askEvery = 2 * time.Second
+	// maxAdminStreams bounds the admin streams of a replica, maxStreamsPerAdmin those of one user.
+	// reservedAdminStreams of them are reserved for users with the role admin:act.
+	maxAdminStreams      = 32
+	maxStreamsPerAdmin   = 8
+	reservedAdminStreams = 8
+	// adminStreamRetry is the Retry-After of a refused stream, in seconds.
+	adminStreamRetry = "5"
+	// streamWriteTimeout bounds the write of one event.
+	streamWriteTimeout = 10 * time.Second
+	// keepAliveInterval is the interval of comments on an idle stream.
+	keepAliveInterval = 15 * time.Second
+	// accessCheckInterval is the interval at which a stream's credential is checked again.
+	accessCheckInterval = 2 * time.Second
 )
 
-// adminStreams is where those are who watch the hub. They are no clients of a session:
-// nothing counts them but this.
+// adminStreams counts the open admin streams. They are no tabs: sessions do not see them.
 type adminStreams struct {
-	mu     sync.Mutex // guards the following
-	here   int
-	of     map[string]int // by user
-	closed bool
-	leave  chan struct{} // closed when those who are here have to go
+	mu      sync.Mutex // guards the following
+	count   int
+	perUser map[string]int
+	closed  bool
+	leave   chan struct{} // closed to end the open streams
 }
 
-// add lets somebody in, until leave is closed. Who is let in exits.
+// add counts a stream that must end when leave is closed. After true the caller must call remove.
 func (g *adminStreams) add(who auth.Identity) (leave <-chan struct{}, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	most := maxAdminStreams
 	if !who.Has(auth.RoleAdminAct) {
-		most -= adminStreamsKept
+		most -= reservedAdminStreams
 	}
-	if g.closed || g.here >= most || g.of[who.User] >= maxStreamsPerAdmin {
+	if g.closed || g.count >= most || g.perUser[who.User] >= maxStreamsPerAdmin {
 		return nil, false
 	}
 	if g.leave == nil {
 		g.leave = make(chan struct{})
 	}
-	if g.of == nil {
-		g.of = map[string]int{}
+	if g.perUser == nil {
+		g.perUser = map[string]int{}
 	}
-	g.here++
-	g.of[who.User]++
+	g.count++
+	g.perUser[who.User]++
 	return g.leave, true
 }
 
 func (g *adminStreams) remove(who auth.Identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.here--
-	if g.of[who.User]--; g.of[who.User] == 0 {
-		delete(g.of, who.User)
+	g.count--
+	if g.perUser[who.User]--; g.perUser[who.User] == 0 {
+		delete(g.perUser, who.User)
 	}
 }
 
-// closeAll sends everybody out, and lets nobody in again if that is final.
+// closeAll ends the open streams; if final, no stream may be opened any more.
 func (g *adminStreams) closeAll(final bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,14 +81,14 @@ func (g *adminStreams) closeAll(final bool) {
 	}
 }
 
-// news is an event of a stream.
-type news struct {
+// streamEvent is one Server-Sent Event.
+type streamEvent struct {
 	kind, id string
 	data     []byte
 }
 
-// append adds the event as it is sent. Nothing of ours has a line break in it.
-func (n news) append(dst []byte) []byte {
+// append appends the encoded event. None of its fields contains a line break.
+func (n streamEvent) append(dst []byte) []byte {
 	if n.kind != "" {
 		dst = append(append(append(dst, "event: "...), n.kind...), '\n')
 	}
@@ -100,112 +98,112 @@ func (n news) append(dst []byte) []byte {
 	return append(append(append(dst, "data: "...), n.data...), "\n\n"...)
 }
 
-// teller says news as long as ctx lasts. It stops when say reports false.
-type teller func(ctx context.Context, say func(news) bool) error
+// eventSource produces events until ctx ends or send reports false.
+type eventSource func(ctx context.Context, send func(streamEvent) bool) error
 
-// errDismissed is why a stream ends when the hub goes.
-var errDismissed = problem(wire.CodeConnectionFailed, "This hub is shutting down.")
+// errShuttingDown is the reason for ending a stream when the hub stops.
+var errShuttingDown = problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 
-// stream answers with Server-Sent Events until the client leaves or is too slow, its
-// credential ends, the hub goes or there is nothing more to tell. The last event of a
-// stream that the hub ends says why: problem, with a problem document.
-func (s *Server) stream(c echo.Context, tell teller) error {
+// serveAdminStream responds with Server-Sent Events until the client disconnects or is too slow,
+// its credential ends, the hub stops or the source ends. The last event of a stream that the hub
+// ends is problem, with a problem document.
+func (s *Server) serveAdminStream(c echo.Context, source eventSource) error {
 	h := c.Response().Header()
 	if c.Request().Method == http.MethodHead {
-		setStreamHead(h)
+		setStreamHeaders(h)
 		return c.NoContent(http.StatusOK)
 	}
 	leave, ok := s.adminStreams.add(caller(c))
 	if !ok {
-		return s.full(c)
+		return s.tooManyStreams(c)
 	}
 	defer s.adminStreams.remove(caller(c))
-	setStreamHead(h)
-	out := &outlet{w: c.Response(), control: http.NewResponseController(c.Response())}
-	// What follows is bounded by the deadlines of each write.
+	setStreamHeaders(h)
+	out := &streamWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
+	// From here on the deadline of each write bounds the response.
 	_ = out.control.SetReadDeadline(time.Time{})
 	c.Response().WriteHeader(http.StatusOK)
 	if out.write([]byte(": here you are\n\n")) != nil {
-		return nil // they left
+		return nil // the client disconnected
 	}
 	ctx, cancel := context.WithCancelCause(c.Request().Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	wg.Go(func() { cancel(s.stillMay(ctx, c)) })
-	told := make(chan news)
+	wg.Go(func() { cancel(s.watchAccess(ctx, c)) })
+	events := make(chan streamEvent)
 	wg.Go(func() {
-		cancel(tell(ctx, func(n news) bool {
+		cancel(source(ctx, func(n streamEvent) bool {
 			select {
-			case told <- n:
+			case events <- n:
 				return true
 			case <-ctx.Done():
 				return false
 			}
 		}))
 	})
-	if why := out.follow(ctx, told, leave); why != nil {
-		s.sayGoodbye(c, out, why)
+	if why := out.writeEvents(ctx, events, leave); why != nil {
+		s.sendStreamProblem(c, out, why)
 	}
 	return nil
 }
 
-// full is the answer when nobody else can watch.
-func (s *Server) full(c echo.Context) error {
-	c.Response().Header().Set(echo.HeaderRetryAfter, adminStreamsBack)
+// tooManyStreams returns the response to a request for one stream too many.
+func (s *Server) tooManyStreams(c echo.Context) error {
+	c.Response().Header().Set(echo.HeaderRetryAfter, adminStreamRetry)
 	return problem(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
 
-func setStreamHead(h http.Header) {
+func setStreamHeaders(h http.Header) {
 	h.Set(echo.HeaderContentType, "text/event-stream; charset=utf-8")
 	h.Set(echo.HeaderCacheControl, "no-store")
-	h.Set("X-Accel-Buffering", "no") // or proxies would collect events
+	h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering events
 }
 
-// sayGoodbye tells why a stream ends, if there is anybody to tell.
-func (s *Server) sayGoodbye(c echo.Context, out *outlet, why error) {
+// sendStreamProblem sends the reason why a stream ends, if the client is still connected.
+func (s *Server) sendStreamProblem(c echo.Context, out *streamWriter, why error) {
 	p := problemOf(why, c.Request())
 	if p.Status == http.StatusInternalServerError {
 		s.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings and numbers always encode
+		panic(err) // cannot fail: only strings and numbers
 	}
-	_ = out.write(news{kind: "problem", data: data}.append(nil))
+	_ = out.write(streamEvent{kind: "problem", data: data}.append(nil))
 }
 
-// outlet is the client's end of a stream.
+// streamWriter writes the events of a stream.
 //
-// Ownership: the goroutine of the request has it.
-type outlet struct {
+// Ownership: the goroutine of the request.
+type streamWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte
 }
 
-func (o *outlet) write(data []byte) error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(tellTimeout))
+func (o *streamWriter) write(data []byte) error {
+	_ = o.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
 	if _, err := o.w.Write(data); err != nil {
 		return err
 	}
 	return o.control.Flush()
 }
 
-// follow writes what it is told. It returns why the stream ends, or nil when the
-// client is gone.
-func (o *outlet) follow(ctx context.Context, told <-chan news, leave <-chan struct{}) error {
-	quiet := time.NewTimer(tellEvery)
+// writeEvents writes the events of a stream. It returns the reason why the stream ends, or nil if
+// the client disconnected.
+func (o *streamWriter) writeEvents(ctx context.Context, events <-chan streamEvent, leave <-chan struct{}) error {
+	quiet := time.NewTimer(keepAliveInterval)
 	defer quiet.Stop()
 	for {
 		o.buf = o.buf[:0]
 		select {
-		case n := <-told:
+		case n := <-events:
 			o.buf = n.append(o.buf)
 		case <-quiet.C:
 			o.buf = append(o.buf, ":\n\n"...)
 		case <-leave:
-			return errDismissed
+			return errShuttingDown
 		case <-ctx.Done():
 			if why := context.Cause(ctx); !errors.Is(why, context.Canceled) {
 				return why
@@ -215,22 +213,22 @@ func (o *outlet) follow(ctx context.Context, told <-chan news, leave <-chan stru
 		if o.write(o.buf) != nil {
 			return nil
 		}
-		if cap(o.buf) > streamBuffer {
+		if cap(o.buf) > maxIdleStreamBuffer {
 			o.buf = nil
 		}
-		quiet.Reset(tellEvery)
+		quiet.Reset(keepAliveInterval)
 	}
 }
 
-// streamBuffer is how large a buffer a stream keeps while it is silent.
-const streamBuffer = 64 << 10
+// maxIdleStreamBuffer bounds the buffer that an idle stream keeps.
+const maxIdleStreamBuffer = 64 << 10
 
-// stillMay looks again and again whether somebody is who they were and may see what
-// they could see, and returns why not; nil when ctx ends. The store being away is no
-// reason.
-func (s *Server) stillMay(ctx context.Context, c echo.Context) error {
+// watchAccess periodically authenticates the request again, and returns the reason when the
+// credential has ended or the caller's rights have changed; nil when ctx ends. An unavailable store
+// is no reason.
+func (s *Server) watchAccess(ctx context.Context, c echo.Context) error {
 	before := caller(c)
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(accessCheckInterval)
 	defer tick.Stop()
 	for {
 		var ends <-chan time.Time

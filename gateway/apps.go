@@ -18,35 +18,34 @@ import (
 	"github.com/everdesk/everdesk/web"
 )
 
-// The policies of the frames in which html windows, apps and diagrams live. Their
-// documents have no origin, reach nothing and go nowhere. What agents write is
-// script too, but only in the stage, which is there for it.
+// framePolicy is the content security policy of the frames for html windows, apps and diagrams.
+// Their documents have no origin and no network access, and cannot navigate. Inline scripts run
+// only in stageFile, which hosts the code that agents write.
 const (
 	framePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'self'%s; style-src 'unsafe-inline' 'self'; img-src data: blob:; " +
 		"font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors %s"
 	stageFile = "stage.html"
 
-	// reachable is what a frame may reach in any way at all: where it came from.
-	// It covers what framePolicy does not know, such as WebRTC, and the
-	// connections a browser makes for a navigation before it refuses it.
-	reachable = "(response-origin)"
+	// connectionAllowlist is the Connection-Allowlist of a frame: only its own origin. It covers
+	// requests that framePolicy does not control, such as WebRTC and the connections that a browser
+	// opens for a navigation before it refuses it.
+	connectionAllowlist = "(response-origin)"
 )
 
-// apps is the door of the apps' own origin: files and nothing else.
+// apps is the server of the apps' own origin, which has files only.
 type apps struct {
 	site *web.Site
 	echo *echo.Echo
 	http *http.Server
-	// url is where the apps are when a proxy stands before them; nil when
-	// they are at a port of their own.
+	// url is the apps' origin behind a proxy; nil when they have a port of their own.
 	url *url.URL
-	// alone says that its host is a name of the apps only.
-	alone bool
-	ln    net.Listener
-	port  int // of ln
+	// dedicatedHost says that the host of url is no name of the hub itself.
+	dedicatedHost bool
+	ln            net.Listener
+	port          int // of ln
 }
 
-// initApps makes the apps' door. There is none without files.
+// initApps sets the apps' server up, if there are files for it.
 func (s *Server) initApps(site *web.Site) {
 	if site == nil || len(site.Names()) == 0 {
 		return
@@ -56,10 +55,10 @@ func (s *Server) initApps(site *web.Site) {
 	if u, err := url.Parse(s.cfg.AppsURL); err == nil && u.Host != "" {
 		a.url = u
 		name := hostName(u.Host)
-		a.alone = !s.hosts[name] && !isLoopbackName(name)
+		a.dedicatedHost = !s.hosts[name] && !isLoopbackName(name)
 	}
 	a.echo.HTTPErrorHandler = s.writeProblem
-	a.echo.Use(s.logRequests, s.enclose)
+	a.echo.Use(s.logRequests, s.setAppHeaders)
 	for _, name := range site.Names() {
 		serve := func(c echo.Context) error { return site.Serve(c.Response(), c.Request(), name) }
 		a.echo.GET("/"+name, serve)
@@ -68,10 +67,10 @@ func (s *Server) initApps(site *web.Site) {
 	a.http = s.newHTTP(a.echo)
 }
 
-// enclose sets the headers of everything at the apps' origin, and refuses who
-// looks for somebody else. Frames without an origin load their scripts from here,
-// so that every page may; nothing looks at cookies.
-func (s *Server) enclose(next echo.HandlerFunc) echo.HandlerFunc {
+// setAppHeaders sets the headers of every response of the apps' origin, and refuses requests to
+// unknown hosts. Frames without an origin load their scripts from here, so every page may; cookies
+// are ignored.
+func (s *Server) setAppHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		inline := ""
@@ -81,7 +80,7 @@ func (s *Server) enclose(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set(echo.HeaderCacheControl, "no-store")
 		h.Set(echo.HeaderContentSecurityPolicy, fmt.Sprintf(framePolicy, inline, s.ancestors(r)))
-		h.Set("Connection-Allowlist", reachable)
+		h.Set("Connection-Allowlist", connectionAllowlist)
 		h.Set("Permissions-Policy", framePermissions)
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
@@ -95,19 +94,18 @@ func (s *Server) enclose(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// framePermissions are those of the desktop, without the one thing it may.
+// framePermissions are the permissions of the desktop without writing to the clipboard.
 var framePermissions = strings.Replace(permissions, "clipboard-write=(self)", "clipboard-write=()", 1)
 
-// isForApps reports whether a request came to the hub's own address under the
-// name of the apps.
+// isForApps reports whether a request to the main listener is for the apps' host.
 func (s *Server) isForApps(r *http.Request) bool {
 	u := s.apps.url
-	return u != nil && hostName(r.Host) == hostName(u.Host) && (s.apps.alone || portOf(r.Host, u.Scheme) == portOf(u.Host, u.Scheme))
+	return u != nil && hostName(r.Host) == hostName(u.Host) && (s.apps.dedicatedHost || portOf(r.Host, u.Scheme) == portOf(u.Host, u.Scheme))
 }
 
-// appsOrigin is where the apps are for who sends a request; empty when nowhere.
-// Under a name that policies cannot contain, such as a bare address of IPv6, only a
-// name of their own will do.
+// appsOrigin returns the origin of the apps for the sender of a request, or "" if there is none.
+// Under a host that a content security policy cannot contain, such as an IPv6 address, only AppsURL
+// works.
 func (s *Server) appsOrigin(r *http.Request) string {
 	switch {
 	case s.apps.site == nil:
@@ -121,8 +119,7 @@ func (s *Server) appsOrigin(r *http.Request) string {
 	}
 }
 
-// ancestors are the pages that may frame the apps: the hub's own, under each of
-// its names.
+// ancestors returns the pages that may frame the apps: those of the hub, under each of its names.
 func (s *Server) ancestors(r *http.Request) string {
 	own := strconv.Itoa(int(s.port.Load()))
 	var pages []string
@@ -143,38 +140,37 @@ func (s *Server) ancestors(r *http.Request) string {
 	return strings.Join(append(pages, s.origins...), " ")
 }
 
-// SetAppsListener gives the apps a listener of their own, which [Server.Serve] then serves
-// and closes too. It is called before Serve, at most once. Without apps it is
-// closed at once.
+// SetAppsListener gives the apps a listener of their own, which [Server.Serve] serves and closes.
+// Call it before Serve, at most once. Without apps it closes ln.
 func (s *Server) SetAppsListener(ln net.Listener) {
 	if s.apps.site == nil {
-		_ = ln.Close() // nobody has been there yet
+		_ = ln.Close() // no client has connected yet
 		return
 	}
 	s.apps.ln, s.apps.port = ln, portNumber(ln.Addr())
 }
 
-// serveAll serves all doors until one of them breaks or all are told to stop.
+// serveAll serves all listeners until one of them fails or all are closed.
 func (s *Server) serveAll(ln net.Listener) error {
-	type door struct {
+	type endpoint struct {
 		http *http.Server
 		ln   net.Listener
 	}
-	doors := []door{{s.http, ln}}
+	endpoints := []endpoint{{s.http, ln}}
 	if s.apps.ln != nil {
-		doors = append(doors, door{s.apps.http, s.apps.ln})
+		endpoints = append(endpoints, endpoint{s.apps.http, s.apps.ln})
 	}
 	if s.admin.ln != nil {
-		doors = append(doors, door{s.admin.http, s.admin.ln})
+		endpoints = append(endpoints, endpoint{s.admin.http, s.admin.ln})
 	}
-	broken := make([]error, len(doors))
+	broken := make([]error, len(endpoints))
 	var wg sync.WaitGroup
-	for i, d := range doors {
+	for i, d := range endpoints {
 		wg.Go(func() {
 			if broken[i] = serveOne(d.http, d.ln); broken[i] == nil {
 				return
 			}
-			for _, other := range doors { // half a hub is none
+			for _, other := range endpoints { // a hub without one of its listeners must not run
 				_ = other.http.Close()
 			}
 		})
@@ -183,8 +179,8 @@ func (s *Server) serveAll(ln net.Listener) error {
 	return errors.Join(broken...)
 }
 
-func serveOne(door *http.Server, ln net.Listener) error {
-	if err := door.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+func serveOne(server *http.Server, ln net.Listener) error {
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %v: %w", ln.Addr(), err)
 	}
 	return nil

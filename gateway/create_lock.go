@@ -196,7 +196,7 @@ func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w
 	return err
 }
 
-// isMissing reports whether a session does not exist or is not visible to the user. Callers must
+// isNotFoundProblem reports whether a session does not exist or is not visible to the user. Callers must
 // not reveal which of the two it is.
 func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.SessionID) bool {
 	_, _, err := s.accessTo(ctx, who, id)

@@ -19,20 +19,20 @@ const permissions = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(
 
 const indexFile = "index.html"
 
-// home serves /: it signs in with the token of the URL that the hub printed, or serves the desktop.
-func (s *Server) home(c echo.Context) error {
+// homePage serves /: it signs in with the token of the URL that the hub printed, or serves the desktop.
+func (s *Server) homePage(c echo.Context) error {
 	token := c.QueryParam("token")
 	switch {
 	case s.dev != nil && isUpgrade(c.Request()): // the development server's own socket, with a token of its own
-		return s.develop(c)
+		return s.proxyDev(c)
 	case token != "":
-		return s.welcomeByLink(c, token)
+		return s.signInByLink(c, token)
 	case s.cfg.DesktopDir != "":
-		return s.static(c)
+		return s.staticDesktop(c)
 	case s.hasDesktop():
-		return s.front(c)
+		return s.desktopOrSignIn(c)
 	default:
-		return s.page(c)
+		return s.signInPage(c)
 	}
 }
 
@@ -41,23 +41,23 @@ func (s *Server) hasDesktop() bool {
 	return s.dev != nil || s.desktop != nil && s.desktop.Has(indexFile)
 }
 
-// front serves the desktop to authenticated users, and the sign-in page to others. Browsers
+// desktopOrSignIn serves the desktop to authenticated users, and the sign-in page to others. Browsers
 // withhold the cookie when a link on another site led here, so such a request gets the desktop,
 // which authenticates with requests of its own.
-func (s *Server) front(c echo.Context) error {
+func (s *Server) desktopOrSignIn(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
 	if _, err := s.identify(c); err != nil && !isCrossSite(c.Request()) {
-		return s.page(c)
+		return s.signInPage(c)
 	}
 	return s.shell(c)
 }
 
-// join serves the page for invited devices. The ticket is in the fragment of its URL, which only
+// joinPage serves the page for invited devices. The ticket is in the fragment of its URL, which only
 // the page sees; so the page needs no authentication.
-func (s *Server) join(c echo.Context) error {
+func (s *Server) joinPage(c echo.Context) error {
 	switch {
 	case s.cfg.DesktopDir != "":
-		return s.static(c)
+		return s.staticDesktop(c)
 	case s.hasDesktop():
 		return s.shell(c)
 	default:
@@ -68,7 +68,7 @@ func (s *Server) join(c echo.Context) error {
 // shell serves the page of the desktop. It contains no user data.
 func (s *Server) shell(c echo.Context) error {
 	if s.dev != nil {
-		return s.develop(c)
+		return s.proxyDev(c)
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentSecurityPolicy, s.shellPolicy(c.Request()))

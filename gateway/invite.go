@@ -13,28 +13,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// invitationRequest asks for a link that lets another device into a session.
+// invitationRequest asks for a link that gives another device access to a session.
 type invitationRequest struct {
-	Session wire.SessionID `json:"session" doc:"The session to let it into."`
-	Monitor wire.MonitorID `json:"monitor,omitempty" doc:"What it shall look at first."`
+	Session wire.SessionID `json:"session" doc:"The session to give access to."`
+	Monitor wire.MonitorID `json:"monitor,omitempty" doc:"The monitor that it shows first."`
 }
 
-// invitation is such a link.
+// invitation is the response with that link.
 type invitation struct {
-	URL       string `json:"url" doc:"For the other device. What lets it in is behind the #, so that no log has it. Good once."`
+	URL       string `json:"url" doc:"For the other device. The ticket is in the fragment (after the #), so that no log contains it. Valid once."`
 	ExpiresIn int    `json:"expiresIn" doc:"Seconds."`
-	Loopback  bool   `json:"loopback" doc:"Only this very machine can open the address."`
+	Loopback  bool   `json:"loopback" doc:"The address is on the loopback: only the hub's own machine can open it."`
 }
 
-// joinRequest is what such a link leads to.
+// joinRequest redeems the ticket of such a link.
 type joinRequest struct {
-	Ticket string `json:"ticket" wire:"min=1,max=256" doc:"What is behind the # of the link."`
+	Ticket string `json:"ticket" wire:"min=1,max=256" doc:"The fragment of the link, without the #."`
 }
 
-// joined is where the device is now.
+// joined is the session that the device may use now.
 type joined struct {
 	Session wire.SessionID `json:"session"`
-	Monitor wire.MonitorID `json:"monitor,omitempty" doc:"What to look at first."`
+	Monitor wire.MonitorID `json:"monitor,omitempty" doc:"The monitor to show first."`
 }
 
 var (
@@ -73,12 +73,12 @@ func (s *Server) postInvitation(c echo.Context) error {
 	})
 }
 
-// errNotInvited is the answer to every link that is good no longer, or never was.
+// errNotInvited is the response to every link that is used, expired or invalid.
 var errNotInvited = &auth.Error{Code: wire.CodeAuthFailed, Reason: "This link is used up or too old; make another."}
 
-// postJoin trades what is in a link for a cookie that is good for one session.
-// Anybody can make somebody open a link, so it never takes the place of a cookie
-// that is worth more, nor of one of another user.
+// postJoin exchanges the ticket of a link for a cookie that is valid for one session. An attacker
+// can make a user open a link, so the cookie never replaces one with more rights, nor one of
+// another user.
 func (s *Server) postJoin(c echo.Context) error {
 	in, err := joinForm.read(s, c)
 	if err != nil {
@@ -86,15 +86,15 @@ func (s *Server) postJoin(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	ticket, monitor, _ := strings.Cut(in.Ticket, ".")
-	guest, err := s.invited(ctx, ticket)
+	invitee, err := s.redeemInvitation(ctx, ticket)
 	if err != nil {
 		return s.authFailure(c, err)
 	}
-	answer := joined{Session: guest.Session}
+	answer := joined{Session: invitee.Session}
 	if m := wire.MonitorID(monitor); m.Validate() == nil {
 		answer.Monitor = m
 	}
-	if wait := s.limits.Request(ctx, guest.User); wait > 0 {
+	if wait := s.limits.Request(ctx, invitee.User); wait > 0 {
 		return s.rateLimited(c, wait)
 	}
 	present, err := s.auth.Cookie(ctx, s.cookie(c))
@@ -102,16 +102,16 @@ func (s *Server) postJoin(c echo.Context) error {
 	switch {
 	case err != nil && !denied:
 		return err
-	case err == nil && present.User != guest.User:
+	case err == nil && present.User != invitee.User:
 		return s.authFailure(c, errNotInvited)
-	case err == nil && (present.Session == "" || present.Session == guest.Session):
+	case err == nil && (present.Session == "" || present.Session == invitee.Session):
 		return joinedForm.answer(c, http.StatusOK, &answer)
 	case err == nil:
 		if err := s.auth.EndCookie(ctx, s.cookie(c)); err != nil {
 			return err
 		}
 	}
-	value, until, err := s.auth.NewCookie(ctx, guest)
+	value, until, err := s.auth.NewCookie(ctx, invitee)
 	if err != nil {
 		return err
 	}
@@ -119,21 +119,21 @@ func (s *Server) postJoin(c echo.Context) error {
 	return joinedForm.answer(c, http.StatusOK, &answer)
 }
 
-// invited uses an invitation up and says who it is for. Whatever is wrong with
-// it, and with the session it is for, the answer is the same.
-func (s *Server) invited(ctx context.Context, ticket string) (auth.Identity, error) {
-	guest, err := s.auth.Invitation(ctx, ticket)
+// redeemInvitation uses an invitation up and returns its identity. Whatever is wrong with it or
+// with its session, the error is the same.
+func (s *Server) redeemInvitation(ctx context.Context, ticket string) (auth.Identity, error) {
+	invitee, err := s.auth.Invitation(ctx, ticket)
 	if _, denied := errors.AsType[*auth.Error](err); denied {
 		return auth.Identity{}, errNotInvited
 	}
 	if err != nil {
 		return auth.Identity{}, err
 	}
-	if granted, _, err := s.accessTo(ctx, guest, guest.Session); granted == accessNone {
+	if granted, _, err := s.accessTo(ctx, invitee, invitee.Session); granted == accessNone {
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
 			return auth.Identity{}, errNotInvited
 		}
 		return auth.Identity{}, err
 	}
-	return guest, nil
+	return invitee, nil
 }

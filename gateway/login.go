@@ -15,32 +15,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ticketLife is how long a ticket is good, in seconds.
+// ticketLife is the lifetime of a ticket, in seconds.
 const ticketLife = 30
 
-// identity is who the caller is taken for.
+// identity describes the caller.
 type identity struct {
 	User      string   `json:"user"`
 	Roles     []string `json:"roles"`
-	Auth      string   `json:"auth" doc:"How people are recognised here: none, token or jwt."`
-	ExpiresAt string   `json:"expiresAt,omitempty" doc:"When the credential ends, RFC 3339; absent when it does not."`
-	// Session is there for devices that were invited.
-	Session wire.SessionID `json:"session,omitempty" doc:"The only session the credential is for; absent when it is for all."`
+	Auth      string   `json:"auth" doc:"How the hub authenticates users: none, token or jwt."`
+	ExpiresAt string   `json:"expiresAt,omitempty" doc:"When the credential expires, RFC 3339; absent when it does not."`
+	// Session is set for invited devices and for tickets of one session.
+	Session wire.SessionID `json:"session,omitempty" doc:"The only session that the credential is valid for; absent when it is valid for all."`
 }
 
-// loginRequest is what is traded for a cookie.
+// loginRequest exchanges a token for a cookie.
 type loginRequest struct {
 	Token string `json:"token" wire:"min=1" doc:"The installation's token or a signed token. API keys are for programs and cannot sign in."`
 }
 
-// ticketRequest asks for a ticket.
 type ticketRequest struct {
-	Session wire.SessionID `json:"session,omitempty" doc:"The only session the ticket is for."`
+	Session wire.SessionID `json:"session,omitempty" doc:"The only session that the ticket is valid for."`
 }
 
-// ticketAnswer is a ticket.
 type ticketAnswer struct {
-	Ticket    string `json:"ticket" doc:"For the first frame of a socket: auth {ticket}. Good once."`
+	Ticket    string `json:"ticket" doc:"For the first frame of a WebSocket: auth {ticket}. Valid once."`
 	ExpiresIn int    `json:"expires_in" doc:"Seconds."`
 }
 
@@ -51,38 +49,38 @@ var (
 	ticketForm        = formOf[ticketAnswer]()
 )
 
-func (s *Server) describe(id auth.Identity) identity {
+func (s *Server) identityOf(id auth.Identity) identity {
 	me := identity{User: id.User, Auth: string(s.auth.Mode()), Session: id.Session}
 	for _, r := range id.Roles {
 		me.Roles = append(me.Roles, string(r))
 	}
 	if !id.Expires.IsZero() {
-		me.ExpiresAt = stamp(id.Expires)
+		me.ExpiresAt = formatTime(id.Expires)
 	}
 	return me
 }
 
-// recognise is [Server.identify] for a token that came another way.
-func (s *Server) recognise(ctx context.Context, token string) (auth.Identity, error) {
+// authenticateToken is [Server.identify] for a token that is not in a header.
+func (s *Server) authenticateToken(ctx context.Context, token string) (auth.Identity, error) {
 	if id, ok := s.auth.Anonymous(); ok {
 		return id, nil
 	}
 	return s.auth.Bearer(ctx, token)
 }
 
-// signIn trades a token for a cookie.
+// signIn exchanges a token for a cookie.
 func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 	ctx := c.Request().Context()
-	id, err := s.recognise(ctx, token)
+	id, err := s.authenticateToken(ctx, token)
 	if err != nil {
 		return auth.Identity{}, s.authFailure(c, err)
 	}
 	if id.Session != "" {
-		// A cookie would stand for the user everywhere.
+		// A cookie would be valid for all sessions.
 		return auth.Identity{}, problem(wire.CodeForbidden, "A credential for one session cannot sign in.")
 	}
 	if id.Key != "" {
-		// A cookie would outlive it.
+		// A cookie would outlive the key.
 		return auth.Identity{}, problem(wire.CodeAuthFailed, "An API key cannot sign in; send it with each request.").withStatus(http.StatusForbidden)
 	}
 	if wait := s.limits.Request(ctx, id.User); wait > 0 {
@@ -96,7 +94,7 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 	return id, nil
 }
 
-// postLogin is how programs in a browser sign in.
+// postLogin signs programs in a browser in.
 func (s *Server) postLogin(c echo.Context) error {
 	in, err := loginForm.read(s, c)
 	if err != nil {
@@ -106,40 +104,40 @@ func (s *Server) postLogin(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	me := s.describe(id)
+	me := s.identityOf(id)
 	return identityForm.answer(c, http.StatusOK, &me)
 }
 
-// getLogin is what the URL that the hub prints leads to: it takes the token out
-// of the address bar. Without a token it is a page to type one.
+// getLogin handles the URL that the hub prints: it removes the token from the address bar. Without
+// a token it serves the sign-in page.
 func (s *Server) getLogin(c echo.Context) error {
 	token := c.QueryParam("token")
 	if token == "" {
-		return s.page(c)
+		return s.signInPage(c)
 	}
-	return s.welcomeByLink(c, token)
+	return s.signInByLink(c, token)
 }
 
-// welcomeByLink is welcome for a token in the address. Anybody can make such a
-// link and have somebody click on it, who would then work under the name of
-// another. So it only takes the installation's token, which has one name, and from
-// a page of somebody else it replaces no cookie.
-func (s *Server) welcomeByLink(c echo.Context, token string) error {
+// signInByLink is signInAndRedirect for a token in the URL. An attacker can make such a link and
+// have a user click on it, who would then work as another user. So it accepts only the
+// installation's token, which belongs to one user, and a request from another site replaces no
+// valid cookie.
+func (s *Server) signInByLink(c echo.Context, token string) error {
 	if _, open := s.auth.Anonymous(); !open && !s.auth.IsInstallationToken(token) {
 		err := s.authFailure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
-		return s.show(c, problemOf(err, c.Request()).Status, wordsFor(c.Request()).badLink)
+		return s.renderSignInPage(c, problemOf(err, c.Request()).Status, textsFor(c.Request()).badLink)
 	}
 	if isCrossSite(c.Request()) {
 		if value := s.cookie(c); value != "" {
 			if _, err := s.auth.Cookie(c.Request().Context(), value); err == nil {
-				return s.page(c)
+				return s.signInPage(c)
 			}
 		}
 	}
-	return s.welcome(c, token)
+	return s.signInAndRedirect(c, token)
 }
 
-// submitLogin is what that page sends.
+// submitLogin handles the form of the sign-in page.
 func (s *Server) submitLogin(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, s.cfg.FrameBytes)
@@ -149,11 +147,11 @@ func (s *Server) submitLogin(c echo.Context) error {
 	if err := r.ParseForm(); err != nil {
 		return problem(wire.CodeInvalidMessage, "The form cannot be read.")
 	}
-	return s.welcome(c, tokenIn(r.PostForm.Get("token")))
+	return s.signInAndRedirect(c, tokenFrom(r.PostForm.Get("token")))
 }
 
-// tokenIn is the token that somebody typed, or that is in the URL they pasted.
-func tokenIn(text string) string {
+// tokenFrom returns the token that a user typed, or that is in the URL they pasted.
+func tokenFrom(text string) string {
 	text = strings.TrimSpace(text)
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		return cmp.Or(u.Query().Get("token"), text)
@@ -161,22 +159,22 @@ func tokenIn(text string) string {
 	return text
 }
 
-// welcome signs a person in and leads them to the desktop. A token that was not
-// accepted leads back to the page, since problem documents are for programs.
-func (s *Server) welcome(c echo.Context, token string) error {
+// signInAndRedirect signs a user in and redirects to the desktop. If the token is not accepted it
+// serves the sign-in page again, since problem documents are for programs.
+func (s *Server) signInAndRedirect(c echo.Context, token string) error {
 	_, err := s.signIn(c, token)
 	if err == nil {
-		return c.Redirect(http.StatusSeeOther, frontOf(c)+restOfQuery(c))
+		return c.Redirect(http.StatusSeeOther, signInTarget(c)+queryWithoutToken(c))
 	}
 	p := problemOf(err, c.Request())
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.show(c, p.Status, wordsFor(c.Request()).complaint(p))
+	return s.renderSignInPage(c, p.Status, textsFor(c.Request()).signInError(p))
 }
 
-// restOfQuery is the query without what signs in: where somebody wanted to go.
-func restOfQuery(c echo.Context) string {
+// queryWithoutToken returns the query of a request without the token.
+func queryWithoutToken(c echo.Context) string {
 	q := maps.Clone(c.QueryParams())
 	q.Del("token")
 	if len(q) == 0 {
@@ -185,9 +183,8 @@ func restOfQuery(c echo.Context) string {
 	return "?" + q.Encode()
 }
 
-// postLogout ends everything that stands for the user: cookies, tickets, sockets,
-// on all replicas. Who may only look, or is a device that was invited, ends their
-// own cookie and nobody else's. A program with an API key has nothing to end here.
+// postLogout revokes the cookies, tickets and connections of the user on all replicas. A viewer or
+// an invited device ends its own cookie only. A client with an API key has nothing to end here.
 func (s *Server) postLogout(c echo.Context) error {
 	me, ctx := caller(c), c.Request().Context()
 	var err error
@@ -210,12 +207,12 @@ func (s *Server) postLogout(c echo.Context) error {
 }
 
 func (s *Server) getMe(c echo.Context) error {
-	me := s.describe(caller(c))
+	me := s.identityOf(caller(c))
 	return identityForm.answer(c, http.StatusOK, &me)
 }
 
-// postTicket gives a page what it can open a socket with where neither cookie nor
-// header can be sent.
+// postTicket issues a ticket with which a page can open a WebSocket where neither cookie nor header
+// can be sent.
 func (s *Server) postTicket(c echo.Context) error {
 	in, err := ticketRequestForm.read(s, c)
 	if err != nil {
@@ -223,7 +220,7 @@ func (s *Server) postTicket(c echo.Context) error {
 	}
 	me, ctx := caller(c), c.Request().Context()
 	if in.Session == "" {
-		in.Session = me.Session // a credential does not grow
+		in.Session = me.Session // a ticket has no more rights than the credential
 	}
 	if in.Session != "" {
 		_, info, err := s.accessTo(ctx, me, in.Session)

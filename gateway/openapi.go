@@ -15,33 +15,32 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// apiDescription is what readers of the API description see first.
+// apiDescription is the introduction of the API description.
 const apiDescription = "A hub keeps AI desktops alive. A session is one person's desktop: windows, conversations, running agents, " +
 	"pending questions. It is a log of events; every position in it is a message_id.\n\n" +
-	"Say who you are with `Authorization: Bearer` (the installation's token, a signed token or an API key), with `X-API-Key`, or with the cookie of the browser. " +
+	"Authenticate with `Authorization: Bearer` (the installation's token, a signed token or an API key), with `X-API-Key`, or with the cookie of the browser. " +
 	"Requests with a cookie that change something must come from the hub's own pages.\n\n" +
-	"Whatever goes wrong is a problem document (RFC 9457) with a `code`; what the codes mean is in docs/PROTOCOL.md. " +
-	"A session that does not exist and one you may not see get the same answer: 404 with code 3001. " +
-	"Times are RFC 3339; what the monitor shows has milliseconds since 1970. Unknown fields are ignored, unknown values are not."
+	"Errors are problem documents (RFC 9457) with a `code`; docs/PROTOCOL.md lists the codes. " +
+	"A session that does not exist and one you may not see get the same response: 404 with code 3001. " +
+	"Times are RFC 3339; the admin view has milliseconds since 1970. Unknown fields are ignored, unknown values are not."
 
-// object is JSON on its way out.
 type object map[string]any
 
-// describer makes the API description.
+// describer builds the API description.
 type describer struct {
 	schemas object
-	// docs has the comments of our own types, by type and field.
+	// docs has the doc tags of the gateway's types, by type and field.
 	docs map[string]string
 	wire map[string]json.RawMessage
 }
 
-// openAPI is the OpenAPI 3.1 document of routes.
+// openAPI returns the OpenAPI 3.1 document of routes.
 func openAPI(version string, all []route) []byte {
 	var published struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
 	if err := json.Unmarshal([]byte(wire.Schema()), &published); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // embedded in the program
 	}
 	d := &describer{schemas: object{}, docs: map[string]string{}, wire: published.Defs}
 	paths := object{}
@@ -76,15 +75,15 @@ func openAPI(version string, all []route) []byte {
 		},
 	}, "", " ")
 	if err != nil {
-		panic(err) // maps and strings always encode
+		panic(err) // cannot fail: only maps and strings
 	}
 	return doc
 }
 
-// parameter matches the parts of a path that are data.
+// parameter matches the parameters of a path.
 var parameter = regexp.MustCompile(`:([a-z]+)|\*`)
 
-// documentPath is a path of the router as OpenAPI writes it.
+// documentPath returns a path of the router in the syntax of OpenAPI.
 func documentPath(path string) string {
 	return parameter.ReplaceAllStringFunc(path, func(p string) string { return "{" + parameterName(p) + "}" })
 }
@@ -96,9 +95,9 @@ func parameterName(p string) string {
 	return p[1:]
 }
 
-// pathDocs says what the parts of paths are.
+// pathDocs describes the parameters of paths.
 var pathDocs = map[string]string{
-	"session": "The session.", "user": "Somebody else.", "path": "The file, with slashes between folders.", "key": "The key's id.",
+	"session": "The session.", "user": "Another user.", "path": "The file, with slashes between folders.", "key": "The key's id.",
 	"replica": "The name of a replica.", "message": "The messageId.", "connection": "The connection of a tab.",
 }
 
@@ -119,7 +118,7 @@ func (d *describer) operation(r route) object {
 	}
 	op["responses"] = answers
 	security := []object{}
-	if r.guard == guardSocket { // who has not said who they are may do so in the first frame
+	if r.guard == guardSocket { // a client without a credential authenticates in the first frame
 		security = append(security, object{})
 	}
 	if r.guard != guardNone {
@@ -131,8 +130,7 @@ func (d *describer) operation(r route) object {
 	return op
 }
 
-// operationID is made of the method and the path, so that it never changes by
-// accident.
+// operationID is derived from the method and the path, so that it never changes by accident.
 func operationID(r route) string {
 	var id strings.Builder
 	id.WriteString(strings.ToLower(r.method))
@@ -155,10 +153,10 @@ func (d *describer) parameters(r route) []object {
 	for _, p := range r.query {
 		schema := object{"type": "string"}
 		switch {
-		case p.many:
+		case p.repeated:
 			schema = object{"type": "array", "items": schema}
-		case p.usual > 0:
-			schema = object{"type": "integer", "minimum": 1, "default": p.usual}
+		case p.defaultValue > 0:
+			schema = object{"type": "integer", "minimum": 1, "default": p.defaultValue}
 		}
 		params = append(params, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
 	}
@@ -185,8 +183,8 @@ func (d *describer) answer(a answer) object {
 
 func (d *describer) problems() object {
 	return object{
-		"description": "Something went wrong.",
-		"content":     object{problemType: object{"schema": d.use(of(problemForm))}},
+		"description": "An error.",
+		"content":     object{problemType: object{"schema": d.bodySchema(jsonBody(problemForm))}},
 	}
 }
 
@@ -206,25 +204,25 @@ func (d *describer) content(c *content) object {
 	case c.ref != "":
 		return object{c.media: object{"schema": d.reference(c.ref)}}
 	case c.shape == nil && c.typ != nil:
-		return object{c.media: object{"schema": d.shown(c.typ)}}
+		return object{c.media: object{"schema": d.outputSchema(c.typ)}}
 	case c.shape != nil:
-		return object{c.media: object{"schema": d.use(c)}}
+		return object{c.media: object{"schema": d.bodySchema(c)}}
 	default:
 		return object{c.media: object{}}
 	}
 }
 
-// use is the schema of a body of ours.
-func (d *describer) use(c *content) object {
-	d.explain(c.typ)
+// bodySchema returns the schema of a body of type c.typ.
+func (d *describer) bodySchema(c *content) object {
+	d.collectDocs(c.typ)
 	return d.schema(c.shape())
 }
 
-// explain notes the comments of a type and of those in it.
-func (d *describer) explain(t reflect.Type) {
+// collectDocs collects the doc tags of a type and of its fields' types.
+func (d *describer) collectDocs(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Pointer:
-		d.explain(t.Elem())
+		d.collectDocs(t.Elem())
 		return
 	case reflect.Struct:
 	default:
@@ -237,15 +235,15 @@ func (d *describer) explain(t reflect.Type) {
 		if doc := f.Tag.Get("doc"); doc != "" {
 			d.docs[t.Name()+"."+f.Name] = doc
 		}
-		d.explain(f.Type)
+		d.collectDocs(f.Type)
 	}
 }
 
-// wireReference matches how the wire's schema refers to its definitions.
+// wireReference matches references in the schema of package wire.
 var wireReference = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
 
-// reference is a reference to a definition of the wire's schema, which it brings
-// along with all that it refers to.
+// reference returns a reference to a definition of package wire, and adds that definition and all
+// that it refers to.
 func (d *describer) reference(name string) object {
 	if _, there := d.schemas[name]; !there {
 		text := string(d.wire[name])
@@ -257,24 +255,24 @@ func (d *describer) reference(name string) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// schema is the JSON Schema of a shape. Types of the wire are references to its
-// own schema; ours get a definition beside them.
+// schema returns the JSON Schema of a shape. Types of package wire become references to its
+// definitions; others get a definition of their own.
 func (d *describer) schema(s *wire.Shape) object {
 	if _, known := d.wire[s.Name]; known && s.Name != "" {
 		return d.reference(s.Name)
 	}
 	if s.Name == "" || s.Kind != wire.KindObject {
-		return d.plain(s)
+		return d.inlineSchema(s)
 	}
 	name := strings.ToUpper(s.Name[:1]) + s.Name[1:]
 	if _, there := d.schemas[name]; !there {
-		d.schemas[name] = object{} // types may contain themselves
-		d.schemas[name] = d.plain(s)
+		d.schemas[name] = object{} // types may be recursive
+		d.schemas[name] = d.inlineSchema(s)
 	}
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-func (d *describer) plain(s *wire.Shape) object {
+func (d *describer) inlineSchema(s *wire.Shape) object {
 	switch s.Kind {
 	case wire.KindBool:
 		return object{"type": "boolean"}
@@ -302,7 +300,7 @@ func (d *describer) plain(s *wire.Shape) object {
 		return object{"type": "object", "additionalProperties": d.schema(s.Elem)}
 	case wire.KindObject:
 		return d.fields(s)
-	default: // nothing of ours
+	default: // not used in bodies
 		return object{}
 	}
 }

@@ -11,39 +11,39 @@ import (
 	"github.com/everdesk/everdesk/session"
 )
 
-// pageLimit is the query parameter limit of a listing. The description and the
-// handlers share it, so that both agree.
+// pageLimit is the query parameter limit of a listing. The API description and the handlers share
+// it, so that both agree.
 type pageLimit struct {
-	most  int // that a page can have
-	usual int // that it has when the query has no limit
+	max          int // largest page
+	defaultLimit int // without a limit in the query
 }
 
 // The limits of all listings.
 var (
-	listLimit         = pageLimit{most: listPage, usual: listPage}
-	eventLimit        = pageLimit{most: eventPage, usual: eventPage}
-	rowLimit          = pageLimit{most: session.MaxRowPage, usual: 200}
-	taskLimit         = pageLimit{most: history.MaxTasks, usual: 100}
-	adminSessionLimit = pageLimit{most: monitorPage, usual: listPage}
+	listLimit         = pageLimit{max: maxListPage, defaultLimit: maxListPage}
+	eventLimit        = pageLimit{max: maxPageEvents, defaultLimit: maxPageEvents}
+	rowLimit          = pageLimit{max: session.MaxRowPage, defaultLimit: 200}
+	taskLimit         = pageLimit{max: history.MaxTasks, defaultLimit: 100}
+	adminSessionLimit = pageLimit{max: maxAdminRows, defaultLimit: maxListPage}
 )
 
-// param describes the limit.
+// param returns the description of the parameter.
 func (l pageLimit) param() param {
-	return param{name: "limit", doc: fmt.Sprintf("How many to show, at most %d: a larger number means as many.", l.most), usual: l.usual}
+	return param{name: "limit", doc: fmt.Sprintf("How many to show, at most %d: a larger number means as many.", l.max), defaultValue: l.defaultLimit}
 }
 
-// read returns the limit of a request: a number above the most becomes the most.
+// read returns the limit of a request, which is at most l.max.
 func (l pageLimit) read(c echo.Context) (int, error) {
 	text := c.QueryParam("limit")
 	if text == "" {
-		return l.usual, nil
+		return l.defaultLimit, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if errors.Is(err, strconv.ErrRange) {
-		return l.most, nil
+		return l.max, nil
 	}
 	if err != nil || n == 0 {
-		return 0, queryProblem("limit", fmt.Sprintf("Want a number of at least 1. A page has at most %d.", l.most))
+		return 0, queryProblem("limit", fmt.Sprintf("Want a number of at least 1. A page has at most %d.", l.max))
 	}
-	return int(min(n, uint64(l.most))), nil //nolint:gosec // both fit
+	return int(min(n, uint64(l.max))), nil //nolint:gosec // both fit
 }

@@ -11,52 +11,50 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Membership is what the admin API needs to know of the replicas.
+// Membership is the part of package membership that the admin API uses.
 type Membership interface {
-	// Card is this replica.
+	// Card returns the entry of this replica.
 	Card() membership.Card
 	Replicas(ctx context.Context) ([]membership.Card, error)
 	Order(ctx context.Context, id wire.ReplicaID, w membership.ReplicaOrder) error
-	// Send has a replica do something and waits for what it answers.
+	// Send has a replica execute a command and waits for its answer.
 	Send(ctx context.Context, to wire.ReplicaID, id string, e membership.Command) (membership.Answer, error)
-	// ConnectionsElsewhere is how many connections a user has to other replicas.
+	// ConnectionsElsewhere returns the number of a user's connections to other replicas.
 	ConnectionsElsewhere(user string) int
 }
 
-// Agents is what it needs to know of agents.
+// Agents counts the agents of all replicas.
 type Agents interface {
 	Use(ctx context.Context) (store.SlotUse, error)
 }
 
-// replicaCard is a replica in a listing.
 type replicaCard struct {
 	ID         wire.ReplicaID `json:"id"`
 	State      string         `json:"state" doc:"serving, draining or drained."`
 	Version    string         `json:"version,omitempty"`
-	URL        string         `json:"url,omitempty" doc:"Where this very replica answers, as far as it knows."`
+	URL        string         `json:"url,omitempty" doc:"The URL of this replica itself, if it is known."`
 	StartedAt  string         `json:"startedAt" doc:"RFC 3339."`
-	Owned      int            `json:"owned" doc:"Sessions that it runs."`
-	Followed   int            `json:"followed" doc:"Sessions of others that it shows."`
-	Tabs       int            `json:"tabs" doc:"Connections that watch them."`
-	Agents     int            `json:"agents" doc:"Agents that run there."`
-	AgentLimit int            `json:"agentLimit" doc:"How many may run at all replicas together."`
-	Self       bool           `json:"self,omitempty" doc:"It is the one that answers."`
+	Owned      int            `json:"owned" doc:"Sessions that it owns."`
+	Followed   int            `json:"followed" doc:"Sessions of other replicas that it follows."`
+	Tabs       int            `json:"tabs" doc:"Connections to those sessions."`
+	Agents     int            `json:"agents" doc:"Running agents."`
+	AgentLimit int            `json:"agentLimit" doc:"Limit of running agents over all replicas."`
+	Self       bool           `json:"self,omitempty" doc:"This replica sent the response."`
 }
 
-// replicaList are all replicas.
 type replicaList struct {
 	Replicas []replicaCard `json:"replicas"`
 }
 
-// limitsCard is how full the hub is.
+// limitsCard has the limits and their use.
 type limitsCard struct {
 	Agents struct {
 		Held    int `json:"held"`
 		Waiting int `json:"waiting"`
 		Limit   int `json:"limit"`
 	} `json:"agents" doc:"Over all replicas."`
-	UserSessions    int `json:"userSessions" doc:"How many sessions a user may make; negative for any number."`
-	UserConnections int `json:"userConnections" doc:"How many streaming connections a user may have; negative for any number."`
+	UserSessions    int `json:"userSessions" doc:"Sessions per user; negative for no limit."`
+	UserConnections int `json:"userConnections" doc:"Streaming connections per user; negative for no limit."`
 }
 
 var (
@@ -73,7 +71,7 @@ func (s *Server) listReplicas(c echo.Context) error {
 	list := replicaList{Replicas: []replicaCard{}}
 	for _, r := range all {
 		list.Replicas = append(list.Replicas, replicaCard{
-			ID: r.ID, State: string(r.State), Version: r.Version, URL: r.URL, StartedAt: stamp(r.Started),
+			ID: r.ID, State: string(r.State), Version: r.Version, URL: r.URL, StartedAt: formatTime(r.Started),
 			Owned: r.Load.Owned, Followed: r.Load.Followed, Tabs: r.Load.Tabs,
 			Agents: r.Load.Agents, AgentLimit: r.Load.AgentLimit, Self: r.ID == self,
 		})

@@ -10,40 +10,40 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// auditCard is what was done by whom, as it is written down.
+// auditCard is a record of the audit log.
 type auditCard struct {
-	Seq     uint64      `json:"seq" doc:"Its place in the chain, from 1."`
-	ID      string      `json:"id" doc:"The Idempotency-Key, or one that was made up."`
+	Seq     uint64      `json:"seq" doc:"Sequence number, from 1."`
+	ID      string      `json:"id" doc:"The Idempotency-Key, or a generated one."`
 	Time    wire.Millis `json:"time"`
 	Who     string      `json:"who"`
 	Address string      `json:"address,omitempty"`
 	Action  string      `json:"action" doc:"Such as replica.drain or session.reset."`
-	Target  string      `json:"target,omitempty" doc:"The replica or session, and after a slash what of it."`
+	Target  string      `json:"target,omitempty" doc:"The replica or session, with a part of it after a slash."`
 	Reason  string      `json:"reason"`
-	Replica string      `json:"replica,omitempty" doc:"Where it was asked for."`
-	Result  string      `json:"result" doc:"begun, then done or failed, which is a record of its own."`
-	Detail  string      `json:"detail,omitempty" doc:"Why it failed, or how things were before and after."`
-	Hash    string      `json:"hash" doc:"SHA-256 over everything else."`
-	Prev    string      `json:"prev,omitempty" doc:"The hash of the record before; absent at the first."`
+	Replica string      `json:"replica,omitempty" doc:"The replica that received the request."`
+	Result  string      `json:"result" doc:"begun, and in a second record done or failed."`
+	Detail  string      `json:"detail,omitempty" doc:"Why it failed, or the state before and after."`
+	Hash    string      `json:"hash" doc:"SHA-256 of all other fields."`
+	Prev    string      `json:"prev,omitempty" doc:"The hash of the previous record; absent in the first."`
 }
 
-// auditList is a page of them.
+// auditList is a page of records.
 type auditList struct {
 	Records []auditCard `json:"records"`
 	Next    string      `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
 }
 
-// auditBreak is where the chain is broken.
+// auditBreak is the first broken link of the chain.
 type auditBreak struct {
-	Seq uint64 `json:"seq" doc:"The first record that is not as it was written."`
+	Seq uint64 `json:"seq" doc:"The first record that was changed."`
 	Why string `json:"why"`
 }
 
-// auditVerdict is whether the chain is whole.
+// auditVerdict is the result of a verification.
 type auditVerdict struct {
 	OK      bool        `json:"ok"`
 	Records int         `json:"records"`
-	Head    string      `json:"head" doc:"The hash of the newest record; that is in the logs, too."`
+	Head    string      `json:"head" doc:"The hash of the newest record, which the hub also logs."`
 	Broken  *auditBreak `json:"broken,omitempty"`
 }
 
@@ -61,28 +61,28 @@ func auditCardOf(r *audit.Record) auditCard {
 	}
 }
 
-// auditRoutes are what can be seen of what admins have done.
+// auditRoutes are the routes of the audit log.
 func (s *Server) auditRoutes() []route {
 	const tag = "admin"
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, do: s.listAudit, tag: tag,
-			summary: "What admins have done, the newest first",
-			detail:  "A page may be empty and still have a next.",
+			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, handler: s.listAudit, tag: tag,
+			summary: "List the audit log, newest first",
+			detail:  "A page may be empty and still have next.",
 			query: []param{
 				listLimit.param(),
-				{name: "after", doc: "The next of the page before."},
-				{name: "who", doc: "Only what this user did."},
-				{name: "action", doc: "Only this, such as session.reset."},
-				{name: "target", doc: "Only what was done to this replica or session, or to something in it."},
+				{name: "after", doc: "The next of the previous page."},
+				{name: "who", doc: "Only actions of this user."},
+				{name: "action", doc: "Only this action, such as session.reset."},
+				{name: "target", doc: "Only actions on this replica or session, or on a part of it."},
 			},
-			answers: ok(http.StatusOK, "A page of records.", of(auditListForm)),
+			answers: success(http.StatusOK, "A page of records.", jsonBody(auditListForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/admin/audit/verify", guard: guardRead, do: s.verifyAudit, tag: tag,
-			summary: "Whether the audit is as it was written",
-			detail:  "All of it is read. That the newest records were cut off is seen by comparing head with the logs.",
-			answers: ok(http.StatusOK, "What was found.", of(auditVerdictForm)),
+			method: http.MethodGet, path: "/api/admin/audit/verify", guard: guardRead, handler: s.verifyAudit, tag: tag,
+			summary: "Verify the audit log",
+			detail:  "Reads the whole log. To detect that the newest records were cut off, compare head with the hub's logs.",
+			answers: success(http.StatusOK, "The result.", jsonBody(auditVerdictForm)),
 		},
 	}
 }
@@ -118,7 +118,7 @@ func (s *Server) verifyAudit(c echo.Context) error {
 	out := auditVerdict{OK: v.Broken == nil, Records: v.Records, Head: v.Head.Hash}
 	if b := v.Broken; b != nil {
 		out.Broken = &auditBreak{Seq: b.Seq, Why: b.Why}
-		s.log.ErrorContext(c.Request().Context(), "the audit is broken", "seq", b.Seq, "why", b.Why)
+		s.log.ErrorContext(c.Request().Context(), "audit log is broken", "seq", b.Seq, "why", b.Why)
 	}
 	return auditVerdictForm.answer(c, http.StatusOK, &out)
 }

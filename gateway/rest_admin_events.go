@@ -16,27 +16,27 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// looksMost is how many events are looked at for a page of those that are wanted.
-const looksMost = 5000
+// maxScannedEvents bounds the events that are read for one page of matching ones.
+const maxScannedEvents = 5000
 
-// sieve is which events somebody wants, and in which form.
-type sieve struct {
+// eventFilter selects events and their form.
+type eventFilter struct {
 	typ     string
 	agent   wire.AgentID
 	monitor wire.MonitorID
-	content bool
+	content bool // with texts of users and agents
 }
 
-// wants reports whether an event is wanted.
-func (s sieve) wants(h wire.Head) bool {
+// matches reports whether an event is selected.
+func (s eventFilter) matches(h wire.Head) bool {
 	return (s.typ == "" || h.Type == s.typ) && (s.agent == "" || h.Agent == s.agent) && (s.monitor == "" || h.Monitor == s.monitor)
 }
 
-// show is an event in the form in which it is shown; nil when it is not wanted. Of
-// what a newer hub has written only the type is known to be nobody's secret.
-func (s sieve) show(e store.Event) []byte {
+// render returns an event in the form for the caller, or nil if it is not selected. Of an unknown
+// event, written by a newer hub, only the type is certain to be no secret.
+func (s eventFilter) render(e store.Event) []byte {
 	head, ok := wire.Peek(e.Frame)
-	if !ok || !s.wants(head) {
+	if !ok || !s.matches(head) {
 		return nil
 	}
 	if s.content {
@@ -44,7 +44,7 @@ func (s sieve) show(e store.Event) []byte {
 	}
 	event, err := wire.Native{}.DecodeEvent(e.Frame)
 	if err != nil {
-		text, _ := json.Marshal(struct { // strings always encode
+		text, _ := json.Marshal(struct { // cannot fail: only strings
 			Type string        `json:"type"`
 			At   wire.Position `json:"message_id"`
 		}{head.Type, e.At})
@@ -54,30 +54,30 @@ func (s sieve) show(e store.Event) []byte {
 	return adminview.Redact(event)
 }
 
-// eventsWanted reads the session, where to begin and which events are wanted. The
-// position is zero when none was named.
-func (s *Server) eventsWanted(c echo.Context) (info session.Info, after wire.Position, want sieve, err error) {
-	id, err := sessionHere(c)
+// parseEventQuery returns the session, the start position and the filter of a request. The position
+// is zero when the request has none.
+func (s *Server) parseEventQuery(c echo.Context) (info session.Info, after wire.Position, want eventFilter, err error) {
+	id, err := sessionParam(c)
 	if err != nil {
 		return info, after, want, err
 	}
-	read := reader{c: c}
-	want = sieve{
+	read := queryReader{c: c}
+	want = eventFilter{
 		typ: c.QueryParam("type"), agent: wire.AgentID(c.QueryParam("agent")), monitor: wire.MonitorID(c.QueryParam("monitor")),
 		content: seesContent(c),
 	}
 	if entry, ok := wire.Events().Lookup(want.typ); want.typ != "" && (!ok || !entry.Durable) {
-		read.refuse("type", "Want the type of an event that is in logs.")
+		read.reject("type", "Want the type of an event that is in logs.")
 	}
 	if want.agent != "" && want.agent.Validate() != nil {
-		read.refuse("agent", "Want the id of an agent.")
+		read.reject("agent", "Want the id of an agent.")
 	}
 	if want.monitor != "" && want.monitor.Validate() != nil {
-		read.refuse("monitor", "Want the id of a monitor.")
+		read.reject("monitor", "Want the id of a monitor.")
 	}
 	if text := cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("after")); text != "" {
 		if after, err = wire.ParsePosition(text); err != nil {
-			read.refuse("after", "Want the message_id of an event.")
+			read.reject("after", "Want the message_id of an event.")
 		}
 	}
 	if err := read.err(); err != nil {
@@ -87,21 +87,21 @@ func (s *Server) eventsWanted(c echo.Context) (info session.Info, after wire.Pos
 	return info, after, want, err
 }
 
-// isOff reports whether a position is not in the log.
-func isOff(err error) bool {
+// isPositionLost reports whether an error means that a position is not in the log.
+func isPositionLost(err error) bool {
 	return errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead)
 }
 
-// orGone is an error of the store for clients: the session may have been deleted since
-// it was looked up.
-func orGone(err error) error {
+// notFoundIfDeleted maps an error of the store to the response: the session may have been deleted
+// after it was looked up.
+func notFoundIfDeleted(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem(wire.CodeSessionNotFound, "")
 	}
 	return err
 }
 
-// adminEvents is a page of a log.
+// adminEvents is a page of a session's log.
 type adminEvents struct {
 	Events  []json.RawMessage `json:"events"`
 	Next    wire.Position     `json:"next"`
@@ -109,9 +109,9 @@ type adminEvents struct {
 	Trimmed bool              `json:"trimmed,omitempty"`
 }
 
-// getAnyEvents shows a page of a session's log without opening the session.
-func (s *Server) getAnyEvents(c echo.Context) error {
-	info, after, want, err := s.eventsWanted(c)
+// getAdminEvents responds with a page of a session's log without opening the session.
+func (s *Server) getAdminEvents(c echo.Context) error {
+	info, after, want, err := s.parseEventQuery(c)
 	if err != nil {
 		return err
 	}
@@ -121,15 +121,15 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
-	// While the page is put together, its events are there twice.
-	room, err := s.bulk.take(ctx, caller(c).User, 2*pageBytes)
+	// While the page is encoded, its events exist twice.
+	reservation, err := s.responseBudget.reserve(ctx, caller(c).User, 2*maxPageBytes)
 	if err != nil {
 		return err
 	}
-	defer room.release()
+	defer reservation.release()
 	page := adminEvents{Events: []json.RawMessage{}, Next: after, Top: info.Top}
-	if err := s.readWanted(ctx, info, want, limit, &page); err != nil {
-		return orGone(err)
+	if err := s.fillEventPage(ctx, info, want, limit, &page); err != nil {
+		return notFoundIfDeleted(err)
 	}
 	if page.Next.Compare(page.Top) > 0 {
 		page.Top = page.Next // the log has grown since the session was looked up
@@ -138,17 +138,17 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	room.resize(int64(len(text)))
+	reservation.resize(int64(len(text)))
 	return c.JSONBlob(http.StatusOK, text)
 }
 
-// readWanted fills a page: up to a number of events, up to [pageBytes], and with no
-// more than [looksMost] looks.
-func (s *Server) readWanted(ctx context.Context, info session.Info, want sieve, limit int, page *adminEvents) error {
-	bytes, raw, size := 0, 0, firstRead
-	for looked := 0; looked < looksMost && len(page.Events) < limit; {
+// fillEventPage reads matching events into a page: up to limit events, [maxPageBytes] bytes and
+// [maxScannedEvents] read events.
+func (s *Server) fillEventPage(ctx context.Context, info session.Info, want eventFilter, limit int, page *adminEvents) error {
+	bytes, raw, size := 0, 0, initialRead
+	for looked := 0; looked < maxScannedEvents && len(page.Events) < limit; {
 		part, err := s.store.Read(ctx, info.ID, page.Next, size)
-		if isOff(err) && !page.Trimmed && looked == 0 {
+		if isPositionLost(err) && !page.Trimmed && looked == 0 {
 			page.Trimmed, page.Next = true, info.Oldest
 			continue
 		}
@@ -157,8 +157,8 @@ func (s *Server) readWanted(ctx context.Context, info session.Info, want sieve, 
 		}
 		for _, e := range part {
 			looked, raw = looked+1, raw+len(e.Frame)
-			text := want.show(e)
-			if bytes += len(text); text != nil && bytes > pageBytes && len(page.Events) > 0 || len(page.Events) >= limit {
+			text := want.render(e)
+			if bytes += len(text); text != nil && bytes > maxPageBytes && len(page.Events) > 0 || len(page.Events) >= limit {
 				return nil
 			}
 			page.Next = e.At
@@ -166,38 +166,38 @@ func (s *Server) readWanted(ctx context.Context, info session.Info, want sieve, 
 				page.Events = append(page.Events, text)
 			}
 		}
-		size = min(max(1, pageBytes*looked/max(raw, 1)), eventPage/2) // by what they were so far
+		size = min(max(1, maxPageBytes*looked/max(raw, 1)), maxPageEvents/2) // by the average size so far
 	}
 	return nil
 }
 
-// serveTail streams a session's log, and then what is added to it. Without a position
-// it begins with what comes next. It is no tab: the session does not know of it.
+// serveTail streams a session's log and the events that are appended to it. Without a position it
+// begins with the next event. It is no tab: the session does not see it.
 func (s *Server) serveTail(c echo.Context) error {
-	info, after, want, err := s.eventsWanted(c)
+	info, after, want, err := s.parseEventQuery(c)
 	if err != nil {
 		return err
 	}
 	if after == (wire.Position{}) && c.QueryParam("after") == "" {
 		after = info.Top
 	}
-	return s.stream(c, func(ctx context.Context, say func(news) bool) error {
+	return s.serveAdminStream(c, func(ctx context.Context, send func(streamEvent) bool) error {
 		for {
-			err := s.tailOnce(ctx, info.ID, &after, want, say)
-			if !isOff(err) {
-				return orGone(err)
+			err := s.tailOnce(ctx, info.ID, &after, want, send)
+			if !isPositionLost(err) {
+				return notFoundIfDeleted(err)
 			}
-			// It was trimmed, or a store has lost its end: what is there now
-			// is shown, and that something is not.
+			// The log was trimmed, or the store lost its end: continue with the oldest event there
+			// is, and send an event about the gap.
 			now, err := s.hub.Info(ctx, info.ID)
 			if err != nil {
 				return err
 			}
 			after = now.Oldest
-			if !say(news{kind: "trimmed", data: []byte(`{"from":"` + after.String() + `"}`)}) {
+			if !send(streamEvent{kind: "trimmed", data: []byte(`{"from":"` + after.String() + `"}`)}) {
 				return nil
 			}
-			select { // a log that moves on faster than it can be read is no reason to hurry
+			select { // do not spin when the log is trimmed faster than it can be read
 			case <-time.After(time.Second):
 			case <-ctx.Done():
 				return nil
@@ -206,19 +206,19 @@ func (s *Server) serveTail(c echo.Context) error {
 	})
 }
 
-// tailOnce tells events until there is an error.
-func (s *Server) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want sieve, say func(news) bool) error {
+// tailOnce sends events until an error.
+func (s *Server) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want eventFilter, send func(streamEvent) bool) error {
 	for part, err := range s.hub.Tail(ctx, id, *after) {
 		if err != nil {
 			return err
 		}
 		for _, e := range part.Events {
 			*after = e.At
-			text := want.show(e)
+			text := want.render(e)
 			if text == nil {
 				continue
 			}
-			if !say(news{kind: "event", id: e.At.String(), data: text}) {
+			if !send(streamEvent{kind: "event", id: e.At.String(), data: text}) {
 				return nil
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What desktops of the other dialect ask for when they start.
+// Endpoints that desktops of the desktop dialect call when they start.
 
-// appList are the apps on the desktop, of which there are none yet.
+// appList are the apps on the desktop; there are none yet.
 type appList struct {
 	Apps                []appInfo `json:"apps"`
 	OnboardingCompleted bool      `json:"onboardingCompleted"`
@@ -21,38 +21,35 @@ type appList struct {
 	appearance
 }
 
-// appearance is how a user's desktop looks, in words of the desktop's own.
+// appearance is the look of a user's desktop, in values that only the desktop interprets.
 type appearance struct {
-	UserName    string `json:"userName,omitempty" wire:"max=100" doc:"What the user wants to be called."`
+	UserName    string `json:"userName,omitempty" wire:"max=100" doc:"The name to show for the user."`
 	Wallpaper   string `json:"wallpaper,omitempty" wire:"max=2000" doc:"The name of a wallpaper, a colour or an address."`
 	AccentColor string `json:"accentColor,omitempty" wire:"max=64"`
 	IconSize    string `json:"iconSize,omitempty" wire:"max=16" doc:"Such as small, medium or large."`
 }
 
-// appInfo is an app on the desktop.
 type appInfo struct {
 	ID   wire.AppID `json:"id"`
 	Name string     `json:"name"`
 }
 
-// shortcutList are the icons on the desktop.
 type shortcutList struct {
 	Shortcuts []wire.Shortcut `json:"shortcuts"`
 }
 
-// providerList are who can think in a session.
 type providerList struct {
 	Providers []string `json:"providers"`
 }
 
-// settings are what a user chose, the same in all sessions.
+// settings are a user's settings, shared by all sessions.
 type settings struct {
 	Language            string `json:"language" wire:"max=35" doc:"A BCP 47 tag, such as en or ko."`
 	OnboardingCompleted bool   `json:"onboardingCompleted" doc:"Whether the user has seen the introduction."`
 	appearance
 }
 
-// settingsPatch changes some of the settings.
+// settingsPatch changes the settings that it has values for.
 type settingsPatch struct {
 	Language            *string `json:"language,omitempty" wire:"min=1,max=35"`
 	OnboardingCompleted *bool   `json:"onboardingCompleted,omitempty"`
@@ -62,7 +59,6 @@ type settingsPatch struct {
 	IconSize            *string `json:"iconSize,omitempty" wire:"max=16"`
 }
 
-// apply changes what the patch names.
 func (p *settingsPatch) apply(to *settings) {
 	replace(&to.Language, p.Language)
 	replace(&to.OnboardingCompleted, p.OnboardingCompleted)
@@ -72,7 +68,7 @@ func (p *settingsPatch) apply(to *settings) {
 	replace(&to.IconSize, p.IconSize)
 }
 
-// replace sets a value to another one, unless there is none.
+// replace sets *value to *by, unless by is nil.
 func replace[T any](value, by *T) {
 	if by != nil {
 		*value = *by
@@ -87,8 +83,8 @@ var (
 	settingsPatchForm = formOf[settingsPatch]()
 )
 
-// preferences are the settings of users.
-var preferences = document[settings]{
+// preferences stores the settings of users.
+var preferences = userDocument[settings]{
 	collection: "settings", form: settingsForm, initial: settings{Language: "en", OnboardingCompleted: true},
 }
 
@@ -106,10 +102,9 @@ func (s *Server) getProviders(c echo.Context) error {
 	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.providers})
 }
 
-// getShortcuts shows the icons of the current session. A user without one has
-// none.
+// getShortcuts responds with the icons of the current session. A user without a session has none.
 func (s *Server) getShortcuts(c echo.Context) error {
-	info, err := s.current(c, accessViewer)
+	info, err := s.currentSession(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err
 	}
@@ -117,15 +112,15 @@ func (s *Server) getShortcuts(c echo.Context) error {
 		return shortcutsForm.answer(c, http.StatusOK, &shortcutList{})
 	}
 	var state wire.SessionState
-	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
-		state, err = room.Snapshot(ctx, nil)
+	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+		state, err = h.Snapshot(ctx, nil)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	key := fmt.Sprint("shortcuts ", info.ID, " ", state.LastMessageID)
-	shared, done, err := s.bulk.share(c.Request().Context(), caller(c).User, key, func() *encoded {
+	shared, done, err := s.responseBudget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
 		return &encoded{body: shortcutsForm().Append(nil, &shortcutList{Shortcuts: state.Shortcuts})}
 	})
 	if err != nil {
@@ -143,7 +138,7 @@ func (s *Server) getSettings(c echo.Context) error {
 	return settingsForm.answer(c, http.StatusOK, &chosen)
 }
 
-// patchSettings changes what the request names.
+// patchSettings changes the settings that the request has values for.
 func (s *Server) patchSettings(c echo.Context) error {
 	in, err := settingsPatchForm.read(s, c)
 	if err == nil && in == (settingsPatch{}) {
@@ -152,8 +147,8 @@ func (s *Server) patchSettings(c echo.Context) error {
 	return preferences.patch(s, c, err, in.apply)
 }
 
-// settingsOf are the caller's settings.
+// settingsOf returns the caller's settings.
 func (s *Server) settingsOf(c echo.Context) (settings, error) {
-	chosen, _, err := preferences.of(s, c)
+	chosen, _, err := preferences.load(s, c)
 	return chosen, err
 }

@@ -8,21 +8,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What apps of desktops of the other dialect may fetch from elsewhere. This hub
-// fetches nothing for them; the choice is kept for when it does.
+// The domains from which apps of the desktop dialect may fetch. This hub fetches nothing for them;
+// the setting is stored for a later version that does.
 
-// domains are those that a user's apps may fetch from.
+// domains are the domains that a user's apps may fetch from.
 type domains struct {
 	AllowAllDomains bool     `json:"allowAllDomains" doc:"Whether all domains are allowed."`
-	Domains         []string `json:"domains" doc:"Those that are allowed by name."`
+	Domains         []string `json:"domains" doc:"The domains that are allowed by name."`
 }
 
-// domainsPatch changes the domains.
 type domainsPatch struct {
 	AllowAllDomains bool `json:"allowAllDomains"`
 }
 
-// fetchRequest is what an app wants to have fetched.
+// fetchRequest is an app's request to fetch a URL.
 type fetchRequest struct {
 	URL       string                      `json:"url" wire:"min=1,max=8192"`
 	Method    string                      `json:"method,omitempty" wire:"max=16"`
@@ -37,11 +36,11 @@ var (
 	fetchRequestForm = formOf[fetchRequest]()
 )
 
-// allowedDomains are the domains of users.
-var allowedDomains = document[domains]{collection: "domains", form: domainsForm, initial: domains{Domains: []string{}}}
+// allowedDomains stores the domains of users.
+var allowedDomains = userDocument[domains]{collection: "domains", form: domainsForm, initial: domains{Domains: []string{}}}
 
 func (s *Server) getDomains(c echo.Context) error {
-	allowed, _, err := allowedDomains.of(s, c)
+	allowed, _, err := allowedDomains.load(s, c)
 	if err != nil {
 		return err
 	}
@@ -53,8 +52,8 @@ func (s *Server) patchDomains(c echo.Context) error {
 	return allowedDomains.patch(s, c, err, func(d *domains) { d.AllowAllDomains = in.AllowAllDomains })
 }
 
-// postFetch refuses: a hub that fetches any address for an app would reach into the
-// network it runs in.
+// postFetch always refuses: a hub that fetches arbitrary URLs for an app would give it access to
+// the network the hub runs in.
 func (s *Server) postFetch(c echo.Context) error {
 	if _, err := fetchRequestForm.read(s, c); err != nil {
 		return err

@@ -17,23 +17,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// transferTimeout is how long a file may be on its way.
+// transferTimeout bounds the transfer of a file.
 const transferTimeout = 10 * time.Minute
 
-// fileEntry is a file or folder in a listing.
 type fileEntry struct {
-	Path        string `json:"path" doc:"The way there from the session's folder, with slashes."`
+	Path        string `json:"path" doc:"The path below the session's folder, with slashes."`
 	IsDirectory bool   `json:"isDirectory"`
 	Size        int64  `json:"size" wire:"min=0" doc:"Bytes; 0 for folders."`
 	ModifiedAt  string `json:"modifiedAt" doc:"RFC 3339."`
 }
 
-// fileList is what a folder holds.
 type fileList struct {
 	Files []fileEntry `json:"files"`
 }
 
-// storageAnswer is how desktops of the other dialect are told that it is done.
+// storageAnswer is the response to changes in the desktop dialect.
 type storageAnswer struct {
 	OK   bool   `json:"ok"`
 	Path string `json:"path"`
@@ -55,10 +53,10 @@ func entriesOf(all []files.Entry) []fileEntry {
 }
 
 func entryOf(e files.Entry) fileEntry {
-	return fileEntry{Path: e.Path, IsDirectory: e.Folder, Size: e.Size, ModifiedAt: stamp(e.Modified)}
+	return fileEntry{Path: e.Path, IsDirectory: e.Folder, Size: e.Size, ModifiedAt: formatTime(e.Modified)}
 }
 
-// listFiles shows what a folder of the session holds.
+// listFiles lists a folder of the session's files.
 func (s *Server) listFiles(c echo.Context) error {
 	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
@@ -71,13 +69,13 @@ func (s *Server) listFiles(c echo.Context) error {
 	return fileListForm.answer(c, http.StatusOK, &fileList{Files: entriesOf(all)})
 }
 
-// putFile keeps the body as a file.
+// putFile stores the body as a file.
 func (s *Server) putFile(c echo.Context) error {
 	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	saved, err := s.save(c, info)
+	saved, err := s.saveFile(c, info)
 	if err != nil {
 		return err
 	}
@@ -85,24 +83,24 @@ func (s *Server) putFile(c echo.Context) error {
 	return fileEntryForm.answer(c, http.StatusCreated, &entry)
 }
 
-// save streams the body of a request to the disk.
-func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
+// saveFile streams the body of a request to the file store.
+func (s *Server) saveFile(c echo.Context, info session.Info) (files.Entry, error) {
 	r := c.Request()
 	if err := requireUncompressed(r); err != nil {
 		return files.Entry{}, err
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		// It would be kept with the wrapping that forms put around files.
+		// It would be stored with the multipart encoding around the file.
 		return files.Entry{}, statusProblem(http.StatusUnsupportedMediaType, "The body has to be the file itself, not a form with it.")
 	}
 	if r.ContentLength > s.cfg.UploadBytes {
 		return files.Entry{}, &http.MaxBytesError{Limit: s.cfg.UploadBytes}
 	}
-	// A large file takes longer than other requests may.
+	// A large file takes longer than other requests.
 	control := http.NewResponseController(c.Response())
 	until := time.Now().Add(transferTimeout)
-	_ = control.SetReadDeadline(until)  // not every writer has deadlines,
-	_ = control.SetWriteDeadline(until) // those of tests have none
+	_ = control.SetReadDeadline(until)  // fails only for a writer without deadlines,
+	_ = control.SetWriteDeadline(until) // as in tests
 	return s.files.Save(r.Context(), info.ID, pathParam(c, "*"), bodyOf(c, s.cfg.UploadBytes), r.ContentLength)
 }
 
@@ -111,31 +109,29 @@ func (s *Server) getFile(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.send(c, info)
+	return s.sendFile(c, info)
 }
 
-// shown are the types of files that a browser may show by itself. Nothing in them
-// can run, neither as a page nor as the script or style of one. Everything
-// else is bytes to be saved.
-var shown = map[string]bool{
+// inlineTypes are the media types that browsers may display inline. None of them can run, neither
+// as a page nor as its script or style. All other files are sent as attachments.
+var inlineTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "text/plain; charset=utf-8": true,
 	"audio/mpeg": true, "audio/ogg": true, "audio/wav": true, "video/mp4": true, "video/webm": true,
 }
 
-// send shows a file. Whoever uploaded it must not be able to run something in the
-// name of the hub's own pages: neither by opening it, for which it comes with a
-// policy that allows nothing, nor as the script of a page that is allowed scripts
-// of this origin, for which it must not have the type of one.
-func (s *Server) send(c echo.Context, info session.Info) error {
+// sendFile serves a file. An uploaded file must not run as script on the hub's origin: neither when
+// it is opened, which its sandbox policy prevents, nor as the script of a page that allows scripts
+// of this origin, which its media type prevents.
+func (s *Server) sendFile(c echo.Context, info session.Info) error {
 	name := pathParam(c, "*")
 	f, entry, err := s.files.Open(info.ID, name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	media, disposition := web.MediaType(name), "inline"
-	if !shown[media] {
+	if !inlineTypes[media] {
 		media, disposition = echo.MIMEOctetStream, "attachment"
 	}
 	h := c.Response().Header()
@@ -147,9 +143,9 @@ func (s *Server) send(c echo.Context, info session.Info) error {
 	return serveContent(c, entry.Modified, f)
 }
 
-// serveContent is [http.ServeContent] whose refusals are problems.
+// serveContent is [http.ServeContent] with problem documents as error responses.
 func serveContent(c echo.Context, modified time.Time, f io.ReadSeeker) error {
-	w := &unrefusing{ResponseWriter: c.Response()}
+	w := &errorCapture{ResponseWriter: c.Response()}
 	http.ServeContent(w, c.Request(), "", modified, f)
 	if w.status == 0 {
 		return nil
@@ -167,14 +163,14 @@ func serveContent(c echo.Context, modified time.Time, f io.ReadSeeker) error {
 	return p
 }
 
-// unrefusing keeps a refusal from being written.
-type unrefusing struct {
+// errorCapture withholds an error response.
+type errorCapture struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *unrefusing) WriteHeader(status int) {
+func (w *errorCapture) WriteHeader(status int) {
 	if status >= http.StatusBadRequest {
 		w.status = status
 		return
@@ -183,7 +179,7 @@ func (w *unrefusing) WriteHeader(status int) {
 }
 
 // Write implements [http.ResponseWriter].
-func (w *unrefusing) Write(b []byte) (int, error) {
+func (w *errorCapture) Write(b []byte) (int, error) {
 	if w.status != 0 {
 		return len(b), nil
 	}
@@ -201,9 +197,9 @@ func (s *Server) deleteFile(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// current is the session that a desktop of the other dialect means: the one it
-// names, or the one its user used last.
-func (s *Server) current(c echo.Context, least access) (session.Info, error) {
+// currentSession returns the session that a request of the desktop dialect means: the one it names,
+// or the most recently updated one of its user.
+func (s *Server) currentSession(c echo.Context, least access) (session.Info, error) {
 	me, ctx := caller(c), c.Request().Context()
 	id := wire.SessionID(cmp.Or(c.QueryParam("sessionId"), string(me.Session)))
 	if id == "" {
@@ -217,18 +213,18 @@ func (s *Server) current(c echo.Context, least access) (session.Info, error) {
 		err = problem(wire.CodeForbidden, "")
 	}
 	if err == nil && least == accessOperator {
-		err = s.auditEntry(c, info)
+		err = s.auditSessionAccess(c, info)
 	}
 	return info, err
 }
 
 func (s *Server) getStorage(c echo.Context) error {
-	info, err := s.current(c, accessViewer)
+	info, err := s.currentSession(c, accessViewer)
 	if err != nil {
 		return err
 	}
 	if c.QueryParam("list") != "true" {
-		return s.send(c, info)
+		return s.sendFile(c, info)
 	}
 	all, err := s.files.List(info.ID, strings.Trim(pathParam(c, "*"), "/"))
 	if err != nil {
@@ -239,11 +235,11 @@ func (s *Server) getStorage(c echo.Context) error {
 }
 
 func (s *Server) postStorage(c echo.Context) error {
-	info, err := s.current(c, accessOperator)
+	info, err := s.currentSession(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	saved, err := s.save(c, info)
+	saved, err := s.saveFile(c, info)
 	if err != nil {
 		return err
 	}
@@ -251,7 +247,7 @@ func (s *Server) postStorage(c echo.Context) error {
 }
 
 func (s *Server) deleteStorage(c echo.Context) error {
-	info, err := s.current(c, accessOperator)
+	info, err := s.currentSession(c, accessOperator)
 	if err != nil {
 		return err
 	}

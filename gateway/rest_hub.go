@@ -6,12 +6,12 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// hubInfo is what a desktop has to know of the hub before it can begin.
+// hubInfo is what a desktop needs to know about the hub before it connects.
 type hubInfo struct {
 	Version    string   `json:"version"`
-	AppsOrigin string   `json:"appsOrigin" doc:"Where html windows and apps live, another origin than the hub's; empty when it has none."`
-	Providers  []string `json:"providers" doc:"Who can think."`
-	Provider   string   `json:"provider" doc:"Who thinks in new sessions; empty when nobody does."`
+	AppsOrigin string   `json:"appsOrigin" doc:"The origin of html windows and apps, which is not the hub's; empty when there is none."`
+	Providers  []string `json:"providers" doc:"The model backends."`
+	Provider   string   `json:"provider" doc:"The model backend of new sessions; empty when there is none."`
 }
 
 var hubForm = formOf[hubInfo]()

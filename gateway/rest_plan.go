@@ -12,20 +12,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planView is the plan of a session.
 type planView struct {
-	Status       wire.SessionStatus `json:"status" doc:"What the session does."`
-	CurrentLayer wire.Layer         `json:"current_layer,omitempty" doc:"Where the plan is."`
-	Plan         *wire.PlanState    `json:"plan,omitempty" doc:"The newest plan, if there was one."`
-	Todos        []wire.Todo        `json:"todos" doc:"Those of the plan."`
-	HITLRequests []wire.HITLRequest `json:"hitl_requests" doc:"The questions that are open, the oldest first."`
+	Status       wire.SessionStatus `json:"status" doc:"The state of the session."`
+	CurrentLayer wire.Layer         `json:"current_layer,omitempty" doc:"The current layer of the plan."`
+	Plan         *wire.PlanState    `json:"plan,omitempty" doc:"The newest plan, if any."`
+	Todos        []wire.Todo        `json:"todos" doc:"The todos of the plan."`
+	HITLRequests []wire.HITLRequest `json:"hitl_requests" doc:"The open questions, oldest first."`
 }
 
-// planReply is an answer to a question of the plan.
+// planReply is the answer to a question of the plan.
 type planReply struct {
 	Type      string         `json:"type" doc:"hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response."`
 	MessageID wire.MessageID `json:"messageId,omitempty" doc:"The idempotency key."`
-	RequestID wire.RequestID `json:"request_id" doc:"The question."`
+	RequestID wire.RequestID `json:"request_id" doc:"The id of the question."`
 	// Action answers a plan or a todo, Value a question.
 	Action      string          `json:"action,omitempty" doc:"Of a plan: approve, modify or reject. Of a todo: approve, skip or reject."`
 	Value       json.RawMessage `json:"value,omitempty" doc:"The answer to hitl_input_request or hitl_clarification."`
@@ -36,11 +35,11 @@ type planReply struct {
 	Reason      string          `json:"reason,omitempty"`
 }
 
-// planOrder is what somebody wants with the plan.
+// planOrder is a command for the plan.
 type planOrder struct {
 	MessageID     wire.MessageID    `json:"messageId,omitempty" doc:"The idempotency key."`
 	Action        string            `json:"action" doc:"pause, resume, cancel, retry or skip."`
-	TodoID        wire.TodoID       `json:"todo_id,omitempty" doc:"What to retry or to skip."`
+	TodoID        wire.TodoID       `json:"todo_id,omitempty" doc:"The todo to retry or to skip."`
 	Reason        string            `json:"reason,omitempty"`
 	Modifications []json.RawMessage `json:"modifications,omitempty" doc:"What to change, with resume; see control_resume."`
 }
@@ -56,21 +55,21 @@ func (s *Server) planRoutes() []route {
 	event := &content{media: echo.MIMEApplicationJSON, ref: "ServerEvent"}
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/plan", guard: guardKnown, do: s.getPlan, tag: tag,
-			summary: "The plan, its todos and what it asks",
-			detail:  "A plan is begun by a message with mode plan.",
-			answers: ok(http.StatusOK, "The plan as it is.", of(planForm)),
+			method: http.MethodGet, path: "/api/sessions/:session/plan", guard: guardIdentity, handler: s.getPlan, tag: tag,
+			summary: "The plan, its todos and its open questions",
+			detail:  "A message with mode plan starts a plan.",
+			answers: success(http.StatusOK, "The current plan.", jsonBody(planForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/plan/answers", guard: guardKnown, do: s.postPlanAnswer, tag: tag,
-			summary: "Answer a question of the plan", headers: []param{idempotency}, body: of(planReplyForm),
-			detail:  "The first valid answer counts. A later one, or one that is invalid, is a problem with its code and field.",
-			answers: ok(http.StatusOK, "What became of it: hitl_closed, or MESSAGE_ACCEPTED for one that was sent again.", event),
+			method: http.MethodPost, path: "/api/sessions/:session/plan/answers", guard: guardIdentity, handler: s.postPlanAnswer, tag: tag,
+			summary: "Answer a question of the plan", headers: []param{idempotency}, body: jsonBody(planReplyForm),
+			detail:  "The first valid answer counts. A later or an invalid one gets a problem with code and field.",
+			answers: success(http.StatusOK, "The result: hitl_closed, or MESSAGE_ACCEPTED for a repeated answer.", event),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/plan/control", guard: guardKnown, do: s.postPlanControl, tag: tag,
-			summary: "Pause, resume, change or cancel the plan, or retry or skip a todo", headers: []param{idempotency}, body: of(planOrderForm),
-			answers: ok(http.StatusOK, "What became of it: the first event that names the message, or MESSAGE_ACCEPTED.", event),
+			method: http.MethodPost, path: "/api/sessions/:session/plan/control", guard: guardIdentity, handler: s.postPlanControl, tag: tag,
+			summary: "Pause, resume, change or cancel the plan, or retry or skip a todo", headers: []param{idempotency}, body: jsonBody(planOrderForm),
+			answers: success(http.StatusOK, "The result: the first event that names the message, or MESSAGE_ACCEPTED.", event),
 		},
 	}
 }
@@ -81,8 +80,8 @@ func (s *Server) getPlan(c echo.Context) error {
 		return err
 	}
 	var now wire.SessionState
-	if err := s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
-		now, err = room.Snapshot(ctx, nil)
+	if err := s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+		now, err = h.Snapshot(ctx, nil)
 		return err
 	}); err != nil {
 		return err
@@ -109,10 +108,10 @@ func (s *Server) postPlanAnswer(c echo.Context) error {
 	if answer == nil {
 		return queryProblem("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
 	}
-	return s.orderPlan(c, info, in.MessageID, answer)
+	return s.sendToPlan(c, info, in.MessageID, answer)
 }
 
-// message is the answer as a client says it on a socket.
+// message returns the answer as the message that a WebSocket client sends.
 func (in *planReply) message() wire.ClientPayload {
 	switch in.Type {
 	case "hitl_plan_response":
@@ -155,20 +154,20 @@ func (s *Server) postPlanControl(c echo.Context) error {
 	default:
 		return queryProblem("action", "Want pause, resume, cancel, retry or skip.")
 	}
-	return s.orderPlan(c, info, in.MessageID, order)
+	return s.sendToPlan(c, info, in.MessageID, order)
 }
 
-// orderPlan tells the plan something and shows what it says.
-func (s *Server) orderPlan(c echo.Context, info session.Info, named wire.MessageID, order wire.ClientPayload) error {
+// sendToPlan sends a message to the plan and responds with its answer.
+func (s *Server) sendToPlan(c echo.Context, info session.Info, named wire.MessageID, order wire.ClientPayload) error {
 	id, err := messageID(c, named)
 	if err != nil {
 		return err
 	}
 	m, err := wire.Native{}.DecodeMessage(wire.Native{}.AppendMessage(nil, wire.Message{Session: info.ID, ID: id, Data: order}))
 	if err != nil {
-		return err // as it would be refused on a socket
+		return err // the same error as over a WebSocket
 	}
-	answer, err := s.tell(c, info.ID, m)
+	answer, err := s.deliverAndWait(c, info.ID, m)
 	if err != nil {
 		return err
 	}

@@ -19,25 +19,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// sessionCard is a session in a listing. Its first three fields are what desktops
-// of the other dialect read.
+// sessionCard describes a session. Desktops of the desktop dialect read its first three fields.
 type sessionCard struct {
-	SessionID wire.SessionID  `json:"sessionId" doc:"The id; in the answer to a request that uses the name, that name."`
-	Directory string          `json:"directory" doc:"The same as sessionId; desktops of the other dialect want it."`
+	SessionID wire.SessionID  `json:"sessionId" doc:"The id; in the response to a request that uses the name, that name."`
+	Directory string          `json:"directory" doc:"The same as sessionId, for the desktop dialect."`
 	Metadata  sessionMetadata `json:"metadata"`
-	User      string          `json:"user" doc:"Whose session it is."`
-	Name      wire.SessionID  `json:"name,omitempty" doc:"What its user calls it in place of the id."`
+	User      string          `json:"user" doc:"The owner of the session."`
+	Name      wire.SessionID  `json:"name,omitempty" doc:"The name that its owner may use in place of the id."`
 	Title     string          `json:"title,omitempty"`
-	Access    string          `json:"access" doc:"What the caller may do: viewer, operator or owner."`
-	Shares    []shareGrant    `json:"shares,omitempty" doc:"Who else may use it; only owners see this."`
+	Access    string          `json:"access" doc:"The caller's access: viewer, operator or owner."`
+	Shares    []shareGrant    `json:"shares,omitempty" doc:"The users it is shared with; only owners see this."`
 	Working   bool            `json:"working" doc:"Whether it has unfinished work."`
-	Owner     wire.ReplicaID  `json:"owner,omitempty" doc:"The replica that runs it."`
+	Owner     wire.ReplicaID  `json:"owner,omitempty" doc:"The replica that owns it."`
 	Top       wire.Position   `json:"top,omitzero" doc:"The position of its newest event."`
-	// SetAside says that the session is in quarantine.
-	SetAside bool `json:"setAside,omitempty" doc:"Its data cannot be read; an operator has to look at it."`
+	// SetAside says that the session is quarantined.
+	SetAside bool `json:"setAside,omitempty" doc:"It is quarantined: its data cannot be read, and an operator has to act."`
 }
 
-// sessionMetadata is what desktops of the other dialect know of a session.
+// sessionMetadata is the description of a session in the desktop dialect.
 type sessionMetadata struct {
 	CreatedAt    string                            `json:"createdAt" doc:"RFC 3339."`
 	Provider     string                            `json:"provider"`
@@ -45,35 +44,30 @@ type sessionMetadata struct {
 	Agents       wire.Object[string, sessionAgent] `json:"agents"`
 }
 
-// sessionAgent is an agent that took part in a session.
 type sessionAgent struct {
 	AgentID string `json:"agentId"`
 }
 
-// shareGrant is what somebody else may do in a session.
+// shareGrant is the access of another user to a session.
 type shareGrant struct {
 	User   string `json:"user"`
 	Access string `json:"access" doc:"viewer or operator."`
 }
 
-// sessionList is a page of sessions.
 type sessionList struct {
 	Sessions []sessionCard `json:"sessions"`
 	Next     string        `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
 }
 
-// newSession is a request for a session.
 type newSession struct {
 	SessionID wire.SessionID `json:"sessionId,omitempty" doc:"A name to call the session by in place of an id: letters, digits, _ and -, not beginning with ses-. Names are the caller's own. If the caller has a session of that name, that is the answer, with 200."`
 	Title     string         `json:"title,omitempty"`
 }
 
-// sessionPatch changes a session.
 type sessionPatch struct {
 	Title *string `json:"title,omitempty"`
 }
 
-// newShare is what somebody shall be allowed.
 type newShare struct {
 	Access string `json:"access" doc:"viewer or operator."`
 }
@@ -87,10 +81,11 @@ var (
 )
 
 const (
-	// listPage is how many sessions a page shows at most.
-	listPage = 100
-	// listMost is how many sessions are put in order. Who has more sees some.
-	listMost = 10_000
+	// maxListPage is the largest page of sessions.
+	maxListPage = 100
+	// maxSortedSessions bounds the sessions that are read and sorted. Users with more see a part of
+	// them.
+	maxSortedSessions = 10_000
 )
 
 func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
@@ -98,7 +93,7 @@ func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	card := sessionCard{
 		SessionID: info.ID, Directory: string(info.ID), User: info.User, Name: info.Name, Title: info.Title,
 		Access: granted.String(), Working: info.Working, Owner: info.Owner, Top: info.Top, SetAside: info.Quarantined != "",
-		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: cmp.Or(s.defaultProvider, "none")},
+		Metadata: sessionMetadata{CreatedAt: formatTime(info.Created), LastActivity: formatTime(info.Updated), Provider: cmp.Or(s.defaultProvider, "none")},
 	}
 	if granted == accessOwner {
 		for user, share := range info.Shares {
@@ -109,15 +104,15 @@ func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	return card
 }
 
-// String is the name of the access in answers.
+// String returns the name of the access in responses.
 func (a access) String() string {
 	return [...]string{"none", "viewer", "operator", "owner"}[a]
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// sessionsOf are the sessions of a user, or of all when that is empty, the one
-// that was used last first.
+// sessionsOf returns the sessions of a user, or of all users when user is empty, most recently
+// updated first.
 func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, error) {
 	var all []session.Info
 	for q := (store.Query{User: user, Limit: 1000}); ; {
@@ -126,7 +121,7 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 			return nil, err
 		}
 		all = append(all, page.Items...)
-		if q.After = page.Next; q.After == "" || len(all) >= listMost {
+		if q.After = page.Next; q.After == "" || len(all) >= maxSortedSessions {
 			break
 		}
 	}
@@ -136,9 +131,9 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 	return all, nil
 }
 
-// listed are the sessions that somebody sees in a listing: those of a user, or the
-// one that their credential is for, whosever it is.
-func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
+// visibleSessions returns the sessions that a caller sees in a listing: those of a user, or the one
+// session that the caller's credential is valid for.
+func (s *Server) visibleSessions(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
 	if !mayHaveSessions(me) {
 		return nil, nil
 	}
@@ -146,7 +141,7 @@ func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]s
 		return s.sessionsOf(ctx, user)
 	}
 	granted, info, err := s.accessTo(ctx, me, me.Session)
-	if granted != accessNone { // also one that was set aside
+	if granted != accessNone { // also a quarantined one
 		return []session.Info{info}, nil
 	}
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
@@ -155,8 +150,7 @@ func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]s
 	return nil, err
 }
 
-// listSessions shows the caller's sessions. Admins may ask for somebody else's
-// or everybody's.
+// listSessions lists the caller's sessions. Admins may list those of another user or of all users.
 func (s *Server) listSessions(c echo.Context) error {
 	me := caller(c)
 	user := me.User
@@ -170,12 +164,12 @@ func (s *Server) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.listed(c.Request().Context(), me, user)
+	all, err := s.visibleSessions(c.Request().Context(), me, user)
 	if err != nil {
 		return err
 	}
 	if after := c.QueryParam("after"); after != "" {
-		if all, err = following(all, after); err != nil {
+		if all, err = afterCursor(all, after); err != nil {
 			return err
 		}
 	}
@@ -189,14 +183,14 @@ func (s *Server) listSessions(c echo.Context) error {
 	return listForm.answer(c, http.StatusOK, &list)
 }
 
-// cursorOf names the place of a session in a listing, whether it stays there or
-// not.
+// cursorOf returns a cursor for the position of a session in a listing, which stays valid when the
+// session moves.
 func cursorOf(i session.Info) string {
 	return strconv.FormatInt(i.Updated.UnixNano(), 36) + "." + string(i.ID)
 }
 
-// following drops what was on earlier pages.
-func following(all []session.Info, cursor string) ([]session.Info, error) {
+// afterCursor removes the sessions of earlier pages.
+func afterCursor(all []session.Info, cursor string) ([]session.Info, error) {
 	text, id, ok := strings.Cut(cursor, ".")
 	nanos, err := strconv.ParseInt(text, 36, 64)
 	if !ok || err != nil {
@@ -208,7 +202,7 @@ func following(all []session.Info, cursor string) ([]session.Info, error) {
 	}), nil
 }
 
-// createSession makes a session that belongs to the caller.
+// createSession creates a session that belongs to the caller.
 func (s *Server) createSession(c echo.Context) error {
 	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
@@ -236,12 +230,12 @@ func (s *Server) createSession(c echo.Context) error {
 		status = http.StatusCreated
 		c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID)))
 	}
-	card := s.cardAs(me, info, n.Name)
+	card := s.cardNamed(me, info, n.Name)
 	return cardForm.answer(c, status, &card)
 }
 
-// cardAs is cardOf in the answer to a request that has the session's name or its id.
-func (s *Server) cardAs(id auth.Identity, info session.Info, called wire.SessionID) sessionCard {
+// cardNamed is cardOf with the name or id that the request used for the session.
+func (s *Server) cardNamed(id auth.Identity, info session.Info, called wire.SessionID) sessionCard {
 	card := s.cardOf(id, info)
 	if called != "" {
 		card.SessionID, card.Directory = called, string(called)
@@ -250,13 +244,13 @@ func (s *Server) cardAs(id auth.Identity, info session.Info, called wire.Session
 }
 
 func (s *Server) getSession(c echo.Context) error {
-	// A session that was set aside is shown: that is how one learns of it.
+	// Quarantined sessions are included: that is how users learn of it.
 	called := wire.SessionID(c.Param("session"))
 	granted, info, err := s.accessTo(c.Request().Context(), caller(c), called)
 	if err != nil && granted == accessNone {
 		return err
 	}
-	card := s.cardAs(caller(c), info, called)
+	card := s.cardNamed(caller(c), info, called)
 	return cardForm.answer(c, http.StatusOK, &card)
 }
 
@@ -270,7 +264,7 @@ func (s *Server) patchSession(c echo.Context) error {
 		return err
 	}
 	if in.Title != nil {
-		err := s.asOwner(c, info, adminAction{action: "session.rename", do: func(ctx context.Context, _ string) (string, error) {
+		err := s.changeAsOwner(c, info, adminAction{action: "session.rename", execute: func(ctx context.Context, _ string) (string, error) {
 			return "", s.hub.Rename(ctx, info.ID, *in.Title)
 		}})
 		if err != nil {
@@ -285,20 +279,20 @@ func (s *Server) deleteSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.asOwner(c, info, adminAction{action: actionDelete, do: func(ctx context.Context, _ string) (string, error) {
+	err = s.changeAsOwner(c, info, adminAction{action: actionDelete, execute: func(ctx context.Context, _ string) (string, error) {
 		return "", s.removeWithFiles(ctx, info.ID)
-	}, final: true})
+	}, doneIfGone: true})
 	if err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// removeWithFiles deletes a session and what was uploaded to it.
+// removeWithFiles deletes a session and its files.
 func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
-	info, _ := s.hub.Info(ctx, id) // a name that is left behind does no harm
-	// The files go first: what a crash leaves behind is then a session without
-	// files, never files without a session.
+	info, _ := s.hub.Info(ctx, id) // a name that stays does no harm
+	// The files first: after a crash there may be a session without files, but never files without
+	// a session.
 	if err := s.files.RemoveAll(id); err != nil {
 		return err
 	}
@@ -306,10 +300,10 @@ func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
 		return err
 	}
 	s.deleteName(ctx, info)
-	// Something may have been uploaded meanwhile. The session is gone now,
-	// whatever the disk says.
+	// A file may have been uploaded meanwhile. The session is deleted now, whether or not this
+	// fails.
 	if err := s.files.RemoveAll(id); err != nil {
-		s.log.WarnContext(ctx, "files of a deleted session are still there", "session", id, "err", err)
+		s.log.WarnContext(ctx, "deleting files of a deleted session failed", "session", id, "err", err)
 	}
 	return nil
 }
@@ -327,7 +321,7 @@ func (s *Server) putShare(c echo.Context) error {
 	if share != session.ShareViewer && share != session.ShareOperator {
 		return queryProblem("access", "Want viewer or operator.")
 	}
-	if err := s.share(c, info, pathParam(c, "user"), share); err != nil {
+	if err := s.setShare(c, info, pathParam(c, "user"), share); err != nil {
 		return err
 	}
 	s.recheckSession(info.ID)
@@ -339,22 +333,22 @@ func (s *Server) deleteShare(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.share(c, info, pathParam(c, "user"), ""); err != nil {
+	if err := s.setShare(c, info, pathParam(c, "user"), ""); err != nil {
 		return err
 	}
 	s.recheckSession(info.ID)
 	return c.NoContent(http.StatusNoContent)
 }
 
-// share lets somebody use a session, or not any more.
-func (s *Server) share(c echo.Context, info session.Info, user string, as session.Share) error {
-	return s.asOwner(c, info, adminAction{action: "session.share", target: "/" + user, do: func(ctx context.Context, _ string) (string, error) {
+// setShare changes the access of another user to a session; as is empty to remove it.
+func (s *Server) setShare(c echo.Context, info session.Info, user string, as session.Share) error {
+	return s.changeAsOwner(c, info, adminAction{action: "session.share", target: "/" + user, execute: func(ctx context.Context, _ string) (string, error) {
 		return "access: " + cmp.Or(string(as), "none"), s.hub.Share(ctx, info.ID, user, as)
 	}})
 }
 
-// pathParam is a part of the path as it was meant. Echo leaves parts escaped
-// when the path has escapes that matter, such as %2F.
+// pathParam returns an unescaped parameter of the path. Echo leaves parameters escaped when the
+// path contains escapes such as %2F.
 func pathParam(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {

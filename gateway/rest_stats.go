@@ -10,28 +10,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// agentStats is how busy the agents of a session are. A caller learns nothing of the
-// sessions of others.
+// agentStats counts the agents and connections of one session, and reveals nothing about those of
+// other users.
 type agentStats struct {
 	Agents      agentCounts      `json:"agents"`
 	Connections connectionCounts `json:"connections"`
 	WarmPool    warmPoolCounts   `json:"warmPool"`
 }
 
-// agentCounts are those of a session.
 type agentCounts struct {
 	MaxAgents    int `json:"maxAgents" wire:"min=0" doc:"Always 0: the limit is for the sessions of all users together."`
-	CurrentCount int `json:"currentCount" wire:"min=0" doc:"How many work now."`
-	WaitingCount int `json:"waitingCount" wire:"min=0" doc:"How many messages wait for one."`
+	CurrentCount int `json:"currentCount" wire:"min=0" doc:"Running agents."`
+	WaitingCount int `json:"waitingCount" wire:"min=0" doc:"Messages that wait for an agent."`
 }
 
-// connectionCounts are those of a session.
 type connectionCounts struct {
 	ConnectionCount int `json:"connectionCount" wire:"min=0"`
 }
 
-// warmPoolCounts are there for desktops of the other dialect: backends are not
-// started ahead here.
+// warmPoolCounts exists for the desktop dialect and is always zero: this hub starts no backends in
+// advance.
 type warmPoolCounts struct {
 	PoolSize          int    `json:"poolSize" wire:"min=0"`
 	Available         int    `json:"available" wire:"min=0"`
@@ -39,7 +37,7 @@ type warmPoolCounts struct {
 	WarmedSessions    int    `json:"warmedSessions" wire:"min=0"`
 }
 
-// remoteInfo is how another device reaches the desktop.
+// remoteInfo says how another device reaches the desktop.
 type remoteInfo struct {
 	Remote bool `json:"remote" doc:"Always false: a link for another device needs a ticket."`
 }
@@ -49,16 +47,16 @@ var (
 	remoteInfoForm = formOf[remoteInfo]()
 )
 
-// getAgentStats counts in the current session. A user without one has no agents.
+// getAgentStats counts in the current session. A user without a session has no agents.
 func (s *Server) getAgentStats(c echo.Context) error {
 	stats := agentStats{WarmPool: warmPoolCounts{PreferredProvider: s.defaultProvider}}
-	info, err := s.current(c, accessViewer)
+	info, err := s.currentSession(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err
 	}
 	if err == nil {
-		err = s.visit(c, info, func(ctx context.Context, room *session.Handle) error {
-			state, err := room.Snapshot(ctx, nil)
+		err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+			state, err := h.Snapshot(ctx, nil)
 			if err != nil {
 				return err
 			}

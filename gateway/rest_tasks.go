@@ -11,44 +11,43 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// taskWords is how long what is looked for may be, in bytes.
-const taskWords = 500
+// maxTaskQueryBytes bounds the search text.
+const maxTaskQueryBytes = 500
 
-// taskList is a part of the tasks of a session.
 type taskList struct {
-	Tasks []history.FoundTask `json:"tasks" doc:"The newest first. parentTaskId makes a tree of them; costs has all below a task."`
-	More  bool                `json:"more" doc:"There are older ones: ask again with before and the id of the last."`
+	Tasks []history.FoundTask `json:"tasks" doc:"Newest first. parentTaskId links them to a tree; costs includes all tasks below."`
+	More  bool            `json:"more" doc:"There are older tasks: request them with before and the id of the last."`
 }
 
 var taskListForm = formOf[taskList]()
 
 func (s *Server) taskRoutes() []route {
 	return []route{{
-		method: http.MethodGet, path: "/api/sessions/:session/tasks", guard: guardKnown, do: s.getTasks, tag: "conversation",
-		summary: "What was asked of agents, and what they handed on to each other",
-		detail:  "A task is a turn of an agent. The newest 500 are kept; a page has 100 when limit is absent.",
+		method: http.MethodGet, path: "/api/sessions/:session/tasks", guard: guardIdentity, handler: s.getTasks, tag: "conversation",
+		summary: "List the tasks of agents and those they delegated",
+		detail:  "A task is a turn of an agent. The newest 500 are stored; a page has 100 when limit is absent.",
 		query: []param{
-			{name: "q", doc: "Words that are in what was asked or in what came of it, in capitals or not."},
+			{name: "q", doc: "Words in the request or the result, case-insensitive."},
 			{name: "status", doc: "active, delegated, completed, failed or interrupted."},
-			{name: "monitor", doc: "Only those of this monitor."},
+			{name: "monitor", doc: "Only tasks of this monitor."},
 			taskLimit.param(),
-			{name: "before", doc: "Only what comes after this task in the list, by its id."},
+			{name: "before", doc: "Only tasks after the one with this id in the list."},
 		},
-		answers: ok(http.StatusOK, "A page of tasks.", of(taskListForm)),
+		answers: success(http.StatusOK, "A page of tasks.", jsonBody(taskListForm)),
 	}}
 }
 
-// taskStates are what tasks can be looked for by.
+// taskStates are the allowed values of the query parameter status.
 var taskStates = []string{"active", "delegated", "completed", "failed", "interrupted"}
 
-// taskQuery reads which tasks are wanted.
+// taskQuery parses the query of a request for tasks.
 func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 	q = history.TaskQuery{
 		Text: c.QueryParam("q"), State: c.QueryParam("status"), Monitor: wire.MonitorID(c.QueryParam("monitor")),
 		Before: wire.TaskID(c.QueryParam("before")),
 	}
 	switch {
-	case len(q.Text) > taskWords:
+	case len(q.Text) > maxTaskQueryBytes:
 		return q, queryProblem("q", "Want fewer words.")
 	case q.State != "" && !slices.Contains(taskStates, q.State):
 		return q, queryProblem("status", "Want active, delegated, completed, failed or interrupted.")
@@ -70,7 +69,7 @@ func (s *Server) getTasks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.readLarge(c, func(ctx context.Context) (err error) {
+	return s.withPageBudget(c, func(ctx context.Context) (err error) {
 		list := taskList{}
 		if list.Tasks, list.More, err = s.hub.Tasks(ctx, info.ID, q); err != nil {
 			return err

@@ -15,20 +15,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// keyRequest asks for an API key.
 type keyRequest struct {
-	User      string   `json:"user" wire:"min=1,max=200" doc:"Whom the key stands for."`
+	User      string   `json:"user" wire:"min=1,max=200" doc:"The user that the key authenticates."`
 	Roles     []string `json:"roles,omitempty" doc:"Of user, viewer, admin, admin:read, admin:act and admin:content; user when absent."`
 	Name      string   `json:"name,omitempty" wire:"max=64" doc:"What the key is for."`
 	ExpiresIn int      `json:"expires_in,omitempty" wire:"min=0,max=31622400" doc:"Seconds, up to 366 days; absent for a key that does not expire."`
 }
 
-// keyAnswer is a new API key.
 type keyAnswer struct {
-	Key string `json:"key" doc:"It is shown this once: only its hash is kept."`
+	Key string `json:"key" doc:"Shown only once: the hub stores its hash."`
 }
 
-// keyInfo is what is known of an API key.
+// keyInfo describes an API key.
 type keyInfo struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name,omitempty"`
@@ -38,17 +36,16 @@ type keyInfo struct {
 	ExpiresAt string   `json:"expiresAt,omitempty" doc:"RFC 3339; absent when it does not expire."`
 }
 
-// keyList is a page of API keys.
 type keyList struct {
 	Keys []keyInfo `json:"keys"`
 	Next string    `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
 }
 
-// userTicketRequest asks for a ticket for somebody.
+// userTicketRequest asks for a ticket for another user.
 type userTicketRequest struct {
-	User    string         `json:"user" wire:"min=1,max=200" doc:"Whom the ticket stands for."`
+	User    string         `json:"user" wire:"min=1,max=200" doc:"The user that the ticket authenticates."`
 	Roles   []string       `json:"roles,omitempty" doc:"Of user, viewer, admin, admin:read, admin:act and admin:content; user when absent."`
-	Session wire.SessionID `json:"session,omitempty" doc:"The only session the ticket is for."`
+	Session wire.SessionID `json:"session,omitempty" doc:"The only session that the ticket is valid for."`
 }
 
 var (
@@ -58,7 +55,7 @@ var (
 	userTicketRequestForm = formOf[userTicketRequest]()
 )
 
-// rolesOf reads roles as people write them.
+// rolesOf parses the names of roles.
 func rolesOf(names []string) ([]auth.Role, error) {
 	if len(names) == 0 {
 		return []auth.Role{auth.RoleUser}, nil
@@ -88,9 +85,9 @@ func (s *Server) postKey(c echo.Context) error {
 		id.Expires = time.Now().Add(time.Duration(in.ExpiresIn) * time.Second)
 	}
 	key := ""
-	err = s.auditOwnerAction(c, adminAction{action: "key.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+	err = s.performWithDefaultReason(c, adminAction{action: "key.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
 		key, err = s.auth.NewKey(ctx, id, in.Name)
-		return fmt.Sprintf("roles: %v; name: %q", roles, in.Name), givenToNobody(err)
+		return fmt.Sprintf("roles: %v; name: %q", roles, in.Name), secretDiscarded(err)
 	}})
 	if err != nil {
 		return err
@@ -99,10 +96,10 @@ func (s *Server) postKey(c echo.Context) error {
 	return keyForm.answer(c, http.StatusCreated, &keyAnswer{Key: key})
 }
 
-// givenToNobody makes it clear how it ended when the store did not say whether it has
-// kept a secret: nobody has been told it.
-func givenToNobody(err error) error {
-	if isUnclear(err) {
+// secretDiscarded turns an unknown outcome into a failure: if the store did not confirm that it
+// stored a secret, the secret is discarded.
+func secretDiscarded(err error) error {
+	if isOutcomeUnknown(err) {
 		return problem(wire.CodeStoreUnavailable, "")
 	}
 	return err
@@ -122,12 +119,12 @@ func (s *Server) listKeys(c echo.Context) error {
 	}
 	list := keyList{Next: page.Next}
 	for _, k := range page.Items {
-		info := keyInfo{ID: k.ID, Name: k.Name, User: k.User, CreatedAt: stamp(k.Created)}
+		info := keyInfo{ID: k.ID, Name: k.Name, User: k.User, CreatedAt: formatTime(k.Created)}
 		for _, r := range k.Roles {
 			info.Roles = append(info.Roles, string(r))
 		}
 		if !k.Expires.IsZero() {
-			info.ExpiresAt = stamp(k.Expires)
+			info.ExpiresAt = formatTime(k.Expires)
 		}
 		list.Keys = append(list.Keys, info)
 	}
@@ -136,7 +133,7 @@ func (s *Server) listKeys(c echo.Context) error {
 
 func (s *Server) deleteKey(c echo.Context) error {
 	key := c.Param("key")
-	err := s.auditOwnerAction(c, adminAction{action: "key.end", target: key, fleeting: true, do: func(ctx context.Context, _ string) (string, error) {
+	err := s.performWithDefaultReason(c, adminAction{action: "key.end", target: key, doneIfGoneOnRetry: true, execute: func(ctx context.Context, _ string) (string, error) {
 		err := s.auth.RevokeKey(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
 			err = statusProblem(http.StatusNotFound, "There is no such key.")
@@ -160,9 +157,9 @@ func (s *Server) postUserTicket(c echo.Context) error {
 		return err
 	}
 	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: caller(c).Key}
-	err = s.auditOwnerAction(c, adminAction{action: "ticket.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+	err = s.performWithDefaultReason(c, adminAction{action: "ticket.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
 		ticket, err = s.auth.NewTicket(ctx, id, in.Session)
-		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), givenToNobody(err)
+		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), secretDiscarded(err)
 	}})
 	if err != nil {
 		return err

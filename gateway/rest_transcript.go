@@ -15,18 +15,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// transcript is what was said in a session, for people.
+// transcript is a session's conversations as readable text.
 type transcript struct {
 	Transcript string `json:"transcript" doc:"Markdown."`
 }
 
-// restored is what shows the windows of a session on another desktop.
+// restored are the actions that show the windows of a session on another desktop.
 type restored struct {
 	Actions         []wire.Action    `json:"actions"`
-	ContextMessages []contextMessage `json:"contextMessages" doc:"What was said last on monitor-0, the oldest first."`
+	ContextMessages []contextMessage `json:"contextMessages" doc:"The newest messages of monitor-0, oldest first."`
 }
 
-// contextMessage is something that was said.
 type contextMessage struct {
 	Role    string `json:"role" doc:"user or assistant."`
 	Content string `json:"content"`
@@ -37,36 +36,36 @@ var (
 	restoredForm   = formOf[restored]()
 )
 
-// recall reads what was said last on some monitors of a session, and hands it over
-// while there is memory reserved for it.
-func (s *Server) recall(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
-	return s.readLarge(c, func(ctx context.Context) error {
+// readNotes reads the newest part of the conversations on some monitors, and passes each to use
+// while memory is reserved for it.
+func (s *Server) readNotes(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
+	return s.withPageBudget(c, func(ctx context.Context) error {
 		for _, m := range monitors {
-			page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.usual})
+			page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.defaultLimit})
 			if err != nil {
 				return err
 			}
-			notes, skipped := history.Digest(page.Rows, nil, pageBytes/max(len(monitors), 1))
+			notes, skipped := history.Digest(page.Rows, nil, maxPageBytes/max(len(monitors), 1))
 			use(m, notes, page.More || skipped > 0)
 		}
 		return nil
 	})
 }
 
-// stateOf is the state of a session that the caller may look at.
-func (s *Server) stateOf(c echo.Context) (info session.Info, state wire.SessionState, err error) {
+// readState returns the state of the request's session, if the caller may see it.
+func (s *Server) readState(c echo.Context) (info session.Info, state wire.SessionState, err error) {
 	if info, err = s.requireAccess(c, accessViewer); err != nil {
 		return info, state, err
 	}
-	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
-		state, err = room.Snapshot(ctx, nil)
+	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+		state, err = h.Snapshot(ctx, nil)
 		return err
 	})
 	return info, state, err
 }
 
 func (s *Server) getTranscript(c echo.Context) error {
-	info, state, err := s.stateOf(c)
+	info, state, err := s.readState(c)
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (s *Server) getTranscript(c echo.Context) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", cmp.Or(info.Title, string(info.ID)))
-	err = s.recall(c, info, monitors, func(m wire.MonitorID, notes []history.Note, more bool) {
+	err = s.readNotes(c, info, monitors, func(m wire.MonitorID, notes []history.Note, more bool) {
 		if len(notes) == 0 {
 			return
 		}
@@ -96,7 +95,7 @@ func (s *Server) getTranscript(c echo.Context) error {
 	return transcriptForm.answer(c, http.StatusOK, &transcript{Transcript: b.String()})
 }
 
-// writeNote adds a note as Markdown.
+// writeNote writes a note as Markdown.
 func writeNote(b *strings.Builder, n *history.Note) {
 	switch n.Type {
 	case history.NoteText, history.NoteError, history.NoteAborted:
@@ -118,15 +117,15 @@ func writeNote(b *strings.Builder, n *history.Note) {
 	}
 }
 
-// postRestore answers what shows the windows of a session; the caller applies it to
-// its own desktop.
+// postRestore responds with the actions that show the windows of a session; the caller applies them
+// to its own desktop.
 func (s *Server) postRestore(c echo.Context) error {
-	info, state, err := s.stateOf(c)
+	info, state, err := s.readState(c)
 	if err != nil {
 		return err
 	}
 	out := restored{Actions: state.WindowActions(), ContextMessages: []contextMessage{}}
-	err = s.recall(c, info, []wire.MonitorID{"monitor-0"}, func(_ wire.MonitorID, notes []history.Note, _ bool) {
+	err = s.readNotes(c, info, []wire.MonitorID{"monitor-0"}, func(_ wire.MonitorID, notes []history.Note, _ bool) {
 		for _, n := range notes {
 			if n.Type == history.NoteText && n.Role != history.NoteSystem {
 				out.ContextMessages = append(out.ContextMessages, contextMessage{Role: string(n.Role), Content: n.Content})

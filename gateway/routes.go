@@ -9,27 +9,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// guard says who gets to a route.
+// guard is the access check of a route.
 type guard uint8
 
 const (
-	guardNone   guard = iota // everybody
-	guardSocket              // everybody who speaks WebSocket; who they are is asked there
-	guardKnown               // who has said who they are
-	guardAdmin               // full admins; to others the route is not there
-	guardRead                // who may look after the hub; to others the route is not there
-	guardAct                 // who may act on it too
+	guardNone     guard = iota // none
+	guardSocket                // WebSocket; the client authenticates in the handshake or in the first frame
+	guardIdentity              // an authenticated caller
+	guardAdmin                 // the role admin; others get 404
+	guardRead                  // the role admin:read; others get 404
+	guardAct                   // the role admin:act as well
 )
 
-// route is one line of the table that both the router and the API description
-// are made from.
+// route is one line of the table from which both the router and the API description are made.
 type route struct {
 	method, path string
 	guard        guard
-	do           echo.HandlerFunc
+	handler      echo.HandlerFunc
 	tag          string
 	summary      string
-	// detail says more, where the summary leaves a question.
+	// detail is the longer description, where the summary is not enough.
 	detail  string
 	query   []param
 	headers []param
@@ -37,30 +36,29 @@ type route struct {
 	answers []answer
 }
 
-// param is a part of the query or a header.
+// param describes a query parameter or a header.
 type param struct {
 	name, doc string
-	// many may be there more than once.
-	many bool
-	// usual is the value of a number from 1 on when it is absent; 0 means that the
-	// parameter is a text.
-	usual int
+	// repeated says that the parameter may occur more than once.
+	repeated bool
+	// defaultValue makes the parameter an integer from 1 with that default; 0 means a string.
+	defaultValue int
 }
 
-// content is a body, of a request or of an answer.
+// content describes the body of a request or a response.
 type content struct {
 	media string
-	typ   reflect.Type // nil when it is not JSON of ours
+	typ   reflect.Type // nil for other bodies than JSON objects
 	shape func() *wire.Shape
-	// ref is the name of a definition of the wire's schema, instead of a type.
+	// ref is the name of a definition of package wire, instead of a type.
 	ref string
-	// frames says that it is a page of events.
+	// frames says that the body is a page of events.
 	frames bool
-	// optional bodies may be left out.
+	// optional says that the body may be omitted.
 	optional bool
 }
 
-// answer is what a route may say when all is well.
+// answer describes a response of a route other than an error.
 type answer struct {
 	status  int
 	doc     string
@@ -68,64 +66,64 @@ type answer struct {
 	headers []param
 }
 
-// of is a body that is a value of T.
-func of[T any](f form[T]) *content {
+// jsonBody describes a body that is a value of T.
+func jsonBody[T any](f form[T]) *content {
 	return &content{
 		media: echo.MIMEApplicationJSON, typ: reflect.TypeFor[T](),
 		shape: func() *wire.Shape { return f().Shape() },
 	}
 }
 
-// orNone is the same for a body that may be left out.
-func orNone(c *content) *content { c.optional = true; return c }
+// optionalBody marks a body as optional.
+func optionalBody(c *content) *content { c.optional = true; return c }
 
-// bytes is a body that is a file.
+// bytesOf describes a body that is a file.
 func bytesOf(media string) *content { return &content{media: media} }
 
-func ok(status int, doc string, c *content, headers ...param) []answer {
+func success(status int, doc string, c *content, headers ...param) []answer {
 	return []answer{{status, doc, c, headers}}
 }
 
-func done(doc string) []answer { return []answer{{http.StatusNoContent, doc, nil, nil}} }
+func noContent(doc string) []answer { return []answer{{http.StatusNoContent, doc, nil, nil}} }
 
-// routes are all routes, but for the files of another desktop.
+// routes returns all routes, except those of registerPages.
 func (s *Server) routes() []route {
 	var all []route
-	for _, part := range [][]route{s.sessionRoutes(), s.packRoutes(), s.messageRoutes(), s.rowRoutes(), s.taskRoutes(), s.planRoutes(), s.fileRoutes(), s.desktopRoutes(), s.peopleRoutes(), s.adminRoutes(), s.adminActRoutes(), s.hubRoutes()} {
+	for _, part := range [][]route{s.sessionRoutes(), s.sessionFileRoutes(), s.messageRoutes(), s.rowRoutes(), s.taskRoutes(), s.planRoutes(), s.fileRoutes(), s.desktopRoutes(), s.signInRoutes(), s.adminRoutes(), s.adminActRoutes(), s.hubRoutes()} {
 		all = append(all, part...)
 	}
 	return all
 }
 
 var (
-	resumeQuery  = param{name: "resume_from", doc: "The last message_id seen."}
-	clientQuery  = param{name: "client_id", doc: "How the tab names itself."}
-	sessionQuery = param{name: "sessionId", doc: "The session; the caller's latest when absent."}
-	idempotency  = param{name: headerIdempotencyKey, doc: "The same as messageId: what is sent again with the same key has no second effect and the same answer."}
+	resumeQuery  = param{name: "resume_from", doc: "The message_id of the last event seen."}
+	clientQuery  = param{name: "client_id", doc: "The id that the tab chose for itself."}
+	sessionQuery = param{name: "sessionId", doc: "The session; the caller's most recently updated one when absent."}
+	idempotency  = param{name: headerIdempotencyKey, doc: "The same as messageId: a repeated request with the same key has no second effect and gets the same response."}
 )
 
-// fileHeaders are those that matter when a file is fetched.
+// fileHeaders are the request headers for fetching a file.
 var fileHeaders = []param{
 	{name: "Range", doc: "Which bytes to send."},
-	{name: "If-Modified-Since", doc: "The Last-Modified of an earlier answer."},
+	{name: "If-Modified-Since", doc: "The Last-Modified of an earlier response."},
 }
 
-// fileAnswers are those of a file that is fetched, besides the whole.
+// fileAnswers returns the responses to fetching a file besides the whole file.
 func fileAnswers() []answer {
 	file := bytesOf(echo.MIMEOctetStream)
 	return []answer{
-		{status: http.StatusPartialContent, doc: "The range that was asked for.", content: file, headers: []param{{name: "Content-Range", doc: "Which range it is."}}},
+		{status: http.StatusPartialContent, doc: "The requested range.", content: file, headers: []param{{name: "Content-Range", doc: "The range."}}},
 		{status: http.StatusNotModified, doc: "The file has not changed."},
 		{
 			status: http.StatusRequestedRangeNotSatisfiable, doc: "The file does not have that range.", content: problems(),
-			headers: []param{{name: "Content-Range", doc: "How long the file is."}},
+			headers: []param{{name: "Content-Range", doc: "The size of the file."}},
 		},
 	}
 }
 
-// problems is the body of what went wrong.
+// problems describes the body of an error response.
 func problems() *content {
-	c := of(problemForm)
+	c := jsonBody(problemForm)
 	c.media = problemType
 	return c
 }
@@ -134,47 +132,47 @@ func (s *Server) sessionRoutes() []route {
 	const tag = "sessions"
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions", guard: guardKnown, do: s.listSessions, tag: tag,
-			summary: "List sessions, the one used last first",
+			method: http.MethodGet, path: "/api/sessions", guard: guardIdentity, handler: s.listSessions, tag: tag,
+			summary: "List sessions, most recently updated first",
 			query: []param{
 				listLimit.param(),
-				{name: "after", doc: "The next of the page before."},
-				{name: "user", doc: "Somebody else's sessions; for admins."},
-				{name: "all", doc: "true for everybody's sessions; for admins."},
+				{name: "after", doc: "The next of the previous page."},
+				{name: "user", doc: "Another user's sessions; for admins."},
+				{name: "all", doc: "true for all users' sessions; for admins."},
 			},
-			answers: ok(http.StatusOK, "A page of sessions.", of(listForm)),
+			answers: success(http.StatusOK, "A page of sessions.", jsonBody(listForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions", guard: guardKnown, do: s.createSession, tag: tag,
-			summary: "Make a session", detail: "409 when the caller has as many as one may have.", body: orNone(of(newSessionForm)),
-			answers: append(ok(http.StatusCreated, "The session.", of(cardForm), param{name: "Location", doc: "Where the session is."}),
-				answer{status: http.StatusOK, doc: "The caller's session of that name, which was there.", content: of(cardForm)}),
+			method: http.MethodPost, path: "/api/sessions", guard: guardIdentity, handler: s.createSession, tag: tag,
+			summary: "Create a session", detail: "409 when the caller has reached the session limit.", body: optionalBody(jsonBody(newSessionForm)),
+			answers: append(success(http.StatusCreated, "The session.", jsonBody(cardForm), param{name: "Location", doc: "The URL of the session."}),
+				answer{status: http.StatusOK, doc: "The caller's existing session of that name.", content: jsonBody(cardForm)}),
 		},
 		{
-			method: http.MethodGet, path: "/api/sessions/:session", guard: guardKnown, do: s.getSession, tag: tag,
-			summary: "Look a session up", answers: ok(http.StatusOK, "The session.", of(cardForm)),
+			method: http.MethodGet, path: "/api/sessions/:session", guard: guardIdentity, handler: s.getSession, tag: tag,
+			summary: "Get a session", answers: success(http.StatusOK, "The session.", jsonBody(cardForm)),
 		},
 		{
-			method: http.MethodPatch, path: "/api/sessions/:session", guard: guardKnown, do: s.patchSession, tag: tag,
-			summary: "Rename a session", detail: "For its owner.", body: of(sessionPatchForm),
-			answers: ok(http.StatusOK, "The session as it is now.", of(cardForm)),
+			method: http.MethodPatch, path: "/api/sessions/:session", guard: guardIdentity, handler: s.patchSession, tag: tag,
+			summary: "Rename a session", detail: "For its owner.", body: jsonBody(sessionPatchForm),
+			answers: success(http.StatusOK, "The changed session.", jsonBody(cardForm)),
 		},
 		{
-			method: http.MethodDelete, path: "/api/sessions/:session", guard: guardKnown, do: s.deleteSession, tag: tag,
-			summary: "Delete a session with everything in it", detail: "For its owner. Open connections are closed with 4410.",
-			answers: done("It is gone."),
+			method: http.MethodDelete, path: "/api/sessions/:session", guard: guardIdentity, handler: s.deleteSession, tag: tag,
+			summary: "Delete a session with all its data", detail: "For its owner. Open connections are closed with 4410.",
+			answers: noContent("Deleted."),
 		},
 		{
-			method: http.MethodPut, path: "/api/sessions/:session/shares/:user", guard: guardKnown, do: s.putShare, tag: tag,
-			summary: "Share a session with somebody", body: of(newShareForm),
-			detail:  "For its owner. A viewer looks, an operator also speaks, answers and acts.",
-			answers: ok(http.StatusOK, "The session as it is now.", of(cardForm)),
+			method: http.MethodPut, path: "/api/sessions/:session/shares/:user", guard: guardIdentity, handler: s.putShare, tag: tag,
+			summary: "Share a session with another user", body: jsonBody(newShareForm),
+			detail:  "For its owner. A viewer reads, an operator also sends messages, answers and acts.",
+			answers: success(http.StatusOK, "The changed session.", jsonBody(cardForm)),
 		},
 		{
-			method: http.MethodDelete, path: "/api/sessions/:session/shares/:user", guard: guardKnown, do: s.deleteShare, tag: tag,
-			summary: "Share a session with somebody no longer",
+			method: http.MethodDelete, path: "/api/sessions/:session/shares/:user", guard: guardIdentity, handler: s.deleteShare, tag: tag,
+			summary: "Stop sharing a session with a user",
 			detail:  "For its owner. Open connections of that user to this replica are closed at once, those to others within a minute or two.",
-			answers: done("It is not shared with them."),
+			answers: noContent("No longer shared."),
 		},
 	}
 }
@@ -183,65 +181,65 @@ func (s *Server) messageRoutes() []route {
 	const tag = "conversation"
 	return []route{
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/messages", guard: guardKnown, do: s.postMessage, tag: tag,
-			summary: "Say something to the session's agents", headers: []param{idempotency}, body: of(userMessageForm),
-			detail:  "Answered once it is decided what becomes of the message. A rejection is a problem with its code.",
-			answers: ok(http.StatusAccepted, "MESSAGE_ACCEPTED or MESSAGE_QUEUED, as it is in the log.", &content{media: echo.MIMEApplicationJSON, ref: "ServerEvent"}),
+			method: http.MethodPost, path: "/api/sessions/:session/messages", guard: guardIdentity, handler: s.postMessage, tag: tag,
+			summary: "Send a message to the session's agents", headers: []param{idempotency}, body: jsonBody(userMessageForm),
+			detail:  "Responds once the message is accepted, queued or rejected. A rejection is a problem with its code.",
+			answers: success(http.StatusAccepted, "MESSAGE_ACCEPTED or MESSAGE_QUEUED, as it is in the log.", &content{media: echo.MIMEApplicationJSON, ref: "ServerEvent"}),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/actions", guard: guardKnown, do: s.postActions, tag: tag,
-			summary: "Show something in the session", headers: []param{idempotency}, body: of(emitForm),
-			detail:  "For programs that want to open a window, raise a notification and so on, without an agent.",
-			answers: ok(http.StatusOK, "The actions are kept.", of(emittedForm)),
+			method: http.MethodPost, path: "/api/sessions/:session/actions", guard: guardIdentity, handler: s.postActions, tag: tag,
+			summary: "Apply actions to the session's desktop", headers: []param{idempotency}, body: jsonBody(emitForm),
+			detail:  "For programs that open a window, raise a notification and so on without an agent.",
+			answers: success(http.StatusOK, "The actions are committed.", jsonBody(emittedForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/snapshot", guard: guardKnown, do: s.getSnapshot, tag: tag,
+			method: http.MethodGet, path: "/api/sessions/:session/snapshot", guard: guardIdentity, handler: s.getSnapshot, tag: tag,
 			summary: "The whole state of the session",
-			query:   []param{{name: "monitor", doc: "Only this monitor.", many: true}},
-			headers: []param{{name: "If-None-Match", doc: "The ETag of an earlier answer."}},
-			answers: append(ok(http.StatusOK, "The state at one position of the log.", of(stateForm),
-				param{name: "ETag", doc: "The position."}, param{name: headerStateHash, doc: "The same for everybody who has seen the same log; absent when monitors were named."}),
-				answer{status: http.StatusNotModified, doc: "Nothing has happened since."}),
+			query:   []param{{name: "monitor", doc: "Only this monitor.", repeated: true}},
+			headers: []param{{name: "If-None-Match", doc: "The ETag of an earlier response."}},
+			answers: append(success(http.StatusOK, "The state at one position of the log.", jsonBody(stateForm),
+				param{name: "ETag", doc: "The position."}, param{name: headerStateHash, doc: "Hash of the state: equal for clients that have applied the same log; absent when monitors were named."}),
+				answer{status: http.StatusNotModified, doc: "Unchanged since."}),
 		},
 		{
-			method: http.MethodGet, path: pathEvents, guard: guardKnown, do: s.getEvents, tag: tag,
+			method: http.MethodGet, path: pathEvents, guard: guardIdentity, handler: s.getEvents, tag: tag,
 			summary: "The session's log, page by page or as a stream",
-			detail: "With Accept: text/event-stream it is a stream of Server-Sent Events that begins with session_state and goes on for ever; " +
+			detail: "With Accept: text/event-stream it is an endless stream of Server-Sent Events that begins with session_state; " +
 				"the id of an event is its message_id, and Last-Event-ID or, without that, last_event_id or resume_from continues after it. " +
 				"A page may be shorter than its limit because of its size; it ends where next is.",
 			query: []param{
-				{name: "after", doc: "The message_id to go on after; from the oldest event kept when absent. 410 when the log no longer has it."},
+				{name: "after", doc: "The message_id after which to continue; from the oldest stored event when absent. 410 when the log no longer has it."},
 				eventLimit.param(),
-				{name: "monitor", doc: "Only this monitor's events; streams only.", many: true},
-				{name: "resume_from", doc: "The last message_id seen; streams only."},
-				{name: "last_event_id", doc: "The same as Last-Event-ID, for who cannot send headers; streams only."},
-				{name: "client_id", doc: "How the client names itself; streams only."},
+				{name: "monitor", doc: "Only this monitor's events; streams only.", repeated: true},
+				{name: "resume_from", doc: "The message_id of the last event seen; streams only."},
+				{name: "last_event_id", doc: "The same as Last-Event-ID, for clients that cannot send headers; streams only."},
+				{name: "client_id", doc: "The id that the client chose for itself; streams only."},
 			},
-			headers: []param{{name: "Last-Event-ID", doc: "The last message_id seen; streams only."}},
+			headers: []param{{name: "Last-Event-ID", doc: "The message_id of the last event seen; streams only."}},
 			answers: []answer{
 				{status: http.StatusOK, doc: "A page of the log, or the stream.", content: &content{media: echo.MIMEApplicationJSON, frames: true}},
 			},
 		},
 		{
-			method: http.MethodGet, path: pathNative, guard: guardSocket, do: s.serveNative, tag: tag,
+			method: http.MethodGet, path: pathNative, guard: guardSocket, handler: s.serveNative, tag: tag,
 			summary: "WebSocket in the native dialect",
-			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. What is said there is in docs/PROTOCOL.md.",
+			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. docs/PROTOCOL.md describes the messages.",
 			query: []param{
 				clientQuery, resumeQuery,
-				{name: "seen", doc: "A message_id that a page saw before it was loaded again: it gets a snapshot and counts as one that comes back."},
-				{name: "monitor", doc: "Only this monitor's events.", many: true},
-				{name: "token", doc: "Where tokens in URLs are enabled."},
+				{name: "seen", doc: "A message_id that a page saw before it was reloaded: the page gets a snapshot and counts as one that reconnects."},
+				{name: "monitor", doc: "Only this monitor's events.", repeated: true},
+				{name: "token", doc: "The token, where tokens in URLs are enabled."},
 			},
-			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
+			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The WebSocket is open."}},
 		},
 		{
-			method: http.MethodGet, path: pathDesktop, guard: guardSocket, do: s.serveDesktop, tag: tag,
+			method: http.MethodGet, path: pathDesktop, guard: guardSocket, handler: s.serveDesktop, tag: tag,
 			summary: "WebSocket in the desktop dialect",
-			detail: "Without a sessionId the caller's latest session is opened, or a first one. A sessionId that is not there or that the caller " +
-				"may not see makes a new session, the same for all connections that name it. CONNECTION_STATUS has the id of the session that is open. " +
-				"A sessionId that cannot be an id is refused.",
+			detail: "Without a sessionId the caller's most recently updated session is opened, or a first one is created. A sessionId that does not exist or that the caller " +
+				"may not see creates a new session, the same for all connections that name it. CONNECTION_STATUS has the id of the open session. " +
+				"An invalid sessionId is refused.",
 			query:   []param{sessionQuery, clientQuery, resumeQuery, {name: "monitorId", doc: "The monitor to subscribe to."}, {name: "token", doc: "The token."}},
-			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
+			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The WebSocket is open."}},
 		},
 	}
 }
@@ -250,121 +248,121 @@ func (s *Server) fileRoutes() []route {
 	const tag = "files"
 	file := bytesOf(echo.MIMEOctetStream)
 	save := route{
-		guard: guardKnown, do: s.putFile, tag: tag, path: "/api/sessions/:session/files/*", body: file,
-		summary: "Keep a file", detail: "The body is the file. One of that name is replaced.",
-		answers: ok(http.StatusCreated, "The file is kept.", of(fileEntryForm)),
+		guard: guardIdentity, handler: s.putFile, tag: tag, path: "/api/sessions/:session/files/*", body: file,
+		summary: "Store a file", detail: "The body is the file. It replaces an existing file of that name.",
+		answers: success(http.StatusCreated, "The file is stored.", jsonBody(fileEntryForm)),
 	}
 	put, post := save, save
 	put.method, post.method = http.MethodPut, http.MethodPost
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/files", guard: guardKnown, do: s.listFiles, tag: tag,
-			summary: "List a folder of the session's files", query: []param{{name: "folder", doc: "The folder; the session's own when absent."}},
-			answers: ok(http.StatusOK, "What the folder holds.", of(fileListForm)),
+			method: http.MethodGet, path: "/api/sessions/:session/files", guard: guardIdentity, handler: s.listFiles, tag: tag,
+			summary: "List a folder of the session's files", query: []param{{name: "folder", doc: "The folder; the top folder when absent."}},
+			answers: success(http.StatusOK, "The content of the folder.", jsonBody(fileListForm)),
 		},
 		put, post,
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/files/*", guard: guardKnown, do: s.getFile, tag: tag,
+			method: http.MethodGet, path: "/api/sessions/:session/files/*", guard: guardIdentity, handler: s.getFile, tag: tag,
 			summary: "Fetch a file", headers: fileHeaders,
-			detail:  "Nothing in the file can run on the hub's origin: all but pictures, sound, films and plain text comes as bytes to be saved.",
-			answers: append(ok(http.StatusOK, "The file.", file), fileAnswers()...),
+			detail:  "Nothing in the file can run on the hub's origin: all files except images, audio, video and plain text are sent as attachments.",
+			answers: append(success(http.StatusOK, "The file.", file), fileAnswers()...),
 		},
 		{
-			method: http.MethodDelete, path: "/api/sessions/:session/files/*", guard: guardKnown, do: s.deleteFile, tag: tag,
-			summary: "Remove a file", answers: done("It is gone."),
+			method: http.MethodDelete, path: "/api/sessions/:session/files/*", guard: guardIdentity, handler: s.deleteFile, tag: tag,
+			summary: "Delete a file", answers: noContent("Deleted."),
 		},
 		{
-			method: http.MethodGet, path: pathStorage, guard: guardKnown, do: s.getStorage, tag: tag,
+			method: http.MethodGet, path: pathStorage, guard: guardIdentity, handler: s.getStorage, tag: tag,
 			summary: "Fetch a file or list a folder, for the desktop dialect",
-			query:   []param{sessionQuery, {name: "list", doc: "true to list the folder instead."}, {name: "token", doc: "Where tokens in URLs are enabled."}},
+			query:   []param{sessionQuery, {name: "list", doc: "true to list the folder instead."}, {name: "token", doc: "The token, where tokens in URLs are enabled."}},
 			headers: fileHeaders,
-			answers: append(ok(http.StatusOK, "The listing, or the file as it is.", of(storageListForm)), fileAnswers()...),
+			answers: append(success(http.StatusOK, "The listing, or the file.", jsonBody(storageListForm)), fileAnswers()...),
 		},
 		{
-			method: http.MethodPost, path: "/api/storage/*", guard: guardKnown, do: s.postStorage, tag: tag,
-			summary: "Keep a file, for the desktop dialect", query: []param{sessionQuery}, body: file,
-			answers: ok(http.StatusOK, "The file is kept.", of(storageForm)),
+			method: http.MethodPost, path: "/api/storage/*", guard: guardIdentity, handler: s.postStorage, tag: tag,
+			summary: "Store a file, for the desktop dialect", query: []param{sessionQuery}, body: file,
+			answers: success(http.StatusOK, "The file is stored.", jsonBody(storageForm)),
 		},
 		{
-			method: http.MethodDelete, path: "/api/storage/*", guard: guardKnown, do: s.deleteStorage, tag: tag,
-			summary: "Remove a file, for the desktop dialect", query: []param{sessionQuery},
-			answers: ok(http.StatusOK, "It is gone.", of(storageForm)),
+			method: http.MethodDelete, path: "/api/storage/*", guard: guardIdentity, handler: s.deleteStorage, tag: tag,
+			summary: "Delete a file, for the desktop dialect", query: []param{sessionQuery},
+			answers: success(http.StatusOK, "Deleted.", jsonBody(storageForm)),
 		},
 	}
 }
 
-func (s *Server) peopleRoutes() []route {
+func (s *Server) signInRoutes() []route {
 	const tag = "people"
 	html, formBody := bytesOf(echo.MIMETextHTML), bytesOf(echo.MIMEApplicationForm)
-	led := answer{status: http.StatusSeeOther, doc: "Signed in; on to /.", headers: []param{{name: "Set-Cookie", doc: "The cookie."}}}
+	led := answer{status: http.StatusSeeOther, doc: "Signed in; redirects to /.", headers: []param{{name: "Set-Cookie", doc: "The cookie."}}}
 	token := []param{{name: "token", doc: "The token of the URL that the hub prints."}}
 	return []route{
 		{
-			method: http.MethodGet, path: "/", do: s.home, tag: tag, summary: "The desktop, for people", query: token,
-			answers: append(ok(http.StatusOK, "A page.", html), led),
+			method: http.MethodGet, path: "/", handler: s.homePage, tag: tag, summary: "The desktop", query: token,
+			answers: append(success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			method: http.MethodGet, path: "/join", do: s.join, tag: tag, summary: "The desktop, for a device that was invited",
-			detail: "What lets it in is behind the # of its address.", answers: ok(http.StatusOK, "A page.", html),
+			method: http.MethodGet, path: "/join", handler: s.joinPage, tag: tag, summary: "The desktop, for an invited device",
+			detail: "The ticket is in the fragment of the URL, after the #.", answers: success(http.StatusOK, "A page.", html),
 		},
 		{
-			method: http.MethodGet, path: "/login", do: s.getLogin, tag: tag, summary: "A page to sign in", query: token,
-			answers: append(ok(http.StatusOK, "A page.", html), led),
+			method: http.MethodGet, path: "/login", handler: s.getLogin, tag: tag, summary: "The sign-in page", query: token,
+			answers: append(success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			method: http.MethodPost, path: "/login", do: s.submitLogin, tag: tag,
+			method: http.MethodPost, path: "/login", handler: s.submitLogin, tag: tag,
 			summary: "Sign in with a form", body: formBody, answers: []answer{led},
 		},
 		{
-			method: http.MethodPost, path: "/api/login", do: s.postLogin, tag: tag,
-			summary: "Trade a token for a cookie", body: of(loginForm),
-			answers: ok(http.StatusOK, "Signed in.", of(identityForm), param{name: "Set-Cookie", doc: "The cookie."}),
+			method: http.MethodPost, path: "/api/login", handler: s.postLogin, tag: tag,
+			summary: "Exchange a token for a cookie", body: jsonBody(loginForm),
+			answers: success(http.StatusOK, "Signed in.", jsonBody(identityForm), param{name: "Set-Cookie", doc: "The cookie."}),
 		},
 		{
-			method: http.MethodPost, path: "/api/logout", guard: guardKnown, do: s.postLogout, tag: tag,
+			method: http.MethodPost, path: "/api/logout", guard: guardIdentity, handler: s.postLogout, tag: tag,
 			summary: "Sign out everywhere", detail: "All cookies and tickets of the user end and all their connections close with 4411. " +
-				"Who may only look, or came in by an invitation, ends the cookie the request came with and its connections. API keys cannot sign out.",
-			answers: done("Signed out."),
+				"For a viewer or an invited device only the cookie of the request and its connections end. API keys cannot sign out.",
+			answers: noContent("Signed out."),
 		},
 		{
-			method: http.MethodGet, path: "/api/me", guard: guardKnown, do: s.getMe, tag: tag,
-			summary: "Who the caller is taken for", answers: ok(http.StatusOK, "The caller.", of(identityForm)),
+			method: http.MethodGet, path: "/api/me", guard: guardIdentity, handler: s.getMe, tag: tag,
+			summary: "The identity of the caller", answers: success(http.StatusOK, "The caller.", jsonBody(identityForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/join-tickets", guard: guardKnown, do: s.postInvitation, tag: tag,
-			summary: "A link that lets another device into a session", body: of(invitationRequestForm),
-			detail:  "For those who may act in the session. It is good once and for two minutes. API keys and credentials for one session invite nobody.",
-			answers: ok(http.StatusOK, "The link.", of(invitationForm)),
+			method: http.MethodPost, path: "/api/join-tickets", guard: guardIdentity, handler: s.postInvitation, tag: tag,
+			summary: "Make a link that gives another device access to a session", body: jsonBody(invitationRequestForm),
+			detail:  "Needs operator access. The link is valid once and for two minutes. API keys and credentials for one session cannot make one.",
+			answers: success(http.StatusOK, "The link.", jsonBody(invitationForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/join", do: s.postJoin, tag: tag,
-			summary: "Trade what is in such a link for a cookie", body: of(joinForm),
-			detail: "The cookie is good for that session only: it neither makes nor shows others, and it does not rename, share or delete this one. " +
-				"Who is signed in already as the same user keeps the cookie they have. Links that are used up, too old or somebody else's get the same answer.",
-			answers: ok(http.StatusOK, "It is in.", of(joinedForm), param{name: "Set-Cookie", doc: "The cookie."}),
+			method: http.MethodPost, path: "/api/join", handler: s.postJoin, tag: tag,
+			summary: "Exchange the ticket of such a link for a cookie", body: jsonBody(joinForm),
+			detail: "The cookie is valid for that session only: it cannot create or see others, nor rename, share or delete this one. " +
+				"A browser that is signed in as the same user keeps its cookie. Used, expired and other users' links get the same response.",
+			answers: success(http.StatusOK, "The device has access.", jsonBody(joinedForm), param{name: "Set-Cookie", doc: "The cookie."}),
 		},
 		{
-			method: http.MethodPost, path: "/api/ws-ticket", guard: guardKnown, do: s.postTicket, tag: tag,
-			summary: "A ticket to open one socket with", body: orNone(of(ticketRequestForm)),
-			answers: ok(http.StatusOK, "The ticket.", of(ticketForm)),
+			method: http.MethodPost, path: "/api/ws-ticket", guard: guardIdentity, handler: s.postTicket, tag: tag,
+			summary: "Make a ticket for one WebSocket", body: optionalBody(jsonBody(ticketRequestForm)),
+			answers: success(http.StatusOK, "The ticket.", jsonBody(ticketForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/tokens/keys", guard: guardAdmin, do: s.postKey, tag: tag,
-			summary: "Make an API key", body: of(keyRequestForm), answers: ok(http.StatusCreated, "The key.", of(keyForm)),
+			method: http.MethodPost, path: "/api/tokens/keys", guard: guardAdmin, handler: s.postKey, tag: tag,
+			summary: "Create an API key", body: jsonBody(keyRequestForm), answers: success(http.StatusCreated, "The key.", jsonBody(keyForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/tokens/keys", guard: guardAdmin, do: s.listKeys, tag: tag,
-			summary: "List API keys", query: []param{listLimit.param(), {name: "after", doc: "The next of the page before."}},
-			answers: ok(http.StatusOK, "A page of keys.", of(keyListForm)),
+			method: http.MethodGet, path: "/api/tokens/keys", guard: guardAdmin, handler: s.listKeys, tag: tag,
+			summary: "List API keys", query: []param{listLimit.param(), {name: "after", doc: "The next of the previous page."}},
+			answers: success(http.StatusOK, "A page of keys.", jsonBody(keyListForm)),
 		},
 		{
-			method: http.MethodDelete, path: "/api/tokens/keys/:key", guard: guardAdmin, do: s.deleteKey, tag: tag,
-			summary: "End an API key", answers: done("It is good no longer."),
-			detail: "Connections that it opened are closed; those of the user's other credentials stay.",
+			method: http.MethodDelete, path: "/api/tokens/keys/:key", guard: guardAdmin, handler: s.deleteKey, tag: tag,
+			summary: "Revoke an API key", answers: noContent("Revoked."),
+			detail: "Connections that it opened are closed; those of the user's other credentials stay open.",
 		},
 		{
-			method: http.MethodPost, path: "/api/tokens/tickets", guard: guardAdmin, do: s.postUserTicket, tag: tag,
-			summary: "A ticket for somebody", body: of(userTicketRequestForm), answers: ok(http.StatusOK, "The ticket.", of(ticketForm)),
+			method: http.MethodPost, path: "/api/tokens/tickets", guard: guardAdmin, handler: s.postUserTicket, tag: tag,
+			summary: "Make a ticket for another user", body: jsonBody(userTicketRequestForm), answers: success(http.StatusOK, "The ticket.", jsonBody(ticketForm)),
 		},
 	}
 }
@@ -373,21 +371,21 @@ func (s *Server) hubRoutes() []route {
 	const tag = "hub"
 	return []route{
 		{
-			method: http.MethodGet, path: "/health", do: s.health, tag: tag,
-			summary: "Whether the process is up, as desktops ask", answers: ok(http.StatusOK, "It is.", of(healthForm)),
+			method: http.MethodGet, path: "/health", handler: s.health, tag: tag,
+			summary: "Whether the process is up, for desktops", answers: success(http.StatusOK, "It is up.", jsonBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/healthz", do: s.health, tag: tag,
-			summary: "Whether the process is up", answers: ok(http.StatusOK, "It is.", of(healthForm)),
+			method: http.MethodGet, path: "/healthz", handler: s.health, tag: tag,
+			summary: "Whether the process is up", answers: success(http.StatusOK, "It is up.", jsonBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/readyz", do: s.readyz, tag: tag,
-			summary: "Whether the process may be sent users", detail: "503 while the store is away and while the hub shuts down.",
-			answers: ok(http.StatusOK, "It may.", of(healthForm)),
+			method: http.MethodGet, path: "/readyz", handler: s.readyz, tag: tag,
+			summary: "Whether the process accepts clients", detail: "503 while the store is unavailable and while the hub drains or shuts down.",
+			answers: success(http.StatusOK, "It accepts clients.", jsonBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/openapi.json", do: s.getOpenAPI, tag: tag,
-			summary: "This description", answers: ok(http.StatusOK, "An OpenAPI 3.1 document.", bytesOf(echo.MIMEApplicationJSON)),
+			method: http.MethodGet, path: "/api/openapi.json", handler: s.getOpenAPI, tag: tag,
+			summary: "This description", answers: success(http.StatusOK, "An OpenAPI 3.1 document.", bytesOf(echo.MIMEApplicationJSON)),
 		},
 	}
 }

@@ -193,10 +193,10 @@ type Server struct {
 
 	observer Observer
 
-	hosts   map[string]bool // in lower case, without ports
-	origins []string        // in lower case
-	refused refusals
-	bulk    bulk
+	hosts          map[string]bool // in lower case, without ports
+	origins        []string        // in lower case
+	refused        refusals
+	responseBudget responseBudget
 	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
 	anonymousErrors logLimiter
 	// description returns the OpenAPI document, which it builds on the first call.
@@ -225,13 +225,13 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
 	}
 	if cfg.WebDev != nil {
-		s.dev = newDev(cfg.WebDev, log)
+		s.dev = newDevProxy(cfg.WebDev, log)
 	}
 	s.connections.init()
 	s.actions.init()
-	s.bulk.init()
+	s.responseBudget.init()
 	s.echo = s.newEcho()
-	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && r.isAdmins() }))
+	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && r.isAdminRoute() }))
 	s.registerPages()
 	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
 	s.http = s.newHTTP(s)
@@ -264,7 +264,7 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 // register adds the routes, each with the middleware that its guard needs.
 func (s *Server) register(to *echo.Echo, all []route) {
 	for _, r := range all {
-		handler := r.do
+		handler := r.handler
 		switch r.guard {
 		case guardAdmin:
 			handler = s.requireIdentity(requireAdmin(handler))
@@ -272,7 +272,7 @@ func (s *Server) register(to *echo.Echo, all []route) {
 			handler = s.requireIdentity(requireAdminRead(handler))
 		case guardAct:
 			handler = s.requireIdentity(requireAdminRead(requireAdminAct(handler)))
-		case guardKnown:
+		case guardIdentity:
 			handler = s.requireIdentity(handler)
 		}
 		to.Add(r.method, r.path, handler)
@@ -294,9 +294,9 @@ func (s *Server) registerPages() {
 	}
 	switch {
 	case s.cfg.DesktopDir != "":
-		get(s.echo, "/*", s.static)
+		get(s.echo, "/*", s.staticDesktop)
 	case s.dev != nil:
-		get(s.echo, "/*", s.develop)
+		get(s.echo, "/*", s.proxyDev)
 	case s.desktop != nil:
 		for _, name := range s.desktop.Names() {
 			if name != indexFile {

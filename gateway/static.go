@@ -14,18 +14,16 @@ import (
 	"github.com/everdesk/everdesk/web"
 )
 
-// desktopPolicy is the content security policy of a desktop of somebody else.
-// Its scripts come from its own folder only, which is what keeps text of an agent
-// from becoming one. It is looser than ours where such desktops cannot do
-// without: styles in elements, images and frames from anywhere, sockets to this
-// host under either scheme.
+// desktopPolicy is the content security policy of a desktop from [Config].DesktopDir. Scripts come
+// from its own folder only, so that text of an agent cannot become a script. It is looser than that
+// of the embedded desktop where such desktops need it: inline styles, images and frames from
+// anywhere, WebSockets to any host.
 const desktopPolicy = "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; " +
 	"img-src * data: blob:; media-src * data: blob:; font-src 'self' data:; connect-src 'self' ws: wss: data: blob:; " +
 	"frame-src * data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 
-// isHashed reports whether a build tool has put a hash of the content into the
-// name of a file: such a file never changes. Numbers and sizes, as of icons, are
-// not taken for one.
+// isHashed reports whether the name of a file contains a hash of its content: such a file never
+// changes. Numbers and sizes, as in names of icons, are no hashes.
 func isHashed(name string) bool {
 	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	hash := stem[strings.LastIndexAny(stem, ".-")+1:]
@@ -36,9 +34,9 @@ func isHashed(name string) bool {
 // numbers matches a number or a width and height.
 var numbers = regexp.MustCompile(`^[0-9]+([xX][0-9]+)?$`)
 
-// static serves the desktop in the configured folder. Paths that are pages of a
-// program in the browser are all served its index.
-func (s *Server) static(c echo.Context) error {
+// staticDesktop serves the desktop in the configured folder. Paths of client-side routes all get
+// the index.
+func (s *Server) staticDesktop(c echo.Context) error {
 	r := c.Request()
 	name := strings.Trim(r.URL.Path, "/")
 	if name == "api" || name == "ws" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "ws/") {
@@ -58,12 +56,12 @@ func (s *Server) static(c echo.Context) error {
 		f, info, err = openPlain(s.cfg.DesktopDir, name)
 	}
 	if err != nil && name == "favicon.ico" {
-		return c.NoContent(http.StatusNoContent) // browsers ask for it whether a desktop has one or not
+		return c.NoContent(http.StatusNoContent) // browsers request it even if a desktop has none
 	}
 	if err != nil {
 		return echo.ErrNotFound
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, web.MediaType(name))
 	h.Set(echo.HeaderContentSecurityPolicy, desktopPolicy)
@@ -75,7 +73,8 @@ func (s *Server) static(c echo.Context) error {
 	return serveContent(c, info.ModTime(), f)
 }
 
-// openPlain opens a file of a folder, wherever links lead, but not out of it.
+// openPlain opens a regular file in a folder. Symbolic links are followed, but not out of the
+// folder.
 func openPlain(dir, name string) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenInRoot(dir, filepath.FromSlash(name))
 	if err != nil {
@@ -86,7 +85,7 @@ func openPlain(dir, name string) (*os.File, os.FileInfo, error) {
 		err = os.ErrNotExist
 	}
 	if err != nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // only read
 		return nil, nil, err
 	}
 	return f, info, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// health is how a process is.
+// health is the response of the health endpoints.
 type health struct {
 	Status string `json:"status"`
 }
@@ -22,8 +22,8 @@ func (s *Server) health(c echo.Context) error {
 	return healthForm.answer(c, http.StatusOK, &health{Status: "ok"})
 }
 
-// readyz answers a load balancer. A hub whose store is full stays ready, because all
-// hubs have the same store and everything in it can still be read; it says "full".
+// readyz answers a load balancer. A hub whose store is full stays ready, because all hubs share the
+// store and everything in it can still be read; its status is "full".
 func (s *Server) readyz(c echo.Context) error {
 	answer := health{Status: "ready"}
 	if p := s.ready(c.Request().Context()); p != nil {
@@ -35,12 +35,12 @@ func (s *Server) readyz(c echo.Context) error {
 	return healthForm.answer(c, http.StatusOK, &answer)
 }
 
-// ready returns nil, or the problem to answer with.
+// ready returns nil, or the problem to respond with.
 func (s *Server) ready(ctx context.Context) *problemError {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
-	// A prober that hangs up early says nothing about the store.
+	// A prober that disconnects early says nothing about the store.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ReadyTimeout)
 	defer cancel()
 	err := s.store.Ready(ctx)
@@ -55,7 +55,7 @@ func (s *Server) ready(ctx context.Context) *problemError {
 	switch {
 	case errors.Is(err, store.ErrNoSpace):
 		return problem(wire.CodeStoreUnavailable, storeFull)
-	case err != nil: // whatever the cause is, the hub has no store
+	case err != nil: // any other error means that the store is unavailable
 		return problem(wire.CodeStoreUnavailable, "")
 	}
 	return nil

@@ -49,7 +49,7 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 	if token == "" || c.Request().Header.Get(echo.HeaderAuthorization) != "" {
 		return s.identify(c)
 	}
-	return s.recognise(c.Request().Context(), token)
+	return s.authenticateToken(c.Request().Context(), token)
 }
 
 // acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over

@@ -18,49 +18,49 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// AdminView is what the admin API needs to know of all sessions.
+// AdminView is the read model of all sessions, see package adminview.
 type AdminView interface {
 	Overview(ctx context.Context) (adminview.Overview, error)
-	// Sessions refuses a query with [monitor.ErrQuery].
+	// Sessions returns [adminview.ErrQuery] for an invalid query.
 	Sessions(ctx context.Context, q adminview.Query) (adminview.Page, error)
-	// Detail refuses with a [*session.Error].
+	// Detail returns a [*session.Error] for an unknown session.
 	Detail(ctx context.Context, id wire.SessionID) (adminview.Detail, error)
-	// Watch shows all, then changes, until ctx ends.
+	// Watch yields everything, then changes, until ctx ends.
 	Watch(ctx context.Context, i adminview.Interest) iter.Seq2[adminview.Update, error]
 }
 
-// adminIdentity is what the caller may do here.
+// adminIdentity has the caller's admin rights.
 type adminIdentity struct {
 	User    string `json:"user"`
-	Read    bool   `json:"read" doc:"Look at the hub and all sessions."`
-	Act     bool   `json:"act" doc:"Act on them."`
-	Content bool   `json:"content" doc:"See texts of people and agents."`
+	Read    bool   `json:"read" doc:"May see the hub and all sessions."`
+	Act     bool   `json:"act" doc:"May act on them."`
+	Content bool   `json:"content" doc:"May see texts of users and agents."`
 }
 
 var (
 	adminIdentityForm = formOf[adminIdentity]()
-	monitorPageForm   = formOf[adminview.Page]()
-	monitorDetailForm = formOf[adminview.Detail]()
-	monitorRowsForm   = formOf[adminview.Rows]()
+	adminPageForm     = formOf[adminview.Page]()
+	adminDetailForm   = formOf[adminview.Detail]()
+	adminRowsForm     = formOf[adminview.Rows]()
 	historyForm       = formOf[adminview.History]()
 )
 
-// monitorPage is the most rows of a page, textMost the most characters of a filter.
+// Limits of a query: rows of a page, characters of a filter and of a cursor.
 const (
-	monitorPage = 1000
-	textMost    = 200
-	cursorMost  = 1000
+	maxAdminRows   = 1000
+	maxFilterChars = 200
+	maxCursorChars = 1000
 )
 
-// The values of a query.
+// The allowed values of the query parameters status and sort.
 var (
 	statuses = []adminview.Status{
 		adminview.Quarantined, adminview.Stuck, adminview.Orphaned, adminview.Waiting, adminview.Stalled, adminview.Working, adminview.Idle, adminview.Dormant,
 	}
-	sortings = []string{"updated", "user", "owner", "tabs", "agents", "queued", "status", "errors", "budget", "cost"}
+	sortKeys = []string{"updated", "user", "owner", "tabs", "agents", "queued", "status", "errors", "budget", "cost"}
 )
 
-// seesContent reports whether the caller may see texts of people and agents.
+// seesContent reports whether the caller may see texts of users and agents.
 func seesContent(c echo.Context) bool { return caller(c).Has(auth.RoleAdminContent) }
 
 func (s *Server) getAdminMe(c echo.Context) error {
@@ -78,7 +78,7 @@ func (s *Server) getOverview(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, overviewJSON(o))
 }
 
-// overviewJSON is an overview as it is shown: lists are never null.
+// overviewJSON encodes an overview. Lists are never null.
 func overviewJSON(o adminview.Overview) []byte {
 	if o.Replicas == nil {
 		o.Replicas = []adminview.Replica{}
@@ -91,12 +91,12 @@ func overviewJSON(o adminview.Overview) []byte {
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic(fmt.Errorf("an overview has no JSON form: %w", err)) // numbers and strings
+		panic(fmt.Errorf("encode overview: %w", err)) // cannot fail: only numbers and strings
 	}
 	return text
 }
 
-// listAllSessions is a page of the table of everybody's sessions.
+// listAllSessions responds with a page of the table of all users' sessions.
 func (s *Server) listAllSessions(c echo.Context) error {
 	q, err := sessionQueryOf(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) listAllSessions(c echo.Context) error {
 	if !seesContent(c) {
 		page.Rows = redacted(page.Rows)
 	}
-	return monitorPageForm.answer(c, http.StatusOK, &page)
+	return adminPageForm.answer(c, http.StatusOK, &page)
 }
 
 func redacted(rows []adminview.Row) []adminview.Row {
@@ -123,26 +123,26 @@ func redacted(rows []adminview.Row) []adminview.Row {
 	return out
 }
 
-// sessionQueryOf reads which sessions are wanted.
+// sessionQueryOf parses the query of listAllSessions.
 func sessionQueryOf(c echo.Context) (q adminview.Query, err error) {
-	read := reader{c: c}
+	read := queryReader{c: c}
 	q = adminview.Query{
-		User: read.text("user", textMost), Owner: read.text("owner", textMost), Text: read.text("text", textMost),
-		Status: read.oneOf("status", names(statuses)), Sort: read.oneOf("sort", sortings),
+		User: read.text("user", maxFilterChars), Owner: read.text("owner", maxFilterChars), Text: read.text("text", maxFilterChars),
+		Status: read.oneOf("status", names(statuses)), Sort: read.oneOf("sort", sortKeys),
 		Stuck: read.isSet("stuck"), Questions: read.isSet("questions"), Errors: read.isSet("errors"),
 		Untabbed: read.oneOf("tabs", []string{"0"}) == "0", Descending: read.isSet("desc"),
-		After: read.text("after", cursorMost),
+		After: read.text("after", maxCursorChars),
 	}
-	q.Titles = seesContent(c) // or one could guess them, letter by letter
+	q.Titles = seesContent(c) // else titles could be guessed letter by letter
 	if c.QueryParam("sort") == "" && c.QueryParam("desc") == "" {
-		q.Descending = true // the newest first
+		q.Descending = true // newest first
 	}
 	if q.Owner != "" && wire.ReplicaID(q.Owner).Validate() != nil {
-		read.refuse("owner", "Want the name of a replica.")
+		read.reject("owner", "Want the name of a replica.")
 	}
 	if aside := string(adminview.Quarantined); read.isSet("quarantined") {
 		if q.Status != "" && q.Status != aside {
-			read.refuse("quarantined", "It contradicts status.")
+			read.reject("quarantined", "It contradicts status.")
 		}
 		q.Status = aside
 	}
@@ -160,49 +160,51 @@ func names[T ~string](values []T) []string {
 	return out
 }
 
-// reader reads a query; the first part that makes no sense is the problem.
-type reader struct {
-	c     echo.Context
-	wrong *problemError
+// queryReader parses query parameters and keeps the first error.
+type queryReader struct {
+	c       echo.Context
+	problem *problemError
 }
 
-func (r *reader) refuse(field, detail string) {
-	if r.wrong == nil {
-		r.wrong = queryProblem(field, detail)
+func (r *queryReader) reject(field, detail string) {
+	if r.problem == nil {
+		r.problem = queryProblem(field, detail)
 	}
 }
 
-// err is what was wrong, if anything was.
-func (r *reader) err() error {
-	if r.wrong == nil {
+// err returns the first error, or nil.
+func (r *queryReader) err() error {
+	if r.problem == nil {
 		return nil
 	}
-	return r.wrong
+	return r.problem
 }
 
-// text is a short text.
-func (r *reader) text(name string, most int) string {
+// text returns a parameter of at most most visible characters.
+func (r *queryReader) text(name string, most int) string {
 	text := r.c.QueryParam(name)
 	if utf8.RuneCountInString(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' }) {
-		r.refuse(name, fmt.Sprintf("Want at most %d characters, and no others than such that can be seen.", most))
+		r.reject(name, fmt.Sprintf("Want at most %d characters, and no others than such that can be seen.", most))
 	}
 	return text
 }
 
-// oneOf is one of the values, or empty.
-func (r *reader) oneOf(name string, values []string) string {
+// oneOf returns a parameter that has one of the values or is empty.
+func (r *queryReader) oneOf(name string, values []string) string {
 	text := r.c.QueryParam(name)
 	if text != "" && !slices.Contains(values, text) {
-		r.refuse(name, "Want one of: "+strings.Join(values, ", ")+".")
+		r.reject(name, "Want one of: "+strings.Join(values, ", ")+".")
 	}
 	return text
 }
 
-// isSet is true or false, which is also what nothing means.
-func (r *reader) isSet(name string) bool { return r.oneOf(name, []string{"true", "false"}) == "true" }
+// isSet returns a boolean parameter, which is false when absent.
+func (r *queryReader) isSet(name string) bool {
+	return r.oneOf(name, []string{"true", "false"}) == "true"
+}
 
-// sessionHere is the session of the path.
-func sessionHere(c echo.Context) (wire.SessionID, error) {
+// sessionParam returns the session id in the path.
+func sessionParam(c echo.Context) (wire.SessionID, error) {
 	id := wire.SessionID(c.Param("session"))
 	if id.Validate() != nil {
 		return "", problem(wire.CodeSessionNotFound, "")
@@ -210,8 +212,8 @@ func sessionHere(c echo.Context) (wire.SessionID, error) {
 	return id, nil
 }
 
-func (s *Server) getAnySession(c echo.Context) error {
-	id, err := sessionHere(c)
+func (s *Server) getAdminSession(c echo.Context) error {
+	id, err := sessionParam(c)
 	if err != nil {
 		return err
 	}
@@ -222,15 +224,15 @@ func (s *Server) getAnySession(c echo.Context) error {
 	if !seesContent(c) {
 		d = d.Redacted()
 	}
-	return monitorDetailForm.answer(c, http.StatusOK, &d)
+	return adminDetailForm.answer(c, http.StatusOK, &d)
 }
 
-// serveLive streams how the hub is: the overview, and what else is asked for.
-func (s *Server) serveLive(c echo.Context) error {
-	read := reader{c: c}
+// serveAdminLive streams the overview, and on request the table of sessions and one session.
+func (s *Server) serveAdminLive(c echo.Context) error {
+	read := queryReader{c: c}
 	interest := adminview.Interest{Rows: read.isSet("rows"), Session: wire.SessionID(c.QueryParam("session"))}
 	if interest.Session != "" && interest.Session.Validate() != nil {
-		read.refuse("session", "Want the id of a session.")
+		read.reject("session", "Want the id of a session.")
 	}
 	if err := read.err(); err != nil {
 		return err
@@ -241,13 +243,13 @@ func (s *Server) serveLive(c echo.Context) error {
 		}
 	}
 	content := seesContent(c)
-	return s.stream(c, func(ctx context.Context, say func(news) bool) error {
+	return s.serveAdminStream(c, func(ctx context.Context, send func(streamEvent) bool) error {
 		for u, err := range s.adminView.Watch(ctx, interest) {
 			if err != nil {
 				return err
 			}
-			for _, n := range newsOf(u, content) {
-				if !say(n) {
+			for _, n := range streamEventsOf(u, content) {
+				if !send(n) {
 					return nil
 				}
 			}
@@ -256,27 +258,27 @@ func (s *Server) serveLive(c echo.Context) error {
 	})
 }
 
-// newsOf is an update as it is streamed.
-func newsOf(u adminview.Update, content bool) (all []news) {
+// streamEventsOf returns the stream events for an update.
+func streamEventsOf(u adminview.Update, content bool) (all []streamEvent) {
 	if u.History != nil {
-		all = append(all, news{kind: "history", data: historyForm().Append(nil, u.History)})
+		all = append(all, streamEvent{kind: "history", data: historyForm().Append(nil, u.History)})
 	}
 	if u.Overview != nil {
-		all = append(all, news{kind: "overview", data: overviewJSON(*u.Overview)})
+		all = append(all, streamEvent{kind: "overview", data: overviewJSON(*u.Overview)})
 	}
 	if u.Rows != nil {
 		rows := *u.Rows
 		if !content {
 			rows.Rows = redacted(rows.Rows)
 		}
-		all = append(all, news{kind: "rows", data: monitorRowsForm().Append(nil, &rows)})
+		all = append(all, streamEvent{kind: "rows", data: adminRowsForm().Append(nil, &rows)})
 	}
 	if u.Detail != nil {
 		d := *u.Detail
 		if !content {
 			d = d.Redacted()
 		}
-		all = append(all, news{kind: "detail", data: monitorDetailForm().Append(nil, &d)})
+		all = append(all, streamEvent{kind: "detail", data: adminDetailForm().Append(nil, &d)})
 	}
 	return all
 }

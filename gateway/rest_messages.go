@@ -20,14 +20,13 @@ import (
 )
 
 const (
-	// answerTimeout is how long a session may take to answer a request.
+	// answerTimeout bounds the answer of a session to a request.
 	answerTimeout = 20 * time.Second
-	// eventPage and pageBytes bound a page of events; one event there always is.
-	eventPage = 1000
-	pageBytes = 1 << 20
-	// firstRead is how many events are read before it is known how large they
-	// are.
-	firstRead = 16
+	// maxPageEvents and maxPageBytes bound a page of events, which always has at least one.
+	maxPageEvents = 1000
+	maxPageBytes  = 1 << 20
+	// initialRead is the size of the first read, before the size of events is known.
+	initialRead = 16
 
 	headerIdempotencyKey = "Idempotency-Key"
 	headerStateHash      = "X-State-Hash"
@@ -41,8 +40,8 @@ var (
 	stateForm       = formOf[wire.SessionState]()
 )
 
-// messageID is the idempotency key of a request: that of the header, that of the
-// body, or one made up when there is none.
+// messageID returns the idempotency key of a request: that of the header or of the body, or a
+// generated one.
 func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 	header := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
 	if header != "" && header.Validate() != nil || header != "" && inBody != "" && header != inBody {
@@ -51,8 +50,9 @@ func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 	return cmp.Or(header, inBody, wire.MessageID("rest-"+rand.Text())), nil
 }
 
-// tell delivers a message and waits for its answer. A refusal is a problem.
-func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (session.Answer, error) {
+// deliverAndWait delivers a message to a session and waits for its answer. A rejection is returned
+// as a problem.
+func (s *Server) deliverAndWait(c echo.Context, id wire.SessionID, msg wire.Message) (session.Answer, error) {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	s.trace(id, &msg, c.Request().Header.Get(headerTraceparent))
@@ -74,7 +74,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 	return session.Answer{}, p
 }
 
-// postMessage says something to the session's agents.
+// postMessage sends a message to the session's agents.
 func (s *Server) postMessage(c echo.Context) error {
 	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) postMessage(c echo.Context) error {
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.tell(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := s.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Server) postMessage(c echo.Context) error {
 	return c.JSONBlob(http.StatusAccepted, frame)
 }
 
-// postActions shows something in the session.
+// postActions applies actions to the session's desktop.
 func (s *Server) postActions(c echo.Context) error {
 	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
@@ -108,26 +108,26 @@ func (s *Server) postActions(c echo.Context) error {
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.tell(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := s.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
 	return emittedForm.answer(c, http.StatusOK, &wire.Emitted{MessageID: in.MessageID, At: answer.At})
 }
 
-// visit opens the session's room for one request.
-func (s *Server) visit(c echo.Context, info session.Info, do func(ctx context.Context, room *session.Handle) error) error {
+// withHandle opens a session for the duration of do.
+func (s *Server) withHandle(c echo.Context, info session.Info, do func(ctx context.Context, h *session.Handle) error) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
-	room, err := s.hub.Open(ctx, info.ID)
+	h, err := s.hub.Open(ctx, info.ID)
 	if err != nil {
 		return err
 	}
-	defer room.Close()
-	return do(ctx, room)
+	defer h.Close()
+	return do(ctx, h)
 }
 
-// getSnapshot shows the whole state of a session, or that of some monitors.
+// getSnapshot responds with the state of a session, or of some of its monitors.
 func (s *Server) getSnapshot(c echo.Context) error {
 	info, err := s.requireAccess(c, accessViewer)
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Server) getSnapshot(c echo.Context) error {
 		monitors = append(monitors, wire.MonitorID(m))
 	}
 	var state wire.SessionState
-	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
-		state, err = room.Snapshot(ctx, monitors)
+	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+		state, err = h.Snapshot(ctx, monitors)
 		return err
 	})
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	}
 	slices.Sort(monitors)
 	key := fmt.Sprint("snapshot ", info.ID, " ", state.LastMessageID, " ", monitors)
-	shared, done, err := s.bulk.share(c.Request().Context(), caller(c).User, key, func() *encoded {
+	shared, done, err := s.responseBudget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
 		e := &encoded{}
 		if len(monitors) == 0 {
 			e.hash = desktop.HashOf(state)
@@ -176,12 +176,12 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, shared.body)
 }
 
-// wantsStream reports whether a client would rather have Server-Sent Events.
+// wantsStream reports whether a client prefers Server-Sent Events.
 func wantsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get(echo.HeaderAccept), "text/event-stream")
 }
 
-// getEvents shows a page of the log, or streams it to those who want that.
+// getEvents responds with a page of the log, or streams it to clients that want that.
 func (s *Server) getEvents(c echo.Context) error {
 	if r := c.Request(); r.Method == http.MethodGet && wantsStream(r) {
 		return s.serveSSE(c)
@@ -200,52 +200,52 @@ func (s *Server) getEvents(c echo.Context) error {
 			return queryProblem("after", "Want the message_id of an event.")
 		}
 	}
-	// While the page is put together, its events are there twice.
-	room, err := s.bulk.take(c.Request().Context(), caller(c).User, 2*pageBytes)
+	// While the page is encoded, its events exist twice.
+	reservation, err := s.responseBudget.reserve(c.Request().Context(), caller(c).User, 2*maxPageBytes)
 	if err != nil {
 		return err
 	}
-	defer room.release()
+	defer reservation.release()
 	page, err := s.readPage(c, info, after, limit)
 	if err != nil {
 		return err
 	}
-	room.resize(int64(len(page)))
+	reservation.resize(int64(len(page)))
 	return c.JSONBlob(http.StatusOK, page)
 }
 
-// readPage reads a page of the log.
+// readPage reads and encodes a page of the log.
 func (s *Server) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
-	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) error {
-		events, err := readUpTo(ctx, room, after, limit)
+	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+		events, err := readEvents(ctx, h, after, limit)
 		if err == nil {
-			page = pageOf(events, after, info.Top)
+			page = encodeEventPage(events, after, info.Top)
 		}
 		return err
 	})
 	return page, err
 }
 
-// readUpTo reads events up to a number and up to [pageBytes], but one at least.
-func readUpTo(ctx context.Context, room *session.Handle, after wire.Position, limit int) ([]store.Event, error) {
+// readEvents reads up to limit events and [maxPageBytes] bytes, but at least one event.
+func readEvents(ctx context.Context, h *session.Handle, after wire.Position, limit int) ([]store.Event, error) {
 	var events []store.Event
 	bytes := 0
-	for want := firstRead; len(events) < limit; {
-		part, err := room.Read(ctx, after, min(want, limit-len(events)))
+	for want := initialRead; len(events) < limit; {
+		part, err := h.Read(ctx, after, min(want, limit-len(events)))
 		if err != nil && len(events) > 0 {
-			break // who asks for the rest will see
+			break // the request for the next page returns the error
 		}
 		if err != nil || len(part) == 0 {
 			return events, err
 		}
 		for _, e := range part {
-			if bytes += len(e.Frame); bytes > pageBytes && len(events) > 0 {
+			if bytes += len(e.Frame); bytes > maxPageBytes && len(events) > 0 {
 				return events, nil
 			}
 			events = append(events, e)
 			after = e.At
 		}
-		want = (pageBytes-bytes)*len(events)/max(bytes, 1) + 1 // by what they were so far
+		want = (maxPageBytes-bytes)*len(events)/max(bytes, 1) + 1 // by the average size so far
 		if want < 1 {
 			break
 		}
@@ -253,9 +253,8 @@ func readUpTo(ctx context.Context, room *session.Handle, after wire.Position, li
 	return events, nil
 }
 
-// pageOf puts the frames together as they are in the log, without those that are
-// for one connection only.
-func pageOf(events []store.Event, after, top wire.Position) []byte {
+// encodeEventPage joins frames as they are in the log, without those for one connection only.
+func encodeEventPage(events []store.Event, after, top wire.Position) []byte {
 	size := 128
 	for _, e := range events {
 		size += len(e.Frame) + 1
@@ -264,7 +263,7 @@ func pageOf(events []store.Event, after, top wire.Position) []byte {
 	first := true
 	for _, e := range events {
 		after = e.At
-		if isPrivate(e.Frame) {
+		if isForOneConnection(e.Frame) {
 			continue
 		}
 		if !first {
@@ -283,9 +282,8 @@ func pageOf(events []store.Event, after, top wire.Position) []byte {
 	return append(page, `"}`...)
 }
 
-// isPrivate reports whether an event is an answer that only one connection is
-// shown.
-func isPrivate(frame []byte) bool {
+// isForOneConnection reports whether an event is a reply that only one connection gets.
+func isForOneConnection(frame []byte) bool {
 	if head, ok := wire.Peek(frame); !ok || !strings.HasPrefix(head.Type, "MESSAGE_") && head.Type != "APP_PROTOCOL_REQUEST" {
 		return false
 	}

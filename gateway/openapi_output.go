@@ -8,20 +8,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// shown is the schema of a type that is only shown, never read: what of it is the
-// wire's is a reference to that, and the others get a definition with a name of their
-// own, since both have things of the same name.
-func (d *describer) shown(t reflect.Type) object {
+// outputSchema returns the schema of a type that is only sent, never decoded. Types of package wire
+// become references to its definitions. Others get a definition with the prefix Admin, because both
+// have types of the same name.
+func (d *describer) outputSchema(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Pointer:
-		return d.shown(t.Elem())
+		return d.outputSchema(t.Elem())
 	case reflect.Slice:
-		if t == reflect.TypeFor[json.RawMessage]() { // a frame, perhaps without its texts
+		if t == reflect.TypeFor[json.RawMessage]() { // a frame, perhaps redacted
 			return object{"type": "object"}
 		}
-		return object{"type": "array", "items": d.shown(t.Elem())}
+		return object{"type": "array", "items": d.outputSchema(t.Elem())}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": d.shown(t.Elem())}
+		return object{"type": "object", "additionalProperties": d.outputSchema(t.Elem())}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.Float64:
@@ -31,7 +31,7 @@ func (d *describer) shown(t reflect.Type) object {
 			return d.reference(t.Name())
 		}
 		if t.Kind() == reflect.Struct {
-			return d.shownFields(t)
+			return d.outputFields(t)
 		}
 		return object{"type": "string"}
 	default:
@@ -39,14 +39,14 @@ func (d *describer) shown(t reflect.Type) object {
 	}
 }
 
-func (d *describer) shownFields(t reflect.Type) object {
+func (d *describer) outputFields(t reflect.Type) object {
 	name := "Admin" + strings.TrimPrefix(strings.ToUpper(t.Name()[:1])+t.Name()[1:], "Admin")
 	if _, there := d.schemas[name]; !there {
-		d.schemas[name] = object{} // types may contain themselves
+		d.schemas[name] = object{} // types may be recursive
 		properties, required := object{}, []string{}
 		for f := range t.Fields() {
 			field, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-			property := d.shown(f.Type)
+			property := d.outputSchema(f.Type)
 			if doc := f.Tag.Get("doc"); doc != "" {
 				property["description"] = doc
 			}

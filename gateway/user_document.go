@@ -12,17 +12,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// document is one value per user, the same in all sessions, in a collection of the
-// store.
-type document[T any] struct {
+// userDocument is a kind of document with one value per user, shared by all sessions of the user.
+type userDocument[T any] struct {
 	collection string
 	form       form[T]
 	// initial is the value of users that have not changed it.
 	initial T
 }
 
-// of returns the caller's value and its version in the store.
-func (d document[T]) of(s *Server, c echo.Context) (value T, version uint64, err error) {
+// load returns the caller's value and its version in the store.
+func (d userDocument[T]) load(s *Server, c echo.Context) (value T, version uint64, err error) {
 	doc, err := s.store.Get(c.Request().Context(), d.collection, caller(c).User)
 	if errors.Is(err, store.ErrNotFound) {
 		return d.initial, 0, nil
@@ -36,10 +35,9 @@ func (d document[T]) of(s *Server, c echo.Context) (value T, version uint64, err
 	return value, doc.Version, nil
 }
 
-// patch changes the caller's value and answers with the new one, unless the caller
-// may not or the request could not be read, which is err. Of two requests at the same
-// time each has its effect.
-func (d document[T]) patch(s *Server, c echo.Context, err error, change func(*T)) error {
+// patch changes the caller's value and responds with the new one, unless the caller may not or err,
+// the result of decoding the request, is set. Concurrent requests both take effect.
+func (d userDocument[T]) patch(s *Server, c echo.Context, err error, change func(*T)) error {
 	if me := caller(c); !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
@@ -47,7 +45,7 @@ func (d document[T]) patch(s *Server, c echo.Context, err error, change func(*T)
 		return err
 	}
 	for {
-		value, version, err := d.of(s, c)
+		value, version, err := d.load(s, c)
 		if err != nil {
 			return err
 		}

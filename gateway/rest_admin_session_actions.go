@@ -12,17 +12,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// interruptOrder is an interrupt of an admin.
+// interruptOrder is the body of an interrupt.
 type interruptOrder struct {
-	Reason    string         `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
-	AgentID   wire.AgentID   `json:"agentId,omitempty" doc:"The only agent to stop; all when absent."`
-	MonitorID wire.MonitorID `json:"monitorId,omitempty" doc:"The only monitor whose agents are stopped; not together with agentId."`
+	Reason    string         `json:"reason" wire:"min=1,max=500" doc:"The reason, for the audit log."`
+	AgentID   wire.AgentID   `json:"agentId,omitempty" doc:"The agent to stop; all when absent."`
+	MonitorID wire.MonitorID `json:"monitorId,omitempty" doc:"The monitor whose agents are stopped; not together with agentId."`
 }
 
 var interruptOrderForm = formOf[interruptOrder]()
 
-// onSession is a action about a session that is there.
-func (s *Server) onSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
+// performOnSession performs an action on the session of the path.
+func (s *Server) performOnSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
 	d.target = string(id) + d.target
 	d.check = func(ctx context.Context) error {
@@ -33,19 +33,19 @@ func (s *Server) onSession(c echo.Context, d adminAction, do func(ctx context.Co
 		if err == nil && info.Quarantined != "" && d.action != actionRelease && d.action != actionDelete {
 			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
 		}
-		if err == nil && d.opens {
+		if err == nil && d.needsOpen {
 			err = s.hub.Serving()
 		}
-		if err == nil && d.allowed != nil {
-			err = d.allowed(ctx)
+		if err == nil && d.precondition != nil {
+			err = d.precondition(ctx)
 		}
 		return err
 	}
-	d.do = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
+	d.execute = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
 	return s.performAudited(c, d)
 }
 
-// The actions that are open to a session that is set aside.
+// The actions that are possible on a quarantined session.
 const (
 	actionRelease = "session.release"
 	actionDelete  = "session.delete"
@@ -57,7 +57,7 @@ func (s *Server) interruptSession(c echo.Context) error {
 		return err
 	}
 	m := wire.Interrupt{Scope: wire.ScopeSession, AgentID: in.AgentID, MonitorID: in.MonitorID}
-	d, user := adminAction{action: "session.interrupt", reason: in.Reason, opens: true}, caller(c).User
+	d, user := adminAction{action: "session.interrupt", reason: in.Reason, needsOpen: true}, caller(c).User
 	switch {
 	case in.AgentID != "" && in.MonitorID != "":
 		return queryProblem("monitorId", "Name an agent or a monitor, not both.")
@@ -66,13 +66,13 @@ func (s *Server) interruptSession(c echo.Context) error {
 	case in.MonitorID != "":
 		m.Scope, d.target = wire.ScopeMonitor, "/"+string(in.MonitorID)
 	}
-	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m.MessageID = wire.MessageID(act)
 		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
-// cancelMessage takes a message that waits out of its queue.
+// cancelMessage removes a waiting message from its queue.
 func (s *Server) cancelMessage(c echo.Context) error {
 	in, err := adminOrderForm.read(s, c)
 	if err != nil {
@@ -82,9 +82,9 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	if message.Validate() != nil {
 		return statusProblem(http.StatusNotFound, "No such message waits in this session.")
 	}
-	d := adminAction{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
-	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		// Owners of earlier versions know it by the id of the message.
+	d := adminAction{action: "message.cancel", target: "/" + string(message), reason: in.Reason, needsOpen: true}
+	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		// Owners of earlier versions identify the action by the id of the message.
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
 		note, err := s.hub.ActAsAdmin(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
@@ -100,7 +100,7 @@ func (s *Server) resetSession(c echo.Context) error {
 		return err
 	}
 	user := caller(c).User
-	return s.onSession(c, adminAction{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return s.performOnSession(c, adminAction{action: "session.reset", reason: in.Reason, needsOpen: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
 		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
@@ -111,13 +111,13 @@ func (s *Server) releaseSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.onSession(c, adminAction{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+	return s.performOnSession(c, adminAction{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
 		info, err := s.hub.Info(ctx, id)
 		if err != nil {
 			return "", err
 		}
-		// That is no refusal: who asks again after a crash would never hear that
-		// it is done.
+		// That is no error: a client that repeats the request after a crash must learn that it is
+		// done.
 		detail := "it was not set aside"
 		if info.Quarantined != "" {
 			detail = "it was set aside: " + info.Quarantined
@@ -126,8 +126,8 @@ func (s *Server) releaseSession(c echo.Context) error {
 	})
 }
 
-// removeSession deletes anybody's session. The reason may be in the query, since
-// not everything that deletes can send a body.
+// removeSession deletes any user's session. The reason may be in the query, since not every client
+// can send a body with DELETE.
 func (s *Server) removeSession(c echo.Context) error {
 	in := adminOrder{Reason: c.QueryParam("reason")}
 	if in.Reason == "" {
@@ -136,7 +136,7 @@ func (s *Server) removeSession(c echo.Context) error {
 			return err
 		}
 	}
-	return s.onSession(c, adminAction{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+	return s.performOnSession(c, adminAction{action: actionDelete, reason: in.Reason, doneIfGone: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
 		err := s.removeWithFiles(ctx, id)
 		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
 			err = s.hub.Discard(ctx, id)

@@ -13,15 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// devPolicy lets a build tool work that puts scripts and styles into the page and
-// reloads them over a socket. It is for who writes the desktop, on their own
-// machine.
+// devPolicy is a content security policy for a development server that injects scripts and styles
+// into the page and reloads them over a WebSocket. It is for development only.
 const devPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; " +
 	"font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; frame-src *; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// newDev passes requests on to a build tool on this machine. It is told neither
-// cookies nor tokens.
-func newDev(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
+// newDevProxy returns a proxy to the development server. It removes cookies and tokens.
+func newDevProxy(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -39,8 +37,8 @@ func newDev(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
 	}
 }
 
-// develop passes a request on. Its sockets end with the server, as ours do.
-func (s *Server) develop(c echo.Context) error {
+// proxyDev forwards a request to the development server. Its WebSockets end with the server.
+func (s *Server) proxyDev(c echo.Context) error {
 	r := c.Request()
 	if path := r.URL.Path; path == "/api" || path == "/ws" || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/ws/") {
 		return echo.ErrNotFound

@@ -23,40 +23,40 @@ import (
 
 const (
 	mediaZip = "application/zip"
-	// importBytes is how large a session log may be, packed.
-	importBytes = 128 << 20
-	// logFiles is how many files of a session are packed.
-	logFiles = 5_000
-	// unfinished is what admins see a session called until all of it is there.
-	unfinished = "Unfinished import"
+	// maxImportBytes bounds a session file, compressed.
+	maxImportBytes = 128 << 20
+	// maxExportFiles bounds the files of an exported session.
+	maxExportFiles = 5_000
+	// importTitle is the title that admins see while an import is running.
+	importTitle = "Unfinished import"
 )
 
-// packRoutes are those of sessions as files.
-func (s *Server) packRoutes() []route {
+// sessionFileRoutes are the routes for exporting and importing sessions.
+func (s *Server) sessionFileRoutes() []route {
 	const tag = "sessions"
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/export", guard: guardKnown, do: s.exportSession, tag: tag,
-			summary: "The session as a file",
-			detail: "A zip with metadata.json, messages.jsonl, the rows that people saw, the messages that models saw, the desktop and the session's files. " +
-				"What is going on at that moment is not in it. For those who may speak in the session.",
-			answers: ok(http.StatusOK, "The session log. An end that comes too early means that something went wrong; such a file is refused when it is imported.", bytesOf(mediaZip)),
+			method: http.MethodGet, path: "/api/sessions/:session/export", guard: guardIdentity, handler: s.exportSession, tag: tag,
+			summary: "Export a session as a file",
+			detail: "A zip with metadata.json, messages.jsonl, the visible rows, the model histories, the desktop state and the session's files. " +
+				"Running turns are not included. Needs operator access.",
+			answers: success(http.StatusOK, "The session file. A truncated file means that the export failed; importing it is refused.", bytesOf(mediaZip)),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/import", guard: guardKnown, do: s.importSession, tag: tag,
-			summary: "Make a session of a file", body: bytesOf(mediaZip),
-			detail: "The body is what an export gave. What is no such file, or is damaged, is refused with the reason, and nothing is changed.",
+			method: http.MethodPost, path: "/api/sessions/import", guard: guardIdentity, handler: s.importSession, tag: tag,
+			summary: "Import a session from a file", body: bytesOf(mediaZip),
+			detail: "The body is an exported file. Another or a damaged file is refused with the reason, without any effect.",
 			query: []param{
-				{name: "policy", doc: "full (everything; the default), main_and_selected_windows, or summarize_old_windows (the same, and a line about each window that was not chosen)."},
-				{name: "window", doc: "A window that is chosen, for all policies but full.", many: true},
-				{name: "title", doc: "What the session is called; as it was when absent."},
+				{name: "policy", doc: "full (everything; the default), main_and_selected_windows, or summarize_old_windows (the same, and a line about each window that was not selected)."},
+				{name: "window", doc: "A selected window, for all policies but full.", repeated: true},
+				{name: "title", doc: "The title of the session; that of the file when absent."},
 			},
-			answers: ok(http.StatusCreated, "The new session, which belongs to the caller.", of(cardForm), param{name: echo.HeaderLocation, doc: "Where it is."}),
+			answers: success(http.StatusCreated, "The new session, which belongs to the caller.", jsonBody(cardForm), param{name: echo.HeaderLocation, doc: "The URL of the session."}),
 		},
 	}
 }
 
-// exportSession packs a session.
+// exportSession handles the export of a session.
 func (s *Server) exportSession(c echo.Context) error {
 	info, err := s.requireAccess(c, accessOperator)
 	if err != nil {
@@ -78,14 +78,14 @@ func (s *Server) exportSession(c echo.Context) error {
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": string(info.ID) + ".zip"}))
 	c.Response().WriteHeader(http.StatusOK)
 	if err := sessionfile.Write(c.Response(), source); err != nil {
-		// The answer has begun: only its end can say that it is not whole.
-		s.log.WarnContext(c.Request().Context(), "an export broke off", "session", info.ID, "err", err)
+		// The response has begun: only aborting it shows that it is incomplete.
+		s.log.WarnContext(c.Request().Context(), "session export failed", "session", info.ID, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// filesOf are the files in a folder of a session and in those below it.
+// filesOf returns the files in a folder of a session and in its subfolders.
 func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.File) ([]sessionfile.File, error) {
 	all, err := s.files.List(id, folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +100,8 @@ func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.F
 			if found, err = s.filesOf(id, e.Path, found); err != nil {
 				return nil, err
 			}
-		case len(found) >= logFiles:
-			return nil, problem(wire.CodeSessionInvalidState, fmt.Sprintf("The session has more than %d files.", logFiles))
+		case len(found) >= maxExportFiles:
+			return nil, problem(wire.CodeSessionInvalidState, fmt.Sprintf("The session has more than %d files.", maxExportFiles))
 		default:
 			found = append(found, sessionfile.File{Name: e.Path, Size: e.Size, Open: func() (io.ReadCloser, error) {
 				f, _, err := s.files.Open(id, e.Path)
@@ -112,7 +112,7 @@ func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.F
 	return found, nil
 }
 
-// importSession makes a session of a log.
+// importSession handles the import of a session file.
 func (s *Server) importSession(c echo.Context) error {
 	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
@@ -124,34 +124,34 @@ func (s *Server) importSession(c echo.Context) error {
 		policy.Windows = append(policy.Windows, wire.WindowID(w))
 	}
 	if err := policy.Check(); err != nil {
-		return refusedLog(err)
+		return sessionFileProblem(err)
 	}
-	log, closed, err := s.readLog(c)
+	log, closed, err := s.readSessionFile(c)
 	if err != nil {
 		return err
 	}
 	defer closed()
 	if log, err = log.Restored(policy); err != nil {
-		return refusedLog(err)
+		return sessionFileProblem(err)
 	}
 	for _, f := range log.Files {
 		if err := files.CheckName(f.Name); err != nil {
-			return refusedLog(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
+			return sessionFileProblem(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
 	}
 	title := log.Meta.Title
 	if q.Has("title") {
 		title = q.Get("title")
 	}
-	info, err := s.createWithinLimit(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished, Importing: true})
+	info, err := s.createWithinLimit(c.Request().Context(), session.NewSession{User: me.User, Title: importTitle, Importing: true})
 	if err != nil {
 		return err
 	}
-	// Whoever has sent it may leave now; half a session would be of no use.
+	// The import goes on when the client disconnects: half a session would be of no use.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), transferTimeout)
 	defer cancel()
-	if err := s.fill(ctx, info, title, log); err != nil {
-		return errors.Join(refusedLog(err), s.giveUp(ctx, info.ID))
+	if err := s.fillSession(ctx, info, title, log); err != nil {
+		return errors.Join(sessionFileProblem(err), s.discardImport(ctx, info.ID))
 	}
 	if info, err = s.hub.Info(ctx, info.ID); err != nil {
 		return err
@@ -161,27 +161,27 @@ func (s *Server) importSession(c echo.Context) error {
 	return cardForm.answer(c, http.StatusCreated, &card)
 }
 
-// readLog takes the body of a request to the disk and looks at all of it.
-func (s *Server) readLog(c echo.Context) (*sessionfile.Log, func(), error) {
+// readSessionFile stores the body of a request in a temporary file and parses it.
+func (s *Server) readSessionFile(c echo.Context) (*sessionfile.Log, func(), error) {
 	if err := requireUncompressed(c.Request()); err != nil {
 		return nil, nil, err
 	}
 	control := http.NewResponseController(c.Response())
 	until := time.Now().Add(transferTimeout)
-	_ = control.SetReadDeadline(until)  // not every writer has deadlines,
-	_ = control.SetWriteDeadline(until) // those of tests have none
+	_ = control.SetReadDeadline(until)  // fails only for a writer without deadlines,
+	_ = control.SetWriteDeadline(until) // as in tests
 	f, err := os.CreateTemp("", "everdesk-import-*.zip")
 	if err != nil {
-		return nil, nil, fmt.Errorf("keep the session log: %w", err)
+		return nil, nil, fmt.Errorf("store the session file: %w", err)
 	}
-	// The file goes with the process that has it open, even if that is killed. Where an
-	// open file cannot be removed, closed does it.
+	// The system deletes the file when the process closes it or is killed. Where an open file
+	// cannot be removed, closed removes it.
 	_ = os.Remove(f.Name())
 	closed := func() {
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}
-	size, err := io.Copy(f, bodyOf(c, importBytes))
+	size, err := io.Copy(f, bodyOf(c, maxImportBytes))
 	if err != nil {
 		closed()
 		return nil, nil, err
@@ -189,13 +189,13 @@ func (s *Server) readLog(c echo.Context) (*sessionfile.Log, func(), error) {
 	log, err := sessionfile.Read(f, size, sessionfile.Limits{})
 	if err != nil {
 		closed()
-		return nil, nil, refusedLog(err)
+		return nil, nil, sessionFileProblem(err)
 	}
 	return log, closed, nil
 }
 
-// fill makes a new session what a log says.
-func (s *Server) fill(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
+// fillSession writes the content of a session file into a new session.
+func (s *Server) fillSession(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
 	made, err := s.hub.BeginImport(ctx, info.ID)
 	if err != nil {
 		return err
@@ -221,13 +221,13 @@ func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionfile
 	return err
 }
 
-// giveUp takes back a session that could not be filled.
-func (s *Server) giveUp(ctx context.Context, id wire.SessionID) error {
+// discardImport deletes a session whose import failed.
+func (s *Server) discardImport(ctx context.Context, id wire.SessionID) error {
 	return errors.Join(s.hub.Delete(ctx, id), s.files.RemoveAll(id))
 }
 
-// refusedLog is a refusal as a problem.
-func refusedLog(err error) error {
+// sessionFileProblem maps a refused session file to a problem document.
+func sessionFileProblem(err error) error {
 	if wrong, ok := errors.AsType[*sessionfile.ChoiceError](err); ok {
 		return queryProblem(wrong.Field, wrong.Reason)
 	}

@@ -15,35 +15,34 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// adminOrder is why something is done.
+// adminOrder is the body of most admin actions.
 type adminOrder struct {
-	Reason string `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
+	Reason string `json:"reason" wire:"min=1,max=500" doc:"The reason, for the audit log."`
 }
 
 var adminOrderForm = formOf[adminOrder]()
 
-// adminAction is something an admin does.
+// adminAction describes an admin action.
 type adminAction struct {
 	action, target string
 	reason         string
-	// check says why it cannot be done, before it is written down.
+	// check returns an error if the action is not possible. It runs before the action is recorded.
 	check func(ctx context.Context) error
-	// do does it, under the id of the action, and says how things were before and
-	// after, if that can be said. It may be called again when it is not clear
-	// whether it was done.
-	do func(ctx context.Context, id string) (detail string, err error)
-	// allowed says why it cannot be done to a session that is there; nil when
-	// nothing else has to be so.
-	allowed func(ctx context.Context) error
-	// opens says that the session has to be opened for it.
-	opens bool
-	// final says that when the target is gone after the action was written down,
-	// it was done, and fleeting the same for when it was tried already.
-	final, fleeting bool
+	// execute executes the action under its id and returns the state before and after, if known. It
+	// is called again when its outcome is unknown, so a second call must be harmless.
+	execute func(ctx context.Context, id string) (detail string, err error)
+	// precondition returns an error if the action is not possible on an existing session; nil means
+	// no such condition.
+	precondition func(ctx context.Context) error
+	// needsOpen says that the action needs this hub to open the session.
+	needsOpen bool
+	// doneIfGone says that the action succeeded if its target is gone after the action was
+	// recorded, and doneIfGoneOnRetry if it is gone at the second attempt.
+	doneIfGone, doneIfGoneOnRetry bool
 }
 
-// performAudited does a action: once for its id, and only after it was written down. The
-// answer is its record, of how it ended or, when that takes long, that it began.
+// performAudited executes an action once per id, after recording it. It responds with the record of
+// its outcome or, when that takes long, of its beginning.
 func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
@@ -54,7 +53,7 @@ func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	if audit.CheckReason(d.reason) != nil {
 		return queryProblem("reason", "Say why, in 1 to 500 characters.")
 	}
-	known, err := s.performAction(ctx, d, s.recordOf(c, d, cmp.Or(string(id), "act-"+rand.Text())))
+	known, err := s.performAction(ctx, d, s.newAuditRecord(c, d, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
 		return err
 	}
@@ -65,8 +64,8 @@ func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	return auditCardForm.answer(c, status, &card)
 }
 
-// reused is the error of a witness for clients.
-func reused(err error) error {
+// keyReusedProblem maps an error of the audit log to the response.
+func keyReusedProblem(err error) error {
 	if errors.Is(err, audit.ErrReused) {
 		p := problem(wire.CodeSessionInvalidState, "That key stands for another action already.")
 		p.Field = headerIdempotencyKey
@@ -75,28 +74,28 @@ func reused(err error) error {
 	return err
 }
 
-// isMissing reports whether an error says that there is nothing to do it to.
-func isMissing(err error) bool {
+// isNotFoundProblem reports whether an error is a 404.
+func isNotFoundProblem(err error) bool {
 	p, ok := errors.AsType[*problemError](err)
 	return ok && p.Status == http.StatusNotFound
 }
 
-// isGone reports whether an error says that there is no such session.
-func isGone(err error) bool {
+// isSessionNotFound reports whether an error means that a session does not exist.
+func isSessionNotFound(err error) bool {
 	e, ok := errors.AsType[*session.Error](err)
 	return ok && e.Code == wire.CodeSessionNotFound
 }
 
 func (s *Server) drainReplica(c echo.Context) error {
-	return s.connectRequestOf(c, "replica.drain", membership.OrderDrain)
+	return s.orderReplica(c, "replica.drain", membership.OrderDrain)
 }
 
 func (s *Server) undrainReplica(c echo.Context) error {
-	return s.connectRequestOf(c, "replica.undrain", membership.OrderServe)
+	return s.orderReplica(c, "replica.undrain", membership.OrderServe)
 }
 
-// connectRequestOf has a replica drain or serve again.
-func (s *Server) connectRequestOf(c echo.Context, action string, order membership.Order) error {
+// orderReplica orders a replica to drain or to serve again.
+func (s *Server) orderReplica(c echo.Context, action string, order membership.Order) error {
 	in, err := adminOrderForm.read(s, c)
 	if err != nil {
 		return err
@@ -116,7 +115,7 @@ func (s *Server) connectRequestOf(c echo.Context, action string, order membershi
 			}
 			return errNoReplica()
 		},
-		do: func(ctx context.Context, actionID string) (string, error) {
+		execute: func(ctx context.Context, actionID string) (string, error) {
 			err := s.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
