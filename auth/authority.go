@@ -87,10 +87,10 @@ func (a *Authority) Anonymous() (Identity, bool) {
 	if a.mode != ModeNone {
 		return Identity{}, false
 	}
-	return local(), true
+	return localIdentity(), true
 }
 
-func local() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin}} }
+func localIdentity() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin}} }
 
 // Bearer recognises what came as a bearer token: the installation's token, a
 // signed token or an API key. In mode none everything but an API key stands for
@@ -98,28 +98,28 @@ func local() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin
 func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) {
 	switch {
 	case token == "":
-		return Identity{}, errNothing
+		return Identity{}, errMissing
 	case len(token) > maxToken:
 		return Identity{}, errRefused
 	case strings.HasPrefix(token, keyPrefix):
 		return a.APIKey(ctx, token)
 	case a.mode == ModeNone:
-		return local(), nil
+		return localIdentity(), nil
 	case a.mode == ModeToken:
 		if !a.IsInstallationToken(token) {
 			return Identity{}, errRefused
 		}
-		return local(), nil
+		return localIdentity(), nil
 	}
 	who, err := a.signed.verify(ctx, token)
 	if errors.Is(err, ErrIssuer) {
 		return Identity{}, err
 	}
 	if err != nil {
-		a.explain(ctx, err)
-		return Identity{}, refusal(err)
+		a.logRefusal(ctx, err)
+		return Identity{}, refusalFor(err)
 	}
-	if err := a.notSignedOut(ctx, who); err != nil {
+	if err := a.checkNotSignedOut(ctx, who); err != nil {
 		return Identity{}, err
 	}
 	return who, nil
@@ -127,7 +127,7 @@ func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) 
 
 // IsInstallationToken reports whether a text is the token of mode token.
 func (a *Authority) IsInstallationToken(text string) bool {
-	return a.mode == ModeToken && len(text) <= maxToken && same(hash(text), hash(a.token))
+	return a.mode == ModeToken && len(text) <= maxToken && equalHashes(hash(text), hash(a.token))
 }
 
 // InstallationToken is the token of mode token, for the URL that the hub prints.
@@ -140,7 +140,7 @@ func (a *Authority) installationToken(ctx context.Context) (string, error) {
 	for {
 		d, err := a.docs.Get(ctx, tokenCollection, name)
 		if err == nil {
-			if len(d.Data) != secretText {
+			if len(d.Data) != secretLength {
 				return "", &store.CorruptError{Where: tokenCollection + "/" + name, Reason: "not a token"}
 			}
 			return string(d.Data), nil
@@ -162,8 +162,8 @@ func (a *Authority) installationToken(ctx context.Context) (string, error) {
 
 // The answers to what is not accepted.
 var (
-	errNothing = &Error{Code: wire.CodeAuthRequired, Reason: "sign in first"}
-	errRefused = &Error{Code: wire.CodeAuthFailed, Reason: "the credentials were not accepted"}
-	errExpired = &Error{Code: wire.CodeTokenExpired, Reason: "the token has expired"}
-	errGone    = &Error{Code: wire.CodeAuthFailed, Reason: "signed out"}
+	errMissing   = &Error{Code: wire.CodeAuthRequired, Reason: "sign in first"}
+	errRefused   = &Error{Code: wire.CodeAuthFailed, Reason: "the credentials were not accepted"}
+	errExpired   = &Error{Code: wire.CodeTokenExpired, Reason: "the token has expired"}
+	errSignedOut = &Error{Code: wire.CodeAuthFailed, Reason: "signed out"}
 )

@@ -12,9 +12,9 @@ import (
 const (
 	// cookieLife is how long a cookie lives after its last use.
 	cookieLife = 7 * 24 * time.Hour
-	// cookieStep is how much of that must be gone before a use is written
+	// minExtension is how much of that must be gone before a use is written
 	// down and the browser told. Otherwise every request would be a write.
-	cookieStep = 24 * time.Hour
+	minExtension = 24 * time.Hour
 )
 
 // NewCookie is a cookie value that stands for who, in who.Session only unless that
@@ -35,7 +35,7 @@ func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.T
 		return "", time.Time{}, errExpired
 	}
 	value := newSecret()
-	if err := a.keep(ctx, cookieCollection, hashName(value), r, ttl); err != nil {
+	if err := a.putRecord(ctx, cookieCollection, hashName(value), r, ttl); err != nil {
 		return "", time.Time{}, fmt.Errorf("keep cookie: %w", err)
 	}
 	return value, end, nil
@@ -55,31 +55,31 @@ func (r record) cookieEnd() time.Time {
 // is at most once a day.
 func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) {
 	if value == "" {
-		return Identity{}, errNothing
+		return Identity{}, errMissing
 	}
-	if len(value) != secretText {
+	if len(value) != secretLength {
 		return Identity{}, errRefused
 	}
 	name := hashName(value)
-	r, d, err := a.find(ctx, cookieCollection, name)
+	r, d, err := a.getRecord(ctx, cookieCollection, name)
 	if err != nil {
 		return Identity{}, err
 	}
-	if r.over() {
+	if r.expired() {
 		return Identity{}, errExpired
 	}
 	who := r.identity()
 	who.Cookie = true
-	if err := a.notSignedOut(ctx, who); err != nil {
-		if errors.Is(err, errGone) {
+	if err := a.checkNotSignedOut(ctx, who); err != nil {
+		if errors.Is(err, errSignedOut) {
 			// Tidying up; the store forgets it by itself as well.
 			_ = a.docs.Remove(ctx, cookieCollection, name, d.Version)
 		}
 		return Identity{}, err
 	}
 	who.Expires = time.Now().Add(d.TTL)
-	if end := r.cookieEnd(); end.Sub(who.Expires) > cookieStep {
-		now := a.prolong(ctx, d, who.Expires, end)
+	if end := r.cookieEnd(); end.Sub(who.Expires) > minExtension {
+		now := a.extendCookie(ctx, d, who.Expires, end)
 		who.Expires, who.Prolonged = now, now.Equal(end)
 	}
 	return who, nil
@@ -90,7 +90,7 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 func (a *Authority) EndCookie(ctx context.Context, value string) error {
 	name := hashName(value)
 	for {
-		_, d, err := a.find(ctx, cookieCollection, name)
+		_, d, err := a.getRecord(ctx, cookieCollection, name)
 		if errors.Is(err, errRefused) {
 			return nil
 		}
@@ -108,9 +108,9 @@ func (a *Authority) EndCookie(ctx context.Context, value string) error {
 	}
 }
 
-// prolong writes down that a cookie was used. Whoever has a good cookie is let
+// extendCookie writes down that a cookie was used. Whoever has a good cookie is let
 // in even if that does not work, so it returns when the cookie ends now.
-func (a *Authority) prolong(ctx context.Context, d store.Document, before, end time.Time) time.Time {
+func (a *Authority) extendCookie(ctx context.Context, d store.Document, before, end time.Time) time.Time {
 	d.TTL = time.Until(end)
 	_, err := a.docs.Put(ctx, d)
 	if err == nil {

@@ -140,7 +140,7 @@ func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	var c claims
 	var err error
 	if v.issuer != nil {
-		err = v.remote(ctx, token, &c)
+		err = v.verifyRemote(ctx, token, &c)
 	} else {
 		_, err = jwt.NewParser(v.options...).ParseWithClaims(token, &c, v.keys.find)
 	}
@@ -154,9 +154,9 @@ func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	return c.identity()
 }
 
-// remote verifies with the issuer's keys. The signature is checked by the
+// verifyRemote verifies with the issuer's keys. The signature is checked by the
 // library that fetches the keys, everything else as for keys of a file.
-func (v *verifier) remote(ctx context.Context, token string, c *claims) error {
+func (v *verifier) verifyRemote(ctx context.Context, token string, c *claims) error {
 	parser := jwt.NewParser(v.options...)
 	unverified, _, err := parser.ParseUnverified(token, &claims{})
 	if err != nil {
@@ -179,9 +179,9 @@ func (v *verifier) remote(ctx context.Context, token string, c *claims) error {
 	return jwt.NewValidator(v.options...).Validate(c)
 }
 
-// refusal is what is said to who sent a token. Only a token that is good but for
+// refusalFor is what is said to who sent a token. Only a token that is good but for
 // its age has expired.
-func refusal(err error) error {
+func refusalFor(err error) error {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return errRefused
 	}
@@ -196,9 +196,9 @@ func refusal(err error) error {
 	return errExpired
 }
 
-// explain writes down why a token was not accepted, in words that hold nothing
+// logRefusal writes down why a token was not accepted, in words that hold nothing
 // of the token.
-func (a *Authority) explain(ctx context.Context, err error) {
+func (a *Authority) logRefusal(ctx context.Context, err error) {
 	known := []error{
 		errSubject, errLife, errCrit, errKey, jwt.ErrTokenExpired, jwt.ErrTokenInvalidAudience,
 		jwt.ErrTokenInvalidIssuer, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
@@ -242,7 +242,7 @@ func (k keyring) find(t *jwt.Token) (any, error) {
 	id, there := t.Header["kid"]
 	if !there && len(k) == 1 {
 		for _, only := range k {
-			return only.use(t)
+			return only.keyFor(t)
 		}
 	}
 	name, ok := id.(string)
@@ -250,12 +250,12 @@ func (k keyring) find(t *jwt.Token) (any, error) {
 	if !ok || !known || name == "" {
 		return nil, errKey
 	}
-	return key.use(t)
+	return key.keyFor(t)
 }
 
-// use refuses a token that was signed by other means than the key is for, such
+// keyFor refuses a token that was signed by other means than the key is for, such
 // as with a public key taken for a secret.
-func (k verifyKey) use(t *jwt.Token) (any, error) {
+func (k verifyKey) keyFor(t *jwt.Token) (any, error) {
 	if t.Method.Alg() != k.method {
 		return nil, fmt.Errorf("%w for this algorithm", errKey)
 	}

@@ -145,7 +145,7 @@ func TestSignedToken(t *testing.T) {
 			t.Parallel()
 			cfg := auth.Config{Mode: auth.ModeJWT, KeyFile: writeFile(t, c.file), Issuer: "https://issuer", Audience: "everdesk"}
 			a := newAuthority(t, cfg, openStore(t), t.Output())
-			token, err := auth.NewSigned(c.key, auth.Signed{
+			token, err := auth.NewSignedToken(c.key, auth.TokenClaims{
 				User: "ann", Roles: []auth.Role{auth.RoleViewer}, TTL: time.Hour,
 				Issuer: "https://issuer", Audience: "everdesk", KeyID: c.id,
 			})
@@ -323,7 +323,7 @@ func TestSignedTokenLeeway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t, auth.Config{Mode: auth.ModeJWT, KeyFile: writeFile(t, secret)}, openStore(t), t.Output())
-		token, err := auth.NewSigned([]byte(secret), auth.Signed{User: "ann", TTL: time.Minute})
+		token, err := auth.NewSignedToken([]byte(secret), auth.TokenClaims{User: "ann", TTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

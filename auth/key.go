@@ -17,8 +17,8 @@ import (
 // them and a bearer token can be told from one.
 const keyPrefix = "edk_"
 
-// keyID is how long the id of a key is: 8 bytes in hex.
-const keyID = 16
+// keyIDLength is how long the id of a key is: 8 bytes in hex.
+const keyIDLength = 16
 
 // Key is what can be known of an API key.
 type Key struct {
@@ -42,7 +42,7 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 			return "", err
 		}
 	}
-	var random [keyID / 2]byte
+	var random [keyIDLength / 2]byte
 	_, _ = rand.Read(random[:]) // never fails: the program ends instead
 	id, secret := hex.EncodeToString(random[:]), newSecret()
 	sum := hash(secret)
@@ -53,7 +53,7 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 			return "", fmt.Errorf("%w: a key that has expired already", store.ErrInvalid)
 		}
 	}
-	if err := a.keep(ctx, keyCollection, id, r, ttl); err != nil {
+	if err := a.putRecord(ctx, keyCollection, id, r, ttl); err != nil {
 		return "", fmt.Errorf("keep API key: %w", err)
 	}
 	return keyPrefix + id + "_" + secret, nil
@@ -62,24 +62,24 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 // APIKey recognises an API key.
 func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 	if key == "" {
-		return Identity{}, errNothing
+		return Identity{}, errMissing
 	}
 	rest, ok := strings.CutPrefix(key, keyPrefix)
-	if !ok || len(rest) != keyID+1+secretText || rest[keyID] != '_' || !isKeyID(rest[:keyID]) {
+	if !ok || len(rest) != keyIDLength+1+secretLength || rest[keyIDLength] != '_' || !isKeyID(rest[:keyIDLength]) {
 		return Identity{}, errRefused
 	}
-	r, _, err := a.find(ctx, keyCollection, rest[:keyID])
+	r, _, err := a.getRecord(ctx, keyCollection, rest[:keyIDLength])
 	if err != nil {
 		return Identity{}, err
 	}
-	if len(r.Hash) != sha256.Size || !same([sha256.Size]byte(r.Hash), hash(rest[keyID+1:])) {
+	if len(r.Hash) != sha256.Size || !equalHashes([sha256.Size]byte(r.Hash), hash(rest[keyIDLength+1:])) {
 		return Identity{}, errRefused
 	}
-	if r.over() {
+	if r.expired() {
 		return Identity{}, errExpired
 	}
 	who := r.identity()
-	who.Key = rest[:keyID]
+	who.Key = rest[:keyIDLength]
 	return who, nil
 }
 
@@ -126,9 +126,9 @@ func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.announce(ctx, Revocation{User: r.User, At: time.Now(), Key: id})
+	return a.publishRevocation(ctx, Revocation{User: r.User, At: time.Now(), Key: id})
 }
 
 func isKeyID(id string) bool {
-	return len(id) == keyID && strings.Trim(id, "0123456789abcdef") == ""
+	return len(id) == keyIDLength && strings.Trim(id, "0123456789abcdef") == ""
 }

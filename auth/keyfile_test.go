@@ -93,21 +93,21 @@ func TestKeySetWithStrangers(t *testing.T) {
 
 func TestNewSignedRefuses(t *testing.T) {
 	t.Parallel()
-	hour := auth.Signed{User: "ann", TTL: time.Hour}
+	hour := auth.TokenClaims{User: "ann", TTL: time.Hour}
 	for name, c := range map[string]struct {
 		key any
-		s   auth.Signed
+		s   auth.TokenClaims
 	}{
-		"nobody":       {[]byte(secret), auth.Signed{TTL: time.Hour}},
-		"no time":      {[]byte(secret), auth.Signed{User: "ann"}},
-		"long time":    {[]byte(secret), auth.Signed{User: "ann", TTL: 10_000 * time.Hour}},
+		"nobody":       {[]byte(secret), auth.TokenClaims{TTL: time.Hour}},
+		"no time":      {[]byte(secret), auth.TokenClaims{User: "ann"}},
+		"long time":    {[]byte(secret), auth.TokenClaims{User: "ann", TTL: 10_000 * time.Hour}},
 		"short secret": {[]byte("short"), hour},
 		"no key":       {nil, hour},
 		"public key":   {newEd25519(t).Public(), hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if token, err := auth.NewSigned(c.key, c.s); !errors.Is(err, store.ErrInvalid) {
+			if token, err := auth.NewSignedToken(c.key, c.s); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("got %q, %v", token, err)
 			}
 		})

@@ -21,12 +21,12 @@ import (
 const (
 	// issuerTimeout is how long an issuer may take to answer.
 	issuerTimeout = 5 * time.Second
-	// issuerPause is the least time between two questions to an issuer. Every
+	// issuerInterval is the least time between two questions to an issuer. Every
 	// token that does not fit makes the library ask for new keys; without a
 	// pause strangers could make the hub ask as often as they like.
-	issuerPause = time.Second
-	// maxAnswer bounds what is read of an issuer's answer.
-	maxAnswer = 1 << 20
+	issuerInterval = time.Second
+	// maxIssuerResponse bounds what is read of an issuer's answer.
+	maxIssuerResponse = 1 << 20
 )
 
 // issuerMethods are the algorithms that an issuer's tokens may be signed with.
@@ -37,8 +37,8 @@ func issuerMethods() []string { return []string{"RS256", "ES256", "EdDSA"} }
 // the token: the same may be good in a moment.
 var ErrIssuer = errors.New("issuer of tokens cannot be asked now")
 
-// errSoon is what the library hears when it asks too often.
-var errSoon = errors.New("issuer was asked a moment ago")
+// errTooSoon is what the library hears when it asks too often.
+var errTooSoon = errors.New("issuer was asked a moment ago")
 
 // errNewKey refuses a token of a key that the issuer did not have a moment ago. It may
 // have it by now.
@@ -55,34 +55,34 @@ func (e *issuerError) Is(target error) bool { return target == ErrIssuer }
 // issuer is an OpenID provider and its keys. It is first asked when the first
 // token comes, so that the hub starts without it.
 type issuer struct {
-	url    string
-	client *http.Client
-	log    *slog.Logger
-	turn   chan struct{} // held by who asks where the keys are
-	away   atomic.Bool   // it was not there the last time
+	url         string
+	client      *http.Client
+	log         *slog.Logger
+	discovering chan struct{} // held by who asks where the keys are
+	unavailable atomic.Bool   // it was not there the last time
 
-	mu      sync.Mutex // guards the following, never while asking
-	keys    *oidc.RemoteKeySet
-	fetched *courier // that fetches them
-	// next is when the issuer may be asked where its keys are again.
-	next time.Time
+	mu        sync.Mutex // guards the following, never while asking
+	keys      *oidc.RemoteKeySet
+	transport *limitedTransport // that fetches them
+	// nextDiscovery is when the issuer may be asked where its keys are again.
+	nextDiscovery time.Time
 }
 
 func newIssuer(address string, log *slog.Logger) (*issuer, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !trusted(u) {
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isSecureURL(u) {
 		return nil, fmt.Errorf("an OpenID issuer is an https URL, or http on this machine; got %q", address)
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: issuerTimeout, DisableKeepAlives: true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	client := &http.Client{Transport: &courier{inner: transport}, Timeout: issuerTimeout}
-	return &issuer{url: address, client: client, log: log, turn: make(chan struct{}, 1)}, nil
+	client := &http.Client{Transport: &limitedTransport{inner: transport}, Timeout: issuerTimeout}
+	return &issuer{url: address, client: client, log: log, discovering: make(chan struct{}, 1)}, nil
 }
 
-// trusted reports whether nobody between here and there can change an answer.
-func trusted(u *url.URL) bool {
+// isSecureURL reports whether nobody between here and there can change an answer.
+func isSecureURL(u *url.URL) bool {
 	if u.Scheme == "https" {
 		return true
 	}
@@ -104,15 +104,15 @@ func (i *issuer) verify(ctx context.Context, token, key string) ([]byte, error) 
 	}
 	away, is := errors.AsType[*issuerError](err)
 	switch {
-	case is && ctx.Err() == nil && i.away.CompareAndSwap(false, true):
+	case is && ctx.Err() == nil && i.unavailable.CompareAndSwap(false, true):
 		i.log.WarnContext(ctx, "issuer of tokens is away", "issuer", i.url, "err", away)
-	case err == nil && i.away.CompareAndSwap(true, false):
+	case err == nil && i.unavailable.CompareAndSwap(true, false):
 		i.log.InfoContext(ctx, "issuer of tokens is back", "issuer", i.url)
 	}
 	switch {
 	case is:
 		return nil, away
-	case errors.Is(err, errSoon) && !i.has(key):
+	case errors.Is(err, errTooSoon) && !i.has(key):
 		return nil, errNewKey
 	case err != nil:
 		return nil, errKey
@@ -122,16 +122,16 @@ func (i *issuer) verify(ctx context.Context, token, key string) ([]byte, error) 
 
 // keySet is the issuer's keys; where they are is asked once.
 func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
-	if keys, _ := i.known(); keys != nil {
+	if keys, _ := i.cachedKeys(); keys != nil {
 		return keys, nil
 	}
 	select {
-	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
+	case i.discovering <- struct{}{}:
+		defer func() { <-i.discovering }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	keys, next := i.known() // whoever had the turn may have asked
+	keys, next := i.cachedKeys() // whoever had the turn may have asked
 	if keys != nil {
 		return keys, nil
 	}
@@ -141,7 +141,7 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	keys, fetched, err := i.discover(ctx)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.keys, i.fetched, i.next = keys, fetched, time.Now().Add(issuerPause)
+	i.keys, i.transport, i.nextDiscovery = keys, fetched, time.Now().Add(issuerInterval)
 	return keys, err
 }
 
@@ -149,18 +149,18 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 // id every key was tried.
 func (i *issuer) has(key string) bool {
 	i.mu.Lock()
-	c := i.fetched
+	c := i.transport
 	i.mu.Unlock()
 	return key == "" || c == nil || c.has(key)
 }
 
-func (i *issuer) known() (*oidc.RemoteKeySet, time.Time) {
+func (i *issuer) cachedKeys() (*oidc.RemoteKeySet, time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.keys, i.next
+	return i.keys, i.nextDiscovery
 }
 
-func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, *courier, error) {
+func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, *limitedTransport, error) {
 	ctx = oidc.ClientContext(ctx, i.client)
 	provider, err := oidc.NewProvider(ctx, i.url)
 	if away, ok := errors.AsType[*issuerError](err); ok {
@@ -176,23 +176,23 @@ func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, *courier, er
 		return nil, nil, &issuerError{"its discovery document cannot be read"}
 	}
 	u, err := url.Parse(found.Keys)
-	if err != nil || !trusted(u) {
+	if err != nil || !isSecureURL(u) {
 		return nil, nil, &issuerError{"it keeps them where they could be changed on the way"}
 	}
 	// The pause is about the keys only: the first fetch follows at once.
 	client := *i.client
-	fetcher := &courier{inner: i.client.Transport, pause: issuerPause}
+	fetcher := &limitedTransport{inner: i.client.Transport, minInterval: issuerInterval}
 	client.Transport = fetcher
 	return oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), fetcher, nil
 }
 
-// courier fetches answers that are small, JSON, and neither an error page nor
+// limitedTransport fetches answers that are small, JSON, and neither an error page nor
 // elsewhere, and not more often than allowed. Everything else is an
-// [*issuerError] or errSoon, which the library passes on, while it would hide
+// [*issuerError] or errTooSoon, which the library passes on, while it would hide
 // what is wrong with an answer.
-type courier struct {
-	inner http.RoundTripper
-	pause time.Duration
+type limitedTransport struct {
+	inner       http.RoundTripper
+	minInterval time.Duration
 
 	mu   sync.Mutex // guards the following
 	last time.Time
@@ -201,15 +201,15 @@ type courier struct {
 }
 
 // has reports whether the last good answer has a key of that id.
-func (c *courier) has(key string) bool {
+func (c *limitedTransport) has(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.keys[key]
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := c.mayAsk(); err != nil {
+func (c *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := c.checkInterval(); err != nil {
 		return nil, err
 	}
 	res, keys, err := c.fetch(req)
@@ -221,35 +221,35 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// mayAsk refuses to ask too often. As long as the last answer was a bad one,
+// checkInterval refuses to ask too often. As long as the last answer was a bad one,
 // that is how it stands with the issuer.
-func (c *courier) mayAsk() error {
+func (c *limitedTransport) checkInterval() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if c.pause == 0 || c.last.IsZero() || now.Sub(c.last) >= c.pause {
+	if c.minInterval == 0 || c.last.IsZero() || now.Sub(c.last) >= c.minInterval {
 		c.last = now
 		return nil
 	}
 	if c.err != nil {
 		return c.err
 	}
-	return errSoon
+	return errTooSoon
 }
 
-func (c *courier) fetch(req *http.Request) (res *http.Response, keys map[string]bool, err error) {
+func (c *limitedTransport) fetch(req *http.Request) (res *http.Response, keys map[string]bool, err error) {
 	res, err = c.inner.RoundTrip(req)
 	if err != nil {
 		return nil, nil, &issuerError{err.Error()}
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxIssuerResponse+1))
 	switch {
 	case err != nil:
 		return nil, nil, &issuerError{err.Error()}
 	case res.StatusCode != http.StatusOK:
 		return nil, nil, &issuerError{req.URL.Path + " answered " + res.Status}
-	case len(body) > maxAnswer || !json.Valid(body):
+	case len(body) > maxIssuerResponse || !json.Valid(body):
 		return nil, nil, &issuerError{req.URL.Path + " is no JSON or too long"}
 	}
 	var set struct {

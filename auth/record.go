@@ -66,10 +66,10 @@ func (r record) identity() Identity {
 	return Identity{User: r.User, Roles: r.Roles, Session: r.Session, Since: r.Created, Expires: r.Until, Key: r.Key}
 }
 
-func (r record) over() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }
+func (r record) expired() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }
 
-// keep writes a new document.
-func (a *Authority) keep(ctx context.Context, collection, name string, r record, ttl time.Duration) error {
+// putRecord writes a new document.
+func (a *Authority) putRecord(ctx context.Context, collection, name string, r record, ttl time.Duration) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode document of %s: %w", collection, err)
@@ -78,8 +78,8 @@ func (a *Authority) keep(ctx context.Context, collection, name string, r record,
 	return err
 }
 
-// find reads a document. What is not there is refused.
-func (a *Authority) find(ctx context.Context, collection, name string) (record, store.Document, error) {
+// getRecord reads a document. What is not there is refused.
+func (a *Authority) getRecord(ctx context.Context, collection, name string) (record, store.Document, error) {
 	d, err := a.docs.Get(ctx, collection, name)
 	if errors.Is(err, store.ErrNotFound) {
 		return record{}, d, errRefused

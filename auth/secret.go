@@ -8,8 +8,8 @@ import (
 	"encoding/hex"
 )
 
-// secretText is how long a secret is as text: 32 bytes in base64url.
-const secretText = 43
+// secretLength is how long a secret is as text: 32 bytes in base64url.
+const secretLength = 43
 
 // newSecret returns 32 random bytes as text. It never begins with a dash:
 // command lines would read "--token -x…" as two flags.
@@ -33,6 +33,6 @@ func hashName(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// same compares in constant time. It compares hashes, so that not even the
+// equalHashes compares in constant time. It compares hashes, so that not even the
 // length of a secret shows.
-func same(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
+func equalHashes(a, b [sha256.Size]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

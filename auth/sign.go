@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// Signed is what a signed token shall say.
-type Signed struct {
+// TokenClaims is what a signed token shall say.
+type TokenClaims struct {
 	User     string
 	Roles    []Role
 	TTL      time.Duration
@@ -25,9 +25,9 @@ type Signed struct {
 	KeyID    string
 }
 
-// NewSigned makes a signed token with a key we hold: a secret ([]byte, HS256), an
+// NewSignedToken makes a signed token with a key we hold: a secret ([]byte, HS256), an
 // ed25519.PrivateKey (EdDSA) or an *rsa.PrivateKey (RS256).
-func NewSigned(key any, s Signed) (string, error) {
+func NewSignedToken(key any, s TokenClaims) (string, error) {
 	if err := store.CheckName("user", s.User); err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func NewSigned(key any, s Signed) (string, error) {
 	return text, nil
 }
 
-// ReadSigningKey reads a key for [NewSigned]: a secret as in a key file, or a
+// ReadSigningKey reads a key for [NewSignedToken]: a secret as in a key file, or a
 // private key in PEM form, as from openssl genpkey.
 func ReadSigningKey(path string) (any, error) {
 	data, err := readKeyFile(path)

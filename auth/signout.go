@@ -18,12 +18,12 @@ const (
 	// revocationLife is how long a sign-out is remembered: longer than
 	// anything it ends could live.
 	revocationLife = maxLife + 24*time.Hour
-	// newsLife is how long a sign-out is told to replicas: longer than one
+	// announcementTTL is how long a sign-out is told to replicas: longer than one
 	// that is busy could overlook it, short enough for the list to be tiny.
-	newsLife = 2 * time.Minute
-	// watchEvery is how often replicas look, so that all have closed their
+	announcementTTL = 2 * time.Minute
+	// watchInterval is how often replicas look, so that all have closed their
 	// connections within a second.
-	watchEvery = 400 * time.Millisecond
+	watchInterval = 400 * time.Millisecond
 )
 
 // Revocation ends credentials: all of a user that are older, or one API key.
@@ -48,14 +48,14 @@ func (a *Authority) SignOut(ctx context.Context, user string) error {
 		return err
 	}
 	s := Revocation{User: user, At: time.Now()}
-	if err := a.revoke(ctx, s); err != nil {
+	if err := a.recordSignOut(ctx, s); err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	return a.announce(ctx, s)
+	return a.publishRevocation(ctx, s)
 }
 
-// revoke writes down when a user last signed out.
-func (a *Authority) revoke(ctx context.Context, s Revocation) error {
+// recordSignOut writes down when a user last signed out.
+func (a *Authority) recordSignOut(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -80,22 +80,22 @@ func (a *Authority) revoke(ctx context.Context, s Revocation) error {
 	}
 }
 
-// announce has all replicas close the connections that a revocation ends.
-func (a *Authority) announce(ctx context.Context, s Revocation) error {
+// publishRevocation has all replicas close the connections that a revocation ends.
+func (a *Authority) publishRevocation(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encode sign-out: %w", err)
 	}
-	_, err = a.docs.Put(ctx, store.Document{Collection: signOutCollection, Name: rand.Text(), Data: data, TTL: newsLife})
+	_, err = a.docs.Put(ctx, store.Document{Collection: signOutCollection, Name: rand.Text(), Data: data, TTL: announcementTTL})
 	if err != nil {
 		return fmt.Errorf("announce sign-out: %w", err)
 	}
 	return nil
 }
 
-// notSignedOut refuses what was issued before its user signed out. What does not
+// checkNotSignedOut refuses what was issued before its user signed out. What does not
 // say when it was issued counts as older.
-func (a *Authority) notSignedOut(ctx context.Context, who Identity) error {
+func (a *Authority) checkNotSignedOut(ctx context.Context, who Identity) error {
 	d, err := a.docs.Get(ctx, revocationCollection, hashName(who.User))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -110,18 +110,18 @@ func (a *Authority) notSignedOut(ctx context.Context, who Identity) error {
 	if who.Since.After(s.At) {
 		return nil
 	}
-	return errGone
+	return errSignedOut
 }
 
 // Watch calls gone with each sign-out and revoked key, whichever replica it happened on, until ctx ends. It calls once per sign-out, from the
 // caller's goroutine, and leaves out those from before it was called.
 func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
-	w := watch{a: a, since: time.Now(), gone: gone, seen: map[string]bool{}}
-	ticker := time.NewTicker(watchEvery)
+	w := revocationWatcher{a: a, since: time.Now(), onRevoked: gone, seen: map[string]bool{}}
+	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	away := false
 	for {
-		err := w.look(ctx)
+		err := w.poll(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -139,17 +139,17 @@ func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
 	}
 }
 
-// watch is what one caller of Watch has seen.
-type watch struct {
-	a     *Authority
-	since time.Time
-	gone  func(Revocation)
-	seen  map[string]bool
-	read  bool // the list was read to its end at least once
+// revocationWatcher is what one caller of Watch has seen.
+type revocationWatcher struct {
+	a          *Authority
+	since      time.Time
+	onRevoked  func(Revocation)
+	seen       map[string]bool
+	listedOnce bool // the list was read to its end at least once
 }
 
-// look reads the list of recent sign-outs and tells what is new.
-func (w *watch) look(ctx context.Context) error {
+// poll reads the list of recent sign-outs and tells what is new.
+func (w *revocationWatcher) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	listed := map[string]bool{}
@@ -162,18 +162,18 @@ func (w *watch) look(ctx context.Context) error {
 			listed[d.Name] = true
 			if !w.seen[d.Name] {
 				w.seen[d.Name] = true
-				w.tell(ctx, d)
+				w.notify(ctx, d)
 			}
 		}
 		if after = page.Next; after == "" {
 			break
 		}
 	}
-	w.seen, w.read = listed, true // what has left the list is forgotten
+	w.seen, w.listedOnce = listed, true // what has left the list is forgotten
 	return nil
 }
 
-func (w *watch) tell(ctx context.Context, d store.Document) {
+func (w *revocationWatcher) notify(ctx context.Context, d store.Document) {
 	s, err := decode[Revocation](d)
 	if err != nil {
 		w.a.log.ErrorContext(ctx, "sign-out is unreadable", "err", err)
@@ -181,8 +181,8 @@ func (w *watch) tell(ctx context.Context, d store.Document) {
 	}
 	// Who signed out before this replica looked for the first time has no
 	// connection here. Clocks of replicas may differ a little.
-	if !w.read && s.At.Before(w.since.Add(-5*time.Second)) {
+	if !w.listedOnce && s.At.Before(w.since.Add(-5*time.Second)) {
 		return
 	}
-	w.gone(s)
+	w.onRevoked(s)
 }

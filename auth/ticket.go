@@ -62,7 +62,7 @@ func (a *Authority) issue(ctx context.Context, collection string, who Identity, 
 	}
 	r.Key = who.Key
 	ticket := newSecret()
-	if err := a.keep(ctx, collection, hashName(ticket), r, life); err != nil {
+	if err := a.putRecord(ctx, collection, hashName(ticket), r, life); err != nil {
 		return "", fmt.Errorf("keep ticket: %w", err)
 	}
 	return ticket, nil
@@ -71,13 +71,13 @@ func (a *Authority) issue(ctx context.Context, collection string, who Identity, 
 // redeem uses a ticket up.
 func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Identity, error) {
 	if ticket == "" {
-		return Identity{}, errNothing
+		return Identity{}, errMissing
 	}
-	if len(ticket) != secretText {
+	if len(ticket) != secretLength {
 		return Identity{}, errRefused
 	}
 	name := hashName(ticket)
-	r, d, err := a.find(ctx, collection, name)
+	r, d, err := a.getRecord(ctx, collection, name)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -88,15 +88,15 @@ func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Iden
 	if err != nil {
 		return Identity{}, fmt.Errorf("use ticket: %w", err)
 	}
-	if r.over() {
+	if r.expired() {
 		return Identity{}, errExpired
 	}
 	who := r.identity()
-	if err := a.notSignedOut(ctx, who); err != nil {
+	if err := a.checkNotSignedOut(ctx, who); err != nil {
 		return Identity{}, err
 	}
 	if who.Key != "" {
-		if _, _, err := a.find(ctx, keyCollection, who.Key); err != nil {
+		if _, _, err := a.getRecord(ctx, keyCollection, who.Key); err != nil {
 			return Identity{}, err
 		}
 	}

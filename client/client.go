@@ -137,20 +137,20 @@ func (c *Client) Run(ctx context.Context) error {
 		c.cfg.HTTPClient = &http.Client{Transport: transport}
 	}
 	c.setLink(ctx, Link{State: LinkConnecting})
-	err := c.follow(ctx)
+	err := c.reconnectLoop(ctx)
 	c.outbox.close(fmt.Errorf("%w: %w", ErrClosed, err))
 	c.setLink(ctx, Link{State: LinkClosed, Err: err})
 	return err
 }
 
-// follow makes one connection after the other.
-func (c *Client) follow(ctx context.Context) error {
+// reconnectLoop makes one connection after the other.
+func (c *Client) reconnectLoop(ctx context.Context) error {
 	for {
-		err := c.attach(ctx)
+		err := c.runConnection(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		wait, err := c.decide(ctx, err)
+		wait, err := c.nextDelay(ctx, err)
 		if err != nil {
 			return err
 		}
@@ -195,17 +195,17 @@ func (c *Client) bearer() string {
 	return c.token
 }
 
-// watched are the monitors for the next handshake, and whether the mirror knows
+// monitorFilter are the monitors for the next handshake, and whether the mirror knows
 // all of them, so that it may be resumed.
-func (c *Client) watched() (monitors []wire.MonitorID, known bool) {
+func (c *Client) monitorFilter() (monitors []wire.MonitorID, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.monitors), len(c.unseen) == 0
 }
 
-// subscribed takes a message that is about to be written. Where only some monitors are
+// observeSubscription takes a message that is about to be written. Where only some monitors are
 // shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too.
-func (c *Client) subscribed(p wire.ClientPayload) {
+func (c *Client) observeSubscription(p wire.ClientPayload) {
 	s, ok := p.(wire.SubscribeMonitor)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,9 +216,9 @@ func (c *Client) subscribed(p wire.ClientPayload) {
 	c.unseen = append(c.unseen, s.MonitorID)
 }
 
-// shown takes a snapshot, which has all monitors if it is the first event of a
+// observeSnapshot takes a snapshot, which has all monitors if it is the first event of a
 // connection.
-func (c *Client) shown(s wire.SessionState, first bool) {
+func (c *Client) observeSnapshot(s wire.SessionState, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unseen = slices.DeleteFunc(c.unseen, func(id wire.MonitorID) bool {

@@ -27,8 +27,8 @@ const (
 	replayTimeout = time.Second
 )
 
-// heldFrames is how many frames wait for a slow handler.
-const heldFrames = 16
+// maxBufferedFrames is how many frames wait for a slow handler.
+const maxBufferedFrames = 16
 
 // The subprotocols, the better first.
 const (
@@ -36,8 +36,8 @@ const (
 	protocolSingle = "everdesk.v2"
 )
 
-// errSilent is why a connection ended that nothing came from.
-var errSilent = errors.New("the hub was silent for too long")
+// errHubSilent is why a connection ended that nothing came from.
+var errHubSilent = errors.New("the hub was silent for too long")
 
 // conn is one connection. It has a goroutine that reads and decodes, and one that
 // writes.
@@ -45,39 +45,39 @@ type conn struct {
 	client *Client
 	number uint64
 	ws     *websocket.Conn
-	end    context.CancelCauseFunc // cuts the connection
+	cut    context.CancelCauseFunc // cuts the connection
 
-	news     chan []Event  // closed when the connection has ended
+	events   chan []Event  // closed when the connection has ended
 	control  chan []byte   // pong, auth: before everything else
 	released chan struct{} // closed when messages may be written
-	leaving  chan struct{} // closed when nobody takes the news any more
+	closing  chan struct{} // closed when nobody takes the news any more
 	// spawn runs something as long as the connection lives, at most. attach
 	// waits for it.
 	spawn func(func(context.Context))
 
 	err error // why it ended; read after news is closed
 
-	watch    *time.Timer  // cuts the connection when it is silent; runs while the reader waits
-	patience atomic.Int64 // how long that is
-	posted   int          // the largest frame that was written and is done; the writer's
+	watchdog       *time.Timer  // cuts the connection when it is silent; runs while the reader waits
+	silenceTimeout atomic.Int64 // how long that is
+	largestPosted  int          // the largest frame that was written and is done; the writer's
 }
 
-// attach makes one connection and serves it until it ends.
-func (c *Client) attach(ctx context.Context) error {
+// runConnection makes one connection and serves it until it ends.
+func (c *Client) runConnection(ctx context.Context) error {
 	live, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	c.conns++
 	k := &conn{
-		client: c, number: c.conns, end: end,
-		news: make(chan []Event, heldFrames), control: make(chan []byte, 4),
-		released: make(chan struct{}), leaving: make(chan struct{}),
+		client: c, number: c.conns, cut: end,
+		events: make(chan []Event, maxBufferedFrames), control: make(chan []byte, 4),
+		released: make(chan struct{}), closing: make(chan struct{}),
 	}
-	k.patience.Store(int64(connectTimeout))
+	k.silenceTimeout.Store(int64(connectTimeout))
 	if err := k.dial(ctx); err != nil {
 		return err
 	}
-	k.watch = time.AfterFunc(connectTimeout, func() { end(errSilent) })
-	defer k.watch.Stop()
+	k.watchdog = time.AfterFunc(connectTimeout, func() { end(errHubSilent) })
+	defer k.watchdog.Stop()
 	var wg sync.WaitGroup
 	k.spawn = func(f func(context.Context)) { wg.Go(func() { f(live) }) }
 	k.spawn(k.read)
@@ -88,7 +88,7 @@ func (c *Client) attach(ctx context.Context) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
 		case wire.CloseTooBig, wire.CloseInvalidText, wire.CloseUnsupported:
-			c.outbox.refuse(k.number, k.posted, e)
+			c.outbox.failCulprit(k.number, k.largestPosted, e)
 		}
 	}
 	return err
@@ -102,7 +102,7 @@ func (k *conn) dial(ctx context.Context) error {
 	target := c.url.JoinPath("ws", string(c.cfg.Session))
 	query := target.Query()
 	query.Set("client_id", string(c.cfg.ClientID))
-	monitors, known := c.watched()
+	monitors, known := c.monitorFilter()
 	if at := c.mirror.position(); !at.IsZero() && known {
 		query.Set("resume_from", at.String())
 	}
@@ -119,25 +119,25 @@ func (k *conn) dial(ctx context.Context) error {
 		HTTPClient: c.cfg.HTTPClient, HTTPHeader: header,
 		Subprotocols: []string{protocolBatch, protocolSingle},
 		// A ping is a sign of life too.
-		OnPingReceived: func(context.Context, []byte) bool { k.listen(); return true },
+		OnPingReceived: func(context.Context, []byte) bool { k.resetWatchdog(); return true },
 	})
 	switch {
 	case err != nil && res != nil && res.StatusCode != http.StatusSwitchingProtocols:
-		return refused(res)
+		return handshakeError(res)
 	case err != nil:
 		return fmt.Errorf("connect to %s: %w", c.url.Host, err)
 	}
 	ws.SetReadLimit(c.cfg.MaxFrame)
 	k.ws = ws
 	if token == "" && c.ticket != "" {
-		k.say(wire.Auth{Ticket: c.ticket})
+		k.sendControl(wire.Auth{Ticket: c.ticket})
 		c.ticket = "" // it is good for one use
 	}
 	return nil
 }
 
-// say writes a message about the connection itself before all others.
-func (k *conn) say(p wire.ClientPayload) {
+// sendControl writes a message about the connection itself before all others.
+func (k *conn) sendControl(p wire.ClientPayload) {
 	select {
 	case k.control <- wire.Native{}.AppendMessage(nil, wire.Message{Data: p}):
 	default: // as many unsent pongs are enough
@@ -146,23 +146,23 @@ func (k *conn) say(p wire.ClientPayload) {
 
 // read decodes what comes until the connection ends.
 func (k *conn) read(ctx context.Context) {
-	defer close(k.news)
+	defer close(k.events)
 	for {
-		k.listen()
+		k.resetWatchdog()
 		frame, err := k.frame(ctx)
-		k.watch.Stop() // the time a slow handler takes is not the hub's
+		k.watchdog.Stop() // the time a slow handler takes is not the hub's
 		if err != nil {
-			k.err = closed(err)
+			k.err = closeError(err)
 			if cause := context.Cause(ctx); cause != nil {
 				k.err = cause
 			}
-			k.end(nil)
+			k.cut(nil)
 			_ = k.ws.CloseNow() // it is closed; this waits for its goroutines
 			return
 		}
 		select {
-		case k.news <- k.decode(frame):
-		case <-k.leaving:
+		case k.events <- k.decode(frame):
+		case <-k.closing:
 		}
 	}
 }
@@ -174,24 +174,24 @@ func (k *conn) frame(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(pieces{r, k})
+	return io.ReadAll(activityReader{r, k})
 }
 
-// pieces notes that something came.
-type pieces struct {
+// activityReader notes that something came.
+type activityReader struct {
 	io.Reader
 	conn *conn
 }
 
 // Read implements [io.Reader].
-func (p pieces) Read(b []byte) (int, error) {
+func (p activityReader) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
-	p.conn.listen()
+	p.conn.resetWatchdog()
 	return n, err
 }
 
-// listen gives the hub its time anew.
-func (k *conn) listen() { k.watch.Reset(time.Duration(k.patience.Load())) }
+// resetWatchdog gives the hub its time anew.
+func (k *conn) resetWatchdog() { k.watchdog.Reset(time.Duration(k.silenceTimeout.Load())) }
 
 // decode takes a frame apart into its events. It answers pings at once, even if
 // the handler is slow.
@@ -208,11 +208,11 @@ func (k *conn) decode(frame []byte) []Event {
 		}
 		switch d := e.Data.(type) {
 		case wire.Ping:
-			k.say(wire.Pong{})
+			k.sendControl(wire.Pong{})
 			continue
 		case wire.SessionState:
 			if e.At.IsZero() && d.HeartbeatMS > 0 { // one in the log is not about this connection
-				k.patience.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
+				k.silenceTimeout.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
 			}
 		}
 		events = append(events, e)
@@ -247,7 +247,7 @@ func (k *conn) write(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case frame := <-k.control:
-			if k.put(ctx, frame) != nil {
+			if k.writeFrame(ctx, frame) != nil {
 				return
 			}
 			continue
@@ -264,29 +264,29 @@ func (k *conn) write(ctx context.Context) {
 				}
 				break
 			}
-			k.client.subscribed(p.data) // first, since its answer may be read at once
-			if k.put(ctx, p.frame) != nil {
+			k.client.observeSubscription(p.data) // first, since its answer may be read at once
+			if k.writeFrame(ctx, p.frame) != nil {
 				return // whatever it was is written to the next connection
 			}
-			if !p.keep {
-				k.posted = max(k.posted, len(p.frame))
+			if !p.awaitsAnswer {
+				k.largestPosted = max(k.largestPosted, len(p.frame))
 				o.finish(p, Answer{}, nil)
 			}
 		}
 	}
 }
 
-// put writes a frame. Its failure ends the connection, and the reader says why.
-func (k *conn) put(ctx context.Context, frame []byte) error {
+// writeFrame writes a frame. Its failure ends the connection, and the reader says why.
+func (k *conn) writeFrame(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return k.ws.Write(ctx, websocket.MessageText, frame)
 }
 
-// leave says goodbye, for a moment at most.
-func (k *conn) leave() {
-	close(k.leaving)
-	cut := time.AfterFunc(closeTimeout, func() { k.end(nil) })
+// closeNormally says goodbye, for a moment at most.
+func (k *conn) closeNormally() {
+	close(k.closing)
+	cut := time.AfterFunc(closeTimeout, func() { k.cut(nil) })
 	defer cut.Stop()
 	_ = k.ws.Close(websocket.StatusNormalClosure, "") // whether it was heard or not
 }

@@ -89,12 +89,12 @@ func FullJitter(failed int) time.Duration {
 	return rand.N(most) //nolint:gosec // spreads load, keeps no secret
 }
 
-// decide says how long to wait after a connection ended, or why there will be no
+// nextDelay says how long to wait after a connection ended, or why there will be no
 // other.
-func (c *Client) decide(ctx context.Context, err error) (time.Duration, error) {
+func (c *Client) nextDelay(ctx context.Context, err error) (time.Duration, error) {
 	c.failed++
 	wait := c.cfg.Backoff(c.failed)
-	if moved, ok := errors.AsType[*movedError](err); ok {
+	if moved, ok := errors.AsType[*goElsewhereError](err); ok {
 		// The hub has spread its clients over time itself.
 		wait = time.Until(moved.until)
 	}
@@ -103,12 +103,12 @@ func (c *Client) decide(ctx context.Context, err error) (time.Duration, error) {
 		case wire.ReconnectNever:
 			return 0, err
 		case wire.ReconnectUser:
-			if err := c.renew(ctx, e); err != nil {
+			if err := c.refreshToken(ctx, e); err != nil {
 				return 0, err
 			}
-			wait = c.soon(wait)
+			wait = c.immediateFirst(wait)
 		case wire.ReconnectNow:
-			wait = c.soon(wait)
+			wait = c.immediateFirst(wait)
 		case wire.ReconnectLater:
 			wait += e.RetryAfter
 		case wire.ReconnectBackoff:
@@ -119,16 +119,16 @@ func (c *Client) decide(ctx context.Context, err error) (time.Duration, error) {
 	return wait, nil
 }
 
-// soon is now, unless that did not help the last time.
-func (c *Client) soon(wait time.Duration) time.Duration {
+// immediateFirst is now, unless that did not help the last time.
+func (c *Client) immediateFirst(wait time.Duration) time.Duration {
 	if c.failed == 1 {
 		return 0
 	}
 	return wait
 }
 
-// renew gets a new token, once, when that may help against e.
-func (c *Client) renew(ctx context.Context, e *Error) error {
+// refreshToken gets a new token, once, when that may help against e.
+func (c *Client) refreshToken(ctx context.Context, e *Error) error {
 	if e.Code != wire.CloseUnauthorized || c.cfg.Refresh == nil || c.refreshed {
 		return e
 	}
@@ -141,17 +141,17 @@ func (c *Client) renew(ctx context.Context, e *Error) error {
 	return nil
 }
 
-// movedError is the end of a connection that the hub announced.
-type movedError struct {
+// goElsewhereError is the end of a connection that the hub announced.
+type goElsewhereError struct {
 	until time.Time
 	err   error
 }
 
-func (m *movedError) Error() string { return m.err.Error() }
-func (m *movedError) Unwrap() error { return m.err }
+func (m *goElsewhereError) Error() string { return m.err.Error() }
+func (m *goElsewhereError) Unwrap() error { return m.err }
 
-// closed makes an [*Error] of the end of a connection if the hub meant it.
-func closed(err error) error {
+// closeError makes an [*Error] of the end of a connection if the hub meant it.
+func closeError(err error) error {
 	if ce, ok := errors.AsType[websocket.CloseError](err); ok {
 		return &Error{
 			Code: wire.CloseCode(ce.Code), Reason: ce.Reason, RetryAfter: retryAfter(ce.Reason),
@@ -184,8 +184,8 @@ func closeCode(status int) wire.CloseCode {
 	return wire.CloseInternal // somebody in between, who may come to their senses
 }
 
-// refused makes an [*Error] of an answer that is not a WebSocket.
-func refused(res *http.Response) error {
+// handshakeError makes an [*Error] of an answer that is not a WebSocket.
+func handshakeError(res *http.Response) error {
 	e := &Error{Code: closeCode(res.StatusCode), Status: res.StatusCode}
 	var p wire.Problem
 	if body, err := io.ReadAll(res.Body); err == nil && json.Unmarshal(body, &p) == nil {

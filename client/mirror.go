@@ -70,11 +70,11 @@ func (m *mirror) counts() Stats {
 	return m.stats
 }
 
-// begin takes the first event of a connection, and every later one of its type
+// applyState takes the first event of a connection, and every later one of its type
 // that is not in the log:
 // a snapshot replaces what was known, even by something older, since the hub may
 // have lost what we saw.
-func (m *mirror) begin(e wire.Event, s wire.SessionState, first bool) {
+func (m *mirror) applyState(e wire.Event, s wire.SessionState, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if first {

@@ -16,15 +16,15 @@ type Pending struct {
 	id    wire.MessageID
 	frame []byte
 	data  wire.ClientPayload
-	// keep says that the message is done when it is answered, and not when it
+	// awaitsAnswer says that the message is done when it is answered, and not when it
 	// is written.
-	keep bool
+	awaitsAnswer bool
 	// written is the number of the connection it was written to last.
 	written uint64
-	// again says that it has to be written once more all the same: its answer
+	// resend says that it has to be written once more all the same: its answer
 	// may have been passed over, or asked to wait.
-	again bool
-	waits int // answers that asked to wait
+	resend bool
+	waits  int // answers that asked to wait
 
 	done   chan struct{}
 	answer Answer
@@ -98,7 +98,7 @@ func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.queue {
-		if p.written == conn && !p.again {
+		if p.written == conn && !p.resend {
 			continue
 		}
 		now := time.Now()
@@ -106,20 +106,20 @@ func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 			return nil, wait
 		}
 		o.pace.last = now
-		p.written, p.again = conn, false
+		p.written, p.resend = conn, false
 		return p, 0
 	}
 	return nil, 0
 }
 
-// repeat has all messages that wait for an answer written again: answers may
+// resendUnanswered has all messages that wait for an answer written again: answers may
 // have been among what a snapshot stands for. The hub knows them by their ids
 // and answers once more.
-func (o *outbox) repeat() {
+func (o *outbox) resendUnanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.queue {
-		p.again = p.again || p.keep
+		p.resend = p.resend || p.awaitsAnswer
 	}
 	o.signal()
 }
@@ -159,23 +159,23 @@ func (o *outbox) resolve(e Event) {
 		if !ok {
 			continue
 		}
-		if n, ok := e.Data.(wire.ErrorNotice); ok && later(n) && p.waits < maxWaits {
+		if n, ok := e.Data.(wire.ErrorNotice); ok && isRetryable(n) && p.waits < maxWaits {
 			p.waits++
-			p.again = true
-			o.pace.slower(n, p.waits, time.Now())
+			p.resend = true
+			o.pace.slowDown(n, p.waits, time.Now())
 			o.signal()
 			continue
 		}
-		o.pace.faster()
+		o.pace.speedUp()
 		o.finishLocked(p, a, refusal(e.Data))
 	}
 }
 
-// refuse ends the message that made the hub close the connection as code says,
+// failCulprit ends the message that made the hub close the connection as code says,
 // where posted is the size of the largest frame that was written and is done.
 // The hub does not say which one it was, but the largest is always one of those
 // that were too large, and if it was another the next connection tells.
-func (o *outbox) refuse(conn uint64, posted int, reason *Error) {
+func (o *outbox) failCulprit(conn uint64, posted int, reason *Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var culprit *Pending

@@ -20,9 +20,9 @@ const (
 	gapParts = 64
 )
 
-// later reports whether a refusal says nothing of the message, which may be taken
+// isRetryable reports whether a refusal says nothing of the message, which may be taken
 // when it is sent again as it is.
-func later(n wire.ErrorNotice) bool {
+func isRetryable(n wire.ErrorNotice) bool {
 	switch n.Code {
 	case wire.CodeRateLimited, wire.CodeQueueFull, wire.CodeStoreUnavailable:
 		return n.SuggestedAction == wire.ActionWait
@@ -47,8 +47,8 @@ func (p *pace) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// slower takes a refusal that asks to wait, the nth for its message.
-func (p *pace) slower(n wire.ErrorNotice, nth int, now time.Time) {
+// slowDown takes a refusal that asks to wait, the nth for its message.
+func (p *pace) slowDown(n wire.ErrorNotice, nth int, now time.Time) {
 	wait := min(firstWait<<min(nth-1, 10), maxWait)
 	if after := time.Duration(n.RetryAfterMS) * time.Millisecond; after > 0 {
 		wait = after
@@ -61,8 +61,8 @@ func (p *pace) slower(n wire.ErrorNotice, nth int, now time.Time) {
 	}
 }
 
-// faster takes an answer that does not.
-func (p *pace) faster() {
+// speedUp takes an answer that does not.
+func (p *pace) speedUp() {
 	if p.gap -= p.gap / gapParts; p.gap < minGap {
 		p.gap = 0
 	}

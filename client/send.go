@@ -62,7 +62,7 @@ func (c *Client) Send(ctx context.Context, payload wire.ClientPayload) (Answer, 
 func (c *Client) Submit(ctx context.Context, payload wire.ClientPayload) (*Pending, error) {
 	id := cmp.Or(wire.MessageOf(payload), wire.MessageID(rand.Text()))
 	p := &Pending{
-		id: id, keep: true, data: payload,
+		id: id, awaitsAnswer: true, data: payload,
 		frame: wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: payload}),
 	}
 	if err := c.outbox.add(ctx, p); err != nil {
@@ -87,8 +87,8 @@ func (c *Client) Forward(ctx context.Context, frame []byte) (*Pending, error) {
 	p := &Pending{frame: frame}
 	if m, err := (wire.Native{}).DecodeMessage(frame); err == nil {
 		p.data = m.Data
-		if m.ID != "" && answered(m.Data) {
-			p.id, p.keep = m.ID, true
+		if m.ID != "" && hasAnswer(m.Data) {
+			p.id, p.awaitsAnswer = m.ID, true
 			if err := c.outbox.add(ctx, p); err != nil {
 				return nil, err
 			}
@@ -112,19 +112,19 @@ func (c *Client) post(ctx context.Context, p *Pending) error {
 	return err
 }
 
-// answered reports whether the hub answers every message of the type.
-func answered(p wire.ClientPayload) bool {
+// hasAnswer reports whether the hub answers every message of the type.
+func hasAnswer(p wire.ClientPayload) bool {
 	switch p.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit,
 		wire.DialogFeedback, wire.UserPromptResponse:
 		return true
 	}
-	return forPlan(p)
+	return isForPlan(p)
 }
 
-// forPlan reports whether a message is an answer or an order to the plan. The first
+// isForPlan reports whether a message is an answer or an order to the plan. The first
 // event that names it says what became of it.
-func forPlan(p wire.ClientPayload) bool {
+func isForPlan(p wire.ClientPayload) bool {
 	switch p.(type) {
 	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
@@ -135,24 +135,24 @@ func forPlan(p wire.ClientPayload) bool {
 
 // answerTo reports whether the event, which names the message id, answers p.
 func answerTo(p *Pending, id wire.MessageID, e Event) (Answer, bool) {
-	mine := p.keep && id != "" && id == p.id
+	mine := p.awaitsAnswer && id != "" && id == p.id
 	a := Answer{At: e.At, Data: e.Data}
 	switch d := e.Data.(type) {
 	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.Emitted, wire.ErrorNotice:
 		return a, mine
 	case wire.DialogClosed:
 		f, ok := p.data.(wire.DialogFeedback)
-		return a, mine || ok && p.keep && f.DialogID == d.DialogID
+		return a, mine || ok && p.awaitsAnswer && f.DialogID == d.DialogID
 	case wire.PromptClosed:
 		r, ok := p.data.(wire.UserPromptResponse)
-		return a, mine || ok && p.keep && r.PromptID == d.PromptID
+		return a, mine || ok && p.awaitsAnswer && r.PromptID == d.PromptID
 	case wire.Actions:
 		if _, ok := p.data.(wire.Emit); ok {
 			// What EMITTED says on the connection that sent the message.
 			return Answer{At: e.At, Data: wire.Emitted{MessageID: id, At: e.At}}, mine
 		}
 	}
-	return a, mine && (!answered(p.data) || forPlan(p.data))
+	return a, mine && (!hasAnswer(p.data) || isForPlan(p.data))
 }
 
 // refusal is the error of an answer that says no, or nil.

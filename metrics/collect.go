@@ -24,8 +24,8 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	s := shower(to)
-	s.levels(c.m.now())
+	s := emitter(to)
+	s.levels(c.m.currentLevels())
 	s.gauge(descBuild, 1, c.m.cfg.Version, string(c.m.cfg.Replica))
 	m := c.m
 	s.histogram(descAppend, m.appends)
@@ -44,38 +44,38 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	s.counters(descCloses, &m.closes)
 	s.counters(descLimited, &m.limited)
 	s.counters(descTokens, &m.tokens)
-	s.show(descCost, prometheus.CounterValue, float64(m.nanodollars.Load())/1e9)
+	s.emit(descCost, prometheus.CounterValue, float64(m.nanodollars.Load())/1e9)
 	for _, reason := range m.resumes.values {
 		result := resumeSnapshot
 		if reason == reasonPosition {
 			result = resumeTail
 		}
-		s.show(descResumes, prometheus.CounterValue, float64(m.resumes.by[reason].Load()), result, reason)
+		s.emit(descResumes, prometheus.CounterValue, float64(m.resumes.by[reason].Load()), result, reason)
 	}
 }
 
-// shower is where metrics are shown.
-type shower chan<- prometheus.Metric
+// emitter is where metrics are shown.
+type emitter chan<- prometheus.Metric
 
-func (s shower) show(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+func (s emitter) emit(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 	s <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 }
 
-func (s shower) gauge(d *prometheus.Desc, v int, labels ...string) {
-	s.show(d, prometheus.GaugeValue, float64(v), labels...)
+func (s emitter) gauge(d *prometheus.Desc, v int, labels ...string) {
+	s.emit(d, prometheus.GaugeValue, float64(v), labels...)
 }
 
-func (s shower) counter(d *prometheus.Desc, c *atomic.Uint64) {
-	s.show(d, prometheus.CounterValue, float64(c.Load()))
+func (s emitter) counter(d *prometheus.Desc, c *atomic.Uint64) {
+	s.emit(d, prometheus.CounterValue, float64(c.Load()))
 }
 
-func (s shower) counters(d *prometheus.Desc, c *counters) {
+func (s emitter) counters(d *prometheus.Desc, c *counters) {
 	for _, v := range c.values {
-		s.show(d, prometheus.CounterValue, float64(c.by[v].Load()), v)
+		s.emit(d, prometheus.CounterValue, float64(c.by[v].Load()), v)
 	}
 }
 
-func (s shower) histogram(d *prometheus.Desc, h *histogram) {
+func (s emitter) histogram(d *prometheus.Desc, h *histogram) {
 	buckets := make(map[float64]uint64, len(h.bounds))
 	var total uint64
 	for i, n := range h.read(nil) {
@@ -87,7 +87,7 @@ func (s shower) histogram(d *prometheus.Desc, h *histogram) {
 	s <- prometheus.MustNewConstHistogram(d, total, float64(h.sum.Load())*h.unit, buckets)
 }
 
-func (s shower) levels(l Levels) {
+func (s emitter) levels(l Levels) {
 	s.gauge(descSessions, l.Working, stateWorking)
 	s.gauge(descSessions, l.Waiting, stateWaiting)
 	s.gauge(descSessions, l.Stalled, stateStalled)
@@ -111,7 +111,7 @@ func (s shower) levels(l Levels) {
 	if !l.Oldest.IsZero() {
 		oldest = max(0, time.Since(l.Oldest).Seconds())
 	}
-	s.show(descOldest, prometheus.GaugeValue, oldest)
+	s.emit(descOldest, prometheus.GaugeValue, oldest)
 	draining := 0
 	if l.Draining {
 		draining = 1

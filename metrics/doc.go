@@ -6,7 +6,7 @@
 // a registry of its own: hubs in one process do not share anything. Packages that do
 // the work do not know of it. Each declares an interface of what it tells, which
 // [*Metrics] satisfies; what can be asked for at any time, such as how many tabs there
-// are, is asked when somebody looks, see [Metrics.Watch].
+// are, is asked when somebody looks, see [Metrics.SetLevels].
 //
 // # Who may call it
 //

@@ -14,8 +14,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// scrapes is how many may run at once.
-const scrapes = 4
+// maxScrapes is how many may run at once.
+const maxScrapes = 4
 
 // Config says whose metrics they are.
 type Config struct {
@@ -77,9 +77,9 @@ func New(cfg Config) *Metrics {
 	}
 	m := &Metrics{
 		cfg: cfg, registry: prometheus.NewRegistry(),
-		appends: newHistogram(seconds, quick), delays: newHistogram(seconds, quick), rtts: newHistogram(seconds, quick),
-		begins: newHistogram(seconds, slow), takeovers: newHistogram(seconds, slow),
-		waits: newHistogram(seconds, people), replays: newHistogram(1, counts),
+		appends: newHistogram(seconds, fastBounds), delays: newHistogram(seconds, fastBounds), rtts: newHistogram(seconds, fastBounds),
+		begins: newHistogram(seconds, slowBounds), takeovers: newHistogram(seconds, slowBounds),
+		waits: newHistogram(seconds, humanBounds), replays: newHistogram(1, countBounds),
 		resumes: newCounters(append([]string{reasonPosition}, reasons...)), errors: newCounters(failures),
 		closes: newCounters(closeCodes()), limited: newCounters(limits), tokens: newCounters(tokens),
 	}
@@ -89,10 +89,10 @@ func New(cfg Config) *Metrics {
 	return m
 }
 
-// Watch says whom to ask for what there is now. Before, nothing is there.
-func (m *Metrics) Watch(levels func() Levels) { m.levels.Store(&levels) }
+// SetLevels says whom to ask for what there is now. Before, nothing is there.
+func (m *Metrics) SetLevels(levels func() Levels) { m.levels.Store(&levels) }
 
-func (m *Metrics) now() Levels {
+func (m *Metrics) currentLevels() Levels {
 	if levels := m.levels.Load(); levels != nil {
 		return (*levels)()
 	}
@@ -107,6 +107,6 @@ func (m *Metrics) Handler() http.Handler {
 		ErrorHandling:       promhttp.ContinueOnError,
 		Registry:            m.registry,
 		EnableOpenMetrics:   true,
-		MaxRequestsInFlight: scrapes,
+		MaxRequestsInFlight: maxScrapes,
 	})
 }

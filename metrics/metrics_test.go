@@ -70,7 +70,7 @@ func ours(seen map[string]float64) int {
 func TestEverythingThatIsToldIsShown(t *testing.T) {
 	t.Parallel()
 	m := metrics.New(metrics.Config{Version: "1.2", Replica: "hub-1"})
-	m.Watch(func() metrics.Levels {
+	m.SetLevels(func() metrics.Levels {
 		return metrics.Levels{
 			Working: 1, Waiting: 2, Stalled: 3, Stuck: 4, Idle: 5, Followed: 6, Connections: 7, InUse: 8, Limit: 9,
 			MainQueue: 10, WindowQueue: 11, Mailbox: 12, Approvals: 13, Prompts: 14, Draining: true,
@@ -222,7 +222,7 @@ func TestSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Config{})
 		running := []metrics.AgentLevel{{Kind: wire.AgentMain, Running: 2, Waiting: 1}, {Kind: wire.AgentTask, Running: 3}}
-		m.Watch(func() metrics.Levels {
+		m.SetLevels(func() metrics.Levels {
 			return metrics.Levels{MainQueue: 2, WindowQueue: 1, Approvals: 3, Prompts: 1, Agents: running}
 		})
 		m.Appended(1000, 9*time.Second) // long ago

@@ -33,18 +33,18 @@ func (m *Metrics) Sample() adminview.Sample {
 	now := reading{
 		at: time.Now(), events: m.events.Load(), deliveries: m.deliveries.Load(), appends: m.appends.read(nil),
 	}
-	l := m.now()
+	l := m.currentLevels()
 	s := adminview.Sample{
 		StoreRTT: time.Duration(m.rtt.Load()).Seconds(),
 		Queued:   l.MainQueue + l.WindowQueue, Questions: l.Approvals + l.Prompts + l.Plans,
 		Takeovers: m.takeovers.total(), Fenced: m.fenced.Load(), Slow: m.slow.Load(),
 		RateLimited: m.limited.total(), StoreErrors: m.errors.total(),
-		Goroutines: runtime.NumGoroutine(), ResidentBytes: resident(),
+		Goroutines: runtime.NumGoroutine(), ResidentBytes: residentBytes(),
 	}
 	for _, a := range l.Agents {
 		s.Agents += a.Running
 	}
-	before, ok := m.since(now)
+	before, ok := m.previousReading(now)
 	if span := now.at.Sub(before.at).Seconds(); ok && span > 0 {
 		s.Events = float64(now.events-before.events) / span
 		s.Deliveries = float64(now.deliveries-before.deliveries) / span
@@ -57,8 +57,8 @@ func (m *Metrics) Sample() adminview.Sample {
 	return s
 }
 
-// since keeps a reading and returns the one to compare it with, if there is one.
-func (m *Metrics) since(now reading) (reading, bool) {
+// previousReading keeps a reading and returns the one to compare it with, if there is one.
+func (m *Metrics) previousReading(now reading) (reading, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for len(m.readings) > 0 && now.at.Sub(m.readings[0].at) > rateStale {
@@ -80,8 +80,8 @@ func (m *Metrics) since(now reading) (reading, bool) {
 	return before, ok
 }
 
-// resident is how much memory the process has.
-func resident() uint64 {
+// residentBytes is how much memory the process has.
+func residentBytes() uint64 {
 	// The second field of statm is pages.
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(text); len(fields) > 1 {

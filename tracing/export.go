@@ -21,14 +21,14 @@ import (
 // ADR 22). It logs once that it cannot send and once that it can again; spans that it
 // cannot send are lost.
 type exporter struct {
-	url    string
-	header http.Header
-	client *http.Client
-	log    *slog.Logger
-	away   atomic.Bool
-	// life ends when nobody waits for an answer any more.
-	life context.Context
-	end  context.CancelFunc
+	url         string
+	header      http.Header
+	client      *http.Client
+	log         *slog.Logger
+	unavailable atomic.Bool
+	// ctx ends when nobody waits for an answer any more.
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) {
@@ -44,8 +44,8 @@ func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) 
 	header.Set("User-Agent", "everdesk")
 	life, end := context.WithCancel(context.Background())
 	return &exporter{
-		url: to, header: header, log: log, life: life, end: end,
-		client: &http.Client{Timeout: sendFor, Transport: &http.Transport{
+		url: to, header: header, log: log, ctx: life, cancel: end,
+		client: &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
 		}},
 	}, nil
@@ -84,9 +84,9 @@ func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	}
 	err := x.send(ctx, spans)
 	switch {
-	case err != nil && !x.away.Swap(true):
+	case err != nil && !x.unavailable.Swap(true):
 		x.log.WarnContext(ctx, "traces cannot be sent; they are dropped until they can", "endpoint", x.url, "err", err)
-	case err == nil && x.away.Swap(false):
+	case err == nil && x.unavailable.Swap(false):
 		x.log.InfoContext(ctx, "traces are sent again", "endpoint", x.url)
 	}
 	return nil
@@ -99,10 +99,10 @@ func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 		return err
 	}
 	again, err := x.post(ctx, body)
-	if !again || x.away.Load() {
+	if !again || x.unavailable.Load() {
 		return err
 	}
-	pause := time.NewTimer(every)
+	pause := time.NewTimer(exportInterval)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
@@ -117,7 +117,7 @@ func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(x.life, cancel)()
+	defer context.AfterFunc(x.ctx, cancel)()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
 	if err != nil {
 		return false, err

@@ -19,8 +19,8 @@ var _ session.Tracer = (*Tracer)(nil)
 
 // How many messages are remembered that have no answer yet, and for how long.
 const (
-	maxHeard = 4096
-	heardFor = time.Minute
+	maxPending = 4096
+	pendingTTL = time.Minute
 )
 
 // key is a message.
@@ -29,35 +29,35 @@ type key struct {
 	message wire.MessageID
 }
 
-// visit is a message at the door.
-type visit struct {
+// receivedMessage is a message at the door.
+type receivedMessage struct {
 	at time.Time
-	// by is what the client calls its part, if it said so.
-	by trace.SpanContext
+	// clientSpan is what the client calls its part, if it said so.
+	clientSpan trace.SpanContext
 }
 
 // MessageReceived says that a message was read at a door of this replica. What a client says in
 // a traceparent becomes a link: it does not choose the trace.
 func (t *Tracer) MessageReceived(session wire.SessionID, message wire.MessageID, traceparent string) {
-	if _, ok := t.follows(session, message); !ok {
+	if _, ok := t.sampledRoot(session, message); !ok {
 		return
 	}
-	v := visit{at: time.Now()}
+	v := receivedMessage{at: time.Now()}
 	if traceparent != "" {
 		carrier := propagation.MapCarrier{"traceparent": traceparent}
-		v.by = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+		v.clientSpan = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.heard) >= maxHeard && v.at.Sub(t.swept) > time.Second {
-		t.swept = v.at
-		maps.DeleteFunc(t.heard, func(_ key, old visit) bool { return v.at.Sub(old.at) > heardFor })
+	if len(t.pending) >= maxPending && v.at.Sub(t.lastSweep) > time.Second {
+		t.lastSweep = v.at
+		maps.DeleteFunc(t.pending, func(_ key, old receivedMessage) bool { return v.at.Sub(old.at) > pendingTTL })
 	}
 	k := key{session, message}
-	if _, again := t.heard[k]; !again && len(t.heard) < maxHeard {
-		t.heard[k] = v
+	if _, again := t.pending[k]; !again && len(t.pending) < maxPending {
+		t.pending[k] = v
 	}
-	t.waiting.Store(int64(len(t.heard)))
+	t.pendingCount.Store(int64(len(t.pending)))
 }
 
 // Committed implements [session.Tracer].
@@ -65,20 +65,20 @@ func (t *Tracer) Committed(session wire.SessionID, epoch uint64, events []broadc
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
-		message, promise := promised(e.Data)
-		root, ok := t.follows(session, message)
+		message, promise := answerIn(e.Data)
+		root, ok := t.sampledRoot(session, message)
 		if !ok {
 			continue
 		}
-		_, span := t.tracer.Start(within(root), spanAppend, trace.WithTimestamp(began), t.about(session, message,
+		_, span := t.tracer.Start(childContext(root), spanAppend, trace.WithTimestamp(began), t.attributes(session, message,
 			attribute.String(deskAnswer, promise), attribute.Int64(deskEpoch, int64(epoch)), //nolint:gosec // epochs are milliseconds
 			attribute.Int(deskEvents, len(events)), attribute.String(deskPosition, e.At.String())))
 		span.End(trace.WithTimestamp(now))
 	}
 }
 
-// promised is the message that an event promises something about, and what.
-func promised(data wire.ServerPayload) (wire.MessageID, string) {
+// answerIn is the message that an event promises something about, and what.
+func answerIn(data wire.ServerPayload) (wire.MessageID, string) {
 	switch p := data.(type) {
 	case wire.MessageAccepted:
 		if !p.Duplicate {
@@ -108,44 +108,44 @@ func (t *Tracer) Published(session wire.SessionID, events []broadcast.Event, tab
 		e := &events[i]
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
-			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "accepted"), attribute.String(deskHow, string(p.How)))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "accepted"), attribute.String(deskHow, string(p.How)))
 		case wire.MessageQueued:
-			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "queued"))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "queued"))
 		case wire.MessageRejected:
-			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "rejected"), attribute.Int(errorType, int(p.Code)))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "rejected"), attribute.Int(errorType, int(p.Code)))
 		case wire.AgentResponse:
 			if p.IsComplete {
-				t.delivered(session, p.MessageID, e, string(p.Outcome), tabs, began)
+				t.recordDelivery(session, p.MessageID, e, string(p.Outcome), tabs, began)
 			}
 		case wire.TurnInterrupted:
-			t.delivered(session, p.MessageID, e, "interrupted", tabs, began)
+			t.recordDelivery(session, p.MessageID, e, "interrupted", tabs, began)
 		}
 	}
 }
 
-// answered ends the first span of a trace, if it began here. That of a message which
+// endAccept ends the first span of a trace, if it began here. That of a message which
 // was sent again is another one, below the first.
-func (t *Tracer) answered(session wire.SessionID, message wire.MessageID, duplicate bool, more ...attribute.KeyValue) {
-	if t.waiting.Load() == 0 {
+func (t *Tracer) endAccept(session wire.SessionID, message wire.MessageID, duplicate bool, more ...attribute.KeyValue) {
+	if t.pendingCount.Load() == 0 {
 		return
 	}
 	k := key{session, message}
 	t.mu.Lock()
-	v, ok := t.heard[k]
-	delete(t.heard, k)
-	t.waiting.Store(int64(len(t.heard)))
+	v, ok := t.pending[k]
+	delete(t.pending, k)
+	t.pendingCount.Store(int64(len(t.pending)))
 	t.mu.Unlock()
 	if !ok {
 		return
 	}
-	root := name(session, message)
+	root := rootSpan(session, message)
 	options := []trace.SpanStartOption{
-		trace.WithTimestamp(v.at), trace.WithSpanKind(trace.SpanKindServer), t.about(session, message, more...),
+		trace.WithTimestamp(v.at), trace.WithSpanKind(trace.SpanKindServer), t.attributes(session, message, more...),
 	}
-	if v.by.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: v.by}))
+	if v.clientSpan.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: v.clientSpan}))
 	}
-	ctx := within(root)
+	ctx := childContext(root)
 	if duplicate {
 		options = append(options, trace.WithAttributes(attribute.Bool(deskDuplicate, true)))
 	} else {
@@ -156,18 +156,18 @@ func (t *Tracer) answered(session wire.SessionID, message wire.MessageID, duplic
 	span.End()
 }
 
-// delivered says that the end of a turn was written to the tabs here, if there are
+// recordDelivery says that the end of a turn was written to the tabs here, if there are
 // any.
-func (t *Tracer) delivered(session wire.SessionID, message wire.MessageID, e *broadcast.Event, outcome string, tabs int, began time.Time) {
+func (t *Tracer) recordDelivery(session wire.SessionID, message wire.MessageID, e *broadcast.Event, outcome string, tabs int, began time.Time) {
 	if tabs == 0 {
 		return
 	}
-	root, ok := t.follows(session, message)
+	root, ok := t.sampledRoot(session, message)
 	if !ok {
 		return
 	}
-	_, span := t.tracer.Start(within(root), spanDeliver, trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindProducer),
-		t.about(session, message, attribute.Int(deskTabs, tabs), attribute.String(deskOutcome, outcome), attribute.String(deskPosition, e.At.String())))
+	_, span := t.tracer.Start(childContext(root), spanDeliver, trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindProducer),
+		t.attributes(session, message, attribute.Int(deskTabs, tabs), attribute.String(deskOutcome, outcome), attribute.String(deskPosition, e.At.String())))
 	if outcome == string(wire.OutcomeFailed) {
 		span.SetStatus(codes.Error, "")
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// name is the trace of a message and its first span, as a hash of what the message
+// rootSpan is the trace of a message and its first span, as a hash of what the message
 // is called. It is never zero: nobody finds a message that has such a hash.
-func name(session wire.SessionID, message wire.MessageID) trace.SpanContextConfig {
+func rootSpan(session wire.SessionID, message wire.MessageID) trace.SpanContextConfig {
 	var room [256]byte
 	text := append(room[:0], "everdesk trace\x00"...)
 	text = append(text, session...)
@@ -29,17 +29,17 @@ func name(session wire.SessionID, message wire.MessageID) trace.SpanContextConfi
 // rootKey is where the name of a trace is whose first span is begun.
 type rootKey struct{}
 
-// namer names spans: the first one of a trace as the context says, others by chance.
-type namer struct{}
+// idGenerator names spans: the first one of a trace as the context says, others by chance.
+type idGenerator struct{}
 
 // NewIDs implements the SDK's IDGenerator.
-func (namer) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+func (idGenerator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	c, _ := ctx.Value(rootKey{}).(trace.SpanContextConfig)
 	return c.TraceID, c.SpanID
 }
 
 // NewSpanID implements the SDK's IDGenerator.
-func (namer) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
+func (idGenerator) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	// Chance is enough to tell spans of one trace apart; zero means none.
 	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1) //nolint:gosec // G404: nobody gains by guessing it
 	return id

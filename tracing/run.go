@@ -24,8 +24,8 @@ type run struct {
 	root    trace.SpanContextConfig
 	session wire.SessionID
 	epoch   uint64
-	of      agentpool.Run
-	born    time.Time
+	run     agentpool.Run
+	created time.Time
 
 	mu    sync.Mutex // guards the following
 	ctx   context.Context
@@ -35,20 +35,20 @@ type run struct {
 
 // Run implements [agentpool.Tracer].
 func (t *Tracer) Run(e agentpool.SessionRef, r *agentpool.Run) agentpool.RunTrace {
-	root, ok := t.follows(e.Session, r.Turn)
+	root, ok := t.sampledRoot(e.Session, r.Turn)
 	if !ok {
 		return nil
 	}
 	// Not what it is told: a trace may live longer than the run.
 	of := agentpool.Run{Role: r.Role, Kind: r.Kind, Turn: r.Turn, Provider: r.Provider, Attempt: r.Attempt, Waited: r.Waited}
-	return &run{t: t, root: root, session: e.Session, epoch: e.Epoch, of: of, born: time.Now()}
+	return &run{t: t, root: root, session: e.Session, epoch: e.Epoch, run: of, created: time.Now()}
 }
 
 // Began implements [agentpool.RunTrace].
 func (r *run) Began() {
 	now := time.Now()
-	if r.of.Attempt == 1 && r.of.Kind != wire.AgentTask {
-		_, queue := r.t.tracer.Start(within(r.root), spanQueue, trace.WithTimestamp(r.born.Add(-max(r.of.Waited, 0))), r.about())
+	if r.run.Attempt == 1 && r.run.Kind != wire.AgentTask {
+		_, queue := r.t.tracer.Start(childContext(r.root), spanQueue, trace.WithTimestamp(r.created.Add(-max(r.run.Waited, 0))), r.attributes())
 		queue.End(trace.WithTimestamp(now))
 	}
 	r.begin(now)
@@ -59,19 +59,19 @@ func (r *run) begin(at time.Time) (context.Context, trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.span == nil {
-		r.ctx, r.span = r.t.tracer.Start(within(r.root), operationAgent+" "+string(r.of.Kind), trace.WithTimestamp(at), r.about(
-			attribute.String(genOperation, operationAgent), attribute.String(genProvider, r.of.Provider),
-			attribute.String(genAgentID, string(r.of.Role)), attribute.String(genAgentName, string(r.of.Kind)),
+		r.ctx, r.span = r.t.tracer.Start(childContext(r.root), operationAgent+" "+string(r.run.Kind), trace.WithTimestamp(at), r.attributes(
+			attribute.String(genOperation, operationAgent), attribute.String(genProvider, r.run.Provider),
+			attribute.String(genAgentID, string(r.run.Role)), attribute.String(genAgentName, string(r.run.Kind)),
 		))
 	}
 	return r.ctx, r.span
 }
 
-// about are the attributes that all spans of the run have.
-func (r *run) about(more ...attribute.KeyValue) trace.SpanStartEventOption {
-	return r.t.about(r.session, r.of.Turn, append(more,
+// attributes are the attributes that all spans of the run have.
+func (r *run) attributes(more ...attribute.KeyValue) trace.SpanStartEventOption {
+	return r.t.attributes(r.session, r.run.Turn, append(more,
 		attribute.Int64(deskEpoch, int64(r.epoch)), //nolint:gosec // epochs are milliseconds
-		attribute.Int(deskAttempt, r.of.Attempt))...)
+		attribute.Int(deskAttempt, r.run.Attempt))...)
 }
 
 // Asked implements [agentpool.RunTrace].
@@ -80,21 +80,21 @@ func (r *run) Asked(a providers.Asked) {
 	r.mu.Lock()
 	r.usage = r.usage.Add(a.Usage)
 	r.mu.Unlock()
-	_, span := r.t.tracer.Start(ctx, operationChat+" "+a.Model, trace.WithTimestamp(a.Began), trace.WithSpanKind(trace.SpanKindClient), r.about(
-		attribute.String(genOperation, operationChat), attribute.String(genProvider, r.of.Provider), attribute.String(genModel, a.Model),
+	_, span := r.t.tracer.Start(ctx, operationChat+" "+a.Model, trace.WithTimestamp(a.Began), trace.WithSpanKind(trace.SpanKindClient), r.attributes(
+		attribute.String(genOperation, operationChat), attribute.String(genProvider, r.run.Provider), attribute.String(genModel, a.Model),
 	))
 	if !a.First.IsZero() {
 		span.SetAttributes(attribute.Float64(genFirstChunk, a.First.Sub(a.Began).Seconds()))
 	}
-	span.SetAttributes(spent(a.Usage)...)
+	span.SetAttributes(usageAttributes(a.Usage)...)
 	if a.Err != nil {
-		fail(span, a.Err)
+		setError(span, a.Err)
 	}
 	span.End(trace.WithTimestamp(a.Ended))
 }
 
-// spent is what a model took. Tokens of the cache are part of the input here.
-func spent(u providers.Usage) []attribute.KeyValue {
+// usageAttributes is what a model took. Tokens of the cache are part of the input here.
+func usageAttributes(u providers.Usage) []attribute.KeyValue {
 	if u == (providers.Usage{}) {
 		return nil
 	}
@@ -104,9 +104,9 @@ func spent(u providers.Usage) []attribute.KeyValue {
 	}
 }
 
-// fail says that something failed, but not in its own words, which may quote what was
+// setError says that something failed, but not in its own words, which may quote what was
 // said.
-func fail(span trace.Span, err error) {
+func setError(span trace.Span, err error) {
 	class := "cancelled"
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
 		class = string(f.Class)
@@ -117,20 +117,20 @@ func fail(span trace.Span, err error) {
 	span.SetStatus(codes.Error, "")
 }
 
-// plain is how tools are called. A model that makes names up is not quoted.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+// plainName is how tools are called. A model that makes names up is not quoted.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // Tool implements [agentpool.RunTrace].
 func (r *run) Tool(c providers.ToolCall) func(providers.ToolResult) {
 	tool := c.Name
-	if !plain.MatchString(tool) {
+	if !plainName.MatchString(tool) {
 		tool = "unknown"
 	}
 	ctx, _ := r.begin(time.Now())
-	_, span := r.t.tracer.Start(ctx, operationTool+" "+tool, r.about(
+	_, span := r.t.tracer.Start(ctx, operationTool+" "+tool, r.attributes(
 		attribute.String(genOperation, operationTool), attribute.String(genToolName, tool),
 	))
-	if plain.MatchString(c.ID) {
+	if plainName.MatchString(c.ID) {
 		span.SetAttributes(attribute.String(genToolCall, c.ID))
 	}
 	return func(result providers.ToolResult) {
@@ -144,16 +144,16 @@ func (r *run) Tool(c providers.ToolCall) func(providers.ToolResult) {
 
 // Ended implements [agentpool.RunTrace].
 func (r *run) Ended(e agentpool.Ended, left bool) {
-	_, span := r.begin(r.born)
+	_, span := r.begin(r.created)
 	r.mu.Lock()
-	span.SetAttributes(spent(r.usage)...)
+	span.SetAttributes(usageAttributes(r.usage)...)
 	r.mu.Unlock()
 	outcome := string(e.Outcome)
 	switch {
 	case left: // somebody else goes on with it, or nobody has to
 		outcome = "left"
 	case e.Outcome == providers.Failed && e.Failure != nil:
-		fail(span, e.Failure)
+		setError(span, e.Failure)
 	}
 	span.SetAttributes(attribute.String(deskOutcome, outcome))
 	span.End()

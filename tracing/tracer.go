@@ -18,12 +18,12 @@ import (
 
 // How spans are sent.
 const (
-	// every is how often, and so how much a process that is killed loses.
-	every     = time.Second
-	queueSize = 4096
-	sendFor   = 5 * time.Second
-	// closeFor is how long the end waits for the rest to be sent.
-	closeFor = 2 * time.Second
+	// exportInterval is how often, and so how much a process that is killed loses.
+	exportInterval = time.Second
+	queueSize      = 4096
+	requestTimeout = 5 * time.Second
+	// shutdownTimeout is how long the end waits for the rest to be sent.
+	shutdownTimeout = 2 * time.Second
 )
 
 // Config is what a tracer is made of.
@@ -48,10 +48,10 @@ type Tracer struct {
 	tracer   trace.Tracer
 	sampler  sdk.Sampler
 
-	waiting atomic.Int64 // spares those who show something the lock
-	mu      sync.Mutex   // guards the following
-	heard   map[key]visit
-	swept   time.Time
+	pendingCount atomic.Int64 // spares those who show something the lock
+	mu           sync.Mutex   // guards the following
+	pending      map[key]receivedMessage
+	lastSweep    time.Time
 }
 
 // New makes a tracer. It connects to nobody before there is something to send.
@@ -69,43 +69,43 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 		return nil, fmt.Errorf("say who traces: %w", err)
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithResource(about), sdk.WithIDGenerator(namer{}), sdk.WithSampler(sdk.AlwaysSample()),
+		sdk.WithResource(about), sdk.WithIDGenerator(idGenerator{}), sdk.WithSampler(sdk.AlwaysSample()),
 		sdk.WithBatcher(exporter,
-			sdk.WithBatchTimeout(every), sdk.WithMaxQueueSize(queueSize), sdk.WithExportTimeout(2*sendFor)),
+			sdk.WithBatchTimeout(exportInterval), sdk.WithMaxQueueSize(queueSize), sdk.WithExportTimeout(2*requestTimeout)),
 	)
 	return &Tracer{
 		cfg: cfg, exporter: exporter, provider: provider, tracer: provider.Tracer("github.com/everdesk/everdesk"),
-		sampler: sdk.TraceIDRatioBased(cfg.Ratio), heard: map[key]visit{},
+		sampler: sdk.TraceIDRatioBased(cfg.Ratio), pending: map[key]receivedMessage{},
 	}, nil
 }
 
 // Close sends what is left, but not for long.
 func (t *Tracer) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	defer t.exporter.end()
+	defer t.exporter.cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.cfg.Logger.WarnContext(ctx, "not all traces were sent", "err", err)
 	}
 }
 
-// follows is the first span of a message's trace, if that is followed.
-func (t *Tracer) follows(session wire.SessionID, message wire.MessageID) (trace.SpanContextConfig, bool) {
+// sampledRoot is the first span of a message's trace, if that is followed.
+func (t *Tracer) sampledRoot(session wire.SessionID, message wire.MessageID) (trace.SpanContextConfig, bool) {
 	if message == "" {
 		return trace.SpanContextConfig{}, false
 	}
-	root := name(session, message)
+	root := rootSpan(session, message)
 	verdict := t.sampler.ShouldSample(sdk.SamplingParameters{TraceID: root.TraceID})
 	return root, verdict.Decision == sdk.RecordAndSample
 }
 
-// within is a context in which spans are below the first one of a trace.
-func within(root trace.SpanContextConfig) context.Context {
+// childContext is a context in which spans are below the first one of a trace.
+func childContext(root trace.SpanContextConfig) context.Context {
 	return trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(root))
 }
 
-// about are the attributes that every span has.
-func (t *Tracer) about(session wire.SessionID, message wire.MessageID, more ...attribute.KeyValue) trace.SpanStartEventOption {
+// attributes are the attributes that every span has.
+func (t *Tracer) attributes(session wire.SessionID, message wire.MessageID, more ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(append(more,
 		attribute.String(deskSession, string(session)), attribute.String(deskMessage, string(message)),
 		attribute.String(deskReplica, string(t.cfg.Replica)),

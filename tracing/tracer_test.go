@@ -19,8 +19,8 @@ func TestNamesAgree(t *testing.T) {
 	const all = 1000
 	for n := range all {
 		id := wire.MessageID(rune('a'+n%26)) + wire.MessageID(rune('0'+n/26))
-		a, yes := one.follows("ses-1", id)
-		b, also := two.follows("ses-1", id)
+		a, yes := one.sampledRoot("ses-1", id)
+		b, also := two.sampledRoot("ses-1", id)
 		if a.TraceID != b.TraceID || a.SpanID != b.SpanID || yes != also {
 			t.Fatalf("%s is %v and %v, followed %t and %t", id, a, b, yes, also)
 		}
@@ -35,10 +35,10 @@ func TestNamesAgree(t *testing.T) {
 	if followed < all/3 || followed > all*2/3 {
 		t.Errorf("%d of %d are followed, want about half", followed, all)
 	}
-	if other, _ := one.follows("ses-2", "a0"); seen[other.TraceID.String()] {
+	if other, _ := one.sampledRoot("ses-2", "a0"); seen[other.TraceID.String()] {
 		t.Error("two sessions share a trace")
 	}
-	if _, ok := one.follows("ses-1", ""); ok {
+	if _, ok := one.sampledRoot("ses-1", ""); ok {
 		t.Error("a message without an id is followed")
 	}
 }
@@ -59,11 +59,11 @@ func TestParseHeaders(t *testing.T) {
 // Messages that are never answered do not pile up.
 func TestHeardIsBounded(t *testing.T) {
 	t.Parallel()
-	tr := &Tracer{sampler: sdk.AlwaysSample(), heard: map[key]visit{}}
-	for n := range maxHeard + 100 {
+	tr := &Tracer{sampler: sdk.AlwaysSample(), pending: map[key]receivedMessage{}}
+	for n := range maxPending + 100 {
 		tr.MessageReceived("ses-1", wire.MessageID(string(rune(n+256))), "not a traceparent")
 	}
-	if len(tr.heard) != maxHeard {
-		t.Errorf("%d messages are remembered, want %d", len(tr.heard), maxHeard)
+	if len(tr.pending) != maxPending {
+		t.Errorf("%d messages are remembered, want %d", len(tr.pending), maxPending)
 	}
 }

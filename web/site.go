@@ -49,11 +49,11 @@ type Site struct {
 // file is a file with its compressed forms, the smallest first.
 type file struct {
 	media, cache string
-	forms        []form
+	variants     []variant
 }
 
-// form is a file as it is sent.
-type form struct {
+// variant is a file as it is sent.
+type variant struct {
 	encoding string // empty: as it is
 	etag     string
 	size     int64
@@ -82,7 +82,7 @@ func NewSite(folder fs.FS) (*Site, error) {
 				return nil
 			}
 		}
-		f, err := read(folder, name)
+		f, err := readFile(folder, name)
 		if err == nil {
 			s.files[name] = f
 		}
@@ -99,8 +99,8 @@ func exists(folder fs.FS, name string) bool {
 	return err == nil
 }
 
-// read looks a file and its compressed forms up.
-func read(folder fs.FS, name string) (file, error) {
+// readFile looks a file and its compressed forms up.
+func readFile(folder fs.FS, name string) (file, error) {
 	data, err := fs.ReadFile(folder, name)
 	if err != nil {
 		return file{}, err
@@ -120,12 +120,12 @@ func read(folder fs.FS, name string) (file, error) {
 			return file{}, err
 		}
 		// A strong tag stands for the very bytes.
-		f.forms = append(f.forms, form{
+		f.variants = append(f.variants, variant{
 			encoding: e.name, etag: `"` + tag + "-" + e.name + `"`, size: info.Size(),
 			open: func() (fs.File, error) { return folder.Open(name + e.suffix) },
 		})
 	}
-	f.forms = append(f.forms, form{
+	f.variants = append(f.variants, variant{
 		etag: `"` + tag + `"`, size: int64(len(data)),
 		open: func() (fs.File, error) { return folder.Open(name) },
 	})
@@ -149,10 +149,10 @@ func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) error 
 	h := w.Header()
 	h.Set("Cache-Control", f.cache)
 	h.Set("ETag", chosen.etag)
-	if len(f.forms) > 1 {
+	if len(f.variants) > 1 {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	if matches(r.Header.Values("If-None-Match"), chosen.etag) {
+	if matchesETag(r.Header.Values("If-None-Match"), chosen.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -168,7 +168,7 @@ func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) error 
 	return chosen.send(w)
 }
 
-func (f form) send(w io.Writer) error {
+func (f variant) send(w io.Writer) error {
 	in, err := f.open()
 	if err != nil {
 		return err
@@ -180,11 +180,11 @@ func (f form) send(w io.Writer) error {
 
 // choose is the smallest form that the browser takes. Who takes nothing of what is
 // there gets the file as it is.
-func (f file) choose(accept []string) form {
-	order := orders(accept)
-	best, rank := f.forms[len(f.forms)-1], 0.0
-	for _, candidate := range f.forms {
-		if q := order.of(candidate.encoding); q > rank {
+func (f file) choose(accept []string) variant {
+	order := parseAcceptEncoding(accept)
+	best, rank := f.variants[len(f.variants)-1], 0.0
+	for _, candidate := range f.variants {
+		if q := order.quality(candidate.encoding); q > rank {
 			best, rank = candidate, q
 		}
 	}
@@ -194,8 +194,8 @@ func (f file) choose(accept []string) form {
 // preference is how much a browser likes each encoding, from 0 to 1.
 type preference map[string]float64
 
-// orders reads Accept-Encoding. What cannot be read counts as not wanted.
-func orders(accept []string) preference {
+// parseAcceptEncoding reads Accept-Encoding. What cannot be read counts as not wanted.
+func parseAcceptEncoding(accept []string) preference {
 	p := preference{}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, params, _ := strings.Cut(part, ";")
@@ -220,7 +220,7 @@ func quality(params string) float64 {
 	return q
 }
 
-func (p preference) of(encoding string) float64 {
+func (p preference) quality(encoding string) float64 {
 	if encoding == "" {
 		encoding = "identity"
 	}
@@ -231,16 +231,16 @@ func (p preference) of(encoding string) float64 {
 		return q
 	}
 	if encoding == "identity" {
-		return least // always possible, never preferred
+		return minQuality // always possible, never preferred
 	}
 	return 0
 }
 
-// least is smaller than any quality that can be written.
-const least = 0.0001
+// minQuality is smaller than any quality that can be written.
+const minQuality = 0.0001
 
-// matches reports whether one of the tags is ours. A proxy may have made it weak.
-func matches(tags []string, ours string) bool {
+// matchesETag reports whether one of the tags is ours. A proxy may have made it weak.
+func matchesETag(tags []string, ours string) bool {
 	for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 		if tag == ours || tag == "*" {

@@ -107,7 +107,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		deps.Tracer = h.tracer
 	}
 	h.server = gateway.New(cfg.door, log, deps)
-	cfg.metrics.Watch(h.levels)
+	cfg.metrics.SetLevels(h.levels)
 	return h, nil
 }
 

@@ -107,7 +107,7 @@ func (c tokenCall) mint(stdout io.Writer) error {
 		return err
 	}
 	ttl := cmp.Or(c.ttl, tokenTTL)
-	text, err := auth.NewSigned(key, auth.Signed{
+	text, err := auth.NewSignedToken(key, auth.TokenClaims{
 		User: c.who.User, Roles: c.who.Roles, TTL: ttl, KeyID: c.signID,
 		Issuer: c.cfg.auth.Issuer, Audience: c.cfg.auth.Audience,
 	})
