@@ -11,17 +11,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Mode is how people are recognised.
+// Mode is the way users authenticate.
 type Mode string
 
 // The modes.
 const (
-	ModeNone  Mode = "none"  // everybody is the local user; loopback only
+	ModeNone  Mode = "none"  // every request is the local user; loopback only
 	ModeToken Mode = "token" // one random token per installation
-	ModeJWT   Mode = "jwt"   // signed tokens of somebody we trust
+	ModeJWT   Mode = "jwt"   // signed tokens of a trusted issuer
 )
 
-// Documents is what is kept of keys, tickets and revocations.
+// Documents is the part of the store that holds keys, tickets, cookies and revocations.
 type Documents interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
@@ -32,22 +32,21 @@ type Documents interface {
 // Config tunes an [Authority].
 type Config struct {
 	Mode Mode
-	// KeyFile holds the keys for signed tokens: a PEM public key, a JWKS, or
-	// a shared secret (see the docs of keyfile.go).
+	// KeyFile holds the keys for signed tokens: a PEM public key, a JWKS, or a shared secret (see
+	// keyfile.go).
 	KeyFile string
-	// Issuer and Audience must be in every signed token, unless empty. With
-	// OIDC set, the keys come from the issuer's discovery document instead of
-	// a file, and both are required.
+	// Issuer and Audience must be in every signed token, unless empty. With OIDC set, the keys come
+	// from the issuer's discovery document instead of a file, and both are required.
 	Issuer   string
 	Audience string
 	OIDC     bool
 	Logger   *slog.Logger // nil discards
 }
 
-// localUser is who everybody is where people are not told apart.
+// localUser is the only user in the modes none and token.
 const localUser = "local"
 
-// Authority recognises people by their credentials.
+// Authority authenticates credentials.
 type Authority struct {
 	mode   Mode
 	docs   Documents
@@ -56,8 +55,8 @@ type Authority struct {
 	log    *slog.Logger
 }
 
-// New makes an authority; it reads keys and makes the installation's token when
-// there is none.
+// New returns an authority. It reads the keys, and creates the installation's token when there is
+// none.
 func New(ctx context.Context, cfg Config, docs Documents) (*Authority, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -79,10 +78,10 @@ func New(ctx context.Context, cfg Config, docs Documents) (*Authority, error) {
 	return a, nil
 }
 
-// Mode is the mode it was made with.
+// Mode returns the mode it was made with.
 func (a *Authority) Mode() Mode { return a.mode }
 
-// Anonymous is who everybody is in mode none; it reports false in other modes.
+// Anonymous returns the identity of all requests in mode none; it reports false in other modes.
 func (a *Authority) Anonymous() (Identity, bool) {
 	if a.mode != ModeNone {
 		return Identity{}, false
@@ -92,9 +91,9 @@ func (a *Authority) Anonymous() (Identity, bool) {
 
 func localIdentity() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin}} }
 
-// Bearer recognises what came as a bearer token: the installation's token, a
-// signed token or an API key. In mode none everything but an API key stands for
-// the local user. The error is an [*Error], [ErrIssuer] or the store's.
+// Bearer authenticates a bearer token: the installation's token, a signed token or an API key. In
+// mode none everything but an API key is the local user. The error is an [*Error], [ErrIssuer] or
+// the store's.
 func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) {
 	switch {
 	case token == "":
@@ -130,11 +129,11 @@ func (a *Authority) IsInstallationToken(text string) bool {
 	return a.mode == ModeToken && len(text) <= maxToken && equalHashes(hash(text), hash(a.token))
 }
 
-// InstallationToken is the token of mode token, for the URL that the hub prints.
-// It is empty in other modes.
+// InstallationToken returns the token of mode token, for the URL that the hub prints. It is empty
+// in other modes.
 func (a *Authority) InstallationToken() string { return a.token }
 
-// installationToken reads the token that all replicas share, or makes it.
+// installationToken reads the token that all replicas share, or creates it.
 func (a *Authority) installationToken(ctx context.Context) (string, error) {
 	const name = "installation"
 	for {
@@ -154,13 +153,13 @@ func (a *Authority) installationToken(ctx context.Context) (string, error) {
 			return token, nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return "", fmt.Errorf("keep the installation's token: %w", err)
+			return "", fmt.Errorf("store the installation's token: %w", err)
 		}
-		// Another replica was faster; its token is the one.
+		// Another replica was faster: use its token.
 	}
 }
 
-// The answers to what is not accepted.
+// The errors for credentials that are not accepted.
 var (
 	errMissing   = &Error{Code: wire.CodeAuthRequired, Reason: "sign in first"}
 	errRefused   = &Error{Code: wire.CodeAuthFailed, Reason: "the credentials were not accepted"}

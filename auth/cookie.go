@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// cookieLife is how long a cookie lives after its last use.
+	// cookieLife is the lifetime of a cookie after its last use.
 	cookieLife = 7 * 24 * time.Hour
-	// minExtension is how much of that must be gone before a use is written
-	// down and the browser told. Otherwise every request would be a write.
+	// minExtension is the least extension that is stored and sent to the browser. Otherwise every
+	// request would write to the store.
 	minExtension = 24 * time.Hour
 )
 
-// NewCookie is a cookie value that stands for who, in who.Session only unless that
-// is empty, until the time returned. Its
-// use prolongs it, though never over who.Expires. API keys get none: whoever has
-// the cookie would be let in after the key was revoked.
+// NewCookie returns a new cookie value for who, valid in who.Session only unless that is empty, and
+// the time when it ends. Using it extends it, but never beyond who.Expires. API keys get no cookie:
+// it would still be valid after the key was revoked.
 func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.Time, error) {
 	if who.Key != "" {
 		return "", time.Time{}, fmt.Errorf("%w: a cookie for an API key", store.ErrInvalid)
@@ -36,12 +35,12 @@ func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.T
 	}
 	value := newSecret()
 	if err := a.putRecord(ctx, cookieCollection, hashName(value), r, ttl); err != nil {
-		return "", time.Time{}, fmt.Errorf("keep cookie: %w", err)
+		return "", time.Time{}, fmt.Errorf("store cookie: %w", err)
 	}
 	return value, end, nil
 }
 
-// cookieEnd is when a cookie that is used now ends.
+// cookieEnd returns the end of a cookie that is used now.
 func (r record) cookieEnd() time.Time {
 	end := time.Now().Add(cookieLife)
 	if !r.Until.IsZero() && r.Until.Before(end) {
@@ -50,9 +49,8 @@ func (r record) cookieEnd() time.Time {
 	return end
 }
 
-// Cookie recognises the value of the browser's cookie and prolongs its life.
-// Identity.Expires is the new end; Identity.Prolonged says that it has moved, which
-// is at most once a day.
+// Cookie authenticates the value of a browser's cookie and extends its lifetime. Identity.Expires
+// is the new end; Identity.Prolonged says that it has moved, which happens at most once a day.
 func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) {
 	if value == "" {
 		return Identity{}, errMissing
@@ -72,7 +70,7 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 	who.Cookie = true
 	if err := a.checkNotSignedOut(ctx, who); err != nil {
 		if errors.Is(err, errSignedOut) {
-			// Tidying up; the store forgets it by itself as well.
+			// Clean up; the record expires in any case.
 			_ = a.docs.Remove(ctx, cookieCollection, name, d.Version)
 		}
 		return Identity{}, err
@@ -85,8 +83,8 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 	return who, nil
 }
 
-// EndCookie ends one cookie and nothing else of its user. One that is not there is
-// no error.
+// EndCookie deletes one cookie and nothing else of its user. A cookie that does not exist is no
+// error.
 func (a *Authority) EndCookie(ctx context.Context, value string) error {
 	name := hashName(value)
 	for {
@@ -104,20 +102,20 @@ func (a *Authority) EndCookie(ctx context.Context, value string) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("end cookie: %w", err)
 		}
-		// A request has just prolonged it.
+		// A concurrent request has just extended it.
 	}
 }
 
-// extendCookie writes down that a cookie was used. Whoever has a good cookie is let
-// in even if that does not work, so it returns when the cookie ends now.
+// extendCookie stores the new end of a cookie and returns the end that holds now: a valid cookie is
+// accepted even if this fails.
 func (a *Authority) extendCookie(ctx context.Context, d store.Document, before, end time.Time) time.Time {
 	d.TTL = time.Until(end)
 	_, err := a.docs.Put(ctx, d)
 	if err == nil {
 		return end
 	}
-	if !errors.Is(err, store.ErrConflict) { // a conflict: another request was faster
-		a.log.WarnContext(ctx, "cookie could not be prolonged", "err", err)
+	if !errors.Is(err, store.ErrConflict) { // on a conflict another request was faster
+		a.log.WarnContext(ctx, "extending cookie failed", "err", err)
 	}
 	return before
 }

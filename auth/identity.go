@@ -7,50 +7,49 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Role is what somebody may do in the whole installation.
+// Role is a right in the whole installation.
 type Role string
 
 // The roles.
 const (
-	RoleAdmin  Role = "admin"  // everything, in everybody's sessions
+	RoleAdmin  Role = "admin"  // everything, in all users' sessions
 	RoleUser   Role = "user"   // has sessions of their own
-	RoleViewer Role = "viewer" // looks, never touches
+	RoleViewer Role = "viewer" // reads, never changes anything
 
-	// Those who look after the hub. They have no sessions by it and get into nobody's.
-	RoleAdminRead    Role = "admin:read"    // sees how the hub and all sessions are, but no texts
-	RoleAdminAct     Role = "admin:act"     // may act on them too
-	RoleAdminContent Role = "admin:content" // sees the texts as well, with one of the two others
+	// Admin roles. They give no sessions and no access to sessions.
+	RoleAdminRead    Role = "admin:read"    // sees the state of the hub and of all sessions, but no texts
+	RoleAdminAct     Role = "admin:act"     // also acts on them
+	RoleAdminContent Role = "admin:content" // also sees texts, together with one of the two others
 )
 
-// Roles are all roles.
+// Roles returns all roles.
 func Roles() []Role {
 	return []Role{RoleUser, RoleViewer, RoleAdmin, RoleAdminRead, RoleAdminAct, RoleAdminContent}
 }
 
 func (r Role) known() bool { return slices.Contains(Roles(), r) }
 
-// Identity is who somebody is taken for.
+// Identity is an authenticated caller.
 type Identity struct {
 	User  string
 	Roles []Role
 	// Expires is when the credential ends; zero when it does not.
 	Expires time.Time
-	// Session, unless empty, is the only session the credential is for.
+	// Session, unless empty, is the only session that the credential is valid for.
 	Session wire.SessionID
-	// Cookie says that a browser sent it by itself, so that the door must
-	// look at the Origin. Prolonged says that Expires has just moved, which
-	// the browser should be told.
+	// Cookie says that a browser sent the credential on its own, so that the Origin must be
+	// checked. Prolonged says that Expires has just moved, and the browser needs the new cookie
+	// lifetime.
 	Cookie, Prolonged bool
-	// Key, unless empty, is the id of the API key it comes from, directly or
-	// through a ticket. It must not outlive the key.
+	// Key, unless empty, is the id of the API key that the credential comes from, directly or
+	// through a ticket. The credential must not outlive the key.
 	Key string
-	// Since is when the credential was issued, as far as known; signing out
-	// ends everything older.
+	// Since is when the credential was issued, if known; signing out ends all that are older.
 	Since time.Time
 }
 
-// Has reports whether somebody has a role. Admins have all, who acts on the hub may
-// look at it, and who does not may not see what is in it.
+// Has reports whether an identity has a role. RoleAdmin includes all, RoleAdminAct includes
+// RoleAdminRead, and RoleAdminContent has an effect only with RoleAdminRead.
 func (i Identity) Has(r Role) bool {
 	if slices.Contains(i.Roles, RoleAdmin) {
 		return true
@@ -66,10 +65,10 @@ func (i Identity) Has(r Role) bool {
 	}
 }
 
-// Error is why credentials were not accepted.
+// Error is the reason why a credential was not accepted.
 type Error struct {
 	Code   wire.Code // 2001, 2002 or 2003
-	Reason string    // for people; says nothing that helps guessing
+	Reason string    // for users; must not help guessing
 }
 
 // Error implements error.

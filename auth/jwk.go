@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// base64URL is how a JWK writes bytes.
+// base64URL are bytes in the encoding of a JWK.
 type base64URL []byte
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -21,8 +21,7 @@ func (b *base64URL) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// key is what tokens are verified with, or [errors.ErrUnsupported] for keys that
-// are for something else.
+// key returns the verification key, or [errors.ErrUnsupported] for a key of another use or kind.
 func (j jwk) key() (verifyKey, error) {
 	if j.Use != "" && j.Use != "sig" {
 		return verifyKey{}, errors.ErrUnsupported

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// maxToken is the longest token that is looked at.
+	// maxToken is the longest token that is parsed.
 	maxToken = 8 << 10
-	// leeway is how far clocks may differ.
+	// leeway is the tolerated difference of clocks.
 	leeway = 30 * time.Second
-	// maxRoles bounds how many roles of a token are looked at.
+	// maxRoles bounds the roles that are read from a token.
 	maxRoles = 64
 )
 
-// claims is what we read of a signed token.
+// claims are the claims of a signed token that the hub uses.
 type claims struct {
 	jwt.RegisteredClaims
 	Roles roleNames `json:"roles"`
 	Role  roleNames `json:"role"`
 }
 
-// roleNames is one name or several.
+// roleNames is one name or a list of names.
 type roleNames []string
 
-// UnmarshalJSON implements json.Unmarshaler. What is neither a name nor a list
-// of names means no role: others have claims of that name for their own use.
+// UnmarshalJSON implements json.Unmarshaler. A value that is neither a name nor a list of names
+// means no role: issuers use claims of that name for other purposes.
 func (r *roleNames) UnmarshalJSON(data []byte) error {
 	var one string
 	var several []string
@@ -46,7 +46,7 @@ func (r *roleNames) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// roles are those we know, or else that of a plain user.
+// roles returns the known roles, or RoleUser if there is none.
 func (c claims) roles() []Role {
 	var roles []Role
 	for _, name := range slices.Concat(c.Roles, c.Role) {
@@ -60,7 +60,7 @@ func (c claims) roles() []Role {
 	return roles
 }
 
-// What is wrong with a token beyond what the library checks.
+// Errors in a token beyond those that the library checks.
 var (
 	errSubject = errors.New("no usable sub claim")
 	errLife    = errors.New("lives for more than a year")
@@ -68,7 +68,7 @@ var (
 	errKey     = errors.New("no such key")
 )
 
-// identity reads claims that were verified.
+// identity returns the identity of verified claims.
 func (c claims) identity() (Identity, error) {
 	if store.CheckName("user", c.Subject) != nil {
 		return Identity{}, errSubject
@@ -80,8 +80,8 @@ func (c claims) identity() (Identity, error) {
 	case c.NotBefore != nil:
 		who.Since = c.NotBefore.Time
 	}
-	// Sign-outs are not remembered for longer. A token that does not say when
-	// it was issued is measured from now.
+	// Sign-outs are not stored for longer. The lifetime of a token without a time of issue counts
+	// from now.
 	begin := who.Since
 	if begin.IsZero() {
 		begin = time.Now()
@@ -92,10 +92,10 @@ func (c claims) identity() (Identity, error) {
 	return who, nil
 }
 
-// verifier recognises signed tokens by keys of a file or of an issuer.
+// verifier verifies signed tokens with the keys of a file or of an issuer.
 type verifier struct {
-	keys    keyring // of a file
-	issuer  *issuer // or of an OpenID issuer
+	keys    keyring // from a file
+	issuer  *issuer // or from an OpenID issuer
 	options []jwt.ParserOption
 }
 
@@ -131,8 +131,8 @@ func newVerifier(cfg Config) (*verifier, error) {
 	return v, nil
 }
 
-// verify says whom a token stands for. Its errors are for the log; those that
-// match [ErrIssuer] say nothing about the token.
+// verify returns the identity of a token. Its errors are for the log; those that match [ErrIssuer]
+// say nothing about the token.
 func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, jwt.ErrTokenMalformed
@@ -144,7 +144,7 @@ func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	} else {
 		_, err = jwt.NewParser(v.options...).ParseWithClaims(token, &c, v.keys.find)
 	}
-	// A token of somebody without a name is no token at all, expired or not.
+	// A token without a subject is invalid, whether it has expired or not.
 	if c.Subject == "" && (err == nil || errors.Is(err, jwt.ErrTokenExpired)) {
 		return Identity{}, errSubject
 	}
@@ -154,8 +154,8 @@ func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	return c.identity()
 }
 
-// verifyRemote verifies with the issuer's keys. The signature is checked by the
-// library that fetches the keys, everything else as for keys of a file.
+// verifyRemote verifies a token with the issuer's keys. The library that fetches the keys checks
+// the signature; all other checks are the same as for keys of a file.
 func (v *verifier) verifyRemote(ctx context.Context, token string, c *claims) error {
 	parser := jwt.NewParser(v.options...)
 	unverified, _, err := parser.ParseUnverified(token, &claims{})
@@ -179,8 +179,8 @@ func (v *verifier) verifyRemote(ctx context.Context, token string, c *claims) er
 	return jwt.NewValidator(v.options...).Validate(c)
 }
 
-// refusalFor is what is said to who sent a token. Only a token that is good but for
-// its age has expired.
+// refusalFor returns the error for the sender of a token. Only a token that is otherwise valid
+// counts as expired.
 func refusalFor(err error) error {
 	if !errors.Is(err, jwt.ErrTokenExpired) {
 		return errRefused
@@ -196,8 +196,7 @@ func refusalFor(err error) error {
 	return errExpired
 }
 
-// logRefusal writes down why a token was not accepted, in words that hold nothing
-// of the token.
+// logRefusal logs why a token was not accepted, in fixed texts without any part of the token.
 func (a *Authority) logRefusal(ctx context.Context, err error) {
 	known := []error{
 		errSubject, errLife, errCrit, errKey, jwt.ErrTokenExpired, jwt.ErrTokenInvalidAudience,
@@ -214,10 +213,10 @@ func (a *Authority) logRefusal(ctx context.Context, err error) {
 	a.log.DebugContext(ctx, "signed token was not accepted", "cause", cause)
 }
 
-// keyring are the keys of a file by their id. A key without one has the id "".
+// keyring are the keys of a file by their key id. A key without one has the id "".
 type keyring map[string]verifyKey
 
-// verifyKey is a key and the one algorithm it is for.
+// verifyKey is a key with the only algorithm it may be used for.
 type verifyKey struct {
 	method string
 	key    any // []byte, *rsa.PublicKey or ed25519.PublicKey
@@ -233,8 +232,8 @@ func (k keyring) methods() []string {
 	return methods
 }
 
-// find is the key for a token whose header was read. A key id is looked up here
-// and nowhere else; a token without one is for the only key there is.
+// find returns the key for a token with a parsed header. A key id is looked up only in this ring; a
+// token without one uses the only key of the ring.
 func (k keyring) find(t *jwt.Token) (any, error) {
 	if _, there := t.Header["crit"]; there {
 		return nil, errCrit
@@ -253,8 +252,8 @@ func (k keyring) find(t *jwt.Token) (any, error) {
 	return key.keyFor(t)
 }
 
-// keyFor refuses a token that was signed by other means than the key is for, such
-// as with a public key taken for a secret.
+// keyFor returns the key, unless the token was signed with another algorithm than the key is for,
+// such as HS256 with the public key as the secret.
 func (k verifyKey) keyFor(t *jwt.Token) (any, error) {
 	if t.Method.Alg() != k.method {
 		return nil, fmt.Errorf("%w for this algorithm", errKey)

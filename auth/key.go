@@ -13,14 +13,14 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// keyPrefix begins every API key, so that scanners for leaked secrets can find
-// them and a bearer token can be told from one.
+// keyPrefix begins every API key, so that scanners for leaked secrets can find them and that they
+// can be told from other bearer tokens.
 const keyPrefix = "edk_"
 
-// keyIDLength is how long the id of a key is: 8 bytes in hex.
+// keyIDLength is the length of a key's id: 8 bytes in hex.
 const keyIDLength = 16
 
-// Key is what can be known of an API key.
+// Key describes an API key, without its secret.
 type Key struct {
 	ID      string
 	Name    string
@@ -30,8 +30,8 @@ type Key struct {
 	Expires time.Time // zero: never
 }
 
-// NewKey is an API key that stands for who, until who.Expires if that is set.
-// It has the form edk_ID_SECRET. Only its hash is kept.
+// NewKey creates an API key for who, valid until who.Expires if that is set. It has the form
+// edk_ID_SECRET. Only its hash is stored.
 func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (string, error) {
 	r, err := newRecord(who)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 		}
 	}
 	var random [keyIDLength / 2]byte
-	_, _ = rand.Read(random[:]) // never fails: the program ends instead
+	_, _ = rand.Read(random[:]) // never fails: it aborts the program instead
 	id, secret := hex.EncodeToString(random[:]), newSecret()
 	sum := hash(secret)
 	r.Name, r.Hash = name, sum[:]
@@ -54,12 +54,12 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 		}
 	}
 	if err := a.putRecord(ctx, keyCollection, id, r, ttl); err != nil {
-		return "", fmt.Errorf("keep API key: %w", err)
+		return "", fmt.Errorf("store API key: %w", err)
 	}
 	return keyPrefix + id + "_" + secret, nil
 }
 
-// APIKey recognises an API key.
+// APIKey authenticates an API key.
 func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 	if key == "" {
 		return Identity{}, errMissing
@@ -83,10 +83,10 @@ func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 	return who, nil
 }
 
-// Keys lists the API keys in the order of their ids.
+// Keys lists the API keys by their ids.
 func (a *Authority) Keys(ctx context.Context, after string, limit int) (store.Page[Key], error) {
 	if after != "" && !isKeyID(after) {
-		return store.Page[Key]{}, fmt.Errorf("%w: no place in the list of keys: %q", store.ErrInvalid, after)
+		return store.Page[Key]{}, fmt.Errorf("%w: not a cursor of the list of keys: %q", store.ErrInvalid, after)
 	}
 	docs, err := a.docs.Documents(ctx, keyCollection, after, limit)
 	if err != nil {
@@ -105,8 +105,8 @@ func (a *Authority) Keys(ctx context.Context, after string, limit int) (store.Pa
 	return page, nil
 }
 
-// RevokeKey ends an API key and the connections that it, or a ticket made with it,
-// opened on any replica. A key that is not there is [store.ErrNotFound].
+// RevokeKey deletes an API key and closes the connections that it, or a ticket made with it, opened
+// on any replica. An unknown key is [store.ErrNotFound].
 func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	if !isKeyID(id) {
 		return fmt.Errorf("API key: %w", store.ErrNotFound)
@@ -117,7 +117,7 @@ func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	}
 	err = a.docs.Remove(ctx, keyCollection, id, d.Version)
 	if errors.Is(err, store.ErrConflict) {
-		err = store.ErrNotFound // keys do not change, so it was removed meanwhile
+		err = store.ErrNotFound // keys do not change, so it was deleted meanwhile
 	}
 	if err != nil {
 		return fmt.Errorf("remove API key: %w", err)

@@ -16,20 +16,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// A key file is one of three things, told apart by how it looks:
+// The format of a key file is recognised by its content:
 //
-//   - A JWKS, if its first character is "{": {"keys":[…]} with keys of the kinds
-//     RSA (RS256), OKP with curve Ed25519 (EdDSA) and oct (HS256). A token says
-//     with its kid which one it was signed with. Keys of other kinds are left
-//     out.
-//   - PEM, if it has a line "-----BEGIN …": one or more blocks PUBLIC KEY, RSA or
-//     Ed25519. A block may name its kid in a header line "kid: NAME"; several
-//     blocks must.
-//   - A shared secret for HS256 otherwise: everything but a line break at the
-//     end, at least 32 bytes. `openssl rand -base64 48` makes a good one.
+//   - A JWKS, if its first character is "{": {"keys":[…]} with keys of the kinds RSA (RS256), OKP
+//     with curve Ed25519 (EdDSA) and oct (HS256). The kid of a token selects the key. Keys of other
+//     kinds are ignored.
+//   - PEM, if it has a line "-----BEGIN …": one or more blocks PUBLIC KEY, RSA or Ed25519. A block
+//     may have its kid in a header line "kid: NAME"; it must if there are several blocks.
+//   - A shared secret for HS256 otherwise: all bytes but a final line break, at least 32. `openssl
+//     rand -base64 48` makes a good one.
 //
-// A token with a kid is only good for the key of that name, so one for a key
-// without a name must have none.
+// A token with a kid is valid only with the key of that id, so a token for a key without an id must
+// have none.
 
 const (
 	minSecret  = 32
@@ -42,7 +40,7 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open key file: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // only read
 	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read key file: %w", err)
@@ -80,7 +78,7 @@ func isPEM(data []byte) bool { return bytes.Contains(data, []byte("-----BEGIN ")
 
 func parseSecret(data []byte) ([]byte, error) {
 	if _, err := x509.ParsePKIXPublicKey(data); err == nil || bytes.HasPrefix(data, []byte("ssh-")) {
-		// Everybody may know a public key, so it must never be a secret.
+		// A public key is no secret, so it must never be used as one.
 		return nil, errors.New("holds a public key that is not in PEM form")
 	}
 	secret := bytes.TrimRight(data, "\r\n")
@@ -127,7 +125,7 @@ func (k keyring) add(id string, key verifyKey) error {
 	return nil
 }
 
-// check refuses keys that no token could be for.
+// check refuses key sets that no token could match.
 func (k keyring) check() error {
 	if len(k) == 0 {
 		return errors.New("has no key for RS256, EdDSA or HS256")
@@ -169,7 +167,7 @@ func parseJWKS(data []byte) (keyring, error) {
 		Keys []jwk `json:"keys"`
 	}
 	if json.Unmarshal(data, &set) != nil {
-		return nil, errors.New("is not a JWKS") // the reason could quote a secret
+		return nil, errors.New("is not a JWKS") // without the cause, which could quote a secret
 	}
 	keys := keyring{}
 	for i, j := range set.Keys {

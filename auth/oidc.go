@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// issuerTimeout is how long an issuer may take to answer.
+	// issuerTimeout bounds a request to an issuer.
 	issuerTimeout = 5 * time.Second
-	// issuerInterval is the least time between two questions to an issuer. Every
-	// token that does not fit makes the library ask for new keys; without a
-	// pause strangers could make the hub ask as often as they like.
+	// issuerInterval is the least time between two requests to an issuer. Every token with an
+	// unknown key makes the library fetch the keys; without the interval unauthenticated clients
+	// could make the hub send any number of requests.
 	issuerInterval = time.Second
-	// maxIssuerResponse bounds what is read of an issuer's answer.
+	// maxIssuerResponse bounds an issuer's response, in bytes.
 	maxIssuerResponse = 1 << 20
 )
 
-// issuerMethods are the algorithms that an issuer's tokens may be signed with.
+// issuerMethods returns the algorithms that an issuer's tokens may be signed with.
 func issuerMethods() []string { return []string{"RS256", "ES256", "EdDSA"} }
 
-// ErrIssuer means that a token could not be checked because the keys of its OpenID
-// issuer could not be had, or are too old to have that of the token. It says nothing of
-// the token: the same may be good in a moment.
-var ErrIssuer = errors.New("issuer of tokens cannot be asked now")
+// ErrIssuer means that a token could not be checked because the keys of its OpenID issuer could not
+// be fetched, or may be outdated. It says nothing about the token: the same one may be valid a
+// moment later.
+var ErrIssuer = errors.New("token issuer unavailable")
 
-// errTooSoon is what the library hears when it asks too often.
-var errTooSoon = errors.New("issuer was asked a moment ago")
+// errTooSoon is the library's error when it fetches keys too often.
+var errTooSoon = errors.New("issuer keys were fetched a moment ago")
 
-// errNewKey refuses a token of a key that the issuer did not have a moment ago. It may
-// have it by now.
+// errNewKey refuses a token with a key that the issuer did not have a moment ago. It may have it by
+// now.
 var errNewKey = &issuerError{"the issuer was asked a moment ago and did not have the key of the token"}
 
-// issuerError says why an issuer's keys could not be had.
+// issuerError says why an issuer's keys could not be fetched.
 type issuerError struct{ reason string }
 
 func (e *issuerError) Error() string { return "keys of the issuer: " + e.reason }
@@ -52,19 +52,19 @@ func (e *issuerError) Error() string { return "keys of the issuer: " + e.reason 
 // Is makes the error match [ErrIssuer].
 func (e *issuerError) Is(target error) bool { return target == ErrIssuer }
 
-// issuer is an OpenID provider and its keys. It is first asked when the first
-// token comes, so that the hub starts without it.
+// issuer is an OpenID provider and its keys. The first token triggers the first request, so that
+// the hub starts without the issuer.
 type issuer struct {
 	url         string
 	client      *http.Client
 	log         *slog.Logger
-	discovering chan struct{} // held by who asks where the keys are
-	unavailable atomic.Bool   // it was not there the last time
+	discovering chan struct{} // held while fetching the discovery document
+	unavailable atomic.Bool   // the last request failed
 
-	mu        sync.Mutex // guards the following, never while asking
+	mu        sync.Mutex // guards the following, never held during a request
 	keys      *oidc.RemoteKeySet
-	transport *limitedTransport // that fetches them
-	// nextDiscovery is when the issuer may be asked where its keys are again.
+	transport *limitedTransport // of keys
+	// nextDiscovery is the earliest time of the next request for the discovery document.
 	nextDiscovery time.Time
 }
 
@@ -81,7 +81,8 @@ func newIssuer(address string, log *slog.Logger) (*issuer, error) {
 	return &issuer{url: address, client: client, log: log, discovering: make(chan struct{}, 1)}, nil
 }
 
-// isSecureURL reports whether nobody between here and there can change an answer.
+// isSecureURL reports whether responses of a URL cannot be changed on the way: https or the
+// loopback.
 func isSecureURL(u *url.URL) bool {
 	if u.Scheme == "https" {
 		return true
@@ -105,9 +106,9 @@ func (i *issuer) verify(ctx context.Context, token, key string) ([]byte, error) 
 	away, is := errors.AsType[*issuerError](err)
 	switch {
 	case is && ctx.Err() == nil && i.unavailable.CompareAndSwap(false, true):
-		i.log.WarnContext(ctx, "issuer of tokens is away", "issuer", i.url, "err", away)
+		i.log.WarnContext(ctx, "token issuer unavailable", "issuer", i.url, "err", away)
 	case err == nil && i.unavailable.CompareAndSwap(true, false):
-		i.log.InfoContext(ctx, "issuer of tokens is back", "issuer", i.url)
+		i.log.InfoContext(ctx, "token issuer available again", "issuer", i.url)
 	}
 	switch {
 	case is:
@@ -120,7 +121,7 @@ func (i *issuer) verify(ctx context.Context, token, key string) ([]byte, error) 
 	return payload, nil
 }
 
-// keySet is the issuer's keys; where they are is asked once.
+// keySet returns the issuer's keys; the discovery document is fetched once.
 func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	if keys, _ := i.cachedKeys(); keys != nil {
 		return keys, nil
@@ -131,7 +132,7 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	keys, next := i.cachedKeys() // whoever had the turn may have asked
+	keys, next := i.cachedKeys() // another goroutine may have fetched them
 	if keys != nil {
 		return keys, nil
 	}
@@ -145,8 +146,8 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	return keys, err
 }
 
-// has reports whether the keys that were fetched last have one of that id. Without an
-// id every key was tried.
+// has reports whether the keys fetched last have one with that id. Without an id every key was
+// tried.
 func (i *issuer) has(key string) bool {
 	i.mu.Lock()
 	c := i.transport
@@ -177,30 +178,29 @@ func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, *limitedTran
 	}
 	u, err := url.Parse(found.Keys)
 	if err != nil || !isSecureURL(u) {
-		return nil, nil, &issuerError{"it keeps them where they could be changed on the way"}
+		return nil, nil, &issuerError{"its jwks_uri is not https"}
 	}
-	// The pause is about the keys only: the first fetch follows at once.
+	// The interval applies to the keys only, so their first fetch follows immediately.
 	client := *i.client
 	fetcher := &limitedTransport{inner: i.client.Transport, minInterval: issuerInterval}
 	client.Transport = fetcher
 	return oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), fetcher, nil
 }
 
-// limitedTransport fetches answers that are small, JSON, and neither an error page nor
-// elsewhere, and not more often than allowed. Everything else is an
-// [*issuerError] or errTooSoon, which the library passes on, while it would hide
-// what is wrong with an answer.
+// limitedTransport is a transport that sends requests at a limited rate and accepts only short JSON
+// responses with status 200. Every other result is an [*issuerError] or errTooSoon, which the
+// library passes on, while it would hide the reason of a bad response.
 type limitedTransport struct {
 	inner       http.RoundTripper
 	minInterval time.Duration
 
 	mu   sync.Mutex // guards the following
 	last time.Time
-	err  error           // of the last time
-	keys map[string]bool // ids of the keys in the last good answer
+	err  error           // of the last request
+	keys map[string]bool // ids of the keys in the last good response
 }
 
-// has reports whether the last good answer has a key of that id.
+// has reports whether the last good response has a key with that id.
 func (c *limitedTransport) has(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,8 +221,8 @@ func (c *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return res, err
 }
 
-// checkInterval refuses to ask too often. As long as the last answer was a bad one,
-// that is how it stands with the issuer.
+// checkInterval returns nil if a request is allowed now. Otherwise it returns the error of the last
+// request, or errTooSoon if that succeeded.
 func (c *limitedTransport) checkInterval() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +258,7 @@ func (c *limitedTransport) fetch(req *http.Request) (res *http.Response, keys ma
 		} `json:"keys"`
 	}
 	keys = map[string]bool{}
-	if json.Unmarshal(body, &set) == nil { // else it is not about keys
+	if json.Unmarshal(body, &set) == nil { // else the response is not a key set
 		for _, k := range set.Keys {
 			keys[k.ID] = true
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Where things are kept.
+// The collections of the store.
 const (
 	tokenCollection      = "auth-token"
 	keyCollection        = "auth-keys"
@@ -23,13 +23,13 @@ const (
 	signOutCollection    = "auth-signouts"
 )
 
-// record is what is kept of a key, ticket or cookie: whom it stands for.
+// record is the stored form of a key, ticket or cookie.
 type record struct {
 	User    string         `json:"user"`
 	Roles   []Role         `json:"roles"`
 	Session wire.SessionID `json:"session,omitempty"`
 	Created time.Time      `json:"created"`
-	// Until is when it ends however much it is used.
+	// Until is the end that no use extends.
 	Until time.Time `json:"until,omitzero"`
 
 	// Key is the id of the API key that a ticket was made with.
@@ -40,7 +40,7 @@ type record struct {
 	Hash []byte `json:"hash,omitempty"`
 }
 
-// newRecord checks whom something shall stand for.
+// newRecord returns a record for who, if who is valid.
 func newRecord(who Identity) (record, error) {
 	if err := store.CheckName("user", who.User); err != nil {
 		return record{}, err
@@ -68,7 +68,7 @@ func (r record) identity() Identity {
 
 func (r record) expired() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }
 
-// putRecord writes a new document.
+// putRecord stores a new record.
 func (a *Authority) putRecord(ctx context.Context, collection, name string, r record, ttl time.Duration) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Authority) putRecord(ctx context.Context, collection, name string, r re
 	return err
 }
 
-// getRecord reads a document. What is not there is refused.
+// getRecord reads a record. If there is none it returns errRefused.
 func (a *Authority) getRecord(ctx context.Context, collection, name string) (record, store.Document, error) {
 	d, err := a.docs.Get(ctx, collection, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -94,8 +94,8 @@ func (a *Authority) getRecord(ctx context.Context, collection, name string) (rec
 func decode[T any](d store.Document) (T, error) {
 	var v T
 	if json.Unmarshal(d.Data, &v) != nil {
-		// The reason is left out: it could quote what is not to be seen.
-		return v, &store.CorruptError{Where: "document of " + d.Collection, Reason: "not what is kept there"}
+		// Without the cause, which could quote a secret.
+		return v, &store.CorruptError{Where: "document of " + d.Collection, Reason: "cannot be decoded"}
 	}
 	return v, nil
 }

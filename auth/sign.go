@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// TokenClaims is what a signed token shall say.
+// TokenClaims are the claims of a new signed token.
 type TokenClaims struct {
 	User     string
 	Roles    []Role
@@ -25,7 +25,7 @@ type TokenClaims struct {
 	KeyID    string
 }
 
-// NewSignedToken makes a signed token with a key we hold: a secret ([]byte, HS256), an
+// NewSignedToken returns a token signed with a private key: a secret ([]byte, HS256), an
 // ed25519.PrivateKey (EdDSA) or an *rsa.PrivateKey (RS256).
 func NewSignedToken(key any, s TokenClaims) (string, error) {
 	if err := store.CheckName("user", s.User); err != nil {
@@ -69,8 +69,8 @@ func NewSignedToken(key any, s TokenClaims) (string, error) {
 	return text, nil
 }
 
-// ReadSigningKey reads a key for [NewSignedToken]: a secret as in a key file, or a
-// private key in PEM form, as from openssl genpkey.
+// ReadSigningKey reads a key for [NewSignedToken]: a secret as in a key file, or a private key in
+// PEM form, as from openssl genpkey.
 func ReadSigningKey(path string) (any, error) {
 	data, err := readKeyFile(path)
 	if err != nil {
@@ -98,7 +98,7 @@ func parsePrivate(data []byte) (any, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("has a private key that cannot be read") // the reason could quote it
+		return nil, errors.New("has a private key that cannot be read") // without the cause, which could quote the key
 	}
 	switch key.(type) {
 	case ed25519.PrivateKey, *rsa.PrivateKey:

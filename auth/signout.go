@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// maxLife is how long a signed token may live. Cookies and tickets live
-	// shorter after their last use.
+	// maxLife is the longest lifetime of a signed token. Cookies and tickets live shorter after
+	// their last use.
 	maxLife = 366 * 24 * time.Hour
-	// revocationLife is how long a sign-out is remembered: longer than
-	// anything it ends could live.
+	// revocationLife is how long a sign-out is stored: longer than any credential that it ends
+	// could live.
 	revocationLife = maxLife + 24*time.Hour
-	// announcementTTL is how long a sign-out is told to replicas: longer than one
-	// that is busy could overlook it, short enough for the list to be tiny.
+	// announcementTTL is how long a revocation is listed for replicas: long enough that a busy
+	// replica cannot miss it, short enough that the list stays tiny.
 	announcementTTL = 2 * time.Minute
-	// watchInterval is how often replicas look, so that all have closed their
+	// watchInterval is the interval at which replicas read the list, so that all have closed the
 	// connections within a second.
 	watchInterval = 400 * time.Millisecond
 )
@@ -30,19 +30,18 @@ const (
 type Revocation struct {
 	User string    `json:"user"`
 	At   time.Time `json:"at"`
-	// Key, unless empty, is the id of the only API key that ends. What was opened
-	// with other credentials of the user stays.
+	// Key, unless empty, is the id of the only API key that ends. Connections with other
+	// credentials of the user stay open.
 	Key string `json:"key,omitempty"`
 }
 
-// Ends reports whether what a credential opened must be closed.
+// Ends reports whether connections with the credential must be closed.
 func (r Revocation) Ends(who Identity) bool {
 	return who.User == r.User && !who.Since.After(r.At) && (r.Key == "" || r.Key == who.Key)
 }
 
-// SignOut ends everything that stands for user and is older than now, on all
-// replicas within a second. API keys and the installation's token stay good, but
-// what they opened is closed too.
+// SignOut ends all credentials of user that are older than now, on all replicas within a second.
+// API keys and the installation's token stay valid, but their connections are closed too.
 func (a *Authority) SignOut(ctx context.Context, user string) error {
 	if err := store.CheckName("user", user); err != nil {
 		return err
@@ -54,7 +53,7 @@ func (a *Authority) SignOut(ctx context.Context, user string) error {
 	return a.publishRevocation(ctx, s)
 }
 
-// recordSignOut writes down when a user last signed out.
+// recordSignOut stores the time of a user's last sign-out.
 func (a *Authority) recordSignOut(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -67,7 +66,7 @@ func (a *Authority) recordSignOut(ctx context.Context, s Revocation) error {
 			return err
 		}
 		if last, err := decode[Revocation](d); err == nil && d.Version > 0 && last.At.After(s.At) {
-			return nil // another replica's sign-out is later and ends all of this
+			return nil // another replica's sign-out is later and includes this one
 		}
 		_, err = a.docs.Put(ctx, store.Document{
 			Collection: revocationCollection, Name: name, Data: data, Version: d.Version, TTL: revocationLife,
@@ -75,12 +74,11 @@ func (a *Authority) recordSignOut(ctx context.Context, s Revocation) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		// Each conflict is a sign-out of the same user, and the caller's
-		// context ends the rest.
+		// Each conflict is a sign-out of the same user; the caller's context bounds the retries.
 	}
 }
 
-// publishRevocation has all replicas close the connections that a revocation ends.
+// publishRevocation makes all replicas close the connections that a revocation ends.
 func (a *Authority) publishRevocation(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -93,8 +91,8 @@ func (a *Authority) publishRevocation(ctx context.Context, s Revocation) error {
 	return nil
 }
 
-// checkNotSignedOut refuses what was issued before its user signed out. What does not
-// say when it was issued counts as older.
+// checkNotSignedOut refuses a credential that was issued before its user signed out. A credential
+// without a time of issue counts as older.
 func (a *Authority) checkNotSignedOut(ctx context.Context, who Identity) error {
 	d, err := a.docs.Get(ctx, revocationCollection, hashName(who.User))
 	if errors.Is(err, store.ErrNotFound) {
@@ -113,10 +111,11 @@ func (a *Authority) checkNotSignedOut(ctx context.Context, who Identity) error {
 	return errSignedOut
 }
 
-// Watch calls gone with each sign-out and revoked key, whichever replica it happened on, until ctx ends. It calls once per sign-out, from the
-// caller's goroutine, and leaves out those from before it was called.
-func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
-	w := revocationWatcher{a: a, since: time.Now(), onRevoked: gone, seen: map[string]bool{}}
+// Watch calls onRevoked once for each sign-out and revoked key, whichever replica it was made on,
+// until ctx ends. It calls from the caller's goroutine and omits revocations from before it was
+// called.
+func (a *Authority) Watch(ctx context.Context, onRevoked func(Revocation)) {
+	w := revocationWatcher{a: a, since: time.Now(), onRevoked: onRevoked, seen: map[string]bool{}}
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	away := false
@@ -126,9 +125,9 @@ func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !away:
-			a.log.ErrorContext(ctx, "sign-outs cannot be watched; connections of who signs out may stay open meanwhile", "err", err)
+			a.log.ErrorContext(ctx, "watching sign-outs failed, connections of signed-out users may stay open", "err", err)
 		case err == nil && away:
-			a.log.InfoContext(ctx, "sign-outs are watched again")
+			a.log.InfoContext(ctx, "watching sign-outs resumed")
 		}
 		away = err != nil
 		select {
@@ -139,7 +138,7 @@ func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
 	}
 }
 
-// revocationWatcher is what one caller of Watch has seen.
+// revocationWatcher is the state of one call of Watch.
 type revocationWatcher struct {
 	a          *Authority
 	since      time.Time
@@ -148,7 +147,7 @@ type revocationWatcher struct {
 	listedOnce bool // the list was read to its end at least once
 }
 
-// poll reads the list of recent sign-outs and tells what is new.
+// poll reads the list of recent revocations and reports new ones.
 func (w *revocationWatcher) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -169,7 +168,7 @@ func (w *revocationWatcher) poll(ctx context.Context) error {
 			break
 		}
 	}
-	w.seen, w.listedOnce = listed, true // what has left the list is forgotten
+	w.seen, w.listedOnce = listed, true // names that left the list are dropped
 	return nil
 }
 
@@ -179,8 +178,8 @@ func (w *revocationWatcher) notify(ctx context.Context, d store.Document) {
 		w.a.log.ErrorContext(ctx, "sign-out is unreadable", "err", err)
 		return
 	}
-	// Who signed out before this replica looked for the first time has no
-	// connection here. Clocks of replicas may differ a little.
+	// A user who signed out before this replica first read the list has no connection here. The
+	// clocks of replicas may differ a little.
 	if !w.listedOnce && s.At.Before(w.since.Add(-5*time.Second)) {
 		return
 	}

@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// ticketLife is how long a ticket waits to be used.
+	// ticketLife is the lifetime of an unused ticket.
 	ticketLife = 30 * time.Second
-	// JoinLife is how long an invitation waits: a person has to find their
-	// phone first.
+	// JoinLife is the lifetime of an unused invitation: users have to find their phone first.
 	JoinLife = 2 * time.Minute
 )
 
-// NewTicket is a one-time ticket that stands for who, in session only unless
-// that is empty, for the next 30 s. What it opens ends when who.Expires does. One
-// that is made with an API key is good as long as the key is.
+// NewTicket returns a one-time ticket for who, valid for 30 s and, unless session is empty, in that
+// session only. A connection opened with it ends with who.Expires. A ticket made with an API key is
+// valid only as long as the key.
 func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.SessionID) (string, error) {
 	if who.Session != "" && session != "" && session != who.Session {
 		return "", fmt.Errorf("%w: the credential is for another session", store.ErrInvalid)
@@ -31,16 +30,16 @@ func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.Se
 	return a.issue(ctx, ticketCollection, who, ticketLife)
 }
 
-// Ticket recognises a one-time ticket and uses it up. Of any number of uses, on
-// any number of replicas, one succeeds.
+// Ticket authenticates a one-time ticket and uses it up. Of any number of uses, on any number of
+// replicas, one succeeds.
 func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error) {
 	return a.redeem(ctx, ticketCollection, ticket)
 }
 
-// NewInvitation is a one-time ticket that lets another device of who into one
-// session, for the next [JoinLife]. It opens no socket; it can only be traded for
-// a cookie that is good for that session. Credentials that must not become a
-// cookie, or are for one session themselves, invite nobody.
+// NewInvitation returns a one-time ticket that gives another device of who access to one session,
+// valid for [JoinLife]. It opens no connection; it can only be exchanged for a cookie of that
+// session. Credentials that must not become a cookie, or are valid for one session only, cannot
+// invite.
 func (a *Authority) NewInvitation(ctx context.Context, who Identity, session wire.SessionID) (string, error) {
 	if who.Key != "" || who.Session != "" || session == "" {
 		return "", fmt.Errorf("%w: an invitation by a key, by a credential for one session or to no session", store.ErrInvalid)
@@ -49,12 +48,12 @@ func (a *Authority) NewInvitation(ctx context.Context, who Identity, session wir
 	return a.issue(ctx, invitationCollection, who, JoinLife)
 }
 
-// Invitation recognises an invitation and uses it up, as [Authority.Ticket] does.
+// Invitation authenticates an invitation and uses it up, as [Authority.Ticket] does.
 func (a *Authority) Invitation(ctx context.Context, ticket string) (Identity, error) {
 	return a.redeem(ctx, invitationCollection, ticket)
 }
 
-// issue keeps a ticket that stands for who.
+// issue stores a new ticket for who.
 func (a *Authority) issue(ctx context.Context, collection string, who Identity, life time.Duration) (string, error) {
 	r, err := newRecord(who)
 	if err != nil {
@@ -63,12 +62,12 @@ func (a *Authority) issue(ctx context.Context, collection string, who Identity, 
 	r.Key = who.Key
 	ticket := newSecret()
 	if err := a.putRecord(ctx, collection, hashName(ticket), r, life); err != nil {
-		return "", fmt.Errorf("keep ticket: %w", err)
+		return "", fmt.Errorf("store ticket: %w", err)
 	}
 	return ticket, nil
 }
 
-// redeem uses a ticket up.
+// redeem uses a ticket up and returns its identity.
 func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Identity, error) {
 	if ticket == "" {
 		return Identity{}, errMissing
@@ -83,7 +82,7 @@ func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Iden
 	}
 	err = a.docs.Remove(ctx, collection, name, d.Version)
 	if errors.Is(err, store.ErrConflict) {
-		return Identity{}, errRefused // somebody else has used it
+		return Identity{}, errRefused // another request has used it
 	}
 	if err != nil {
 		return Identity{}, fmt.Errorf("use ticket: %w", err)

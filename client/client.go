@@ -17,39 +17,34 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Config says where to connect and whom to tell. URL and Session must be there,
-// everything else has a default.
+// Config configures a [Client]. URL and Session are required; all other fields have defaults.
 type Config struct {
 	// URL is the hub's, with the scheme http, https, ws or wss.
 	URL     string
 	Session wire.SessionID
-	// Token is sent as the bearer token: the installation's token, a signed
-	// token or an API key.
+	// Token is sent as the bearer token: the installation's token, a signed token or an API key.
 	Token string
-	// Ticket is a one-time ticket, used for the first connection when there
-	// is no token. Refresh has to give a token for the others.
+	// Ticket is a one-time ticket for the first connection when there is no token. Refresh must
+	// return a token for the others.
 	Ticket string
-	// Refresh gives a new token when the hub does not take the old one, or
-	// will soon not take it any more. A token that it gave and that was not
-	// taken either ends the client.
+	// Refresh returns a new token when the hub refuses the old one or announces its expiry. If the
+	// hub refuses the new token as well, Run returns the error.
 	Refresh func(context.Context) (token string, err error)
-	// ClientID is how the client names itself over all its connections. It
-	// defaults to a random one.
+	// ClientID identifies the client over all its connections. It defaults to a random one.
 	ClientID wire.ClientID
-	// Monitors are the only ones whose events are shown; none means all. The
-	// mirror of some monitors has a hash of its own.
+	// Monitors filters events by monitor; none means all. The mirror of some monitors has a hash of
+	// its own.
 	Monitors []wire.MonitorID
-	// OnEvent is called with every event but pings.
+	// OnEvent is called with every event except pings.
 	OnEvent func(context.Context, Event)
 	// OnLink is called when the state of the connection changes.
 	OnLink func(context.Context, Link)
-	// Unanswered is how many messages may wait to be sent or answered. It
-	// defaults to 64.
+	// Unanswered bounds the messages that wait to be sent or answered. It defaults to 64.
 	Unanswered int
-	// Backoff is how long to wait before a try that follows failed ones, of
-	// which there are at least 1. It defaults to [FullJitter].
+	// Backoff returns the delay before the next attempt after failed failed ones, at least 1. It
+	// defaults to [FullJitter].
 	Backoff func(failed int) time.Duration
-	// MaxFrame is how large a frame of the hub may be. It defaults to 64 MiB.
+	// MaxFrame bounds a frame of the hub, in bytes. It defaults to 64 MiB.
 	MaxFrame int64
 	// HTTPClient makes the handshakes. It defaults to one of the client's own.
 	HTTPClient *http.Client
@@ -57,7 +52,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Client is a program's hold on a session. Make it with [New].
+// Client keeps a program attached to a session. Make it with [New].
 type Client struct {
 	cfg    Config
 	url    *url.URL
@@ -69,22 +64,21 @@ type Client struct {
 	mu      sync.Mutex
 	link    Link
 	token   string
-	// monitors are the only ones shown, unless there are none; the mirror
-	// knows nothing yet of those in unseen.
+	// monitors is the monitor filter, empty for all. unseen are those of them that the mirror has
+	// no state of yet.
 	monitors, unseen []wire.MonitorID
 
-	// What follows belongs to Run.
+	// The following fields belong to Run.
 	ticket    string
-	refreshed bool // and the hub has not let us in since
-	failed    int  // tries since the last good connection
+	refreshed bool // the token was refreshed, and the hub has not accepted it yet
+	failed    int  // attempts since the last good connection
 	conns     uint64
 }
 
-// ErrClosed is matched by the errors of messages that were not answered when
-// [Client.Run] ended.
+// ErrClosed matches the errors of messages that were not answered when [Client.Run] ended.
 var ErrClosed = errors.New("client has ended")
 
-// New makes a client. It does nothing before [Client.Run].
+// New returns a client. It does nothing before [Client.Run].
 func New(cfg Config) (*Client, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil {
@@ -122,11 +116,10 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Run keeps the client attached until ctx ends, whose cause it returns then, or
-// until the hub does not want it back: an [*Error]. It may be called once.
+// Run keeps the client attached until ctx ends, and then returns its cause, or until the hub
+// refuses it permanently: an [*Error]. It may be called once.
 //
-// Ownership: it has at most three goroutines per connection, and returns only
-// after all have ended.
+// Ownership: it has at most three goroutines per connection, and returns only after all have ended.
 func (c *Client) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("client: Run was called before")
@@ -162,49 +155,49 @@ func (c *Client) reconnectLoop(ctx context.Context) error {
 	}
 }
 
-// ID is how the client names itself to the hub.
+// ID returns the client id.
 func (c *Client) ID() wire.ClientID { return c.cfg.ClientID }
 
-// Ready is closed when the client first knows the session's state.
+// Ready is closed when the client first has the session's state.
 func (c *Client) Ready() <-chan struct{} { return c.ready }
 
-// State is a copy of the mirror; its LastMessageID is the cursor.
+// State returns a copy of the mirror; its LastMessageID is the cursor.
 func (c *Client) State() wire.SessionState { return c.mirror.snapshot() }
 
-// Hash is the hash of the mirror and the position it is at. It is the same for
-// everybody who has seen the same log.
+// Hash returns the hash of the mirror and its position. It is equal for all clients that have
+// applied the same log.
 func (c *Client) Hash() (hash string, at wire.Position) { return c.mirror.hash() }
 
-// Position is the cursor: the newest event seen, where a new connection resumes.
+// Position returns the cursor: the newest event applied, from which a new connection resumes.
 func (c *Client) Position() wire.Position { return c.mirror.position() }
 
-// Stats are the client's counts so far.
+// Stats returns the client's counts so far.
 func (c *Client) Stats() Stats { return c.mirror.counts() }
 
-// Link is the state of the connection.
+// Link returns the state of the connection.
 func (c *Client) Link() Link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.link
 }
 
-// bearer is what the next handshake is made with.
+// bearer returns the token for the next handshake.
 func (c *Client) bearer() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.token
 }
 
-// monitorFilter are the monitors for the next handshake, and whether the mirror knows
-// all of them, so that it may be resumed.
+// monitorFilter returns the monitors for the next handshake, and whether the mirror has the state
+// of all of them, so that it may be resumed.
 func (c *Client) monitorFilter() (monitors []wire.MonitorID, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.monitors), len(c.unseen) == 0
 }
 
-// observeSubscription takes a message that is about to be written. Where only some monitors are
-// shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too.
+// observeSubscription records a SUBSCRIBE_MONITOR that is about to be written: with a monitor
+// filter, it adds a monitor, which further connections must ask for too.
 func (c *Client) observeSubscription(p wire.ClientPayload) {
 	s, ok := p.(wire.SubscribeMonitor)
 	c.mu.Lock()
@@ -216,8 +209,8 @@ func (c *Client) observeSubscription(p wire.ClientPayload) {
 	c.unseen = append(c.unseen, s.MonitorID)
 }
 
-// observeSnapshot takes a snapshot, which has all monitors if it is the first event of a
-// connection.
+// observeSnapshot records the monitors of a snapshot. The first one of a connection has all of
+// them.
 func (c *Client) observeSnapshot(s wire.SessionState, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +229,7 @@ func (c *Client) setLink(ctx context.Context, l Link) {
 	c.mu.Lock()
 	c.link = l
 	c.mu.Unlock()
-	c.cfg.Logger.DebugContext(ctx, "link", "state", l.State, "retry", l.Retry, "err", l.Err)
+	c.cfg.Logger.DebugContext(ctx, "link state changed", "state", l.State, "retry", l.Retry, "err", l.Err)
 	if c.cfg.OnLink != nil {
 		c.cfg.OnLink(ctx, l)
 	}

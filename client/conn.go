@@ -16,50 +16,48 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The patience of a connection.
+// Timeouts of a connection.
 const (
 	// connectTimeout is for the handshake, and for the first event after it.
 	connectTimeout = 15 * time.Second
 	writeTimeout   = 10 * time.Second
-	closeTimeout   = time.Second // for the hub's goodbye
-	// replayTimeout is how long messages are held back for a replay whose end
-	// we may not be shown, because it is on a monitor we did not ask for.
+	closeTimeout   = time.Second // for the hub's close frame
+	// replayTimeout is how long messages are held back for the end of a replay that the client may
+	// not see, because it is on a monitor outside its filter.
 	replayTimeout = time.Second
 )
 
-// maxBufferedFrames is how many frames wait for a slow handler.
+// maxBufferedFrames bounds the frames that wait for a slow handler.
 const maxBufferedFrames = 16
 
-// The subprotocols, the better first.
+// The subprotocols, preferred first.
 const (
 	protocolBatch  = "everdesk.v2.batch"
 	protocolSingle = "everdesk.v2"
 )
 
-// errHubSilent is why a connection ended that nothing came from.
+// errHubSilent is the error of a connection without data from the hub.
 var errHubSilent = errors.New("the hub was silent for too long")
 
-// conn is one connection. It has a goroutine that reads and decodes, and one that
-// writes.
+// conn is one connection. It has a goroutine that reads and decodes, and one that writes.
 type conn struct {
 	client *Client
 	number uint64
 	ws     *websocket.Conn
-	cut    context.CancelCauseFunc // cuts the connection
+	cut    context.CancelCauseFunc // closes the connection at once
 
 	events   chan []Event  // closed when the connection has ended
-	control  chan []byte   // pong, auth: before everything else
+	control  chan []byte   // pong, auth: written before all other messages
 	released chan struct{} // closed when messages may be written
-	closing  chan struct{} // closed when nobody takes the news any more
-	// spawn runs something as long as the connection lives, at most. attach
-	// waits for it.
+	closing  chan struct{} // closed when events are no longer received
+	// spawn runs a function for at most the life of the connection. runConnection waits for it.
 	spawn func(func(context.Context))
 
-	err error // why it ended; read after news is closed
+	err error // why it ended; valid after events is closed
 
-	watchdog       *time.Timer  // cuts the connection when it is silent; runs while the reader waits
-	silenceTimeout atomic.Int64 // how long that is
-	largestPosted  int          // the largest frame that was written and is done; the writer's
+	watchdog       *time.Timer  // cuts a silent connection; runs while the reader waits
+	silenceTimeout atomic.Int64 // the watchdog's timeout
+	largestPosted  int          // size of the largest frame written without waiting for an answer; the writer's
 }
 
 // runConnection makes one connection and serves it until it ends.
@@ -118,7 +116,7 @@ func (k *conn) dial(ctx context.Context) error {
 	ws, res, err := websocket.Dial(ctx, target.String(), &websocket.DialOptions{ //nolint:bodyclose // Dial does it
 		HTTPClient: c.cfg.HTTPClient, HTTPHeader: header,
 		Subprotocols: []string{protocolBatch, protocolSingle},
-		// A ping is a sign of life too.
+		// A ping shows that the hub is alive, too.
 		OnPingReceived: func(context.Context, []byte) bool { k.resetWatchdog(); return true },
 	})
 	switch {
@@ -131,33 +129,33 @@ func (k *conn) dial(ctx context.Context) error {
 	k.ws = ws
 	if token == "" && c.ticket != "" {
 		k.sendControl(wire.Auth{Ticket: c.ticket})
-		c.ticket = "" // it is good for one use
+		c.ticket = "" // valid once
 	}
 	return nil
 }
 
-// sendControl writes a message about the connection itself before all others.
+// sendControl writes a message about the connection itself, before all others.
 func (k *conn) sendControl(p wire.ClientPayload) {
 	select {
 	case k.control <- wire.Native{}.AppendMessage(nil, wire.Message{Data: p}):
-	default: // as many unsent pongs are enough
+	default: // enough pongs are queued already
 	}
 }
 
-// read decodes what comes until the connection ends.
+// read decodes frames until the connection ends.
 func (k *conn) read(ctx context.Context) {
 	defer close(k.events)
 	for {
 		k.resetWatchdog()
 		frame, err := k.frame(ctx)
-		k.watchdog.Stop() // the time a slow handler takes is not the hub's
+		k.watchdog.Stop() // the time of a slow handler does not count
 		if err != nil {
 			k.err = closeError(err)
 			if cause := context.Cause(ctx); cause != nil {
 				k.err = cause
 			}
 			k.cut(nil)
-			_ = k.ws.CloseNow() // it is closed; this waits for its goroutines
+			_ = k.ws.CloseNow() // already closed; this waits for its goroutines
 			return
 		}
 		select {
@@ -167,8 +165,8 @@ func (k *conn) read(ctx context.Context) {
 	}
 }
 
-// frame reads a frame. A large one may take longer than a hub may be silent, so
-// every piece of it counts.
+// frame reads a frame. A large one may take longer than the silence timeout, so each part of it
+// resets the watchdog.
 func (k *conn) frame(ctx context.Context) ([]byte, error) {
 	_, r, err := k.ws.Reader(ctx)
 	if err != nil {
@@ -177,7 +175,7 @@ func (k *conn) frame(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(activityReader{r, k})
 }
 
-// activityReader notes that something came.
+// activityReader resets the watchdog with each read.
 type activityReader struct {
 	io.Reader
 	conn *conn
@@ -190,11 +188,10 @@ func (p activityReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// resetWatchdog gives the hub its time anew.
+// resetWatchdog restarts the silence timeout.
 func (k *conn) resetWatchdog() { k.watchdog.Reset(time.Duration(k.silenceTimeout.Load())) }
 
-// decode takes a frame apart into its events. It answers pings at once, even if
-// the handler is slow.
+// decode splits a frame into its events. It answers pings at once, even if the handler is slow.
 func (k *conn) decode(frame []byte) []Event {
 	var events []Event
 	for line := range bytes.SplitSeq(frame, []byte("\n")) {
@@ -211,7 +208,7 @@ func (k *conn) decode(frame []byte) []Event {
 			k.sendControl(wire.Pong{})
 			continue
 		case wire.SessionState:
-			if e.At.IsZero() && d.HeartbeatMS > 0 { // one in the log is not about this connection
+			if e.At.IsZero() && d.HeartbeatMS > 0 { // a session_state of the log is not about this connection
 				k.silenceTimeout.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
 			}
 		}
@@ -220,7 +217,7 @@ func (k *conn) decode(frame []byte) []Event {
 	return events
 }
 
-// decode reads one event. Of one that is not understood, only the head is.
+// decode decodes one event. An unknown event has its head only.
 func decode(line []byte) (Event, bool) {
 	e, err := (wire.Native{}).DecodeEvent(line)
 	if err == nil {
@@ -264,9 +261,9 @@ func (k *conn) write(ctx context.Context) {
 				}
 				break
 			}
-			k.client.observeSubscription(p.data) // first, since its answer may be read at once
+			k.client.observeSubscription(p.data) // before writing, since the answer may be read at once
 			if k.writeFrame(ctx, p.frame) != nil {
-				return // whatever it was is written to the next connection
+				return // the next connection writes it again
 			}
 			if !p.awaitsAnswer {
 				k.largestPosted = max(k.largestPosted, len(p.frame))
@@ -276,17 +273,17 @@ func (k *conn) write(ctx context.Context) {
 	}
 }
 
-// writeFrame writes a frame. Its failure ends the connection, and the reader says why.
+// writeFrame writes a frame. A failure ends the connection, and the reader reports the reason.
 func (k *conn) writeFrame(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return k.ws.Write(ctx, websocket.MessageText, frame)
 }
 
-// closeNormally says goodbye, for a moment at most.
+// closeNormally performs the close handshake, for at most closeTimeout.
 func (k *conn) closeNormally() {
 	close(k.closing)
 	cut := time.AfterFunc(closeTimeout, func() { k.cut(nil) })
 	defer cut.Stop()
-	_ = k.ws.Close(websocket.StatusNormalClosure, "") // whether it was heard or not
+	_ = k.ws.Close(websocket.StatusNormalClosure, "") // an error makes no difference
 }

@@ -1,37 +1,35 @@
-// Package client follows: it keeps a program attached to one session of a hub,
-// whatever happens to the connection.
+// Package client keeps a program attached to one session of a hub and reconnects when the
+// connection is lost.
 //
 // # What it owns
 //
-// One [Client] owns one connection at a time, the cursor into the session's log,
-// a mirror of the desktop made by the same rules as the hub's, and the messages
-// that were sent and not answered yet. Its user sees every durable event after
-// the cursor exactly once and in order; when the hub says that the cursor is not
-// good any more, a snapshot replaces what was known.
+// One [Client] owns one connection at a time, the cursor into the session's log, a mirror
+// of the desktop state built by the same rules as the hub's, and the messages that were
+// sent and not answered yet. The program sees every durable event after the cursor exactly
+// once and in order; when the hub reports that the cursor is no longer valid, a snapshot
+// replaces the mirror.
 //
-// # Who may call it
+// # Concurrency
 //
-// [Client.Run] once, from one goroutine; it calls the functions in [Config] from
-// there, one at a time. Everything else from any goroutine, also before Run.
-// Those functions must not wait for the answer to a message, since it is Run
-// that would have to read it.
+// [Client.Run] is called once, from one goroutine; it calls the functions in [Config] from
+// there, one at a time. Everything else may be called from any goroutine, also before Run.
+// Those functions must not wait for the answer to a message, since Run would have to read
+// it.
 //
-// # When it is slow or stops
+// # Slow handlers and lost connections
 //
-// A slow handler slows the reading down: a few frames are held, then the socket
-// fills up and the hub takes the client for slow. It closes the connection and
-// the client resumes where it was, so being slow loses nothing. A lost connection
-// is made anew for ever, with growing random waits. Messages without an answer
-// are sent again with the same id: over a new connection, when a snapshot may have
-// passed over their answers, and when the hub asked to wait with them, which also
-// slows down all others. When Run returns, everything it started has ended, and
-// whoever waits for an answer gets [ErrClosed].
+// A slow handler slows the reading down: a few frames are buffered, then the socket fills
+// up and the hub closes the connection of the slow client. The client resumes where it was,
+// so being slow loses nothing. It reconnects forever, with growing random delays. It sends
+// unanswered messages again with the same id: over a new connection, after a snapshot that
+// may include their answers, and when the hub asked to wait, which also slows down all
+// other messages. When Run returns, everything it started has ended, and calls that wait
+// for an answer return [ErrClosed].
 //
 // # What it refuses
 //
-// To try again what the hub has refused for good: wrong credentials, a session
-// that is not there, too many bad messages. Run returns an [*Error] with the
-// close code then. More unanswered messages than [Config.Unanswered]: sending
-// waits. A frame that the hub found too large or not to be text is not sent
-// again; its sender gets the error.
+// It does not retry what the hub has refused permanently: wrong credentials, a missing
+// session, too many bad messages. Run then returns an [*Error] with the close code. With
+// [Config.Unanswered] unanswered messages, sending blocks. It does not repeat a frame that
+// the hub found too large or not to be valid text; its sender gets the error.
 package client

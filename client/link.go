@@ -17,38 +17,37 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// LinkState is how the connection is doing.
+// LinkState is the state of a connection.
 type LinkState string
 
 // The states of the connection.
 const (
 	LinkConnecting   LinkState = "connecting"   // for the first time
-	LinkConnected    LinkState = "connected"    // the session's state or the replay has begun
+	LinkConnected    LinkState = "connected"    // session_state was received
 	LinkReconnecting LinkState = "reconnecting" // after a loss
-	LinkClosed       LinkState = "closed"       // for good
+	LinkClosed       LinkState = "closed"       // permanently
 )
 
-// Link is the state of the connection. It says nothing about the session, which
-// lives on without it.
+// Link is the state of the connection. It says nothing about the session, which runs on without it.
 type Link struct {
 	State LinkState
-	// Resumed says that the connection goes on where the last one ended.
+	// Resumed says that the connection continues where the last one ended.
 	Resumed bool
 	// Err is why there is no connection.
 	Err error
-	// Retry is how long until the next try.
+	// Retry is the delay until the next attempt.
 	Retry time.Duration
 }
 
-// Error is how the hub ended a connection, or refused it.
+// Error is the reason for which the hub closed or refused a connection.
 type Error struct {
-	// Code is the close code, also for a refused handshake; 0 if none fits.
+	// Code is the close code, also for a refused handshake; 0 if none corresponds.
 	Code wire.CloseCode
 	// Status is the HTTP status of a refused handshake, else 0.
 	Status int
-	// Reason is what the hub said.
+	// Reason is the text of the hub.
 	Reason string
-	// RetryAfter is how long the hub wants to be left alone.
+	// RetryAfter is the least delay before the next attempt that the hub asks for.
 	RetryAfter time.Duration
 }
 
@@ -64,7 +63,7 @@ func (e *Error) Error() string {
 	return text + ": " + e.Reason
 }
 
-// reconnect is what to do about it.
+// reconnect returns how a client should react to the error.
 func (e *Error) reconnect() wire.Reconnect {
 	if e.Code == 0 {
 		return wire.ReconnectNever
@@ -72,30 +71,29 @@ func (e *Error) reconnect() wire.Reconnect {
 	return e.Code.Info().Reconnect
 }
 
-// The waits between tries.
+// The bounds of the delays between attempts.
 const (
 	firstBackoff = 500 * time.Millisecond
 	maxBackoff   = 30 * time.Second
 )
 
-// FullJitter is a random wait of up to 500 ms after the first failed try, up to
-// twice as much after each other one, and never more than 30 s: clients that lost
-// their hub in the same moment do not come back in the same moment.
+// FullJitter returns a random delay of up to 500 ms after the first failed attempt, up to twice as
+// much after each further one, and never more than 30 s, so that clients that lost their hub at the
+// same moment do not reconnect at the same moment.
 func FullJitter(failed int) time.Duration {
 	most := maxBackoff
 	if doubled := failed - 1; doubled < 6 { // 500 ms × 2⁶ is more than 30 s
 		most = firstBackoff << max(doubled, 0)
 	}
-	return rand.N(most) //nolint:gosec // spreads load, keeps no secret
+	return rand.N(most) //nolint:gosec // unpredictability is not needed
 }
 
-// nextDelay says how long to wait after a connection ended, or why there will be no
-// other.
+// nextDelay returns the delay before the next connection, or the error if there must be none.
 func (c *Client) nextDelay(ctx context.Context, err error) (time.Duration, error) {
 	c.failed++
 	wait := c.cfg.Backoff(c.failed)
 	if moved, ok := errors.AsType[*goElsewhereError](err); ok {
-		// The hub has spread its clients over time itself.
+		// The hub has already spread its clients over time.
 		wait = time.Until(moved.until)
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -119,7 +117,7 @@ func (c *Client) nextDelay(ctx context.Context, err error) (time.Duration, error
 	return wait, nil
 }
 
-// immediateFirst is now, unless that did not help the last time.
+// immediateFirst returns 0 for the first failure, and wait for later ones.
 func (c *Client) immediateFirst(wait time.Duration) time.Duration {
 	if c.failed == 1 {
 		return 0
@@ -127,7 +125,7 @@ func (c *Client) immediateFirst(wait time.Duration) time.Duration {
 	return wait
 }
 
-// refreshToken gets a new token, once, when that may help against e.
+// refreshToken gets a new token, once, if e is about the credentials.
 func (c *Client) refreshToken(ctx context.Context, e *Error) error {
 	if e.Code != wire.CloseUnauthorized || c.cfg.Refresh == nil || c.refreshed {
 		return e
@@ -141,7 +139,7 @@ func (c *Client) refreshToken(ctx context.Context, e *Error) error {
 	return nil
 }
 
-// goElsewhereError is the end of a connection that the hub announced.
+// goElsewhereError is the end of a connection after GO_ELSEWHERE.
 type goElsewhereError struct {
 	until time.Time
 	err   error
@@ -150,7 +148,7 @@ type goElsewhereError struct {
 func (m *goElsewhereError) Error() string { return m.err.Error() }
 func (m *goElsewhereError) Unwrap() error { return m.err }
 
-// closeError makes an [*Error] of the end of a connection if the hub meant it.
+// closeError returns an [*Error] if the hub sent a close frame, or err.
 func closeError(err error) error {
 	if ce, ok := errors.AsType[websocket.CloseError](err); ok {
 		return &Error{
@@ -160,7 +158,7 @@ func closeError(err error) error {
 	return err
 }
 
-// closeCode is the close code that says the same as a refused handshake, or 0.
+// closeCode returns the close code that corresponds to the status of a refused handshake, or 0.
 func closeCode(status int) wire.CloseCode {
 	switch status {
 	case http.StatusUnauthorized:
@@ -181,10 +179,10 @@ func closeCode(status int) wire.CloseCode {
 	if status >= 400 && status < 500 {
 		return 0
 	}
-	return wire.CloseInternal // somebody in between, who may come to their senses
+	return wire.CloseInternal // from a proxy, perhaps temporary
 }
 
-// handshakeError makes an [*Error] of an answer that is not a WebSocket.
+// handshakeError returns an [*Error] for a response that is not a WebSocket.
 func handshakeError(res *http.Response) error {
 	e := &Error{Code: closeCode(res.StatusCode), Status: res.StatusCode}
 	var p wire.Problem
@@ -202,12 +200,12 @@ func handshakeError(res *http.Response) error {
 
 var retryForm = regexp.MustCompile(`retry_after\D{0,4}(\d{1,6}(?:\.\d{1,3})?)`)
 
-// retryAfter finds the retry_after of a close reason, which is in seconds.
+// retryAfter returns the retry_after of a close reason, which is in seconds.
 func retryAfter(reason string) time.Duration {
 	match := retryForm.FindStringSubmatch(reason)
 	if match == nil {
 		return 0
 	}
-	seconds, _ := strconv.ParseFloat(match[1], 64) // the form is right
+	seconds, _ := strconv.ParseFloat(match[1], 64) // the expression matches numbers only
 	return time.Duration(seconds * float64(time.Second))
 }

@@ -7,34 +7,34 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Event is an event as a client sees it.
+// Event is an event that a client received.
 type Event struct {
-	// Event is the event decoded. Its Data is nil when that was not possible,
-	// as with a type that only a newer hub knows.
+	// Event is the decoded event. Its Data is nil for an event that could not be decoded, as of a
+	// type that only a newer hub has.
 	wire.Event
 	Type string
-	// Raw is the native frame, one line without its end. It may be kept and
-	// must not be changed.
+	// Raw is the native frame, one line without its end. It may be retained and must not be
+	// changed.
 	Raw []byte
-	// Replayed says that the event happened before the connection was made.
+	// Replayed says that the event is older than the connection.
 	Replayed bool
 }
 
 // Stats are counts over all connections.
 type Stats struct {
-	// Connections is how often the session's state or a replay began.
+	// Connections counts the received session_state events that began a connection.
 	Connections int
-	// Snapshots is how often a state replaced what was known.
+	// Snapshots counts the states that replaced the mirror.
 	Snapshots int
-	// Events are the durable events that were new, Duplicates those that were
-	// not and were dropped.
+	// Events counts new durable events, Duplicates those that were dropped because they were not
+	// new.
 	Events     int
 	Duplicates int
-	// Unreadable are the lines that were no events at all.
+	// Unreadable counts lines that were no events.
 	Unreadable int
 }
 
-// mirror is the cursor and the state that belongs to it.
+// mirror is the cursor and the desktop state at the cursor.
 type mirror struct {
 	mu    sync.Mutex
 	state *desktop.State
@@ -70,10 +70,9 @@ func (m *mirror) counts() Stats {
 	return m.stats
 }
 
-// applyState takes the first event of a connection, and every later one of its type
-// that is not in the log:
-// a snapshot replaces what was known, even by something older, since the hub may
-// have lost what we saw.
+// applyState handles a session_state that is not in the log, such as the first event of a
+// connection. A snapshot replaces the mirror, even by an older state, since the hub may have lost
+// events that the client has seen.
 func (m *mirror) applyState(e wire.Event, s wire.SessionState, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,8 +86,7 @@ func (m *mirror) applyState(e wire.Event, s wire.SessionState, first bool) {
 	}
 }
 
-// apply moves the cursor over a durable event. It reports false when the event is
-// not new.
+// apply applies a durable event and moves the cursor. It reports false if the event is not new.
 func (m *mirror) apply(e wire.Event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,18 +11,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Pending is a message on its way.
+// Pending is a message that was submitted.
 type Pending struct {
 	id    wire.MessageID
 	frame []byte
 	data  wire.ClientPayload
-	// awaitsAnswer says that the message is done when it is answered, and not when it
-	// is written.
+	// awaitsAnswer says that the message is done when it is answered, and not when it is written.
 	awaitsAnswer bool
-	// written is the number of the connection it was written to last.
+	// written is the number of the connection it was last written to.
 	written uint64
-	// resend says that it has to be written once more all the same: its answer
-	// may have been passed over, or asked to wait.
+	// resend says that it must be written again to the same connection: its answer may have been
+	// skipped by a snapshot, or asked to wait.
 	resend bool
 	waits  int // answers that asked to wait
 
@@ -31,11 +30,11 @@ type Pending struct {
 	err    error
 }
 
-// ID is the message's idempotency key.
+// ID returns the message's idempotency key.
 func (p *Pending) ID() wire.MessageID { return p.id }
 
-// Wait waits for the answer, as [Client.Send] does. The message stays on its way
-// when ctx ends first.
+// Wait waits for the answer, as [Client.Send] does. The message stays in the outbox when ctx ends
+// first.
 func (p *Pending) Wait(ctx context.Context) (Answer, error) {
 	select {
 	case <-p.done:
@@ -45,8 +44,7 @@ func (p *Pending) Wait(ctx context.Context) (Answer, error) {
 	}
 }
 
-// outbox holds the messages that are not done, in the order in which they were
-// sent.
+// outbox holds the messages that are not done, in the order in which they were submitted.
 type outbox struct {
 	slots chan struct{} // one is taken per message
 	wake  chan struct{} // there may be something to write
@@ -54,7 +52,7 @@ type outbox struct {
 	mu    sync.Mutex
 	queue []*Pending
 	pace  pace
-	err   error // why nothing is taken any more
+	err   error // why no message is accepted any more
 }
 
 func (o *outbox) init(size int) {
@@ -62,7 +60,7 @@ func (o *outbox) init(size int) {
 	o.wake = make(chan struct{}, 1)
 }
 
-// add takes a message. It waits while there are too many.
+// add adds a message. It blocks while there are too many.
 func (o *outbox) add(ctx context.Context, p *Pending) error {
 	select {
 	case o.slots <- struct{}{}:
@@ -78,7 +76,7 @@ func (o *outbox) add(ctx context.Context, p *Pending) error {
 	}
 	if p.id != "" && slices.ContainsFunc(o.queue, func(q *Pending) bool { return q.id == p.id }) {
 		<-o.slots
-		return fmt.Errorf("message %q is on its way already", p.id)
+		return fmt.Errorf("message %q is already pending", p.id)
 	}
 	o.queue = append(o.queue, p)
 	o.signal()
@@ -88,12 +86,12 @@ func (o *outbox) add(ctx context.Context, p *Pending) error {
 func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the writer is already signalled
 	}
 }
 
-// next is the first message that is to be written to the connection, or nil and
-// how long until there may be one; 0 means until the next wake.
+// next returns the next message to write to the connection, or nil and the delay until there may be
+// one; 0 means until the next wake.
 func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,9 +110,8 @@ func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 	return nil, 0
 }
 
-// resendUnanswered has all messages that wait for an answer written again: answers may
-// have been among what a snapshot stands for. The hub knows them by their ids
-// and answers once more.
+// resendUnanswered marks all messages that wait for an answer to be written again: a snapshot may
+// have skipped the answers. The hub recognises the ids and answers again.
 func (o *outbox) resendUnanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +121,7 @@ func (o *outbox) resendUnanswered() {
 	o.signal()
 }
 
-// finish ends a message, unless it has ended before.
+// finish completes a message, unless it is already complete.
 func (o *outbox) finish(p *Pending, a Answer, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,8 +139,8 @@ func (o *outbox) finishLocked(p *Pending, a Answer, err error) {
 	<-o.slots
 }
 
-// resolve ends the messages that an event answers, or has them sent again later
-// when that is what the answer says.
+// resolve completes the messages that an event answers, or marks them to be sent again later if the
+// answer asks for that.
 func (o *outbox) resolve(e Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +150,7 @@ func (o *outbox) resolve(e Event) {
 	id := wire.MessageOf(e.Data)
 	for _, p := range slices.Clone(o.queue) {
 		if p.written == 0 {
-			continue // an id of somebody else
+			continue // not written yet: another client's message with the same id
 		}
 		a, ok := answerTo(p, id, e)
 		if !ok {
@@ -171,10 +168,10 @@ func (o *outbox) resolve(e Event) {
 	}
 }
 
-// failCulprit ends the message that made the hub close the connection as code says,
-// where posted is the size of the largest frame that was written and is done.
-// The hub does not say which one it was, but the largest is always one of those
-// that were too large, and if it was another the next connection tells.
+// failCulprit fails the message that made the hub close the connection because of a frame's size or
+// encoding. posted is the size of the largest frame that was written and is done. The hub does not
+// name the message, but the largest frame is always one of those that were too large; if it was
+// another, the next connection is closed again.
 func (o *outbox) failCulprit(conn uint64, posted int, reason *Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -195,7 +192,7 @@ func (o *outbox) failCulprit(conn uint64, posted int, reason *Error) {
 	}
 }
 
-// close ends everything.
+// close fails all messages.
 func (o *outbox) close(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

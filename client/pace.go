@@ -6,22 +6,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How a client that was asked to wait does so.
+// Bounds for resending messages after the hub asked to wait.
 const (
-	// maxWaits is how often a message is sent again because the hub was busy.
-	// With the waits in between that is some minutes.
+	// maxWaits is how often a message is sent again because the hub was busy: over some minutes,
+	// with the delays in between.
 	maxWaits  = 20
 	firstWait = 500 * time.Millisecond
 	maxWait   = 30 * time.Second
-	// The time between two messages grows when they were too many, and gets
-	// shorter by a part of itself with every one that was not.
+	// The gap between two messages grows with each rate-limited message, and shrinks by 1/gapParts
+	// with each accepted one.
 	minGap   = 10 * time.Millisecond
 	maxGap   = 10 * time.Second
 	gapParts = 64
 )
 
-// isRetryable reports whether a refusal says nothing of the message, which may be taken
-// when it is sent again as it is.
+// isRetryable reports whether an error is temporary and the same message may be accepted later.
 func isRetryable(n wire.ErrorNotice) bool {
 	switch n.Code {
 	case wire.CodeRateLimited, wire.CodeQueueFull, wire.CodeStoreUnavailable:
@@ -30,15 +29,14 @@ func isRetryable(n wire.ErrorNotice) bool {
 	return false
 }
 
-// pace is how fast messages may be written, over all connections. Its zero value
-// is as fast as they come.
+// pace limits how fast messages are written, over all connections. Its zero value means no limit.
 type pace struct {
-	hold time.Time // nothing before that
+	hold time.Time // nothing is written before
 	gap  time.Duration
 	last time.Time
 }
 
-// wait is how long until the next message.
+// wait returns the delay until the next message.
 func (p *pace) wait(now time.Time) time.Duration {
 	wait := p.hold.Sub(now)
 	if p.gap > 0 {
@@ -47,7 +45,7 @@ func (p *pace) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// slowDown takes a refusal that asks to wait, the nth for its message.
+// slowDown applies an error that asks to wait, the nth for its message.
 func (p *pace) slowDown(n wire.ErrorNotice, nth int, now time.Time) {
 	wait := min(firstWait<<min(nth-1, 10), maxWait)
 	if after := time.Duration(n.RetryAfterMS) * time.Millisecond; after > 0 {
@@ -61,7 +59,7 @@ func (p *pace) slowDown(n wire.ErrorNotice, nth int, now time.Time) {
 	}
 }
 
-// speedUp takes an answer that does not.
+// speedUp applies any other answer.
 func (p *pace) speedUp() {
 	if p.gap -= p.gap / gapParts; p.gap < minGap {
 		p.gap = 0

@@ -10,41 +10,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Answer is what became of a message.
+// Answer is the hub's answer to a message.
 type Answer struct {
 	// At is the position of the answer; zero when it is not in the log.
 	At wire.Position
-	// Data is the event that answers: MESSAGE_ACCEPTED or MESSAGE_QUEUED,
-	// EMITTED, DIALOG_CLOSED, PROMPT_CLOSED, hitl_closed, or what else names the
-	// message.
+	// Data is the event that answers: MESSAGE_ACCEPTED or MESSAGE_QUEUED, EMITTED, DIALOG_CLOSED,
+	// PROMPT_CLOSED, hitl_closed, or another that names the message.
 	Data wire.ServerPayload
 }
 
-// RefusedError is an answer that says no.
+// RefusedError is the error for a message that the hub rejected.
 type RefusedError struct {
 	Code   wire.Code
 	Reason string
-	// Field is the part of the message that was wrong, if one was.
+	// Field is the invalid part of the message, if any.
 	Field string
-	// RetryAfter is how long to wait before the same may be accepted.
+	// RetryAfter is how long to wait before the same message may be accepted.
 	RetryAfter time.Duration
 }
 
 // Error implements error.
 func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Reason) }
 
-// Send sends a message and waits for its answer, over as many connections as it
-// takes. The message has the id in the payload, or else one of its own. The error
-// is a [*RefusedError] when the hub said no and not only to come back later, for
-// then the message is sent again some time; an [*Error] when it closed the
-// connection because of the message, the cause of ctx when that ended, after
+// Send sends a message and waits for its answer, over as many connections as it takes. The message
+// has the id in the payload, or a random one. The error is a [*RefusedError] when the hub rejected
+// the message (an error that only asks to wait makes the client send it again), an [*Error] when
+// the hub closed the connection because of the message, the cause of ctx when that ended, after
 // which the message is not sent again, or [ErrClosed].
 //
-// When it returns, the mirror has the answer and [Config.OnEvent] has seen it.
+// When it returns, the mirror contains the answer and [Config.OnEvent] has been called with it.
 //
-// Answered are messages to agents, EMIT, answers to dialogs, prompts and plans, orders
-// to plans, and whatever makes the hub show an event that names the message. Use
-// [Client.Post] for the others.
+// The hub answers messages to agents, EMIT, answers to dialogs, prompts and plans, commands for
+// plans, and all messages that cause an event with their id. Use [Client.Post] for other messages.
 func (c *Client) Send(ctx context.Context, payload wire.ClientPayload) (Answer, error) {
 	p, err := c.Submit(ctx, payload)
 	if err != nil {
@@ -57,8 +54,8 @@ func (c *Client) Send(ctx context.Context, payload wire.ClientPayload) (Answer, 
 	return a, err
 }
 
-// Submit is Send without the waiting for the answer. It waits only while there
-// are too many unanswered messages.
+// Submit is Send without waiting for the answer. It blocks only while there are too many unanswered
+// messages.
 func (c *Client) Submit(ctx context.Context, payload wire.ClientPayload) (*Pending, error) {
 	id := cmp.Or(wire.MessageOf(payload), wire.MessageID(rand.Text()))
 	p := &Pending{
@@ -71,18 +68,16 @@ func (c *Client) Submit(ctx context.Context, payload wire.ClientPayload) (*Pendi
 	return p, nil
 }
 
-// Post sends a message that has no answer, such as what the user did with a
-// window. It returns when the message has left over a connection; nobody knows
-// whether it arrived.
+// Post sends a message that has no answer, such as a user's interaction with a window. It returns
+// when the message was written to a connection; whether it arrived is unknown.
 func (c *Client) Post(ctx context.Context, payload wire.ClientPayload) error {
 	frame := wire.Native{}.AppendMessage(nil, wire.Message{Data: payload})
 	return c.post(ctx, &Pending{data: payload, frame: frame})
 }
 
-// Forward sends a native frame as it is, for programs that pass on what others
-// wrote. A message with an id is kept until it is answered, like that of
-// [Client.Submit]; anything else is posted. What is wrong with the frame is for
-// the hub to say.
+// Forward sends a native frame unchanged, for programs that relay messages. A message with an id is
+// kept until it is answered, as with [Client.Submit]; other messages are posted. The hub reports
+// errors in the frame.
 func (c *Client) Forward(ctx context.Context, frame []byte) (*Pending, error) {
 	p := &Pending{frame: frame}
 	if m, err := (wire.Native{}).DecodeMessage(frame); err == nil {
@@ -122,8 +117,8 @@ func hasAnswer(p wire.ClientPayload) bool {
 	return isForPlan(p)
 }
 
-// isForPlan reports whether a message is an answer or an order to the plan. The first
-// event that names it says what became of it.
+// isForPlan reports whether a message is an answer to or a command for the plan. The first event
+// that names it is the answer.
 func isForPlan(p wire.ClientPayload) bool {
 	switch p.(type) {
 	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
@@ -133,7 +128,7 @@ func isForPlan(p wire.ClientPayload) bool {
 	return false
 }
 
-// answerTo reports whether the event, which names the message id, answers p.
+// answerTo reports whether e, an event with the message id id, answers p.
 func answerTo(p *Pending, id wire.MessageID, e Event) (Answer, bool) {
 	mine := p.awaitsAnswer && id != "" && id == p.id
 	a := Answer{At: e.At, Data: e.Data}
@@ -148,14 +143,14 @@ func answerTo(p *Pending, id wire.MessageID, e Event) (Answer, bool) {
 		return a, mine || ok && p.awaitsAnswer && r.PromptID == d.PromptID
 	case wire.Actions:
 		if _, ok := p.data.(wire.Emit); ok {
-			// What EMITTED says on the connection that sent the message.
+			// The equivalent of the EMITTED that the connection which sent the message gets.
 			return Answer{At: e.At, Data: wire.Emitted{MessageID: id, At: e.At}}, mine
 		}
 	}
 	return a, mine && (!hasAnswer(p.data) || isForPlan(p.data))
 }
 
-// refusal is the error of an answer that says no, or nil.
+// refusal returns the error of an answer that rejects a message, or nil.
 func refusal(p wire.ServerPayload) error {
 	switch d := p.(type) {
 	case wire.MessageRejected:

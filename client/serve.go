@@ -8,24 +8,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// stableAfter is how long a connection must have lasted to count as good, if no
-// new event came over it.
+// stableAfter is how long a connection must have lasted to count as good without a new event.
 const stableAfter = 10 * time.Second
 
-// errEventsBeforeState is why a connection ended whose hub does not keep to the protocol.
+// errEventsBeforeState is the error for a hub that violates the protocol.
 var errEventsBeforeState = errors.New("the hub sent events before session_state")
 
-// connState is what is known of a connection while it lasts.
+// connState is the state of a connection while it lasts.
 type connState struct {
-	stateReceived bool // session_state was there
+	stateReceived bool
 	since         time.Time
-	replayUntil   wire.Position // the end of the replay
+	replayUntil   wire.Position // end of the replay
 	release       *time.Timer   // runs while messages are held back
 	released      bool
-	reconnectAt   time.Time // when the hub wants us back; zero if it did not say
+	reconnectAt   time.Time // when the hub wants the client to reconnect; zero if it did not say
 }
 
-// serve takes what comes over a connection, in order, until that ends.
+// serve handles the events of a connection, in order, until it ends.
 func (c *Client) serve(ctx context.Context, k *conn) error {
 	t := connState{release: time.NewTimer(time.Hour)}
 	t.release.Stop()
@@ -56,7 +55,7 @@ func (c *Client) serve(ctx context.Context, k *conn) error {
 	}
 }
 
-// closeReason is why the connection ended, with what the hub had said about it.
+// closeReason returns why the connection ended, with the time of GO_ELSEWHERE if the hub sent one.
 func (c *Client) closeReason(t *connState, err error) error {
 	if t.stateReceived && time.Since(t.since) >= stableAfter {
 		c.resetFailures()
@@ -67,11 +66,11 @@ func (c *Client) closeReason(t *connState, err error) error {
 	return &goElsewhereError{until: t.reconnectAt, err: err}
 }
 
-// resetFailures forgets earlier failures.
+// resetFailures resets the backoff after a good connection.
 func (c *Client) resetFailures() { c.failed = 0 }
 
-// handleEvent takes one event: cursor and mirror first, then the handler, then whoever
-// waits for it. So who has an answer knows that everybody else here knows it.
+// handleEvent handles one event: first cursor and mirror, then the handler, then the calls that
+// wait for it. So a caller that has an answer knows that the mirror and the handler have it too.
 func (c *Client) handleEvent(ctx context.Context, k *conn, t *connState, e Event) error {
 	switch d := e.Data.(type) {
 	case wire.SessionState:
@@ -108,7 +107,7 @@ func (c *Client) handleEvent(ctx context.Context, k *conn, t *connState, e Event
 	return nil
 }
 
-// handleState takes a session_state.
+// handleState handles a session_state that is not in the log.
 func (c *Client) handleState(ctx context.Context, t *connState, e wire.Event, s wire.SessionState) {
 	first := !t.stateReceived
 	c.mirror.applyState(e, s, first)
@@ -132,8 +131,8 @@ func (c *Client) handleState(ctx context.Context, t *connState, e wire.Event, s 
 	}
 }
 
-// releaseMessages lets messages out. Those that were sent over an earlier connection may have
-// been answered in the replay, so nothing is sent before its end.
+// releaseMessages lets the writer send messages. Messages that were sent over an earlier connection
+// may be answered in the replay, so nothing is sent before its end.
 func (t *connState) releaseMessages(k *conn) {
 	if !t.released {
 		t.released = true
@@ -142,12 +141,12 @@ func (t *connState) releaseMessages(k *conn) {
 	}
 }
 
-// refreshAuth brings a new token before the old one ends. If that fails, the hub
-// closes the connection and says why.
+// refreshAuth sends a new token before the old one expires. If that fails, the hub closes the
+// connection with the reason.
 func (c *Client) refreshAuth(ctx context.Context, k *conn) {
 	token, err := c.cfg.Refresh(ctx)
 	if err != nil {
-		c.cfg.Logger.WarnContext(ctx, "no new token", "err", err)
+		c.cfg.Logger.WarnContext(ctx, "refreshing token failed", "err", err)
 		return
 	}
 	c.setToken(token)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collector shows metrics to the registry.
+// collector exports the metrics to the registry.
 type collector struct{ m *Metrics }
 
 // Describe implements [prometheus.Collector].
@@ -54,7 +54,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// emitter is where metrics are shown.
+// emitter sends metrics to a scrape.
 type emitter chan<- prometheus.Metric
 
 func (s emitter) emit(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {

@@ -9,16 +9,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// seconds is what one of a [time.Duration] is.
+// seconds converts the unit of [time.Duration] to seconds.
 const seconds = 1 / float64(time.Second)
 
-// histogram counts in buckets. Unlike that of the client library it knows only whole
-// numbers, which is why counting is two atomic additions, and can be read without
-// allocating.
+// histogram counts values in buckets. Unlike that of the client library it accepts integers only,
+// so that counting is two atomic additions, and it can be read without allocating.
 type histogram struct {
-	unit   float64   // of what is counted in what is shown
-	bounds []float64 // as they are shown
-	steps  []int64   // as they are counted
+	unit   float64   // exported value per counted value
+	bounds []float64 // in exported units
+	steps  []int64   // in counted units
 	counts []atomic.Uint64
 	sum    atomic.Int64
 }
@@ -40,7 +39,7 @@ func (h *histogram) add(v int64) {
 	h.sum.Add(v)
 }
 
-// read appends the counts of all buckets.
+// read appends the counts of all buckets to into.
 func (h *histogram) read(into []uint64) []uint64 {
 	for i := range h.counts {
 		into = append(into, h.counts[i].Load())
@@ -48,7 +47,7 @@ func (h *histogram) read(into []uint64) []uint64 {
 	return into
 }
 
-// total is how many were counted.
+// total returns the number of counted values.
 func (h *histogram) total() uint64 {
 	var n uint64
 	for i := range h.counts {
@@ -57,8 +56,8 @@ func (h *histogram) total() uint64 {
 	return n
 }
 
-// quantile is the value that a part of those in the buckets does not exceed, as far as
-// the buckets tell. Without any it is 0.
+// quantile estimates the value that a share q of the values in buckets does not exceed. Without
+// values it is 0.
 func (h *histogram) quantile(q float64, buckets []uint64) float64 {
 	var total uint64
 	for _, n := range buckets {
@@ -77,10 +76,10 @@ func (h *histogram) quantile(q float64, buckets []uint64) float64 {
 	if total == 0 {
 		return 0
 	}
-	return from // it is more than that
+	return from // above the last bound
 }
 
-// counters are counters by a label whose values are known from the start.
+// counters are counters by a label whose values are fixed.
 type counters struct {
 	values []string
 	by     map[string]*atomic.Uint64
@@ -110,7 +109,7 @@ func (c *counters) total() uint64 {
 	return n
 }
 
-// lost are the codes of connections that ended without one, as RFC 6455 has them.
+// The codes of connections that ended without a close code (RFC 6455, 7.1.5).
 const (
 	codeNone wire.CloseCode = 1005
 	codeLost wire.CloseCode = 1006

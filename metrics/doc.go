@@ -1,26 +1,25 @@
-// Package metrics counts what a hub does, for Prometheus and for the admin monitor.
+// Package metrics counts the events of a hub, for Prometheus and for the admin view.
 //
 // # What it owns
 //
-// The names of everything that is counted (names.go), the counters and histograms, and
-// a registry of its own: hubs in one process do not share anything. Packages that do
-// the work do not know of it. Each declares an interface of what it tells, which
-// [*Metrics] satisfies; what can be asked for at any time, such as how many tabs there
-// are, is asked when somebody looks, see [Metrics.SetLevels].
+// The names of all metrics (names.go), the counters and histograms, and a registry of its
+// own: hubs in one process share nothing. The packages that report do not import it. Each
+// declares an interface of what it reports, which [*Metrics] implements; gauges, such as
+// the number of tabs, are read when a scrape needs them, see [Metrics.SetLevels].
 //
-// # Who may call it
+// # Concurrency
 //
-// Any goroutine, at any time, also in the middle of a commit: to count is one or two
-// atomic additions and allocates nothing.
+// All methods may be called from any goroutine, also during a commit: counting is one or
+// two atomic additions and allocates nothing.
 //
-// # When it is slow or stops
+// # Blocking
 //
-// It has no goroutine and never waits. A scrape takes as long as the levels take to be
-// asked for; no more than a few scrapes run at once, others get 503.
+// It has no goroutine and never blocks. A scrape takes as long as reading the gauges; only
+// a few scrapes run at once, and others get 503.
 //
-// # What it refuses
+// # Labels
 //
-// Labels that grow. Every value of a label is known when the hub starts; what is not
-// among them counts as "other". Sessions, users, agents and addresses are never labels:
-// they are for the admin monitor.
+// Labels are bounded. Every value of a label is known when the hub starts; an unknown value
+// counts as "other". Sessions, users, agents and addresses are never labels: they are in
+// the admin view.
 package metrics

@@ -14,45 +14,45 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxScrapes is how many may run at once.
+// maxScrapes bounds concurrent scrapes.
 const maxScrapes = 4
 
-// Config says whose metrics they are.
+// Config configures [Metrics].
 type Config struct {
 	Version string
 	Replica wire.ReplicaID
-	// Logger gets what goes wrong in a scrape. It defaults to none.
+	// Logger receives errors of scrapes. It defaults to none.
 	Logger *slog.Logger
 }
 
-// Levels is how much of something there is at the moment.
+// Levels are the gauges: the current state of a replica.
 type Levels struct {
-	// Working, Waiting, Stalled, Stuck and Idle are the sessions that are owned
-	// here; each is one of them. Followed are those of other replicas.
+	// Working, Waiting, Stalled, Stuck and Idle count the owned sessions by state, each in one of
+	// them. Followed counts those that other replicas own.
 	Working, Waiting, Stalled, Stuck, Idle, Followed int
 
 	Connections int
 	Agents      []AgentLevel
-	// InUse is how many agents have a slot by this replica, Limit how many may have
-	// one by all.
+	// InUse is the number of slots that agents of this replica hold, Limit the number of slots over
+	// all replicas.
 	InUse, Limit int
-	// MainQueue and WindowQueue are messages that wait for an agent, Mailbox is what
-	// sessions have not got to yet.
+	// MainQueue and WindowQueue count messages that wait for an agent, Mailbox those that wait for
+	// a session's actor.
 	MainQueue, WindowQueue, Mailbox int
-	// Approvals, Prompts and the questions of Plans wait for a person, the oldest of
-	// them since Oldest.
+	// Approvals, Prompts and Plans count the questions that wait for a user, the oldest since
+	// Oldest.
 	Approvals, Prompts, Plans int
 	Oldest                    time.Time
 	Draining                  bool
 }
 
-// AgentLevel is the agents of a kind. Those that do not run wait for a slot.
+// AgentLevel counts the agents of a kind: those that run and those that wait for a slot.
 type AgentLevel struct {
 	Kind             wire.AgentKind
 	Running, Waiting int
 }
 
-// Metrics counts. Make it with [New].
+// Metrics counts events. Make it with [New].
 type Metrics struct {
 	cfg      Config
 	registry *prometheus.Registry
@@ -64,13 +64,13 @@ type Metrics struct {
 
 	resumes, errors, closes, limited, tokens counters
 
-	rtt atomic.Int64 // the newest, in ns
+	rtt atomic.Int64 // the newest round trip to the store, in ns
 
 	mu       sync.Mutex // guards the following
-	readings []reading  // for Sample, the oldest first
+	readings []reading  // for Sample, oldest first
 }
 
-// New makes metrics with a registry of their own.
+// New returns metrics with a registry of their own.
 func New(cfg Config) *Metrics {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -89,7 +89,7 @@ func New(cfg Config) *Metrics {
 	return m
 }
 
-// SetLevels says whom to ask for what there is now. Before, nothing is there.
+// SetLevels sets the function that returns the gauges. Before, all are zero.
 func (m *Metrics) SetLevels(levels func() Levels) { m.levels.Store(&levels) }
 
 func (m *Metrics) currentLevels() Levels {
@@ -99,8 +99,8 @@ func (m *Metrics) currentLevels() Levels {
 	return Levels{}
 }
 
-// Handler shows all metrics to Prometheus, as OpenMetrics and compressed if it wants
-// that. What goes wrong is in the log and counted.
+// Handler serves all metrics to Prometheus, as OpenMetrics and compressed on request. Errors are
+// logged and counted.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(m.cfg.Logger.Handler(), slog.LevelError),

@@ -12,29 +12,28 @@ func (m *Metrics) Appended(events int, took time.Duration) {
 	m.appends.add(int64(took))
 }
 
-// TookOver counts a session that has come from another replica.
+// TookOver counts a session taken over from another replica.
 func (m *Metrics) TookOver(took time.Duration) { m.takeovers.add(int64(took)) }
 
-// Fenced counts a session that was lost to another replica.
+// Fenced counts a session whose lease was lost to another replica.
 func (m *Metrics) Fenced() { m.fenced.Add(1) }
 
-// Probed counts an answer of the store.
+// Probed counts a round trip to the store.
 func (m *Metrics) Probed(took time.Duration) {
 	m.rtts.add(int64(took))
 	m.rtt.Store(int64(took))
 }
 
-// Repeated counts a message that came again.
+// Repeated counts a repeated message.
 func (m *Metrics) Repeated() { m.repeated.Add(1) }
 
-// Began counts a message whose agent has begun.
+// Began counts a message whose agent has started.
 func (m *Metrics) Began(waited time.Duration) { m.begins.add(int64(max(waited, 0))) }
 
-// Answered counts a question that is closed.
+// Answered counts a closed question.
 func (m *Metrics) Answered(waited time.Duration) { m.waits.add(int64(max(waited, 0))) }
 
-// Delivered counts events that were written to sockets together. Those that were
-// replayed have no delay.
+// Delivered counts events written to sockets in one batch. Replayed events have no delay.
 func (m *Metrics) Delivered(events int, delay time.Duration) {
 	m.deliveries.Add(count(events))
 	if delay > 0 {
@@ -42,8 +41,8 @@ func (m *Metrics) Delivered(events int, delay time.Duration) {
 	}
 }
 
-// Greeted counts a client that was shown a session: with the events that it had
-// missed, or, if there is a reason for it, with the whole state.
+// Greeted counts an attached client: with the events that it had missed, or, if reason is set, with
+// a snapshot.
 func (m *Metrics) Greeted(reason wire.SnapshotReason, missed int) {
 	if reason != "" {
 		m.resumes.add(string(reason), 1)
@@ -53,19 +52,19 @@ func (m *Metrics) Greeted(reason wire.SnapshotReason, missed int) {
 	m.replays.add(int64(missed))
 }
 
-// Slow counts a tab that was given up.
+// Slow counts a tab closed for being too slow.
 func (m *Metrics) Slow() { m.slow.Add(1) }
 
-// Closed counts a WebSocket that has ended.
+// Closed counts a closed WebSocket.
 func (m *Metrics) Closed(code wire.CloseCode) { m.closes.add(codeLabel(code), 1) }
 
-// Limited counts a refusal because of a limit.
+// Limited counts a refusal by a limit.
 func (m *Metrics) Limited(limit string) { m.limited.add(limit, 1) }
 
-// Failed counts a call that the store did not carry out.
+// Failed counts a failed call of the store.
 func (m *Metrics) Failed(kind string) { m.errors.add(kind, 1) }
 
-// Spent counts what a call of a model took.
+// Spent counts the tokens and cost of a model call.
 func (m *Metrics) Spent(input, output, cacheRead, cacheWrite int, dollars float64) {
 	m.tokens.add(tokenInput, count(input))
 	m.tokens.add(tokenOutput, count(output))
@@ -76,6 +75,5 @@ func (m *Metrics) Spent(input, output, cacheRead, cacheWrite int, dollars float6
 	}
 }
 
-// count is how many there are. What others say of their models may be anything, and a
-// counter never goes back.
+// count converts n for a counter, which must not decrease: providers may report negative numbers.
 func count(n int) uint64 { return uint64(max(n, 0)) }

@@ -11,24 +11,23 @@ import (
 	"github.com/everdesk/everdesk/adminview"
 )
 
-// Rates are of the time since the newest reading that is at least rateSpan old. One
-// that is older than rateStale says nothing about the last second: nobody has asked
-// for a while.
+// Rates are measured since the newest reading that is at least rateSpan old. A reading older than
+// rateStale is dropped: it says nothing about the last second.
 const (
 	rateSpan  = 950 * time.Millisecond
 	rateStale = 15 * time.Second
 )
 
-// reading is what Sample has seen at a time.
+// reading is the counters at the time of a Sample.
 type reading struct {
 	at                 time.Time
 	events, deliveries uint64
 	appends            []uint64
 }
 
-// Sample is what this replica measures of itself. It is to be called once or twice a
-// second while somebody looks, and every few seconds else; then rates are of these.
-// The first time there are no rates yet.
+// Sample returns this replica's measurements for the admin view. Call it once or twice a second
+// while an admin watches, and every few seconds otherwise; rates are measured between calls. The
+// first call returns no rates.
 func (m *Metrics) Sample() adminview.Sample {
 	now := reading{
 		at: time.Now(), events: m.events.Load(), deliveries: m.deliveries.Load(), appends: m.appends.read(nil),
@@ -57,7 +56,7 @@ func (m *Metrics) Sample() adminview.Sample {
 	return s
 }
 
-// previousReading keeps a reading and returns the one to compare it with, if there is one.
+// previousReading stores a reading and returns the one to compare it with, if there is one.
 func (m *Metrics) previousReading(now reading) (reading, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,20 +72,20 @@ func (m *Metrics) previousReading(now reading) (reading, bool) {
 	if ok {
 		before = m.readings[0]
 	}
-	const most = 16 // whoever asks more often than that is answered all the same
+	const most = 16 // bounds the readings of frequent calls
 	if len(m.readings) < most {
 		m.readings = append(m.readings, now)
 	}
 	return before, ok
 }
 
-// residentBytes is how much memory the process has.
+// residentBytes returns the resident memory of the process.
 func residentBytes() uint64 {
-	// The second field of statm is pages.
+	// The second field of statm is the number of resident pages.
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(text); len(fields) > 1 {
 			if pages, err := strconv.ParseUint(string(fields[1]), 10, 64); err == nil {
-				return pages * uint64(os.Getpagesize()) //nolint:gosec // it is not negative
+				return pages * uint64(os.Getpagesize()) //nolint:gosec // not negative
 			}
 		}
 	}

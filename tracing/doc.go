@@ -1,37 +1,37 @@
-// Package tracing traces: it follows a user's message from the door that took it to
-// the tabs that see its answer, over all replicas, and sends what it saw to an
-// OpenTelemetry collector (OTLP over HTTP).
+// Package tracing traces a user's message from the replica that receives it to the tabs
+// that get its answer, over all replicas, and sends the spans to an OpenTelemetry collector
+// (OTLP over HTTP).
 //
 // # What it owns
 //
-// The exporter and its queue; the messages that were read at a door of this replica
-// and have no answer yet. [Tracer.Close] ends everything.
+// The exporter and its queue, and the messages that this replica has received and not
+// answered yet. [Tracer.Close] ends everything.
 //
-// A message has one trace, whose id and whose root span are a hash of the session and
-// the message: every replica knows them, also one that takes the session over later,
-// and nothing is kept or sent along (docs/adr/0012-traces-have-names.md). A trace has
+// A message has one trace. Its trace id and root span id are a hash of the session and the
+// message id: every replica can compute them, also one that takes the session over later,
+// and nothing is stored or sent along (docs/adr/0012-traces-have-names.md). A trace has
 //
-//	accept                    the door: the message is read until it is answered
-//	├ append                  the owner: a commit with a promise, one for each promise
-//	├ queue                   the owner: it came, until its turn has a slot
-//	├ invoke_agent <kind>     the owner: a run of the turn; one that goes on is another
+//	accept                    gateway: from reading the message to its answer
+//	├ append                  owner: a commit that accepts, queues, rejects or ends it
+//	├ queue                   owner: from its arrival until its turn has a slot
+//	├ invoke_agent <kind>     owner: a run of the turn; a resumed one has a new span
 //	│ ├ chat <model>          a call of the model
 //	│ └ execute_tool <name>   a call of a tool
 //	└ deliver                 each replica: the end is written to its tabs
 //
-// # Who may call it
+// # Concurrency
 //
-// Everybody at any time. Those who work do not know this package: gateway, session
-// and agentpool each say what they tell, and cmd/hub brings them together.
+// All methods may be called from any goroutine. The traced packages do not import this
+// one: gateway, session and agentpool each declare an interface, and cmd/hub connects them.
 //
-// # When it is slow or stops
+// # Failures
 //
-// Nobody waits for it. Spans that the collector does not take in time are dropped; that
-// it is away is logged once. What a process had not sent when it was killed is lost,
-// which is a second's worth; the trace goes on with the next owner.
+// No caller waits for the exporter. Spans that the collector does not accept in time are
+// dropped; an unavailable collector is logged once. A killed process loses the spans of the
+// last second; the trace continues with the next owner.
 //
-// # What it refuses
+// # What it leaves out
 //
-// Content. Spans say which message, which tool, how many tokens; never what was said,
-// nor why something failed in the words of others, which may quote it.
+// Content. Spans name the message, the tool and the number of tokens, but contain neither
+// messages nor error texts, which may quote them.
 package tracing

@@ -16,17 +16,16 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// exporter sends spans to a collector as OTLP/JSON over HTTP. The SDK's own exporter
-// would bring gRPC along, which doubles the program, and generated protobuf code (see
-// ADR 22). It logs once that it cannot send and once that it can again; spans that it
-// cannot send are lost.
+// exporter sends spans to a collector as OTLP/JSON over HTTP. The SDK's own exporter would add
+// gRPC, which doubles the size of the program, and generated protobuf code (see ADR 22). It logs
+// once that sending fails and once that it works again; spans that it cannot send are lost.
 type exporter struct {
 	url         string
 	header      http.Header
 	client      *http.Client
 	log         *slog.Logger
 	unavailable atomic.Bool
-	// ctx ends when nobody waits for an answer any more.
+	// ctx ends when [Tracer.Close] stops waiting for responses.
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -51,14 +50,14 @@ func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) 
 	}, nil
 }
 
-// CheckHeaders says what is wrong with [Config.Headers], if something is.
+// CheckHeaders returns an error if [Config.Headers] are invalid.
 func CheckHeaders(list string) error {
 	_, err := parseHeaders(list)
 	return err
 }
 
-// parseHeaders reads what OTEL_EXPORTER_OTLP_HEADERS says: name=value, separated by
-// commas, with values as in a URL. What is wrong is not repeated: it may be a secret.
+// parseHeaders parses the format of OTEL_EXPORTER_OTLP_HEADERS: name=value, separated by commas,
+// with URL-encoded values. Its error does not quote them: they may contain a secret.
 func parseHeaders(list string) (http.Header, error) {
 	header := http.Header{}
 	for n, pair := range strings.Split(list, ",") {
@@ -76,8 +75,8 @@ func parseHeaders(list string) (http.Header, error) {
 	return header, nil
 }
 
-// ExportSpans implements the SDK's SpanExporter. It reports no error: the SDK would
-// print each.
+// ExportSpans implements the SDK's SpanExporter. It never returns an error: the SDK would print
+// each.
 func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -85,14 +84,14 @@ func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	err := x.send(ctx, spans)
 	switch {
 	case err != nil && !x.unavailable.Swap(true):
-		x.log.WarnContext(ctx, "traces cannot be sent; they are dropped until they can", "endpoint", x.url, "err", err)
+		x.log.WarnContext(ctx, "sending traces failed, dropping them", "endpoint", x.url, "err", err)
 	case err == nil && x.unavailable.Swap(false):
-		x.log.InfoContext(ctx, "traces are sent again", "endpoint", x.url)
+		x.log.InfoContext(ctx, "sending traces resumed", "endpoint", x.url)
 	}
 	return nil
 }
 
-// send sends spans, once more if the collector asks for that.
+// send sends spans, with one retry if the collector asks for it.
 func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	body, err := json.Marshal(toOTLP(spans))
 	if err != nil {
@@ -113,7 +112,7 @@ func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	return err
 }
 
-// post sends a request and reports whether it is worth another try.
+// post sends a request and reports whether a retry makes sense.
 func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,7 +127,7 @@ func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error
 		return false, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be reused
 	if answer.StatusCode/100 == 2 {
 		return false, nil
 	}

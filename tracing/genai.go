@@ -1,8 +1,8 @@
 package tracing
 
-// What spans and attributes are called. The names of gen_ai are those of the
-// semantic conventions for generative AI, which are still in development: when
-// they change, this is where. None of those that hold content is here.
+// Names of spans and attributes. The names of gen_ai are those of the semantic conventions for
+// generative AI, which are still in development: when they change, change them here. None of the
+// attributes holds content.
 const (
 	spanAccept  = "accept"
 	spanQueue   = "queue"

@@ -17,27 +17,28 @@ import (
 
 var _ session.Tracer = (*Tracer)(nil)
 
-// How many messages are remembered that have no answer yet, and for how long.
+// Bounds of the received messages without an answer: their number, and their age when the number is
+// reached.
 const (
 	maxPending = 4096
 	pendingTTL = time.Minute
 )
 
-// key is a message.
+// key identifies a message.
 type key struct {
 	session wire.SessionID
 	message wire.MessageID
 }
 
-// receivedMessage is a message at the door.
+// receivedMessage is a message that this replica has read.
 type receivedMessage struct {
 	at time.Time
-	// clientSpan is what the client calls its part, if it said so.
+	// clientSpan is the client's span, if it sent a traceparent.
 	clientSpan trace.SpanContext
 }
 
-// MessageReceived says that a message was read at a door of this replica. What a client says in
-// a traceparent becomes a link: it does not choose the trace.
+// MessageReceived records that this replica has read a message. The client's traceparent becomes a
+// link: a client cannot choose the trace id.
 func (t *Tracer) MessageReceived(session wire.SessionID, message wire.MessageID, traceparent string) {
 	if _, ok := t.sampledRoot(session, message); !ok {
 		return
@@ -77,7 +78,7 @@ func (t *Tracer) Committed(session wire.SessionID, epoch uint64, events []broadc
 	}
 }
 
-// answerIn is the message that an event promises something about, and what.
+// answerIn returns the message that an event answers, and the kind of answer.
 func answerIn(data wire.ServerPayload) (wire.MessageID, string) {
 	switch p := data.(type) {
 	case wire.MessageAccepted:
@@ -123,8 +124,8 @@ func (t *Tracer) Published(session wire.SessionID, events []broadcast.Event, tab
 	}
 }
 
-// endAccept ends the first span of a trace, if it began here. That of a message which
-// was sent again is another one, below the first.
+// endAccept ends the root span of a trace, if it began on this replica. For a repeated message it
+// creates another span below the root.
 func (t *Tracer) endAccept(session wire.SessionID, message wire.MessageID, duplicate bool, more ...attribute.KeyValue) {
 	if t.pendingCount.Load() == 0 {
 		return
@@ -156,7 +157,7 @@ func (t *Tracer) endAccept(session wire.SessionID, message wire.MessageID, dupli
 	span.End()
 }
 
-// recordDelivery says that the end of a turn was written to the tabs here, if there are
+// recordDelivery records that the end of a turn was written to the tabs of this replica, if it has
 // any.
 func (t *Tracer) recordDelivery(session wire.SessionID, message wire.MessageID, e *broadcast.Event, outcome string, tabs int, began time.Time) {
 	if tabs == 0 {

@@ -18,7 +18,7 @@ import (
 
 var _ agentpool.Tracer = (*Tracer)(nil)
 
-// run is a run of a turn.
+// run is the trace of one run of a turn.
 type run struct {
 	t       *Tracer
 	root    trace.SpanContextConfig
@@ -39,7 +39,7 @@ func (t *Tracer) Run(e agentpool.SessionRef, r *agentpool.Run) agentpool.RunTrac
 	if !ok {
 		return nil
 	}
-	// Not what it is told: a trace may live longer than the run.
+	// A copy without the prompt: the trace may outlive the run.
 	of := agentpool.Run{Role: r.Role, Kind: r.Kind, Turn: r.Turn, Provider: r.Provider, Attempt: r.Attempt, Waited: r.Waited}
 	return &run{t: t, root: root, session: e.Session, epoch: e.Epoch, run: of, created: time.Now()}
 }
@@ -54,7 +54,7 @@ func (r *run) Began() {
 	r.begin(now)
 }
 
-// begin begins the span of the run, unless it has.
+// begin starts the span of the run, unless it has started.
 func (r *run) begin(at time.Time) (context.Context, trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *run) begin(at time.Time) (context.Context, trace.Span) {
 	return r.ctx, r.span
 }
 
-// attributes are the attributes that all spans of the run have.
+// attributes returns the attributes of all spans of the run.
 func (r *run) attributes(more ...attribute.KeyValue) trace.SpanStartEventOption {
 	return r.t.attributes(r.session, r.run.Turn, append(more,
 		attribute.Int64(deskEpoch, int64(r.epoch)), //nolint:gosec // epochs are milliseconds
@@ -93,7 +93,7 @@ func (r *run) Asked(a providers.Asked) {
 	span.End(trace.WithTimestamp(a.Ended))
 }
 
-// usageAttributes is what a model took. Tokens of the cache are part of the input here.
+// usageAttributes returns the token counts of a model call. Cached tokens are part of the input.
 func usageAttributes(u providers.Usage) []attribute.KeyValue {
 	if u == (providers.Usage{}) {
 		return nil
@@ -104,8 +104,8 @@ func usageAttributes(u providers.Usage) []attribute.KeyValue {
 	}
 }
 
-// setError says that something failed, but not in its own words, which may quote what was
-// said.
+// setError marks a span as failed with the class of the error, without its text, which may quote
+// content.
 func setError(span trace.Span, err error) {
 	class := "cancelled"
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
@@ -117,7 +117,7 @@ func setError(span trace.Span, err error) {
 	span.SetStatus(codes.Error, "")
 }
 
-// plainName is how tools are called. A model that makes names up is not quoted.
+// plainName matches valid names of tools. Names that a model made up are not exported.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // Tool implements [agentpool.RunTrace].
@@ -150,7 +150,7 @@ func (r *run) Ended(e agentpool.Ended, left bool) {
 	r.mu.Unlock()
 	outcome := string(e.Outcome)
 	switch {
-	case left: // somebody else goes on with it, or nobody has to
+	case left: // another replica continues the turn, or it is not needed any more
 		outcome = "left"
 	case e.Outcome == providers.Failed && e.Failure != nil:
 		setError(span, e.Failure)

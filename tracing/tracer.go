@@ -18,29 +18,29 @@ import (
 
 // How spans are sent.
 const (
-	// exportInterval is how often, and so how much a process that is killed loses.
+	// exportInterval also bounds the spans that a killed process loses.
 	exportInterval = time.Second
 	queueSize      = 4096
 	requestTimeout = 5 * time.Second
-	// shutdownTimeout is how long the end waits for the rest to be sent.
+	// shutdownTimeout bounds the sending of remaining spans in Close.
 	shutdownTimeout = 2 * time.Second
 )
 
-// Config is what a tracer is made of.
+// Config configures a [Tracer].
 type Config struct {
-	// Endpoint is where the collector is, without /v1/traces.
+	// Endpoint is the URL of the collector, without /v1/traces.
 	Endpoint string
-	// Headers are sent along, in the form of OTEL_EXPORTER_OTLP_HEADERS.
+	// Headers are added to requests, in the format of OTEL_EXPORTER_OTLP_HEADERS.
 	Headers string
-	// Ratio is the part of all messages that is followed. All replicas choose the
-	// same ones if it is the same.
+	// Ratio is the share of messages that is traced. Replicas with the same ratio choose the same
+	// messages.
 	Ratio   float64
 	Replica wire.ReplicaID
 	Version string
 	Logger  *slog.Logger
 }
 
-// Tracer follows messages.
+// Tracer records the traces of messages.
 type Tracer struct {
 	cfg      Config
 	exporter *exporter
@@ -48,13 +48,13 @@ type Tracer struct {
 	tracer   trace.Tracer
 	sampler  sdk.Sampler
 
-	pendingCount atomic.Int64 // spares those who show something the lock
+	pendingCount atomic.Int64 // len(pending), to avoid the lock when it is 0
 	mu           sync.Mutex   // guards the following
 	pending      map[key]receivedMessage
 	lastSweep    time.Time
 }
 
-// New makes a tracer. It connects to nobody before there is something to send.
+// New returns a tracer. It connects to the collector when there is something to send.
 func New(ctx context.Context, cfg Config) (*Tracer, error) {
 	exporter, err := newExporter(cfg.Endpoint, cfg.Headers, cfg.Logger)
 	if err != nil {
@@ -66,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 		attribute.String("service.version", cfg.Version),
 	))
 	if err != nil {
-		return nil, fmt.Errorf("say who traces: %w", err)
+		return nil, fmt.Errorf("describe the traced service: %w", err)
 	}
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(about), sdk.WithIDGenerator(idGenerator{}), sdk.WithSampler(sdk.AlwaysSample()),
@@ -79,17 +79,17 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 	}, nil
 }
 
-// Close sends what is left, but not for long.
+// Close sends the remaining spans, for at most shutdownTimeout.
 func (t *Tracer) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	defer t.exporter.cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
-		t.cfg.Logger.WarnContext(ctx, "not all traces were sent", "err", err)
+		t.cfg.Logger.WarnContext(ctx, "sending remaining traces failed", "err", err)
 	}
 }
 
-// sampledRoot is the first span of a message's trace, if that is followed.
+// sampledRoot returns the root span of a message's trace, and whether the message is traced.
 func (t *Tracer) sampledRoot(session wire.SessionID, message wire.MessageID) (trace.SpanContextConfig, bool) {
 	if message == "" {
 		return trace.SpanContextConfig{}, false
@@ -99,12 +99,12 @@ func (t *Tracer) sampledRoot(session wire.SessionID, message wire.MessageID) (tr
 	return root, verdict.Decision == sdk.RecordAndSample
 }
 
-// childContext is a context in which spans are below the first one of a trace.
+// childContext returns a context in which new spans are children of the root.
 func childContext(root trace.SpanContextConfig) context.Context {
 	return trace.ContextWithRemoteSpanContext(context.Background(), trace.NewSpanContext(root))
 }
 
-// attributes are the attributes that every span has.
+// attributes returns the attributes of every span.
 func (t *Tracer) attributes(session wire.SessionID, message wire.MessageID, more ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(append(more,
 		attribute.String(deskSession, string(session)), attribute.String(deskMessage, string(message)),

@@ -1,15 +1,14 @@
-// Package web holds the pages of the hub as they were built: the desktop, the monitor
-// of those who look after the hubs, and the frames in which html windows, apps and
-// diagrams live.
+// Package web holds the built pages of the hub: the desktop, the admin page, and the frames
+// for html windows, apps and diagrams.
 //
-// It owns web/dist, which is part of the program, and how a file of it is sent:
-// compressed if the browser takes that, with a strong ETag, and to be kept for ever
-// when a build tool has put a hash of the content into its name. Beside a file may
-// be the same compressed, as name.br and name.gz; these are not files of their own.
-// Policies, cookies and who may see a page are the door's business.
+// It owns web/dist, which is embedded in the program, and how its files are sent:
+// compressed if the browser accepts that, with a strong ETag, and cached permanently if the
+// build has put a hash of the content into the file name. A file may have compressed
+// variants beside it, name.br and name.gz; these are not served under their own names.
+// Package gateway decides on policies, cookies and access.
 //
-// Who may call: the door and cmd/hub, from any goroutine.
+// Package gateway and cmd/hub call it, from any goroutine.
 //
-// It waits for nobody: all is in memory. It refuses names it does not have; a
-// folder that is not there is a site without files.
+// It never blocks: all files are in memory. Unknown names are an error; a missing folder
+// is a site without files.
 package web

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// mediaTypes are those of the files that pages are made of and users bring. The
-// system's own table differs from machine to machine.
+// mediaTypes are the media types of page files and common uploads. The system's table differs from
+// machine to machine.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
@@ -20,7 +20,7 @@ var mediaTypes = map[string]string{
 	".zip": "application/zip",
 }
 
-// MediaType is what a file is by its name; bytes when nobody knows.
+// MediaType returns the media type for the extension of a file name, or application/octet-stream.
 func MediaType(name string) string {
 	if media, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
 		return media

@@ -19,55 +19,56 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Desktop is the page that people see.
+// Desktop is the embedded desktop page.
 var Desktop = sync.OnceValue(func() *Site { return embedded("desktop") })
 
-// Admin is the page of those who look after the hubs. It is built to be served below
-// /admin/: its file assets/x is asked for as /admin/assets/x.
+// Admin is the embedded admin page. It is built to be served below /admin/: its file assets/x is
+// requested as /admin/assets/x.
 var Admin = sync.OnceValue(func() *Site { return embedded("admin") })
 
-// Apps are the frames for what agents write. They belong on an origin of their own.
+// Apps are the embedded frames for html windows and apps. They must be served from an origin of
+// their own.
 var Apps = sync.OnceValue(func() *Site { return embedded("apps") })
 
 func embedded(folder string) *Site {
 	files, err := fs.Sub(dist, "dist/"+folder)
 	if err != nil {
-		panic(err) // the name is a good one
+		panic(err) // cannot fail: the name is valid
 	}
 	site, err := NewSite(files)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // embedded in the program
 	}
 	return site
 }
 
-// Site is a folder of files that do not change.
+// Site is a set of immutable files.
 type Site struct {
 	files map[string]file
 }
 
-// file is a file with its compressed forms, the smallest first.
+// file is a file with its compressed variants, smallest first.
 type file struct {
 	media, cache string
 	variants     []variant
 }
 
-// variant is a file as it is sent.
+// variant is one encoding of a file.
 type variant struct {
-	encoding string // empty: as it is
+	encoding string // empty for uncompressed
 	etag     string
 	size     int64
 	open     func() (fs.File, error)
 }
 
-// encodings are how files are compressed, the better first.
+// encodings are the supported compressions, better first.
 var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// hashedFolder is where the build puts what it names by its content; such a file
-// never changes.
+// hashedFolder has the files whose names contain a hash of their content; such a file never
+// changes.
 const hashedFolder = "assets/"
 
-// NewSite reads a folder.
+// NewSite reads the files of a folder.
 func NewSite(folder fs.FS) (*Site, error) {
 	s := &Site{files: map[string]file{}}
 	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
@@ -99,7 +100,7 @@ func exists(folder fs.FS, name string) bool {
 	return err == nil
 }
 
-// readFile looks a file and its compressed forms up.
+// readFile reads a file and finds its compressed variants.
 func readFile(folder fs.FS, name string) (file, error) {
 	data, err := fs.ReadFile(folder, name)
 	if err != nil {
@@ -119,7 +120,7 @@ func readFile(folder fs.FS, name string) (file, error) {
 		if err != nil {
 			return file{}, err
 		}
-		// A strong tag stands for the very bytes.
+		// A strong ETag identifies the exact bytes, so each encoding has its own.
 		f.variants = append(f.variants, variant{
 			encoding: e.name, etag: `"` + tag + "-" + e.name + `"`, size: info.Size(),
 			open: func() (fs.File, error) { return folder.Open(name + e.suffix) },
@@ -132,14 +133,13 @@ func readFile(folder fs.FS, name string) (file, error) {
 	return f, nil
 }
 
-// Names are those of all files, in order.
+// Names returns the names of all files, sorted.
 func (s *Site) Names() []string { return slices.Sorted(maps.Keys(s.files)) }
 
 // Has reports whether there is a file of that name.
 func (s *Site) Has(name string) bool { _, ok := s.files[name]; return ok }
 
-// Serve sends the file of that name, which has to be there. The error is that of a
-// torn answer.
+// Serve sends the file of that name, which must exist. The error is that of an incomplete response.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) error {
 	f, ok := s.files[name]
 	if !ok {
@@ -173,13 +173,13 @@ func (f variant) send(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // it was only read
+	defer func() { _ = in.Close() }() // only read
 	_, err = io.Copy(w, in)
 	return err
 }
 
-// choose is the smallest form that the browser takes. Who takes nothing of what is
-// there gets the file as it is.
+// choose returns the smallest variant that the browser accepts, or the uncompressed file if it
+// accepts none.
 func (f file) choose(accept []string) variant {
 	order := parseAcceptEncoding(accept)
 	best, rank := f.variants[len(f.variants)-1], 0.0
@@ -191,10 +191,10 @@ func (f file) choose(accept []string) variant {
 	return best
 }
 
-// preference is how much a browser likes each encoding, from 0 to 1.
+// preference has a browser's quality values of encodings, from 0 to 1.
 type preference map[string]float64
 
-// parseAcceptEncoding reads Accept-Encoding. What cannot be read counts as not wanted.
+// parseAcceptEncoding parses Accept-Encoding headers. An invalid quality counts as 0.
 func parseAcceptEncoding(accept []string) preference {
 	p := preference{}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
@@ -236,10 +236,10 @@ func (p preference) quality(encoding string) float64 {
 	return 0
 }
 
-// minQuality is smaller than any quality that can be written.
+// minQuality is smaller than any quality that a header can express.
 const minQuality = 0.0001
 
-// matchesETag reports whether one of the tags is ours. A proxy may have made it weak.
+// matchesETag reports whether one of the tags equals ours. A proxy may have made it weak.
 func matchesETag(tags []string, ours string) bool {
 	for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")

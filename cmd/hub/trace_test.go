@@ -238,7 +238,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 			if code := h.stop(); code != exitOK {
 				t.Errorf("the hub ended with %d", code)
 			}
-			if n := strings.Count(log.String(), "traces cannot be sent"); n > 1 || n == 0 && name == "refuses" {
+			if n := strings.Count(log.String(), "sending traces failed"); n > 1 || n == 0 && name == "refuses" {
 				t.Errorf("it was logged %d times:\n%s", n, log.String())
 			}
 		})

@@ -11,11 +11,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rootSpan is the trace of a message and its first span, as a hash of what the message
-// is called. It is never zero: nobody finds a message that has such a hash.
+// rootSpan returns the trace id and the root span id of a message: a hash of the session and the
+// message id. That they are zero is practically impossible.
 func rootSpan(session wire.SessionID, message wire.MessageID) trace.SpanContextConfig {
-	var room [256]byte
-	text := append(room[:0], "everdesk trace\x00"...)
+	var buf [256]byte
+	text := append(buf[:0], "everdesk trace\x00"...)
 	text = append(text, session...)
 	text = append(text, 0)
 	text = append(text, message...)
@@ -26,10 +26,11 @@ func rootSpan(session wire.SessionID, message wire.MessageID) trace.SpanContextC
 	return c
 }
 
-// rootKey is where the name of a trace is whose first span is begun.
+// rootKey is the context key of the ids for a new root span.
 type rootKey struct{}
 
-// idGenerator names spans: the first one of a trace as the context says, others by chance.
+// idGenerator takes the ids of a root span from the context, and generates random ones for other
+// spans.
 type idGenerator struct{}
 
 // NewIDs implements the SDK's IDGenerator.
@@ -40,7 +41,7 @@ func (idGenerator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 
 // NewSpanID implements the SDK's IDGenerator.
 func (idGenerator) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
-	// Chance is enough to tell spans of one trace apart; zero means none.
-	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1) //nolint:gosec // G404: nobody gains by guessing it
+	// Random ids are enough within one trace; zero is invalid.
+	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1) //nolint:gosec // unpredictability is not needed
 	return id
 }
