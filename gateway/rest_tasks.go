@@ -16,7 +16,7 @@ const maxTaskQueryBytes = 500
 
 type taskList struct {
 	Tasks []history.FoundTask `json:"tasks" doc:"Newest first. parentTaskId links them to a tree; costs includes all tasks below."`
-	More  bool            `json:"more" doc:"There are older tasks: request them with before and the id of the last."`
+	More  bool                `json:"more" doc:"There are older tasks: request them with before and the id of the last."`
 }
 
 var taskListForm = formOf[taskList]()

@@ -19,17 +19,17 @@ type Counts interface {
 	Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error)
 }
 
-// Observer is told of those who were refused, for those who count them.
+// Observer receives refusals, for metrics.
 type Observer interface {
 	// Limited is called with the name of the limit: that of its field of [Config] in
 	// lower case.
 	Limited(limit string)
 }
 
-// blind is an observer who looks at nothing.
-type blind struct{}
+// noopObserver ignores all calls.
+type noopObserver struct{}
 
-func (blind) Limited(string) {}
+func (noopObserver) Limited(string) {}
 
 // The names of the limits.
 const (
@@ -43,23 +43,21 @@ const (
 	limitReads        = "reads"
 )
 
-// Config is the limits, each per minute. The zero value means the defaults.
+// Config has the limits, each per minute. The zero value means the defaults.
 type Config struct {
 	// Off lifts all limits, for trusted networks and benchmarks.
 	Off bool
-	// Connects are fresh connections of a user (10), Resumes those that come
-	// back to a position of the log (60), Strangers those of an address before
-	// it has said who it is (30).
+	// Connects bounds new connections of a user (10), Resumes those that resume from a position of
+	// the log (60), and Strangers the unauthenticated connections of an address (30).
 	Connects, Resumes, Strangers int
-	// Messages are a connection's (100); Interactions have a bucket of their
-	// own (600), so that dragging a window cannot eat what chat needs.
+	// Messages bounds those of a connection (100). Interactions have a limit of their own (600), so
+	// that dragging a window does not use up the limit of chat messages.
 	Messages, Interactions int
-	// Renewals are new credentials of a connection (10).
+	// Renewals bounds new credentials of a connection (10).
 	Renewals int
-	// Requests are REST calls of a user that change something (300), Reads
-	// those that do not (1,200).
+	// Requests bounds a user's REST calls that change something (300), Reads the others (1,200).
 	Requests, Reads int
-	// Observer is told of refusals; nil means that nobody looks.
+	// Observer receives refusals; nil means none.
 	Observer Observer
 }
 
@@ -73,17 +71,17 @@ func (c Config) withDefaults() Config {
 	c.Requests = cmp.Or(c.Requests, 300)
 	c.Reads = cmp.Or(c.Reads, 1200)
 	if c.Observer == nil {
-		c.Observer = blind{}
+		c.Observer = noopObserver{}
 	}
 	return c
 }
 
 const (
-	// remembered is how many users and addresses are.
-	remembered = 4096
-	// burstPart is which part of a bucket may pass at once. Strangers may
-	// bring half, since a browser that starts opens its tabs together, and so
-	// may renewals, of which there are few.
+	// rememberedKeys is the number of users and of addresses that are remembered at least.
+	rememberedKeys = 4096
+	// burstPart is the divisor of a limit for its burst. Half of the limit of an address may pass
+	// at once, since a starting browser opens its tabs together, and half of the renewals, of which
+	// there are few.
 	burstPart         = 5
 	burstPartStranger = 2
 	burstPartRenewal  = 2
@@ -94,32 +92,32 @@ type Limiter struct {
 	cfg    Config
 	shared shared
 
-	mu        sync.Mutex // guards the following, never while waiting
+	mu        sync.Mutex // guards the following, never held during a store call
 	strangers recent[netip.Addr, *rate.Limiter]
-	left      recent[string, []leftover]
+	saved     recent[string, []savedBuckets]
 }
 
-// New makes a keeper.
+// New returns a limiter that counts users' connects and requests with counts.
 func New(cfg Config, counts Counts) *Limiter {
 	return &Limiter{
 		cfg:       cfg.withDefaults(),
-		shared:    shared{counts: counts, own: newRecent[string, *store.RateWindow](remembered)},
-		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
-		left:      newRecent[string, []leftover](remembered),
+		shared:    shared{counts: counts, own: newRecent[string, *store.RateWindow](rememberedKeys)},
+		strangers: newRecent[netip.Addr, *rate.Limiter](rememberedKeys),
+		saved:     newRecent[string, []savedBuckets](rememberedKeys),
 	}
 }
 
-// Connect counts a connection of a user. It reports how long to wait when it is
-// one too many; 0 means that it is not. When the store is away it counts alone.
+// Connect counts a connection of a user. It returns 0, or how long to wait if a limit is exceeded.
+// When the store is unavailable it counts this replica's connections only.
 func (k *Limiter) Connect(ctx context.Context, user string, resume bool) time.Duration {
 	if resume {
-		return k.observed(limitResumes, k.countShared(ctx, user, "resume", k.cfg.Resumes))
+		return k.report(limitResumes, k.countShared(ctx, user, "resume", k.cfg.Resumes))
 	}
-	return k.observed(limitConnects, k.countShared(ctx, user, "fresh", k.cfg.Connects))
+	return k.report(limitConnects, k.countShared(ctx, user, "fresh", k.cfg.Connects))
 }
 
-// Address counts a connection of an address that has not said who it is. IPv6
-// addresses count by their /64, since that is what one household has.
+// Address counts an unauthenticated connection of an address. IPv6 addresses count by their /64,
+// the prefix of one household.
 func (k *Limiter) Address(addr netip.Addr) time.Duration {
 	if k.cfg.Off {
 		return 0
@@ -132,11 +130,11 @@ func (k *Limiter) Address(addr netip.Addr) time.Duration {
 	k.mu.Lock()
 	l := k.strangers.get(addr, func() *rate.Limiter { return newBucket(k.cfg.Strangers, burstPartStranger) })
 	k.mu.Unlock()
-	return k.observed(limitStrangers, take(l, time.Now()))
+	return k.report(limitStrangers, takeToken(l, time.Now()))
 }
 
-// observed tells the observer if somebody has to wait.
-func (k *Limiter) observed(limit string, wait time.Duration) time.Duration {
+// report notifies the observer if wait is positive, and returns wait.
+func (k *Limiter) report(limit string, wait time.Duration) time.Duration {
 	if wait > 0 {
 		k.cfg.Observer.Limited(limit)
 	}
@@ -145,12 +143,12 @@ func (k *Limiter) observed(limit string, wait time.Duration) time.Duration {
 
 // Request counts a REST call of a user that changes something.
 func (k *Limiter) Request(ctx context.Context, user string) time.Duration {
-	return k.observed(limitRequests, k.countShared(ctx, user, "request", k.cfg.Requests))
+	return k.report(limitRequests, k.countShared(ctx, user, "request", k.cfg.Requests))
 }
 
-// Read counts a REST call of a user that does not.
+// Read counts a REST call of a user that changes nothing.
 func (k *Limiter) Read(ctx context.Context, user string) time.Duration {
-	return k.observed(limitReads, k.countShared(ctx, user, "read", k.cfg.Reads))
+	return k.report(limitReads, k.countShared(ctx, user, "read", k.cfg.Reads))
 }
 
 // countShared counts over all replicas.
@@ -158,5 +156,5 @@ func (k *Limiter) countShared(ctx context.Context, user, kind string, n int) tim
 	if k.cfg.Off {
 		return 0
 	}
-	return k.shared.take(ctx, user, kind, n)
+	return k.shared.count(ctx, user, kind, n)
 }

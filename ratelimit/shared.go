@@ -23,8 +23,8 @@ type shared struct {
 	own recent[string, *store.RateWindow]
 }
 
-// take counts one of at most limit requests in a minute. It returns 0, or how long to wait.
-func (s *shared) take(ctx context.Context, user, kind string, limit int) time.Duration {
+// count counts one of at most limit requests in a minute. It returns 0, or how long to wait.
+func (s *shared) count(ctx context.Context, user, kind string, limit int) time.Duration {
 	sum := sha256.Sum256([]byte(user)) // a user's name may be longer than a key
 	key := hex.EncodeToString(sum[:]) + "-" + kind
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
