@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// answerWithin is how long people have to answer an approval.
+	// answerTimeout is the time that users have to answer an approval.
 	answerWithin = time.Minute
-	// shownInput is how much of a call's input they are shown. Nobody can approve
-	// what they cannot see, so it is all of it but for what no person would read.
+	// shownInput bounds the tool input shown to users. They cannot approve what they cannot
+	// see, so it is large.
 	shownInput = 64 << 10
 )
 
-// call uses a tool, after everything that was said before is reported. The
-// backend calls it, perhaps several times at once.
+// call executes a tool after all earlier text is reported. The backend calls it, possibly
+// several times concurrently.
 func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
 	if !l.enter() {
 		return over()
@@ -56,8 +56,8 @@ func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r provi
 	return r
 }
 
-// hold keeps the result of a tool back while the run is being stopped, until the
-// backend knows. Else it would go on as if just the tool had gone wrong.
+// holdResult delays the result of a tool while the run is being stopped, until the backend has
+// been interrupted. Otherwise the backend would continue as if only the tool had failed.
 func (l *activeRun) hold(turn context.Context) {
 	if l.work.Err() == nil {
 		return
@@ -71,8 +71,7 @@ func (l *activeRun) hold(turn context.Context) {
 	}
 }
 
-// enter notes that something begins that the end of the run waits for, unless it
-// is over.
+// enter begins a call that the end of the run waits for. It returns false if the run is over.
 func (l *activeRun) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +90,7 @@ func (l *activeRun) exit() {
 	}
 }
 
-// end says that nothing may begin any more, and returns the messages that no turn
-// has taken.
+// markEnded prevents further calls and returns the messages that the turn has not accepted.
 func (l *activeRun) end() []*steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,11 +102,11 @@ func (l *activeRun) end() []*steer {
 	return l.steers
 }
 
-// asking is an approval that people are asked for.
+// pendingApproval is an approval that users are asked for.
 type asking struct{ gone context.CancelFunc }
 
-// ask lets the people at the desktop decide whether the backend may do something.
-// Nobody's answer is a no. Asking again for what is asked for changes nothing.
+// askApproval asks the users whether the backend may do something and sends it the answer;
+// without an answer it is denied. A repeated request for a pending approval is ignored.
 func (l *activeRun) ask(e providers.Event) {
 	if l.talk == nil {
 		if len(l.early) < maxEarly {
@@ -170,23 +168,22 @@ func (l *activeRun) ask(e providers.Event) {
 			return
 		}
 		if err != nil {
-			l.log.WarnContext(ctx, "nobody could be asked for an approval", "tool", e.Tool.Name, "error", err)
+			l.log.WarnContext(ctx, "asking for an approval failed", "tool", e.Tool.Name, "error", err)
 		}
 		if err := guarded(func() error { return session.Answer(ctx, e.Approval, d) }); err != nil {
-			l.log.WarnContext(ctx, "backend does not take an answer", "tool", e.Tool.Name, "error", err)
+			l.log.WarnContext(ctx, "backend refused the answer to an approval", "tool", e.Tool.Name, "error", err)
 		}
 	})
 }
 
-// question names the nth asking for an approval: the same when a turn that was cut
-// off asks again, so that there is one dialog, and an answer that came meanwhile
-// is not lost.
+// dialogID returns the id of the nth request for an approval. It is the same when a restarted
+// turn asks again, so that there is one dialog and an answer given meanwhile is not lost.
 func (l *activeRun) question(e providers.Event, n int) wire.DialogID {
 	call := providers.ToolCall{ID: e.Approval, Input: e.Tool.Input}
 	return wire.DialogID(tools.QuestionID(l.caller, call, e.Tool.Name, strconv.Itoa(n)))
 }
 
-// unask ends waiting for the answer to an approval.
+// cancelApproval cancels a pending approval.
 func (l *activeRun) unask(approval string) {
 	l.early = slices.DeleteFunc(l.early, func(e providers.Event) bool { return e.Approval == approval })
 	l.mu.Lock()
@@ -197,7 +194,8 @@ func (l *activeRun) unask(approval string) {
 	}
 }
 
-// withdraw ends one asking; the same approval may be asked for anew meanwhile.
+// removeApproval removes one pending approval; the same approval may have been requested again
+// meanwhile.
 func (l *activeRun) withdraw(approval string, a *asking) {
 	a.gone()
 	l.mu.Lock()
@@ -207,7 +205,7 @@ func (l *activeRun) withdraw(approval string, a *asking) {
 	}
 }
 
-// clip shortens a text that is shown to people.
+// clip truncates a text for display.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -14,64 +14,64 @@ import (
 )
 
 const (
-	// openFor bounds opening a conversation: backends that are programs take
-	// seconds.
+	// openTimeout bounds opening a provider session; backends that are programs take seconds.
 	openFor = time.Minute
-	// tidyFor is how long the end of a run is held back so that its slot is free
-	// when the session hears of it.
+	// cleanupTimeout bounds how long the end of a run is delayed so that its slot is free when
+	// the session receives the end.
 	tidyFor = time.Second
-	// maxSteers bounds the messages that wait for a turn to take them.
+	// maxSteers bounds the messages waiting for a turn to accept them.
 	maxSteers = 64
-	// maxEarly bounds the approvals that wait for a conversation to open.
+	// maxEarly bounds the approvals requested while the provider session is being opened.
 	maxEarly = 16
-	// maxAskings bounds the approvals that people are asked for in one turn.
+	// maxApprovals bounds the different approvals requested in one turn.
 	maxAskings = 1000
 
 	lostSlot = "the agent lost its slot"
 )
 
-// activeRun is a run from its start to its end. One goroutine lives it; the methods
-// that others call say so.
+// activeRun is a run from its start to its end. One goroutine executes it; methods that other
+// goroutines may call say so.
 type activeRun struct {
 	Run
 	runner *SessionRunner
 	caller tools.Caller
 	log    *slog.Logger
 
-	// ctx ends when nobody wants to hear of the run any more, work also when it
-	// is to stop; its cause says how it ends then.
+	// ctx ends when the run must not report any more. work also ends when the run is to stop;
+	// its cause says how the run ends then.
 	ctx  context.Context
 	mute context.CancelFunc
 	work context.Context
 	stop context.CancelCauseFunc
 
 	events  chan providers.Event
-	flushes chan chan struct{} // tool calls that want everything said before
-	wake    chan struct{}      // there is something to steer
-	over    chan struct{}      // closed when nothing is heard any more
+	flushes chan chan struct{} // from tool calls that need the text before them reported first
+	wake    chan struct{} // signals a new message in steers
+	over    chan struct{} // closed when the run no longer receives events
 
 	slot   *Slot
 	talk   *providerSession
 	began  time.Time
 	speech speech
-	trace  RunTrace // nil when nobody follows the run
-	// broken says that the backend did not do what it was told.
+	trace  RunTrace // nil without a tracer
+	// broken says that the backend failed or did not obey, so that its provider session is not
+	// reused.
 	broken bool
-	// early are approvals that were asked for before there was a conversation
-	// to give the answer to.
+	// early holds approvals requested before the provider session was open, when an answer
+	// could not be delivered yet.
 	early []providers.Event
 
 	mu     sync.Mutex // guards the following
 	ended  bool
-	busy   int           // tools and calls into the backend that run
-	quiet  chan struct{} // closed when the run has ended and none of them runs
+	busy   int // tools and backend calls in progress
+	quiet  chan struct{} // closed when the run has ended and busy is 0
 	steers []*steer
-	asked  map[string]*asking // approvals that are waited for
-	// askings counts how often each approval was asked for.
+	asked  map[string]*asking // approvals waiting for an answer
+	// approvalCounts counts the requests of each approval.
 	askings map[string]int
 }
 
-// stopped is why a run was stopped.
+// stopped is the cause of work when a run is stopped; end is how the run ends.
 type stopped struct{ end Ended }
 
 func (s *stopped) Error() string { return "the run was stopped: " + s.end.Reason }
@@ -96,12 +96,12 @@ func newLife(c *SessionRunner, r Run) *activeRun {
 	return l
 }
 
-// interrupt stops the run. Anybody may call it.
+// interrupt stops the run. It is safe for concurrent use.
 func (l *activeRun) interrupt(reason string) {
 	l.stop(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
 }
 
-// live is the goroutine of the run.
+// execute runs in the goroutine of the run.
 func (l *activeRun) live() {
 	defer l.mute()
 	var end Ended
@@ -115,7 +115,7 @@ func (l *activeRun) live() {
 	l.finish(end)
 }
 
-// verdict is how a run ends that could not go on.
+// endAfter returns the end of a run that cannot continue because of err.
 func (l *activeRun) verdict(err error) Ended {
 	l.broken = true
 	if s, ok := errors.AsType[*stopped](context.Cause(l.work)); ok {
@@ -124,10 +124,10 @@ func (l *activeRun) verdict(err error) Ended {
 	return l.failed(err)
 }
 
-// failed is how a run ends that failed.
+// failedEnd returns the end of a run that failed with err.
 func (l *activeRun) failed(err error) Ended {
 	if p, ok := errors.AsType[*panicked](err); ok {
-		l.log.ErrorContext(l.ctx, "a run broke", "panic", p.value, "stack", string(p.stack))
+		l.log.ErrorContext(l.ctx, "panic in a run", "panic", p.value, "stack", string(p.stack))
 	}
 	f, ok := errors.AsType[*providers.Failure](err)
 	if !ok {
@@ -139,7 +139,7 @@ func (l *activeRun) failed(err error) Ended {
 	return Ended{Outcome: providers.Failed, Failure: f}
 }
 
-// run does everything up to the end of the turn.
+// runTurn does everything up to the end of the turn.
 func (l *activeRun) run() (Ended, error) {
 	p, ok := l.runner.pool.cfg.Providers.Get(l.Provider)
 	if !ok {
@@ -170,7 +170,7 @@ func (l *activeRun) run() (Ended, error) {
 		}
 		end, err := l.turn()
 		if reused && errors.Is(err, providers.ErrClosed) && l.work.Err() == nil {
-			l.log.DebugContext(l.ctx, "conversation had ended; it is opened again")
+			l.log.DebugContext(l.ctx, "provider session had ended, opening a new one")
 			l.runner.end(l.talk)
 			l.talk = nil
 			continue
@@ -179,8 +179,8 @@ func (l *activeRun) run() (Ended, error) {
 	}
 }
 
-// takeSlot gets the slot of the run: that of its conversation, the one that was
-// reserved, or the next that is free.
+// acquireSlot gets the slot of the run: that of its provider session, the reserved one, or the
+// next that is free.
 func (l *activeRun) takeSlot() error {
 	if l.talk != nil && l.talk.slot != nil {
 		if spare := l.slot; spare != nil {
@@ -199,8 +199,7 @@ func (l *activeRun) takeSlot() error {
 	return context.Cause(l.work)
 }
 
-// brief is what the agent is told about itself. Like a slot it waits for a store
-// that is away.
+// brief returns the system prompt. It retries while the store is unavailable.
 func (l *activeRun) brief() (string, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		system, err := l.runner.pool.cfg.Tools.Brief(l.work, l.caller)
@@ -215,14 +214,14 @@ func (l *activeRun) brief() (string, error) {
 	}
 }
 
-// open opens a conversation.
+// open opens a provider session.
 func (l *activeRun) open(p providers.Provider) (err error) {
 	cfg := l.runner.pool.cfg
 	caps := p.Caps()
 	system, hands := l.System, l.System == ""
 	if hands {
 		if system, err = l.brief(); err != nil {
-			return fmt.Errorf("tell the agent who it is: %w", err)
+			return fmt.Errorf("build the system prompt: %w", err)
 		}
 	}
 	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
@@ -248,7 +247,7 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	defer cancel()
 	t.session, err = l.await(ctx, func() (providers.Session, error) { return p.Open(ctx, spec) })
 	if err != nil {
-		return fmt.Errorf("open a conversation with %s: %w", l.Provider, err)
+		return fmt.Errorf("open a session with provider %s: %w", l.Provider, err)
 	}
 	l.talk = t
 	early := l.early
@@ -259,8 +258,8 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	return nil
 }
 
-// await waits for a conversation to open, and hears what is said meanwhile. One
-// that opens when nobody waits any more is closed.
+// awaitOpen waits for a provider session to open, and handles events meanwhile. A session that
+// opens after the wait has ended is closed.
 func (l *activeRun) await(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
 	opened, abandoned := make(chan providers.Session), make(chan struct{})
 	defer close(abandoned)
@@ -297,9 +296,9 @@ func (l *activeRun) await(ctx context.Context, open func() (providers.Session, e
 	}
 }
 
-// finish gives back everything that the run holds and reports its end.
+// finish releases everything that the run holds and reports its end.
 func (l *activeRun) finish(end Ended) {
-	defer l.runner.leave(l) // until then it can be disposed of
+	defer l.runner.leave(l) // Dispose works until then
 	l.flush()
 	spurned := l.end()
 	l.settle()
@@ -308,7 +307,7 @@ func (l *activeRun) finish(end Ended) {
 	}
 	if s := l.slot; s != nil {
 		s.Release()
-		l.runner.wg.Go(func() { <-s.gone }) // Close waits for it
+		l.runner.wg.Go(func() { <-s.gone })
 		select {
 		case <-s.gone:
 		case <-time.After(tidyFor):
@@ -327,7 +326,7 @@ func (l *activeRun) finish(end Ended) {
 	l.report(end)
 }
 
-// part keeps the conversation for the agent's next turn, or closes it.
+// keepOrClose keeps the provider session for the agent's next turn, or closes it.
 func (l *activeRun) part(t *providerSession, end Ended) {
 	if t.process {
 		t.slot, l.slot = l.slot, nil
@@ -347,26 +346,26 @@ func (l *activeRun) part(t *providerSession, end Ended) {
 	}
 }
 
-// settle waits until nothing that the run began goes on any more, but not for
-// long.
+// waitQuiet waits until all tools and backend calls of the run have returned, at most
+// cleanupTimeout.
 func (l *activeRun) settle() {
 	l.stop(context.Canceled)
 	select {
 	case <-l.quiet:
 	case <-time.After(tidyFor):
 		l.broken = true
-		l.log.WarnContext(l.ctx, "a run has ended and something in it has not; it is left alone")
+		l.log.WarnContext(l.ctx, "run ended but a call in it has not returned, no longer waiting")
 	}
 }
 
-// report tells the session something. When that is not possible the run has
-// nobody to work for.
+// report sends a report to the session. If that fails, the session is lost and the run is
+// abandoned.
 func (l *activeRun) report(r Report) {
 	if l.ctx.Err() != nil {
 		return
 	}
 	if err := l.runner.ref.Sink.Report(l.ctx, r); err != nil {
-		l.log.DebugContext(l.ctx, "nobody hears the run any more", "error", err)
+		l.log.DebugContext(l.ctx, "session closed, stopping run", "error", err)
 		l.mute()
 	}
 }

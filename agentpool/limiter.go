@@ -17,14 +17,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrFull means that no agent may be added now.
+// ErrFull means that no slot is free now.
 var ErrFull = errors.New("no agent slot is free")
 
-// errLost means that a slot was lost before it was complete.
+// errLost means that a slot was lost before all of its parts were acquired.
 var errLost = errors.New("the slot was lost while waiting for the rest of it")
 
-// The semaphore that every agent needs, and what those of sessions and users
-// begin with.
+// The semaphore that every agent needs, the prefixes of the semaphores per session and per
+// user, and the pauses between retries.
 const (
 	everybody  = "agents"
 	ofSession  = "agents:session:"
@@ -33,7 +33,7 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// Semaphores is what the limiter needs of a store.
+// Semaphores is the part of a store that the limiter uses.
 type Semaphores interface {
 	Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error)
 	RenewSlot(ctx context.Context, s store.Slot) error
@@ -41,35 +41,33 @@ type Semaphores interface {
 	Slots(ctx context.Context, semaphore string) (store.SlotUse, error)
 }
 
-// Limits bound how many agents run at once. All replicas have the same.
+// Limits bound the number of concurrent agents. All replicas must have the same limits.
 type Limits struct {
-	// Agents is over everything, 10 unless set.
+	// Agents bounds all agents of all replicas; default 10.
 	Agents int
-	// PerSession and PerUser have no bound of their own unless set.
+	// PerSession and PerUser bound the agents of one session and of one user; 0 means no bound.
 	PerSession int
 	PerUser    int
-	// TTL is how long the slots of a replica that died stay taken, 10 s unless
-	// set.
+	// TTL is the time after which the slots of a dead replica become free; default 10 s.
 	TTL time.Duration
 }
 
-// Claim is who wants a slot. Waiting is fair between sessions.
+// Claim identifies the session and user that request a slot. Waiting is fair between sessions.
 type Claim struct {
 	Session wire.SessionID
-	// User may be empty; then the bound per user does not apply.
+	// User may be empty; then PerUser does not apply.
 	User string
-	// Holder names the agent to whoever looks into the store. It need not be
-	// unique.
+	// Holder describes the agent to people who inspect the store. It need not be unique.
 	Holder string
 }
 
-// Limiter bounds how many agents run at once, over all sessions and replicas that
-// share a store. Any goroutine may call.
+// Limiter bounds the number of concurrent agents over all sessions and replicas that share a
+// store. It is safe for concurrent use.
 type Limiter struct {
 	store  Semaphores
 	limits Limits
 	log    *slog.Logger
-	// name tells the holders of this limiter from those of all others.
+	// id distinguishes the holders of this limiter from those of all others.
 	name  string
 	count atomic.Uint64
 
@@ -79,7 +77,7 @@ type Limiter struct {
 	releases sync.WaitGroup
 }
 
-// place is one semaphore's part of a slot.
+// slotPart is one semaphore's part of a slot.
 type place struct {
 	store.SlotRequest
 	of *Slot
@@ -89,7 +87,7 @@ func (p *place) slot() store.Slot {
 	return store.Slot{Semaphore: p.Semaphore, Holder: p.Holder, TTL: p.TTL}
 }
 
-// NewLimiter makes a limiter. Somebody has to call [Limiter.Run], or slots expire.
+// NewLimiter returns a limiter. The caller must run [Limiter.Run], otherwise slots expire.
 func NewLimiter(s Semaphores, l Limits, log *slog.Logger) *Limiter {
 	l.Agents, l.TTL = cmp.Or(l.Agents, 10), cmp.Or(l.TTL, 10*time.Second)
 	if log == nil {
@@ -98,10 +96,10 @@ func NewLimiter(s Semaphores, l Limits, log *slog.Logger) *Limiter {
 	return &Limiter{store: s, limits: l, log: log, name: rand.Text(), held: map[*place]struct{}{}}
 }
 
-// Limits returns the bounds that apply.
+// Limits returns the effective limits, with defaults applied.
 func (l *Limiter) Limits() Limits { return l.limits }
 
-// Use tells how many agents run and wait, over everything.
+// Use returns the numbers of running and waiting agents of all replicas.
 func (l *Limiter) Use(ctx context.Context) (store.SlotUse, error) {
 	u, err := l.store.Slots(ctx, everybody)
 	if err != nil {
@@ -110,7 +108,7 @@ func (l *Limiter) Use(ctx context.Context) (store.SlotUse, error) {
 	return u, nil
 }
 
-// Running is how many agents have a slot by this limiter.
+// Running returns the number of agents that hold a slot of this limiter.
 func (l *Limiter) Running() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +121,7 @@ func (l *Limiter) Running() int {
 	return n
 }
 
-// Acquire waits for a slot until the context ends, also while the store is away.
+// Acquire waits for a slot until the context ends, also while the store is unavailable.
 func (l *Limiter) Acquire(ctx context.Context, c Claim) (*Slot, error) {
 	for {
 		s, err := l.take(ctx, c, true)
@@ -137,7 +135,7 @@ func (l *Limiter) Acquire(ctx context.Context, c Claim) (*Slot, error) {
 	}
 }
 
-// Try takes a slot if one is free right now, else it answers [ErrFull].
+// Try acquires a slot if one is free now, otherwise it returns [ErrFull].
 func (l *Limiter) Try(ctx context.Context, c Claim) (*Slot, error) {
 	s, err := l.take(ctx, c, false)
 	if err != nil {
@@ -146,12 +144,12 @@ func (l *Limiter) Try(ctx context.Context, c Claim) (*Slot, error) {
 	return s, nil
 }
 
-// Wait returns when every slot that was given back is, or was tried for long
-// enough. Nobody may use the limiter any more.
+// Wait returns when every released slot is free in the store, or its retries have timed out.
+// The limiter must not be used afterwards.
 func (l *Limiter) Wait() { l.releases.Wait() }
 
-// take acquires the places of a slot one after the other, always in the same
-// order, so that two who want the same ones never wait for each other.
+// acquireSlot acquires the parts of a slot one after the other, always in the same order, so
+// that two callers never deadlock.
 func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 	s := newSlot(l)
 	ctx, stop := context.WithCancel(ctx)
@@ -160,8 +158,7 @@ func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 	for _, r := range l.requests(c, wait) {
 		err := l.ask(ctx, r)
 		if err == nil || !errors.Is(err, ErrFull) {
-			// Also after an error: it may have been granted and only the
-			// answer was lost.
+			// Also after an error: the store may have granted it and only the reply was lost.
 			s.add(r)
 		}
 		if err == nil && s.life.Err() == nil {
@@ -171,9 +168,9 @@ func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 		if s.life.Err() != nil {
 			return nil, errLost
 		}
-		if errors.Is(err, ErrFull) { // then the store answers, and soon
+		if errors.Is(err, ErrFull) { // the store is available, so the release is fast
 			select {
-			case <-s.gone: // so that the other places are free when the caller is told
+			case <-s.gone: // the other parts are free when the caller gets the error
 			case <-ctx.Done():
 			}
 		}
@@ -182,7 +179,7 @@ func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 	return s, nil
 }
 
-// requests are what a claim needs, in the order it is taken.
+// requests returns the semaphores that a claim needs, in the order of acquisition.
 func (l *Limiter) requests(c Claim, wait bool) []store.SlotRequest {
 	holder := fmt.Sprintf("%s-%d", l.name, l.count.Add(1))
 	if named := holder + " " + c.Holder; store.CheckName("holder", named) == nil {
@@ -209,7 +206,8 @@ func (l *Limiter) requests(c Claim, wait bool) []store.SlotRequest {
 	return append(all, r)
 }
 
-// ask takes one place. When it may wait, it also waits for a store that is away.
+// acquirePart acquires one semaphore. If r.Wait is set, it also waits while the store is
+// unavailable.
 func (l *Limiter) ask(ctx context.Context, r store.SlotRequest) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		_, err := l.store.Acquire(ctx, r)
@@ -219,12 +217,12 @@ func (l *Limiter) ask(ctx context.Context, r store.SlotRequest) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, store.ErrFull) && !r.Wait:
-			return fmt.Errorf("%w: %s has its %d", ErrFull, r.Semaphore, r.Limit)
+			return fmt.Errorf("%w: all %[3]d slots of %[2]s are taken", ErrFull, r.Semaphore, r.Limit)
 		case !r.Wait, errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrClosed):
 			return err
 		}
 		if pause == firstPause {
-			l.log.WarnContext(ctx, "store gives no agent slots; waiting for it", "semaphore", r.Semaphore, "error", err)
+			l.log.WarnContext(ctx, "agent slot not acquired, retrying", "semaphore", r.Semaphore, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -234,8 +232,7 @@ func (l *Limiter) ask(ctx context.Context, r store.SlotRequest) error {
 	}
 }
 
-// Run renews what is held until the context ends. It gives nothing back: that is
-// for those who hold it.
+// Run renews the held slots until the context ends. It does not release them.
 func (l *Limiter) Run(ctx context.Context) {
 	timer := time.NewTimer(l.limits.TTL / 3)
 	defer timer.Stop()
@@ -247,15 +244,15 @@ func (l *Limiter) Run(ctx context.Context) {
 		}
 		next := l.limits.TTL / 3
 		if err := l.renewAll(ctx); err != nil && ctx.Err() == nil {
-			l.log.WarnContext(ctx, "agent slots are not renewed; trying again", "error", err)
+			l.log.WarnContext(ctx, "renewal of agent slots failed, retrying", "error", err)
 			next = l.limits.TTL / 10
 		}
 		timer.Reset(next)
 	}
 }
 
-// renewAll renews every place. One that does not work is not in the way of the
-// others, but the round has an end: a store that is away would let each wait.
+// renewAll renews every part. The failure of one does not affect the others, but the whole
+// round has a timeout, because each call would block while the store is unavailable.
 func (l *Limiter) renewAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/3)
 	defer cancel()
@@ -275,14 +272,14 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 		}
 	}
 	if first != nil {
-		return fmt.Errorf("%d of %d are not renewed: %w", failed, len(places), first)
+		return fmt.Errorf("renew %d of %d slots: %w", failed, len(places), first)
 	}
 	return nil
 }
 
-// renew renews one place. One that the store does not know any more is taken
-// again if it is free: a store that forgot its newest writes, as a failover may,
-// is no reason to stop every agent. Otherwise its slot is lost.
+// renew renews one part. If the store no longer knows it, renew acquires it again if it is
+// free: a failover of the store may lose the newest writes, which must not stop every agent.
+// Otherwise the slot is lost.
 func (l *Limiter) renew(ctx context.Context, p *place) error {
 	if !l.holds(p) {
 		return nil
@@ -296,11 +293,11 @@ func (l *Limiter) renew(ctx context.Context, p *place) error {
 	r := p.SlotRequest
 	r.Wait = false
 	_, err = l.store.Acquire(ctx, r)
-	if !l.holds(p) { // given back meanwhile, perhaps before it was taken again
+	if !l.holds(p) { // released meanwhile, perhaps before it was acquired again
 		return l.store.ReleaseSlot(ctx, p.slot())
 	}
 	if errors.Is(err, store.ErrFull) {
-		l.log.WarnContext(ctx, "agent slot is lost", "semaphore", p.Semaphore, "holder", p.Holder)
+		l.log.WarnContext(ctx, "agent slot lost", "semaphore", p.Semaphore, "holder", p.Holder)
 		l.forget(p)
 		p.of.lose()
 		return nil

@@ -10,44 +10,43 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// patience is how long a backend may take to interrupt a turn, to give up opening
-// a conversation and to close one. After that the session runner goes on without it.
+// backendTimeout bounds how long a backend may take to interrupt a turn, to abort opening a
+// session and to close one. After that the session runner continues without it.
 const patience = 5 * time.Second
 
-// wantedEvery is how often an idle process finds out whether somebody waits for
-// its slot.
+// slotCheckInterval is the interval at which an idle process checks whether another agent waits
+// for its slot.
 const wantedEvery = 2 * time.Second
 
-// providerSession is an open conversation with a backend.
+// providerSession is a conversation held open with a backend.
 type providerSession struct {
 	runner   *SessionRunner
 	agent    string
 	provider string
 	profile  string
-	guest    bool // what it was told at the beginning is for guests
-	process  bool // it counts as an agent while it is open
+	guest    bool // opened with the system prompt for guests
+	process  bool // the backend is a process, which needs a slot while it is open
 	session  providers.Session
-	// revoke ends the badge of a backend that acts over MCP. A badge is of one
-	// turn, so such a conversation is not kept.
+	// revoke revokes the MCP token of a backend that calls tools over MCP. A token belongs to
+	// one turn, so such a session is not reused.
 	revoke func()
-	// slot is held while the conversation is open, if it is a process, and
-	// unwatch ends waiting for its loss.
+	// slot is held while the session is open and idle, if it is a process. unwatch stops
+	// waiting for the loss of the slot.
 	slot    *Slot
 	unwatch func() bool
-	// since is when it was used last, and parking sees to it when that is long
-	// ago.
+	// since is the time of the last use, and parking the timer that checks it.
 	since   time.Time
 	parking *time.Timer
-	// over is closed when nothing is heard of it any more.
+	// over is closed when events of the session are ignored from now on.
 	over chan struct{}
 	shut sync.Once
 
 	mu   sync.Mutex // guards the following
-	turn *activeRun // whose turn it is
-	dead bool       // ended by itself
+	turn *activeRun // the run that uses the session; nil if idle
+	dead bool // the backend ended the session
 }
 
-// handleEvent takes what happens to whoever's turn it is.
+// handleEvent forwards an event to the run that uses the session.
 func (t *providerSession) handleEvent(e providers.Event) {
 	t.mu.Lock()
 	l := t.turn
@@ -61,7 +60,7 @@ func (t *providerSession) handleEvent(e providers.Event) {
 	}
 }
 
-// call uses a tool for whoever's turn it is.
+// call executes a tool for the run that uses the session.
 func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
 	l := t.turn
@@ -72,7 +71,7 @@ func (t *providerSession) call(ctx context.Context, call providers.ToolCall) pro
 	return l.call(ctx, call)
 }
 
-// owns says whose turn it is and reports whether the conversation lives.
+// assignTo assigns the session to a run and reports whether the backend still has it open.
 func (t *providerSession) owns(l *activeRun) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *providerSession) owns(l *activeRun) bool {
 	return !t.dead
 }
 
-// take returns the open conversation of an agent, if the run can go on with it.
+// takeIdle returns the agent's idle provider session if the run can reuse it, else nil.
 func (c *SessionRunner) take(l *activeRun) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +99,7 @@ func (c *SessionRunner) take(l *activeRun) *providerSession {
 	return t
 }
 
-// keep leaves a conversation open for the agent's next turn, until it was not
-// used for a while, and reports whether it does.
+// keepIdle keeps a session open for the agent's next turn, and reports whether it does.
 func (c *SessionRunner) keep(l *activeRun, t *providerSession) bool {
 	if t.process && t.slot.wanted(l.ctx) {
 		return false
@@ -122,8 +120,7 @@ func (c *SessionRunner) keep(l *activeRun, t *providerSession) bool {
 	return true
 }
 
-// check parks a conversation that was idle for long, or whose slot somebody
-// waits for.
+// checkIdle closes a session that was idle for too long, or whose slot another agent waits for.
 func (c *SessionRunner) check(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +146,7 @@ func (c *SessionRunner) check(t *providerSession) {
 	})
 }
 
-// park closes a conversation if nobody uses it.
+// closeIdle closes a session if it is idle.
 func (c *SessionRunner) park(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,15 +156,15 @@ func (c *SessionRunner) park(t *providerSession) {
 	}
 }
 
-// retire closes a conversation in the background. The lock is held and the session runner
-// is not closed.
+// closeAsync closes a session in the background. c.mu is held and the session runner is not
+// closed.
 func (c *SessionRunner) retire(t *providerSession) { c.wg.Go(func() { c.end(t) }) }
 
-// end closes a conversation and gives back what it holds. A backend that does not
-// close in time is left alone with that.
+// closeSession closes a session and releases its token and slot. If the backend does not close
+// in time, it is abandoned.
 func (c *SessionRunner) end(t *providerSession) {
 	t.owns(nil)
-	// What it has to say now would be heard by nobody, and closing waits for it.
+	// Events from now on are ignored, because closing waits for their delivery.
 	t.shut.Do(func() { close(t.over) })
 	if t.parking != nil {
 		t.parking.Stop()
@@ -175,10 +172,10 @@ func (c *SessionRunner) end(t *providerSession) {
 	select {
 	case err := <-attempt(t.session.Close):
 		if err != nil {
-			c.log.WarnContext(c.ctx, "conversation did not close well", "agent", t.agent, "provider", t.provider, "error", err)
+			c.log.WarnContext(c.ctx, "provider session closed with an error", "agent", t.agent, "provider", t.provider, "error", err)
 		}
 	case <-time.After(patience):
-		c.log.ErrorContext(c.ctx, "conversation does not close; it is left behind", "agent", t.agent, "provider", t.provider)
+		c.log.ErrorContext(c.ctx, "provider session does not close, abandoning it", "agent", t.agent, "provider", t.provider)
 	}
 	if t.revoke != nil {
 		t.revoke()
@@ -192,17 +189,17 @@ func (c *SessionRunner) end(t *providerSession) {
 	}
 }
 
-// attempt calls into a backend on a goroutine of its own, so that whoever waits
-// for the answer need not wait for ever. A panic is an error.
+// attempt calls into a backend on a goroutine of its own, so that the caller can stop waiting
+// for it. A panic becomes an error.
 func attempt(call func() error) <-chan error {
 	answer := make(chan error, 1)
-	go func() { // ends with the call; all who attempt wait for it, as long as they can
+	go func() { // ends when the call returns
 		answer <- guarded(call)
 	}()
 	return answer
 }
 
-// guarded makes an error of a panic.
+// guarded turns a panic into an error.
 func guarded(call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -212,15 +209,15 @@ func guarded(call func() error) (err error) {
 	return call()
 }
 
-// panicked is something that broke.
+// panicked is a recovered panic.
 type panicked struct {
 	value any
 	stack []byte
 }
 
-func (p *panicked) Error() string { return fmt.Sprintf("something inside broke: %v", p.value) }
+func (p *panicked) Error() string { return fmt.Sprintf("internal error: %v", p.value) }
 
-// over is the answer to a tool call that comes when the turn has ended.
+// turnOver is the result of a tool call after the end of the turn.
 func over() providers.ToolResult {
 	return providers.ToolResult{Text: "The turn is over.", IsError: true}
 }

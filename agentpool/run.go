@@ -8,13 +8,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Run is one turn to run.
+// Run describes one execution of a turn.
 type Run struct {
-	// ID is unique in the session, also among the attempts of one turn. Reports
-	// carry it, so that what comes too late can be told.
+	// ID is unique in the session, also among the attempts of one turn. Reports carry it, so
+	// that late reports can be recognized.
 	ID string
-	// Agent is whose conversation it is: main-{monitor}, window-{key}, or the
-	// role for agents that live for one turn.
+	// Agent names the agent that owns the conversation: main-{monitor}, window-{key}, or the
+	// role of an agent that exists for one turn.
 	Agent string
 	Role  wire.AgentID
 	Kind  wire.AgentKind
@@ -23,39 +23,38 @@ type Run struct {
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Profile string
-	// Guest says that the turn is not the owner's.
+	// Guest says that someone other than the session's owner began the turn.
 	Guest bool
-	// Provider is who is to think.
+	// Provider is the name of the backend.
 	Provider string
-	// Prompt and Images are what the turn begins with. With Continue the turn
-	// is one that was cut off and goes on; Done are the results it had.
+	// Prompt and Images are the input of the turn. With Continue the run continues a turn that
+	// was cut off; Done holds the results of its ended tool calls.
 	Prompt   string
 	Images   []providers.Image
 	Continue bool
 	Done     map[string]providers.ToolResult
-	// From is the conversation to go on with, unless the session runner has it open. With
-	// Fork the turn runs on a copy that is thrown away.
+	// From is the conversation to continue, unless the session runner has it open. With Fork
+	// the run works on a copy that is discarded.
 	From providers.Thread
 	Fork bool
-	// Lasting keeps the conversation open for the agent's next turn. Who has it
-	// kept also makes it shorter when it becomes too long.
+	// Lasting keeps the provider session open for the agent's next turn. The context pool
+	// shortens such a conversation when it becomes too long.
 	Lasting bool
-	// System, unless it is empty, is all that the model is told about itself. Such
-	// a run has no tools.
+	// System, unless empty, replaces the system prompt. Such a run has no tools.
 	System string
-	// Job is the work for a plan that the run is, if it is that, and Todo what of
-	// the plan it is for.
+	// Job is the name of the plan's job that the run executes, if any, and Todo the plan's todo
+	// that the job is for.
 	Job  string
 	Todo wire.TodoID
-	// Slot is one that was reserved; without it the run waits for its turn.
+	// Slot is a reserved slot; without it the run waits for one.
 	Slot *Slot
-	// Attempt counts the runs of the turn from 1, and Waited is for how long the
-	// message that began it had waited when the turn did.
+	// Attempt counts the runs of the turn from 1. Waited is the time that the message was
+	// queued before the turn began.
 	Attempt int
 	Waited  time.Duration
 }
 
-// Steering is a message for a turn that runs.
+// Steering is a message for a running turn.
 type Steering struct {
 	Run     string
 	Message wire.MessageID
@@ -63,80 +62,78 @@ type Steering struct {
 	Images  []providers.Image
 }
 
-// Report is what a session runner tells its session. It is one of the types below.
+// Report is sent by a session runner to its session. It is one of the types below.
 type Report interface{ RunID() string }
 
-// Of is the run that a report is about.
+// Of identifies the run of a report.
 type Of struct{ Run string }
 
-// RunID is the run that the report is about.
+// RunID returns the id of the run.
 func (o Of) RunID() string { return o.Run }
 
 type (
-	// Began says that the run has its slot and its provider.
+	// Began means that the run has its slot and its provider.
 	Began struct{ Of }
-	// Said brings what the agent said and thought since the last one.
+	// Said carries text and thinking since the last report.
 	Said struct {
 		Of
 		Text     string
 		Thinking string
 	}
-	// SteerAccepted says that the model has a message that was steered.
+	// SteerAccepted means that the model has received a steered message.
 	SteerAccepted struct {
 		Of
 		Message wire.MessageID
 	}
-	// SteerRefused says that the model will not get a message in this turn. It comes
-	// before Ended, unless the message was steered when that was reported
-	// already.
+	// SteerRefused means that the model will not receive a message in this turn. It comes
+	// before Ended, unless Ended was reported before the message was steered.
 	SteerRefused struct {
 		Of
 		Message wire.MessageID
-		// Ending says that the turn is over, and that Ended comes next.
+		// Ending says that the turn is over and Ended follows.
 		Ending bool
 	}
-	// Remember brings what to keep of the conversation. Entries follow those
-	// before, and Took are the messages that are part of them; Thread is the
-	// backend's name of it.
+	// Remember carries new entries of the conversation, which follow the earlier ones. Took are
+	// the messages contained in them; Thread is the backend's id of the conversation.
 	Remember struct {
 		Of
 		Thread  string
 		Entries []providers.Entry
 		Took    []wire.MessageID
 	}
-	// Spent says what a call of the model took.
+	// Spent carries the usage of a model call.
 	Spent struct {
 		Of
 		Usage providers.Usage
 	}
-	// Shrunk says that the conversation was too long for the model, and what of it
-	// that is not given any more.
+	// Shrunk means that the conversation was too long for the model, and carries how much of it
+	// is no longer sent.
 	Shrunk struct {
 		Of
 		providers.Shrunk
 	}
-	// Retrying says that a call of the model failed and is tried again.
+	// Retrying means that a model call failed and is retried.
 	Retrying struct {
 		Of
 		Why  string
 		Wait time.Duration
 	}
-	// Ended is the last report of a run. Every run that was started has exactly
-	// one, unless the session runner is closed.
+	// Ended is the last report of a run. Every started run has exactly one, unless the session
+	// runner is closed.
 	Ended struct {
 		Of
 		Outcome providers.Outcome
-		// Failure is why a run failed.
+		// Failure is the reason of a failed run.
 		Failure *providers.Failure
-		// Reason is why it was interrupted.
+		// Reason is the reason of an interrupted run.
 		Reason string
 		Took   time.Duration
 	}
 )
 
-// Sink is where reports go.
+// Sink receives reports.
 type Sink interface {
-	// Report hands over a report, waiting while the session has too much to do,
-	// and with [Began] until that is kept. It fails when the session is lost.
+	// Report enqueues r. It blocks while the session's mailbox is full, and for [Began] until
+	// the report is committed. It fails when the session is lost.
 	Report(ctx context.Context, r Report) error
 }

@@ -12,68 +12,66 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ToolExecutor is what agents act with.
+// ToolExecutor executes tools on behalf of agents.
 type ToolExecutor interface {
-	// Tools are those of a caller.
+	// Tools returns the tools that the caller may use.
 	Tools(c tools.Caller) []providers.Tool
-	// Call uses one.
+	// Call executes a tool.
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
-	// Brief is what a model is told about itself and where it is.
+	// Brief returns the system prompt of the caller's agent.
 	Brief(ctx context.Context, c tools.Caller) (string, error)
-	// Launch does what the user wants to happen when a desktop begins.
+	// Launch runs the launch hooks of the user's configuration.
 	Launch(ctx context.Context, c tools.Caller)
 }
 
-// MCPTokens let programs outside the hub act as an agent.
+// MCPTokens issues the tokens with which external programs call tools on behalf of an agent.
 type MCPTokens interface {
-	// Issue makes a badge that is good until it is revoked.
+	// Issue returns an endpoint with a token that is valid until revoke is called.
 	Issue(c tools.Caller) (e providers.Endpoint, revoke func())
 }
 
-// Providers are the backends there are.
+// Providers looks up backends by name.
 type Providers interface {
 	Get(name string) (providers.Provider, bool)
 }
 
-// SessionRef is the session that a session runner works for.
+// SessionRef identifies the session that a session runner belongs to, and receives its reports.
 type SessionRef struct {
 	Session wire.SessionID
-	// Epoch is that of the owner.
+	// Epoch is the owner's epoch.
 	Epoch   uint64
 	User    string
 	Sink    Sink
 	Desktop tools.Desktop
 }
 
-// Config is what a runner is made of.
+// Config holds the dependencies and settings of a runner.
 type Config struct {
 	Limiter   *Limiter
 	Providers Providers
 	Tools     ToolExecutor
-	// MCPTokens may be nil: then backends that call tools over MCP have none.
+	// MCPTokens may be nil: then backends that call tools over MCP have no tools.
 	MCPTokens MCPTokens
-	// Models says which model of a provider to use, where that is not the
-	// provider's own choice.
+	// Models selects the model per provider; a missing provider uses its default model.
 	Models map[string]string
-	// Park is after how long an open conversation that nobody uses is closed,
-	// 5 minutes unless set.
+	// Park is the time after which an idle provider session is closed; default 5 minutes.
 	Park time.Duration
-	// Observer is told what models take; nil means that nobody looks.
+	// Observer receives the usage of models; nil means none.
 	Observer Observer
-	// Tracer follows what agents do, if there is one.
+	// Tracer traces runs; nil means none.
 	Tracer Tracer
-	// Logger defaults to silence.
+	// Logger defaults to a logger that discards everything.
 	Logger *slog.Logger
 }
 
-// Observer is told what happens, for those who count it. It must not wait.
+// Observer receives usage for metrics. It must not block.
 type Observer interface {
-	// Spent is called for every call of a model, with its tokens and what it cost as
-	// far as that is known.
+	// Spent is called for every model call with its tokens and its cost in US dollars, 0 if
+	// unknown.
 	Spent(input, output, cacheRead, cacheWrite int, dollars float64)
 }
 
-// Runner is what a replica has to run agents with.
+// Runner executes the agents of one replica.
 type Runner struct {
 	cfg Config
 	log *slog.Logger
@@ -82,7 +80,7 @@ type Runner struct {
 	runners map[*SessionRunner]struct{}
 }
 
-// NewRunner makes a runner.
+// NewRunner returns a runner.
 func NewRunner(cfg Config) *Runner {
 	cfg.Park = cmp.Or(cfg.Park, 5*time.Minute)
 	if cfg.Logger == nil {
@@ -91,7 +89,7 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg, log: cfg.Logger, runners: map[*SessionRunner]struct{}{}}
 }
 
-// Session makes the session runner of a session that this replica owns. When the context ends
+// Session creates the session runner of a session that this replica owns. When the context ends
 // its agents stop; [SessionRunner.Close] waits for that.
 func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 	c := &SessionRunner{

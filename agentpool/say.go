@@ -6,24 +6,23 @@ import (
 )
 
 const (
-	// saidEvery is the least time between two reports of what an agent says.
+	// outputInterval is the minimum time between two reports of text.
 	saidEvery = 50 * time.Millisecond
-	// maxSaid is how much is gathered in that time.
+	// maxOutput bounds the text buffered in that time.
 	maxSaid = 64 << 10
 )
 
-// speech gathers what an agent says, so that many small pieces become few
-// reports.
+// outputBuffer coalesces the text of an agent, so that many small pieces become few reports.
 type speech struct {
 	text     strings.Builder
 	thinking strings.Builder
-	last     time.Time        // of the newest report
-	due      <-chan time.Time // of the next
+	last     time.Time // time of the last report
+	due      <-chan time.Time // fires when the next report is due
 }
 
 func (s *speech) full() bool { return s.text.Len()+s.thinking.Len() >= maxSaid }
 
-// say reports what is said now, or a little later together with what follows.
+// bufferOutput reports text now, or a little later together with the text that follows.
 func (l *activeRun) say(text, thinking string) {
 	s := &l.speech
 	s.text.WriteString(text)
@@ -38,7 +37,7 @@ func (l *activeRun) say(text, thinking string) {
 	l.flush()
 }
 
-// flush reports what was said and not reported.
+// flush reports the buffered text.
 func (l *activeRun) flush() {
 	s := &l.speech
 	s.due = nil

@@ -11,29 +11,28 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// reserveFor bounds how long a session waits for the store when it wants a slot
-// at once.
+// reserveTimeout bounds TryReserve and the check for waiting agents.
 const reserveFor = time.Second
 
-// SessionRunner is the agents of one session that this replica owns. Its methods do not
-// wait, but for TryReserve, which asks the store, and Close.
+// SessionRunner executes the agents of one session that this replica owns. Its methods do not
+// block, except TryReserve, which accesses the store, and Close.
 type SessionRunner struct {
 	pool   *Runner
 	ref    SessionRef
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // of everything that the session runner does
+	wg     sync.WaitGroup // all goroutines of the session runner
 
 	mu       sync.Mutex // guards the following
 	closed   bool
-	runs     map[string]*activeRun       // by run
-	idle     map[string]*providerSession // by agent: open and without a turn
-	reserved map[*Slot]struct{}          // and not used yet
+	runs     map[string]*activeRun // by run id
+	idle     map[string]*providerSession // open provider sessions without a turn, by agent
+	reserved map[*Slot]struct{} // reserved slots that are not used yet
 }
 
-// Close stops every agent without a word and returns when nothing runs any more
-// and every slot was given back.
+// Close stops every agent without reports and returns when all goroutines have ended and every
+// slot is released.
 func (c *SessionRunner) Close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -52,14 +51,14 @@ func (c *SessionRunner) Close() {
 	c.pool.left(c)
 }
 
-// TryReserve takes a slot if one is free right now, else nil.
+// TryReserve reserves a slot, or returns nil if none is free now.
 func (c *SessionRunner) TryReserve() *Slot {
 	ctx, cancel := context.WithTimeout(c.ctx, reserveFor)
 	defer cancel()
 	s, err := c.pool.cfg.Limiter.Try(ctx, c.claim("reserved"))
 	if err != nil {
 		if !errors.Is(err, ErrFull) && c.ctx.Err() == nil {
-			c.log.WarnContext(ctx, "no agent slot can be reserved", "error", err)
+			c.log.WarnContext(ctx, "agent slot not reserved", "error", err)
 		}
 		return nil
 	}
@@ -73,7 +72,7 @@ func (c *SessionRunner) TryReserve() *Slot {
 	return s
 }
 
-// Cancel gives back a slot that was reserved and is not used.
+// Cancel releases a reserved slot that is not used.
 func (c *SessionRunner) Cancel(s *Slot) {
 	if s == nil {
 		return
@@ -85,7 +84,7 @@ func (c *SessionRunner) Cancel(s *Slot) {
 	}
 }
 
-// giveBack releases a reserved slot; Close waits for that. The lock is held.
+// releaseReserved releases a reserved slot; Close waits for that. c.mu is held.
 func (c *SessionRunner) giveBack(s *Slot) {
 	delete(c.reserved, s)
 	s.Release()
@@ -96,7 +95,7 @@ func (c *SessionRunner) claim(holder string) Claim {
 	return Claim{Session: c.ref.Session, User: c.ref.User, Holder: holder}
 }
 
-// Start begins a run. What comes of it is reported.
+// Start starts a run. Its reports go to the session's sink.
 func (c *SessionRunner) Start(r Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +111,8 @@ func (c *SessionRunner) Start(r Run) {
 	c.wg.Go(l.live)
 }
 
-// Steer gives a message to a turn that runs. It is answered by [SteerAccepted] or
-// [SteerRefused]; by the latter after [Ended] if the turn was over already.
+// Steer sends a message to a running turn. [SteerAccepted] or [SteerRefused] follows; if the
+// turn was already over, SteerRefused follows after [Ended].
 func (c *SessionRunner) Steer(s Steering) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,12 +121,12 @@ func (c *SessionRunner) Steer(s Steering) {
 	}
 	c.wg.Go(func() {
 		if err := c.ref.Sink.Report(c.ctx, SteerRefused{Of: Of{s.Run}, Message: s.Message}); err != nil {
-			c.log.DebugContext(c.ctx, "nobody hears that a message came too late", "error", err)
+			c.log.DebugContext(c.ctx, "report of a refused message not delivered", "error", err)
 		}
 	})
 }
 
-// Interrupt ends a run; [Ended] follows.
+// Interrupt stops a run; [Ended] follows.
 func (c *SessionRunner) Interrupt(run, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,8 +135,7 @@ func (c *SessionRunner) Interrupt(run, reason string) {
 	}
 }
 
-// Dispose forgets an agent's conversation and ends its runs. They report nothing
-// any more.
+// Dispose closes the agent's provider session and ends its runs without further reports.
 func (c *SessionRunner) Dispose(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,14 +150,14 @@ func (c *SessionRunner) Dispose(agent string) {
 	}
 }
 
-// Steers reports whether a provider takes messages while a turn runs.
+// Steers reports whether the provider accepts messages while a turn runs.
 func (c *SessionRunner) Steers(provider string) bool {
 	p, ok := c.pool.cfg.Providers.Get(provider)
 	return ok && p.Caps().Steer
 }
 
-// Reads is how many tokens the model of a provider reads; 0 means that nobody
-// knows.
+// Reads returns the size of the context window of the provider's model in tokens; 0 means
+// unknown.
 func (c *SessionRunner) Reads(provider string) int {
 	p, ok := c.pool.cfg.Providers.Get(provider)
 	if !ok {
@@ -168,13 +166,13 @@ func (c *SessionRunner) Reads(provider string) int {
 	return p.Caps().Window
 }
 
-// Has reports whether there is such a provider.
+// Has reports whether the provider exists.
 func (c *SessionRunner) Has(provider string) bool {
 	_, ok := c.pool.cfg.Providers.Get(provider)
 	return ok
 }
 
-// Launch does what the user wants to happen when a desktop begins.
+// Launch runs the launch hooks of the user's configuration in the background.
 func (c *SessionRunner) Launch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +182,7 @@ func (c *SessionRunner) Launch() {
 	c.wg.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				c.log.ErrorContext(c.ctx, "launch broke", "panic", v, "stack", string(debug.Stack()))
+				c.log.ErrorContext(c.ctx, "panic in launch hooks", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		c.pool.cfg.Tools.Launch(c.ctx, tools.Caller{
@@ -193,7 +191,7 @@ func (c *SessionRunner) Launch() {
 	})
 }
 
-// leave takes a run out of those that can be steered and interrupted.
+// removeRun removes a run from those that can be steered and interrupted.
 func (c *SessionRunner) leave(l *activeRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// releaseFor bounds how long giving back a slot is tried. What could not be given
-// back by then expires.
+// releaseTimeout bounds the retries of releasing a slot. A slot that could not be released by
+// then expires.
 const releaseFor = 5 * time.Second
 
 // Slot is the right to run one agent.
 type Slot struct {
 	limiter *Limiter
-	life    context.Context // ends when the slot is lost
+	life    context.Context // canceled when the slot is lost
 	lose    context.CancelFunc
 	once    sync.Once
-	gone    chan struct{} // closed when it has been given back
+	gone    chan struct{} // closed when the slot has been released or releasing has timed out
 
-	places []*place // in the order they were taken; guarded by limiter.mu
+	places []*place // in the order of acquisition; guarded by limiter.mu
 }
 
 func newSlot(l *Limiter) *Slot {
@@ -31,11 +31,11 @@ func newSlot(l *Limiter) *Slot {
 	return s
 }
 
-// Lost is closed when the store has given the slot to somebody else. Whatever
-// runs in it must stop; it is still to be released.
+// Lost is closed when the store has given the slot to another agent. The run in it must stop;
+// the slot must still be released.
 func (s *Slot) Lost() <-chan struct{} { return s.life.Done() }
 
-// Release gives the slot back, in the background. Only the first call counts.
+// Release releases the slot in the background. Calls after the first do nothing.
 func (s *Slot) Release() {
 	s.once.Do(func() {
 		s.limiter.mu.Lock()
@@ -50,8 +50,8 @@ func (s *Slot) Release() {
 	})
 }
 
-// wanted reports whether somebody waits for what the slot takes up. A store that
-// does not answer says no.
+// hasWaiters reports whether an agent waits for one of the slot's semaphores. It is false if
+// the store does not answer.
 func (s *Slot) wanted(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, reserveFor)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s *Slot) wanted(ctx context.Context) bool {
 	})
 }
 
-// add makes a place part of the slot, to be renewed with it.
+// addPart adds a semaphore's part to the slot; the limiter renews it from now on.
 func (s *Slot) add(r store.SlotRequest) {
 	p := &place{SlotRequest: r, of: s}
 	s.limiter.mu.Lock()
@@ -73,8 +73,7 @@ func (s *Slot) add(r store.SlotRequest) {
 	s.limiter.held[p] = struct{}{}
 }
 
-// giveBack releases places, trying again for a while what the store does not
-// answer.
+// releaseParts releases parts of a slot and retries for a while if the store does not answer.
 func (l *Limiter) giveBack(places []*place) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(releaseFor, l.limits.TTL))
 	defer cancel()
@@ -82,7 +81,7 @@ func (l *Limiter) giveBack(places []*place) {
 		var err error
 		places = slices.DeleteFunc(places, func(p *place) bool {
 			failed := l.store.ReleaseSlot(ctx, p.slot())
-			// A name that is refused was never granted.
+			// A name that the store refuses was never granted.
 			failed = ignore(failed, store.ErrInvalid)
 			err = errors.Join(err, failed)
 			return failed == nil
@@ -93,7 +92,7 @@ func (l *Limiter) giveBack(places []*place) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			l.log.WarnContext(ctx, "agent slot is left to expire", "semaphore", places[0].Semaphore, "holder", places[0].Holder, "error", err)
+			l.log.WarnContext(ctx, "agent slot not released, leaving it to expire", "semaphore", places[0].Semaphore, "holder", places[0].Holder, "error", err)
 			return
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// steer is a message on its way into a turn.
+// steer is a message waiting to be accepted by a turn.
 type steer struct {
 	Steering
 	sent bool
@@ -17,8 +17,8 @@ func (s *steer) message() providers.Message {
 	return providers.Message{ID: string(s.Message), Text: s.Text, Images: s.Images, Mode: providers.Steer}
 }
 
-// steer adds a message for the turn, unless the run is over or has too many.
-// Anybody may call it.
+// steer adds a message for the turn, unless the run is over or maxSteers is reached. It is safe
+// for concurrent use.
 func (l *activeRun) steer(s Steering) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +33,8 @@ func (l *activeRun) steer(s Steering) bool {
 	return true
 }
 
-// nextSteer is the oldest message that the backend does not have.
+// nextSteer returns the oldest message not yet sent to the backend, or nil, and marks it as
+// sent.
 func (l *activeRun) nextSteer() *steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +46,7 @@ func (l *activeRun) nextSteer() *steer {
 	return l.steers[i]
 }
 
-// steered is the message of that id that waits to be taken.
+// sentSteer returns the sent message with that id if it is not accepted yet, else nil.
 func (l *activeRun) steered(id string) *steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +57,7 @@ func (l *activeRun) steered(id string) *steer {
 	return l.steers[i]
 }
 
-// among are the messages of those ids that wait to be taken.
+// sentSteers returns those of the messages that are sent and not accepted yet.
 func (l *activeRun) among(ids []string) (out []wire.MessageID) {
 	for _, id := range ids {
 		if s := l.steered(id); s != nil {
@@ -66,7 +67,7 @@ func (l *activeRun) among(ids []string) (out []wire.MessageID) {
 	return out
 }
 
-// answer says what became of a message, unless that was said.
+// answerSteer reports what became of a message, once.
 func (l *activeRun) answer(s *steer, took bool) {
 	l.mu.Lock()
 	i := slices.Index(l.steers, s)

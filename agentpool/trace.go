@@ -2,26 +2,26 @@ package agentpool
 
 import "github.com/everdesk/everdesk/providers"
 
-// Tracer follows what runs do. It must not wait.
+// Tracer traces runs. It must not block.
 type Tracer interface {
-	// Run follows a run that was started; nil follows nothing.
+	// Run starts the trace of a run; nil means that the run is not traced.
 	Run(e SessionRef, r *Run) RunTrace
 }
 
-// RunTrace follows one run. Asked and Tool may be called by many goroutines.
+// RunTrace traces one run. Asked and Tool are safe for concurrent use.
 type RunTrace interface {
-	// Began says that the run has its slot.
+	// Began is called when the run has its slot.
 	Began()
-	// Asked says that a call of the model is over.
+	// Asked is called after each model call.
 	Asked(a providers.Asked)
-	// Tool says that a tool is called, and what it returns that it has ended.
+	// Tool is called when a tool call begins; the returned function when it has ended.
 	Tool(c providers.ToolCall) (ended func(providers.ToolResult))
-	// Ended says how the run ended; left that nobody hears of it any more, as
-	// when somebody else owns the session.
+	// Ended is called with the end of the run. left says that the run no longer reports, for
+	// example because another replica owns the session.
 	Ended(e Ended, left bool)
 }
 
-// asked tells of a call of the model in whoever's turn it is.
+// asked traces a model call of the run that uses the session.
 func (t *providerSession) asked(a providers.Asked) {
 	t.mu.Lock()
 	l := t.turn
@@ -31,14 +31,14 @@ func (t *providerSession) asked(a providers.Asked) {
 	}
 }
 
-// use uses a tool.
+// tracedCall executes a tool call with its trace.
 func (l *activeRun) use(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
 	if l.trace == nil {
 		return with()
 	}
 	ended := l.trace.Tool(call)
 	defer func() { ended(r) }()
-	r.IsError = true // unless it returns
+	r.IsError = true // in case it panics
 	r = with()
 	return r
 }

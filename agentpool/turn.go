@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// turn sends the prompt and hears the turn to its end. An error means that it did
-// not begin, or that the backend does not end it.
+// turn sends the prompt and handles events until the turn ends. An error means that the turn
+// did not begin, or that the backend does not end it.
 func (l *activeRun) turn() (Ended, error) {
 	session := l.talk.session
 	m := providers.Message{ID: string(l.Turn), Text: l.Prompt, Images: l.Images, Mode: providers.Start}
@@ -21,7 +21,7 @@ func (l *activeRun) turn() (Ended, error) {
 	stop := l.work.Done()
 	var steering, stopping <-chan error
 	var late <-chan time.Time
-	var now *steer // the one that is being steered
+	var now *steer // the message being sent
 	begun := false
 	for {
 		if sent == nil && steering == nil && stop != nil {
@@ -53,28 +53,27 @@ func (l *activeRun) turn() (Ended, error) {
 				l.answer(now, false)
 			}
 		case <-stop:
-			if l.ctx.Err() != nil { // nobody waits for a gentle end
+			if l.ctx.Err() != nil { // the session is lost: do not wait for the backend
 				return Ended{}, context.Cause(l.ctx)
 			}
 			stop, late = nil, time.After(patience)
 			stopping = l.attempt(func() error {
-				// Not l.work, which has ended.
+				// l.work has ended.
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(l.work), patience)
 				defer cancel()
 				return session.Interrupt(ctx)
 			})
 		case err := <-stopping:
-			// It returns after the end was heard, so there was no turn to end.
+			// Interrupt returns after the end was handled, so there was no turn to end.
 			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(l.work)))
 		case <-late:
-			l.log.WarnContext(l.ctx, "backend does not end its turn; its conversation is closed", "provider", l.Provider)
+			l.log.WarnContext(l.ctx, "backend does not end its turn, closing the provider session", "provider", l.Provider)
 			return Ended{}, context.Cause(l.work)
 		}
 	}
 }
 
-// attempt calls into the backend without waiting; the end of the run waits for
-// the answer.
+// attempt calls into the backend in the background; the end of the run waits for the call.
 func (l *activeRun) attempt(call func() error) <-chan error {
 	l.enter()
 	return attempt(func() error {
@@ -83,8 +82,8 @@ func (l *activeRun) attempt(call func() error) <-chan error {
 	})
 }
 
-// heard is where events come from, unless enough was said for now: then the
-// backend waits until that is told.
+// eventSource returns the channel of events, or nil while the output buffer is full: then the
+// backend blocks until the text is reported.
 func (l *activeRun) heard() <-chan providers.Event {
 	if l.speech.full() {
 		return nil
@@ -92,8 +91,8 @@ func (l *activeRun) heard() <-chan providers.Event {
 	return l.events
 }
 
-// hear takes an event to the run's goroutine, unless its conversation is over,
-// which the run may have gone on without. The backend calls it.
+// deliver passes an event to the run's goroutine, unless the provider session is over, without
+// which the run may have continued. The backend calls it.
 func (l *activeRun) hear(e providers.Event, over <-chan struct{}) {
 	select {
 	case <-over:
@@ -107,7 +106,7 @@ func (l *activeRun) hear(e providers.Event, over <-chan struct{}) {
 	}
 }
 
-// handle reports what happened and returns the end if it is that.
+// handle reports an event and returns the end of the run if the event ends it.
 func (l *activeRun) handle(e providers.Event) *Ended {
 	of := Of{l.ID}
 	switch e.Kind {
@@ -151,7 +150,7 @@ func (l *activeRun) handle(e providers.Event) *Ended {
 	return nil
 }
 
-// why says why something failed.
+// failureText returns the reason of a failure.
 func why(e providers.Event) string {
 	if e.Text == "" && e.Err != nil {
 		return e.Err.Error()
@@ -159,7 +158,7 @@ func why(e providers.Event) string {
 	return e.Text
 }
 
-// ending is how the run ends when the backend says that the turn has.
+// endFromEvent returns the end of the run for a TurnEnd event.
 func (l *activeRun) ending(e providers.Event) Ended {
 	s, wasStopped := errors.AsType[*stopped](context.Cause(l.work))
 	switch {

@@ -7,37 +7,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// PrimaryMonitor has no budget: nothing on it is ever refused.
+// PrimaryMonitor is the first monitor, which has no budget.
 const PrimaryMonitor wire.MonitorID = "monitor-0"
 
-// budgetWindow is the time that the limits per minute are about.
+// budgetWindow is the sliding window of the limits per minute.
 const budgetWindow = time.Minute
 
-// BudgetLimits bound what background monitors do. What is 0 or less is the
+// BudgetLimits bound the monitors other than the primary one. Values of 0 or less mean the
 // default.
 type BudgetLimits struct {
-	// Concurrent is how many turns of all background monitors of a session run
-	// at the same time.
+	// Concurrent bounds the concurrent turns of all these monitors of a session together.
 	Concurrent int
-	// ActionsPerMin and OutputPerMin, in bytes, are for one monitor, in any 60
-	// seconds.
+	// ActionsPerMin and OutputPerMin, in bytes, apply to each monitor, in any 60 seconds.
 	ActionsPerMin int
 	OutputPerMin  int
 }
 
-// DefaultBudget are the limits where nothing else is said.
+// DefaultBudget returns the default limits.
 func DefaultBudget() BudgetLimits {
 	return BudgetLimits{Concurrent: 2, ActionsPerMin: 30, OutputPerMin: 50_000}
 }
 
-// MonitorBudget counts what background monitors do and refuses what is too much.
+// MonitorBudget counts the usage of monitors and refuses what exceeds the limits.
 type MonitorBudget struct {
 	limits BudgetLimits
-	slots  map[string]wire.MonitorID // by holder
+	slots  map[string]wire.MonitorID // the slots in use, by holder
 	used   map[wire.MonitorID]*BudgetState
 }
 
-// NewMonitorBudget makes a budget of which nothing is used.
+// NewMonitorBudget returns an unused budget.
 func NewMonitorBudget(limits BudgetLimits) *MonitorBudget {
 	standard := DefaultBudget()
 	b := &MonitorBudget{limits: BudgetLimits{
@@ -56,8 +54,8 @@ func positive(n, otherwise int) int {
 	return otherwise
 }
 
-// TryAcquire takes a slot for a turn, which holder names. Who has one keeps it.
-// On the primary monitor it is always true and takes none.
+// TryAcquire acquires a slot for the turn named holder; a holder that has one keeps it. On the
+// primary monitor it is always true and acquires none.
 func (b *MonitorBudget) TryAcquire(m wire.MonitorID, holder string) bool {
 	if m == PrimaryMonitor {
 		return true
@@ -72,24 +70,24 @@ func (b *MonitorBudget) TryAcquire(m wire.MonitorID, holder string) bool {
 	return true
 }
 
-// Release gives back the slot of a holder, if it has one.
+// Release releases the slot of a holder, if it has one.
 func (b *MonitorBudget) Release(holder string) { delete(b.slots, holder) }
 
-// Verdict is what a budget says to something.
+// Verdict is the decision of a budget.
 type Verdict struct {
-	// Allowed says that all of it is allowed.
+	// Allowed says that the whole amount is allowed.
 	Allowed bool
-	// Granted is how much of it is allowed and counted.
+	// Granted is the amount that is allowed and counted.
 	Granted int
-	// Kind is what is used up, unless it is allowed.
+	// Kind is the exhausted limit, if not all is allowed.
 	Kind wire.BudgetKind
-	// Until is when the rest would be allowed: for actions all of them, for output
-	// the next byte. It is zero when it is more than ever fits.
+	// Until is the time at which the rest would be allowed: for actions all of them, for output
+	// the next byte. It is zero if the amount exceeds the limit itself.
 	Until time.Time
 }
 
-// Action asks whether n actions may be done now. They are done together or not at
-// all, so either all of them count or none.
+// Action counts n actions if the limit allows all of them, otherwise none: actions are applied
+// together or not at all.
 func (b *MonitorBudget) Action(m wire.MonitorID, now time.Time, n int) Verdict {
 	n = max(0, n)
 	if m == PrimaryMonitor {
@@ -104,8 +102,7 @@ func (b *MonitorBudget) Action(m wire.MonitorID, now time.Time, n int) Verdict {
 	return Verdict{Kind: wire.BudgetActions, Until: used.room(b.limits.ActionsPerMin - n)}
 }
 
-// Output asks whether a piece of text may be shown. As much of it as fits is
-// granted and counts.
+// Output counts as many of the bytes as the limit allows.
 func (b *MonitorBudget) Output(m wire.MonitorID, now time.Time, bytes int) Verdict {
 	bytes = max(0, bytes)
 	if m == PrimaryMonitor {
@@ -121,8 +118,8 @@ func (b *MonitorBudget) Output(m wire.MonitorID, now time.Time, bytes int) Verdi
 	return Verdict{Granted: granted, Kind: wire.BudgetOutput, Until: used.room(b.limits.OutputPerMin - 1)}
 }
 
-// Denied reports whether a monitor may do nothing more of something, and until
-// when. If that is true of both, it names what takes longer.
+// Denied reports whether a limit of the monitor is exhausted, which one and until when. If both
+// are exhausted, it returns the one that takes longer.
 func (b *MonitorBudget) Denied(m wire.MonitorID, now time.Time) (wire.BudgetKind, time.Time, bool) {
 	s := b.at(m, now)
 	actions := s.Actions.room(b.limits.ActionsPerMin - 1)
@@ -136,8 +133,8 @@ func (b *MonitorBudget) Denied(m wire.MonitorID, now time.Time) (wire.BudgetKind
 	return wire.BudgetActions, actions, true
 }
 
-// Report is what a monitor has used, for people to see. It does not say that
-// slots are denied: only who asked for one knows.
+// Report returns the usage of a monitor for display. It does not report denied slots: only the
+// caller of TryAcquire knows about those.
 func (b *MonitorBudget) Report(m wire.MonitorID, now time.Time) wire.Budget {
 	if m == PrimaryMonitor {
 		return wire.Budget{}
@@ -156,7 +153,7 @@ func (b *MonitorBudget) Report(m wire.MonitorID, now time.Time) wire.Budget {
 	return r
 }
 
-// RemoveMonitor forgets a monitor and frees its slots.
+// RemoveMonitor deletes the usage of a monitor and releases its slots.
 func (b *MonitorBudget) RemoveMonitor(m wire.MonitorID) {
 	delete(b.used, m)
 	for holder, of := range b.slots {
@@ -166,14 +163,14 @@ func (b *MonitorBudget) RemoveMonitor(m wire.MonitorID) {
 	}
 }
 
-// Clear forgets everything.
+// Clear deletes all usage and slots.
 func (b *MonitorBudget) Clear() {
 	b.slots = make(map[string]wire.MonitorID)
 	b.used = make(map[wire.MonitorID]*BudgetState)
 }
 
-// State is a copy of what a monitor has used, to be kept. Slots are not in it:
-// whoever runs turns asks for theirs again.
+// State returns a copy of the monitor's usage for storing. It does not contain slots: the
+// running turns acquire theirs again.
 func (b *MonitorBudget) State(m wire.MonitorID) BudgetState {
 	s := b.used[m]
 	if s == nil {
@@ -182,7 +179,7 @@ func (b *MonitorBudget) State(m wire.MonitorID) BudgetState {
 	return BudgetState{Actions: slices.Clone(s.Actions), Output: slices.Clone(s.Output)}
 }
 
-// Restore puts back what State returned.
+// Restore sets the usage that State returned.
 func (b *MonitorBudget) Restore(m wire.MonitorID, s BudgetState) {
 	if m == PrimaryMonitor {
 		return
@@ -190,8 +187,8 @@ func (b *MonitorBudget) Restore(m wire.MonitorID, s BudgetState) {
 	b.used[m] = &BudgetState{Actions: s.Actions.mended(), Output: s.Output.mended()}
 }
 
-// at is what counts at a time. It changes nothing, so that who only looks, maybe
-// with another clock, does not make anything count shorter.
+// stateAt returns the usage that counts at a time. It changes nothing, so that a read with
+// another clock does not expire usage early.
 func (b *MonitorBudget) at(m wire.MonitorID, now time.Time) BudgetState {
 	s := b.State(m)
 	s.Actions.forget(now)
@@ -208,7 +205,7 @@ func (b *MonitorBudget) state(m wire.MonitorID) *BudgetState {
 	return s
 }
 
-// BudgetState is what a monitor used in the last minute.
+// BudgetState is the usage of a monitor in the last minute.
 type BudgetState struct {
 	Actions Usage `json:"actions,omitempty"`
 	Output  Usage `json:"output,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Key names a window in a session.
+// Key identifies a window in a session.
 type Key struct {
 	Monitor wire.MonitorID `json:"monitor"`
 	Window  wire.WindowID  `json:"window"`
@@ -18,14 +18,13 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Monitor, b.Monitor), cmp.Compare(a.Window, b.Window))
 }
 
-// WindowConnection knows which windows share an agent: those that an agent of a
-// window opened, and that window. A window is in one group at most, a group is on
-// one monitor, and its name is that of the window that opened the first one, for
-// ever. So the agent of a window stays the same until the last window of the
-// group is closed.
+// WindowConnection records which windows share an agent: a window and the windows that its
+// agent opened. A window is in at most one group and a group is on one monitor. The name of a
+// group is that of the window that opened the first other window, and does not change, so the
+// agent of a window stays the same until the last window of the group is closed.
 type WindowConnection struct {
 	of     map[Key]*group
-	groups map[Key]*group // by monitor and name; each has a member
+	groups map[Key]*group // by monitor and name; a group has at least one member
 }
 
 type group struct {
@@ -34,16 +33,15 @@ type group struct {
 	members map[Key]bool
 }
 
-// NewWindowConnection makes one without groups.
+// NewWindowConnection returns a WindowConnection without groups.
 func NewWindowConnection() *WindowConnection {
 	c := &WindowConnection{}
 	c.Clear()
 	return c
 }
 
-// Connect notes that the agent of parent opened child, and reports whether they
-// are in one group now. They are not when the child is in another group already,
-// or on another monitor.
+// Connect records that the agent of parent opened child, and reports whether they are in one
+// group now. They are not if the child already is in another group or on another monitor.
 func (c *WindowConnection) Connect(parent, child Key) bool {
 	if parent == child || parent.Monitor != child.Monitor {
 		return false
@@ -59,16 +57,15 @@ func (c *WindowConnection) Connect(parent, child Key) bool {
 	return true
 }
 
-// Open notes that a window was opened by somebody else than a window's agent. It
-// matters when the window has the name of a group that outlived the window it is
-// named after: then the two have the same agent, so the window joins.
+// Open records a window that no window agent opened. If a group is named after that window and
+// outlived it, both have the same agent, so the window joins the group.
 func (c *WindowConnection) Open(k Key) {
 	if c.of[k] == nil && c.groups[k] != nil {
 		c.join(k, k)
 	}
 }
 
-// join adds k to the group of that name, which may be a new one.
+// join adds k to the group of that name and creates the group if necessary.
 func (c *WindowConnection) join(name, k Key) *group {
 	g := c.groups[name]
 	if g == nil {
@@ -84,22 +81,22 @@ func (c *WindowConnection) add(g *group, k Key) {
 	c.of[k] = g
 }
 
-// CloseResult is what it means that a window was closed.
+// CloseResult describes the effect of closing a window.
 type CloseResult struct {
-	// Group is the agent key the window had.
+	// Group is the agent key of the closed window.
 	Group string
-	// Last says that nobody is left who needs the agent.
+	// Last says that no other window shares the agent.
 	Last bool
-	// Root is the window that stands for the group now, unless it was the last.
+	// Root is the root window of the group now, unless Last is set.
 	Root Key
 }
 
-// Close takes a window out of its group. When the root closes, the first of the
-// others by name takes its place.
+// Close removes a window from its group. If it was the root, the first of the others by name
+// becomes the root.
 func (c *WindowConnection) Close(k Key) CloseResult {
 	g := c.of[k]
 	if g == nil {
-		// A group may have the same agent; see Open.
+		// A group may have the same agent key; see Open.
 		if g = c.groups[k]; g == nil {
 			return CloseResult{Group: string(k.Window), Last: true}
 		}
@@ -119,8 +116,8 @@ func (c *WindowConnection) Close(k Key) CloseResult {
 	return result
 }
 
-// AgentKey names the agent of a window within its monitor: the name of its group,
-// or its own.
+// AgentKey returns the key of the window's agent within its monitor: the name of its group, or
+// its own.
 func (c *WindowConnection) AgentKey(k Key) string {
 	if g := c.of[k]; g != nil {
 		return string(g.name.Window)
@@ -131,7 +128,7 @@ func (c *WindowConnection) AgentKey(k Key) string {
 // Grouped reports whether a window is in a group.
 func (c *WindowConnection) Grouped(k Key) bool { return c.of[k] != nil }
 
-// Members are all windows of a window's group, sorted; nil when it has none.
+// Members returns all windows of the window's group, sorted; nil if it is in no group.
 func (c *WindowConnection) Members(k Key) []Key {
 	g := c.of[k]
 	if g == nil {
@@ -140,7 +137,7 @@ func (c *WindowConnection) Members(k Key) []Key {
 	return slices.SortedFunc(maps.Keys(g.members), compareKeys)
 }
 
-// Root is the window that stands for a window's group; false when it has none.
+// Root returns the root window of the window's group; false if it is in no group.
 func (c *WindowConnection) Root(k Key) (Key, bool) {
 	g := c.of[k]
 	if g == nil {
@@ -149,29 +146,29 @@ func (c *WindowConnection) Root(k Key) (Key, bool) {
 	return g.root, true
 }
 
-// Clear forgets all groups.
+// Clear deletes all groups.
 func (c *WindowConnection) Clear() {
 	c.of = make(map[Key]*group)
 	c.groups = make(map[Key]*group)
 }
 
-// RemoveMonitor forgets the groups of a monitor.
+// RemoveMonitor deletes the groups of a monitor.
 func (c *WindowConnection) RemoveMonitor(m wire.MonitorID) {
 	onIt := func(k Key, _ *group) bool { return k.Monitor == m }
 	maps.DeleteFunc(c.of, onIt)
 	maps.DeleteFunc(c.groups, onIt)
 }
 
-// Pair says that a window is in a group.
+// Pair is the membership of a window in a group.
 type Pair struct {
 	Key
 	// Group is the agent key of the group.
 	Group string `json:"group"`
-	// Root says that the window stands for the group.
+	// Root says that the window is the root of the group.
 	Root bool `json:"root,omitempty"`
 }
 
-// Pairs are all windows that are in groups, sorted.
+// Pairs returns the memberships of all windows in groups, sorted.
 func (c *WindowConnection) Pairs() []Pair {
 	pairs := make([]Pair, 0, len(c.of))
 	for k, g := range c.of {
@@ -181,8 +178,8 @@ func (c *WindowConnection) Pairs() []Pair {
 	return pairs
 }
 
-// Restore replaces everything by what Pairs returned. A window that is there
-// twice is taken once; a group without a root gets the first of its windows.
+// Restore replaces all groups by what Pairs returned. A repeated window counts once; a group
+// without a root gets its first window as root.
 func (c *WindowConnection) Restore(pairs []Pair) {
 	c.Clear()
 	pairs = slices.SortedStableFunc(slices.Values(pairs), func(a, b Pair) int { return compareKeys(a.Key, b.Key) })

@@ -9,13 +9,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxDeeds is after how many bytes of sentences the rest is only counted.
+// maxActionBytes is the length of the text after which further actions are only counted.
 const maxActions = 2000
 
-// maxTitle is how many characters of a title are told.
+// maxTitle bounds the characters of a title in an entry.
 const maxTitle = 120
 
-// AIEntry is what an agent did.
+// AIEntry returns the timeline entry for an agent's actions.
 func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 	var b strings.Builder
 	for i, a := range actions {
@@ -31,7 +31,7 @@ func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 	return TimelineEntry{Kind: EntryAI, Agent: agent, Text: strings.TrimRight(b.String(), " ")}
 }
 
-// sentence tells what an action did.
+// sentence describes an action.
 func sentence(a wire.Action) string {
 	switch a := a.(type) {
 	case wire.WindowCreate:
@@ -70,8 +70,8 @@ func operationOf(op wire.UpdateOperation) string {
 
 var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
 
-// typeOf is the name of an action on the wire. It writes the whole action to
-// find it, so it is for the small ones.
+// typeOf returns the type of an action on the wire. It encodes the whole action, so it is meant
+// for small ones.
 func typeOf(a wire.Action) string {
 	if a == nil {
 		return "none"

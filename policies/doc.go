@@ -1,39 +1,40 @@
-// Package policies decides: what waits, what is allowed, what a model is told.
+// Package policies holds the rules without side effects: queue limits, budgets, prompts,
+// window groups and the reload cache.
 //
 // # What it owns
 //
 // Six sets of rules, each a value of its own:
 //
-//   - [Queue]: who waits for a busy main agent or window, in arrival order, and
-//     how many may ([NewMainQueue], [NewWindowQueue]).
-//   - Context assembly: what the prompts of [Main], [Window] and [Ephemeral]
-//     agents look like, what a [TimelineEntry] says and which ones fold into one.
-//   - [ReloadCache]: what was done before and fits what is asked now.
+//   - [Queue]: messages waiting for a busy main agent or window, in arrival order, with a
+//     limit ([NewMainQueue], [NewWindowQueue]).
+//   - Context assembly: the prompts of [Main], [Window] and [Ephemeral] agents, the text of a
+//     [TimelineEntry], and which entries are folded into one.
+//   - [ReloadCache]: earlier actions that match the current request.
 //   - [WindowConnection]: which windows share an agent.
-//   - [MonitorBudget]: how much background monitors may do.
+//   - [MonitorBudget]: limits of the monitors other than the first one.
 //
 // # Prompts
 //
-// A prompt consists of blocks in tags of our own vocabulary, then the content.
-// Text that goes into a block is escaped, so it cannot end the block or begin
-// another. The content is what the user said, last and without a tag around it;
-// [Content] takes the meaning from every tag of the vocabulary in it. Prompts do
-// that themselves, so no caller can forget it. Gestures, which desktops write as
-// blocks at the beginning of the content, stay as they are; see [Content].
+// A prompt consists of blocks in tags of the hub's own vocabulary, followed by the content.
+// Text inside a block is escaped, so it can neither end the block nor begin another. The
+// content is the user's text, last and without a tag around it; [Content] neutralizes every
+// tag of the vocabulary in it. The prompt functions call it themselves, so no caller can omit
+// it. Gestures, which desktops write as blocks at the beginning of the content, stay as they
+// are; see [Content].
 //
-// # Who may call
+// # Concurrency
 //
-// One goroutine at a time per value; the functions from anywhere. There is no
-// clock, no I/O and no goroutine here: time is an argument, and what a value
-// knows can be taken out, kept as JSON and put back.
+// One goroutine at a time per value; the functions are safe for concurrent use. There is no
+// clock, no I/O and no goroutine in this package: time is an argument, and the state of a
+// value can be exported, stored as JSON and restored.
 //
-// # When it is slow or stops
+// # Bounds
 //
-// It never waits. All that is kept is bounded, and so is what one call costs.
+// No call blocks. All state is bounded, and so is the cost of a call.
 //
 // # What it refuses
 //
-// Refusals are answers, not errors: a full queue says so, a budget that is used
-// up says until when, a trigger without a match has no options. State that cannot
-// be (a window in two groups, a count below zero) is mended when it is put back.
+// Refusals are return values, not errors: a full queue says so, an exhausted budget returns
+// until when, a trigger without a match has no options. Inconsistent state (a window in two
+// groups, a negative count) is corrected when it is restored.
 package policies

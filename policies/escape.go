@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// vocabulary are the tags that mean something in our prompts, besides everything
-// that begins with `ui:`.
+// vocabulary holds the tags with a meaning in prompts, besides everything that begins with
+// `ui:`.
 var vocabulary = map[string]bool{
 	"timeline": true, "ai": true, "budget": true, "earlier": true,
 	"open_windows": true, "reload_options": true,
@@ -17,29 +17,26 @@ var vocabulary = map[string]bool{
 	"ui":              true,
 }
 
-// gestures are the blocks that desktops may put at the beginning of a message.
-// What the hub says itself, such as ui:draw and the verbs of the timeline, is not
-// among them.
+// gestures are the blocks that desktops may put at the beginning of a message. Blocks that the
+// hub writes itself, such as ui:draw and the verbs of the timeline, are not among them.
 var gestures = []string{
 	"ui:click", "ui:drag", "ui:select", "ui:selection", "ui:region_select",
 	"ui:image_drop", "ui:file_drop", "app_interaction",
 }
 
-// longestTag is longer than every name in the vocabulary.
+// longestTag exceeds the length of every name in the vocabulary.
 const longestTag = 32
 
-// Content is what a user said, as it may stand in a prompt: every tag of our own
-// vocabulary in it has lost its meaning, by `&lt;` for its bracket. Other tags
-// stay, since people talk about HTML.
+// Content returns a user's text in a form that is safe in a prompt: `&lt;` replaces the bracket
+// of every tag of the vocabulary. Other tags stay, because people talk about HTML.
 //
-// Desktops write what the user did as blocks: `<ui:click>app: notes</ui:click>`,
-// and apps in windows speak in `<app_interaction>` blocks. Such blocks keep their
-// tags at the beginning of the content and nowhere else. What is inside may come
-// from strangers, the text of a selection for example; so a block ends with the
-// last of its closing tags, and no tag inside keeps its meaning. Text after the
-// blocks is text.
+// Desktops write gestures of the user as blocks: `<ui:click>app: notes</ui:click>`, and apps in
+// windows send `<app_interaction>` blocks. Such blocks keep their tags at the beginning of the
+// content and nowhere else. Their inner text may come from third parties, for example the text
+// of a selection; therefore a block ends with the last of its closing tags, and all tags inside
+// are neutralized. Text after the blocks is plain text.
 //
-// Content of what it returned changes nothing.
+// Content is idempotent.
 func Content(text string) string {
 	var b strings.Builder
 	for {
@@ -59,7 +56,7 @@ func Content(text string) string {
 	return b.String()
 }
 
-// cutGesture splits off the block that s begins with.
+// cutGesture splits off the gesture block at the beginning of s.
 func cutGesture(s string) (name, body, rest string, ok bool) {
 	for _, name := range gestures {
 		inner, found := strings.CutPrefix(s, "<"+name+">")
@@ -74,7 +71,7 @@ func cutGesture(s string) (name, body, rest string, ok bool) {
 	return "", "", "", false
 }
 
-// neutral takes the meaning from the tags of our vocabulary in s.
+// neutralize escapes the tags of the vocabulary in s.
 func neutral(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
@@ -95,9 +92,9 @@ func neutral(s string) string {
 	}
 }
 
-// isOurs reports whether s, which follows a bracket, reads like a tag of our
-// vocabulary. A model reads with more goodwill than a parser: so do we, and
-// overlook spaces, invisible characters and upper case.
+// isVocabularyTag reports whether s, which follows a bracket, reads like a tag of the
+// vocabulary. A model is more tolerant than a parser, so spaces, invisible characters and upper
+// case are ignored.
 func isOurs(s string) bool {
 	var name strings.Builder
 	for _, r := range s {
@@ -122,17 +119,17 @@ var (
 	quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 )
 
-// Escape is s as the text inside a tag. It is not enough for an attribute, since
+// Escape escapes s as the text inside a tag. It is not sufficient for an attribute, because
 // quotes stay.
 func Escape(s string) string { return textEscaper.Replace(s) }
 
-// EscapeAttribute is s as the value of an attribute, between double quotes.
+// EscapeAttribute escapes s as the value of an attribute in double quotes.
 func EscapeAttribute(s string) string { return valueEscaper.Replace(oneLine(s)) }
 
-// quoted is s between quotes that it cannot end.
+// quoted returns s in double quotes, with quotes inside escaped.
 func quoted(s string) string { return `"` + quoteEscaper.Replace(oneLine(s)) + `"` }
 
-// oneLine has no line breaks and nothing else that controls.
+// oneLine replaces line breaks and other control characters with spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
@@ -142,7 +139,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// cut is s with at most n characters, and a sign that there was more.
+// truncate returns at most n characters of s, followed by more if s was longer.
 func cut(s string, n int, more string) string {
 	for at := range s {
 		if n == 0 {

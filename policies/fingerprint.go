@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TriggerType is whom a message was for.
+// TriggerType is the kind of agent that a message was for.
 type TriggerType string
 
 // The types of triggers.
@@ -20,40 +20,39 @@ const (
 	TriggerWindow TriggerType = "window"
 )
 
-// Trigger is what made an agent act: a message, and what the desktop looked like.
+// Trigger is the cause of an agent's actions: a message and the state of the desktop.
 type Trigger struct {
 	Type TriggerType
-	// Target is the window it was for, if it was for one.
+	// Target is the addressed window, empty for the main agent.
 	Target wire.WindowID
-	// Text is what the user said, or a [ComponentClick].
+	// Text is the user's text, or a [ComponentClick].
 	Text string
-	// Windows are the open ones of its monitor.
+	// Windows are the open windows of its monitor.
 	Windows []WindowSight
 }
 
-// WindowSight is what one sees of a window from afar.
+// WindowSight is the id and the renderer of an open window.
 type WindowSight struct {
 	ID       wire.WindowID
 	Renderer string
 }
 
-// Fingerprint is what is compared of triggers.
+// Fingerprint holds the compared properties of a trigger.
 type Fingerprint struct {
 	Type   TriggerType   `json:"type"`
 	Target wire.WindowID `json:"target,omitempty"`
-	// Content is the hash of the text.
+	// Content is the hash of the normalized text.
 	Content string `json:"content"`
-	// Grams are the pairs of words that follow each other, sorted; of a text with
-	// one word the text.
+	// Grams are the pairs of adjacent words, sorted; a text with one word is its only gram.
 	Grams []string `json:"grams"`
 	// Windows are the open windows as `id:renderer`, sorted.
 	Windows []string `json:"windows"`
 }
 
-// maxCompared is how many bytes of a text are looked at for its grams.
+// maxCompared bounds the bytes of a text used for its grams.
 const maxCompared = 4096
 
-// Fingerprint is what there is to compare of a trigger.
+// Fingerprint returns the fingerprint of the trigger.
 func (t Trigger) Fingerprint() Fingerprint {
 	text := normal(t.Text)
 	hash := sha256.Sum256([]byte(text))
@@ -74,17 +73,16 @@ func (t Trigger) has(id wire.WindowID) bool {
 	return slices.ContainsFunc(t.Windows, func(w WindowSight) bool { return w.ID == id })
 }
 
-// Same reports whether two triggers are the same: the same text, to the same
-// agent, with the same windows open.
+// Same reports whether two triggers are equal: the same text to the same agent, with the same
+// windows open.
 func (f Fingerprint) Same(o Fingerprint) bool {
 	return f.Content == o.Content && f.Type == o.Type && f.Target == o.Target && slices.Equal(f.Windows, o.Windows)
 }
 
-// Similarity is between 0 and 1, 1 for the same: a half for the same kind of
-// agent, of which a half is lost when the windows they are for differ, 0.3 for
-// the text and 0.2 for the windows that are open.
+// Similarity returns a value between 0 and 1: 0.5 for the same kind of agent, or 0.25 if the
+// target windows differ, plus up to 0.3 for the text and up to 0.2 for the open windows.
 func (f Fingerprint) Similarity(o Fingerprint) float64 {
-	// In thousandths, so that the parts of the same make exactly 1.
+	// In thousandths, so that equal fingerprints give exactly 1.
 	score := 0.0
 	if f.Type == o.Type {
 		score = 500
@@ -93,14 +91,14 @@ func (f Fingerprint) Similarity(o Fingerprint) float64 {
 		}
 	}
 	score += 300 * jaccard(f.Grams, o.Grams, 0)
-	// The desktop itself is something two states always share. Without it, the
-	// first window that opens would make an empty desktop as different as can be.
+	// The desktop itself counts as one common element. Otherwise the first opened window would
+	// make a desktop completely different from an empty one.
 	score += 200 * jaccard(f.Windows, o.Windows, 1)
 	return score / 1000
 }
 
-// jaccard is how much of two sorted sets is in both, given that they share some
-// more besides. Two empty sets are the same.
+// jaccard returns the Jaccard similarity of two sorted sets that have a further number of
+// elements, besides, in common. Two empty sets are equal.
 func jaccard(a, b []string, besides int) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -123,24 +121,24 @@ func jaccard(a, b []string, besides int) float64 {
 }
 
 var (
-	// What the hub adds to prompts says nothing about what the user wants.
+	// Blocks that the hub adds to prompts say nothing about the user's request.
 	addedBlocks = regexp.MustCompile(`(?s)<(?:open_windows|reload_options|timeline|budget)>.*?</(?:open_windows|reload_options|timeline|budget)>|<(?:previous|recent)_?[a-z]*>.*?</(?:previous|recent)_?[a-z]*>|<ai[^>]*>.*?</ai>`)
 	gestureTags = regexp.MustCompile(`</?ui:[^>]*>`)
 	appPattern  = regexp.MustCompile(`app:\s*([\p{L}\p{N}_.-]+)`)
 	buttonName  = regexp.MustCompile(`button "((?:[^"\\]|\\.)*)"`)
 )
 
-// words is the text without tags of the hub, with one space for many.
+// plainText returns the text without tags of the hub, with whitespace collapsed.
 func words(text string) string {
 	text = addedBlocks.ReplaceAllString(text, " ")
 	text = gestureTags.ReplaceAllString(text, " ")
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// normal is what is compared of a text.
+// normalize returns the compared form of a text.
 func normal(text string) string { return strings.ToLower(words(text)) }
 
-// grams are the pairs of neighbouring words.
+// grams returns the pairs of adjacent words.
 func grams(text string) []string {
 	text = cutBytes(text, maxCompared)
 	w := strings.Fields(text)
@@ -154,13 +152,13 @@ func grams(text string) []string {
 	return set(pairs)
 }
 
-// set sorts a list and leaves out what is there twice.
+// sortedSet sorts a list and removes duplicates.
 func set(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// cutBytes is s with at most n bytes, and no half character.
+// truncateBytes returns at most n bytes of s without splitting a character.
 func cutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -168,10 +166,10 @@ func cutBytes(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// maxLabel is how many characters a label has at most, if it is the text itself.
+// maxLabel bounds the characters of a label that is taken from the text.
 const maxLabel = 50
 
-// label says in a few words what a trigger wanted.
+// label describes the request of a trigger in a few words.
 func label(text string) string {
 	if m := appPattern.FindStringSubmatch(text); m != nil {
 		return "Open " + cut(m[1], maxTitle, "…") + " app"

@@ -8,63 +8,63 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// WindowInitialTurns is how many turns of the main conversation a window agent
-// is told of when it begins. A turn is a message of the user and the answer.
+// WindowInitialTurns is the number of turns of the main conversation in the first prompt of a
+// window agent. A turn is a message of the user and the answer.
 const WindowInitialTurns = 3
 
-// MainPrompt is what a main agent is told at the beginning of a turn.
+// MainPrompt holds the parts of a main agent's prompt.
 type MainPrompt struct {
-	// Timeline is what happened on its monitor since its last turn, as
-	// [FormatTimeline] wrote it.
+	// Timeline is the output of [FormatTimeline] for the events on the monitor since the last
+	// turn.
 	Timeline string
-	// Draw says that what the user drew is attached as a picture.
+	// Draw says that a drawing of the user is attached as an image.
 	Draw bool
-	// Windows are those of its own monitor.
+	// Windows are the open windows of the agent's monitor.
 	Windows []wire.WindowID
 	Reload  []ReloadOption
-	// Content is what the user said, as it came.
+	// Content is the user's unmodified text.
 	Content string
 }
 
-// Main is the prompt of a main agent.
+// Main returns the prompt of a main agent.
 func Main(p MainPrompt) string {
 	return join(p.Timeline, draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
 }
 
-// EphemeralPrompt is what an ephemeral agent is told. It knows nothing of what was
-// said before.
+// EphemeralPrompt holds the parts of an ephemeral agent's prompt. Such an agent does not know
+// the earlier conversation.
 type EphemeralPrompt struct {
-	// Draw says that what the user drew is attached as a picture.
+	// Draw says that a drawing of the user is attached as an image.
 	Draw bool
-	// Windows are those of its own monitor.
+	// Windows are the open windows of the agent's monitor.
 	Windows []wire.WindowID
 	Reload  []ReloadOption
-	// Content is what the user said, as it came.
+	// Content is the user's unmodified text.
 	Content string
 }
 
-// Ephemeral is the prompt of an ephemeral agent.
+// Ephemeral returns the prompt of an ephemeral agent.
 func Ephemeral(p EphemeralPrompt) string {
 	return join(draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
 }
 
-// WindowPrompt is what a window agent is told at the beginning of a turn.
+// WindowPrompt holds the parts of a window agent's prompt.
 type WindowPrompt struct {
-	// Recent is there in its first turn only; see [RecentTurns].
+	// Recent is set in the agent's first turn only; see [RecentTurns].
 	Recent []Said
-	// Windows are those of its own monitor.
+	// Windows are the open windows of the agent's monitor.
 	Windows []wire.WindowID
 	Reload  []ReloadOption
-	// Content is what the user said, as it came, or a [ComponentClick].
+	// Content is the user's unmodified text, or a [ComponentClick].
 	Content string
 }
 
-// Window is the prompt of a window agent.
+// Window returns the prompt of a window agent.
 func Window(p WindowPrompt) string {
 	return join(recent(p.Recent), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
 }
 
-// Speaker is who said something.
+// Speaker is the author of a message.
 type Speaker string
 
 // The speakers.
@@ -77,12 +77,12 @@ const (
 type Said struct {
 	By   Speaker `json:"by"`
 	Text string  `json:"text"`
-	// Window is there when it was said to or by a window agent.
+	// Window is set if the message was to or from a window agent.
 	Window wire.WindowID `json:"window,omitempty"`
 }
 
-// RecentTurns are the newest turns of the main conversation; what was said to
-// windows does not belong to it. With 0 turns there are [WindowInitialTurns].
+// RecentTurns returns the newest turns of the main conversation, without messages of windows.
+// With turns <= 0 it returns [WindowInitialTurns] turns.
 func RecentTurns(said []Said, turns int) []Said {
 	if turns <= 0 {
 		turns = WindowInitialTurns
@@ -91,9 +91,8 @@ func RecentTurns(said []Said, turns int) []Said {
 	return main[max(0, len(main)-2*turns):]
 }
 
-// ComponentClick is the content that says which button was pressed. What the
-// client sent with the button is in it, escaped; the form only when it has a
-// name.
+// ComponentClick returns the content for a pressed button. It contains the client's data,
+// escaped; the form only if it has an id.
 func ComponentClick(action string, window wire.WindowID, title string, path []string, formID string, form wire.Object[string, wire.Scalar]) string {
 	where := oneLine(string(window))
 	if title != "" {
@@ -110,8 +109,8 @@ func ComponentClick(action string, window wire.WindowID, title string, path []st
 	return b.String()
 }
 
-// prettyForm is JSON in several lines, in the order of the form. Brackets in it
-// are escaped as JSON does it.
+// prettyForm returns indented JSON in the order of the form. Angle brackets are escaped as JSON
+// does it.
 func prettyForm(form wire.Object[string, wire.Scalar]) string {
 	var b strings.Builder
 	b.WriteString("{")
@@ -137,8 +136,8 @@ func scalarJSON(s wire.Scalar) string {
 	return "null"
 }
 
-// plainJSON has \u003c for <, so it is safe in a prompt. What has no JSON form is
-// null.
+// plainJSON encodes v with \u003c for <, so it is safe in a prompt. Values without a JSON form
+// become null.
 func plainJSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -160,7 +159,7 @@ func openWindows(ids []wire.WindowID) string {
 	}
 	names := make([]string, len(ids))
 	for i, id := range ids {
-		// A comma ends a name here, and ids may have commas.
+		// A comma separates names here, and ids may contain commas.
 		names[i] = strings.ReplaceAll(Escape(oneLine(string(id))), ",", "&#44;")
 	}
 	return "<open_windows>" + strings.Join(names, ", ") + "</open_windows>"
@@ -188,7 +187,7 @@ func recent(said []Said) string {
 	return "<recent_conversation>\n" + strings.Join(blocks, "\n\n") + "\n</recent_conversation>"
 }
 
-// join puts a blank line between the parts that are there.
+// joinBlocks joins the non-empty blocks with blank lines.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
 }

@@ -5,35 +5,33 @@ import (
 	"slices"
 )
 
-// How many messages wait at most.
+// Limits of queued messages.
 const (
-	// MainQueueLimit is for one monitor.
+	// MainQueueLimit applies to one monitor.
 	MainQueueLimit = 10
-	// WindowQueueLimit is for one window, or one group of windows.
+	// WindowQueueLimit applies to one window or one group of windows.
 	WindowQueueLimit = 50
 )
 
-// Queue keeps things in arrival order, apart for each key. Keys do not touch each
-// other. The zero value takes nothing; use a constructor.
+// Queue holds values in arrival order, separately for each key. The zero value accepts nothing;
+// use a constructor.
 type Queue[T any] struct {
 	limit int
-	lines map[string][]T // never an empty one
+	lines map[string][]T // no empty slices
 }
 
-// NewQueue makes a queue that takes limit things per key.
+// NewQueue returns a queue that holds at most limit values per key.
 func NewQueue[T any](limit int) *Queue[T] {
 	return &Queue[T]{limit: limit, lines: make(map[string][]T)}
 }
 
-// NewMainQueue makes the queue of messages to main agents; keys are monitors.
+// NewMainQueue returns the queue of messages to main agents; keys are monitors.
 func NewMainQueue[T any]() *Queue[T] { return NewQueue[T](MainQueueLimit) }
 
-// NewWindowQueue makes the queue of messages to window agents; keys are what
-// names the agent.
+// NewWindowQueue returns the queue of messages to window agents; keys are agent names.
 func NewWindowQueue[T any]() *Queue[T] { return NewQueue[T](WindowQueueLimit) }
 
-// Push adds v and says which place it has, counted from 1; ok is false when the
-// key has no room.
+// Push adds v and returns its position, counted from 1; ok is false if the key is full.
 func (q *Queue[T]) Push(key string, v T) (position int, ok bool) {
 	if q.Full(key) {
 		return 0, false
@@ -42,10 +40,10 @@ func (q *Queue[T]) Push(key string, v T) (position int, ok bool) {
 	return len(q.lines[key]), true
 }
 
-// Full reports whether Push would refuse.
+// Full reports whether Push would fail.
 func (q *Queue[T]) Full(key string) bool { return len(q.lines[key]) >= q.limit }
 
-// Pop takes what has waited longest.
+// Pop removes and returns the oldest value.
 func (q *Queue[T]) Pop(key string) (T, bool) {
 	v, ok := q.Peek(key)
 	if ok {
@@ -54,7 +52,7 @@ func (q *Queue[T]) Pop(key string) (T, bool) {
 	return v, ok
 }
 
-// Peek is what Pop would take.
+// Peek returns the oldest value.
 func (q *Queue[T]) Peek(key string) (T, bool) {
 	if line := q.lines[key]; len(line) > 0 {
 		return line[0], true
@@ -63,10 +61,10 @@ func (q *Queue[T]) Peek(key string) (T, bool) {
 	return none, false
 }
 
-// Len counts what waits for a key.
+// Len returns the number of values of a key.
 func (q *Queue[T]) Len(key string) int { return len(q.lines[key]) }
 
-// Total counts what waits for all keys.
+// Total returns the number of values of all keys.
 func (q *Queue[T]) Total() int {
 	n := 0
 	for _, line := range q.lines {
@@ -75,13 +73,13 @@ func (q *Queue[T]) Total() int {
 	return n
 }
 
-// All is a copy of what waits for a key, in order.
+// All returns a copy of the values of a key, in order.
 func (q *Queue[T]) All(key string) []T { return slices.Clone(q.lines[key]) }
 
-// Keys are those for which something waits, sorted.
+// Keys returns the keys that have values, sorted.
 func (q *Queue[T]) Keys() []string { return slices.Sorted(maps.Keys(q.lines)) }
 
-// Remove takes out everything that matches and returns it, by key and in order.
+// Remove removes and returns all matching values, by key and in order.
 func (q *Queue[T]) Remove(match func(T) bool) []T {
 	var out []T
 	for _, key := range q.Keys() {
@@ -96,15 +94,15 @@ func (q *Queue[T]) Remove(match func(T) bool) []T {
 	return out
 }
 
-// Drop takes out everything that waits for a key.
+// Drop removes and returns all values of a key.
 func (q *Queue[T]) Drop(key string) []T {
 	line := q.lines[key]
 	delete(q.lines, key)
 	return line
 }
 
-// Restore puts back what All returned. It keeps everything, even if the limit has
-// become lower: what was once accepted stays.
+// Restore sets the values of a key. It accepts more than the limit, because accepted values
+// stay even if the limit has become lower.
 func (q *Queue[T]) Restore(key string, line []T) { q.set(key, slices.Clone(line)) }
 
 func (q *Queue[T]) set(key string, line []T) {

@@ -16,21 +16,20 @@ import (
 
 // The bounds of a [ReloadCache].
 const (
-	// ReloadThreshold is how similar triggers must be.
+	// ReloadThreshold is the minimum similarity of triggers.
 	ReloadThreshold = 0.85
-	// MaxReloadOptions is how many options there are for a trigger.
+	// MaxReloadOptions bounds the options for a trigger.
 	MaxReloadOptions = 3
-	// MaxReloadEntries is how many entries are kept, and ReloadAge how long after
-	// their last use.
+	// MaxReloadEntries bounds the number of entries. ReloadAge is the time after the last use
+	// at which they expire.
 	MaxReloadEntries = 100
 	ReloadAge        = 7 * 24 * time.Hour
-	// MaxReloadEntryBytes is how much one entry may be, MaxReloadBytes all of
-	// them, as JSON.
+	// MaxReloadEntryBytes bounds one entry and MaxReloadBytes all of them, as JSON.
 	MaxReloadEntryBytes = 256 << 10
 	MaxReloadBytes      = 4 << 20
 )
 
-// ReloadOption is something that was done before and could be done again.
+// ReloadOption is a cache entry that matches a trigger.
 type ReloadOption struct {
 	CacheID    string  `json:"cacheId"`
 	Label      string  `json:"label"`
@@ -39,36 +38,34 @@ type ReloadOption struct {
 	Exact      bool    `json:"exact"`
 }
 
-// ReloadEntry is what was done once.
+// ReloadEntry is a recorded list of actions.
 type ReloadEntry struct {
 	ID    string `json:"id"`
 	Label string `json:"label"`
-	// Print is what triggered it.
+	// Print is the fingerprint of the trigger.
 	Print Fingerprint `json:"print"`
-	// Actions are what was done, as it was done: who does it again replaces the
-	// agent and the requests they name.
+	// Actions are the original actions. A repetition replaces their agent and request ids.
 	Actions []wire.Action `json:"actions"`
 	// Required are the windows that must be open.
 	Required []wire.WindowID `json:"required,omitempty"`
 	Created  wire.Millis     `json:"created"`
 	LastUsed wire.Millis     `json:"lastUsed"`
-	// Attempts counts how often it was done again, Failures how often that did
-	// not work.
+	// Attempts counts the repetitions and Failures the failed ones.
 	Attempts int `json:"attempts,omitempty" wire:"min=0"`
 	Failures int `json:"failures,omitempty" wire:"min=0"`
 }
 
-// keptEntry has no methods, so its form is that of its fields.
+// storedEntry has no methods, so its encoding is that of its fields.
 type keptEntry ReloadEntry
 
 var entryFormat = sync.OnceValue(wire.FormatOf[keptEntry])
 
-// MarshalJSON writes an entry by the rules of the wire.
+// MarshalJSON encodes an entry by the rules of package wire.
 func (e ReloadEntry) MarshalJSON() ([]byte, error) {
 	return entryFormat().Append(nil, new(keptEntry(e))), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (e *ReloadEntry) UnmarshalJSON(data []byte) error {
 	kept, err := entryFormat().DecodeOwn(data)
 	if err != nil {
@@ -78,31 +75,30 @@ func (e *ReloadEntry) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ReloadCache remembers what agents did, for when something similar is asked
-// again.
+// ReloadCache records the actions of agents, to repeat them for a similar request.
 type ReloadCache struct {
 	entries map[string]*cached
 	next    int
 }
 
-// cached is an entry and its size as JSON.
+// cached is an entry with its size as JSON.
 type cached struct {
 	ReloadEntry
 	size int
 }
 
-// NewReloadCache makes an empty one.
+// NewReloadCache returns an empty cache.
 func NewReloadCache() *ReloadCache {
 	return &ReloadCache{entries: make(map[string]*cached), next: 1}
 }
 
-// Record remembers what was done for a trigger. If the same was asked before, the
-// entry keeps its id and has the new actions. Windows that the actions need and
-// do not open themselves are required, and those of the caller.
+// Record stores the actions for a trigger. If an entry has the same fingerprint, it keeps its
+// id and gets the new actions. Windows that the actions need and do not open themselves become
+// required, besides those in required.
 //
-// Questions and captures are left out, since nobody would wait for their answers.
-// If nothing is left, or it is too much to keep, the entry has no ID. Evicted are
-// the ids of entries that had to go.
+// Questions and captures are left out, because no agent would wait for their answers. If no
+// action is left, or the entry is too large, the returned entry has no ID. evicted are the ids
+// of removed entries.
 func (c *ReloadCache) Record(now time.Time, t Trigger, actions []wire.Action, required []wire.WindowID) (entry ReloadEntry, evicted []string) {
 	evicted = c.Expire(now)
 	actions = repeatable(actions)
@@ -140,8 +136,8 @@ func (c *ReloadCache) same(f Fingerprint) *cached {
 	return nil
 }
 
-// evict drops what was not used for the longest time until the rest is not too
-// much, and never keep.
+// evict removes the least recently used entries until the rest is within the bounds, but never
+// the entry keep.
 func (c *ReloadCache) evict(keep string) (evicted []string) {
 	total := 0
 	for _, e := range c.entries {
@@ -166,7 +162,7 @@ func older(a, b ReloadEntry) int {
 	return cmp.Or(cmp.Compare(a.LastUsed, b.LastUsed), cmp.Compare(ordinal(a.ID), ordinal(b.ID)))
 }
 
-// ordinal is the number in an id.
+// ordinal returns the number in an id.
 func ordinal(id string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "reload-"))
 	if err != nil {
@@ -175,7 +171,7 @@ func ordinal(id string) int {
 	return n
 }
 
-// Options are the entries that fit a trigger, the best first.
+// Options returns the entries that match a trigger, the best first.
 func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 	asked := t.Fingerprint()
 	type match struct {
@@ -191,7 +187,7 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 		if s := asked.Similarity(e.Print); s >= ReloadThreshold {
 			m := match{cached: e, similarity: s, rank: s, exact: asked.Same(e.Print)}
 			if m.exact {
-				m.rank++ // before others with the same words
+				m.rank++ // before others with the same similarity
 			}
 			found = append(found, m)
 		}
@@ -210,7 +206,7 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 	return options
 }
 
-// Get is the entry with an id.
+// Get returns the entry with an id.
 func (c *ReloadCache) Get(now time.Time, id string) (ReloadEntry, bool) {
 	e := c.entries[id]
 	if e == nil || e.expired(now) {
@@ -219,8 +215,8 @@ func (c *ReloadCache) Get(now time.Time, id string) (ReloadEntry, bool) {
 	return e.clone(), true
 }
 
-// Used notes that an entry was done again, and whether that worked. An entry that
-// fails more often than not is removed after three attempts.
+// Used counts a repetition of an entry and whether it succeeded. An entry that fails in most of
+// at least three attempts is removed.
 func (c *ReloadCache) Used(now time.Time, id string, ok bool) (removed bool) {
 	e := c.entries[id]
 	if e == nil {
@@ -234,8 +230,8 @@ func (c *ReloadCache) Used(now time.Time, id string, ok bool) (removed bool) {
 	return c.judge(e)
 }
 
-// Failed notes that an attempt that Used took for good was none: the user said
-// so, later.
+// Failed counts a repetition as failed that Used had counted as success, because the user
+// reported it later.
 func (c *ReloadCache) Failed(id string) (removed bool) {
 	e := c.entries[id]
 	if e == nil {
@@ -254,12 +250,12 @@ func (c *ReloadCache) judge(e *cached) (removed bool) {
 	return true
 }
 
-// CloseWindow removes the entries that need a window and returns their ids.
+// CloseWindow removes the entries that need the window and returns their ids.
 func (c *ReloadCache) CloseWindow(id wire.WindowID) []string {
 	return c.remove(func(e *cached) bool { return slices.Contains(e.Required, id) })
 }
 
-// Expire removes the entries that nobody used for too long and returns their ids.
+// Expire removes the entries unused for ReloadAge and returns their ids.
 func (c *ReloadCache) Expire(now time.Time) []string {
 	return c.remove(func(e *cached) bool { return e.expired(now) })
 }
@@ -276,7 +272,7 @@ func (c *ReloadCache) remove(match func(*cached) bool) []string {
 	return removed
 }
 
-// Entries are all entries, the oldest first.
+// Entries returns all entries, the oldest first.
 func (c *ReloadCache) Entries() []ReloadEntry {
 	entries := make([]ReloadEntry, 0, len(c.entries))
 	for e := range maps.Values(c.entries) {
@@ -286,11 +282,11 @@ func (c *ReloadCache) Entries() []ReloadEntry {
 	return entries
 }
 
-// Next is the number of the next new entry. It is to be kept: ids are never used
-// again, even when their entries are gone.
+// Next returns the number of the next new entry. It must be stored, because ids are never
+// reused, even after their entries are removed.
 func (c *ReloadCache) Next() int { return c.next }
 
-// Restore replaces everything by what Entries and Next returned.
+// Restore replaces the state by what Entries and Next returned.
 func (c *ReloadCache) Restore(entries []ReloadEntry, next int) {
 	c.entries = make(map[string]*cached, len(entries))
 	c.next = max(1, next)
@@ -309,15 +305,14 @@ func (e ReloadEntry) size() int {
 	return len(entryFormat().Append(nil, new(keptEntry(e))))
 }
 
-// clone shares no list with e. Actions are never changed.
+// clone copies the slices of e. Actions themselves are never changed.
 func (e ReloadEntry) clone() ReloadEntry {
 	e.Actions = slices.Clone(e.Actions)
 	e.Required = slices.Clone(e.Required)
 	return e
 }
 
-// repeatable are the actions that can be done again without anybody who waits
-// for an answer.
+// repeatable returns the actions that can be repeated without an agent waiting for an answer.
 func repeatable(actions []wire.Action) []wire.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a wire.Action) bool {
 		switch a.(type) {
@@ -328,8 +323,8 @@ func repeatable(actions []wire.Action) []wire.Action {
 	})
 }
 
-// needed are the windows that must be there before: those in required, and those
-// that the actions touch and have not opened.
+// requiredWindows returns the windows that must be open before: those in required, and those
+// that the actions change without having opened them.
 func needed(actions []wire.Action, required []wire.WindowID) []wire.WindowID {
 	out := slices.Clone(required)
 	opened := make(map[wire.WindowID]bool)
@@ -344,7 +339,7 @@ func needed(actions []wire.Action, required []wire.WindowID) []wire.WindowID {
 	return slices.Compact(out)
 }
 
-// touched is the window that an action changes.
+// changedWindow returns the window that an action changes.
 func touched(a wire.Action) (wire.WindowID, bool) {
 	switch a := a.(type) {
 	case wire.WindowClose:

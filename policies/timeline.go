@@ -9,14 +9,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// MaxTimeline is how many entries a timeline has at most.
+// MaxTimeline bounds the entries of a timeline.
 const MaxTimeline = 500
 
-// maxPhrase is how many characters of something written by others an entry
-// takes over.
+// maxPhrase bounds the characters of foreign text in an entry.
 const maxPhrase = 500
 
-// EntryKind is what a [TimelineEntry] is about.
+// EntryKind is the kind of a [TimelineEntry].
 type EntryKind string
 
 // The kinds of entries.
@@ -24,29 +23,28 @@ const (
 	EntryUser    EntryKind = "user"    // the user did something
 	EntryAI      EntryKind = "ai"      // an agent did something
 	EntryBudget  EntryKind = "budget"  // the budget refused something
-	EntryEarlier EntryKind = "earlier" // there were more, which are forgotten
+	EntryEarlier EntryKind = "earlier" // counts older entries that were dropped
 )
 
-// TimelineEntry is something that happened on a monitor while its main agent did
-// not look.
+// TimelineEntry is an event on a monitor since the last turn of its main agent.
 type TimelineEntry struct {
 	Kind EntryKind `json:"kind"`
-	// Verb is what the user did, to the window or to what Details says.
+	// Verb is the user's action on the window or on the object in Details.
 	Verb        string        `json:"verb,omitempty"`
 	Window      wire.WindowID `json:"window,omitempty"`
 	Details     string        `json:"details,omitempty"`
 	Bounds      *wire.Bounds  `json:"bounds,omitempty"`
 	Instruction string        `json:"instruction,omitempty"`
-	// Agent is who acted.
+	// Agent is the agent of an EntryAI.
 	Agent wire.AgentID `json:"agent,omitempty"`
-	// Text is what the agent did or what the budget says.
+	// Text describes the agent's actions or the refusal of the budget.
 	Text string `json:"text,omitempty"`
-	// Count is how many are forgotten.
+	// Count is the number of dropped entries.
 	Count int `json:"count,omitempty"`
 }
 
-// UserEntry is what a user did. It is false for what does not belong into a
-// timeline: drawings, which are attached to a message.
+// UserEntry returns the entry for a user's interaction. It is false for drawings, which are
+// attached to a message, and for interactions without a valid verb.
 func UserEntry(i wire.UserInteraction) (TimelineEntry, bool) {
 	_, verb, _ := strings.Cut(string(i.Type), ".")
 	if i.Type == wire.DidDraw || !isVerb(verb) {
@@ -65,7 +63,7 @@ func UserEntry(i wire.UserInteraction) (TimelineEntry, bool) {
 	return e, true
 }
 
-// isVerb reports whether s can be a part of a tag.
+// isVerb reports whether s is valid as part of a tag.
 func isVerb(s string) bool {
 	for _, r := range s {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' {
@@ -75,16 +73,15 @@ func isVerb(s string) bool {
 	return s != ""
 }
 
-// BudgetEntry tells an agent that its monitor's budget refused something.
+// BudgetEntry returns the entry for a refusal by the monitor's budget.
 func BudgetEntry(text string) TimelineEntry {
 	return TimelineEntry{Kind: EntryBudget, Text: cut(text, maxPhrase, "…")}
 }
 
-// FoldTimeline adds an entry, as append does, and drops what it makes needless:
-// the same focus again, a focus right before the window is moved or resized, all
-// but the last of several moves and resizes of a window. Of more than
-// [MaxTimeline] entries the oldest become one that counts them. Only the first
-// two and the last two entries can change.
+// FoldTimeline appends an entry and drops the entries that it makes redundant: a repeated
+// focus, a focus right before the window is moved or resized, and all but the last of several
+// moves and resizes of a window. Beyond [MaxTimeline] entries the oldest become one that counts
+// them. Only the first two and the last two entries can change.
 func FoldTimeline(entries []TimelineEntry, e TimelineEntry) []TimelineEntry {
 	if e.Kind == EntryUser && e.Window != "" {
 		if last := tail(entries); e.Verb == verbFocus && last.is(verbFocus, e.Window) {
@@ -129,12 +126,12 @@ func (e TimelineEntry) is(verb string, window wire.WindowID) bool {
 	return e.Kind == EntryUser && e.Verb == verb && e.Window == window
 }
 
-// placed reports whether the entry says where a window is now.
+// setsBounds reports whether the entry tells the position or the size of a window.
 func (e TimelineEntry) placed() bool {
 	return e.Kind == EntryUser && e.Window != "" && (e.Verb == verbMove || e.Verb == verbResize)
 }
 
-// weight is how many entries e stands for.
+// eventCount returns the number of events that e stands for.
 func (e TimelineEntry) weight() int {
 	if e.Kind == EntryEarlier {
 		return max(0, e.Count)
@@ -142,7 +139,7 @@ func (e TimelineEntry) weight() int {
 	return 1
 }
 
-// FormatTimeline is the block that tells what happened, or "" when nothing did.
+// FormatTimeline returns the prompt block of the entries, or "" if there are none.
 func FormatTimeline(entries []TimelineEntry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -173,7 +170,7 @@ func (e TimelineEntry) format() string {
 	return ""
 }
 
-// phrase is what the user did it to, and how.
+// phrase describes the object of the user's action and its details.
 func (e TimelineEntry) phrase() string {
 	parts := make([]string, 0, 3)
 	if target := cmp.Or(string(e.Window), e.Details); target != "" {

@@ -8,14 +8,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Usage is how much was used when, oldest first, in buckets of a second: at most
-// one for each second of the window and the one that leaves it.
+// Usage is the amount used over time, oldest first, in buckets of one second: at most one for
+// each second of the window and the one that is about to expire.
 type Usage []UsageBucket
 
-// UsageBucket is what was used in one second.
+// UsageBucket is the amount used in one second.
 type UsageBucket struct {
-	// Last is when the last of it was used. All of it counts until that is a
-	// minute ago: some of it up to a second too long, none of it too short.
+	// Last is the time of the last use in the bucket. The whole bucket counts until one minute
+	// after that: some of it up to a second too long, none of it too short.
 	Last wire.Millis `json:"last"`
 	N    int         `json:"n"`
 }
@@ -29,8 +29,8 @@ func (u *Usage) add(now time.Time, n int) {
 	u.forget(now)
 }
 
-// forget drops what is older than the window. What lies in the future, because a
-// clock was set back or another machine had it, is taken to be of now.
+// expire drops buckets older than the window. Times in the future, caused by a changed clock or
+// another machine, are set to now.
 func (u *Usage) forget(now time.Time) {
 	top := ceilMillis(now)
 	kept := (*u)[:0]
@@ -50,7 +50,7 @@ func (u *Usage) forget(now time.Time) {
 
 func (b UsageBucket) sameSecond(o UsageBucket) bool { return b.Last/1000 == o.Last/1000 }
 
-// leaves is when the bucket no longer counts.
+// expiresAt returns when the bucket no longer counts.
 func (b UsageBucket) leaves() time.Time {
 	return time.UnixMilli(int64(b.Last)).Add(budgetWindow)
 }
@@ -63,7 +63,7 @@ func (u Usage) sum() int {
 	return n
 }
 
-// room is when no more than n are left; zero if that is so now, or never.
+// freeAt returns when at most n remain; zero if that is so now, or never.
 func (u Usage) room(n int) time.Time {
 	left := u.sum()
 	var at time.Time
@@ -77,7 +77,7 @@ func (u Usage) room(n int) time.Time {
 	return at
 }
 
-// mended is a copy that can be counted on, whatever was kept.
+// sanitized returns a valid copy of stored usage.
 func (u Usage) mended() Usage {
 	out := slices.Clone(u)
 	out = slices.DeleteFunc(out, func(b UsageBucket) bool { return b.N <= 0 })
@@ -85,8 +85,7 @@ func (u Usage) mended() Usage {
 	return out
 }
 
-// ceilMillis is now, or a little later: what is counted leaves no earlier than it
-// may.
+// ceilMillis rounds up to milliseconds, so that usage never expires too early.
 func ceilMillis(now time.Time) wire.Millis {
 	return wire.Millis(now.Add(time.Millisecond - time.Nanosecond).UnixMilli())
 }
