@@ -26,11 +26,11 @@ var errLost = errors.New("the slot was lost while waiting for the rest of it")
 // The semaphore that every agent needs, the prefixes of the semaphores per session and per
 // user, and the pauses between retries.
 const (
-	everybody  = "agents"
-	ofSession  = "agents:session:"
-	ofUser     = "agents:user:"
-	firstPause = 50 * time.Millisecond
-	lastPause  = 2 * time.Second
+	globalSemaphore  = "agents"
+	sessionSemaphore = "agents:session:"
+	userSemaphore    = "agents:user:"
+	minRetryPause    = 50 * time.Millisecond
+	maxRetryPause    = 2 * time.Second
 )
 
 // Semaphores is the part of a store that the limiter uses.
@@ -68,22 +68,22 @@ type Limiter struct {
 	limits Limits
 	log    *slog.Logger
 	// id distinguishes the holders of this limiter from those of all others.
-	name  string
+	id    string
 	count atomic.Uint64
 
 	mu   sync.Mutex // guards the following
-	held map[*place]struct{}
+	held map[*slotPart]struct{}
 
 	releases sync.WaitGroup
 }
 
 // slotPart is one semaphore's part of a slot.
-type place struct {
+type slotPart struct {
 	store.SlotRequest
 	of *Slot
 }
 
-func (p *place) slot() store.Slot {
+func (p *slotPart) slot() store.Slot {
 	return store.Slot{Semaphore: p.Semaphore, Holder: p.Holder, TTL: p.TTL}
 }
 
@@ -93,7 +93,7 @@ func NewLimiter(s Semaphores, l Limits, log *slog.Logger) *Limiter {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Limiter{store: s, limits: l, log: log, name: rand.Text(), held: map[*place]struct{}{}}
+	return &Limiter{store: s, limits: l, log: log, id: rand.Text(), held: map[*slotPart]struct{}{}}
 }
 
 // Limits returns the effective limits, with defaults applied.
@@ -101,7 +101,7 @@ func (l *Limiter) Limits() Limits { return l.limits }
 
 // Use returns the numbers of running and waiting agents of all replicas.
 func (l *Limiter) Use(ctx context.Context) (store.SlotUse, error) {
-	u, err := l.store.Slots(ctx, everybody)
+	u, err := l.store.Slots(ctx, globalSemaphore)
 	if err != nil {
 		return u, fmt.Errorf("count agents: %w", err)
 	}
@@ -114,7 +114,7 @@ func (l *Limiter) Running() int {
 	defer l.mu.Unlock()
 	n := 0
 	for p := range l.held {
-		if p.Semaphore == everybody {
+		if p.Semaphore == globalSemaphore {
 			n++
 		}
 	}
@@ -124,7 +124,7 @@ func (l *Limiter) Running() int {
 // Acquire waits for a slot until the context ends, also while the store is unavailable.
 func (l *Limiter) Acquire(ctx context.Context, c Claim) (*Slot, error) {
 	for {
-		s, err := l.take(ctx, c, true)
+		s, err := l.acquireSlot(ctx, c, true)
 		if errors.Is(err, errLost) {
 			continue
 		}
@@ -137,7 +137,7 @@ func (l *Limiter) Acquire(ctx context.Context, c Claim) (*Slot, error) {
 
 // Try acquires a slot if one is free now, otherwise it returns [ErrFull].
 func (l *Limiter) Try(ctx context.Context, c Claim) (*Slot, error) {
-	s, err := l.take(ctx, c, false)
+	s, err := l.acquireSlot(ctx, c, false)
 	if err != nil {
 		return nil, fmt.Errorf("take an agent slot: %w", err)
 	}
@@ -150,27 +150,27 @@ func (l *Limiter) Wait() { l.releases.Wait() }
 
 // acquireSlot acquires the parts of a slot one after the other, always in the same order, so
 // that two callers never deadlock.
-func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
+func (l *Limiter) acquireSlot(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 	s := newSlot(l)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(s.life, stop)()
+	defer context.AfterFunc(s.lostCtx, stop)()
 	for _, r := range l.requests(c, wait) {
-		err := l.ask(ctx, r)
+		err := l.acquirePart(ctx, r)
 		if err == nil || !errors.Is(err, ErrFull) {
 			// Also after an error: the store may have granted it and only the reply was lost.
-			s.add(r)
+			s.addPart(r)
 		}
-		if err == nil && s.life.Err() == nil {
+		if err == nil && s.lostCtx.Err() == nil {
 			continue
 		}
 		s.Release()
-		if s.life.Err() != nil {
+		if s.lostCtx.Err() != nil {
 			return nil, errLost
 		}
 		if errors.Is(err, ErrFull) { // the store is available, so the release is fast
 			select {
-			case <-s.gone: // the other parts are free when the caller gets the error
+			case <-s.released: // the other parts are free when the caller gets the error
 			case <-ctx.Done():
 			}
 		}
@@ -181,25 +181,25 @@ func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 
 // requests returns the semaphores that a claim needs, in the order of acquisition.
 func (l *Limiter) requests(c Claim, wait bool) []store.SlotRequest {
-	holder := fmt.Sprintf("%s-%d", l.name, l.count.Add(1))
+	holder := fmt.Sprintf("%s-%d", l.id, l.count.Add(1))
 	if named := holder + " " + c.Holder; store.CheckName("holder", named) == nil {
 		holder = named
 	}
 	r := store.SlotRequest{
-		Semaphore: everybody, Limit: l.limits.Agents, Holder: holder, Key: string(c.Session), TTL: l.limits.TTL, Wait: wait,
+		Semaphore: globalSemaphore, Limit: l.limits.Agents, Holder: holder, Key: string(c.Session), TTL: l.limits.TTL, Wait: wait,
 	}
 	var all []store.SlotRequest
 	if l.limits.PerSession > 0 {
 		s := r
-		s.Semaphore, s.Limit = ofSession+string(c.Session), l.limits.PerSession
+		s.Semaphore, s.Limit = sessionSemaphore+string(c.Session), l.limits.PerSession
 		all = append(all, s)
 	}
 	if l.limits.PerUser > 0 && c.User != "" {
 		u := r
-		u.Semaphore, u.Limit = ofUser+c.User, l.limits.PerUser
+		u.Semaphore, u.Limit = userSemaphore+c.User, l.limits.PerUser
 		if store.CheckName("semaphore", u.Semaphore) != nil {
 			sum := sha256.Sum256([]byte(c.User))
-			u.Semaphore = ofUser + hex.EncodeToString(sum[:])
+			u.Semaphore = userSemaphore + hex.EncodeToString(sum[:])
 		}
 		all = append(all, u)
 	}
@@ -208,8 +208,8 @@ func (l *Limiter) requests(c Claim, wait bool) []store.SlotRequest {
 
 // acquirePart acquires one semaphore. If r.Wait is set, it also waits while the store is
 // unavailable.
-func (l *Limiter) ask(ctx context.Context, r store.SlotRequest) error {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+func (l *Limiter) acquirePart(ctx context.Context, r store.SlotRequest) error {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		_, err := l.store.Acquire(ctx, r)
 		switch {
 		case err == nil:
@@ -221,7 +221,7 @@ func (l *Limiter) ask(ctx context.Context, r store.SlotRequest) error {
 		case !r.Wait, errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrClosed):
 			return err
 		}
-		if pause == firstPause {
+		if pause == minRetryPause {
 			l.log.WarnContext(ctx, "agent slot not acquired, retrying", "semaphore", r.Semaphore, "error", err)
 		}
 		select {
@@ -257,7 +257,7 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/3)
 	defer cancel()
 	l.mu.Lock()
-	places := make([]*place, 0, len(l.held))
+	places := make([]*slotPart, 0, len(l.held))
 	for p := range l.held {
 		places = append(places, p)
 	}
@@ -280,7 +280,7 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 // renew renews one part. If the store no longer knows it, renew acquires it again if it is
 // free: a failover of the store may lose the newest writes, which must not stop every agent.
 // Otherwise the slot is lost.
-func (l *Limiter) renew(ctx context.Context, p *place) error {
+func (l *Limiter) renew(ctx context.Context, p *slotPart) error {
 	if !l.holds(p) {
 		return nil
 	}
@@ -298,8 +298,8 @@ func (l *Limiter) renew(ctx context.Context, p *place) error {
 	}
 	if errors.Is(err, store.ErrFull) {
 		l.log.WarnContext(ctx, "agent slot lost", "semaphore", p.Semaphore, "holder", p.Holder)
-		l.forget(p)
-		p.of.lose()
+		l.removeHeld(p)
+		p.of.markLost()
 		return nil
 	}
 	return err
@@ -312,14 +312,14 @@ func ignore(err, expected error) error {
 	return err
 }
 
-func (l *Limiter) holds(p *place) bool {
+func (l *Limiter) holds(p *slotPart) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, ok := l.held[p]
 	return ok
 }
 
-func (l *Limiter) forget(places ...*place) {
+func (l *Limiter) removeHeld(places ...*slotPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range places {

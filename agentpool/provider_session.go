@@ -12,11 +12,11 @@ import (
 
 // backendTimeout bounds how long a backend may take to interrupt a turn, to abort opening a
 // session and to close one. After that the session runner continues without it.
-const patience = 5 * time.Second
+const backendTimeout = 5 * time.Second
 
 // slotCheckInterval is the interval at which an idle process checks whether another agent waits
 // for its slot.
-const wantedEvery = 2 * time.Second
+const slotCheckInterval = 2 * time.Second
 
 // providerSession is a conversation held open with a backend.
 type providerSession struct {
@@ -34,53 +34,53 @@ type providerSession struct {
 	// waiting for the loss of the slot.
 	slot    *Slot
 	unwatch func() bool
-	// since is the time of the last use, and parking the timer that checks it.
-	since   time.Time
-	parking *time.Timer
+	// lastUsed is the time of the last use, and parking the timer that checks it.
+	lastUsed  time.Time
+	idleTimer *time.Timer
 	// over is closed when events of the session are ignored from now on.
 	over chan struct{}
 	shut sync.Once
 
 	mu   sync.Mutex // guards the following
-	turn *activeRun // the run that uses the session; nil if idle
-	dead bool // the backend ended the session
+	run  *activeRun // the run that uses the session; nil if idle
+	dead bool       // the backend ended the session
 }
 
 // handleEvent forwards an event to the run that uses the session.
 func (t *providerSession) handleEvent(e providers.Event) {
 	t.mu.Lock()
-	l := t.turn
+	l := t.run
 	t.dead = t.dead || e.Kind == providers.EventExit
 	dead := t.dead
 	t.mu.Unlock()
 	if l != nil {
-		l.hear(e, t.over)
+		l.deliver(e, t.over)
 	} else if dead {
-		t.runner.park(t)
+		t.runner.closeIdle(t)
 	}
 }
 
 // call executes a tool for the run that uses the session.
 func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
-	l := t.turn
+	l := t.run
 	t.mu.Unlock()
 	if l == nil {
-		return over()
+		return turnOver()
 	}
 	return l.call(ctx, call)
 }
 
 // assignTo assigns the session to a run and reports whether the backend still has it open.
-func (t *providerSession) owns(l *activeRun) bool {
+func (t *providerSession) assignTo(l *activeRun) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.turn = l
+	t.run = l
 	return !t.dead
 }
 
 // takeIdle returns the agent's idle provider session if the run can reuse it, else nil.
-func (c *SessionRunner) take(l *activeRun) *providerSession {
+func (c *SessionRunner) takeIdle(l *activeRun) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.idle[l.Agent]
@@ -88,9 +88,9 @@ func (c *SessionRunner) take(l *activeRun) *providerSession {
 		return nil
 	}
 	delete(c.idle, l.Agent)
-	t.parking.Stop()
-	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.owns(l) {
-		c.retire(t)
+	t.idleTimer.Stop()
+	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
+		c.closeAsync(t)
 		return nil
 	}
 	if t.unwatch != nil {
@@ -100,81 +100,81 @@ func (c *SessionRunner) take(l *activeRun) *providerSession {
 }
 
 // keepIdle keeps a session open for the agent's next turn, and reports whether it does.
-func (c *SessionRunner) keep(l *activeRun, t *providerSession) bool {
-	if t.process && t.slot.wanted(l.ctx) {
+func (c *SessionRunner) keepIdle(l *activeRun, t *providerSession) bool {
+	if t.process && t.slot.hasWaiters(l.ctx) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.owns(nil) {
+	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.assignTo(nil) {
 		return false
 	}
 	c.idle[t.agent] = t
-	t.since = time.Now()
-	wait := c.pool.cfg.Park
+	t.lastUsed = time.Now()
+	wait := c.parent.cfg.IdleTimeout
 	if t.process {
-		wait = min(wait, wantedEvery)
-		t.unwatch = context.AfterFunc(t.slot.life, func() { c.park(t) })
+		wait = min(wait, slotCheckInterval)
+		t.unwatch = context.AfterFunc(t.slot.lostCtx, func() { c.closeIdle(t) })
 	}
-	t.parking = time.AfterFunc(wait, func() { c.check(t) })
+	t.idleTimer = time.AfterFunc(wait, func() { c.checkIdle(t) })
 	return true
 }
 
 // checkIdle closes a session that was idle for too long, or whose slot another agent waits for.
-func (c *SessionRunner) check(t *providerSession) {
+func (c *SessionRunner) checkIdle(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle[t.agent] != t {
 		return
 	}
-	if !t.process || time.Since(t.since) >= c.pool.cfg.Park {
+	if !t.process || time.Since(t.lastUsed) >= c.parent.cfg.IdleTimeout {
 		delete(c.idle, t.agent)
-		c.retire(t)
+		c.closeAsync(t)
 		return
 	}
 	slot := t.slot
 	c.wg.Go(func() {
-		if slot.wanted(c.ctx) {
-			c.park(t)
+		if slot.hasWaiters(c.ctx) {
+			c.closeIdle(t)
 			return
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.idle[t.agent] == t {
-			t.parking.Reset(wantedEvery)
+			t.idleTimer.Reset(slotCheckInterval)
 		}
 	})
 }
 
 // closeIdle closes a session if it is idle.
-func (c *SessionRunner) park(t *providerSession) {
+func (c *SessionRunner) closeIdle(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle[t.agent] == t {
 		delete(c.idle, t.agent)
-		c.retire(t)
+		c.closeAsync(t)
 	}
 }
 
 // closeAsync closes a session in the background. c.mu is held and the session runner is not
 // closed.
-func (c *SessionRunner) retire(t *providerSession) { c.wg.Go(func() { c.end(t) }) }
+func (c *SessionRunner) closeAsync(t *providerSession) { c.wg.Go(func() { c.closeSession(t) }) }
 
 // closeSession closes a session and releases its token and slot. If the backend does not close
 // in time, it is abandoned.
-func (c *SessionRunner) end(t *providerSession) {
-	t.owns(nil)
+func (c *SessionRunner) closeSession(t *providerSession) {
+	t.assignTo(nil)
 	// Events from now on are ignored, because closing waits for their delivery.
 	t.shut.Do(func() { close(t.over) })
-	if t.parking != nil {
-		t.parking.Stop()
+	if t.idleTimer != nil {
+		t.idleTimer.Stop()
 	}
 	select {
 	case err := <-attempt(t.session.Close):
 		if err != nil {
 			c.log.WarnContext(c.ctx, "provider session closed with an error", "agent", t.agent, "provider", t.provider, "error", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(backendTimeout):
 		c.log.ErrorContext(c.ctx, "provider session does not close, abandoning it", "agent", t.agent, "provider", t.provider)
 	}
 	if t.revoke != nil {
@@ -185,7 +185,7 @@ func (c *SessionRunner) end(t *providerSession) {
 			t.unwatch()
 		}
 		t.slot.Release()
-		<-t.slot.gone
+		<-t.slot.released
 	}
 }
 
@@ -218,6 +218,6 @@ type panicked struct {
 func (p *panicked) Error() string { return fmt.Sprintf("internal error: %v", p.value) }
 
 // turnOver is the result of a tool call after the end of the turn.
-func over() providers.ToolResult {
+func turnOver() providers.ToolResult {
 	return providers.ToolResult{Text: "The turn is over.", IsError: true}
 }

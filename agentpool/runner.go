@@ -54,8 +54,8 @@ type Config struct {
 	MCPTokens MCPTokens
 	// Models selects the model per provider; a missing provider uses its default model.
 	Models map[string]string
-	// Park is the time after which an idle provider session is closed; default 5 minutes.
-	Park time.Duration
+	// IdleTimeout is the time after which an idle provider session is closed; default 5 minutes.
+	IdleTimeout time.Duration
 	// Observer receives the usage of models; nil means none.
 	Observer Observer
 	// Tracer traces runs; nil means none.
@@ -82,7 +82,7 @@ type Runner struct {
 
 // NewRunner returns a runner.
 func NewRunner(cfg Config) *Runner {
-	cfg.Park = cmp.Or(cfg.Park, 5*time.Minute)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 5*time.Minute)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -93,7 +93,7 @@ func NewRunner(cfg Config) *Runner {
 // its agents stop; [SessionRunner.Close] waits for that.
 func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 	c := &SessionRunner{
-		pool: s, ref: e, log: s.log.With("session", e.Session),
+		parent: s, ref: e, log: s.log.With("session", e.Session),
 		runs: map[string]*activeRun{}, idle: map[string]*providerSession{}, reserved: map[*Slot]struct{}{},
 	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
@@ -118,7 +118,7 @@ func (s *Runner) Close() {
 	wg.Wait()
 }
 
-func (s *Runner) left(c *SessionRunner) {
+func (s *Runner) remove(c *SessionRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.runners, c)

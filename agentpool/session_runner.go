@@ -12,12 +12,12 @@ import (
 )
 
 // reserveTimeout bounds TryReserve and the check for waiting agents.
-const reserveFor = time.Second
+const reserveTimeout = time.Second
 
 // SessionRunner executes the agents of one session that this replica owns. Its methods do not
 // block, except TryReserve, which accesses the store, and Close.
 type SessionRunner struct {
-	pool   *Runner
+	parent *Runner
 	ref    SessionRef
 	log    *slog.Logger
 	ctx    context.Context
@@ -26,9 +26,9 @@ type SessionRunner struct {
 
 	mu       sync.Mutex // guards the following
 	closed   bool
-	runs     map[string]*activeRun // by run id
+	runs     map[string]*activeRun       // by run id
 	idle     map[string]*providerSession // open provider sessions without a turn, by agent
-	reserved map[*Slot]struct{} // reserved slots that are not used yet
+	reserved map[*Slot]struct{}          // reserved slots that are not used yet
 }
 
 // Close stops every agent without reports and returns when all goroutines have ended and every
@@ -39,23 +39,23 @@ func (c *SessionRunner) Close() {
 		c.closed = true
 		for agent, t := range c.idle {
 			delete(c.idle, agent)
-			c.retire(t)
+			c.closeAsync(t)
 		}
 		for s := range c.reserved {
-			c.giveBack(s)
+			c.releaseReserved(s)
 		}
 	}
 	c.mu.Unlock()
 	c.cancel()
 	c.wg.Wait()
-	c.pool.left(c)
+	c.parent.remove(c)
 }
 
 // TryReserve reserves a slot, or returns nil if none is free now.
 func (c *SessionRunner) TryReserve() *Slot {
-	ctx, cancel := context.WithTimeout(c.ctx, reserveFor)
+	ctx, cancel := context.WithTimeout(c.ctx, reserveTimeout)
 	defer cancel()
-	s, err := c.pool.cfg.Limiter.Try(ctx, c.claim("reserved"))
+	s, err := c.parent.cfg.Limiter.Try(ctx, c.claim("reserved"))
 	if err != nil {
 		if !errors.Is(err, ErrFull) && c.ctx.Err() == nil {
 			c.log.WarnContext(ctx, "agent slot not reserved", "error", err)
@@ -80,15 +80,15 @@ func (c *SessionRunner) Cancel(s *Slot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.reserved[s]; ok {
-		c.giveBack(s)
+		c.releaseReserved(s)
 	}
 }
 
 // releaseReserved releases a reserved slot; Close waits for that. c.mu is held.
-func (c *SessionRunner) giveBack(s *Slot) {
+func (c *SessionRunner) releaseReserved(s *Slot) {
 	delete(c.reserved, s)
 	s.Release()
-	c.wg.Go(func() { <-s.gone })
+	c.wg.Go(func() { <-s.released })
 }
 
 func (c *SessionRunner) claim(holder string) Claim {
@@ -106,9 +106,9 @@ func (c *SessionRunner) Start(r Run) {
 		}
 		return
 	}
-	l := newLife(c, r)
+	l := newActiveRun(c, r)
 	c.runs[r.ID] = l
-	c.wg.Go(l.live)
+	c.wg.Go(l.execute)
 }
 
 // Steer sends a message to a running turn. [SteerAccepted] or [SteerRefused] follows; if the
@@ -141,34 +141,34 @@ func (c *SessionRunner) Dispose(agent string) {
 	defer c.mu.Unlock()
 	for _, l := range c.runs {
 		if l.Agent == agent {
-			l.mute()
+			l.abandon()
 		}
 	}
 	if t := c.idle[agent]; t != nil && !c.closed {
 		delete(c.idle, agent)
-		c.retire(t)
+		c.closeAsync(t)
 	}
 }
 
-// Steers reports whether the provider accepts messages while a turn runs.
-func (c *SessionRunner) Steers(provider string) bool {
-	p, ok := c.pool.cfg.Providers.Get(provider)
+// CanSteer reports whether the provider accepts messages while a turn runs.
+func (c *SessionRunner) CanSteer(provider string) bool {
+	p, ok := c.parent.cfg.Providers.Get(provider)
 	return ok && p.Caps().Steer
 }
 
-// Reads returns the size of the context window of the provider's model in tokens; 0 means
+// ContextWindow returns the size of the context window of the provider's model in tokens; 0 means
 // unknown.
-func (c *SessionRunner) Reads(provider string) int {
-	p, ok := c.pool.cfg.Providers.Get(provider)
+func (c *SessionRunner) ContextWindow(provider string) int {
+	p, ok := c.parent.cfg.Providers.Get(provider)
 	if !ok {
 		return 0
 	}
 	return p.Caps().Window
 }
 
-// Has reports whether the provider exists.
-func (c *SessionRunner) Has(provider string) bool {
-	_, ok := c.pool.cfg.Providers.Get(provider)
+// HasProvider reports whether the provider exists.
+func (c *SessionRunner) HasProvider(provider string) bool {
+	_, ok := c.parent.cfg.Providers.Get(provider)
 	return ok
 }
 
@@ -185,14 +185,14 @@ func (c *SessionRunner) Launch() {
 				c.log.ErrorContext(c.ctx, "panic in launch hooks", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		c.pool.cfg.Tools.Launch(c.ctx, tools.Caller{
+		c.parent.cfg.Tools.Launch(c.ctx, tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Desktop: c.ref.Desktop,
 		})
 	})
 }
 
 // removeRun removes a run from those that can be steered and interrupted.
-func (c *SessionRunner) leave(l *activeRun) {
+func (c *SessionRunner) removeRun(l *activeRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.runs[l.ID] == l {

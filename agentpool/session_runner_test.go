@@ -331,14 +331,14 @@ func TestProviders(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.caps.Window = 1000
-		if r.Reads("puppet") != 1000 || r.Reads("nobody") != 0 {
+		if r.ContextWindow("puppet") != 1000 || r.ContextWindow("nobody") != 0 {
 			t.Error("the runner does not know how much its providers read")
 		}
-		if !r.Has("puppet") || !r.Steers("puppet") || r.Has("nobody") || r.Steers("nobody") {
+		if !r.HasProvider("puppet") || !r.CanSteer("puppet") || r.HasProvider("nobody") || r.CanSteer("nobody") {
 			t.Error("the runner does not know its providers")
 		}
 		r.puppet.caps.Steer = false
-		if r.Steers("puppet") {
+		if r.CanSteer("puppet") {
 			t.Error("a backend that does not steer does")
 		}
 	})

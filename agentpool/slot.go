@@ -12,74 +12,74 @@ import (
 
 // releaseTimeout bounds the retries of releasing a slot. A slot that could not be released by
 // then expires.
-const releaseFor = 5 * time.Second
+const releaseTimeout = 5 * time.Second
 
 // Slot is the right to run one agent.
 type Slot struct {
-	limiter *Limiter
-	life    context.Context // canceled when the slot is lost
-	lose    context.CancelFunc
-	once    sync.Once
-	gone    chan struct{} // closed when the slot has been released or releasing has timed out
+	limiter  *Limiter
+	lostCtx  context.Context // canceled when the slot is lost
+	markLost context.CancelFunc
+	once     sync.Once
+	released chan struct{} // closed when the slot has been released or releasing has timed out
 
-	places []*place // in the order of acquisition; guarded by limiter.mu
+	parts []*slotPart // in the order of acquisition; guarded by limiter.mu
 }
 
 func newSlot(l *Limiter) *Slot {
-	s := &Slot{limiter: l, gone: make(chan struct{})}
-	s.life, s.lose = context.WithCancel(context.Background())
+	s := &Slot{limiter: l, released: make(chan struct{})}
+	s.lostCtx, s.markLost = context.WithCancel(context.Background())
 	return s
 }
 
 // Lost is closed when the store has given the slot to another agent. The run in it must stop;
 // the slot must still be released.
-func (s *Slot) Lost() <-chan struct{} { return s.life.Done() }
+func (s *Slot) Lost() <-chan struct{} { return s.lostCtx.Done() }
 
 // Release releases the slot in the background. Calls after the first do nothing.
 func (s *Slot) Release() {
 	s.once.Do(func() {
 		s.limiter.mu.Lock()
-		places := slices.Clone(s.places)
+		places := slices.Clone(s.parts)
 		s.limiter.mu.Unlock()
-		s.limiter.forget(places...)
+		s.limiter.removeHeld(places...)
 		slices.Reverse(places)
 		s.limiter.releases.Go(func() {
-			defer close(s.gone)
-			s.limiter.giveBack(places)
+			defer close(s.released)
+			s.limiter.releaseParts(places)
 		})
 	})
 }
 
 // hasWaiters reports whether an agent waits for one of the slot's semaphores. It is false if
 // the store does not answer.
-func (s *Slot) wanted(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, reserveFor)
+func (s *Slot) hasWaiters(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
 	s.limiter.mu.Lock()
-	places := slices.Clone(s.places)
+	places := slices.Clone(s.parts)
 	s.limiter.mu.Unlock()
-	return slices.ContainsFunc(places, func(p *place) bool {
+	return slices.ContainsFunc(places, func(p *slotPart) bool {
 		u, err := s.limiter.store.Slots(ctx, p.Semaphore)
 		return err == nil && u.Waiting > 0
 	})
 }
 
 // addPart adds a semaphore's part to the slot; the limiter renews it from now on.
-func (s *Slot) add(r store.SlotRequest) {
-	p := &place{SlotRequest: r, of: s}
+func (s *Slot) addPart(r store.SlotRequest) {
+	p := &slotPart{SlotRequest: r, of: s}
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
-	s.places = append(s.places, p)
+	s.parts = append(s.parts, p)
 	s.limiter.held[p] = struct{}{}
 }
 
 // releaseParts releases parts of a slot and retries for a while if the store does not answer.
-func (l *Limiter) giveBack(places []*place) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(releaseFor, l.limits.TTL))
+func (l *Limiter) releaseParts(places []*slotPart) {
+	ctx, cancel := context.WithTimeout(context.Background(), min(releaseTimeout, l.limits.TTL))
 	defer cancel()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		var err error
-		places = slices.DeleteFunc(places, func(p *place) bool {
+		places = slices.DeleteFunc(places, func(p *slotPart) bool {
 			failed := l.store.ReleaseSlot(ctx, p.slot())
 			// A name that the store refuses was never granted.
 			failed = ignore(failed, store.ErrInvalid)

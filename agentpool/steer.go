@@ -47,7 +47,7 @@ func (l *activeRun) nextSteer() *steer {
 }
 
 // sentSteer returns the sent message with that id if it is not accepted yet, else nil.
-func (l *activeRun) steered(id string) *steer {
+func (l *activeRun) sentSteer(id string) *steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.steers, func(s *steer) bool { return s.sent && string(s.Message) == id })
@@ -58,9 +58,9 @@ func (l *activeRun) steered(id string) *steer {
 }
 
 // sentSteers returns those of the messages that are sent and not accepted yet.
-func (l *activeRun) among(ids []string) (out []wire.MessageID) {
+func (l *activeRun) sentSteers(ids []string) (out []wire.MessageID) {
 	for _, id := range ids {
-		if s := l.steered(id); s != nil {
+		if s := l.sentSteer(id); s != nil {
 			out = append(out, s.Message)
 		}
 	}
@@ -68,7 +68,7 @@ func (l *activeRun) among(ids []string) (out []wire.MessageID) {
 }
 
 // answerSteer reports what became of a message, once.
-func (l *activeRun) answer(s *steer, took bool) {
+func (l *activeRun) answerSteer(s *steer, took bool) {
 	l.mu.Lock()
 	i := slices.Index(l.steers, s)
 	if i >= 0 {

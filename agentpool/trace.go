@@ -24,7 +24,7 @@ type RunTrace interface {
 // asked traces a model call of the run that uses the session.
 func (t *providerSession) asked(a providers.Asked) {
 	t.mu.Lock()
-	l := t.turn
+	l := t.run
 	t.mu.Unlock()
 	if l != nil && l.trace != nil {
 		l.trace.Asked(a)
@@ -32,7 +32,7 @@ func (t *providerSession) asked(a providers.Asked) {
 }
 
 // tracedCall executes a tool call with its trace.
-func (l *activeRun) use(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
+func (l *activeRun) tracedCall(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
 	if l.trace == nil {
 		return with()
 	}

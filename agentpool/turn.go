@@ -12,13 +12,13 @@ import (
 // turn sends the prompt and handles events until the turn ends. An error means that the turn
 // did not begin, or that the backend does not end it.
 func (l *activeRun) turn() (Ended, error) {
-	session := l.talk.session
+	session := l.providerSession.session
 	m := providers.Message{ID: string(l.Turn), Text: l.Prompt, Images: l.Images, Mode: providers.Start}
 	if l.Continue {
 		m = providers.Message{ID: string(l.Turn), Mode: providers.Continue, Done: l.Done}
 	}
-	sent := l.attempt(func() error { return session.Send(l.work, m) })
-	stop := l.work.Done()
+	sent := l.attempt(func() error { return session.Send(l.workCtx, m) })
+	stop := l.workCtx.Done()
 	var steering, stopping <-chan error
 	var late <-chan time.Time
 	var now *steer // the message being sent
@@ -26,18 +26,18 @@ func (l *activeRun) turn() (Ended, error) {
 	for {
 		if sent == nil && steering == nil && stop != nil {
 			if now = l.nextSteer(); now != nil {
-				steering = l.attempt(func() error { return session.Send(l.work, now.message()) })
+				steering = l.attempt(func() error { return session.Send(l.workCtx, now.message()) })
 			}
 		}
 		select {
-		case e := <-l.heard():
+		case e := <-l.eventSource():
 			if begun = begun || e.Kind == providers.EventTurnStart; !begun && e.Kind == providers.EventExit {
 				return Ended{}, fmt.Errorf("begin the turn: the backend has ended: %w", providers.ErrClosed)
 			}
 			if end := l.handle(e); end != nil {
 				return *end, nil
 			}
-		case <-l.speech.due:
+		case <-l.output.due:
 			l.flush()
 		case done := <-l.flushes:
 			l.flush()
@@ -50,25 +50,25 @@ func (l *activeRun) turn() (Ended, error) {
 		case err := <-steering:
 			if steering = nil; err != nil {
 				l.log.DebugContext(l.ctx, "message was not steered", "message", now.Message, "error", err)
-				l.answer(now, false)
+				l.answerSteer(now, false)
 			}
 		case <-stop:
 			if l.ctx.Err() != nil { // the session is lost: do not wait for the backend
 				return Ended{}, context.Cause(l.ctx)
 			}
-			stop, late = nil, time.After(patience)
+			stop, late = nil, time.After(backendTimeout)
 			stopping = l.attempt(func() error {
-				// l.work has ended.
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(l.work), patience)
+				// l.workCtx has ended.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(l.workCtx), backendTimeout)
 				defer cancel()
 				return session.Interrupt(ctx)
 			})
 		case err := <-stopping:
 			// Interrupt returns after the end was handled, so there was no turn to end.
-			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(l.work)))
+			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(l.workCtx)))
 		case <-late:
 			l.log.WarnContext(l.ctx, "backend does not end its turn, closing the provider session", "provider", l.Provider)
-			return Ended{}, context.Cause(l.work)
+			return Ended{}, context.Cause(l.workCtx)
 		}
 	}
 }
@@ -84,8 +84,8 @@ func (l *activeRun) attempt(call func() error) <-chan error {
 
 // eventSource returns the channel of events, or nil while the output buffer is full: then the
 // backend blocks until the text is reported.
-func (l *activeRun) heard() <-chan providers.Event {
-	if l.speech.full() {
+func (l *activeRun) eventSource() <-chan providers.Event {
+	if l.output.full() {
 		return nil
 	}
 	return l.events
@@ -93,7 +93,7 @@ func (l *activeRun) heard() <-chan providers.Event {
 
 // deliver passes an event to the run's goroutine, unless the provider session is over, without
 // which the run may have continued. The backend calls it.
-func (l *activeRun) hear(e providers.Event, over <-chan struct{}) {
+func (l *activeRun) deliver(e providers.Event, over <-chan struct{}) {
 	select {
 	case <-over:
 		return
@@ -111,20 +111,20 @@ func (l *activeRun) handle(e providers.Event) *Ended {
 	of := Of{l.ID}
 	switch e.Kind {
 	case providers.EventText:
-		l.say(e.Text, "")
+		l.bufferOutput(e.Text, "")
 	case providers.EventThinking:
-		l.say("", e.Text)
+		l.bufferOutput("", e.Text)
 	case providers.EventTaken:
-		if s := l.steered(e.Message); s != nil {
+		if s := l.sentSteer(e.Message); s != nil {
 			l.flush()
-			l.answer(s, true)
+			l.answerSteer(s, true)
 		}
 	case providers.EventRemember:
 		l.flush()
-		l.report(Remember{of, e.Thread, e.Entries, l.among(e.Took)})
+		l.report(Remember{of, e.Thread, e.Entries, l.sentSteers(e.Took)})
 	case providers.EventUsage:
 		l.flush()
-		if o := l.runner.pool.cfg.Observer; o != nil {
+		if o := l.runner.parent.cfg.Observer; o != nil {
 			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
 		}
 		l.report(Spent{of, e.Usage})
@@ -133,25 +133,25 @@ func (l *activeRun) handle(e providers.Event) *Ended {
 		l.report(Shrunk{of, e.Shrunk})
 	case providers.EventRetry:
 		l.flush()
-		l.report(Retrying{of, why(e), e.Wait})
+		l.report(Retrying{of, failureText(e), e.Wait})
 	case providers.EventApproval:
 		l.flush()
-		l.ask(e)
+		l.askApproval(e)
 	case providers.EventApprovalGone:
-		l.unask(e.Approval)
+		l.cancelApproval(e.Approval)
 	case providers.EventTurnEnd:
 		l.flush()
-		return new(l.ending(e))
+		return new(l.endFromEvent(e))
 	case providers.EventExit:
 		l.flush()
-		return new(l.verdict(errors.New("the backend ended in the middle of the turn")))
+		return new(l.endAfter(errors.New("the backend ended in the middle of the turn")))
 	case providers.EventTurnStart:
 	}
 	return nil
 }
 
 // failureText returns the reason of a failure.
-func why(e providers.Event) string {
+func failureText(e providers.Event) string {
 	if e.Text == "" && e.Err != nil {
 		return e.Err.Error()
 	}
@@ -159,22 +159,22 @@ func why(e providers.Event) string {
 }
 
 // endFromEvent returns the end of the run for a TurnEnd event.
-func (l *activeRun) ending(e providers.Event) Ended {
-	s, wasStopped := errors.AsType[*stopped](context.Cause(l.work))
+func (l *activeRun) endFromEvent(e providers.Event) Ended {
+	s, wasStopped := errors.AsType[*stopped](context.Cause(l.workCtx))
 	switch {
 	case wasStopped && (e.Outcome != providers.Completed || s.end.Outcome == providers.Failed):
 		return s.end
 	case e.Outcome == providers.Completed:
 		return Ended{Outcome: providers.Completed}
 	case e.Outcome == providers.Interrupted:
-		reason := why(e)
+		reason := failureText(e)
 		if reason == "" {
 			reason = "the backend interrupted the turn"
 		}
 		return Ended{Outcome: providers.Interrupted, Reason: reason}
 	case e.Err == nil:
-		return l.failed(errors.New("the backend does not say why"))
+		return l.failedEnd(errors.New("the backend does not say why"))
 	default:
-		return l.failed(e.Err)
+		return l.failedEnd(e.Err)
 	}
 }

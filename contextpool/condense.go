@@ -70,7 +70,7 @@ func (p *Pool) checkCondensable(h *thread) error {
 		return errBusy
 	case err != nil:
 		return err
-	case !p.runner.Has(p.Provider()):
+	case !p.runner.HasProvider(p.Provider()):
 		return errNoProvider
 	case !h.isMain():
 		return p.checkWindowTurn(h.Monitor)

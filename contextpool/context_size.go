@@ -11,7 +11,7 @@ import (
 // contextLimits returns the limits for the model that reads a thread next.
 func (p *Pool) contextLimits() history.Limits {
 	return history.Limits{
-		Window: cmp.Or(p.cfg.Window, p.runner.Reads(p.Provider())), Threshold: p.cfg.CondenseAt,
+		Window: cmp.Or(p.cfg.Window, p.runner.ContextWindow(p.Provider())), Threshold: p.cfg.CondenseAt,
 	}
 }
 

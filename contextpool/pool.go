@@ -102,7 +102,7 @@ func (p *Pool) initState() {
 // Provider returns the provider of turns that begin now: the chosen one if it exists, else the
 // default.
 func (p *Pool) Provider() string {
-	if p.about.Provider != "" && p.runner.Has(p.about.Provider) {
+	if p.about.Provider != "" && p.runner.HasProvider(p.about.Provider) {
 		return p.about.Provider
 	}
 	return p.cfg.Provider
@@ -112,7 +112,7 @@ func (p *Pool) Provider() string {
 // end with the provider they have. Threads continue, because they are stored in a form that
 // every provider reads.
 func (p *Pool) SetProvider(name string) bool {
-	if !p.runner.Has(name) {
+	if !p.runner.HasProvider(name) {
 		return false
 	}
 	before := p.Provider()

@@ -131,7 +131,7 @@ func (p *Pool) recoverTurn(t *turn) {
 func (p *Pool) restartTurn(t *turn) {
 	p.dropUnkeptText(t)
 	t.Attempt++
-	if !p.runner.Has(t.Provider) {
+	if !p.runner.HasProvider(t.Provider) {
 		t.Provider = p.Provider()
 	}
 	t.State = turnAccepted

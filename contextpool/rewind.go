@@ -73,7 +73,7 @@ func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
 	if _, open := p.step.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
 		return invalidState("there is no window %q any more", m.Window)
 	}
-	if !p.runner.Has(p.Provider()) {
+	if !p.runner.HasProvider(p.Provider()) {
 		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
 	}
 	plan, refused := p.planRewind(u, rows)

@@ -487,11 +487,11 @@ func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) 
 func (c *runner) Interrupt(run, reason string) {
 	c.interrupted = append(c.interrupted, run+": "+reason)
 }
-func (c *runner) Cancel(*agentpool.Slot)   { c.slots++ }
-func (c *runner) Steers(string) bool       { return c.steers }
-func (c *runner) Reads(string) int         { return c.window }
-func (c *runner) Has(provider string) bool { return slices.Contains(c.has, provider) }
-func (c *runner) Launch()                  { c.launched++ }
+func (c *runner) Cancel(*agentpool.Slot)           { c.slots++ }
+func (c *runner) CanSteer(string) bool             { return c.steers }
+func (c *runner) ContextWindow(string) int         { return c.window }
+func (c *runner) HasProvider(provider string) bool { return slices.Contains(c.has, provider) }
+func (c *runner) Launch()                          { c.launched++ }
 
 func (c *runner) Dispose(agent string) {
 	c.disposed = append(c.disposed, agent)

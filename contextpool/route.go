@@ -21,7 +21,7 @@ func (p *Pool) HandleUserMessage(m Message) {
 
 func (p *Pool) route(w *queuedMessage) {
 	monitor := string(w.Monitor)
-	if !p.runner.Has(p.Provider()) {
+	if !p.runner.HasProvider(p.Provider()) {
 		p.rejectMessage(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
@@ -83,7 +83,7 @@ func (p *Pool) hasTurnBudget(monitor wire.MonitorID) bool {
 func (p *Pool) steerableTurn(m *queuedMessage) *turn {
 	t := p.mainTurn(m.Monitor)
 	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
-		!p.runner.Steers(t.Provider) {
+		!p.runner.CanSteer(t.Provider) {
 		return nil
 	}
 	for _, w := range p.mainQueue.All(string(m.Monitor)) {
@@ -211,14 +211,14 @@ func (p *Pool) startQueued() {
 			p.pendingStarts = true
 			return
 		}
-		if p.runner.Has(p.Provider()) && p.compactForMessage(next) {
+		if p.runner.HasProvider(p.Provider()) && p.compactForMessage(next) {
 			continue
 		}
 		p.lastBegun = next.ID
 		p.step.Then(func() { p.lastBegun = "" })
 		p.dequeue(func(w *queuedMessage) bool { return w == next })
 		switch {
-		case !p.runner.Has(p.Provider()):
+		case !p.runner.HasProvider(p.Provider()):
 			p.rejectMessage(&next.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		case next.Window == "":
 			p.beginMainTurn(next, wire.TakenDirect, nil)

@@ -63,12 +63,12 @@ type Runner interface {
 	Dispose(agent string)
 	// Cancel returns a reserved slot that is not used.
 	Cancel(s *agentpool.Slot)
-	// Steers reports whether the provider accepts messages while a turn runs. Has reports
-	// whether the provider exists. Reads returns the size of its model's context window in
+	// CanSteer reports whether the provider accepts messages while a turn runs. Has reports
+	// whether the provider exists. ContextWindow returns the size of its model's context window in
 	// tokens, 0 if unknown.
-	Steers(provider string) bool
-	Has(provider string) bool
-	Reads(provider string) int
+	CanSteer(provider string) bool
+	HasProvider(provider string) bool
+	ContextWindow(provider string) int
 	// Launch runs the launch hooks of the user's configuration.
 	Launch()
 }

@@ -145,7 +145,7 @@ type prompt struct {
 	After   string            `json:"after,omitempty"`
 	Images  []providers.Image `json:"images,omitempty"`
 	// Windows are the windows open at the beginning of the turn.
-	Windows []policies.WindowSight `json:"windows,omitempty"`
+	Windows []policies.WindowInfo `json:"windows,omitempty"`
 }
 
 // setText splits the agent's input, which contains the content, into Before and After.
@@ -289,13 +289,13 @@ func (p *Pool) registerTurn(t *turn, role string) {
 func (p *Pool) fillPrompt(t *turn, w *queuedMessage) {
 	t.prompt.Images, t.prompt.Content = w.Images, w.Text
 	for _, open := range p.step.Desk().Windows(t.Monitor) {
-		t.prompt.Windows = append(t.prompt.Windows, policies.WindowSight{
+		t.prompt.Windows = append(t.prompt.Windows, policies.WindowInfo{
 			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
 		})
 	}
 }
 
-func windowIDs(sights []policies.WindowSight) []wire.WindowID {
+func windowIDs(sights []policies.WindowInfo) []wire.WindowID {
 	ids := make([]wire.WindowID, len(sights))
 	for i, s := range sights {
 		ids[i] = s.ID

@@ -40,7 +40,7 @@ func (p *Pool) routeWindowMessage(w *queuedMessage) {
 	case !ok:
 		p.rejectMessage(&w.Message, wire.CodeSessionInvalidState, fmt.Sprintf("there is no window %q", w.Window))
 		return
-	case !p.runner.Has(p.Provider()):
+	case !p.runner.HasProvider(p.Provider()):
 		p.rejectMessage(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}

@@ -32,7 +32,7 @@ func DefaultBudget() BudgetLimits {
 type MonitorBudget struct {
 	limits BudgetLimits
 	slots  map[string]wire.MonitorID // the slots in use, by holder
-	used   map[wire.MonitorID]*BudgetState
+	usage  map[wire.MonitorID]*BudgetState
 }
 
 // NewMonitorBudget returns an unused budget.
@@ -94,12 +94,12 @@ func (b *MonitorBudget) Action(m wire.MonitorID, now time.Time, n int) Verdict {
 		return Verdict{Allowed: true, Granted: n}
 	}
 	used := &b.state(m).Actions
-	used.forget(now)
+	used.expire(now)
 	if used.sum()+n <= b.limits.ActionsPerMin {
 		used.add(now, n)
 		return Verdict{Allowed: true, Granted: n}
 	}
-	return Verdict{Kind: wire.BudgetActions, Until: used.room(b.limits.ActionsPerMin - n)}
+	return Verdict{Kind: wire.BudgetActions, Until: used.freeAt(b.limits.ActionsPerMin - n)}
 }
 
 // Output counts as many of the bytes as the limit allows.
@@ -109,21 +109,21 @@ func (b *MonitorBudget) Output(m wire.MonitorID, now time.Time, bytes int) Verdi
 		return Verdict{Allowed: true, Granted: bytes}
 	}
 	used := &b.state(m).Output
-	used.forget(now)
+	used.expire(now)
 	granted := min(bytes, max(0, b.limits.OutputPerMin-used.sum()))
 	used.add(now, granted)
 	if granted == bytes {
 		return Verdict{Allowed: true, Granted: bytes}
 	}
-	return Verdict{Granted: granted, Kind: wire.BudgetOutput, Until: used.room(b.limits.OutputPerMin - 1)}
+	return Verdict{Granted: granted, Kind: wire.BudgetOutput, Until: used.freeAt(b.limits.OutputPerMin - 1)}
 }
 
 // Denied reports whether a limit of the monitor is exhausted, which one and until when. If both
 // are exhausted, it returns the one that takes longer.
 func (b *MonitorBudget) Denied(m wire.MonitorID, now time.Time) (wire.BudgetKind, time.Time, bool) {
-	s := b.at(m, now)
-	actions := s.Actions.room(b.limits.ActionsPerMin - 1)
-	output := s.Output.room(b.limits.OutputPerMin - 1)
+	s := b.stateAt(m, now)
+	actions := s.Actions.freeAt(b.limits.ActionsPerMin - 1)
+	output := s.Output.freeAt(b.limits.OutputPerMin - 1)
 	switch {
 	case actions.IsZero() && output.IsZero():
 		return "", time.Time{}, false
@@ -148,14 +148,14 @@ func (b *MonitorBudget) Report(m wire.MonitorID, now time.Time) wire.Budget {
 	if kind, until, denied := b.Denied(m, now); denied {
 		r.Denied, r.Until = kind, wire.Millis(until.UnixMilli())
 	}
-	s := b.at(m, now)
+	s := b.stateAt(m, now)
 	r.Actions, r.Output = s.Actions.sum(), s.Output.sum()
 	return r
 }
 
 // RemoveMonitor deletes the usage of a monitor and releases its slots.
 func (b *MonitorBudget) RemoveMonitor(m wire.MonitorID) {
-	delete(b.used, m)
+	delete(b.usage, m)
 	for holder, of := range b.slots {
 		if of == m {
 			delete(b.slots, holder)
@@ -166,13 +166,13 @@ func (b *MonitorBudget) RemoveMonitor(m wire.MonitorID) {
 // Clear deletes all usage and slots.
 func (b *MonitorBudget) Clear() {
 	b.slots = make(map[string]wire.MonitorID)
-	b.used = make(map[wire.MonitorID]*BudgetState)
+	b.usage = make(map[wire.MonitorID]*BudgetState)
 }
 
 // State returns a copy of the monitor's usage for storing. It does not contain slots: the
 // running turns acquire theirs again.
 func (b *MonitorBudget) State(m wire.MonitorID) BudgetState {
-	s := b.used[m]
+	s := b.usage[m]
 	if s == nil {
 		return BudgetState{}
 	}
@@ -184,23 +184,23 @@ func (b *MonitorBudget) Restore(m wire.MonitorID, s BudgetState) {
 	if m == PrimaryMonitor {
 		return
 	}
-	b.used[m] = &BudgetState{Actions: s.Actions.mended(), Output: s.Output.mended()}
+	b.usage[m] = &BudgetState{Actions: s.Actions.sanitized(), Output: s.Output.sanitized()}
 }
 
 // stateAt returns the usage that counts at a time. It changes nothing, so that a read with
 // another clock does not expire usage early.
-func (b *MonitorBudget) at(m wire.MonitorID, now time.Time) BudgetState {
+func (b *MonitorBudget) stateAt(m wire.MonitorID, now time.Time) BudgetState {
 	s := b.State(m)
-	s.Actions.forget(now)
-	s.Output.forget(now)
+	s.Actions.expire(now)
+	s.Output.expire(now)
 	return s
 }
 
 func (b *MonitorBudget) state(m wire.MonitorID) *BudgetState {
-	s := b.used[m]
+	s := b.usage[m]
 	if s == nil {
 		s = &BudgetState{}
-		b.used[m] = s
+		b.usage[m] = s
 	}
 	return s
 }

@@ -23,8 +23,8 @@ func compareKeys(a, b Key) int {
 // group is that of the window that opened the first other window, and does not change, so the
 // agent of a window stays the same until the last window of the group is closed.
 type WindowConnection struct {
-	of     map[Key]*group
-	groups map[Key]*group // by monitor and name; a group has at least one member
+	groupOf map[Key]*group
+	groups  map[Key]*group // by monitor and name; a group has at least one member
 }
 
 type group struct {
@@ -46,8 +46,8 @@ func (c *WindowConnection) Connect(parent, child Key) bool {
 	if parent == child || parent.Monitor != child.Monitor {
 		return false
 	}
-	g := c.of[parent]
-	if other := c.of[child]; other != nil {
+	g := c.groupOf[parent]
+	if other := c.groupOf[child]; other != nil {
 		return other == g
 	}
 	if g == nil {
@@ -60,7 +60,7 @@ func (c *WindowConnection) Connect(parent, child Key) bool {
 // Open records a window that no window agent opened. If a group is named after that window and
 // outlived it, both have the same agent, so the window joins the group.
 func (c *WindowConnection) Open(k Key) {
-	if c.of[k] == nil && c.groups[k] != nil {
+	if c.groupOf[k] == nil && c.groups[k] != nil {
 		c.join(k, k)
 	}
 }
@@ -78,7 +78,7 @@ func (c *WindowConnection) join(name, k Key) *group {
 
 func (c *WindowConnection) add(g *group, k Key) {
 	g.members[k] = true
-	c.of[k] = g
+	c.groupOf[k] = g
 }
 
 // CloseResult describes the effect of closing a window.
@@ -94,14 +94,14 @@ type CloseResult struct {
 // Close removes a window from its group. If it was the root, the first of the others by name
 // becomes the root.
 func (c *WindowConnection) Close(k Key) CloseResult {
-	g := c.of[k]
+	g := c.groupOf[k]
 	if g == nil {
 		// A group may have the same agent key; see Open.
 		if g = c.groups[k]; g == nil {
 			return CloseResult{Group: string(k.Window), Last: true}
 		}
 	}
-	delete(c.of, k)
+	delete(c.groupOf, k)
 	delete(g.members, k)
 	result := CloseResult{Group: string(g.name.Window)}
 	if len(g.members) == 0 {
@@ -119,18 +119,18 @@ func (c *WindowConnection) Close(k Key) CloseResult {
 // AgentKey returns the key of the window's agent within its monitor: the name of its group, or
 // its own.
 func (c *WindowConnection) AgentKey(k Key) string {
-	if g := c.of[k]; g != nil {
+	if g := c.groupOf[k]; g != nil {
 		return string(g.name.Window)
 	}
 	return string(k.Window)
 }
 
 // Grouped reports whether a window is in a group.
-func (c *WindowConnection) Grouped(k Key) bool { return c.of[k] != nil }
+func (c *WindowConnection) Grouped(k Key) bool { return c.groupOf[k] != nil }
 
 // Members returns all windows of the window's group, sorted; nil if it is in no group.
 func (c *WindowConnection) Members(k Key) []Key {
-	g := c.of[k]
+	g := c.groupOf[k]
 	if g == nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (c *WindowConnection) Members(k Key) []Key {
 
 // Root returns the root window of the window's group; false if it is in no group.
 func (c *WindowConnection) Root(k Key) (Key, bool) {
-	g := c.of[k]
+	g := c.groupOf[k]
 	if g == nil {
 		return Key{}, false
 	}
@@ -148,14 +148,14 @@ func (c *WindowConnection) Root(k Key) (Key, bool) {
 
 // Clear deletes all groups.
 func (c *WindowConnection) Clear() {
-	c.of = make(map[Key]*group)
+	c.groupOf = make(map[Key]*group)
 	c.groups = make(map[Key]*group)
 }
 
 // RemoveMonitor deletes the groups of a monitor.
 func (c *WindowConnection) RemoveMonitor(m wire.MonitorID) {
 	onIt := func(k Key, _ *group) bool { return k.Monitor == m }
-	maps.DeleteFunc(c.of, onIt)
+	maps.DeleteFunc(c.groupOf, onIt)
 	maps.DeleteFunc(c.groups, onIt)
 }
 
@@ -170,8 +170,8 @@ type Pair struct {
 
 // Pairs returns the memberships of all windows in groups, sorted.
 func (c *WindowConnection) Pairs() []Pair {
-	pairs := make([]Pair, 0, len(c.of))
-	for k, g := range c.of {
+	pairs := make([]Pair, 0, len(c.groupOf))
+	for k, g := range c.groupOf {
 		pairs = append(pairs, Pair{Key: k, Group: string(g.name.Window), Root: g.root == k})
 	}
 	slices.SortFunc(pairs, func(a, b Pair) int { return compareKeys(a.Key, b.Key) })
@@ -184,7 +184,7 @@ func (c *WindowConnection) Restore(pairs []Pair) {
 	c.Clear()
 	pairs = slices.SortedStableFunc(slices.Values(pairs), func(a, b Pair) int { return compareKeys(a.Key, b.Key) })
 	for _, p := range pairs {
-		if c.of[p.Key] != nil {
+		if c.groupOf[p.Key] != nil {
 			continue
 		}
 		g := c.join(Key{p.Monitor, wire.WindowID(p.Group)}, p.Key)

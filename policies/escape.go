@@ -46,13 +46,13 @@ func Content(text string) string {
 			break
 		}
 		b.WriteString(text[:len(text)-len(start)])
-		b.WriteString("<" + name + ">" + neutral(body) + "</" + name + ">")
+		b.WriteString("<" + name + ">" + neutralize(body) + "</" + name + ">")
 		text = rest
 	}
 	if b.Len() == 0 {
-		return neutral(text)
+		return neutralize(text)
 	}
-	b.WriteString(neutral(text))
+	b.WriteString(neutralize(text))
 	return b.String()
 }
 
@@ -72,7 +72,7 @@ func cutGesture(s string) (name, body, rest string, ok bool) {
 }
 
 // neutralize escapes the tags of the vocabulary in s.
-func neutral(s string) string {
+func neutralize(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
@@ -83,7 +83,7 @@ func neutral(s string) string {
 		if !found {
 			return b.String()
 		}
-		if isOurs(after) {
+		if isVocabularyTag(after) {
 			b.WriteString("&lt;")
 		} else {
 			b.WriteByte('<')
@@ -95,7 +95,7 @@ func neutral(s string) string {
 // isVocabularyTag reports whether s, which follows a bracket, reads like a tag of the
 // vocabulary. A model is more tolerant than a parser, so spaces, invisible characters and upper
 // case are ignored.
-func isOurs(s string) bool {
+func isVocabularyTag(s string) bool {
 	var name strings.Builder
 	for _, r := range s {
 		switch {
@@ -140,7 +140,7 @@ func oneLine(s string) string {
 }
 
 // truncate returns at most n characters of s, followed by more if s was longer.
-func cut(s string, n int, more string) string {
+func truncate(s string, n int, more string) string {
 	for at := range s {
 		if n == 0 {
 			return s[:at] + more

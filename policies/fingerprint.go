@@ -28,11 +28,11 @@ type Trigger struct {
 	// Text is the user's text, or a [ComponentClick].
 	Text string
 	// Windows are the open windows of its monitor.
-	Windows []WindowSight
+	Windows []WindowInfo
 }
 
-// WindowSight is the id and the renderer of an open window.
-type WindowSight struct {
+// WindowInfo is the id and the renderer of an open window.
+type WindowInfo struct {
 	ID       wire.WindowID
 	Renderer string
 }
@@ -54,7 +54,7 @@ const maxCompared = 4096
 
 // Fingerprint returns the fingerprint of the trigger.
 func (t Trigger) Fingerprint() Fingerprint {
-	text := normal(t.Text)
+	text := normalize(t.Text)
 	hash := sha256.Sum256([]byte(text))
 	windows := make([]string, len(t.Windows))
 	for i, w := range t.Windows {
@@ -64,13 +64,13 @@ func (t Trigger) Fingerprint() Fingerprint {
 		Type: t.Type, Target: t.Target,
 		Content: hex.EncodeToString(hash[:]),
 		Grams:   grams(text),
-		Windows: set(windows),
+		Windows: sortedSet(windows),
 	}
 }
 
 // has reports whether a window is open.
 func (t Trigger) has(id wire.WindowID) bool {
-	return slices.ContainsFunc(t.Windows, func(w WindowSight) bool { return w.ID == id })
+	return slices.ContainsFunc(t.Windows, func(w WindowInfo) bool { return w.ID == id })
 }
 
 // Same reports whether two triggers are equal: the same text to the same agent, with the same
@@ -129,18 +129,18 @@ var (
 )
 
 // plainText returns the text without tags of the hub, with whitespace collapsed.
-func words(text string) string {
+func plainText(text string) string {
 	text = addedBlocks.ReplaceAllString(text, " ")
 	text = gestureTags.ReplaceAllString(text, " ")
 	return strings.Join(strings.Fields(text), " ")
 }
 
 // normalize returns the compared form of a text.
-func normal(text string) string { return strings.ToLower(words(text)) }
+func normalize(text string) string { return strings.ToLower(plainText(text)) }
 
 // grams returns the pairs of adjacent words.
 func grams(text string) []string {
-	text = cutBytes(text, maxCompared)
+	text = truncateBytes(text, maxCompared)
 	w := strings.Fields(text)
 	if len(w) < 2 {
 		return []string{text}
@@ -149,17 +149,17 @@ func grams(text string) []string {
 	for i := range pairs {
 		pairs[i] = w[i] + " " + w[i+1]
 	}
-	return set(pairs)
+	return sortedSet(pairs)
 }
 
 // sortedSet sorts a list and removes duplicates.
-func set(list []string) []string {
+func sortedSet(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // truncateBytes returns at most n bytes of s without splitting a character.
-func cutBytes(s string, n int) string {
+func truncateBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -172,10 +172,10 @@ const maxLabel = 50
 // label describes the request of a trigger in a few words.
 func label(text string) string {
 	if m := appPattern.FindStringSubmatch(text); m != nil {
-		return "Open " + cut(m[1], maxTitle, "…") + " app"
+		return "Open " + truncate(m[1], maxTitle, "…") + " app"
 	}
 	if m := buttonName.FindStringSubmatch(text); m != nil {
-		return `Click "` + cut(html.UnescapeString(m[1]), maxTitle, "…") + `"`
+		return `Click "` + truncate(html.UnescapeString(m[1]), maxTitle, "…") + `"`
 	}
-	return cut(words(text), maxLabel, "...")
+	return truncate(plainText(text), maxLabel, "...")
 }

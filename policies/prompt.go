@@ -28,7 +28,7 @@ type MainPrompt struct {
 
 // Main returns the prompt of a main agent.
 func Main(p MainPrompt) string {
-	return join(p.Timeline, draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
+	return joinBlocks(p.Timeline, drawBlock(p.Draw), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
 }
 
 // EphemeralPrompt holds the parts of an ephemeral agent's prompt. Such an agent does not know
@@ -45,7 +45,7 @@ type EphemeralPrompt struct {
 
 // Ephemeral returns the prompt of an ephemeral agent.
 func Ephemeral(p EphemeralPrompt) string {
-	return join(draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
+	return joinBlocks(drawBlock(p.Draw), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
 }
 
 // WindowPrompt holds the parts of a window agent's prompt.
@@ -61,7 +61,7 @@ type WindowPrompt struct {
 
 // Window returns the prompt of a window agent.
 func Window(p WindowPrompt) string {
-	return join(recent(p.Recent), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
+	return joinBlocks(recentBlock(p.Recent), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
 }
 
 // Speaker is the author of a message.
@@ -146,14 +146,14 @@ func plainJSON(v any) string {
 	return string(data)
 }
 
-func draw(attached bool) string {
+func drawBlock(attached bool) string {
 	if !attached {
 		return ""
 	}
 	return "<ui:draw>[image attached]</ui:draw>"
 }
 
-func openWindows(ids []wire.WindowID) string {
+func windowsBlock(ids []wire.WindowID) string {
 	if len(ids) == 0 {
 		return ""
 	}
@@ -165,14 +165,14 @@ func openWindows(ids []wire.WindowID) string {
 	return "<open_windows>" + strings.Join(names, ", ") + "</open_windows>"
 }
 
-func reloadOptions(options []ReloadOption) string {
+func reloadBlock(options []ReloadOption) string {
 	if len(options) == 0 {
 		return ""
 	}
 	return "<reload_options>\n" + plainJSON(options) + "\n</reload_options>"
 }
 
-func recent(said []Said) string {
+func recentBlock(said []Said) string {
 	if len(said) == 0 {
 		return ""
 	}
@@ -188,6 +188,6 @@ func recent(said []Said) string {
 }
 
 // joinBlocks joins the non-empty blocks with blank lines.
-func join(parts ...string) string {
+func joinBlocks(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "\n\n")
 }

@@ -16,13 +16,13 @@ const (
 // Queue holds values in arrival order, separately for each key. The zero value accepts nothing;
 // use a constructor.
 type Queue[T any] struct {
-	limit int
-	lines map[string][]T // no empty slices
+	limit  int
+	values map[string][]T // no empty slices
 }
 
 // NewQueue returns a queue that holds at most limit values per key.
 func NewQueue[T any](limit int) *Queue[T] {
-	return &Queue[T]{limit: limit, lines: make(map[string][]T)}
+	return &Queue[T]{limit: limit, values: make(map[string][]T)}
 }
 
 // NewMainQueue returns the queue of messages to main agents; keys are monitors.
@@ -36,25 +36,25 @@ func (q *Queue[T]) Push(key string, v T) (position int, ok bool) {
 	if q.Full(key) {
 		return 0, false
 	}
-	q.lines[key] = append(q.lines[key], v)
-	return len(q.lines[key]), true
+	q.values[key] = append(q.values[key], v)
+	return len(q.values[key]), true
 }
 
 // Full reports whether Push would fail.
-func (q *Queue[T]) Full(key string) bool { return len(q.lines[key]) >= q.limit }
+func (q *Queue[T]) Full(key string) bool { return len(q.values[key]) >= q.limit }
 
 // Pop removes and returns the oldest value.
 func (q *Queue[T]) Pop(key string) (T, bool) {
 	v, ok := q.Peek(key)
 	if ok {
-		q.set(key, slices.Delete(q.lines[key], 0, 1))
+		q.set(key, slices.Delete(q.values[key], 0, 1))
 	}
 	return v, ok
 }
 
 // Peek returns the oldest value.
 func (q *Queue[T]) Peek(key string) (T, bool) {
-	if line := q.lines[key]; len(line) > 0 {
+	if line := q.values[key]; len(line) > 0 {
 		return line[0], true
 	}
 	var none T
@@ -62,28 +62,28 @@ func (q *Queue[T]) Peek(key string) (T, bool) {
 }
 
 // Len returns the number of values of a key.
-func (q *Queue[T]) Len(key string) int { return len(q.lines[key]) }
+func (q *Queue[T]) Len(key string) int { return len(q.values[key]) }
 
 // Total returns the number of values of all keys.
 func (q *Queue[T]) Total() int {
 	n := 0
-	for _, line := range q.lines {
+	for _, line := range q.values {
 		n += len(line)
 	}
 	return n
 }
 
 // All returns a copy of the values of a key, in order.
-func (q *Queue[T]) All(key string) []T { return slices.Clone(q.lines[key]) }
+func (q *Queue[T]) All(key string) []T { return slices.Clone(q.values[key]) }
 
 // Keys returns the keys that have values, sorted.
-func (q *Queue[T]) Keys() []string { return slices.Sorted(maps.Keys(q.lines)) }
+func (q *Queue[T]) Keys() []string { return slices.Sorted(maps.Keys(q.values)) }
 
 // Remove removes and returns all matching values, by key and in order.
 func (q *Queue[T]) Remove(match func(T) bool) []T {
 	var out []T
 	for _, key := range q.Keys() {
-		q.set(key, slices.DeleteFunc(q.lines[key], func(v T) bool {
+		q.set(key, slices.DeleteFunc(q.values[key], func(v T) bool {
 			if !match(v) {
 				return false
 			}
@@ -96,8 +96,8 @@ func (q *Queue[T]) Remove(match func(T) bool) []T {
 
 // Drop removes and returns all values of a key.
 func (q *Queue[T]) Drop(key string) []T {
-	line := q.lines[key]
-	delete(q.lines, key)
+	line := q.values[key]
+	delete(q.values, key)
 	return line
 }
 
@@ -107,8 +107,8 @@ func (q *Queue[T]) Restore(key string, line []T) { q.set(key, slices.Clone(line)
 
 func (q *Queue[T]) set(key string, line []T) {
 	if len(line) == 0 {
-		delete(q.lines, key)
+		delete(q.values, key)
 		return
 	}
-	q.lines[key] = line
+	q.values[key] = line
 }

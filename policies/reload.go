@@ -42,8 +42,8 @@ type ReloadOption struct {
 type ReloadEntry struct {
 	ID    string `json:"id"`
 	Label string `json:"label"`
-	// Print is the fingerprint of the trigger.
-	Print Fingerprint `json:"print"`
+	// Fingerprint is the fingerprint of the trigger.
+	Fingerprint Fingerprint `json:"print"`
 	// Actions are the original actions. A repetition replaces their agent and request ids.
 	Actions []wire.Action `json:"actions"`
 	// Required are the windows that must be open.
@@ -56,13 +56,13 @@ type ReloadEntry struct {
 }
 
 // storedEntry has no methods, so its encoding is that of its fields.
-type keptEntry ReloadEntry
+type storedEntry ReloadEntry
 
-var entryFormat = sync.OnceValue(wire.FormatOf[keptEntry])
+var entryFormat = sync.OnceValue(wire.FormatOf[storedEntry])
 
 // MarshalJSON encodes an entry by the rules of package wire.
 func (e ReloadEntry) MarshalJSON() ([]byte, error) {
-	return entryFormat().Append(nil, new(keptEntry(e))), nil
+	return entryFormat().Append(nil, new(storedEntry(e))), nil
 }
 
 // UnmarshalJSON decodes the output of MarshalJSON.
@@ -107,11 +107,11 @@ func (c *ReloadCache) Record(now time.Time, t Trigger, actions []wire.Action, re
 	}
 	at := wire.Millis(now.UnixMilli())
 	entry = ReloadEntry{
-		Label: label(t.Text), Print: t.Fingerprint(),
-		Actions: actions, Required: needed(actions, required),
+		Label: label(t.Text), Fingerprint: t.Fingerprint(),
+		Actions: actions, Required: requiredWindows(actions, required),
 		Created: at, LastUsed: at,
 	}
-	if old := c.same(entry.Print); old != nil {
+	if old := c.findSame(entry.Fingerprint); old != nil {
 		entry.ID, entry.Created, entry.Attempts, entry.Failures = old.ID, old.Created, old.Attempts, old.Failures
 	} else {
 		entry.ID = "reload-" + strconv.Itoa(c.next)
@@ -127,9 +127,9 @@ func (c *ReloadCache) Record(now time.Time, t Trigger, actions []wire.Action, re
 	return entry.clone(), append(evicted, c.evict(entry.ID)...)
 }
 
-func (c *ReloadCache) same(f Fingerprint) *cached {
+func (c *ReloadCache) findSame(f Fingerprint) *cached {
 	for _, e := range c.entries {
-		if e.Print.Same(f) {
+		if e.Fingerprint.Same(f) {
 			return e
 		}
 	}
@@ -184,8 +184,8 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 		if e.expired(now) || slices.ContainsFunc(e.Required, func(id wire.WindowID) bool { return !t.has(id) }) {
 			continue
 		}
-		if s := asked.Similarity(e.Print); s >= ReloadThreshold {
-			m := match{cached: e, similarity: s, rank: s, exact: asked.Same(e.Print)}
+		if s := asked.Similarity(e.Fingerprint); s >= ReloadThreshold {
+			m := match{cached: e, similarity: s, rank: s, exact: asked.Same(e.Fingerprint)}
 			if m.exact {
 				m.rank++ // before others with the same similarity
 			}
@@ -227,7 +227,7 @@ func (c *ReloadCache) Used(now time.Time, id string, ok bool) (removed bool) {
 	if !ok {
 		e.Failures++
 	}
-	return c.judge(e)
+	return c.removeIfFailing(e)
 }
 
 // Failed counts a repetition as failed that Used had counted as success, because the user
@@ -239,10 +239,10 @@ func (c *ReloadCache) Failed(id string) (removed bool) {
 	}
 	e.Failures++
 	e.Attempts = max(e.Attempts, e.Failures)
-	return c.judge(e)
+	return c.removeIfFailing(e)
 }
 
-func (c *ReloadCache) judge(e *cached) (removed bool) {
+func (c *ReloadCache) removeIfFailing(e *cached) (removed bool) {
 	if e.Attempts < 3 || 2*e.Failures <= e.Attempts {
 		return false
 	}
@@ -302,7 +302,7 @@ func (e ReloadEntry) expired(now time.Time) bool {
 }
 
 func (e ReloadEntry) size() int {
-	return len(entryFormat().Append(nil, new(keptEntry(e))))
+	return len(entryFormat().Append(nil, new(storedEntry(e))))
 }
 
 // clone copies the slices of e. Actions themselves are never changed.
@@ -325,13 +325,13 @@ func repeatable(actions []wire.Action) []wire.Action {
 
 // requiredWindows returns the windows that must be open before: those in required, and those
 // that the actions change without having opened them.
-func needed(actions []wire.Action, required []wire.WindowID) []wire.WindowID {
+func requiredWindows(actions []wire.Action, required []wire.WindowID) []wire.WindowID {
 	out := slices.Clone(required)
 	opened := make(map[wire.WindowID]bool)
 	for _, a := range actions {
 		if create, ok := a.(wire.WindowCreate); ok {
 			opened[create.WindowID] = true
-		} else if id, ok := touched(a); ok && !opened[id] {
+		} else if id, ok := changedWindow(a); ok && !opened[id] {
 			out = append(out, id)
 		}
 	}
@@ -340,7 +340,7 @@ func needed(actions []wire.Action, required []wire.WindowID) []wire.WindowID {
 }
 
 // changedWindow returns the window that an action changes.
-func touched(a wire.Action) (wire.WindowID, bool) {
+func changedWindow(a wire.Action) (wire.WindowID, bool) {
 	switch a := a.(type) {
 	case wire.WindowClose:
 		return a.WindowID, true

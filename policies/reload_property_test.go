@@ -30,7 +30,7 @@ func triggers() *rapid.Generator[policies.Trigger] {
 			trigger.Type, trigger.Target = policies.TriggerWindow, ids.Draw(t, "target")
 		}
 		for _, id := range rapid.SliceOfNDistinct(ids, 0, 3, rapid.ID[wire.WindowID]).Draw(t, "open") {
-			trigger.Windows = append(trigger.Windows, policies.WindowSight{
+			trigger.Windows = append(trigger.Windows, policies.WindowInfo{
 				ID: id, Renderer: rapid.SampledFrom([]string{"text", "html"}).Draw(t, "renderer"),
 			})
 		}
@@ -149,7 +149,7 @@ func TestReloadProperties(t *testing.T) {
 						t.Fatalf("%s is not kept", e.ID)
 					}
 					for _, other := range entries[:i] {
-						if e.Print.Same(other.Print) {
+						if e.Fingerprint.Same(other.Fingerprint) {
 							t.Fatalf("%s and %s are the same", e.ID, other.ID)
 						}
 					}
@@ -169,13 +169,13 @@ func checkOptions(t *rapid.T, c *policies.ReloadCache, now time.Time, trigger po
 		if !ok {
 			t.Fatalf("%s is offered and not there", o.CacheID)
 		}
-		s := trigger.Fingerprint().Similarity(e.Print)
-		if o.Exact != trigger.Fingerprint().Same(e.Print) || o.Exact && o.Similarity != 1 ||
+		s := trigger.Fingerprint().Similarity(e.Fingerprint)
+		if o.Exact != trigger.Fingerprint().Same(e.Fingerprint) || o.Exact && o.Similarity != 1 ||
 			s < policies.ReloadThreshold || math.Abs(s-o.Similarity) > 0.0005+1e-9 || o.Actions != len(e.Actions) || o.Label != e.Label {
 			t.Fatalf("option %+v of %+v", o, e)
 		}
 		for _, id := range e.Required {
-			if !slices.ContainsFunc(trigger.Windows, func(w policies.WindowSight) bool { return w.ID == id }) {
+			if !slices.ContainsFunc(trigger.Windows, func(w policies.WindowInfo) bool { return w.ID == id }) {
 				t.Fatalf("%s is offered and needs %s", o.CacheID, id)
 			}
 		}

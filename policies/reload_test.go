@@ -22,7 +22,7 @@ func opens(id wire.WindowID) wire.Action {
 func asked(text string, open ...wire.WindowID) policies.Trigger {
 	t := policies.Trigger{Type: policies.TriggerMain, Text: text}
 	for _, id := range open {
-		t.Windows = append(t.Windows, policies.WindowSight{ID: id, Renderer: "text"})
+		t.Windows = append(t.Windows, policies.WindowInfo{ID: id, Renderer: "text"})
 	}
 	return t
 }
@@ -272,8 +272,8 @@ func TestReloadIsBoundedInBytes(t *testing.T) {
 		t.Errorf("evicted %v, %d left", gone, len(c.Entries()))
 	}
 	text := strings.Repeat("a long story ", 100_000)
-	if entry, _ := c.Record(noon, asked(text), show(1), nil); len(entry.Print.Grams) > 4096 || entry.ID == "" {
-		t.Errorf("%d grams", len(entry.Print.Grams))
+	if entry, _ := c.Record(noon, asked(text), show(1), nil); len(entry.Fingerprint.Grams) > 4096 || entry.ID == "" {
+		t.Errorf("%d grams", len(entry.Fingerprint.Grams))
 	}
 }
 

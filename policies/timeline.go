@@ -52,10 +52,10 @@ func UserEntry(i wire.UserInteraction) (TimelineEntry, bool) {
 	}
 	e := TimelineEntry{
 		Kind: EntryUser, Verb: verb, Window: i.WindowID,
-		Instruction: cut(i.Instruction, maxPhrase, "…"),
+		Instruction: truncate(i.Instruction, maxPhrase, "…"),
 	}
 	if i.WindowID == "" {
-		e.Details = cut(i.Details, maxPhrase, "…")
+		e.Details = truncate(i.Details, maxPhrase, "…")
 	}
 	if i.Bounds != nil {
 		e.Bounds = new(*i.Bounds)
@@ -75,7 +75,7 @@ func isVerb(s string) bool {
 
 // BudgetEntry returns the entry for a refusal by the monitor's budget.
 func BudgetEntry(text string) TimelineEntry {
-	return TimelineEntry{Kind: EntryBudget, Text: cut(text, maxPhrase, "…")}
+	return TimelineEntry{Kind: EntryBudget, Text: truncate(text, maxPhrase, "…")}
 }
 
 // FoldTimeline appends an entry and drops the entries that it makes redundant: a repeated
@@ -84,15 +84,15 @@ func BudgetEntry(text string) TimelineEntry {
 // them. Only the first two and the last two entries can change.
 func FoldTimeline(entries []TimelineEntry, e TimelineEntry) []TimelineEntry {
 	if e.Kind == EntryUser && e.Window != "" {
-		if last := tail(entries); e.Verb == verbFocus && last.is(verbFocus, e.Window) {
+		if last := lastEntry(entries); e.Verb == verbFocus && last.is(verbFocus, e.Window) {
 			return entries
 		}
-		if e.placed() {
-			if last := tail(entries); last.is(verbFocus, e.Window) {
+		if e.setsBounds() {
+			if last := lastEntry(entries); last.is(verbFocus, e.Window) {
 				entries = entries[:len(entries)-1]
 			}
-			last := tail(entries)
-			if last.placed() && last.Window == e.Window && (last.Verb == e.Verb || e.Bounds != nil) {
+			last := lastEntry(entries)
+			if last.setsBounds() && last.Window == e.Window && (last.Verb == e.Verb || e.Bounds != nil) {
 				entries = entries[:len(entries)-1]
 			}
 		}
@@ -101,7 +101,7 @@ func FoldTimeline(entries []TimelineEntry, e TimelineEntry) []TimelineEntry {
 	if over := len(entries) - MaxTimeline; over > 0 {
 		count := 0
 		for _, old := range entries[:over+1] {
-			count += old.weight()
+			count += old.eventCount()
 		}
 		entries = slices.Replace(entries, 0, over+1, TimelineEntry{Kind: EntryEarlier, Count: count})
 	}
@@ -115,7 +115,7 @@ const (
 	verbResize = "resize"
 )
 
-func tail(entries []TimelineEntry) TimelineEntry {
+func lastEntry(entries []TimelineEntry) TimelineEntry {
 	if len(entries) == 0 {
 		return TimelineEntry{}
 	}
@@ -127,12 +127,12 @@ func (e TimelineEntry) is(verb string, window wire.WindowID) bool {
 }
 
 // setsBounds reports whether the entry tells the position or the size of a window.
-func (e TimelineEntry) placed() bool {
+func (e TimelineEntry) setsBounds() bool {
 	return e.Kind == EntryUser && e.Window != "" && (e.Verb == verbMove || e.Verb == verbResize)
 }
 
 // eventCount returns the number of events that e stands for.
-func (e TimelineEntry) weight() int {
+func (e TimelineEntry) eventCount() int {
 	if e.Kind == EntryEarlier {
 		return max(0, e.Count)
 	}

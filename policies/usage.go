@@ -26,17 +26,17 @@ func (u *Usage) add(now time.Time, n int) {
 		return
 	}
 	*u = append(*u, UsageBucket{Last: ceilMillis(now), N: n})
-	u.forget(now)
+	u.expire(now)
 }
 
 // expire drops buckets older than the window. Times in the future, caused by a changed clock or
 // another machine, are set to now.
-func (u *Usage) forget(now time.Time) {
+func (u *Usage) expire(now time.Time) {
 	top := ceilMillis(now)
 	kept := (*u)[:0]
 	for _, b := range *u {
 		b.Last = min(b.Last, top)
-		if !b.leaves().After(now) {
+		if !b.expiresAt().After(now) {
 			continue
 		}
 		if i := len(kept) - 1; i >= 0 && kept[i].sameSecond(b) {
@@ -51,7 +51,7 @@ func (u *Usage) forget(now time.Time) {
 func (b UsageBucket) sameSecond(o UsageBucket) bool { return b.Last/1000 == o.Last/1000 }
 
 // expiresAt returns when the bucket no longer counts.
-func (b UsageBucket) leaves() time.Time {
+func (b UsageBucket) expiresAt() time.Time {
 	return time.UnixMilli(int64(b.Last)).Add(budgetWindow)
 }
 
@@ -64,7 +64,7 @@ func (u Usage) sum() int {
 }
 
 // freeAt returns when at most n remain; zero if that is so now, or never.
-func (u Usage) room(n int) time.Time {
+func (u Usage) freeAt(n int) time.Time {
 	left := u.sum()
 	var at time.Time
 	for _, b := range u {
@@ -72,13 +72,13 @@ func (u Usage) room(n int) time.Time {
 			break
 		}
 		left -= b.N
-		at = b.leaves()
+		at = b.expiresAt()
 	}
 	return at
 }
 
 // sanitized returns a valid copy of stored usage.
-func (u Usage) mended() Usage {
+func (u Usage) sanitized() Usage {
 	out := slices.Clone(u)
 	out = slices.DeleteFunc(out, func(b UsageBucket) bool { return b.N <= 0 })
 	slices.SortStableFunc(out, func(a, b UsageBucket) int { return cmp.Compare(a.Last, b.Last) })

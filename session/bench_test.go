@@ -40,9 +40,9 @@ func (o bounded) Appended(int, time.Duration) {
 // idleCrew are agents that nobody has asked anything.
 type idleRunner struct{ session.Runner }
 
-func (idleRunner) Has(string) bool { return true }
-func (idleRunner) Launch()         {}
-func (idleRunner) Close()          {}
+func (idleRunner) HasProvider(string) bool { return true }
+func (idleRunner) Launch()                 {}
+func (idleRunner) Close()                  {}
 
 // BenchmarkTurns is the way of some small actions through mailbox, step and an empty
 // Center, in many sessions one after another: whose turn it is finds nothing in a cache.

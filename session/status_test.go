@@ -129,11 +129,11 @@ func (hesitant) Steer(agentpool.Steering)    {}
 func (hesitant) Interrupt(string, string)    {}
 func (hesitant) Dispose(string)              {}
 func (hesitant) Cancel(*agentpool.Slot)      {}
-func (hesitant) Steers(string) bool          { return false }
-func (hesitant) Reads(string) int            { return 0 }
+func (hesitant) CanSteer(string) bool        { return false }
+func (hesitant) ContextWindow(string) int    { return 0 }
 func (hesitant) Launch()                     {}
 func (hesitant) Close()                      {}
-func (h hesitant) Has(string) bool {
+func (h hesitant) HasProvider(string) bool {
 	<-h.gate
 	return true
 }

@@ -7,30 +7,30 @@ import (
 
 const (
 	// outputInterval is the minimum time between two reports of text.
-	saidEvery = 50 * time.Millisecond
+	outputInterval = 50 * time.Millisecond
 	// maxOutput bounds the text buffered in that time.
-	maxSaid = 64 << 10
+	maxOutput = 64 << 10
 )
 
 // outputBuffer coalesces the text of an agent, so that many small pieces become few reports.
-type speech struct {
+type outputBuffer struct {
 	text     strings.Builder
 	thinking strings.Builder
-	last     time.Time // time of the last report
+	last     time.Time        // time of the last report
 	due      <-chan time.Time // fires when the next report is due
 }
 
-func (s *speech) full() bool { return s.text.Len()+s.thinking.Len() >= maxSaid }
+func (s *outputBuffer) full() bool { return s.text.Len()+s.thinking.Len() >= maxOutput }
 
 // bufferOutput reports text now, or a little later together with the text that follows.
-func (l *activeRun) say(text, thinking string) {
-	s := &l.speech
+func (l *activeRun) bufferOutput(text, thinking string) {
+	s := &l.output
 	s.text.WriteString(text)
 	s.thinking.WriteString(thinking)
 	if text == "" && thinking == "" || s.due != nil {
 		return
 	}
-	if wait := time.Until(s.last.Add(saidEvery)); !s.last.IsZero() && wait > 0 {
+	if wait := time.Until(s.last.Add(outputInterval)); !s.last.IsZero() && wait > 0 {
 		s.due = time.After(wait)
 		return
 	}
@@ -39,7 +39,7 @@ func (l *activeRun) say(text, thinking string) {
 
 // flush reports the buffered text.
 func (l *activeRun) flush() {
-	s := &l.speech
+	s := &l.output
 	s.due = nil
 	if s.text.Len() == 0 && s.thinking.Len() == 0 {
 		return

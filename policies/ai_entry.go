@@ -10,7 +10,7 @@ import (
 )
 
 // maxActionBytes is the length of the text after which further actions are only counted.
-const maxActions = 2000
+const maxActionBytes = 2000
 
 // maxTitle bounds the characters of a title in an entry.
 const maxTitle = 120
@@ -19,7 +19,7 @@ const maxTitle = 120
 func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 	var b strings.Builder
 	for i, a := range actions {
-		if b.Len() > maxActions {
+		if b.Len() > maxActionBytes {
 			b.WriteString("And " + strconv.Itoa(len(actions)-i) + " more. ")
 			break
 		}
@@ -35,7 +35,7 @@ func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 func sentence(a wire.Action) string {
 	switch a := a.(type) {
 	case wire.WindowCreate:
-		return "Created window " + named(a.WindowID) + " (" + oneLine(cut(wire.RendererOf(a.Content), maxTitle, "…")) + ")."
+		return "Created window " + named(a.WindowID) + " (" + oneLine(truncate(wire.RendererOf(a.Content), maxTitle, "…")) + ")."
 	case wire.WindowClose:
 		return "Closed window " + named(a.WindowID) + "."
 	case wire.WindowSetTitle:
@@ -52,7 +52,7 @@ func sentence(a wire.Action) string {
 	return "Action: " + typeOf(a) + "."
 }
 
-func named[S ~string](s S) string { return quoted(cut(string(s), maxTitle, "…")) }
+func named[S ~string](s S) string { return quoted(truncate(string(s), maxTitle, "…")) }
 
 func operationOf(op wire.UpdateOperation) string {
 	switch op.(type) {

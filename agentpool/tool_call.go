@@ -15,7 +15,7 @@ import (
 
 const (
 	// answerTimeout is the time that users have to answer an approval.
-	answerWithin = time.Minute
+	answerTimeout = time.Minute
 	// shownInput bounds the tool input shown to users. They cannot approve what they cannot
 	// see, so it is large.
 	shownInput = 64 << 10
@@ -25,32 +25,32 @@ const (
 // several times concurrently.
 func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
 	if !l.enter() {
-		return over()
+		return turnOver()
 	}
 	defer l.exit()
-	defer l.hold(turn)
+	defer l.holdResult(turn)
 	ctx, cancel := context.WithCancel(turn)
 	defer cancel()
-	defer context.AfterFunc(l.work, cancel)()
+	defer context.AfterFunc(l.workCtx, cancel)()
 	said := make(chan struct{})
 	select {
 	case l.flushes <- said:
 	case <-l.over:
-		return over()
+		return turnOver()
 	case <-ctx.Done():
-		return over()
+		return turnOver()
 	}
 	select {
 	case <-said:
 	case <-l.over:
-		return over()
+		return turnOver()
 	}
 	err := guarded(func() error {
-		r = l.use(call, func() providers.ToolResult { return l.runner.pool.cfg.Tools.Call(ctx, l.caller, call) })
+		r = l.tracedCall(call, func() providers.ToolResult { return l.runner.parent.cfg.Tools.Call(ctx, l.caller, call) })
 		return nil
 	})
 	if err != nil {
-		l.stop(&stopped{l.failed(err)})
+		l.stopWork(&stopped{l.failedEnd(err)})
 		return providers.ToolResult{Text: "The tool broke.", IsError: true}
 	}
 	return r
@@ -58,11 +58,11 @@ func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r provi
 
 // holdResult delays the result of a tool while the run is being stopped, until the backend has
 // been interrupted. Otherwise the backend would continue as if only the tool had failed.
-func (l *activeRun) hold(turn context.Context) {
-	if l.work.Err() == nil {
+func (l *activeRun) holdResult(turn context.Context) {
+	if l.workCtx.Err() == nil {
 		return
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(backendTimeout)
 	defer late.Stop()
 	select {
 	case <-turn.Done():
@@ -91,7 +91,7 @@ func (l *activeRun) exit() {
 }
 
 // markEnded prevents further calls and returns the messages that the turn has not accepted.
-func (l *activeRun) end() []*steer {
+func (l *activeRun) markEnded() []*steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
@@ -103,33 +103,33 @@ func (l *activeRun) end() []*steer {
 }
 
 // pendingApproval is an approval that users are asked for.
-type asking struct{ gone context.CancelFunc }
+type pendingApproval struct{ gone context.CancelFunc }
 
 // askApproval asks the users whether the backend may do something and sends it the answer;
 // without an answer it is denied. A repeated request for a pending approval is ignored.
-func (l *activeRun) ask(e providers.Event) {
-	if l.talk == nil {
-		if len(l.early) < maxEarly {
-			l.early = append(l.early, e)
+func (l *activeRun) askApproval(e providers.Event) {
+	if l.providerSession == nil {
+		if len(l.earlyApprovals) < maxEarly {
+			l.earlyApprovals = append(l.earlyApprovals, e)
 		}
 		return
 	}
 	if !l.enter() {
 		return
 	}
-	session := l.talk.session
-	ctx, gone := context.WithCancel(l.work)
-	a := &asking{gone}
+	session := l.providerSession.session
+	ctx, gone := context.WithCancel(l.workCtx)
+	a := &pendingApproval{gone}
 	l.mu.Lock()
-	known := l.asked[e.Approval] != nil
-	tooMany := l.askings[e.Approval] == 0 && len(l.askings) >= maxAskings
+	known := l.approvals[e.Approval] != nil
+	tooMany := l.approvalCounts[e.Approval] == 0 && len(l.approvalCounts) >= maxApprovals
 	if !known {
-		l.asked[e.Approval] = a
+		l.approvals[e.Approval] = a
 		if !tooMany {
-			l.askings[e.Approval]++
+			l.approvalCounts[e.Approval]++
 		}
 	}
-	id := l.question(e, l.askings[e.Approval])
+	id := l.dialogID(e, l.approvalCounts[e.Approval])
 	l.mu.Unlock()
 	if known {
 		gone()
@@ -138,7 +138,7 @@ func (l *activeRun) ask(e providers.Event) {
 	}
 	l.runner.wg.Go(func() {
 		defer l.exit()
-		defer l.withdraw(e.Approval, a)
+		defer l.removeApproval(e.Approval, a)
 		var d providers.Decision
 		err := guarded(func() error {
 			if tooMany {
@@ -148,7 +148,7 @@ func (l *activeRun) ask(e providers.Event) {
 			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
 				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
 				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},
-			}, e.Tool, answerWithin)
+			}, e.Tool, answerTimeout)
 			d.Allow = v.Confirmed
 			switch {
 			case err != nil:
@@ -178,30 +178,30 @@ func (l *activeRun) ask(e providers.Event) {
 
 // dialogID returns the id of the nth request for an approval. It is the same when a restarted
 // turn asks again, so that there is one dialog and an answer given meanwhile is not lost.
-func (l *activeRun) question(e providers.Event, n int) wire.DialogID {
+func (l *activeRun) dialogID(e providers.Event, n int) wire.DialogID {
 	call := providers.ToolCall{ID: e.Approval, Input: e.Tool.Input}
 	return wire.DialogID(tools.QuestionID(l.caller, call, e.Tool.Name, strconv.Itoa(n)))
 }
 
 // cancelApproval cancels a pending approval.
-func (l *activeRun) unask(approval string) {
-	l.early = slices.DeleteFunc(l.early, func(e providers.Event) bool { return e.Approval == approval })
+func (l *activeRun) cancelApproval(approval string) {
+	l.earlyApprovals = slices.DeleteFunc(l.earlyApprovals, func(e providers.Event) bool { return e.Approval == approval })
 	l.mu.Lock()
-	a := l.asked[approval]
+	a := l.approvals[approval]
 	l.mu.Unlock()
 	if a != nil {
-		l.withdraw(approval, a)
+		l.removeApproval(approval, a)
 	}
 }
 
 // removeApproval removes one pending approval; the same approval may have been requested again
 // meanwhile.
-func (l *activeRun) withdraw(approval string, a *asking) {
+func (l *activeRun) removeApproval(approval string, a *pendingApproval) {
 	a.gone()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.asked[approval] == a {
-		delete(l.asked, approval)
+	if l.approvals[approval] == a {
+		delete(l.approvals, approval)
 	}
 }
 
