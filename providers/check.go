@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What [Check] finds wrong.
+// Errors of [Check].
 var (
 	ErrNotUser  = errors.New("a conversation begins with the user")
 	ErrSameRole = errors.New("user and assistant do not alternate")
@@ -18,12 +18,11 @@ var (
 	ErrNoResult = errors.New("a call has no result in the message after it")
 )
 
-// Check proves that a conversation can be sent to a model: it begins with the
-// user, the sides alternate, nothing is empty or blank, and every result of a tool
-// has its call in the message before it and every call its result in the message
-// after it, before anything else. It looks at what is sent, so it does not matter
-// how that came about; every backend calls it last. The last message may be either
-// side's, but not one that calls tools.
+// Check verifies that a conversation can be sent to a model: it begins with the user, the roles
+// alternate, nothing is empty or blank, every tool result has its call in the message before
+// it, and every call has its result in the message after it, before anything else. Every
+// backend calls it last, on exactly what it sends. The last message may have either role, but
+// may not contain tool calls.
 func Check(entries []Entry) error {
 	var c checker
 	for i, e := range entries {
@@ -37,8 +36,7 @@ func Check(entries []Entry) error {
 	return nil
 }
 
-// Checked is [Check] for a backend that is about to send something: what does not
-// pass is a [*Failure].
+// Checked is [Check] for a backend about to send a conversation: the error is a [*Failure].
 func Checked(entries []Entry) error {
 	if err := Check(entries); err != nil {
 		return &Failure{Class: Invalid, Err: fmt.Errorf("the conversation cannot be sent: %w", err)}
@@ -46,11 +44,11 @@ func Checked(entries []Entry) error {
 	return nil
 }
 
-// checker is what Check knows of the messages so far.
+// checker is the state of Check after the messages so far.
 type checker struct {
 	last Role
-	used map[string]bool // ids of calls
-	open map[string]bool // calls of the message before
+	used map[string]bool // ids of tool calls
+	open map[string]bool // calls of the previous message without a result
 }
 
 func (c *checker) entry(i int, e Entry) error {
@@ -65,7 +63,7 @@ func (c *checker) entry(i int, e Entry) error {
 		return fmt.Errorf("%w: nothing follows its %s", ErrPlace, e.Blocks[len(e.Blocks)-1].Kind)
 	}
 	c.last = e.Role
-	results := true // nothing else came so far
+	results := true // only results so far
 	for _, b := range e.Blocks {
 		if err := c.block(e.Role, b, results); err != nil {
 			return err

@@ -1,26 +1,23 @@
-// Package providers answers: one interface over the backends that think.
+// Package providers is one interface over the model backends.
 //
-// A [Provider] opens [Session]s, each one conversation with a model. A session
-// runs one turn at a time; what happens in it is told as [Event]s, in order, to
-// [Spec.Hear]. The hub keeps the conversation itself: a backend that has no
-// memory of its own tells what to remember with [EventRemember], and is given it
-// back in [Spec.From] when the conversation goes on elsewhere.
+// A [Provider] opens [Session]s, each a conversation with a model. A session runs one turn at a
+// time and delivers [Event]s, in order, to [Spec.Hear]. The hub stores the conversation: a
+// backend without memory of its own sends new entries with [EventRemember], and receives them
+// in [Spec.From] when the conversation continues elsewhere.
 //
-// Who may call: a provider from any goroutine; the methods of one session from
-// any goroutine too. Hear is called by one goroutine at a time and may take its
-// time: a backend that must not be kept waiting puts a queue in between.
+// Providers and sessions are safe for concurrent use. Hear is called by one goroutine at a time
+// and may block: a backend that must not block puts a queue in between.
 //
-// When a backend is slow, its turn is; nobody else's. When it fails, the turn
-// ends with a [*Failure] that says what kind of trouble it is and when to try
-// again. Package providertest is the contract as a test that every backend
-// passes.
+// A slow backend delays only its own turn. When it fails, the turn ends with a [*Failure] that
+// classifies the failure and says when to retry. Package providertest is the contract as a test
+// that every backend passes.
 //
-// What is sent to a model begins with the user, alternates, and has every call of a
-// tool followed by its result. [Check] is the one place that says so, and every
-// backend that sends a conversation calls it last: what does not pass is not sent,
-// and the turn fails as [Invalid]. [Mended] makes any conversation pass.
+// A conversation that is sent to a model begins with the user, alternates, and has every tool
+// call followed by its result. [Check] verifies this, and every backend that sends a
+// conversation calls it last: a conversation that does not pass is not sent, and the turn fails
+// as [Invalid]. [Mended] makes any conversation pass.
 //
-// A [Table] holds the providers of a hub by name, keeps those warm that take a
-// while to start, tries again when that does not work and says so. It refuses two
-// of one name. Nothing registers itself: cmd/hub names what there is.
+// A [Table] holds the providers of a hub by name, keeps those ready that take a while to start,
+// and retries and logs when that fails. It refuses duplicate names. Nothing registers itself:
+// cmd/hub lists the providers.
 package providers

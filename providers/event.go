@@ -2,92 +2,90 @@ package providers
 
 import "time"
 
-// Event is something that happens in a session.
+// Event is an event of a session.
 type Event struct {
 	Kind EventKind
-	// Message is the id of the message it is about: for EventTaken the one that
-	// was taken, else the one that began the turn.
+	// Message is the id of the message that the event is about: for EventTaken the taken
+	// message, otherwise the message that began the turn.
 	Message string
-	// Text is what is new, for EventText and EventThinking, or a note.
+	// Text is the new text of EventText and EventThinking, or a note.
 	Text string
-	// Entries are what to remember, for EventRemember.
+	// Entries are the new entries of EventRemember.
 	Entries []Entry
-	// Took are the ids of the messages that the entries bring into the
-	// conversation, for EventRemember. EventTaken tells of each of them, too; but
-	// who keeps the entries has to know at once that they are not to come again.
+	// Took are the ids of the messages that the entries contain, for EventRemember. EventTaken
+	// is sent for each of them, too; but the hub must know when it stores the entries that
+	// these messages must not be sent again.
 	Took []string
-	// Thread is the backend's own name of the conversation, for EventRemember.
+	// Thread is the backend's own id of the conversation, for EventRemember.
 	Thread string
-	// Usage is of EventUsage: what one call of the model took.
+	// Usage is the usage of one model call, for EventUsage.
 	Usage Usage
-	// Approval, Tool are of EventApproval; Approval also of EventApprovalGone.
+	// Approval and Tool belong to EventApproval; Approval also to EventApprovalGone.
 	Approval string
 	Tool     ToolCall
-	// Shrunk is of EventShrunk: what is left out from now on.
+	// Shrunk says how much is left out from now on, for EventShrunk.
 	Shrunk Shrunk
-	// Wait is how long until the next try, for EventRetry.
+	// Wait is the time until the next attempt, for EventRetry.
 	Wait time.Duration
-	// Outcome and Err are of EventTurnEnd; Err is a [*Failure] when the turn
-	// failed.
+	// Outcome and Err belong to EventTurnEnd; Err is a [*Failure] if the turn failed.
 	Outcome Outcome
 	Err     error
 }
 
-// EventKind is what happens.
+// EventKind is the kind of an event.
 type EventKind string
 
-// What happens.
+// Kinds of events.
 const (
-	// EventTurnStart comes first in every turn.
+	// EventTurnStart is the first event of every turn.
 	EventTurnStart EventKind = "turn_start"
-	// EventTaken says that a message is part of what the model reads.
+	// EventTaken means that a message is part of the model's input.
 	EventTaken EventKind = "taken"
-	// EventText and EventThinking bring a piece of what the model says and
-	// thinks.
+	// EventText and EventThinking carry a piece of the model's text and thinking.
 	EventText     EventKind = "text"
 	EventThinking EventKind = "thinking"
-	// EventRemember brings what the hub has to keep: what follows the entries of
-	// [Spec.From] and those told so far. It comes before any tool is called that
-	// the entries ask for, and before EventTurnEnd. When a turn ends, however it
-	// does, each call it remembered has a result, so that any backend can go on.
+	// EventRemember carries entries that the hub must store, after the entries of [Spec.From]
+	// and those sent before. It is sent before any tool call in the entries is executed, and
+	// before EventTurnEnd. When a turn ends, in whatever way, each tool call in its entries has
+	// a result, so that any backend can continue the conversation.
 	EventRemember EventKind = "remember"
 	EventUsage    EventKind = "usage"
-	// EventApproval asks whether something may be done; EventApprovalGone
-	// says that nobody needs the answer any more.
+	// EventApproval asks whether something may be done; EventApprovalGone means that the answer
+	// is no longer needed.
 	EventApproval     EventKind = "approval"
 	EventApprovalGone EventKind = "approval_gone"
-	// EventShrunk says that the conversation was too long for the model, which
-	// is not given its older parts any more.
+	// EventShrunk means that the conversation was too long for the model and its older parts
+	// are no longer sent.
 	EventShrunk EventKind = "shrunk"
-	// EventRetry says that a call failed and is tried again.
+	// EventRetry means that a model call failed and is retried.
 	EventRetry EventKind = "retry"
-	// EventTurnEnd comes last in every turn, exactly once.
+	// EventTurnEnd is the last event of every turn, sent exactly once.
 	EventTurnEnd EventKind = "turn_end"
-	// EventExit says that the session ended by itself. Nothing follows.
+	// EventExit means that the backend ended the session. Nothing follows.
 	EventExit EventKind = "exit"
 )
 
-// Outcome is how a turn ended.
+// Outcome says how a turn ended.
 type Outcome string
 
-// How turns end.
+// Outcomes of turns.
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
 	Interrupted Outcome = "interrupted"
 )
 
-// Shrunk is how a conversation became shorter.
+// Shrunk describes how a conversation was shortened.
 type Shrunk struct {
-	// Left is how many entries are left out, and Before and After about how many
-	// tokens there were and are.
+	// Left is the number of entries left out; Before and After are the approximate sizes in
+	// tokens.
 	Left, Before, After int
 }
 
-// Usage is what a model took.
+// Usage is the usage of a model.
 type Usage struct {
-	// Input counts the tokens that were read anew, CacheRead and CacheWrite
-	// those of the cache, which are not part of Input.
+	// Input counts the input tokens that are not cached; CacheRead and CacheWrite count those
+	// read from and written to the cache and are not part of Input.
 	Input      int     `json:"input,omitempty"`
 	Output     int     `json:"output,omitempty"`
 	CacheRead  int     `json:"cacheRead,omitempty"`
@@ -95,7 +93,7 @@ type Usage struct {
 	USD        float64 `json:"usd,omitempty"`
 }
 
-// Add sums up.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.USD + v.USD,

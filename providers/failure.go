@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// What a session answers at the wrong time.
+// Errors of a session that is in the wrong state.
 var (
-	// ErrBusy means that a turn runs.
-	ErrBusy = errors.New("a turn runs already")
-	// ErrIdle means that no turn runs.
-	ErrIdle = errors.New("no turn runs")
-	// ErrNoSteer means that the running turn takes no further messages.
-	ErrNoSteer = errors.New("the running turn takes no further messages")
-	// ErrClosed means that the session or its provider has ended.
+	// ErrBusy means that a turn is running.
+	ErrBusy = errors.New("a turn is already running")
+	// ErrIdle means that no turn is running.
+	ErrIdle = errors.New("no turn is running")
+	// ErrNoSteer means that the running turn accepts no further messages.
+	ErrNoSteer = errors.New("the running turn accepts no further messages")
+	// ErrClosed means that the session or its provider is closed.
 	ErrClosed = errors.New("the conversation is closed")
 )
 
-// ErrSilent is why a [Failure] came of a backend that said nothing for as long as
-// it may: who waited that long is not to wait once more.
+// ErrSilent is the cause of a [Failure] after the backend sent nothing for its idle timeout.
+// Such a failure is not retried, because another attempt would wait as long again.
 var ErrSilent = errors.New("the model server is silent")
 
-// Class is a kind of trouble.
+// Class classifies failures.
 type Class string
 
-// The kinds of trouble.
+// Classes of failures.
 const (
-	Auth          Class = "auth"           // the key is wrong or missing
+	Auth          Class = "auth"           // the API key is wrong or missing
 	Rate          Class = "rate"           // too many requests
-	Overloaded    Class = "overloaded"     // the backend has too much to do
-	Transport     Class = "transport"      // it cannot be reached, or broke off
+	Overloaded    Class = "overloaded"     // the backend is overloaded
+	Transport     Class = "transport"      // the backend is unreachable or the connection broke
 	ContextLength Class = "context_length" // the conversation is too long
-	Refused       Class = "refused"        // the model will not
-	Invalid       Class = "invalid"        // the request is wrong
+	Refused       Class = "refused"        // the model refuses to answer
+	Invalid       Class = "invalid"        // the request is invalid
 )
 
-// Failure is why a turn failed.
+// Failure is the reason why a turn failed.
 type Failure struct { //nolint:errname // the trouble of a turn, which is told and seldom returned
 	Class Class
-	// RetryAfter is when it is worth trying again, if the backend said so.
+	// RetryAfter is the delay after which a retry is worthwhile, if the backend named one.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -49,7 +49,7 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Passing reports whether the same may succeed a little later.
+// Passing reports whether a retry a little later may succeed.
 func (f *Failure) Passing() bool {
 	return f.Class == Rate || f.Class == Overloaded || f.Class == Transport && !errors.Is(f.Err, ErrSilent)
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// broken is the only key of an input that the model did not write as a JSON
-// object. It is kept as one, so that the model can be shown what it wrote.
+// invalidJSONKey is the only key of the object that replaces an input which is no JSON object,
+// so that the model can be shown what it wrote.
 const broken = "invalid_json"
 
-// WholeInput makes a JSON object of a tool's input, whatever the model wrote.
+// WholeInput returns the input of a tool as a JSON object, whatever the model wrote.
 func WholeInput(input json.RawMessage) json.RawMessage {
 	if isObject(input) {
 		return input
@@ -24,7 +24,7 @@ func WholeInput(input json.RawMessage) json.RawMessage {
 	return object
 }
 
-// BrokenInput reports whether [WholeInput] had to make an object of an input.
+// BrokenInput reports whether [WholeInput] had to replace an input.
 func BrokenInput(input json.RawMessage) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(input, &o) != nil || o == nil {

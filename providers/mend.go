@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// What a model reads where something is missing.
+// Texts in place of missing parts.
 const (
 	noResult    = "No result is known. It may or may not have run."
 	noBeginning = "(The beginning of the conversation is left out.)"
 )
 
-// Mending says how a conversation is mended.
+// Mending holds the options of [Mended].
 type Mending struct {
-	// Backend is who is to read it: blocks that only another one understands are
-	// left out. Empty leaves everybody's.
+	// Backend is the reader: blocks that only another backend understands are left out. Empty
+	// keeps all blocks.
 	Backend string
-	// Open leaves the calls of the last entry without results: a turn goes on
-	// there, see [Continue].
+	// Open leaves the calls of the last entry without results, because a turn continues there,
+	// see [Continue].
 	Open bool
 }
 
-// Mended makes of a conversation what [Check] demands, whoever wrote it and
-// wherever it was cut. What it is given stays as it is.
+// Mended returns the conversation in a form that passes [Check], whichever backend wrote it and
+// wherever it was truncated. The argument is not changed.
 func Mended(entries []Entry, m Mending) []Entry {
 	out := make([]Entry, 0, len(entries))
-	used := map[string]bool{"": true} // ids of calls
+	used := map[string]bool{"": true} // ids of tool calls
 	for _, e := range entries {
 		if e.Role != RoleAssistant {
 			e.Role = RoleUser
@@ -44,8 +44,8 @@ func Mended(entries []Entry, m Mending) []Entry {
 	return out
 }
 
-// Untail cuts what only one backend understands off the end of an entry of the
-// assistant: backends take it only before something.
+// Untail removes the blocks that only one backend understands from the end of an assistant's
+// entry: backends accept them only before other blocks.
 func Untail(blocks []Block) []Block {
 	for len(blocks) > 0 && blocks[len(blocks)-1].private() {
 		blocks = blocks[:len(blocks)-1]
@@ -53,12 +53,11 @@ func Untail(blocks []Block) []Block {
 	return blocks
 }
 
-// private reports whether only one backend understands a block.
+// private reports whether only one backend understands the block.
 func (b Block) private() bool { return b.Kind == BlockThinking || b.Kind == BlockOpaque }
 
-// join adds an entry, to the last one if both are of the same side. What a turn
-// left and what began the next one is then the beginning of that; whose block each
-// is stays known by its origin.
+// join appends an entry, or adds its blocks to the last one if both have the same role. The
+// joined entry belongs to the newer turn; the origin still identifies the source of each block.
 func join(out []Entry, e Entry) []Entry {
 	last := len(out) - 1
 	switch {
@@ -67,14 +66,14 @@ func join(out []Entry, e Entry) []Entry {
 		out[last].Blocks = append(out[last].Blocks, e.Blocks...)
 		out[last].Turn = e.Turn
 	default:
-		e.Blocks = slices.Clip(e.Blocks) // somebody else's: what is added goes into a copy
+		e.Blocks = slices.Clip(e.Blocks) // the blocks belong to the caller: appending must copy
 		out = append(out, e)
 	}
 	return out
 }
 
-// readable are the blocks of an entry that a backend can be given, with calls
-// that are not used yet. Blocks that are fine already are not copied.
+// readable returns the blocks of an entry that the backend accepts, with unused call ids.
+// Blocks that are valid already are not copied.
 func readable(e Entry, backend string, used map[string]bool) []Block {
 	fine := 0
 	for fine < len(e.Blocks) && fits(e.Role, &e.Blocks[fine], backend, used) &&
@@ -99,14 +98,14 @@ func readable(e Entry, backend string, used map[string]bool) []Block {
 	return out
 }
 
-// note marks the id of a call as used.
+// markUsed records the id of a tool call as used.
 func note(b *Block, used map[string]bool) {
 	if b.Kind == BlockToolCall {
 		used[b.Call] = true
 	}
 }
 
-// fits reports whether a backend can be given a block.
+// fits reports whether the backend accepts a block.
 func fits(role Role, b *Block, backend string, used map[string]bool) bool {
 	assistant := role == RoleAssistant
 	switch b.Kind {
@@ -125,11 +124,11 @@ func fits(role Role, b *Block, backend string, used map[string]bool) bool {
 	}
 }
 
-// pair gives every call one result, right after it, and leaves out results of
-// nothing. Entries alternate when it gets them, and do when it is done.
+// pairResults gives every call exactly one result, in the entry right after it, and removes
+// results without a call. Entries alternate before and after.
 func pair(entries []Entry, leaveOpen bool) []Entry {
-	out := entries[:0] // never ahead of what is read
-	var open []Block   // calls of the assistant's entry before
+	out := entries[:0] // writes never overtake the reads
+	var open []Block   // calls of the preceding assistant's entry
 	for _, e := range entries {
 		if e.Role == RoleAssistant {
 			open = callsOf(e.Blocks)
@@ -145,7 +144,7 @@ func pair(entries []Entry, leaveOpen bool) []Entry {
 	return out
 }
 
-// callsOf are the tool calls among blocks.
+// callsOf returns the tool calls among blocks.
 func callsOf(blocks []Block) (calls []Block) {
 	for _, b := range blocks {
 		if b.Kind == BlockToolCall {
@@ -155,7 +154,7 @@ func callsOf(blocks []Block) (calls []Block) {
 	return calls
 }
 
-// answers are blocks of a user's entry after the given calls: results first.
+// withResults returns the blocks of a user's entry that follows the open calls: results first.
 func answers(open, blocks []Block) []Block {
 	isResult := func(b Block) bool { return b.Kind == BlockToolResult }
 	if len(open) == 0 && !slices.ContainsFunc(blocks, isResult) {
@@ -163,7 +162,7 @@ func answers(open, blocks []Block) []Block {
 	}
 	out := make([]Block, 0, len(open)+len(blocks))
 	given := make(map[string]Block, len(open))
-	for _, b := range slices.Backward(blocks) { // the first of several counts
+	for _, b := range slices.Backward(blocks) { // the first of several results counts
 		if isResult(b) {
 			given[b.Call] = b
 		}

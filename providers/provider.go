@@ -6,77 +6,74 @@ import (
 	"time"
 )
 
-// Provider is a backend that thinks.
+// Provider is a model backend.
 type Provider interface {
-	// Name is what people choose it by, such as demo or anthropic.
+	// Name is the name that users choose, such as demo or anthropic.
 	Name() string
 	Caps() Caps
-	// Open begins a conversation, goes on with one or forks one, see
-	// [Spec.From]. The context bounds opening alone.
+	// Open begins, continues or forks a conversation, see [Spec.From]. The context bounds only
+	// the opening.
 	Open(ctx context.Context, s Spec) (Session, error)
-	// Close ends everything that was opened.
+	// Close closes all sessions.
 	Close() error
 }
 
-// Caps says what a backend can do.
+// Caps lists the capabilities of a backend.
 type Caps struct {
-	// Steer says that a running turn takes further messages.
+	// Steer says that a running turn accepts further messages.
 	Steer bool
-	// Fork and Resume say that a conversation can go on from a [Thread].
+	// Fork and Resume say that a conversation can continue from a [Thread].
 	Fork   bool
 	Resume bool
-	// Inject says that something can be added without a turn.
+	// Inject says that a message can be added without a turn.
 	Inject bool
 	Images bool
-	// Window is how many tokens the model reads; 0 means that nobody knows.
+	// Window is the size of the model's context window in tokens; 0 means unknown.
 	Window int
-	// Process says that an open session is a process of its own, which counts
-	// as an agent even while it is idle.
+	// Process says that an open session is a process of its own, which counts as an agent even
+	// while it is idle.
 	Process bool
-	// MCP says that the backend calls tools through [Spec.MCP] and not through
-	// [Spec.Call].
+	// MCP says that the backend calls tools through [Spec.MCP] and not through [Spec.Call].
 	MCP bool
 }
 
-// Spec is what a session is opened with.
+// Spec describes a session to open.
 type Spec struct {
-	// Agent names the conversation in logs.
+	// Agent identifies the conversation in logs.
 	Agent string
-	// System is what the model is told about itself, Model which one it is;
-	// empty means the backend's default.
+	// System is the system prompt. Model selects the model; empty means the backend's default.
 	System string
 	Model  string
-	// Tools are those the model may use, and Call uses one. Call may be called
-	// for several at once; it ends when its context does.
+	// Tools are the tools that the model may use, and Call executes one. Call is safe for
+	// concurrent use; it ends when its context does.
 	Tools []Tool
 	Call  func(ctx context.Context, c ToolCall) ToolResult
-	// MCP is where a backend that runs elsewhere finds the same tools.
+	// MCP is the endpoint with the same tools for a backend that runs elsewhere.
 	MCP Endpoint
-	// From is the conversation to go on with; the zero value begins a new one.
-	// With Fork the original stays as it is.
+	// From is the conversation to continue; the zero value begins a new one. With Fork the
+	// original stays unchanged.
 	From Thread
 	Fork bool
-	// Whole says that the hub keeps the conversation as it is and makes it shorter
-	// itself: when it becomes too long for the model, the turn fails with
-	// [ContextLength]. Without it a backend leaves older parts out, and tells
-	// [EventShrunk].
+	// Whole says that the hub shortens the conversation itself: when it is too long for the
+	// model, the turn fails with [ContextLength]. Otherwise the backend leaves out older parts
+	// and sends [EventShrunk].
 	Whole bool
-	// Hear is told what happens, in order.
+	// Hear receives the events, in order.
 	Hear func(Event)
-	// Asked, unless it is nil, is told of each call of the model when that is
-	// over, by backends that make such calls themselves. It must not wait.
+	// Asked, unless nil, is called after each model call by backends that make such calls
+	// themselves. It must not block.
 	Asked func(Asked)
 }
 
-// Asked is one call of a model that is over.
+// Asked describes a completed model call.
 type Asked struct {
-	// Model is the one that was asked.
+	// Model is the called model.
 	Model string
-	// Began and Ended are when it was asked and when the reply was complete, or
-	// had failed; First is when the first piece of it came, zero if none did.
+	// Began and Ended are the times of the request and of the complete reply or the failure.
+	// First is the time of the first piece of the reply, zero if there was none.
 	Began, First, Ended time.Time
 	Usage               Usage
-	// Err is why it failed. It may say what the model was asked.
+	// Err is the failure, if any. It may contain parts of the request.
 	Err error
 }
 
@@ -86,66 +83,61 @@ type Endpoint struct {
 	Token string
 }
 
-// Session is one conversation.
+// Session is one conversation with a backend.
 type Session interface {
-	// ID is the backend's own name of the conversation; empty if it has none.
+	// ID returns the backend's own id of the conversation; empty if it has none.
 	ID() string
-	// Send returns when the backend has the message; that the model has it is
-	// told by [EventTaken]. [ErrBusy] when a turn runs and the mode is start or
-	// continue, [ErrIdle] when none does and the mode is steer or queue,
-	// [ErrNoSteer] when the one that runs takes no messages. A steer or queue
-	// that was sent and not taken when the turn ends is not part of the
-	// conversation. The context bounds sending alone. Send may be called while
-	// Hear is, also from within it; the other methods may not be called from
-	// within Hear.
+	// Send returns when the backend has the message; [EventTaken] tells that the model has it.
+	// Errors: [ErrBusy] if a turn runs and the mode is start or continue, [ErrIdle] if none
+	// runs and the mode is steer or queue, [ErrNoSteer] if the running turn accepts no
+	// messages. A steered or queued message that was not taken when the turn ends is not part
+	// of the conversation. The context bounds only the sending. Send may be called concurrently
+	// with Hear and from within it; the other methods may not be called from within Hear.
 	Send(ctx context.Context, m Message) error
-	// Interrupt ends the turn, if one runs, and returns after [EventTurnEnd]
-	// was heard, or with the error of the context when that ends first. With no
-	// turn it does nothing.
+	// Interrupt ends the running turn and returns after [EventTurnEnd] was delivered, or with
+	// the error of the context if that ends first. Without a turn it does nothing.
 	Interrupt(ctx context.Context) error
-	// Answer decides an [EventApproval]. One that is gone is no error.
+	// Answer answers an [EventApproval]. An approval that is gone is no error.
 	Answer(ctx context.Context, approval string, d Decision) error
-	// Close ends the conversation here, with its turn, which is interrupted.
-	// After it has returned nothing is heard and no tool called any more.
-	// Closing again is no error.
+	// Close closes the session and interrupts its turn. After it has returned, no event is
+	// delivered and no tool is called. Closing again is no error.
 	Close() error
 }
 
-// Mode is what is to be made of a message.
+// Mode says how a message is processed.
 type Mode string
 
-// What is to be made of a message.
+// Modes of messages.
 const (
-	// Start begins a turn with it.
+	// Start begins a turn with the message.
 	Start Mode = "start"
-	// Steer gives it to the running turn, as soon as possible.
+	// Steer gives the message to the running turn, as soon as possible.
 	Steer Mode = "steer"
-	// Queue gives it to the running turn when that has nothing else to do.
+	// Queue gives the message to the running turn when that has nothing else to do.
 	Queue Mode = "queue"
-	// Inject adds it to the conversation without a turn.
+	// Inject adds the message to the conversation without a turn.
 	Inject Mode = "inject"
-	// Continue goes on with a turn that [Spec.From] shows to be unfinished: calls
-	// that have no result yet are made, unless Done has it, and the model is
-	// asked for what comes next. If nothing is left to do the turn ends at once;
-	// if there is no turn at all it is an error. The message has an ID and Done,
-	// nothing else.
+	// Continue continues the unfinished turn at the end of [Spec.From]: calls without a result
+	// are executed, unless Done has their result, and the model is called for the next reply.
+	// If nothing is left to do, the turn ends at once; if there is no turn at all, it is an
+	// error. Only the message's ID and Done are used.
 	Continue Mode = "continue"
 )
 
-// Message is something for the model.
+// Message is a message for the model.
 type Message struct {
-	// ID is the hub's name of it; events about it carry it.
+	// ID is the hub's id of the message; events about it carry it.
 	ID     string
 	Text   string
 	Images []Image
 	Mode   Mode
-	// Done are results of tools that the unfinished turn has had already, by
-	// the id of their call, for mode continue: they must not run again.
+	// Done holds the results of tool calls that the unfinished turn already has, by call id,
+	// for mode continue: these calls must not run again.
 	Done map[string]ToolResult
 }
 
-// Origin is what [Block.Origin] of the message's blocks is. A message that is only
-// added to the conversation has none, because no turn has to answer it.
+// Origin returns the [Block.Origin] of the message's blocks. An injected message has none,
+// because no turn answers it.
 func (m Message) Origin() string {
 	if m.Mode == Inject {
 		return ""
@@ -153,24 +145,24 @@ func (m Message) Origin() string {
 	return m.ID
 }
 
-// Image is a picture.
+// Image is an encoded image.
 type Image struct {
 	// MediaType is such as image/png.
 	MediaType string `json:"mediaType"`
 	Data      []byte `json:"data"`
 }
 
-// Tool is something the model can do.
+// Tool is a tool that the model can call.
 type Tool struct {
 	Name        string
 	Description string
-	// Schema is the JSON Schema of its input, an object.
+	// Schema is the JSON Schema of the input, an object.
 	Schema json.RawMessage
-	// Parallel says that several calls may run at once.
+	// Parallel says that several calls may run concurrently.
 	Parallel bool
 }
 
-// ToolCall is one use of a tool.
+// ToolCall is one call of a tool.
 type ToolCall struct {
 	// ID is unique in the conversation.
 	ID    string
@@ -178,7 +170,7 @@ type ToolCall struct {
 	Input json.RawMessage
 }
 
-// ToolResult is what came of it.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	Text    string  `json:"text,omitempty"`
 	Images  []Image `json:"images,omitempty"`
@@ -189,6 +181,6 @@ type ToolResult struct {
 type Decision struct {
 	Allow  bool
 	Reason string
-	// Stop ends the turn too.
+	// Stop also ends the turn.
 	Stop bool
 }

@@ -12,41 +12,38 @@ import (
 	"time"
 )
 
-// Warmer is a provider that takes a while to open a session, because a process
-// has to start for example, and can do that ahead.
+// Warmer is a provider that takes a while to open a session, for example because a process has
+// to start, and can prepare sessions.
 type Warmer interface {
-	// Warm returns when that many sessions can be opened without waiting, those
-	// already open not counted. It is called again from time to time, and has
-	// nothing to do then if nothing has changed. The context ends when the
-	// provider is about to be closed.
+	// Warm returns when that many sessions, besides the open ones, can be opened without
+	// waiting. It is called periodically and returns quickly if nothing has changed. The
+	// context ends when the provider is about to be closed.
 	Warm(ctx context.Context, sessions int) error
 }
 
-// TableConfig says how a [Table] keeps its providers.
+// TableConfig holds the settings of a [Table].
 type TableConfig struct {
-	// Default is the provider for who does not choose; the first unless set.
+	// Default is the default provider; the first one unless set.
 	Default string
-	// Warm are the providers to be kept warm, as far as they are [Warmer]s; the
-	// default one unless set.
+	// Warm lists the providers to keep ready, if they are [Warmer]s; the default one unless
+	// set.
 	Warm []string
-	// Size is how many sessions of each are kept ready. With 0 none are.
+	// Size is the number of prepared sessions of each; 0 means none.
 	Size int
-	// Every is how often it is looked after, 10 s unless set. A provider that
-	// could not be warmed is tried again after Retry, 1 s unless set, and then
-	// after twice as long each time, up to a minute.
+	// Every is the interval of Warm calls; default 10 s. After a failure Warm is retried after
+	// Retry, default 1 s, which doubles with each failure up to a minute.
 	Every time.Duration
 	Retry time.Duration
-	// Logger defaults to silence.
+	// Logger defaults to a logger that discards everything.
 	Logger *slog.Logger
 }
 
-// maxRetry is the longest wait before a provider is warmed again.
+// maxRetry bounds the wait before Warm is retried.
 const maxRetry = time.Minute
 
-// Table is the providers there are, and keeps some of them warm.
+// Table holds the providers of a hub and keeps some of them ready.
 //
-// Ownership: a Table owns its providers and one goroutine for each that it keeps
-// warm. Close ends both.
+// It owns its providers and one goroutine for each that it keeps ready. Close ends both.
 type Table struct {
 	cfg    TableConfig
 	byName map[string]Provider
@@ -59,8 +56,8 @@ type Table struct {
 	trouble map[string]error
 }
 
-// NewTable makes a table of providers, which it owns from then on. If it returns
-// an error it owns none.
+// NewTable returns a table of providers, which it owns from then on. If it returns an error it
+// owns none.
 func NewTable(cfg TableConfig, all ...Provider) (*Table, error) {
 	t := &Table{byName: map[string]Provider{}, trouble: map[string]error{}}
 	for _, p := range all {
@@ -100,27 +97,27 @@ func NewTable(cfg TableConfig, all ...Provider) (*Table, error) {
 	return t, nil
 }
 
-// Get is the provider of that name.
+// Get returns the provider of that name.
 func (t *Table) Get(name string) (Provider, bool) {
 	p, ok := t.byName[name]
 	return p, ok
 }
 
-// Default is the provider for who does not choose.
+// Default returns the default provider.
 func (t *Table) Default() Provider { return t.byName[t.cfg.Default] }
 
-// Names are those of all providers, in the order they were given in.
+// Names returns the names of all providers, in the order of NewTable's arguments.
 func (t *Table) Names() []string { return slices.Clone(t.names) }
 
-// Trouble is why providers are not warm that should be, by name. It is empty when
-// all is well.
+// WarmErrors returns, by name, the last error of providers that cannot be kept ready. It is
+// empty if there are none.
 func (t *Table) Trouble() map[string]error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.trouble)
 }
 
-// Close closes all providers. Closing again is no error of its own.
+// Close closes all providers. Calling it again returns the same error.
 func (t *Table) Close() error { return t.close() }
 
 func (t *Table) closeAll() error {
@@ -135,7 +132,7 @@ func (t *Table) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// keepWarm looks after one provider until the context ends.
+// keepWarm calls Warm for one provider until the context ends.
 func (t *Table) keepWarm(ctx context.Context, name string, w Warmer) {
 	retry := t.cfg.Retry
 	timer := time.NewTimer(0)
@@ -161,7 +158,7 @@ func (t *Table) keepWarm(ctx context.Context, name string, w Warmer) {
 	}
 }
 
-// report keeps what came of warming, and tells when it changed.
+// report records the result of Warm and logs when it changes.
 func (t *Table) report(name string, err error) {
 	t.mu.Lock()
 	before := t.trouble[name]
@@ -173,8 +170,8 @@ func (t *Table) report(name string, err error) {
 	t.mu.Unlock()
 	switch {
 	case err != nil && before == nil:
-		t.cfg.Logger.Warn("a provider cannot be kept ready", "provider", name, "error", err)
+		t.cfg.Logger.Warn("provider cannot be kept ready, retrying", "provider", name, "error", err)
 	case err == nil && before != nil:
-		t.cfg.Logger.Info("a provider is ready again", "provider", name)
+		t.cfg.Logger.Info("provider ready again", "provider", name)
 	}
 }

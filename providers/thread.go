@@ -2,20 +2,19 @@ package providers
 
 import "encoding/json"
 
-// Thread is a conversation that can go on.
+// Thread is a conversation that can be continued.
 type Thread struct {
-	// ID is the backend's own name of it, if the backend keeps it.
+	// ID is the backend's own id of the conversation, if the backend stores it.
 	ID string
-	// Provider is who held it so far.
+	// Provider is the provider of the last turn.
 	Provider string
-	// Entries are the conversation as the hub keeps it, oldest first. Every
-	// backend that has no memory of its own can go on with them, whoever wrote
-	// them.
+	// Entries are the conversation as the hub stores it, oldest first. Every backend without
+	// memory of its own can continue from them, whichever backend wrote them.
 	Entries []Entry
 }
 
-// Entry is one message of a conversation. Its form is the hub's own, so that a
-// session can change its provider and go on.
+// Entry is one message of a conversation. Its format is the hub's own, so that a session can
+// change its provider.
 type Entry struct {
 	Role Role `json:"role"`
 	// Turn is the id of the message that began the turn.
@@ -23,45 +22,45 @@ type Entry struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Role is who says something.
+// Role is the author of an entry.
 type Role string
 
-// Who says something.
+// The roles.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 )
 
-// Block is a part of an entry; exactly one of its kinds.
+// Block is a part of an entry, of exactly one kind.
 type Block struct {
 	Kind BlockKind `json:"kind"`
-	// Origin identifies where the block comes from: the message, for what a user
-	// said, and for a tool call whatever its backend recognises it by. It stays when
-	// entries are joined, so that a turn that goes on knows which messages are its
-	// own and which of their calls were made.
+	// Origin identifies the source of the block: the message, for text of a user, and for a
+	// tool call whatever its backend recognises it by. It is kept when entries are joined, so
+	// that a turn that continues knows which messages are its own and which of its calls were
+	// made.
 	Origin string `json:"origin,omitempty"`
-	// Text is of text, thinking and tool results.
+	// Text belongs to text, thinking and tool results.
 	Text string `json:"text,omitempty"`
-	// Signature is what a backend wants back with its thinking, and From which
-	// backend that is: no other gets to see the block.
+	// Signature must be sent back to the backend with its thinking. From names that backend; no
+	// other backend receives the block.
 	Signature string `json:"signature,omitempty"`
 	From      string `json:"from,omitempty"`
-	// Image is of images, Images of tool results.
+	// Image belongs to images, Images to tool results.
 	Image  *Image  `json:"image,omitempty"`
 	Images []Image `json:"images,omitempty"`
-	// Call names the tool call, Tool and Input are of the call itself.
+	// Call is the id of the tool call. Tool and Input belong to the call itself.
 	Call    string          `json:"call,omitempty"`
 	Tool    string          `json:"tool,omitempty"`
 	Input   json.RawMessage `json:"input,omitempty"`
 	IsError bool            `json:"isError,omitempty"`
-	// Opaque is what only From understands.
+	// Opaque is data that only the backend From understands.
 	Opaque json.RawMessage `json:"opaque,omitempty"`
 }
 
-// BlockKind is what a block is.
+// BlockKind is the kind of a block.
 type BlockKind string
 
-// What blocks are.
+// Kinds of blocks.
 const (
 	BlockText       BlockKind = "text"
 	BlockThinking   BlockKind = "thinking"

@@ -12,43 +12,43 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// Name is what the provider is chosen by.
+// Name is the name of the provider.
 const Name = "anthropic"
 
-// What is used unless the configuration says otherwise.
+// Defaults of [Config].
 const (
 	DefaultBaseURL   = "https://api.anthropic.com"
 	DefaultModel     = "claude-sonnet-4-5"
 	DefaultMaxTokens = 16384
 )
 
-// version is the API's that this client speaks.
+// version is the version of the API.
 const version = "2023-06-01"
 
-// Config is where the API is and how it is used. Zero values are the defaults.
+// Config holds the address and settings of the API. Zero values mean the defaults.
 type Config struct {
-	// BaseURL is without /v1.
+	// BaseURL is the URL without /v1.
 	BaseURL string
 	Key     string
 	Model   string
-	// MaxTokens bounds one reply, thinking included.
+	// MaxTokens bounds one reply, including thinking.
 	MaxTokens int
-	// Thinking is how many tokens the model may think; 0 means that it does not.
-	// It must be less than MaxTokens.
+	// Thinking bounds the thinking tokens; 0 turns thinking off. It must be less than
+	// MaxTokens.
 	Thinking int
-	// Idle is how long the server may be silent.
+	// Idle bounds the time without data from the server.
 	Idle   time.Duration
 	HTTP   *http.Client
 	Logger *slog.Logger
 }
 
-// client is a [loop.Model].
+// client implements [loop.Model].
 type client struct {
 	cfg    Config
 	server *sse.Server
 }
 
-// New returns a provider that answers with this API.
+// New returns a provider that uses this API.
 func New(cfg Config) (*loop.Provider, error) {
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)

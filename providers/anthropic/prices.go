@@ -2,9 +2,8 @@ package anthropic
 
 import "github.com/everdesk/everdesk/providers/loop"
 
-// prices are the public list prices of early 2026, in USD per million tokens,
-// with caches of five minutes. What a contract, a batch or a very long prompt
-// changes is not in them.
+// prices are the public list prices of early 2026 in USD per million tokens, with five-minute
+// caches. Contracts, batches and surcharges for very long prompts are not considered.
 var prices = loop.Prices{
 	"claude-opus-4-5":   {Input: 5, Output: 25, CacheRead: 0.5, CacheWrite: 6.25},
 	"claude-opus-4-1":   {Input: 15, Output: 75, CacheRead: 1.5, CacheWrite: 18.75},
@@ -16,5 +15,5 @@ var prices = loop.Prices{
 	"claude-3-5-haiku":  {Input: 0.8, Output: 4, CacheRead: 0.08, CacheWrite: 1},
 }
 
-// windows is what the models read. Some read more for those who ask for it.
+// windows holds the sizes of context windows. Some models offer larger ones on request.
 var windows = loop.Windows{"claude": 200_000}

@@ -11,13 +11,13 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// redacted is the type of thinking that nobody may read.
+// redacted is the type of encrypted thinking.
 const redacted = "redacted_thinking"
 
-// maxBlocks is how many blocks a reply may have.
+// maxBlocks bounds the blocks of a reply.
 const maxBlocks = 1024
 
-// event is one event of a stream, as far as it is used here.
+// event holds the used fields of a stream event.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -37,7 +37,7 @@ type event struct {
 	Error sse.APIError `json:"error"`
 }
 
-// usage counts since the beginning of the reply, each time it comes.
+// usage holds cumulative counts since the beginning of the reply.
 type usage struct {
 	Input      int `json:"input_tokens"`
 	Output     int `json:"output_tokens"`
@@ -45,7 +45,7 @@ type usage struct {
 	CacheWrite int `json:"cache_creation_input_tokens"`
 }
 
-// part is a block of the reply that is being written.
+// part is a block of the reply that is being received.
 type part struct {
 	index int
 	block block
@@ -54,7 +54,7 @@ type part struct {
 	done  bool
 }
 
-// reader makes a reply of a stream.
+// reader assembles a reply from a stream.
 type reader struct {
 	server *sse.Server
 	say    func(loop.Piece)
@@ -63,7 +63,7 @@ type reader struct {
 	stop   string
 }
 
-// event takes one event and reports whether it was the last.
+// event processes one event and reports whether it was the last.
 func (r *reader) event(e sse.Event) (bool, error) {
 	var v event
 	if err := json.Unmarshal(e.Data, &v); err != nil {
@@ -111,14 +111,14 @@ func (r *reader) event(e sse.Event) (bool, error) {
 	return false, nil
 }
 
-// add takes what is new in a part.
+// add appends new content to a part and publishes it.
 func (r *reader) add(p *part, piece loop.Piece) {
 	p.text.WriteString(piece.Text)
 	p.text.WriteString(piece.Thinking)
 	r.say(piece)
 }
 
-// part is the part with that number that is still open.
+// part returns the open part with that index, or nil.
 func (r *reader) part(index int) *part {
 	for _, p := range r.parts {
 		if p.index == index && !p.done {
@@ -128,7 +128,7 @@ func (r *reader) part(index int) *part {
 	return nil
 }
 
-// count takes the newest counts; what an event does not tell is as it was.
+// count updates the counts; fields missing in an event keep their value.
 func (r *reader) count(u usage) {
 	r.usage.Input = max(r.usage.Input, u.Input)
 	r.usage.Output = max(r.usage.Output, u.Output)
@@ -136,7 +136,7 @@ func (r *reader) count(u usage) {
 	r.usage.CacheWrite = max(r.usage.CacheWrite, u.CacheWrite)
 }
 
-// refusal is an error if the model would not answer.
+// refusal returns an error if the model refused to answer.
 func (r *reader) refusal() error {
 	if r.stop != "refusal" {
 		return nil
@@ -144,8 +144,7 @@ func (r *reader) refusal() error {
 	return &providers.Failure{Class: providers.Refused, Err: errors.New("the model will not answer this")}
 }
 
-// reply is what has come so far: text as far as it came, everything else only
-// when it is whole.
+// reply returns the content received so far: incomplete text, and only complete other blocks.
 func (r *reader) reply() loop.Reply {
 	out := loop.Reply{Stop: loop.StopEnd, Usage: providers.Usage{
 		Input: r.usage.Input, Output: r.usage.Output, CacheRead: r.usage.CacheRead, CacheWrite: r.usage.CacheWrite,
@@ -169,7 +168,7 @@ func (r *reader) reply() loop.Reply {
 			}
 		case p.block.Type == "tool_use":
 			if out.Stop == loop.StopLength && i == len(r.parts)-1 {
-				continue // a call that is whole ends a reply for another reason
+				continue // the last call is truncated: a complete one would end the reply for another reason
 			}
 			input := json.RawMessage(text)
 			if text == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// request is the body of POST /v1/messages, as far as it is used here.
+// request holds the used fields of the body of POST /v1/messages.
 type request struct {
 	Model     string    `json:"model"`
 	MaxTokens int       `json:"max_tokens"`
@@ -40,7 +40,7 @@ type message struct {
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
-	Thinking  *string         `json:"thinking,omitempty"` // may be empty where there must be one
+	Thinking  *string         `json:"thinking,omitempty"` // a pointer, because an empty value must be sent too
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	Source    *source         `json:"source,omitempty"`
@@ -56,16 +56,16 @@ type block struct {
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
-	Data      []byte `json:"data"` // in base64, as the API wants it
+	Data      []byte `json:"data"` // encoded as base64
 }
 
-// cache marks the end of what the server should keep for the next request.
+// cache marks the end of the prefix that the server should cache.
 type cache struct {
 	Type string `json:"type"`
 }
 
-// request puts the marks of the cache where the next request will be the same:
-// after the tools, the system prompt and the newest message.
+// request translates a request. It sets cache marks after the tools, the system prompt and the
+// newest message, up to which the next request will be the same.
 func (c *client) request(r loop.Request) request {
 	mark := &cache{"ephemeral"}
 	out := request{Model: r.Model, MaxTokens: c.cfg.MaxTokens, Stream: true}
@@ -101,14 +101,14 @@ func (c *client) request(r loop.Request) request {
 	return out
 }
 
-// encode is a block of ours as one of theirs; none if they have no such thing.
+// encode translates a block; nil if the API has no equivalent.
 func encode(b providers.Block) []block {
 	switch b.Kind {
 	case providers.BlockText:
 		return []block{{Type: "text", Text: b.Text}}
 	case providers.BlockThinking:
 		if b.Signature == "" {
-			return nil // they take back only what they signed
+			return nil // the API accepts only signed thinking
 		}
 		return []block{{Type: "thinking", Thinking: &b.Text, Signature: b.Signature}}
 	case providers.BlockOpaque:
@@ -123,7 +123,7 @@ func encode(b providers.Block) []block {
 		return []block{{Type: "tool_use", ID: b.Call, Name: b.Tool, Input: b.Input}}
 	case providers.BlockToolResult:
 		out := block{Type: "tool_result", ToolUseID: b.Call, IsError: b.IsError}
-		if strings.TrimSpace(b.Text) != "" { // they refuse what is blank
+		if strings.TrimSpace(b.Text) != "" { // the API refuses blank text
 			out.Content = append(out.Content, block{Type: "text", Text: b.Text})
 		}
 		for _, i := range b.Images {

@@ -11,22 +11,21 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// How calls of the model are tried again.
+// Retries of model calls.
 const (
 	retries   = 2
 	firstWait = 500 * time.Millisecond
 	longWait  = 8 * time.Second
-	// patience is the longest wait that a backend can ask for. A turn that
-	// would have to wait longer fails and says when to come back.
+	// maxRetryAfter is the longest accepted delay named by a backend. A turn that would have to
+	// wait longer fails and says when to retry.
 	patience = 30 * time.Second
 )
 
-// errTooMuch is why a reply is not read to its end.
+// errTooMuch cancels the reading of a reply that exceeds MaxReply.
 var errTooMuch = fmt.Errorf("the reply has more than the %d bytes that one may have", MaxReply)
 
-// ask has the model reply to the conversation. It is tried again as long as
-// people have seen nothing of the reply. An error is a [*providers.Failure], or
-// errSteered, or the cause of the turn's end.
+// ask calls the model and retries as long as no part of the reply was published. The error is a
+// [*providers.Failure], or errSteered, or the cause of the turn's end.
 func (s *session) ask(t *turn) (Reply, error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	defer cancel(nil)
@@ -78,7 +77,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 	}
 }
 
-// stream asks the model once and reports whether people saw something of it.
+// stream calls the model once and reports whether a part of the reply was published.
 func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, err error) {
 	r := Request{
 		Model: s.spec.Model, System: s.spec.System, Tools: s.spec.Tools,
@@ -108,7 +107,7 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 			s.tell(providers.Event{Kind: providers.EventText, Message: t.id, Text: p.Text})
 		}
 	})
-	// Not every server says in pieces all that is in the reply.
+	// Not every server sends everything in pieces that is in the reply.
 	if said > MaxReply || size(providers.Entry{Blocks: reply.Blocks}) > 2*MaxReply {
 		err = &providers.Failure{Class: providers.Invalid, Err: errTooMuch}
 	}
@@ -122,7 +121,7 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	return reply, seen, err
 }
 
-// pause is how long to wait after a failure, and whether that is worth it.
+// pause returns the wait after a failure, and whether a retry is worthwhile.
 func pause(f *providers.Failure, try int) (time.Duration, bool) {
 	if !f.Passing() || try >= retries || f.RetryAfter > patience {
 		return 0, false
@@ -134,14 +133,13 @@ func pause(f *providers.Failure, try int) (time.Duration, bool) {
 	return wait - rand.N(wait/4), true //nolint:gosec // G404: chance keeps clients apart, nobody gains by guessing it
 }
 
-// shorten leaves out the older half of the turns before the newest, or, when there
-// are none, of what the newest has done so far. It reports whether there was
-// something to leave out, and whether that may be done here.
+// shorten leaves out the older half of the turns before the newest, or, if there is only one
+// turn, of its replies so far. It reports whether it did: with Spec.Whole it never does.
 func (s *session) shorten(t *turn) bool {
 	if s.spec.Whole {
 		return false
 	}
-	var begins []int // where each turn does
+	var begins []int // first entries of the turns
 	for i, e := range s.thread {
 		if i == 0 || e.Turn != s.thread[i-1].Turn {
 			begins = append(begins, i)
@@ -155,8 +153,8 @@ func (s *session) shorten(t *turn) bool {
 	return true
 }
 
-// shortenTurn leaves out the older half of the replies and results of the only
-// turn there is. What people said stays, and so does the newest reply.
+// shortenTurn leaves out the older half of the replies and results of the only turn. The user's
+// messages and the newest reply stay.
 func (s *session) shortenTurn(t *turn) bool {
 	var replies []int
 	for i, e := range s.thread {
@@ -180,13 +178,13 @@ func (s *session) shortenTurn(t *turn) bool {
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
-// tokenBytes is about how many bytes a token has.
+// tokenBytes is the approximate number of bytes of a token.
 const tokenBytes = 4
 
-// keep leaves only these entries of the conversation, and says so.
+// truncateTo reduces the conversation to these entries and sends EventShrunk.
 func (s *session) keep(t *turn, entries []providers.Entry) {
 	shrunk := providers.Shrunk{Left: len(s.thread) - len(entries), Before: s.size / tokenBytes}
-	s.p.cfg.Logger.Info("older parts are left out", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
+	s.p.cfg.Logger.Info("conversation truncated", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
 	s.thread, s.size = slices.Clone(entries), 0
 	for _, e := range s.thread {
 		s.size += size(e)
@@ -195,7 +193,7 @@ func (s *session) keep(t *turn, entries []providers.Entry) {
 	s.tell(providers.Event{Kind: providers.EventShrunk, Message: t.id, Shrunk: shrunk})
 }
 
-// failure makes a [*providers.Failure] of any error.
+// failure converts any error to a [*providers.Failure].
 func failure(err error) *providers.Failure {
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
 		return f

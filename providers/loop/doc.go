@@ -1,25 +1,23 @@
-// Package loop answers with models that only complete: it is the agent around
-// them. It asks the [Model], calls the tools it wants, gives it the results and
-// asks again, until the model has nothing more to do.
+// Package loop implements the agent loop around models that only complete: it calls the
+// [Model], executes the tools that the reply asks for, adds the results and calls the model
+// again, until the reply asks for no tool.
 //
-// It owns the conversations in memory, as [providers.Entry]s, and the turns on
-// them; the hub keeps the same entries, told by [providers.EventRemember]. It
-// knows nothing of HTTP: a Model is one request and one streamed reply.
+// It holds the conversations in memory, as [providers.Entry]s, and the turns on them; the hub
+// stores the same entries, which it receives with [providers.EventRemember]. It knows nothing
+// of HTTP: a Model is one request and one streamed reply.
 //
-// Who may call: [Provider] is a [providers.Provider] like any other. Hear is
-// called by one goroutine per conversation; it may call Send, but neither
-// Interrupt nor Close, which wait for it.
+// [Provider] is a [providers.Provider]. Hear is called by one goroutine per conversation; it
+// may call Send, but neither Interrupt nor Close, which wait for it.
 //
-// When the model is slow, its turn is. When it fails before it has said
-// anything and the trouble may pass, it is asked again, twice. When the
-// conversation is too long for it, the turn fails, if the hub makes conversations
-// shorter itself; else the older half of the turns is left out, and that is told.
-// Whatever happens, people keep what they saw, and every tool call in the
-// conversation has a result.
+// A slow model delays only its turn. If a model call fails before any part of the reply was
+// published, and the failure may pass, it is retried twice. If the conversation is too long for
+// the model, the turn fails if the hub shortens conversations itself; otherwise the older half
+// of the turns is left out and [providers.EventShrunk] is sent. In every case published text
+// stays in the conversation, and every tool call in it has a result.
 //
-// What goes out is mended and then checked, see [providers.Check]: a request that
-// makes no sense is not sent.
+// Requests are corrected and then verified, see [providers.Check]: an invalid request is not
+// sent.
 //
-// It refuses turns of more than [MaxRounds] calls of the model, messages with
-// nothing in them, and more than [MaxWaiting] messages waiting for one turn.
+// The package refuses turns of more than [MaxRounds] model calls, empty messages, and more than
+// [MaxWaiting] messages waiting for one turn.
 package loop

@@ -7,16 +7,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Bounds of what a model names. No tool has a longer name, and no server that
-// means well longer ids.
+// Bounds of names in a reply. No tool has a longer name, and no correct server sends longer
+// ids.
 const (
 	maxTool = 128
 	maxCall = 256
 )
 
-// own makes blocks of a reply part of the conversation: what only this backend
-// understands carries its name, calls have a short id that nobody has, inputs are
-// objects, and nothing is empty.
+// adoptBlocks prepares the blocks of a reply for the conversation: blocks that only this
+// backend understands get its name, calls get short unique ids, inputs become objects, and
+// blank text is dropped.
 func (s *session) own(blocks []providers.Block) []providers.Block {
 	used := map[string]bool{"": true}
 	for _, e := range s.thread {
@@ -48,7 +48,7 @@ func (s *session) own(blocks []providers.Block) []providers.Block {
 	return out
 }
 
-// size is about how much memory an entry takes.
+// size returns the approximate memory of an entry in bytes.
 func size(e providers.Entry) int {
 	n := 64
 	for _, b := range e.Blocks {

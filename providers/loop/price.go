@@ -7,16 +7,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Price is what a model costs, in USD per million tokens.
+// Price is the price of a model in USD per million tokens.
 type Price struct {
 	Input, Output, CacheRead, CacheWrite float64
 }
 
-// Windows are how many tokens models read, by the name of the model or by what it
-// begins with.
+// Windows holds the sizes of context windows in tokens, by name of the model or prefix of the
+// name.
 type Windows map[string]int
 
-// Of is how much a model reads; zero if that is not known.
+// Of returns the size of the model's context window; 0 if unknown.
 func (w Windows) Of(model string) int {
 	best, window := 0, 0
 	for name, n := range w {
@@ -27,14 +27,14 @@ func (w Windows) Of(model string) int {
 	return window
 }
 
-// Prices are prices by the name of the model.
+// Prices holds prices by name of the model.
 type Prices map[string]Price
 
-// dated is the end of a model's name that says which edition it is.
+// dated matches the suffix of a model's name that names its edition.
 var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d\d-\d\d|latest)$`)
 
-// Cost is what usage of a model costs; zero if its price is not known. A name
-// with a date after it, or "latest", is the same model.
+// Cost returns the price of usage in USD; 0 if the price is unknown. A name with a date or
+// "latest" as suffix is the same model.
 func (p Prices) Cost(model string, u providers.Usage) float64 {
 	price, ok := p[model]
 	if !ok {

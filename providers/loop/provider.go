@@ -12,35 +12,35 @@ import (
 
 // Bounds of a conversation.
 const (
-	// MaxRounds is how often the model is asked in one turn.
+	// MaxRounds bounds the model calls of one turn.
 	MaxRounds = 50
-	// MaxWaiting is how many messages may wait for a running turn.
+	// MaxWaiting bounds the messages waiting for a running turn.
 	MaxWaiting = 100
-	// MaxBytes is how much of a conversation is kept in memory; older
-	// parts are left out. It is more than the largest models read.
+	// MaxBytes bounds a conversation in memory; older parts are left out. It exceeds the
+	// context window of the largest models.
 	MaxBytes = 8 << 20
-	// MaxReply is how many bytes one reply of the model may have.
+	// MaxReply bounds one reply of the model in bytes.
 	MaxReply = 2 << 20
 )
 
-// Config is what a provider is made of.
+// Config holds the settings of a provider.
 type Config struct {
-	// Name is the provider's; blocks that only it understands carry it.
+	// Name is the provider's name; blocks that only it understands carry it.
 	Name  string
 	Model Model
-	// Images says that the model sees pictures.
+	// Images says that the model accepts images.
 	Images bool
-	// Window is how many tokens it reads, if that is known.
+	// Window is the size of the context window in tokens, 0 if unknown.
 	Window int
 	Logger *slog.Logger
-	// Closed is called when the provider has closed; nil is fine.
+	// Closed, unless nil, is called when the provider has closed.
 	Closed func()
 }
 
-// Provider runs conversations with one model. It is a [providers.Provider].
+// Provider runs conversations with one model. It implements [providers.Provider].
 //
-// Ownership: a provider owns its sessions, and a session the goroutine of its
-// turn; Close ends them all and returns when the last one has ended.
+// A provider owns its sessions, and a session the goroutine of its turn; Close ends them all
+// and returns when the last one has ended.
 type Provider struct {
 	cfg Config
 
@@ -67,8 +67,8 @@ func (p *Provider) Caps() providers.Caps {
 	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: p.cfg.Images, Window: p.cfg.Window}
 }
 
-// Open implements [providers.Provider]. Going on and forking are the same here:
-// the entries are copied.
+// Open implements [providers.Provider]. Continuing and forking are the same here: the entries
+// are copied.
 func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)

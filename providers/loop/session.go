@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Why a call of the model or a turn is cut.
+// Causes that cancel a model call or a turn.
 var (
 	errSteered     = errors.New("a message came in")
 	errInterrupted = errors.New("the turn was interrupted")
@@ -19,45 +19,44 @@ var (
 
 // session is one conversation.
 //
-// While there is something to do, one goroutine runs it: that of run. It alone
-// hears, and it alone touches the fields below "of run".
+// While there is work, one goroutine executes run. Only this goroutine delivers events and
+// accesses the fields below "owned by run".
 type session struct {
 	p     *Provider
 	spec  providers.Spec
 	tools map[string]providers.Tool
 	wg    sync.WaitGroup
-	gone  chan struct{} // closed by Close
+	gone  chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
-	blank   bool                // nothing was said yet
-	running bool                // run is there
-	todo    []work              // what run does next
-	turn    *turn               // the one that runs or is about to; nil is idle
-	last    *turn               // the newest one, idle or not
-	inbox   []providers.Message // for the turn
+	blank   bool                // the conversation is empty
+	running bool                // the goroutine of run exists
+	todo    []work              // the work queue of run
+	turn    *turn               // the turn that runs or is about to; nil if idle
+	last    *turn               // the newest turn, even if it has ended
+	inbox   []providers.Message // messages waiting for the turn
 
-	// Of run.
+	// Owned by run.
 	thread []providers.Entry
-	size   int // of thread, in bytes
+	size   int // size of thread in bytes
 }
 
-// work is a message that came while idle, with the turn it begins, if any.
+// work is a message that arrived while the session was idle, with the turn it begins, if any.
 type work struct {
 	message providers.Message
 	turn    *turn
 }
 
-// turn is one turn.
 type turn struct {
 	id     string
-	ctx    context.Context // its life, which begins before its goroutine does
+	ctx    context.Context // begins before the turn's goroutine
 	cancel context.CancelCauseFunc
-	done   chan struct{}           // closed when its end was heard
-	cut    context.CancelCauseFunc // ends the call of the model; nil between calls; under mu
+	done   chan struct{}           // closed when its end was delivered
+	cut    context.CancelCauseFunc // cancels the model call; nil between calls; guarded by mu
 
-	// Of run.
-	long int // replies that became too long
+	// Owned by run.
+	long int // number of replies that became too long
 }
 
 func newSession(p *Provider, spec providers.Spec) *session {
@@ -74,10 +73,10 @@ func newSession(p *Provider, spec providers.Spec) *session {
 	return s
 }
 
-// ID implements [providers.Session]: the hub keeps the conversation.
+// ID implements [providers.Session]. It is empty, because the hub stores the conversation.
 func (s *session) ID() string { return "" }
 
-// Answer implements [providers.Session]: nothing is ever asked.
+// Answer implements [providers.Session]. There are no approvals.
 func (s *session) Answer(context.Context, string, providers.Decision) error { return nil }
 
 // Send implements [providers.Session].
@@ -123,7 +122,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 	return nil
 }
 
-// begin begins a turn; mu is held.
+// begin starts a turn; mu is held.
 func (s *session) begin(m providers.Message) {
 	t := &turn{id: m.ID, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
@@ -131,7 +130,7 @@ func (s *session) begin(m providers.Message) {
 	s.do(work{m, t})
 }
 
-// do has run do something; mu is held.
+// enqueue adds work for run and starts its goroutine if necessary; mu is held.
 func (s *session) do(w work) {
 	s.blank = false
 	s.todo = append(s.todo, w)
@@ -141,7 +140,7 @@ func (s *session) do(w work) {
 	}
 }
 
-// wait puts a message in the inbox; mu is held.
+// addToInbox puts a message in the inbox; mu is held.
 func (s *session) wait(m providers.Message) error {
 	if len(s.inbox) >= MaxWaiting {
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("too many messages wait for this turn")}
@@ -150,7 +149,7 @@ func (s *session) wait(m providers.Message) error {
 	return nil
 }
 
-// run does what is to be done, then ends.
+// run processes the work queue, then ends.
 func (s *session) run() {
 	for {
 		s.mu.Lock()
@@ -207,16 +206,14 @@ func (s *session) Close() error {
 	return nil
 }
 
-// tell is heard by the hub.
+// emit delivers an event to the hub.
 func (s *session) tell(e providers.Event) {
 	if s.spec.Hear != nil {
 		s.spec.Hear(e)
 	}
 }
 
-// take makes messages part of the conversation, as part of a turn. What came
-// before them in the same step is given as entries, so that both are remembered
-// at once.
+// addMessages adds messages to the conversation as part of a turn.
 func (s *session) take(turn string, messages ...providers.Message) {
 	s.takeAfter(turn, nil, messages)
 }
@@ -242,12 +239,12 @@ func (s *session) takeAfter(turn string, entries []providers.Entry, messages []p
 	}
 }
 
-// remember adds entries to the conversation and tells the hub to keep them.
+// addEntries adds entries to the conversation and sends them to the hub.
 func (s *session) remember(turn string, entries ...providers.Entry) {
 	s.rememberWith(turn, nil, entries)
 }
 
-// rememberWith is remember for entries that some messages are part of.
+// addEntriesWith is addEntries for entries that contain the messages took.
 func (s *session) rememberWith(turn string, took []string, entries []providers.Entry) {
 	entries = slices.DeleteFunc(entries, func(e providers.Entry) bool { return len(e.Blocks) == 0 })
 	if len(entries) == 0 {

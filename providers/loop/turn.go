@@ -10,10 +10,10 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// maxLong is how often a reply of one turn may become too long.
+// maxLong bounds the replies of one turn that may become too long.
 const maxLong = 3
 
-// play runs one turn.
+// runTurn runs one turn.
 func (s *session) play(t *turn, m providers.Message) {
 	defer close(t.done)
 	defer t.cancel(nil)
@@ -29,19 +29,19 @@ func (s *session) play(t *turn, m providers.Message) {
 	s.tell(end)
 }
 
-// guarded makes a failure of a panic: it ends a turn, and not the hub.
+// guarded turns a panic into a failure, so that it ends a turn and not the hub.
 func (s *session) guarded(call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.p.cfg.Logger.Error("a turn broke", "agent", s.spec.Agent, "panic", v, "stack", string(debug.Stack()))
-			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("something inside broke: %v", v)}
+			s.p.cfg.Logger.Error("panic in a turn", "agent", s.spec.Agent, "panic", v, "stack", string(debug.Stack()))
+			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("internal error: %v", v)}
 		}
 	}()
 	return call()
 }
 
-// rounds asks the model and calls its tools until there is nothing more to do.
-// When it returns nil the session is idle already.
+// rounds calls the model and executes its tool calls until there is nothing more to do. When it
+// returns nil the session is idle already.
 func (s *session) rounds(t *turn, m providers.Message) error {
 	again := s.enter(t, m)
 	for n := 0; ; n++ {
@@ -63,9 +63,8 @@ func (s *session) rounds(t *turn, m providers.Message) error {
 	}
 }
 
-// enter begins the turn, or finishes what an earlier owner of it had begun: the
-// calls of the last entry, except those that have a result already. It reports
-// whether the model is to be asked.
+// beginTurn adds the message of a new turn, or, for a continued one, executes the calls of the
+// last entry that have no result yet. It reports whether the model is to be called.
 func (s *session) enter(t *turn, m providers.Message) bool {
 	if m.Mode != providers.Continue {
 		s.take(t.id, m)
@@ -83,14 +82,14 @@ func (s *session) enter(t *turn, m providers.Message) bool {
 	return true
 }
 
-// round asks the model once and calls the tools it wants. It reports whether
-// the model is to be asked again.
+// round calls the model once and executes the tool calls of the reply. It reports whether the
+// model is to be called again.
 func (s *session) round(t *turn) (bool, error) {
 	reply, err := s.ask(t)
 	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.own(reply.Blocks)}
 	if err != nil {
-		// What people saw stays. Tools are not called: the model had not
-		// finished, and may want something else now.
+		// Published text stays. Tools are not called: the reply is incomplete, and the model
+		// may want something else now.
 		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
 		entry.Blocks = providers.Untail(entry.Blocks)
 	}
@@ -110,14 +109,14 @@ func (s *session) round(t *turn) (bool, error) {
 	return true, nil
 }
 
-// results calls tools and makes what came of them part of the conversation,
-// with the messages that came meanwhile.
+// addResults executes tool calls and adds their results to the conversation, with the messages
+// that arrived meanwhile.
 func (s *session) results(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) {
 	entry := providers.Entry{Role: providers.RoleUser, Turn: t.id, Blocks: s.use(t, wanted, done)}
 	s.takeAfter(t.id, []providers.Entry{entry}, s.inboxed(providers.Steer, providers.Inject))
 }
 
-// goOn has the model go on after a reply that became too long.
+// continueLong asks the model to continue a reply that became too long.
 func (s *session) goOn(t *turn, entry providers.Entry) error {
 	t.long++
 	entry.Blocks = providers.Untail(entry.Blocks)
@@ -133,14 +132,14 @@ func (s *session) goOn(t *turn, entry providers.Entry) error {
 	return nil
 }
 
-// inboxed takes the messages of the given modes out of the inbox.
+// takeInbox removes the messages of the given modes from the inbox.
 func (s *session) inboxed(modes ...providers.Mode) (out []providers.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pick(modes...)
 }
 
-// pick is inboxed; mu is held.
+// takeInboxLocked is takeInbox; mu is held.
 func (s *session) pick(modes ...providers.Mode) (out []providers.Message) {
 	s.inbox = slices.DeleteFunc(s.inbox, func(m providers.Message) bool {
 		if !slices.Contains(modes, m.Mode) {
@@ -152,9 +151,9 @@ func (s *session) pick(modes ...providers.Mode) (out []providers.Message) {
 	return out
 }
 
-// more takes what came in while the model was busy and reports whether it has to
-// answer to it. If not, the session is idle: that is decided in the same moment,
-// so that a message is either taken or refused.
+// more adds the messages that arrived while the model was busy and reports whether the model
+// has to answer them. If not, the session becomes idle under the same lock, so that a message
+// is either taken or refused.
 func (s *session) more(t *turn) bool {
 	for {
 		s.mu.Lock()
@@ -179,9 +178,8 @@ func (s *session) more(t *turn) bool {
 	}
 }
 
-// leave makes the session idle after a turn that did not complete. What was
-// only to be added is added; what waited for an answer was not taken, and the
-// hub knows.
+// leave makes the session idle after a turn that did not complete. It adds injected messages;
+// steered and queued messages were not taken, which the hub knows.
 func (s *session) leave(t *turn) {
 	for {
 		s.mu.Lock()

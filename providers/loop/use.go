@@ -14,9 +14,9 @@ const (
 	maxAtOnce = 8
 )
 
-// use calls tools and returns their results, one for each call. Neighbours that
-// may run at once do; everything else runs in the order it was asked for. A call
-// with a result in done is not made again.
+// callTools executes tool calls and returns their results, one for each call. Adjacent calls of
+// parallel tools run concurrently; all others run in order. A call with a result in done is not
+// executed.
 func (s *session) use(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) []providers.Block {
 	results := make([]providers.Block, len(wanted))
 	var wg sync.WaitGroup
@@ -37,7 +37,7 @@ func (s *session) use(t *turn, wanted []providers.Block, done map[string]provide
 	return results
 }
 
-// result is what comes of the i-th call of a reply.
+// result returns the result block of the i-th call of a reply.
 func (s *session) result(ctx context.Context, i int, w providers.Block, done map[string]providers.ToolResult) providers.Block {
 	r, ok := done[w.Call]
 	if !ok {
@@ -62,7 +62,7 @@ func (s *session) call(ctx context.Context, i int, w providers.Block) (r provide
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			s.p.cfg.Logger.Error("a tool broke", "agent", s.spec.Agent, "tool", w.Tool, "panic", p)
+			s.p.cfg.Logger.Error("panic in a tool", "agent", s.spec.Agent, "tool", w.Tool, "panic", p)
 			r = refusal("The tool broke. It may or may not have done something.")
 		}
 	}()

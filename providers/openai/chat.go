@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// chatRequest is the body of POST /chat/completions, as far as it is used here.
+// chatRequest holds the used fields of the body of POST /chat/completions.
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Stream        bool          `json:"stream"`
@@ -24,7 +24,7 @@ type streamOptions struct {
 
 type chatMessage struct {
 	Role string `json:"role"`
-	// Content is a string or, with pictures or several texts, []chatPart.
+	// Content is a string or, with images or several texts, []chatPart.
 	Content any        `json:"content,omitempty"`
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	Call    string     `json:"tool_call_id,omitempty"`
@@ -62,8 +62,8 @@ type chatToolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatRequest translates a request. Older names of settings are used where there
-// are two, for other servers know only those.
+// chatRequest translates a request. Where a setting has two names it uses the older one,
+// because other servers know only that.
 func (c *client) chatRequest(r loop.Request) chatRequest {
 	out := chatRequest{
 		Model: r.Model, Stream: true, StreamOptions: streamOptions{true}, MaxTokens: c.cfg.MaxTokens,
@@ -84,7 +84,7 @@ func (c *client) chatRequest(r loop.Request) chatRequest {
 	return out
 }
 
-// chatSaid is what the model said.
+// assistantMessages translates an entry of the assistant.
 func chatSaid(blocks []providers.Block) []chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text := ""
@@ -108,9 +108,8 @@ func chatSaid(blocks []providers.Block) []chatMessage {
 	return []chatMessage{m}
 }
 
-// chatHeard is what the model was told: first the results of its tools, each as
-// a message, then everything else. Pictures cannot be in a result, so they
-// follow.
+// userMessages translates an entry of the user: first the results of tools, each as a message,
+// then everything else. A result cannot contain images, so they follow.
 func chatHeard(blocks []providers.Block) (out []chatMessage) {
 	var parts []chatPart
 	for _, b := range blocks {
@@ -132,7 +131,7 @@ func chatHeard(blocks []providers.Block) (out []chatMessage) {
 	}
 	switch {
 	case len(parts) == 1 && parts[0].Image == nil:
-		// Servers that know nothing of parts know this.
+		// Servers without support for parts accept a plain string.
 		out = append(out, chatMessage{Role: "user", Content: parts[0].Text})
 	case len(parts) > 0:
 		out = append(out, chatMessage{Role: "user", Content: parts})
@@ -140,7 +139,7 @@ func chatHeard(blocks []providers.Block) (out []chatMessage) {
 	return out
 }
 
-// schema is the one of a tool's input.
+// schema returns the input schema of a tool.
 func schema(t providers.Tool) json.RawMessage {
 	if len(t.Schema) == 0 {
 		return json.RawMessage(`{"type":"object","properties":{}}`)

@@ -13,17 +13,17 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// maxParts is how many calls or items a reply may have.
+// maxParts bounds the calls or items of a reply.
 const maxParts = 1024
 
-// chatChunk is one event of a stream, as far as it is used here.
+// chatChunk holds the used fields of a stream event.
 type chatChunk struct {
 	Choices []struct {
 		Delta struct {
 			Content   string `json:"content"`
 			Refusal   string `json:"refusal"`
 			Reasoning string `json:"reasoning_content"`
-			Thinking  string `json:"reasoning"` // another name of the same
+			Thinking  string `json:"reasoning"` // used by some servers instead of reasoning_content
 			Calls     []struct {
 				Index    *int   `json:"index"`
 				ID       string `json:"id"`
@@ -45,10 +45,10 @@ type chatChunk struct {
 	Error *sse.APIError `json:"error"`
 }
 
-// arguments are a string of JSON or, from some servers, the JSON itself.
+// arguments is a string of JSON or, from some servers, the JSON itself.
 type arguments string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes either form.
 func (a *arguments) UnmarshalJSON(data []byte) error {
 	var text string
 	switch {
@@ -61,7 +61,7 @@ func (a *arguments) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// chatCalling is a call that is being written.
+// partialCall is a tool call that is being received.
 type chatCalling struct {
 	index int
 	id    string
@@ -69,7 +69,7 @@ type chatCalling struct {
 	input strings.Builder
 }
 
-// chatReader makes a reply of a stream.
+// chatReader assembles a reply from a stream.
 type chatReader struct {
 	server  *sse.Server
 	say     func(loop.Piece)
@@ -80,7 +80,7 @@ type chatReader struct {
 	finish  string
 }
 
-// event takes one event and reports whether it was the last.
+// event processes one event and reports whether it was the last.
 func (r *chatReader) event(e sse.Event) (bool, error) {
 	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
 		return true, nil
@@ -117,8 +117,8 @@ func (r *chatReader) event(e sse.Event) (bool, error) {
 	return false, nil
 }
 
-// call is the one a fragment belongs to. Servers that do not number their calls
-// give each another id, or send it whole.
+// call returns the call that a fragment belongs to. Servers that do not number their calls give
+// each a different id, or send it in one piece.
 func (r *chatReader) call(index *int, id string) (*chatCalling, error) {
 	number := len(r.calls) - 1
 	switch {
@@ -127,8 +127,8 @@ func (r *chatReader) call(index *int, id string) (*chatCalling, error) {
 	case id != "" || number < 0:
 		number++
 	}
-	// From the newest back: a server that gives all its calls the same number
-	// tells them apart by their ids.
+	// From the newest back: a server that gives all its calls the same index distinguishes them
+	// by id.
 	for _, c := range slices.Backward(r.calls) {
 		if c.index == number && (id == "" || c.id == "" || c.id == id) {
 			return c, nil
@@ -142,8 +142,7 @@ func (r *chatReader) call(index *int, id string) (*chatCalling, error) {
 	return c, nil
 }
 
-// end forgives a stream that breaks off when the reply has ended already: what
-// is missing is the usage at most.
+// end ignores an error of the stream after the reply has ended: at most the usage is missing.
 func (r *chatReader) end(err error) error {
 	switch {
 	case err != nil && r.finish == "":
@@ -156,8 +155,8 @@ func (r *chatReader) end(err error) error {
 	return nil
 }
 
-// reply is what has come so far. Calls count only when the reply has ended: no
-// event says that one is whole.
+// reply returns the content received so far. Calls count only when the reply has ended, because
+// no event marks a call as complete.
 func (r *chatReader) reply() loop.Reply {
 	out := loop.Reply{Stop: loop.StopEnd, Usage: r.usage}
 	if r.finish == "length" {

@@ -14,18 +14,18 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// Name is what the provider is chosen by, unless it is given another one.
+// Name is the default name of the provider.
 const Name = "openai"
 
-// What is used unless the configuration says otherwise.
+// Defaults of [Config].
 const (
 	DefaultBaseURL = "https://api.openai.com/v1"
 	DefaultModel   = "gpt-5"
-	// OllamaBaseURL is where Ollama listens.
+	// OllamaBaseURL is the default address of Ollama.
 	OllamaBaseURL = "http://127.0.0.1:11434/v1"
 )
 
-// probe is how long [Models] waits.
+// probeTimeout bounds [Models].
 const probe = 2 * time.Second
 
 // Dialect is one of the APIs.
@@ -37,41 +37,41 @@ const (
 	Responses Dialect = "responses"
 )
 
-// Config is where the API is and how it is used. Zero values are the defaults.
+// Config holds the address and settings of the API. Zero values mean the defaults.
 type Config struct {
-	// Name is what the provider is chosen by; that of the package unless set.
+	// Name is the name of the provider.
 	Name string
-	// BaseURL is with /v1, or whatever the server has instead.
+	// BaseURL is the URL including /v1 or the server's equivalent.
 	BaseURL string
-	// Key may be empty: servers on one's own machine rarely want one.
+	// Key may be empty: local servers rarely need one.
 	Key     string
 	Model   string
 	Dialect Dialect
-	// MaxTokens bounds one reply; 0 means as the server likes. In Chat it goes by
-	// the name all servers know, which OpenAI's own newer models refuse.
+	// MaxTokens bounds one reply; 0 leaves it to the server. The Chat dialect uses the field
+	// name that all servers know, which OpenAI's own newer models refuse.
 	MaxTokens int
-	// Idle is how long the server may be silent.
+	// Idle bounds the time without data from the server.
 	Idle   time.Duration
 	HTTP   *http.Client
 	Logger *slog.Logger
 }
 
-// client is a [loop.Model].
+// client implements [loop.Model].
 type client struct {
 	cfg    Config
 	server *sse.Server
 }
 
-// reader makes a reply of a stream.
+// reader assembles a reply from a stream.
 type reader interface {
 	event(e sse.Event) (done bool, err error)
-	// end says what the end of the stream means.
+	// end interprets the end of the stream.
 	end(err error) error
-	// reply is what has come so far.
+	// reply returns the content received so far.
 	reply() loop.Reply
 }
 
-// New returns a provider that answers with one of the APIs.
+// New returns a provider that uses one of the APIs.
 func New(cfg Config) (*loop.Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, Name)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
@@ -97,8 +97,7 @@ func connect(cfg Config) (*sse.Server, error) {
 	})
 }
 
-// Models asks a server which models it has. It is quick, also when nobody is
-// there.
+// Models returns the names of the server's models, or an error within probeTimeout.
 func Models(ctx context.Context, cfg Config) ([]string, error) {
 	server, err := connect(cfg)
 	if err != nil {

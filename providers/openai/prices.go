@@ -2,9 +2,8 @@ package openai
 
 import "github.com/everdesk/everdesk/providers/loop"
 
-// prices are the public list prices of early 2026, in USD per million tokens.
-// Writing to the cache costs nothing more. What a contract or another service
-// tier changes is not in them.
+// prices are the public list prices of early 2026 in USD per million tokens. Writing to the
+// cache costs nothing more. Contracts and other service tiers are not considered.
 var prices = loop.Prices{
 	"gpt-5":        {Input: 1.25, Output: 10, CacheRead: 0.125},
 	"gpt-5-mini":   {Input: 0.25, Output: 2, CacheRead: 0.025},
@@ -18,7 +17,7 @@ var prices = loop.Prices{
 	"o4-mini":      {Input: 1.1, Output: 4.4, CacheRead: 0.275},
 }
 
-// windows is what the models read, apart from what they write.
+// windows holds the sizes of context windows, without the output tokens.
 var windows = loop.Windows{
 	"gpt-5": 272_000, "gpt-5.1": 272_000, "gpt-5.2": 272_000,
 	"gpt-4.1": 1_000_000, "gpt-4o": 128_000, "gpt-4-turbo": 128_000, "gpt-4": 8192,

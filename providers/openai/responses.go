@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// responsesRequest is the body of POST /responses, as far as it is used here.
+// responsesRequest holds the used fields of the body of POST /responses.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Stream       bool            `json:"stream"`
@@ -16,11 +16,11 @@ type responsesRequest struct {
 	Include      []string        `json:"include,omitempty"`
 	Instructions string          `json:"instructions,omitempty"`
 	MaxTokens    int             `json:"max_output_tokens,omitempty"`
-	Input        []any           `json:"input"` // item, or what an earlier reply brought
+	Input        []any           `json:"input"` // item, or a raw item of an earlier reply
 	Tools        []responsesTool `json:"tools,omitempty"`
 }
 
-// item is one thing of a conversation, in either direction.
+// item is an item of a conversation, in either direction.
 type item struct {
 	Type      string `json:"type"`
 	Status    string `json:"status,omitempty"`
@@ -29,9 +29,9 @@ type item struct {
 	Call      string `json:"call_id,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
-	// Output is a string or, with pictures, []bit.
+	// Output is a string or, with images, []bit.
 	Output any `json:"output,omitempty"`
-	// Encrypted is of reasoning.
+	// Encrypted is the encrypted content of a reasoning item.
 	Encrypted string `json:"encrypted_content,omitempty"`
 }
 
@@ -51,7 +51,6 @@ type responsesTool struct {
 	Strict      bool            `json:"strict"`
 }
 
-// responsesRequest translates a request.
 func (c *client) responsesRequest(r loop.Request) responsesRequest {
 	out := responsesRequest{
 		Model: r.Model, Stream: true, Instructions: r.System, MaxTokens: c.cfg.MaxTokens,
@@ -72,13 +71,13 @@ func (c *client) responsesRequest(r loop.Request) responsesRequest {
 	return out
 }
 
-// reasons reports whether a model thinks before it speaks; those that do not
-// refuse to be asked for their thoughts.
+// isReasoningModel reports whether a model reasons. Other models refuse requests for encrypted
+// reasoning.
 func reasons(model string) bool {
 	return !strings.HasPrefix(model, "gpt-4") && !strings.HasPrefix(model, "gpt-3") && !strings.HasPrefix(model, "chatgpt")
 }
 
-// responsesSaid is what the model said.
+// assistantItems translates an entry of the assistant.
 func responsesSaid(blocks []providers.Block) (out []any) {
 	for _, b := range blocks {
 		switch b.Kind {
@@ -93,8 +92,8 @@ func responsesSaid(blocks []providers.Block) (out []any) {
 	return out
 }
 
-// responsesHeard is what the model was told: the results of its tools, each an
-// item, and everything else as one message.
+// userItems translates an entry of the user: each tool result as an item, and everything else
+// as one message.
 func responsesHeard(blocks []providers.Block) (out []any) {
 	message := item{Type: "message", Role: "user"}
 	for _, b := range blocks {
@@ -113,7 +112,7 @@ func responsesHeard(blocks []providers.Block) (out []any) {
 	return out
 }
 
-// output is what came of a call.
+// output translates the result of a call.
 func output(b providers.Block) any {
 	text := b.Text
 	if b.IsError {

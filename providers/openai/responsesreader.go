@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// responsesEvent is one event of a stream, as far as it is used here.
+// responsesEvent holds the used fields of a stream event.
 type responsesEvent struct {
 	Type     string          `json:"type"`
 	Delta    json.RawMessage `json:"delta"`
@@ -29,36 +29,36 @@ type responsesEvent struct {
 			} `json:"input_tokens_details"`
 		} `json:"usage"`
 	} `json:"response"`
-	// An error has its fields here, or in Error.
+	// An error event has its fields here, or in Error.
 	Error   *sse.APIError `json:"error"`
 	Code    string        `json:"code"`
 	Message string        `json:"message"`
 }
 
-// delta is the text of an event that has some.
+// delta returns the text of an event, if it has any.
 func (e responsesEvent) delta() string {
 	var text string
 	if json.Unmarshal(e.Delta, &text) != nil {
-		return "" // of an event nobody asked for
+		return "" // the delta of another kind of event
 	}
 	return text
 }
 
-// responsesReader makes a reply of a stream.
+// responsesReader assembles a reply from a stream.
 type responsesReader struct {
 	server  *sse.Server
 	say     func(loop.Piece)
-	blocks  []providers.Block // of items that are whole
-	text    strings.Builder   // of the message that is not
+	blocks  []providers.Block // blocks of complete items
+	text    strings.Builder   // text of the incomplete message
 	refused string
 	usage   providers.Usage
 	length  bool
 }
 
-// event takes one event and reports whether it was the last.
+// event processes one event and reports whether it was the last.
 func (r *responsesReader) event(e sse.Event) (bool, error) {
 	if string(e.Data) == "[DONE]" {
-		return false, nil // some servers close with it, which ends no reply here
+		return false, nil // sent last by some servers; it does not end a reply in this API
 	}
 	var v responsesEvent
 	if err := json.Unmarshal(e.Data, &v); err != nil {
@@ -92,7 +92,7 @@ func (r *responsesReader) event(e sse.Event) (bool, error) {
 	return false, nil
 }
 
-// item takes something that is whole.
+// item adds a complete item.
 func (r *responsesReader) item(raw json.RawMessage) error {
 	var it item
 	err := json.Unmarshal(raw, &it)
@@ -104,7 +104,7 @@ func (r *responsesReader) item(raw json.RawMessage) error {
 	}
 	switch it.Type {
 	case "message":
-		r.text.Reset() // it is all here again
+		r.text.Reset() // the item repeats the whole text
 		for _, b := range it.Content {
 			r.text.WriteString(b.Text)
 			r.refused += b.Refusal
@@ -120,7 +120,7 @@ func (r *responsesReader) item(raw json.RawMessage) error {
 			Kind: providers.BlockToolCall, Call: it.Call, Tool: it.Name, Input: json.RawMessage(it.Arguments),
 		})
 	case "reasoning":
-		if it.Encrypted != "" { // else nobody could make anything of it
+		if it.Encrypted != "" { // without it the item is useless in the next request
 			r.say(loop.Piece{Hidden: string(raw)})
 			r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockOpaque, Opaque: raw})
 		}
@@ -128,10 +128,10 @@ func (r *responsesReader) item(raw json.RawMessage) error {
 	return nil
 }
 
-// end implements reader: only an event ends a reply.
+// end implements reader. Only an event ends a reply.
 func (r *responsesReader) end(err error) error { return err }
 
-// finish takes the last event.
+// finish processes the last event.
 func (r *responsesReader) finish(v responsesEvent) error {
 	u := v.Response.Usage
 	r.usage = providers.Usage{Input: max(0, u.Input-u.Details.Cached), Output: u.Output, CacheRead: u.Details.Cached}
@@ -145,8 +145,7 @@ func (r *responsesReader) finish(v responsesEvent) error {
 	return nil
 }
 
-// reply is what has come so far: text as far as it came, everything else only
-// when it is whole.
+// reply returns the content received so far: incomplete text, and only complete other items.
 func (r *responsesReader) reply() loop.Reply {
 	out := loop.Reply{Stop: loop.StopEnd, Usage: r.usage, Blocks: r.blocks}
 	if r.length {

@@ -10,28 +10,27 @@ import (
 
 // Bounds of a stream.
 const (
-	// MaxEvent is how large one event may be, in bytes.
+	// MaxEvent bounds one event in bytes.
 	MaxEvent = 4 << 20
-	// MaxStream is how large a stream may be as a whole.
+	// MaxStream bounds a whole stream in bytes.
 	MaxStream = 64 << 20
 )
 
-// What a stream must not be.
+// Errors of streams that exceed the bounds.
 var (
 	ErrTooLong = errors.New("an event of the stream is too long")
 	ErrTooMuch = errors.New("the stream is too long")
 )
 
-// Event is one server-sent event.
 type Event struct {
-	// Name is the event field; empty if there was none.
+	// Name is the event field; empty if missing.
 	Name string
 	Data []byte
 }
 
-// Events reads server-sent events, with data, until the stream ends; a clean end
-// is no error. An event whose last line is whole counts even if the empty line
-// after it is missing. After an error there is nothing more.
+// Events decodes server-sent events that have data until the stream ends; a clean end is no
+// error. An event whose last line is complete counts even if the empty line after it is
+// missing. Nothing follows an error.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		limited := &io.LimitedReader{R: r, N: MaxStream}
@@ -54,11 +53,11 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// decoder takes events off the wire.
+// decoder splits a stream into events.
 type decoder struct {
 	in   *bufio.Reader
-	old  bool // something was read already
-	skip bool // a line feed that comes next belongs to the line before
+	old  bool // a line was read already
+	skip bool // the last line ended with CR: skip a following LF
 }
 
 // next returns the next event that has data.
@@ -99,12 +98,12 @@ func (d *decoder) next() (Event, error) {
 	}
 }
 
-// line returns the next whole line, without its end.
+// line returns the next complete line, without its end.
 func (d *decoder) line() ([]byte, error) {
 	var line []byte
 	for {
 		if _, err := d.in.Peek(1); err != nil {
-			return nil, err // half a line is none
+			return nil, err // an incomplete line is dropped
 		}
 		buf, err := d.in.Peek(d.in.Buffered())
 		if err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// maxText is how much of a server's error text is passed on.
+// maxText bounds the error text of a server that is passed on.
 const maxText = 400
 
-// APIError is what servers say of an error; they differ little.
+// APIError is the error object of model APIs, which differ little.
 type APIError struct {
 	Kind    string // such as overloaded_error
 	Code    string // such as context_length_exceeded
 	Message string
 }
 
-// UnmarshalJSON reads an error as an object or as a plain string, and a code as
-// a string or a number.
+// UnmarshalJSON decodes an error given as an object or as a plain string, and a code given as a
+// string or a number.
 func (t *APIError) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &t.Message) == nil {
 		return nil
@@ -43,7 +43,7 @@ func (t *APIError) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Failure is what a server's trouble means; status is 0 when it came inside a
+// Failure converts a server's error to a failure; status is 0 if the error came inside a
 // stream.
 func (s *Server) Failure(status int, t APIError) *providers.Failure {
 	text := cmp.Or(strings.TrimSpace(t.Message), t.Kind, t.Code, http.StatusText(status), "the server says no more")
@@ -63,7 +63,7 @@ func (s *Server) Failure(status int, t APIError) *providers.Failure {
 	return &providers.Failure{Class: classify(status, t), Err: err}
 }
 
-// failure is Failure of the body of an answer, whatever that is.
+// failure is Failure for the body of a response.
 func (s *Server) failure(status int, body []byte) *providers.Failure {
 	var o struct {
 		Error *APIError `json:"error"`
@@ -79,18 +79,17 @@ func (s *Server) failure(status int, body []byte) *providers.Failure {
 	return s.Failure(status, t)
 }
 
-// statusOverloaded is not of any standard, but of some servers.
+// statusOverloaded is a non-standard status of some servers.
 const statusOverloaded = 529
 
-// tooLong are ways to say that a conversation is too long.
+// tooLong lists phrases that mean that a conversation is too long.
 var tooLong = []string{
 	"prompt is too long", "context length", "context window", "context size", "maximum context", "exceed context limit",
 	"too many tokens", "input length and `max_tokens`",
 }
 
-// classify says what kind of trouble it is: first by the names and the status that
-// mean one thing only, then by what the server says, which is all there is inside a
-// stream, and then by the rest.
+// classify returns the class of an error: first by unambiguous names and statuses, then by the
+// message, which is all there is inside a stream, and then by the rest.
 func classify(status int, t APIError) providers.Class {
 	if c := classifyName(t); c != "" {
 		return c
@@ -115,7 +114,7 @@ func classify(status int, t APIError) providers.Class {
 	return classifyStatus(status)
 }
 
-// classifyName is what a name means that is given to one kind of trouble only.
+// classifyName classifies by names that have one meaning only.
 func classifyName(t APIError) providers.Class {
 	for _, name := range []string{t.Code, t.Kind} {
 		switch name {
@@ -151,8 +150,8 @@ func classifyStatus(status int) providers.Class {
 	return providers.Invalid
 }
 
-// retryAfter is when a server wants to be asked again: in seconds, in
-// milliseconds or at a time of day.
+// retryAfter returns the delay that the server asks for: given in seconds, in milliseconds or
+// as a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return bounded(ms * float64(time.Millisecond))
@@ -166,9 +165,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// bounded makes a duration of what may be any number.
+// bounded converts any number of nanoseconds to a duration of at most a day.
 func bounded(ns float64) time.Duration {
-	if !(ns > 0) { // also what is no number
+	if !(ns > 0) { // also NaN
 		return 0
 	}
 	return time.Duration(min(ns, float64(24*time.Hour)))

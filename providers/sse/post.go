@@ -18,35 +18,36 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Config is how a server is spoken to.
+// Config holds the address and settings of a server.
 type Config struct {
-	// Base is where it is, without the path of a request.
+	// Base is the base URL, without the path of a request.
 	Base string
 	// Header is sent with every request.
 	Header http.Header
-	// Secret is what must not appear in an error.
+	// Secret is removed from error texts.
 	Secret string
-	// HTTP sends the requests; nil means a client of its own, with no proxy.
+	// HTTP sends the requests; nil means a client of its own, which uses the proxy of the
+	// environment.
 	HTTP *http.Client
-	// Idle is how long the server may be silent; 0 means [DefaultIdle].
+	// Idle bounds the time without data from the server; 0 means [DefaultIdle].
 	Idle time.Duration
 }
 
-// DefaultIdle is how long a server may be silent. A model on one's own machine
-// is loaded from disk in that time.
+// DefaultIdle is the default of Config.Idle. It is long enough for a local server to load a
+// model from disk.
 const DefaultIdle = 5 * time.Minute
 
-// maxAnswer bounds what is read of an answer that is no stream.
+// maxAnswer bounds the response body that is read if it is no stream.
 const maxAnswer = 1 << 20
 
-// Server is a model server. It may be used by many goroutines.
+// Server is a client of one model server. It is safe for concurrent use.
 type Server struct {
 	cfg   Config
 	http  http.Client
-	owned *http.Transport // nil if the client was passed in
+	owned *http.Transport // nil if Config.HTTP was set
 }
 
-// New returns a server, or says what is wrong with its address or key.
+// New returns a server, or an error if its address or key is invalid.
 func New(cfg Config) (*Server, error) {
 	u, err := url.Parse(cfg.Base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -68,14 +69,14 @@ func New(cfg Config) (*Server, error) {
 		s.http = *cfg.HTTP
 	} else {
 		s.owned = &http.Transport{
-			Proxy:               http.ProxyFromEnvironment, // as everybody behind one expects
+			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 10 * time.Second,
 			ForceAttemptHTTP2:   true,
 			MaxIdleConns:        64,
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     90 * time.Second,
-			DisableCompression:  true, // a compressed stream comes in lumps
+			DisableCompression:  true, // a compressed stream arrives in large pieces
 		}
 		s.http = http.Client{Transport: s.owned}
 	}
@@ -83,16 +84,16 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Close gives back connections.
+// Close closes idle connections.
 func (s *Server) Close() {
 	if s.owned != nil {
 		s.owned.CloseIdleConnections()
 	}
 }
 
-// Stream posts a request as JSON and calls each with the events of the answer,
-// until each is done or returns an error, or the stream ends. Every error is a
-// [*providers.Failure]; those of each are passed on as they are.
+// Stream posts a request as JSON and calls each with the events of the response, until each
+// returns done or an error, or the stream ends. Every error is a [*providers.Failure]; errors
+// of each are returned unchanged.
 func (s *Server) Stream(ctx context.Context, path string, request any, each func(Event) (done bool, err error)) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 		if err != nil {
 			return s.broken(ctx, "read the stream", err)
 		}
-		silence.Stop() // how long we take is not the server's silence
+		silence.Stop() // time spent in each does not count
 		if done, err := each(e); done || err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 	return &providers.Failure{Class: providers.Transport, Err: errors.New("the stream ended before the reply did")}
 }
 
-// Get asks for something small.
+// Get requests a small JSON document.
 func (s *Server) Get(ctx context.Context, path string) ([]byte, error) {
 	res, err := s.send(ctx, http.MethodGet, path, "application/json", nil)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Server) Get(ctx context.Context, path string) ([]byte, error) {
 	return text, nil
 }
 
-// send sends a request and returns the answer if it is a success.
+// send sends a request and returns the response if its status is 2xx.
 func (s *Server) send(ctx context.Context, method, path, accept string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.cfg.Base+path, bytes.NewReader(body))
 	if err != nil {
@@ -167,18 +168,18 @@ func (s *Server) send(ctx context.Context, method, path, accept string, body []b
 	return nil, f
 }
 
-// broken is the failure of a connection.
+// connectionFailure converts a connection error to a failure.
 func (s *Server) broken(ctx context.Context, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the rest of it is the address, which may hold secrets
+		err = u.Err // the URL may contain secrets
 	}
 	return &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("%s: %w", doing, err)}
 }
 
-// alive is a body that tells whenever something came.
+// activityReader calls onRead whenever data arrived.
 type alive struct {
 	io.Reader
 	tell func()
