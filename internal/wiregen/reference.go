@@ -69,9 +69,9 @@ func (p *page) overview() {
 	}{{wire.FromClient, "Client to server"}, {wire.FromServer, "Server to client"}} {
 		fmt.Fprintf(p, "\n## %s\n\n", from.title)
 		if from.direction == wire.FromClient {
-			p.WriteString("| type | family | what it is |\n| --- | --- | --- |\n")
+			p.WriteString("| type | family | meaning |\n| --- | --- | --- |\n")
 		} else {
-			p.WriteString("| type | family | kept | desktop dialect | what it is |\n| --- | --- | --- | --- | --- |\n")
+			p.WriteString("| type | family | stored | desktop dialect | meaning |\n| --- | --- | --- | --- | --- |\n")
 		}
 		for _, e := range p.catalog.All() {
 			if e.Direction != from.direction {
@@ -91,11 +91,11 @@ func (p *page) overview() {
 func (p *page) sections() {
 	p.WriteString("\n## Payloads\n")
 	for _, e := range p.catalog.All() {
-		kept := ""
+		stored := ""
 		if e.Durable {
-			kept = ", kept"
+			stored = ", stored"
 		}
-		fmt.Fprintf(p, "\n### %s\n\n%s (from the %s%s)\n", e.Type, p.docs.types[e.Shape.Name], e.Direction, kept)
+		fmt.Fprintf(p, "\n### %s\n\n%s (from the %s%s)\n", e.Type, p.docs.types[e.Shape.Name], e.Direction, stored)
 		p.fields(e.Shape)
 	}
 }
@@ -218,7 +218,7 @@ func codeTables(out *bytes.Buffer) {
 		fmt.Fprintf(out, "| %d | `%s` | %s | %d | %s | %s | %s |\n",
 			c.Code, c.Name, c.Message, c.Status, yes(c.Recoverable), c.Action, closes)
 	}
-	out.WriteString("\n## Close codes\n\n| code | meaning | our client reconnects | and |\n| --- | --- | --- | --- |\n")
+	out.WriteString("\n## Close codes\n\n| code | meaning | the web and Go clients reconnect | note |\n| --- | --- | --- | --- |\n")
 	for _, c := range wire.CloseCodes() {
 		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", c.Code, c.Meaning, c.Reconnect, c.Note)
 	}
