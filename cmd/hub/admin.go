@@ -55,28 +55,28 @@ func adminVerbs() []adminVerb {
 
 // adminFlags are for the help, and adminArgs what may follow the word admin.
 const (
-	adminFlags = `overview          how the hubs are, and what they do
+	adminFlags = `overview          all hubs, totals and alerts
 		replicas          list the hubs
-		sessions          list the sessions of all hubs, or those that flags choose:
+		sessions          list the sessions of all hubs, filtered and sorted by:
 		--user NAME --status STATUS --owner REPLICA --text WORDS --stuck --questions
 		--errors --no-tabs --quarantined --sort COLUMN --desc --limit N
-		show SESSION      all that is known of one
+		show SESSION      one session in detail
 		tail SESSION      its log as it grows; --from POSITION --type T --agent A --monitor M
 		interrupt SESSION stop its agents, or --agent A, or those of --monitor M
 		cancel SESSION MESSAGE
 		close-tab SESSION CONNECTION
 		handover SESSION --to REPLICA
-		reset SESSION     forget its conversations; --yes where nobody can be asked
-		release SESSION   take it out of quarantine
-		delete SESSION    with everything in it; --yes where nobody can be asked
-		drain REPLICA     have it hand everything over; --wait DURATION until it has
-		undrain REPLICA   have it take people again
-		audit             what admins did; --who NAME --action A --target T --limit N
-		audit verify      whether all of that is as it was written
-		--reason TEXT     why; all that changes something needs it, and it is kept
+		reset SESSION     close its windows and delete its conversations; --yes without a terminal
+		release SESSION   release it from quarantine
+		delete SESSION    delete it with everything in it; --yes without a terminal
+		drain REPLICA     make it hand over its sessions; --wait DURATION until it has
+		undrain REPLICA   make it accept connections and sessions again
+		audit             list admin actions; --who NAME --action A --target T --limit N
+		audit verify      check that the audit log is complete and unchanged
+		--reason TEXT     the reason, required for every change and recorded in the audit log
 		--server URL      any hub of the same store, at its --admin-addr if it has one
-		--token TOKEN     who you are, also as HUB_TOKEN
-		--json            as the hub answers; a tail is a line for each event`
+		--token TOKEN     your token, also as HUB_TOKEN
+		--json            the JSON answer of the hub; tail prints a line for each event`
 	adminArgs = "VERB [flags]"
 )
 

@@ -65,9 +65,18 @@ func configurationPage(intro string) []byte {
 		if c.flags == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### hub %s\n\n`hub %s`: %s\n\n```\n%s\n```\n", c.name, strings.TrimSpace(c.name+" "+c.args), c.help, strings.TrimSpace(c.flags))
+		fmt.Fprintf(&b, "\n### hub %s\n\n`hub %s`: %s\n\n```\n%s\n```\n", c.name, strings.TrimSpace(c.name+" "+c.args), c.help, trimLines(c.flags))
 	}
 	return b.Bytes()
+}
+
+// trimLines removes the indentation that flags have in the source.
+func trimLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func settingRow(b *bytes.Buffer, s setting) {

@@ -1,4 +1,4 @@
-// Command hub keeps AI desktops alive. Run `hub help` for its use.
+// Command hub is the Everdesk server and its command-line client. Run `hub help` for its use.
 //
 // It wires: it reads the settings, opens the store, starts the gateway and
 // stops them in the right order. It is the only place that knows every package,

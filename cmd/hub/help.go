@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-const helpHead = `hub keeps AI desktops alive.
+const helpHead = `hub is the Everdesk server and its command-line client.
 
 Usage: hub [command] [flags]
 
@@ -14,15 +14,15 @@ Commands:
 `
 
 const helpSettings = `
-Settings, as flags; --log-level is HUB_LOG_LEVEL in the environment and log-level
-in the file. Flags count before variables, variables before the file:
+Settings as flags. --log-level is HUB_LOG_LEVEL in the environment and log-level in
+the file. A flag overrides a variable, a variable overrides the file:
 `
 
 const helpTail = `
 hub help COMMAND, or hub COMMAND --help, lists the flags of one command;
 hub help serve lists all settings.
 
-Exit codes: 0 done, 1 it did not work, 2 a mistake in the call or the settings.
+Exit codes: 0 success, 1 failure, 2 a mistake in the call or the settings.
 `
 
 // printHelp prints the list of commands, or the usage and flags of one.

@@ -39,75 +39,75 @@ type command struct {
 // commands lists the subcommands; the first is the default.
 func commands() []command {
 	return []command{
-		{name: "serve", args: "[flags]", help: "run the hub until it is told to stop (the default)", run: serve},
+		{name: "serve", args: "[flags]", help: "run the hub until SIGTERM or SIGINT (the default)", run: serve},
 		{
 			name: "attach", args: "[flags] [SESSION]",
-			help: "follow a session on this terminal and speak in it; without one, list sessions",
-			flags: `--server URL      the hub, also as it prints itself; the local one by default
-				--token TOKEN     who you are, also as HUB_TOKEN
-				--new [TITLE]     make a session first
+			help: "follow a session in the terminal and send messages; without SESSION, list sessions",
+			flags: `--server URL      the hub, also as the URL that it prints; the local one by default
+				--token TOKEN     your token, also as HUB_TOKEN
+				--new [TITLE]     create a session first
 				--json            JSON lines even on a terminal
-				--plain           lines for people even into a pipe, which else gets JSON, and no colours
+				--plain           text without colours, also into a pipe, which gets JSON otherwise
 				--monitor M       only this monitor; may be repeated
 				--state-hash[=N]  print the hash of the state at the end, and after every N events
-				--until POSITION  leave when this event was seen
-				--for DURATION    leave after that time`,
+				--until POSITION  exit after this event
+				--for DURATION    exit after that time`,
 			run: attach,
 		},
 		{
-			name: "export", args: "[flags] SESSION", help: "write a session to a file: what was said and seen, the desktop, its files; no plan that is under way",
+			name: "export", args: "[flags] SESSION", help: "write a session to a file: conversations, desktop, files; not a running plan",
 			flags: `--server URL      the hub; the local one by default
-				--token TOKEN     who you are, also as HUB_TOKEN
-				--out FILE        where to; SESSION.zip by default, - for standard output
-				--force           replace the file when it is there`,
+				--token TOKEN     your token, also as HUB_TOKEN
+				--out FILE        the file; SESSION.zip by default, - for standard output
+				--force           replace an existing file`,
 			run: exportSession,
 		},
 		{
-			name: "import", args: "[flags] FILE", help: "make a session of such a file, and print its id",
+			name: "import", args: "[flags] FILE", help: "create a session from an exported file, and print its id",
 			flags: `--server URL      the hub; the local one by default
-				--token TOKEN     who you are, also as HUB_TOKEN
+				--token TOKEN     your token, also as HUB_TOKEN
 				--policy POLICY   full, main_and_selected_windows or summarize_old_windows
-				--window ID       a window that is chosen; may be repeated
-				--title TITLE     what the session is called; as it was by default`,
+				--window ID       a window to restore; may be repeated
+				--title TITLE     title of the session; that of the file by default`,
 			run: importSession,
 		},
 		{
 			name: "token", args: "[url|ticket|key|keys|revoke ID] [flags]",
-			help: "make, list and end signed tokens, tickets and API keys",
-			flags: `--user NAME       for whom; keys and tickets need it
+			help: "create, list and revoke signed tokens, tickets and API keys",
+			flags: `--user NAME       the user; required for keys and tickets
 				--role ROLE       user, viewer, admin, admin:read, admin:act or admin:content
-				--ttl DURATION    how long a signed token holds
-				--name NAME       what a key is called
-				--session ID      the only session a ticket is for
+				--ttl DURATION    lifetime of a signed token
+				--name NAME       name of a key
+				--session ID      the only session that a ticket is valid for
 				--key-file FILE   the key to sign with
 				--key-id ID       its name in the key file
-				--server URL      the hub to ask; by default the store is opened or, while the local hub has it, that is asked
-				--token TOKEN     who asks it, also as HUB_TOKEN`,
+				--server URL      the hub; by default the store is opened, or the local hub is used while it holds the store
+				--token TOKEN     your token, also as HUB_TOKEN`,
 			run: token,
 		},
 		{
 			name: "replicas", args: "[flags]", help: "list the hubs that share a store",
 			flags: `--server URL      any of them, at its --admin-addr if it has one; the local one by default
-				--token TOKEN     who you are, also as HUB_TOKEN
-				--json            as the hub answers`,
+				--token TOKEN     your token, also as HUB_TOKEN
+				--json            the JSON answer of the hub`,
 			run: replicas,
 		},
 		{
 			name: "drain", args: "[flags] [REPLICA]",
-			help: "have a hub hand its sessions over and take nobody new; it stays up",
+			help: "make a hub hand over its sessions and refuse new connections; the process stays up",
 			flags: `--server URL      any hub of the same store, at its --admin-addr if it has one
-				--token TOKEN     who you are, also as HUB_TOKEN
-				--reason TEXT     why; it is kept with who did it
-				--undo            have it take people again instead
-				--wait DURATION   wait until it has handed everything over`,
+				--token TOKEN     your token, also as HUB_TOKEN
+				--reason TEXT     the reason, recorded in the audit log
+				--undo            accept connections and sessions again
+				--wait DURATION   wait until all sessions are handed over`,
 			run: drain,
 		},
 		{
-			name: "admin", args: adminArgs, help: "look after the sessions of all hubs that share a store",
+			name: "admin", args: adminArgs, help: "inspect and control the sessions of all hubs that share a store",
 			flags: adminFlags, run: admin,
 		},
-		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
-		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
+		{name: "config", args: "[flags]", help: "print the settings that serve would use, and the source of each", run: printConfig},
+		{name: "health", args: "[flags] [URL]", help: "check whether a running hub is up; for container health checks", run: health},
 		{name: "version", help: "print the version", run: printVersion},
 		{name: "help", args: "[COMMAND]", help: "print this text, or the flags of one command", run: printHelp},
 	}

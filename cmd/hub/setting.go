@@ -94,24 +94,24 @@ func storeSettings() []setting {
 		},
 		{
 			name: "store-sync", arg: "MODE", value: "interval", kind: fileStore,
-			help: "what a power cut may take from a file store: always (nothing),\n" +
+			help: "what a power cut may lose of a file store: always (nothing),\n" +
 				"interval (the last moment), off (what the system had not written)",
 			parse: func(c *config, s string) (err error) { c.store.sync, err = parseSync(s); return err },
 		},
 		{
 			name: "store-prefix", arg: "NAME", value: "everdesk", kind: redisStore,
-			help:  "begins every key in Redis, so that several installations can share one",
+			help:  "prefix of every key in Redis, so that several installations can share one",
 			parse: func(c *config, s string) error { return parsePrefix(&c.store.prefix, s) },
 		},
 		{
 			name: "store-allow-eviction", value: "false", kind: redisStore,
-			help:  "start although Redis may throw keys away when its memory is full, and with\nthem desktops",
+			help:  "start although Redis may evict keys when its memory is full, which loses desktops",
 			parse: func(c *config, s string) (err error) { c.store.allowEviction, err = parseSwitch(s); return err },
 		},
 		{
 			name: "files-dir", arg: "FOLDER",
-			help: "where uploaded files are kept; beside the data of a file store unless set, and\n" +
-				"in ./everdesk-files with Redis, where all replicas need the same folder",
+			help: "the folder of uploaded files; by default beside the data of a file store, and\n" +
+				"./everdesk-files with Redis, where all replicas need the same folder",
 			parse: func(c *config, s string) error { c.files = s; return nil },
 		},
 	}
@@ -136,13 +136,13 @@ func processSettings() []setting {
 		},
 		{
 			name: "shutdown-grace", arg: "DURATION", value: "20s",
-			help:  "how long turns and requests may take to end when the hub is told to stop",
+			help:  "how long turns and requests may take to end after SIGTERM or SIGINT",
 			parse: func(c *config, s string) (err error) { c.grace, err = parseDuration(s); return err },
 		},
 		{
 			name: "replica-id", arg: "ID", older: "HUB_REPLICA",
-			help: "the name of this process among the hubs that share a store; a new random one\n" +
-				"per start unless set, and no two at a time may have the same",
+			help: "the name of this process among the hubs that share a store; a new random name per\n" +
+				"start by default. Two running hubs must not have the same name",
 			parse: func(c *config, s string) error { return parseReplica(&c.replica, s) },
 		},
 	}

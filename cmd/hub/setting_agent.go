@@ -38,125 +38,125 @@ func agentSettings() []setting {
 	return []setting{
 		{
 			name: "provider", arg: "NAME", value: "auto", older: "PROVIDER",
-			help: "who thinks in new sessions: demo, anthropic, openai, ollama, or auto, which takes\n" +
-				"the first of anthropic and openai that has a key, else a local Ollama, else demo",
+			help: "the provider of new sessions: demo, anthropic, openai, ollama, or auto: the first of\n" +
+				"anthropic and openai that has a key, else a local Ollama, else demo",
 			parse: func(c *config, s string) error {
 				return oneOf(&c.agents.provider, s, "auto", "demo", "anthropic", "openai", "ollama")
 			},
 		},
 		{
 			name: "max-agents", arg: "N", value: "10", older: "MAX_AGENTS",
-			help:  "how many agents run at once, over all sessions and replicas",
+			help:  "maximum number of agents at once, over all sessions and replicas",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.Agents, s, 1, 100_000) },
 		},
 		{
 			name: "max-session-agents", arg: "N", value: "0",
-			help:  "how many of them in one session; 0 means any number",
+			help:  "maximum number of agents at once in one session; 0 means no limit",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.PerSession, s, 0, 100_000) },
 		},
 		{
 			name: "max-user-agents", arg: "N", value: "0",
-			help:  "how many of them of one user; 0 means any number",
+			help:  "maximum number of agents at once of one user; 0 means no limit",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.PerUser, s, 0, 100_000) },
 		},
 		{
 			name: "monitor-max-concurrent", arg: "N", value: "2", older: "MONITOR_MAX_CONCURRENT",
-			help:  "how many turns the background monitors of a session run at once",
+			help:  "maximum number of turns at once on the background monitors of a session",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.Concurrent, s, 1, 1000) },
 		},
 		{
 			name: "monitor-max-actions-per-min", arg: "N", value: "30", older: "MONITOR_MAX_ACTIONS_PER_MIN",
-			help:  "how many actions a background monitor does in a minute",
+			help:  "maximum number of actions of a background monitor in a minute",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.ActionsPerMin, s, 1, 1_000_000) },
 		},
 		{
 			name: "monitor-max-output-per-min", arg: "BYTES", value: "50000", older: "MONITOR_MAX_OUTPUT_PER_MIN",
-			help:  "how much the agent of a background monitor says in a minute",
+			help:  "maximum output of the agent of a background monitor in a minute",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.OutputPerMin, s, 1, 1_000_000_000) },
 		},
 		{
 			name: "warm-providers", arg: "N", value: "1",
-			help:  "how many processes of a provider that needs some are kept ready",
+			help:  "number of processes to keep ready, for a provider that runs processes",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.warm, s, 0, 100) },
 		},
 		{
 			name: "model-silence", arg: "DURATION", value: "5m",
-			help:  "how long a model may say nothing before the turn that waits for it fails",
+			help:  "how long a model may send nothing before its turn fails",
 			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, 2*time.Second, time.Hour) },
 		},
 		{
 			name: "context-window", arg: "TOKENS", value: "0",
-			help:  "how many tokens the model reads; 0 means what is known of it",
+			help:  "context window of the model in tokens; 0 means the known size of the model",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.window, s, 0, 100_000_000) },
 		},
 		{
 			name: "condense-at", arg: "PERCENT", value: "80",
-			help: "how full of that a conversation is when it is summed up, from 5 to 100; 0 means\n" +
-				"that only people have it summed up",
+			help: "summarize a conversation when it fills this part of the context window, from 5 to 100;\n" +
+				"0 means only when a user asks for it",
 			parse: func(c *config, s string) error { return parsePercent(&c.agents.condenseAt, s) },
 		},
 		{
 			name: "plan-parallel", arg: "N", value: "4",
-			help:  "how many todos of a plan run at once",
+			help:  "maximum number of todos of a plan at once",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.plan.Parallel, s, 1, workflow.MaxTodos) },
 		},
 		{
 			name: "plan-answer-time", arg: "DURATION", value: "5m",
-			help: "how long a plan waits for an answer before it goes on with the default or is given\n" +
-				"up; twice as long for whether a todo may run",
+			help: "how long a plan waits for an answer before the default applies or the plan is cancelled;\n" +
+				"twice as long for the approval of a todo",
 			parse: func(c *config, s string) error {
 				return parseSpan(&c.agents.plan.AnswerTime, s, time.Second, 30*24*time.Hour)
 			},
 		},
 		{
 			name: "plan-ask-above", arg: "DOLLARS", value: "0.25",
-			help:  "what a todo costs, by the plan's own guess, that needs somebody's yes; 0 means\nthat none does",
+			help:  "estimated cost from which on a todo needs approval; 0 means that none does",
 			parse: func(c *config, s string) error { return parseDollars(&c.agents.plan.AskAbove, s) },
 		},
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
-			help:  "the key for Anthropic's Messages API",
+			help:  "the key of Anthropic's Messages API",
 			parse: func(c *config, s string) error { c.agents.anthropic.key = s; return nil },
 		},
 		{
 			name: "anthropic-url", arg: "URL", value: "https://api.anthropic.com", older: "ANTHROPIC_BASE_URL",
-			help:  "where the Messages API is, without /v1",
+			help:  "the URL of the Messages API, without /v1",
 			parse: func(c *config, s string) error { return parseModelURL(&c.agents.anthropic.url, s) },
 		},
 		{
 			name: "anthropic-model", arg: "NAME", value: "claude-sonnet-4-6", older: "ANTHROPIC_MODEL",
-			help:  "which of its models",
+			help:  "the model of anthropic",
 			parse: func(c *config, s string) error { c.agents.anthropic.model = s; return nil },
 		},
 		{
 			name: "openai-key", arg: "KEY", older: "OPENAI_API_KEY", show: hidden,
-			help:  "the key for OpenAI or a server that is compatible with it",
+			help:  "the key of OpenAI or a compatible server",
 			parse: func(c *config, s string) error { c.agents.openai.key = s; return nil },
 		},
 		{
 			name: "openai-url", arg: "URL", value: "https://api.openai.com/v1", older: "OPENAI_BASE_URL",
-			help:  "where it is, with /v1",
+			help:  "the URL of OpenAI or a compatible server, with /v1",
 			parse: func(c *config, s string) error { return parseModelURL(&c.agents.openai.url, s) },
 		},
 		{
 			name: "openai-model", arg: "NAME", value: "gpt-5.1", older: "OPENAI_MODEL",
-			help:  "which of its models",
+			help:  "the model of openai",
 			parse: func(c *config, s string) error { c.agents.openai.model = s; return nil },
 		},
 		{
 			name: "openai-dialect", arg: "NAME", value: "auto",
-			help: "how to talk to it: responses, chat, or auto, which is responses for OpenAI itself\n" +
-				"and chat for everybody else",
+			help: "the API to use: responses, chat, or auto, which is responses for OpenAI itself\n" +
+				"and chat for compatible servers",
 			parse: func(c *config, s string) error { return oneOf(&c.agents.dialect, s, "auto", "responses", "chat") },
 		},
 		{
 			name: "ollama-url", arg: "URL", value: "http://127.0.0.1:11434/v1",
-			help:  "where a local Ollama is looked for, with /v1",
+			help:  "the URL of a local Ollama, with /v1",
 			parse: func(c *config, s string) error { return parseModelURL(&c.agents.ollama.url, s) },
 		},
 		{
 			name: "ollama-model", arg: "NAME",
-			help:  "which of its models; the first that it names unless set",
+			help:  "the model of ollama; the first one that it lists if empty",
 			parse: func(c *config, s string) error { c.agents.ollama.model = s; return nil },
 		},
 	}

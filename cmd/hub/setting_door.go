@@ -18,27 +18,27 @@ func doorSettings() []setting {
 	return []setting{
 		{
 			name: "addr", arg: "HOST:PORT", value: "127.0.0.1:8080",
-			help:  "where to listen; port 0 takes a free one. The variable PORT replaces the port",
+			help:  "the address to listen on; port 0 chooses a free one. The variable PORT replaces the port",
 			parse: func(c *config, s string) (err error) { c.addr, err = parseAddr(s); return err },
 			older: "PORT", adapt: withPort,
 		},
 		{
 			name: "apps-addr", arg: "HOST:PORT", value: appsAuto,
-			help: "where html windows and apps are served from, which must be another origin than\n" +
-				"the hub's own; auto is the next port beside --addr, or a free one when that is\ntaken; off turns it off",
+			help: "the address that serves HTML windows and apps, which must be another origin than\n" +
+				"the hub's own; auto is the port after that of --addr, or a free one when that is\ntaken; off disables it",
 			parse: func(c *config, s string) error { return parseAppsAddr(&c.apps, s) },
 		},
 		{
 			name: "apps-url", arg: "URL",
-			help: "where browsers find --apps-addr when a proxy stands before it, as in\n" +
-				"https://apps.example.org; with --apps-addr off the hub's own address serves them\nunder that name",
+			help: "the URL of --apps-addr for browsers when there is a proxy before it, as in\n" +
+				"https://apps.example.org; with --apps-addr off the hub's own address serves it\nunder that name",
 			parse: func(c *config, s string) error { return parseAppsURL(&c.door.AppsURL, s) },
 		},
 		{
 			name: "admin-addr", arg: "HOST:PORT",
-			help: "where the monitor, the admin API, metrics and profiles are, and nowhere else then;\n" +
-				"keep it away from those who only use the hub: metrics are for whoever reaches it.\n" +
-				"Empty leaves them at --addr, without profiles",
+			help: "a separate address for the admin page, the admin API, metrics and profiles, which are\n" +
+				"then not at --addr. Only operators should reach it: metrics need no token there.\n" +
+				"If empty they are at --addr, without profiles",
 			parse: func(c *config, s string) (err error) {
 				if c.admin = s; s != "" {
 					c.admin, err = parseAddr(s)
@@ -48,23 +48,23 @@ func doorSettings() []setting {
 		},
 		{
 			name: "hosts", arg: "NAME,…",
-			help: "the names browsers may call this hub by, besides those of this machine's\n" +
-				"loopback and the address it listens on; * allows any, which is only safe\nbehind a proxy that checks them",
+			help: "host names that browsers may use for this hub, besides the loopback names and the\n" +
+				"address it listens on; * allows any, which is only safe behind a proxy that\nchecks them",
 			parse: func(c *config, s string) error { c.door.Hosts = list(s); return nil },
 		},
 		{
 			name: "origins", arg: "URL,…",
-			help:  "pages of other origins that may use this hub, as in https://desk.example.org",
+			help:  "other origins whose pages may use this hub, as in https://desk.example.org",
 			parse: func(c *config, s string) error { return parseOrigins(&c.door.Origins, s) },
 		},
 		{
 			name: "trusted-proxies", arg: "CIDR,…",
-			help:  "whose X-Forwarded-For is believed, as in 10.0.0.0/8",
+			help:  "proxies whose X-Forwarded-For header is trusted, as in 10.0.0.0/8",
 			parse: func(c *config, s string) error { return parsePrefixes(&c.door.TrustedProxies, s) },
 		},
 		{
 			name: "rate-limits", arg: "on|off", value: "on",
-			help: "off lets everybody send as much as they like and have any number of sessions and\nconnections: for trusted networks and benchmarks",
+			help: "off removes the rate limits and the limits on sessions and connections of a user:\nfor trusted networks and benchmarks",
 			parse: func(c *config, s string) error {
 				var mode string
 				err := oneOf(&mode, s, "on", "off")
@@ -74,27 +74,27 @@ func doorSettings() []setting {
 		},
 		{
 			name: "frame-limit", arg: "SIZE", value: "64KiB",
-			help:  "the largest message of a client",
+			help:  "the maximum size of a client's message",
 			parse: func(c *config, s string) error { return parseSize(&c.door.FrameBytes, s, 4<<10, 1<<20) },
 		},
 		{
 			name: "upload-limit", arg: "SIZE", value: "25MiB",
-			help:  "the largest file that can be uploaded",
+			help:  "the maximum size of an uploaded file",
 			parse: func(c *config, s string) error { return parseSize(&c.door.UploadBytes, s, 1, 1<<40) },
 		},
 		{
 			name: "heartbeat", arg: "DURATION", value: "30s",
-			help:  "how often the hub asks a connection whether it is there",
+			help:  "the interval of pings on a connection",
 			parse: func(c *config, s string) error { return parseSpan(&c.door.Heartbeat, s, time.Second, 10*time.Minute) },
 		},
 		{
 			name: "desktop-dir", arg: "FOLDER",
-			help:  "another built desktop to serve at /",
+			help:  "a folder with another built desktop to serve at /",
 			parse: func(c *config, s string) error { return parseExistingFolder(&c.door.DesktopDir, s) },
 		},
 		{
 			name: "web-dev", arg: "URL",
-			help:  "a Vite on this machine that serves the desktop instead, as in\nhttp://127.0.0.1:5173; for those who write it",
+			help:  "a Vite server on this machine that serves the desktop instead, as in\nhttp://127.0.0.1:5173; for development of the page",
 			parse: func(c *config, s string) error { return parseWebDev(&c.door.WebDev, s) },
 		},
 	}
@@ -105,8 +105,8 @@ func authSettings() []setting {
 	return []setting{
 		{
 			name: "auth", arg: "MODE", value: "token",
-			help: "none (everybody is let in; loopback addresses only), token (one token per\n" +
-				"installation, printed at the start as a URL to click) or jwt (signed tokens)",
+			help: "authentication: none (no credentials; loopback addresses only), token (one token per\n" +
+				"installation, printed at the start as a URL to open) or jwt (signed tokens)",
 			parse: func(c *config, s string) error {
 				var mode string
 				err := oneOf(&mode, s, string(auth.ModeNone), string(auth.ModeToken), string(auth.ModeJWT))
@@ -116,27 +116,27 @@ func authSettings() []setting {
 		},
 		{
 			name: "auth-keys", arg: "FILE",
-			help:  "the keys of signed tokens: a public key or secret as PEM or text, or a JWKS",
+			help:  "the file with the keys of signed tokens: a public key or secret as PEM or text, or a JWKS",
 			parse: func(c *config, s string) error { c.auth.KeyFile = s; return nil },
 		},
 		{
 			name: "auth-issuer", arg: "URL",
-			help:  "who must have issued a signed token; with --auth-oidc also where its keys are",
+			help:  "the required issuer of signed tokens; with --auth-oidc also the source of its keys",
 			parse: func(c *config, s string) error { c.auth.Issuer = s; return nil },
 		},
 		{
 			name: "auth-audience", arg: "NAME",
-			help:  "whom a signed token must be for",
+			help:  "the required audience of signed tokens",
 			parse: func(c *config, s string) error { c.auth.Audience = s; return nil },
 		},
 		{
 			name: "auth-oidc", value: "false",
-			help:  "take the keys from the issuer's OpenID Connect discovery",
+			help:  "fetch the keys by the OpenID Connect discovery of the issuer",
 			parse: func(c *config, s string) (err error) { c.auth.OIDC, err = parseSwitch(s); return err },
 		},
 		{
 			name: "query-tokens", value: "false",
-			help:  "take a token from the URL of sockets, event streams and stored files too; URLs end up in logs",
+			help:  "accept a token in the URL of sockets, event streams and stored files too; URLs end up in logs",
 			parse: func(c *config, s string) (err error) { c.door.QueryTokens, err = parseSwitch(s); return err },
 		},
 	}
@@ -147,32 +147,32 @@ func sessionSettings() []setting {
 	return []setting{
 		{
 			name: "lease", arg: "DURATION", value: "6s",
-			help:  "how long a session waits for a replica that is gone before another takes it",
+			help:  "how long the ownership of a session is valid without renewal; then another replica may\nclaim the session",
 			parse: func(c *config, s string) error { return parseSpan(&c.session.Lease, s, time.Second, time.Minute) },
 		},
 		{
 			name: "short-lease", value: "false",
-			help: "a lease of 3s: sessions of a replica that is gone go on sooner, and a replica\n" +
-				"that merely pauses loses them sooner",
+			help: "a lease of 3s: sessions of a lost replica continue sooner, and a replica that only\n" +
+				"pauses loses them sooner",
 			parse: func(c *config, s string) (err error) { c.shortLease, err = parseSwitch(s); return err },
 		},
 		{
 			name: "dormant-after", arg: "DURATION", value: "10m",
-			help: "when a session that nobody watches and that does nothing leaves the memory",
+			help: "how long a session without tabs and work stays in memory",
 			parse: func(c *config, s string) error {
 				return parseSpan(&c.session.DormantAfter, s, time.Second, 24*time.Hour)
 			},
 		},
 		{
 			name: "stalled-after", arg: "DURATION", value: "1m",
-			help: "when a session whose agents work and show nothing counts as stalled",
+			help: "how long working agents may show nothing before their session counts as stalled",
 			parse: func(c *config, s string) error {
 				return parseSpan(&c.session.StalledAfter, s, time.Second, 24*time.Hour)
 			},
 		},
 		{
 			name: "retention", arg: "DURATION", value: "0",
-			help:  "when a session that nobody used is deleted; 0 means never",
+			help:  "delete sessions that were not used for this time; 0 means never",
 			parse: func(c *config, s string) (err error) { c.session.Retention, err = parseDuration(s); return err },
 		},
 	}

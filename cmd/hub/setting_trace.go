@@ -21,8 +21,8 @@ func traceSettings() []setting {
 	return []setting{
 		{
 			name: "otlp-endpoint", arg: "URL",
-			help: "the OpenTelemetry collector that traces of messages are sent to, as in\n" +
-				"http://collector:4318; none unless set",
+			help: "the URL of an OpenTelemetry collector that receives traces of messages, as in\n" +
+				"http://collector:4318; without it nothing is traced",
 			parse: func(c *config, s string) error {
 				if s == "" {
 					return nil
@@ -32,12 +32,12 @@ func traceSettings() []setting {
 		},
 		{
 			name: "otlp-headers", arg: "NAME=VALUE,…", older: "OTEL_EXPORTER_OTLP_HEADERS", show: hidden,
-			help:  "what is sent along to it, such as a key; values as in a URL",
+			help:  "headers for the collector, such as a key; values are URL-encoded",
 			parse: func(c *config, s string) error { c.trace.headers = s; return tracing.CheckHeaders(s) },
 		},
 		{
 			name: "trace-ratio", arg: "PART", value: "1.0",
-			help:  "the part of all messages that is traced, from 0 to 1; the same at all replicas",
+			help:  "the part of all messages that is traced, from 0 to 1; use the same on all replicas",
 			parse: func(c *config, s string) error { return parseRatio(&c.trace.ratio, s) },
 		},
 	}
