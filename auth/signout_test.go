@@ -165,7 +165,7 @@ func TestWatchOverOutages(t *testing.T) {
 		stop()
 		wg.Wait()
 		h.want(t, "ann 00:00:11", "ann 00:00:32")
-		for text, n := range map[string]int{"cannot be watched": 2, "are watched again": 2, "unreadable": 1} {
+		for text, n := range map[string]int{"watching sign-outs failed": 2, "watching sign-outs resumed": 2, "unreadable": 1} {
 			if got := strings.Count(log.String(), text); got != n {
 				t.Errorf("%q is logged %d times, want %d:\n%s", text, got, n, log.String())
 			}
