@@ -5,7 +5,7 @@ import { Crowd } from "./harness/crowd.js";
 import { crowdedPage, scroll } from "./harness/scroll.js";
 import { stage } from "./harness/stage.js";
 
-const desk = stage();
+const desktop = stage();
 const [many, few] = [await Crowd.of(10_000), await Crowd.of(200)];
 
 afterAll(() => {
@@ -15,7 +15,7 @@ afterAll(() => {
 
 /** The work of a step, in ms. */
 async function workWith(crowd: Crowd): Promise<number> {
-  return (await scroll(await crowdedPage(desk, crowd))).work;
+  return (await scroll(await crowdedPage(desktop, crowd))).work;
 }
 
 it("scrolling through ten thousand sessions costs what it costs with few", async () => {

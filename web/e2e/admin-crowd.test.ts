@@ -6,18 +6,18 @@ import { crowdedPage, scroll } from "./harness/scroll.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 const crowd = await Crowd.of(10_000);
 afterAll(() => crowd.close());
 
 it("only what can be seen is in the document", async () => {
-  const { rows, blank } = await scroll(await crowdedPage(desk, crowd), 40);
+  const { rows, blank } = await scroll(await crowdedPage(desktop, crowd), 40);
   expect(rows).toBeLessThanOrEqual(60);
   expect(blank).toBe(0);
 });
 
 it("the last of ten thousand is reached by key, found by text, and opened", async () => {
-  const page = await crowdedPage(desk, crowd);
+  const page = await crowdedPage(desktop, crowd);
   await page.locator("[data-sort=id]").click();
   const grid = page.locator("[role=grid]");
   await grid.focus();

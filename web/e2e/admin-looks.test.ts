@@ -8,18 +8,18 @@ import { troubles } from "./harness/axe.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
-const desk = stage({ redis: true });
+const desktop = stage({ redis: true });
 
 const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
 describe.each(["en", "ko"] as const)("in %s", (language) => {
   it.each(themes[language])("%s: table, session, dialog, audit", async (theme) => {
-    const session = await desk.hub.rest.newSession("Looked at");
-    await desk.hub.rest.say(session, "/window note Note | text\n/ask Which? | this | that");
+    const session = await desktop.hub.rest.newSession("Looked at");
+    await desktop.hub.rest.say(session, "/window note Note | text\n/ask Which? | this | that");
     // A turn that asks takes nothing in, so what is said then waits.
-    await until(async () => (await desk.hub.rest.snapshot(session)).prompts?.length).toBe(1);
-    await desk.hub.rest.say(session, "this waits");
-    const page = await monitor(desk, "", { language, theme });
+    await until(async () => (await desktop.hub.rest.snapshot(session)).prompts?.length).toBe(1);
+    await desktop.hub.rest.say(session, "this waits");
+    const page = await monitor(desktop, "", { language, theme });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
       const bad = await troubles(page);
@@ -36,15 +36,15 @@ describe.each(["en", "ko"] as const)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await page.locator(".views summary").click();
     await rowOf(page, session).locator("a").click();
-    await page.locator("[data-deed=cancel]").waitFor();
+    await page.locator("[data-admin-action=cancel]").waitFor();
     await page.locator(".tail-line").first().click();
     await look("session");
-    await page.locator("[data-deed=reset]").click();
+    await page.locator("[data-admin-action=reset]").click();
     await page.locator("dialog[open]").waitFor();
     await look("dialog");
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
-    await page.goto(`${desk.hub.url}/admin/audit`);
+    await page.goto(`${desktop.hub.url}/admin/audit`);
     await page.locator("[data-verify]").click();
     await page.locator("h1").waitFor();
     await look("audit");

@@ -9,14 +9,14 @@ import { Issuer } from "./harness/token.js";
 import { until } from "./harness/verbs.js";
 
 const issuer = new Issuer();
-const desk = stage({ flags: [...issuer.flags, "--max-agents", "1"] });
+const desktop = stage({ flags: [...issuer.flags, "--max-agents", "1"] });
 
 afterAll(() => issuer.close());
 
 /** The monitor's page of somebody who signed in there with a token. */
 async function signedIn(user: string, ...roles: string[]): Promise<Page> {
-  const page = await (await desk.profile({}, { viewport: { width: 1440, height: 900 } })).newPage();
-  await page.goto(`${desk.hub.url}/admin`);
+  const page = await (await desktop.profile({}, { viewport: { width: 1440, height: 900 } })).newPage();
+  await page.goto(`${desktop.hub.url}/admin`);
   await page.locator("input[name=token]").fill(issuer.token(user, ...roles));
   await page.keyboard.press("Enter");
   await page.locator("[data-link=live]").waitFor();
@@ -24,10 +24,10 @@ async function signedIn(user: string, ...roles: string[]): Promise<Page> {
 }
 
 it("who is no admin any more is told so, and then finds nothing there", async () => {
-  desk.guard.expect(/status of 404/);
+  desktop.guard.expect(/status of 404/);
   const page = await signedIn("una", "admin:read");
-  const elsewhere = await desk.profile();
-  expect((await elsewhere.request.post(`${desk.hub.url}/api/login`, { data: { token: issuer.token("una", "user") } })).status()).toBe(200);
+  const elsewhere = await desktop.profile();
+  expect((await elsewhere.request.post(`${desktop.hub.url}/api/login`, { data: { token: issuer.token("una", "user") } })).status()).toBe(200);
   await page.context().addCookies(await elsewhere.cookies());
   await page.getByRole("link", { name: "Audit" }).click();
   await page.locator("[data-barrier=forbidden]").getByText("admin:read").waitFor();
@@ -36,26 +36,26 @@ it("who is no admin any more is told so, and then finds nothing there", async ()
 });
 
 it("who may only look sees no texts and learns why nothing can be done", async () => {
-  const rest = new Rest(desk.hub.url, issuer.token("ann", "user"));
+  const rest = new Rest(desktop.hub.url, issuer.token("ann", "user"));
   const session = await rest.newSession("Secret plans");
   await sayAndBegin(rest, session, "/nosteer\n/window note Hidden title | hidden text\n/ask Hidden question? | this | that");
   await rest.say(session, "hidden message");
   const page = await signedIn("rita", "admin:read");
   await page.getByText("looks only").waitFor();
   await rowOf(page, session).waitFor();
-  const drain = page.locator("[data-deed=drain]").first();
+  const drain = page.locator("[data-admin-action=drain]").first();
   expect(await drain.getAttribute("aria-disabled")).toBe("true");
   expect(await drain.getAttribute("title")).toContain("admin:act");
   await rowOf(page, session).locator("a").click();
   await page.locator("[data-key$='/note']").waitFor();
-  await page.locator("[data-deed=cancel]").waitFor();
+  await page.locator("[data-admin-action=cancel]").waitFor();
   await page.locator(".tail-line").first().waitFor();
-  const deeds = page.locator("[data-deed]");
-  for (const deed of await deeds.all()) {
-    expect(await deed.getAttribute("aria-disabled"), await deed.innerText()).toBe("true");
-    await deed.click({ force: true });
+  const actions = page.locator("[data-admin-action]");
+  for (const action of await actions.all()) {
+    expect(await action.getAttribute("aria-disabled"), await action.innerText()).toBe("true");
+    await action.click({ force: true });
   }
-  expect(await deeds.count()).toBeGreaterThanOrEqual(6);
+  expect(await actions.count()).toBeGreaterThanOrEqual(6);
   expect(await page.locator("dialog[open]").count()).toBe(0);
   await page.getByText("Texts are replaced by their length").waitFor();
   // Nothing of it is anywhere in the page, nor did the hub send any of it.
@@ -70,15 +70,15 @@ it("who may only look sees no texts and learns why nothing can be done", async (
 });
 
 it("who may act but not see texts acts, and the audit names them", async () => {
-  const rest = new Rest(desk.hub.url, issuer.token("ann", "user"));
+  const rest = new Rest(desktop.hub.url, issuer.token("ann", "user"));
   const session = await rest.newSession("Secret plans");
   await rest.say(session, "/hang");
   const page = await signedIn("otto", "admin:act");
   await rowOf(page, session).locator("a").click();
-  await page.locator("[data-agent] [data-deed=interruptAgent]").click();
+  await page.locator("[data-agent] [data-admin-action=interruptAgent]").click();
   const record = await giveReason(page, "It hangs.");
   await until(async () => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length).toBe(0);
-  await page.goto(`${desk.hub.url}/admin/audit`);
+  await page.goto(`${desktop.hub.url}/admin/audit`);
   await page.locator(`[data-record="${record}"][data-result=done]`).filter({ hasText: "otto" }).waitFor();
   expect(await page.locator("body").innerText()).not.toContain("Secret plans");
 });

@@ -6,19 +6,19 @@ import { Hub } from "./harness/hub.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
-const desk = stage({ redis: true, flags: ["--replica-id", "hub-a", "--stalled-after", "5s"] });
+const desktop = stage({ redis: true, flags: ["--replica-id", "hub-a", "--stalled-after", "5s"] });
 
 /** The agents of a session that are at work. */
 async function atWork(session: string): Promise<string[]> {
-  return ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.role);
+  return ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.role);
 }
 
 it("a stalled session is found, opened and read, its agent is interrupted, and the audit shows it", async () => {
-  const session = await desk.hub.rest.newSession("Hangs");
-  await desk.hub.rest.newSession("Fine");
-  await desk.hub.rest.say(session, "/say I begin\n/hang");
+  const session = await desktop.hub.rest.newSession("Hangs");
+  await desktop.hub.rest.newSession("Fine");
+  await desktop.hub.rest.say(session, "/say I begin\n/hang");
   await until(() => atWork(session)).toHaveLength(1);
-  const page = await monitor(desk);
+  const page = await monitor(desktop);
   await rowOf(page, session).waitFor();
   await page.locator("[data-filter=stuck]").click();
   expect(page.url()).toMatch(/\/admin\?stuck=true$/);
@@ -31,7 +31,7 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
   await page.keyboard.press("Enter");
   await page.locator(`[data-session-page="${session}"]`).waitFor();
   expect(page.url()).toMatch(new RegExp(`/admin/sessions/${session}$`));
-  const agent = page.locator("[data-agent]").filter({ has: page.locator("[data-deed=interruptAgent]") });
+  const agent = page.locator("[data-agent]").filter({ has: page.locator("[data-admin-action=interruptAgent]") });
   await agent.waitFor();
   await page.locator(".tail-line").first().waitFor();
   const types = (): Promise<string[]> => page.locator("[data-event]").evaluateAll((all) => [...new Set(all.map((e) => e.getAttribute("data-event")!))]);
@@ -42,7 +42,7 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
   await page.locator(".tail-line").first().click();
   expect(JSON.parse(await page.locator(".tail-event pre").innerText())).toMatchObject({ type: some });
 
-  await agent.locator("[data-deed=interruptAgent]").click();
+  await agent.locator("[data-admin-action=interruptAgent]").click();
   expect(await page.locator("dialog[open] [data-go]").isDisabled(), "a reason is wanted").toBe(true);
   const record = await giveReason(page, "It hangs since this morning.");
   await until(() => atWork(session)).toEqual([]);
@@ -62,9 +62,9 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
 });
 
 it("what is filtered and sorted is in the address: another tab shows the same, and so does the page loaded again", async () => {
-  const [one, two] = [await desk.hub.rest.newSession("Needle in it"), await desk.hub.rest.newSession("Needle too")];
-  await desk.hub.rest.say(one, "/ask Which? | this | that");
-  const page = await monitor(desk);
+  const [one, two] = [await desktop.hub.rest.newSession("Needle in it"), await desktop.hub.rest.newSession("Needle too")];
+  await desktop.hub.rest.say(one, "/ask Which? | this | that");
+  const page = await monitor(desktop);
   await page.locator("input[name=text]").fill("needle");
   await until(() => page.url()).toContain("text=needle");
   await rowOf(page, one).waitFor();
@@ -92,8 +92,8 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
 
   // What is paused stays as it is.
   await page.locator("[data-pause]").click();
-  await desk.hub.rest.ask("DELETE", `/api/sessions/${one}`);
-  const other = await monitor(desk, "?text=needle");
+  await desktop.hub.rest.ask("DELETE", `/api/sessions/${one}`);
+  const other = await monitor(desktop, "?text=needle");
   await rowOf(other, two).waitFor();
   await until(() => rowOf(other, one).count()).toBe(0);
   expect(await rowOf(page, one).count()).toBe(1);
@@ -102,8 +102,8 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
 });
 
 it("what is shown is saved as CSV and as JSON", async () => {
-  const session = await desk.hub.rest.newSession("=Saved, as it is");
-  const page = await monitor(desk, `?text=${session}`);
+  const session = await desktop.hub.rest.newSession("=Saved, as it is");
+  const page = await monitor(desktop, `?text=${session}`);
   await rowOf(page, session).waitFor();
   const saved = async (name: string): Promise<string> => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
@@ -116,15 +116,15 @@ it("what is shown is saved as CSV and as JSON", async () => {
 });
 
 it("a replica is drained and undrained from the page", async () => {
-  const second = await Hub.start({ redis: desk.hub.redis!, flags: ["--replica-id", "hub-b"] });
+  const second = await Hub.start({ redis: desktop.hub.redis!, flags: ["--replica-id", "hub-b"] });
   try {
-    const page = await monitor(desk);
+    const page = await monitor(desktop);
     const card = page.locator("[data-replica=hub-b]");
-    await card.locator("[data-deed=drain]").click();
+    await card.locator("[data-admin-action=drain]").click();
     await giveReason(page, "A new version comes.");
     await page.keyboard.press("Escape");
     await page.locator("[data-replica=hub-b]:not([data-state=serving])").waitFor();
-    await card.locator("[data-deed=undrain]").click();
+    await card.locator("[data-admin-action=undrain]").click();
     await giveReason(page, "It was the wrong one.");
     await page.keyboard.press("Escape");
     await page.locator("[data-replica=hub-b][data-state=serving]").waitFor();
@@ -135,9 +135,9 @@ it("a replica is drained and undrained from the page", async () => {
 });
 
 it("a session is deleted only by who types the end of its id", async () => {
-  const session = await desk.hub.rest.newSession("Goes away");
-  const page = await monitor(desk, `/sessions/${session}`);
-  await page.locator("[data-deed=remove]").click();
+  const session = await desktop.hub.rest.newSession("Goes away");
+  const page = await monitor(desktop, `/sessions/${session}`);
+  await page.locator("[data-admin-action=remove]").click();
   const dialog = page.locator("dialog[open]");
   await dialog.locator("textarea[name=reason]").fill("Its owner asked for it.");
   expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
@@ -145,34 +145,34 @@ it("a session is deleted only by who types the end of its id", async () => {
   expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
   await dialog.locator("input[name=confirm]").fill(session.slice(-6));
   await giveReason(page, "Its owner asked for it.");
-  await until(() => desk.hub.rest.ask("GET", `/api/sessions/${session}`).then(() => "there", () => "gone")).toBe("gone");
+  await until(() => desktop.hub.rest.ask("GET", `/api/sessions/${session}`).then(() => "there", () => "gone")).toBe("gone");
 });
 
 it("a page that lost its hub says so, and shows everything again when it is back", async () => {
-  desk.guard.expectLostHub();
-  const session = await desk.hub.rest.newSession("Stays");
-  const page = await monitor(desk);
+  desktop.guard.expectLostHub();
+  const session = await desktop.hub.rest.newSession("Stays");
+  const page = await monitor(desktop);
   await rowOf(page, session).waitFor();
-  await desk.hub.kill();
+  await desktop.hub.kill();
   await page.locator("[data-link=reconnecting]").waitFor();
   await page.getByText(/What you see is old/).waitFor();
   expect(await rowOf(page, session).count(), "the table stands").toBe(1);
-  await desk.hub.up();
-  const later = await desk.hub.rest.newSession("Comes");
+  await desktop.hub.up();
+  const later = await desktop.hub.rest.newSession("Comes");
   await page.locator("[data-link=live]").waitFor();
   await rowOf(page, later).waitFor();
 });
 
 it("who is not signed in is told how to", async () => {
-  desk.guard.expect(/401/);
-  const page = await (await desk.profile()).newPage();
-  await page.goto(`${desk.hub.url}/admin`);
+  desktop.guard.expect(/401/);
+  const page = await (await desktop.profile()).newPage();
+  await page.goto(`${desktop.hub.url}/admin`);
   await page.getByText(/sign in/i).first().waitFor();
   expect(await page.locator("[role=grid]").count()).toBe(0);
 });
 
 it("an empty table says so", async () => {
-  const page = await monitor(desk, "?text=nothing-has-this-name");
+  const page = await monitor(desktop, "?text=nothing-has-this-name");
   await page.getByText("No session fits these filters.").waitFor();
   await tableOf(page, Number(await page.locator(".sessions-count").getAttribute("data-all")));
 });

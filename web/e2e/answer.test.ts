@@ -7,10 +7,10 @@ import { settle } from "./harness/content.js";
 import { stage, tools } from "./harness/stage.js";
 import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 async function isOver(session: SessionID): Promise<boolean> {
-  return ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
+  return ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
 }
 
 /** The words of what is drawn of the answer, from its row or from where it still grows. */
@@ -19,9 +19,9 @@ async function wordsOf(page: Page): Promise<string[]> {
 }
 
 it("a tab that was frozen in the background shows what happened in the meantime", async () => {
-  const session = await desk.hub.rest.newSession("frozen");
-  const page = await desk.tab({ session });
-  const other = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("frozen");
+  const page = await desktop.tab({ session });
+  const other = await desktop.tab({ session });
   const dev = await tools(page);
   await say(page, "/stream 120 60");
   await page.locator("[data-stream]").first().waitFor();
@@ -30,7 +30,7 @@ it("a tab that was frozen in the background shows what happened in the meantime"
   await say(other, "/window late Later | # While it slept");
   await windowOf(other, "late").waitFor();
   await until(() => isOver(session)).toBe(true); // an answer ends with a row
-  await settle(desk.hub, session, other);
+  await settle(desktop.hub, session, other);
   await dev.send("Page.setWebLifecycleState", { state: "active" });
   await windowOf(page, "late").getByText("While it slept").waitFor();
   await until(async () => plainRows(await shownRows(page))).toEqual(plainRows(await shownRows(other)));
@@ -38,21 +38,21 @@ it("a tab that was frozen in the background shows what happened in the meantime"
 });
 
 it("a hub that is killed in the middle of an answer goes on with it when it is back; nothing is there twice", async () => {
-  desk.guard.expectLostHub();
-  const session = await desk.hub.rest.newSession("killed");
-  const page = await desk.tab({ session });
+  desktop.guard.expectLostHub();
+  const session = await desktop.hub.rest.newSession("killed");
+  const page = await desktop.tab({ session });
   await say(page, "/window keep To keep | # Still here");
   await windowOf(page, "keep").waitFor();
   await say(page, "/say before\n/call window_list {}\n/sleep 2s\n/call window_list {}\n/say after the break");
   await page.locator("[data-stream]").first().waitFor();
-  await desk.hub.kill();
+  await desktop.hub.kill();
   await waitForLink(page, "reconnecting");
   expect(await windowOf(page, "keep").isVisible(), "what was shown stays").toBe(true);
-  await desk.hub.up();
+  await desktop.hub.up();
   await waitForLink(page, "live");
   await waitForRow(page, "after the break");
   await until(() => isOver(session)).toBe(true);
-  const whole = (await desk.hub.rest.rows(session)).filter((r) => r.say === "text").map((r) => r.text ?? "");
+  const whole = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "text").map((r) => r.text ?? "");
   expect(whole.join("\n").match(/after the break/g)).toHaveLength(1);
   await until(async () => (await shownRows(page, "assistant")).map((r) => r.text).join("\n").match(/after the break/g)?.length).toBe(1);
   expect(await shownRows(page, "user")).toHaveLength(2);

@@ -6,17 +6,17 @@ import type { ServerEvent, SessionID } from "../core/src/index.js";
 import { stage } from "./harness/stage.js";
 import { armed, ask, middle, say, until, waitForRow } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** A tool that wants to be allowed. */
 const wantsHook = '/call system_set_config {"section":"hooks","event":"launch","label":"Morning","action":{"type":"interaction","payload":"good morning"}}';
 
 async function closings(session: SessionID): Promise<ServerEvent[]> {
-  return (await desk.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
+  return (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
 }
 
 function showDialog(session: SessionID, id: string, title = "May I?"): Promise<void> {
-  return desk.hub.rest.act(session, [{ type: "dialog.confirm", id, title, message: "It would do something." }]);
+  return desktop.hub.rest.act(session, [{ type: "dialog.confirm", id, title, message: "It would do something." }]);
 }
 
 function yes(page: Page): ReturnType<Page["locator"]> {
@@ -28,8 +28,8 @@ function no(page: Page): ReturnType<Page["locator"]> {
 }
 
 it("both tabs press within the same moment: one answer counts", async () => {
-  const session = await desk.hub.rest.newSession("same moment");
-  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  const session = await desktop.hub.rest.newSession("same moment");
+  const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   await showDialog(session, "both");
   await Promise.all([armed(yes(one)), armed(no(two))]);
   // Where the buttons are: one of them may be gone before it is pressed.
@@ -41,8 +41,8 @@ it("both tabs press within the same moment: one answer counts", async () => {
 });
 
 it("buttons take no press for 700 ms, and none that a script makes", async () => {
-  const session = await desk.hub.rest.newSession("armed");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("armed");
+  const page = await desktop.tab({ session });
   await page.evaluate(() => {
     // When the question came, a person pressed, and its first button could be pressed, by the clock of the page.
     const times = { shown: 0, pressed: 0, armed: 0 };
@@ -89,7 +89,7 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
   await armed(yes(page));
   await pressByScript();
   await page.evaluate(() => document.dispatchEvent(new KeyboardEvent("keydown", { key: "a", code: "KeyA", bubbles: true })));
-  await desk.hub.rest.act(session, [{ type: "toast.show", id: "after", message: "everything before has happened" }]);
+  await desktop.hub.rest.act(session, [{ type: "toast.show", id: "after", message: "everything before has happened" }]);
   await page.locator("[data-toast-id=after]").waitFor();
   expect(await answers()).toEqual([]);
   expect(await ask(page, name).count()).toBe(1);
@@ -102,8 +102,8 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
 });
 
 it("a question with choices is answered by choosing, and the agent goes on", async () => {
-  const session = await desk.hub.rest.newSession("choices");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("choices");
+  const page = await desktop.tab({ session });
   await say(page, "/ask Which colour? | red | blue");
   await ask(page).getByText("Which colour?").first().waitFor();
   await ask(page).getByText("blue", { exact: true }).first().click();
@@ -115,8 +115,8 @@ it("a question with choices is answered by choosing, and the agent goes on", asy
 });
 
 it("what is put off waits in the inbox", async () => {
-  const session = await desk.hub.rest.newSession("put off");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("put off");
+  const page = await desktop.tab({ session });
   await showDialog(session, "later", "Much later?");
   const later = ask(page).getByRole("button", { name: /^later/i });
   await armed(later);
@@ -129,10 +129,10 @@ it("what is put off waits in the inbox", async () => {
 
 // The last one, since the hook it allows runs in every session after it.
 it("two tabs answer the same question at once: one wins, the other is told, the effect happens once", async () => {
-  const session = await desk.hub.rest.newSession("race");
-  const profile = await desk.profile();
-  const one = await desk.tab({ session, profile });
-  const two = await desk.tab({ session, profile });
+  const session = await desktop.hub.rest.newSession("race");
+  const profile = await desktop.profile();
+  const one = await desktop.tab({ session, profile });
+  const two = await desktop.tab({ session, profile });
   await say(one, wantsHook);
   await Promise.all([ask(one).waitFor(), ask(two).waitFor()]);
   await ask(one).getByText("good morning").first().waitFor();

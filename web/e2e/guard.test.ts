@@ -6,15 +6,15 @@ import { expect, it } from "vitest";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 it("the guard hears errors, broken policies and requests to others", async () => {
   const others = createServer((_, answer) => answer.end("x"));
   await new Promise<void>((done) => others.listen(0, "127.0.0.1", done));
   try {
-    const profile = await desk.profile();
+    const profile = await desktop.profile();
     const page = await profile.newPage();
-    await page.goto(desk.hub.entry);
+    await page.goto(desktop.hub.entry);
     const stranger = `http://127.0.0.1:${(others.address() as AddressInfo).port}/x.png`;
     await page.evaluate(() => {
       console.error("heard");
@@ -26,11 +26,11 @@ it("the guard hears errors, broken policies and requests to others", async () =>
       document.head.append(script);
     });
     const kinds = [/console: heard/, /error: .*thrown/, /policy: (script-src|require-trusted-types)/];
-    await until(() => kinds.filter((k) => !desk.guard.unexpected.some((c) => k.test(c)))).toEqual([]);
+    await until(() => kinds.filter((k) => !desktop.guard.unexpected.some((c) => k.test(c)))).toEqual([]);
     await page.goto(stranger);
-    await until(() => desk.guard.unexpected.some((c) => c === `request: ${stranger}`)).toBe(true);
+    await until(() => desktop.guard.unexpected.some((c) => c === `request: ${stranger}`)).toBe(true);
     expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);
-    desk.guard.expect(...kinds, /Content Security Policy/, /Trusted/, /request: /, /favicon|404/);
+    desktop.guard.expect(...kinds, /Content Security Policy/, /Trusted/, /request: /, /favicon|404/);
   } finally {
     others.close();
   }

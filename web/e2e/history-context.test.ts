@@ -9,7 +9,7 @@ import { say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js"
 
 const model = await Model.start();
 afterAll(() => model.stop());
-const desk = stage({ flags: model.flags });
+const desktop = stage({ flags: model.flags });
 
 const list = JSON.stringify({ windowId: "list", title: "List", content: { renderer: "text", content: "tea" } });
 const opens = `/call window_create ${list}\n/say Here is the list.`;
@@ -30,8 +30,8 @@ const beginning = [
 const summary = "Summary of the conversation so far:\n\nAll of it in short: 8 messages.";
 
 it("a model hears the summary and what is left after it, and the originals again when the summary is taken back", async () => {
-  const session = await desk.hub.rest.newSession("history");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("history");
+  const page = await desktop.tab({ session });
   const talk = async (text: string, answer: string): Promise<void> => {
     await say(page, text);
     await answered(session, page, answer);
@@ -74,7 +74,7 @@ it("a model hears the summary and what is left after it, and the originals again
 
 /** Waits until nobody works. */
 async function idle(session: SessionID): Promise<void> {
-  await until(async () => ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
+  await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
 }
 
 async function answered(session: SessionID, page: Page, answer: string): Promise<void> {
@@ -106,12 +106,12 @@ function lastLine(text: string): string {
 async function sameEverywhere(session: SessionID, page: Page): Promise<void> {
   const rows = async (of: Page): Promise<object[]> => (await shownRows(of)).map((r) => ({ ...r, text: lastLine(r.text) }));
   const before = await rows(page);
-  const kept = new Set((await desk.hub.rest.rows(session)).map((r) => `${r.ts}`));
+  const kept = new Set((await desktop.hub.rest.rows(session)).map((r) => `${r.ts}`));
   expect((await shownRows(page)).filter((r) => !kept.has(r.ts))).toEqual([]);
   await page.reload();
   await ready(page);
   await until(() => rows(page)).toEqual(before);
-  const other = await desk.tab({ session });
+  const other = await desktop.tab({ session });
   await until(() => rows(other)).toEqual(before);
   await other.close();
 }

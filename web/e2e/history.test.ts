@@ -6,7 +6,7 @@ import { troubles } from "./harness/axe.js";
 import { stage } from "./harness/stage.js";
 import { commandBar, say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** Opens the menu of a message and chooses from it. */
 async function choose(page: Page, message: string, what: string): Promise<void> {
@@ -22,8 +22,8 @@ const preview = (page: Page): Locator => page.locator("dialog[open] [data-rewind
 const said = async (page: Page): Promise<string[]> => (await shownRows(page, "user")).map((r) => r.text.split("\n").at(-1)!);
 
 it("a message is said otherwise where it was said, by keyboard, and what followed is gone in all tabs", async () => {
-  const session = await desk.hub.rest.newSession("edit");
-  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  const session = await desktop.hub.rest.newSession("edit");
+  const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   await say(one, "/say first answer");
   await waitForRow(one, "first answer");
   await say(one, "/window note A note | # Text\n/say second answer");
@@ -53,8 +53,8 @@ it("a message is said otherwise where it was said, by keyboard, and what followe
 });
 
 it("a rewind shows what goes, and one of two tabs wins", async () => {
-  const session = await desk.hub.rest.newSession("rewind");
-  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  const session = await desktop.hub.rest.newSession("rewind");
+  const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   for (const n of ["one", "two", "three"]) {
     await say(one, `/say answer ${n}`);
     await waitForRow(two, `answer ${n}`);
@@ -83,7 +83,7 @@ it("a rewind shows what goes, and one of two tabs wins", async () => {
 });
 
 it("the memory of the agent is summed up, which is a row, and a rewind undoes it", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("condense") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("condense") });
   for (const n of [1, 2, 3]) {
     await say(page, `/say answer ${n}`);
     await waitForRow(page, `answer ${n}`);
@@ -103,7 +103,7 @@ it("the memory of the agent is summed up, which is a row, and a rewind undoes it
 });
 
 it("words are found, also by keyboard", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("find") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("find") });
   await say(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
   await page.locator("[role=log]").focus();
@@ -120,7 +120,7 @@ it("words are found, also by keyboard", async () => {
 });
 
 it("who goes up is not thrown back by rows that grow", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("up") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("up") });
   await say(page, `/say ${"a long answer  \\n".repeat(3)}\n`.repeat(12));
   const log = page.getByRole("log");
   await until(() => log.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeGreaterThan(100);
@@ -145,7 +145,7 @@ it("who goes up is not thrown back by rows that grow", async () => {
 });
 
 it("what is typed while the search is fetched is in it", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("early") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("early") });
   await say(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
   let fetch = (): void => undefined;
@@ -166,7 +166,7 @@ it("what is typed while the search is fetched is in it", async () => {
 });
 
 it("a conversation that begins anew has nothing before it", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("anew") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("anew") });
   await say(page, "/say one");
   await waitForRow(page, "one");
   await choose(page, "/say one", "Delete from here");
@@ -180,7 +180,7 @@ it("a conversation that begins anew has nothing before it", async () => {
 });
 
 it("tasks can be searched and lead to their messages", async () => {
-  const page = await desk.tab({ session: await desk.hub.rest.newSession("tasks") });
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("tasks") });
   await say(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
   await say(page, "/say 사과와 배");
@@ -207,15 +207,15 @@ it("tasks can be searched and lead to their messages", async () => {
 });
 
 it("rows that the desktop has let go of are read when somebody goes there, and searched", async () => {
-  const session = await desk.hub.rest.newSession("older");
+  const session = await desktop.hub.rest.newSession("older");
   const talk = async (content: string): Promise<void> => {
-    await desk.hub.rest.say(session, content);
-    await until(async () => ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
+    await desktop.hub.rest.say(session, content);
+    await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
   };
   await talk("/say a needle at the beginning");
   for (let n = 0; n < 10; n++) await talk(`/think so\n${"/say look\n/call window_list {}\n".repeat(10)}/say answer ${n}!`);
-  await until(async () => (await desk.hub.rest.rows(session)).length).toBe(200);
-  const page = await desk.tab({ session });
+  await until(async () => (await desktop.hub.rest.rows(session)).length).toBe(200);
+  const page = await desktop.tab({ session });
   const log = page.getByRole("log");
   await waitForRow(page, "answer 9!");
   expect(await page.getByText("a needle at the beginning").count()).toBe(0);
@@ -243,13 +243,13 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   await choose(page, "answer 0!", "Rewind to here");
   await preview(page).getByText("This takes back 10 messages, 110 answers and 100 tool calls.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();
-  await until(async () => (await desk.hub.rest.rows(session)).length).toBe(3);
-  const fresh = await desk.tab({ session });
+  await until(async () => (await desktop.hub.rest.rows(session)).length).toBe(3);
+  const fresh = await desktop.tab({ session });
   await waitForRow(fresh, "a needle at the beginning"); // every row that the desktop had is gone, and this one is back
   await choose(page, "/say a needle", "Rewind to here");
   await preview(page).getByText("This takes back 1 message and 1 answer.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await until(async () => (await shownRows(page)).length).toBe(0);
-  expect(await desk.hub.rest.rows(session)).toEqual([]);
+  expect(await desktop.hub.rest.rows(session)).toEqual([]);
   await fresh.getByText("Nothing said here yet").waitFor();
 });

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { stage } from "./harness/stage.js";
 import { ask, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** Presses Tab until something has the focus. */
 async function tabTo(page: Page, selector: string, most = 60): Promise<void> {
@@ -28,18 +28,18 @@ async function focusIsVisible(page: Page): Promise<boolean> {
 }
 
 it("sign in, talk, use the palette, windows, monitors, a question and the settings, all by keyboard", async () => {
-  const session = await desk.hub.rest.newSession("keys");
-  const profile = await desk.profile();
+  const session = await desktop.hub.rest.newSession("keys");
+  const profile = await desktop.profile();
   const page = await profile.newPage();
   const { keyboard } = page;
   page.mouse.click = () => Promise.reject(new Error("there is no mouse"));
 
-  await page.goto(`${desk.hub.url}/login`);
+  await page.goto(`${desktop.hub.url}/login`);
   await tabTo(page, "input");
-  await keyboard.insertText(new URL(desk.hub.entry).searchParams.get("token")!);
+  await keyboard.insertText(new URL(desktop.hub.entry).searchParams.get("token")!);
   await keyboard.press("Enter");
   await page.waitForURL((url) => url.pathname === "/");
-  await page.goto(desk.address(session));
+  await page.goto(desktop.address(session));
   await waitForLink(page, "live");
 
   await tabTo(page, "[data-command-bar]");
@@ -67,10 +67,10 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   await until(() => page.evaluate(() => document.activeElement?.closest("section")?.getAttribute("data-window-id") ?? "")).toBe("one");
   expect(await focusIsVisible(page)).toBe(true);
   await keyboard.press("Alt+ArrowLeft");
-  await until(async () => (await desk.hub.rest.window(session, "one"))!.bounds.x).toBeLessThan(20);
+  await until(async () => (await desktop.hub.rest.window(session, "one"))!.bounds.x).toBeLessThan(20);
   await tabTo(page, 'section[data-window-id="one"] button[aria-label="Close"]');
   await keyboard.press("Enter");
-  await until(async () => (await desk.hub.rest.window(session, "one")) === undefined).toBe(true);
+  await until(async () => (await desktop.hub.rest.window(session, "one")) === undefined).toBe(true);
   await windowOf(page, "one").waitFor({ state: "detached" });
   expect(await page.evaluate(() => document.activeElement !== document.body), "the focus goes somewhere").toBe(true);
 
@@ -81,7 +81,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   }
   expect([...regions].filter((r) => r !== "").sort()).toEqual(["canvas", "dock", "drawer", "topbar"]);
 
-  await desk.hub.rest.act(session, [{ type: "dialog.confirm", id: "key", title: "By key?", message: "Press A." }]);
+  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "key", title: "By key?", message: "Press A." }]);
   await ask(page, "key").waitFor();
   const inQuestion = (): Promise<boolean> => page.evaluate(() => document.activeElement?.closest("dialog[data-ask-id]") != null);
   for (let n = 0; n < 6 && !(await inQuestion()); n++) await keyboard.press("F6");
@@ -92,7 +92,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
     if (await inQuestion()) await keyboard.press("a");
     return ask(page).count();
   }).toBe(0);
-  const closed = (await desk.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
+  const closed = (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
   expect(closed.map((e) => e.data)).toMatchObject([{ confirmed: true }]);
 
   await keyboard.press("Control+k");
@@ -113,8 +113,8 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
 });
 
 it("Esc twice stops what runs", async () => {
-  const session = await desk.hub.rest.newSession("stop");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("stop");
+  const page = await desktop.tab({ session });
   await page.locator("[data-command-bar]").focus();
   await page.keyboard.type("/hang");
   await page.keyboard.press("Enter");
@@ -122,5 +122,5 @@ it("Esc twice stops what runs", async () => {
   await page.keyboard.press("Escape");
   await page.keyboard.press("Escape");
   await until(() => page.locator("[data-agent]").count()).toBe(0);
-  await until(async () => ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length).toBe(0);
+  await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length).toBe(0);
 });

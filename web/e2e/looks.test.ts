@@ -11,25 +11,25 @@ import { show } from "./harness/content.js";
 import { stage } from "./harness/stage.js";
 import { ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 const languages = ["en", "ko"] as const;
 const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
 /** A desktop with something of everything. */
 async function furnished(): Promise<SessionID> {
-  const session = await desk.hub.rest.newSession("furnished");
-  await desk.hub.rest.say(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
-  await desk.hub.rest.say(session, "make a form: name, e-mail");
-  await desk.hub.rest.say(session, "show a table");
-  await desk.hub.rest.say(session, "/fail it broke");
-  await until(async () => ((await desk.hub.rest.snapshot(session)).windows ?? []).length).toBe(2);
-  await desk.hub.rest.act(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
+  const session = await desktop.hub.rest.newSession("furnished");
+  await desktop.hub.rest.say(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
+  await desktop.hub.rest.say(session, "make a form: name, e-mail");
+  await desktop.hub.rest.say(session, "show a table");
+  await desktop.hub.rest.say(session, "/fail it broke");
+  await until(async () => ((await desktop.hub.rest.snapshot(session)).windows ?? []).length).toBe(2);
+  await desktop.hub.rest.act(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
   return session;
 }
 
 async function open(session: SessionID, prefs: Partial<Prefs>, context: BrowserContextOptions = {}): Promise<Page> {
-  const page = await desk.tab({ session, prefs, context: { locale: prefs.language === "ko" ? "ko-KR" : "en-GB", ...context } });
+  const page = await desktop.tab({ session, prefs, context: { locale: prefs.language === "ko" ? "ko-KR" : "en-GB", ...context } });
   return page;
 }
 
@@ -38,7 +38,7 @@ describe.each(languages)("in %s", (language) => {
     const session = await furnished();
     const page = await open(session, { language, theme });
     await windowOf(page, "form-1").waitFor();
-    await show(desk.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
+    await show(desktop.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
       const bad = await troubles(page);
@@ -57,7 +57,7 @@ describe.each(languages)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
     const hook = { section: "hooks", event: "launch", label: "Greet", action: { type: "interaction", payload: "Say hello." } };
-    await desk.hub.rest.say(session, `/call system:set_config ${JSON.stringify(hook)}`);
+    await desktop.hub.rest.say(session, `/call system:set_config ${JSON.stringify(hook)}`);
     await ask(page).waitFor();
     await until(() => ask(page).locator("button:disabled").count()).toBe(0);
     await look("question");
@@ -78,7 +78,7 @@ describe.each(languages)("in %s", (language) => {
   });
 
   it("the tour", async () => {
-    const page = await open(await desk.hub.rest.newSession(), { language, theme: "light", toured: false });
+    const page = await open(await desktop.hub.rest.newSession(), { language, theme: "light", toured: false });
     await page.locator("main button").first().waitFor();
     expect(await troubles(page)).toEqual([]);
   });
@@ -90,16 +90,16 @@ describe.each(languages)("in %s", (language) => {
   });
 
   it("the page to sign in", async () => {
-    const profile = await desk.profile({ language }, { locale: language === "ko" ? "ko-KR" : "en-GB" });
+    const profile = await desktop.profile({ language }, { locale: language === "ko" ? "ko-KR" : "en-GB" });
     const page = await profile.newPage();
-    await page.goto(`${desk.hub.url}/login`);
+    await page.goto(`${desktop.hub.url}/login`);
     await page.locator("input").first().waitFor();
     expect(await troubles(page)).toEqual([]);
   });
 });
 
 it("axe finds what is there to be found", async () => {
-  const page = await open(await desk.hub.rest.newSession(), { language: "en", theme: "light" });
+  const page = await open(await desktop.hub.rest.newSession(), { language: "en", theme: "light" });
   await page.evaluate(() => {
     const bad = document.createElement("p");
     bad.textContent = "hard to read";
@@ -112,7 +112,7 @@ it("axe finds what is there to be found", async () => {
 });
 
 it("the conversation moves nothing for those who do not want it", async () => {
-  const page = await desk.tab();
+  const page = await desktop.tab();
   await say(page, "/say calm");
   await waitForRow(page, "calm");
   const moving = await page.evaluate(() =>

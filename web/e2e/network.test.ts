@@ -5,21 +5,21 @@ import { stage } from "./harness/stage.js";
 import { followLink, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
 import { Wire } from "./harness/wire.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** What the chip says when a person should know. */
 const trouble = ["reconnecting", "offline", "stopped"];
 
 it("ten seconds without a network: nothing is said for 3 s, and a message sent in between arrives once", async () => {
-  desk.guard.expectLostHub();
-  const wire = await Wire.to(desk.hub.url);
-  desk.guard.welcome(wire.url);
+  desktop.guard.expectLostHub();
+  const wire = await Wire.to(desktop.hub.url);
+  desktop.guard.welcome(wire.url);
   try {
-    const session = await desk.hub.rest.newSession("offline");
-    const profile = await desk.profile();
+    const session = await desktop.hub.rest.newSession("offline");
+    const profile = await desktop.profile();
     const page = await profile.newPage();
-    await page.goto(desk.hub.entry.replace(desk.hub.url, wire.url));
-    await page.goto(desk.address(session).replace(desk.hub.url, wire.url));
+    await page.goto(desktop.hub.entry.replace(desktop.hub.url, wire.url));
+    await page.goto(desktop.address(session).replace(desktop.hub.url, wire.url));
     await waitForLink(page, "live");
     await say(page, "/say before");
     await waitForRow(page, "before");
@@ -30,7 +30,7 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
     await page.locator("[data-link=offline], [data-link=reconnecting]").first().waitFor();
     await say(page, "/say from the dark");
     await page.locator("[data-message-id]").filter({ hasText: "from the dark" }).waitFor();
-    await desk.hub.rest.say(session, "/say meanwhile");
+    await desktop.hub.rest.say(session, "/say meanwhile");
     await until(async () => (await states()).at(-1)!.after > 0 && (await page.evaluate(() => performance.now())) > 10_000).toBe(true);
     expect(await shownRows(page, "assistant")).toHaveLength(1);
 
@@ -40,9 +40,9 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
     await caughtUp;
     await waitForRow(page, "from the dark");
     await waitForRow(page, "meanwhile");
-    const said = (await desk.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
+    const said = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
     expect(said).toHaveLength(1);
-    await until(() => page.locator("[data-message-id][data-fate=sending]").count()).toBe(0);
+    await until(() => page.locator("[data-message-id][data-message-status=sending]").count()).toBe(0);
     expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
 
     const bad = (await states()).find((s) => trouble.includes(s.state))!;
@@ -54,14 +54,14 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
 });
 
 it("a short cut of the connection is not worth a word", async () => {
-  desk.guard.expectLostHub();
-  const wire = await Wire.to(desk.hub.url);
-  desk.guard.welcome(wire.url);
+  desktop.guard.expectLostHub();
+  const wire = await Wire.to(desktop.hub.url);
+  desktop.guard.welcome(wire.url);
   try {
-    const session = await desk.hub.rest.newSession("a blink");
-    const page = await (await desk.profile()).newPage();
-    await page.goto(desk.hub.entry.replace(desk.hub.url, wire.url));
-    await page.goto(desk.address(session).replace(desk.hub.url, wire.url));
+    const session = await desktop.hub.rest.newSession("a blink");
+    const page = await (await desktop.profile()).newPage();
+    await page.goto(desktop.hub.entry.replace(desktop.hub.url, wire.url));
+    await page.goto(desktop.address(session).replace(desktop.hub.url, wire.url));
     await waitForLink(page, "live");
     const states = await followLink(page);
     wire.cut();

@@ -6,7 +6,7 @@ import { settle } from "./harness/content.js";
 import { stage } from "./harness/stage.js";
 import { say, until } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** Makes the browser of a profile count its notifications; nobody looks at any of its tabs. */
 async function counting(profile: BrowserContext): Promise<string[]> {
@@ -41,21 +41,21 @@ function leads(page: Page): Promise<boolean> {
 }
 
 it("two tabs of a browser show one notification for what is finished, what failed and what is asked", async () => {
-  const session = await desk.hub.rest.newSession("notify");
-  const profile = await desk.profile({ notify: true });
+  const session = await desktop.hub.rest.newSession("notify");
+  const profile = await desktop.profile({ notify: true });
   const shown = await counting(profile);
-  const one = await desk.tab({ session, profile });
-  const two = await desk.tab({ session, profile });
+  const one = await desktop.tab({ session, profile });
+  const two = await desktop.tab({ session, profile });
 
   await say(one, "/sleep 100ms\n/say all done");
   await until(() => shown.length).toBe(1);
   await say(two, "/fail it broke");
   await until(() => shown.length).toBe(2);
-  await desk.hub.rest.act(session, [{ type: "dialog.confirm", id: "need", title: "Needs you", message: "Please decide." }]);
+  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "need", title: "Needs you", message: "Please decide." }]);
   await until(() => shown.length).toBe(3);
   expect(shown.some((s) => s.includes("Needs you"))).toBe(true);
-  await settle(desk.hub, session, one);
-  await settle(desk.hub, session, two);
+  await settle(desktop.hub, session, one);
+  await settle(desktop.hub, session, two);
   expect(shown).toHaveLength(3);
   await until(() => one.title()).toMatch(/\(\d+\)/);
 
@@ -63,17 +63,17 @@ it("two tabs of a browser show one notification for what is finished, what faile
   await until(() => leads(two)).toBe(true);
   await say(two, "/sleep 100ms\n/say from the tab that is left");
   await until(() => shown.length).toBe(4);
-  await settle(desk.hub, session, two);
+  await settle(desktop.hub, session, two);
   expect(shown).toHaveLength(4);
 });
 
 it("who did not ask for notifications gets none", async () => {
-  const session = await desk.hub.rest.newSession("quiet");
-  const profile = await desk.profile({ notify: false });
+  const session = await desktop.hub.rest.newSession("quiet");
+  const profile = await desktop.profile({ notify: false });
   const shown = await counting(profile);
-  const page = await desk.tab({ session, profile });
+  const page = await desktop.tab({ session, profile });
   await say(page, "/fail it broke");
   await until(() => page.locator("[data-row][data-kind=error]").count()).toBeGreaterThan(0);
-  await settle(desk.hub, session, page);
+  await settle(desktop.hub, session, page);
   expect(shown).toEqual([]);
 });

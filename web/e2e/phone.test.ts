@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { ready, stage } from "./harness/stage.js";
 import { armed, ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
@@ -17,8 +17,8 @@ async function fits(page: Page): Promise<boolean> {
 }
 
 it("chat, windows and questions can be used with a thumb", async () => {
-  const session = await desk.hub.rest.newSession("phone");
-  const page = await desk.tab({ session, context: phone });
+  const session = await desktop.hub.rest.newSession("phone");
+  const page = await desktop.tab({ session, context: phone });
   await say(page, "/say hello from the phone\n/window note Shopping | # Milk");
   await waitForRow(page, "hello from the phone");
   expect(await fits(page)).toBe(true);
@@ -30,7 +30,7 @@ it("chat, windows and questions can be used with a thumb", async () => {
   await page.goBack();
   await page.getByRole("button", { name: /Shopping/ }).waitFor();
 
-  await desk.hub.rest.act(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
+  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
   await ask(page, "thumb").waitFor();
   expect(await fits(page)).toBe(true);
   const later = ask(page).getByRole("button", { name: /^later/i });
@@ -42,7 +42,7 @@ it("chat, windows and questions can be used with a thumb", async () => {
   const approve = page.getByRole("button", { name: /^approve/i }).first();
   await armed(approve);
   await approve.tap();
-  await until(async () => (await desk.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length).toBe(1);
+  await until(async () => (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length).toBe(1);
 
   const small = await page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("button, a, input, textarea, [role=tab]")]
@@ -64,8 +64,8 @@ async function accept(page: Page): Promise<void> {
 }
 
 it("a code on the desktop brings the session to a phone, once", async () => {
-  const session = await desk.hub.rest.newSession("to go");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("to go");
+  const page = await desktop.tab({ session });
   await say(page, "/say said at the desk");
   await waitForRow(page, "said at the desk");
   await page.getByRole("button", { name: "Menu", exact: true }).click();
@@ -75,7 +75,7 @@ it("a code on the desktop brings the session to a phone, once", async () => {
   await page.locator("dialog[open] svg[role=img]").first().waitFor();
   expect(new URL(url).hash.length).toBeGreaterThan(10);
 
-  const pocket = await (await desk.profile({}, phone)).newPage();
+  const pocket = await (await desktop.profile({}, phone)).newPage();
   await pocket.goto(url);
   await accept(pocket);
   await ready(pocket);
@@ -84,8 +84,8 @@ it("a code on the desktop brings the session to a phone, once", async () => {
   await say(pocket, "/window pocket From the pocket | # Hi");
   await windowOf(page, "pocket").waitFor();
 
-  desk.guard.expect(/status of 401/);
-  const stranger = await (await desk.profile({}, phone)).newPage();
+  desktop.guard.expect(/status of 401/);
+  const stranger = await (await desktop.profile({}, phone)).newPage();
   await stranger.goto(url);
   await accept(stranger);
   await stranger.getByRole("alert").waitFor();

@@ -12,7 +12,7 @@ import { requests, type Showing } from "../desktop/src/tour/steps.js";
 import { stage } from "./harness/stage.js";
 import { armed, ask, say, until, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 const folder = fileURLToPath(new URL("../../docs/img", import.meta.url));
 const large: BrowserContextOptions = { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1 };
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
@@ -20,11 +20,11 @@ const opened: SessionID[] = [];
 
 // What still runs would keep agents from those who come after.
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((id) => desk.hub.rest.ask("DELETE", `/api/sessions/${id}`)));
+  await Promise.all(opened.splice(0).map((id) => desktop.hub.rest.ask("DELETE", `/api/sessions/${id}`)));
 });
 
 async function newSession(title: string): Promise<SessionID> {
-  const session = await desk.hub.rest.newSession(title);
+  const session = await desktop.hub.rest.newSession(title);
   opened.push(session);
   return session;
 }
@@ -33,7 +33,7 @@ async function open(session: SessionID, prefs: Partial<Prefs> = {}, context: Bro
   const locale = prefs.language === "ko" ? "ko-KR" : "en-GB";
   // What is in frames asks the browser, whose answer is made up here.
   const colorScheme = prefs.theme === "light" ? "light" : "dark";
-  return desk.tab({ session, prefs, context: { ...context, locale, colorScheme } });
+  return desktop.tab({ session, prefs, context: { ...context, locale, colorScheme } });
 }
 
 async function shoot(page: Page, name: string): Promise<void> {
@@ -47,8 +47,8 @@ async function shoot(page: Page, name: string): Promise<void> {
 
 /** Says what the tour says, and waits until the turn is over unless told otherwise. */
 async function request(session: SessionID, step: Showing, language: "en" | "ko" = "en", wait = true, monitor = "monitor-0"): Promise<void> {
-  await desk.hub.rest.say(session, requests[language][step], monitor);
-  const running = async (): Promise<number> => ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
+  await desktop.hub.rest.say(session, requests[language][step], monitor);
+  const running = async (): Promise<number> => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
   if (wait) await until(running).toBe(0);
 }
 
@@ -84,7 +84,7 @@ it("parallel tasks", async () => {
   const session = await newSession("Product launch");
   const page = await open(session, { theme: "dark" });
   await request(session, "plan", "en", false);
-  await until(async () => ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.kind === "task").length).toBeGreaterThan(2);
+  await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.kind === "task").length).toBeGreaterThan(2);
   await windowOf(page, "launch-1").getByText("✓").nth(1).waitFor();
   await shoot(page, "parallel-tasks");
 });
@@ -134,13 +134,13 @@ it("two tabs on two monitors", async () => {
   const session = await newSession("Balcony station");
   await request(session, "windows");
   await request(session, "background", "en", false, "monitor-1");
-  const profile = await desk.profile({ theme: "dark" }, { ...large, colorScheme: "dark" });
-  const left = await desk.tab({ session, profile });
-  const right = await desk.tab({ session, profile, monitor: "monitor-1" });
+  const profile = await desktop.profile({ theme: "dark" }, { ...large, colorScheme: "dark" });
+  const left = await desktop.tab({ session, profile });
+  const right = await desktop.tab({ session, profile, monitor: "monitor-1" });
   await drawn(left);
   await right.locator("section[data-window-id]").first().waitFor();
   const shots = await Promise.all([left, right].map(async (p) => (await p.screenshot({ animations: "disabled", caret: "hide" })).toString("base64")));
-  const album = await (await desk.profile({}, { viewport: { width: 1440, height: 476 }, deviceScaleFactor: 1 })).newPage();
+  const album = await (await desktop.profile({}, { viewport: { width: 1440, height: 476 }, deviceScaleFactor: 1 })).newPage();
   const images = shots.map((s) => `<img style="width:684px;border-radius:10px;box-shadow:0 0 0 1px #2a3546" src="data:image/png;base64,${s}">`);
   await album.setContent(`<body style="margin:0;display:flex;gap:24px;padding:24px;background:#05080d">${images.join("")}`);
   await album.locator("img").nth(1).waitFor();
@@ -159,7 +159,7 @@ it("phone", async () => {
   const page = await open(session, { theme: "dark" }, phone);
   await page.locator("[data-row][data-kind=assistant]").first().waitFor();
   await shoot(page, "phone-chat");
-  await desk.hub.rest.say(session, requests.en.approval);
+  await desktop.hub.rest.say(session, requests.en.approval);
   await ask(page).waitFor();
   await until(() => ask(page).locator("button:disabled").count()).toBe(0);
   await ask(page).getByRole("button", { name: /^later/i }).tap();
@@ -170,8 +170,8 @@ it("phone", async () => {
 });
 
 it("sign in", async () => {
-  const page = await (await desk.profile({}, { viewport: { width: 960, height: 600 }, deviceScaleFactor: 1, colorScheme: "dark" })).newPage();
-  await page.goto(`${desk.hub.url}/login`);
+  const page = await (await desktop.profile({}, { viewport: { width: 960, height: 600 }, deviceScaleFactor: 1, colorScheme: "dark" })).newPage();
+  await page.goto(`${desktop.hub.url}/login`);
   await page.locator("input").first().waitFor();
   await shoot(page, "sign-in");
 });

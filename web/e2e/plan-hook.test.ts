@@ -16,19 +16,19 @@ const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hook-"));
 await build({ root: "examples", configFile: false, logLevel: "error", build: { outDir: folder, emptyOutDir: true } });
 afterAll(() => rm(folder, { recursive: true }));
 
-const desk = stage({ flags: ["--desktop-dir", folder] });
+const desktop = stage({ flags: ["--desktop-dir", folder] });
 
 /** The hub is killed, and the page comes back to it when it is there again. */
 async function lose(page: Page): Promise<void> {
-  await desk.hub.kill();
+  await desktop.hub.kill();
   await reads(page, "connection", "reconnecting");
-  await desk.hub.up();
+  await desktop.hub.up();
   await reads(page, "connection", "connected");
 }
 
 /** A tab with the example's page on a session. */
-async function open(session: SessionID, at: Hub = desk.hub): Promise<Page> {
-  const page = await (await desk.profile()).newPage();
+async function open(session: SessionID, at: Hub = desktop.hub): Promise<Page> {
+  const page = await (await desktop.profile()).newPage();
   await page.goto(at.entry);
   const hub = at.url.replace("http", "ws");
   await page.goto(`${at.url}/?${new URLSearchParams({ session, hub })}`);
@@ -40,13 +40,13 @@ function reads(page: Page, id: string, text: string) {
   return until(() => page.locator(`#${id}`).innerText()).toBe(text);
 }
 
-function plan(session: SessionID, todos: object[], at: Hub = desk.hub): Promise<unknown> {
+function plan(session: SessionID, todos: object[], at: Hub = desktop.hub): Promise<unknown> {
   return at.rest.ask("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
 }
 
 it("a plan is reviewed, changed, approved, paused, and goes on through a hub that is killed in every state", async () => {
-  desk.guard.expectLostHub();
-  const session = await desk.hub.rest.newSession("hook");
+  desktop.guard.expectLostHub();
+  const session = await desktop.hub.rest.newSession("hook");
   const page = await open(session);
   await plan(session, [
     { id: "slow", task: "/sleep 300ms; /say 1", depends_on: [] },
@@ -78,16 +78,16 @@ it("a plan is reviewed, changed, approved, paused, and goes on through a hub tha
 });
 
 it("the page uses the hub that serves it when its address names none, and connects only to a session", async () => {
-  const session = await desk.hub.rest.newSession("plain");
-  const page = await (await desk.profile()).newPage();
-  await page.goto(desk.hub.entry);
+  const session = await desktop.hub.rest.newSession("plain");
+  const page = await (await desktop.profile()).newPage();
+  await page.goto(desktop.hub.entry);
   await reads(page, "connection", "The address names no session: add ?session=…");
-  await page.goto(`${desk.hub.url}/?${new URLSearchParams({ session })}`);
+  await page.goto(`${desktop.hub.url}/?${new URLSearchParams({ session })}`);
   await reads(page, "connection", "connected");
 });
 
 it("of two tabs that answer one wins, and the other is told", async () => {
-  const session = await desk.hub.rest.newSession("two");
+  const session = await desktop.hub.rest.newSession("two");
   const tabs = [await open(session), await open(session)];
   await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
   const buttons = tabs.map((t) => t.getByRole("button", { name: "Approve plan" }));
@@ -100,7 +100,7 @@ it("of two tabs that answer one wins, and the other is told", async () => {
 });
 
 it("who comes while a plan waits sees what it waits for", async () => {
-  const session = await desk.hub.rest.newSession("late");
+  const session = await desktop.hub.rest.newSession("late");
   await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
   const page = await open(session);
   await page.getByRole("button", { name: "Approve plan" }).click();
@@ -109,7 +109,7 @@ it("who comes while a plan waits sees what it waits for", async () => {
 
 it("a plan that nobody looks at is given up in time", async () => {
   const hub = await Hub.start({ flags: ["--desktop-dir", folder, "--plan-answer-time", "1s"] });
-  desk.guard.welcome(hub.url);
+  desktop.guard.welcome(hub.url);
   try {
     const session = await hub.rest.newSession("alone");
     const page = await open(session, hub);

@@ -8,7 +8,7 @@ import { troubles } from "./harness/axe.js";
 import { ready, stage } from "./harness/stage.js";
 import { armed, ask, commandBar, until, waitForLink, waitForRow } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** What the demo is to plan. Its agents obey what stands behind a slash in a task. */
 const planOf = (...todos: object[]): string => `/plan ${JSON.stringify({ todos })}`;
@@ -26,19 +26,19 @@ async function press(page: Page, name: RegExp): Promise<void> {
 }
 
 async function statusOf(session: SessionID): Promise<Record<string, string>> {
-  const todos: Todo[] = (await desk.hub.rest.snapshot(session)).todos ?? [];
+  const todos: Todo[] = (await desktop.hub.rest.snapshot(session)).todos ?? [];
   return Object.fromEntries(todos.map((t) => [t.id, t.status ?? ""]));
 }
 
 async function closings(session: SessionID): Promise<HITLClosed[]> {
-  return (await desk.hub.rest.events(session)).flatMap((e) => (e.type === "hitl_closed" ? [e.data] : []));
+  return (await desktop.hub.rest.events(session)).flatMap((e) => (e.type === "hitl_closed" ? [e.data] : []));
 }
 
 const week = { field: "week", question: "Which week?", input_type: "date", range: true, required: true };
 
 it("a plan is reviewed, changed, run, paused, resumed through a restart of the hub, and finished", async () => {
-  const session = await desk.hub.rest.newSession("party");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("party");
+  const page = await desktop.tab({ session });
   await page.keyboard.press("Alt+p");
   await page.locator("[data-mode=plan]").waitFor();
   const todos = [
@@ -56,7 +56,7 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await ask(page).getByText("Review the plan").waitFor();
   await isIn(page, "review");
   expect(await ask(page).locator("[data-todo]").count()).toBe(6);
-  await page.locator("[data-plan-fate=review]").waitFor();
+  await page.locator("[data-plan-status=review]").waitFor();
   expect(await troubles(page)).toEqual([]);
   await press(page, /^change/i);
   await ask(page).getByRole("textbox").fill("remove extra");
@@ -74,9 +74,9 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await panel(page).getByRole("button", { name: "Pause" }).click();
   await isIn(page, "paused");
 
-  desk.guard.expectLostHub();
-  await desk.hub.kill();
-  await desk.hub.up();
+  desktop.guard.expectLostHub();
+  await desktop.hub.kill();
+  await desktop.hub.up();
   await waitForLink(page, "live");
   await isIn(page, "paused");
   expect((await statusOf(session)).read).toBe("completed");
@@ -101,10 +101,10 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await press(page, /^run it/i);
   await finished(page);
   expect(await statusOf(session)).toEqual({ read: "completed", prices: "completed", dates: "completed", send: "completed", sum: "completed", added_1: "completed" });
-  const ran = (await desk.hub.rest.events(session)).flatMap((e) => (e.type === "todo_started" ? [e.data.todo_id] : []));
+  const ran = (await desktop.hub.rest.events(session)).flatMap((e) => (e.type === "todo_started" ? [e.data.todo_id] : []));
   expect(Object.fromEntries(["read", "prices", "dates", "send", "sum", "added_1"].map((id) => [id, ran.filter((r) => r === id).length]))).toEqual({ read: 1, prices: 3, dates: 1, send: 1, sum: 1, added_1: 1 });
   await waitForRow(page, /6 of 6/);
-  await page.locator("[data-message-id][data-fate=completed]").first().waitFor();
+  await page.locator("[data-message-id][data-message-status=completed]").first().waitFor();
   expect(await page.locator("[data-plan-chip]").count()).toBe(0);
   expect(await troubles(page)).toEqual([]);
   await panel(page).getByRole("button", { name: "Plan something else" }).click();
@@ -112,8 +112,8 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
 });
 
 it("every kind of question is answered by keyboard, and what the hub finds wrong is said at the field", async () => {
-  const session = await desk.hub.rest.newSession("questions");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("questions");
+  const page = await desktop.tab({ session });
   const { keyboard } = page;
   page.mouse.click = () => Promise.reject(new Error("there is no mouse"));
   const options = [
@@ -224,10 +224,10 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
 });
 
 it("of two tabs that answer one counts, and a plan that failed goes on without what failed", async () => {
-  const session = await desk.hub.rest.newSession("two tabs");
-  const profile = await desk.profile();
-  const one = await desk.tab({ session, profile });
-  const two = await desk.tab({ session, profile });
+  const session = await desktop.hub.rest.newSession("two tabs");
+  const profile = await desktop.profile();
+  const one = await desktop.tab({ session, profile });
+  const two = await desktop.tab({ session, profile });
   await one.bringToFront();
   await commandBar(one).fill(planOf({ id: "bad", task: "Try; /fail no luck", max_retries: 0 }, { id: "next", task: "Go on; /say gone on", depends_on: ["bad"] }));
   await commandBar(one).press("Enter");
@@ -252,8 +252,8 @@ it("of two tabs that answer one counts, and a plan that failed goes on without w
 
 it("on a phone a plan is a list, and is stopped with a thumb", async () => {
   const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
-  const session = await desk.hub.rest.newSession("pocket");
-  const page = await desk.tab({ session, context: phone });
+  const session = await desktop.hub.rest.newSession("pocket");
+  const page = await desktop.tab({ session, context: phone });
   const fits = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth);
   await page.getByRole("button", { name: "Plan", exact: true }).tap();
   await commandBar(page).fill(planOf({ id: "wait", task: "Wait; /hang" }, { id: "then", task: "Then this", depends_on: ["wait"] }));

@@ -9,21 +9,21 @@ import { say, shownRows, until } from "./harness/verbs.js";
 const model = await EndlessModel.start();
 afterAll(() => model.stop());
 // With the limits that people have, since this is what people do; and over Redis, where those limits are shared.
-const desk = stage({ limited: true, redis: true, flags: model.flags });
+const desktop = stage({ limited: true, redis: true, flags: model.flags });
 
 /** The words of the answers, as the hub keeps them. */
 async function answers(session: SessionID): Promise<string[]> {
-  const rows = (await desk.hub.rest.rows(session)).filter((r) => r.say === "text" && r.partial !== true);
+  const rows = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "text" && r.partial !== true);
   return rows.map((r) => plain(r.text ?? ""));
 }
 
 async function isOver(session: SessionID): Promise<boolean> {
-  return ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
+  return ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
 }
 
 it("a page that is reloaded 20 times in the middle of an answer ends with the whole answer, once", async () => {
-  const session = await desk.hub.rest.newSession("reloads");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("reloads");
+  const page = await desktop.tab({ session });
   await say(page, "go on until I have seen enough");
   await page.locator("[data-stream]").first().waitFor();
   for (let n = 0; n < 20; n++) {

@@ -5,9 +5,9 @@ import { afterEach, expect, it } from "vitest";
 import { ready, stage } from "./harness/stage.js";
 import { followLink, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
 
-const desk = stage({ redis: true });
+const desktop = stage({ redis: true });
 
-const redis = () => desk.hub.redis!;
+const redis = () => desktop.hub.redis!;
 
 // A test that fails in the middle leaves no hanging store to the next one.
 afterEach(() => redis().thaw());
@@ -42,8 +42,8 @@ function countSockets(page: Page): () => number {
 }
 
 it.each(ways)("a store that $what: the page says so and what was sent meanwhile arrives once", async (way) => {
-  const session = await desk.hub.rest.newSession("without a store");
-  const page = await desk.tab({ session, prefs: { language: way.language } });
+  const session = await desktop.hub.rest.newSession("without a store");
+  const page = await desktop.tab({ session, prefs: { language: way.language } });
   const sockets = countSockets(page);
   await page.reload();
   await ready(page);
@@ -57,7 +57,7 @@ it.each(ways)("a store that $what: the page says so and what was sent meanwhile 
   const chip = page.locator("[data-link=storeless]");
   for (const words of way.words) expect(await chip.innerText()).toMatch(words);
   expect(await chip.getAttribute("role")).toBe("status");
-  const waiting = page.locator("[data-message-id][data-fate=sending]");
+  const waiting = page.locator("[data-message-id][data-message-status=sending]");
   await waiting.filter({ hasText: "from the dark" }).filter({ hasText: way.waiting }).waitFor();
 
   const again = page.locator("[data-link=live]").filter({ hasText: way.again }).waitFor(); // it is shown for a moment only
@@ -66,7 +66,7 @@ it.each(ways)("a store that $what: the page says so and what was sent meanwhile 
   await waitForRow(page, "from the dark");
   await until(() => waiting.count()).toBe(0);
   expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
-  const said = (await desk.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
+  const said = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
   expect(said).toHaveLength(1);
   // A hub that is short of time may find the store slow once more.
   expect(new Set((await states()).map((s) => s.state)), "no connection was lost").toEqual(new Set(["live", "storeless"]));
@@ -74,8 +74,8 @@ it.each(ways)("a store that $what: the page says so and what was sent meanwhile 
 });
 
 it("an agent that works while the store is away is not said to have stopped, and its answer is whole", async () => {
-  const session = await desk.hub.rest.newSession("at work");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("at work");
+  const page = await desktop.tab({ session });
   await say(page, "/stream 200 20");
   await page.locator("[data-stream]").first().waitFor();
   const states = await followLink(page);

@@ -4,13 +4,13 @@ import { expect, it } from "vitest";
 import { stage } from "./harness/stage.js";
 import { commandBar, drag, middle, say, shownBounds, shownRows, shownWindows, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 it("two tabs show the same messages, windows, moves and drafts; closing one changes nothing", async () => {
-  const session = await desk.hub.rest.newSession("two tabs");
-  const profile = await desk.profile();
-  const one = await desk.tab({ session, profile });
-  const two = await desk.tab({ session, profile });
+  const session = await desktop.hub.rest.newSession("two tabs");
+  const profile = await desktop.profile();
+  const one = await desktop.tab({ session, profile });
+  const two = await desktop.tab({ session, profile });
 
   await say(one, "/say hello from the first tab\n/window note Shared note | # One text");
   await waitForRow(one, "hello from the first tab");
@@ -18,9 +18,9 @@ it("two tabs show the same messages, windows, moves and drafts; closing one chan
   await Promise.all([one, two].map((tab) => windowOf(tab, "note").getByText("One text").waitFor()));
 
   await drag(one, await middle(titleBar(one, "note")), { x: 90, y: 60 });
-  const moved = (await desk.hub.rest.window(session, "note"))!.bounds;
+  const moved = (await desktop.hub.rest.window(session, "note"))!.bounds;
   await until(() => shownBounds(two, "note")).toEqual(await shownBounds(one, "note"));
-  await until(async () => (await desk.hub.rest.window(session, "note"))?.bounds).toMatchObject({ w: moved.w, h: moved.h });
+  await until(async () => (await desktop.hub.rest.window(session, "note"))?.bounds).toMatchObject({ w: moved.w, h: moved.h });
 
   await commandBar(one).fill("half a thought");
   await until(() => commandBar(two).inputValue()).toBe("half a thought");
@@ -37,17 +37,17 @@ it("two tabs show the same messages, windows, moves and drafts; closing one chan
 });
 
 it("a tab can show another monitor of the session, on a screen of its own", async () => {
-  const session = await desk.hub.rest.newSession("two monitors");
-  const profile = await desk.profile();
-  const first = await desk.tab({ session, profile });
+  const session = await desktop.hub.rest.newSession("two monitors");
+  const profile = await desktop.profile();
+  const first = await desktop.tab({ session, profile });
   await first.getByRole("button", { name: "New monitor" }).click();
   await first.locator('[role=tab][data-monitor-id="monitor-1"][aria-selected=true]').waitFor();
   await first.locator('[role=tab][data-monitor-id="monitor-0"]').click();
-  const second = await desk.tab({ session, profile, monitor: "monitor-1" });
+  const second = await desktop.tab({ session, profile, monitor: "monitor-1" });
 
   await say(second, "/window aside On the side | # Second screen");
   await windowOf(second, "aside").getByText("Second screen").waitFor();
-  expect((await desk.hub.rest.window(session, "aside"))?.monitorId).toBe("monitor-1");
+  expect((await desktop.hub.rest.window(session, "aside"))?.monitorId).toBe("monitor-1");
   await say(first, "/window front In front | # First screen");
   await windowOf(first, "front").getByText("First screen").waitFor();
   expect(await shownWindows(first)).toEqual(["front"]);

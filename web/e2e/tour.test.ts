@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { ready, stage } from "./harness/stage.js";
 import { armed, ask, drag, middle, shownBounds, shownRows, shownWindows, titleBar, until, waitForLink, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 const click = (page: Page, step: string): Promise<void> => page.locator(`[data-step=${step}] button`).click();
 
@@ -13,13 +13,13 @@ const click = (page: Page, step: string): Promise<void> => page.locator(`[data-s
 const done = (page: Page, step: string): Promise<void> => page.locator(`[data-done~=${step}]`).waitFor();
 
 it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hub; and nothing is lost", async () => {
-  desk.guard.expectLostHub();
-  const profile = await desk.profile({ toured: false });
+  desktop.guard.expectLostHub();
+  const profile = await desktop.profile({ toured: false });
   const page = await profile.newPage();
-  await page.goto(desk.hub.entry);
+  await page.goto(desktop.hub.entry);
   await ready(page);
   const session = new URL(page.url()).searchParams.get("session")!;
-  const rest = desk.hub.rest;
+  const rest = desktop.hub.rest;
 
   await page.getByRole("heading", { level: 1 }).waitFor();
   await click(page, "windows");
@@ -76,12 +76,12 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
 
   const windows = (await rest.snapshot(session)).windows!;
   const rows = await shownRows(page);
-  await desk.hub.kill();
+  await desktop.hub.kill();
   await Promise.all([page, second, own].map((tab) => waitForLink(tab, "reconnecting")));
-  await desk.hub.up();
+  await desktop.hub.up();
   await Promise.all([page, second, own].map((tab) => waitForLink(tab, "live")));
   await done(page, "restart");
-  const after = (await desk.hub.rest.snapshot(session)).windows!;
+  const after = (await desktop.hub.rest.snapshot(session)).windows!;
   expect(after).toEqual(windows);
   await until(() => shownWindows(page)).toEqual(shown);
   expect((await shownRows(page)).slice(0, rows.length).map((r) => r.text)).toEqual(rows.map((r) => r.text));
@@ -91,18 +91,18 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
 });
 
 it("who skips the tour is not asked again", async () => {
-  const profile = await desk.profile({ toured: false });
-  const page = await desk.tab({ profile, session: await desk.hub.rest.newSession() });
+  const profile = await desktop.profile({ toured: false });
+  const page = await desktop.tab({ profile, session: await desktop.hub.rest.newSession() });
   await page.getByRole("button", { name: "Skip the tour" }).click();
   await until(() => page.locator("[data-step]").count()).toBe(0);
-  await page.goto(desk.address(await desk.hub.rest.newSession()));
+  await page.goto(desktop.address(await desktop.hub.rest.newSession()));
   await ready(page);
   await page.locator("[data-command-bar]").waitFor();
   expect(await page.locator("[data-step]").count()).toBe(0);
 });
 
 it("what the tour opens is wholly in view on a small laptop", async () => {
-  const page = await desk.tab({ prefs: { toured: false }, context: { viewport: { width: 1280, height: 720 } } });
+  const page = await desktop.tab({ prefs: { toured: false }, context: { viewport: { width: 1280, height: 720 } } });
   await click(page, "form");
   await done(page, "form");
   const save = windowOf(page, "form-1").getByRole("button", { name: "Save" });

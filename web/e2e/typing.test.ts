@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { stage, tools } from "./harness/stage.js";
 import { commandBar, say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 /** Begins a syllable, as an input method does. */
 async function compose(dev: CDPSession, text: string): Promise<void> {
@@ -25,17 +25,17 @@ async function openForm(page: Page): Promise<void> {
 }
 
 it("what was typed in a form survives an update; it is sent to the agent, which says thanks", async () => {
-  const session = await desk.hub.rest.newSession("form");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("form");
+  const page = await desktop.tab({ session });
   await openForm(page);
   const form = windowOf(page, "form-1");
   await form.getByLabel("name").fill("Ada");
   await form.getByLabel("e-mail").fill("ada@example.org");
 
-  const shown = (await desk.hub.rest.window(session, "form-1"))!;
+  const shown = (await desktop.hub.rest.window(session, "form-1"))!;
   const layout = shown.content.data as { components: object[] };
   const changed = { ...layout, components: [{ type: "text", content: "A new line above" }, ...layout.components] };
-  await desk.hub.rest.act(session, [{ type: "window.setContent", windowId: "form-1", content: { renderer: "component", data: changed } as never }]);
+  await desktop.hub.rest.act(session, [{ type: "window.setContent", windowId: "form-1", content: { renderer: "component", data: changed } as never }]);
   await form.getByText("A new line above").waitFor();
   expect(await form.getByLabel("name").inputValue()).toBe("Ada");
 
@@ -46,8 +46,8 @@ it("what was typed in a form survives an update; it is sent to the agent, which 
 });
 
 it("Enter in a field submits the form, but not while an input method composes", async () => {
-  const session = await desk.hub.rest.newSession("form by key");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("form by key");
+  const page = await desktop.tab({ session });
   await openForm(page);
   const form = windowOf(page, "form-1");
   const dev = await tools(page);
@@ -55,7 +55,7 @@ it("Enter in a field submits the form, but not while an input method composes", 
   await compose(dev, "한");
   await enterWhileComposing(dev);
   await dev.send("Input.insertText", { text: "한" });
-  await desk.hub.rest.say(session, "/say a moment later");
+  await desktop.hub.rest.say(session, "/say a moment later");
   await waitForRow(page, "a moment later");
   expect(await form.getByText("고마워요!").count()).toBe(0);
   expect(await form.getByLabel("name").inputValue()).toBe("한");
@@ -65,8 +65,8 @@ it("Enter in a field submits the form, but not while an input method composes", 
 });
 
 it("Enter does not send while an input method composes; the Enter after it does", async () => {
-  const session = await desk.hub.rest.newSession("hangul");
-  const page = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("hangul");
+  const page = await desktop.tab({ session });
   const dev = await tools(page);
   await commandBar(page).focus();
   for (const step of ["ㅎ", "하", "한"]) await compose(dev, step);
@@ -75,7 +75,7 @@ it("Enter does not send while an input method composes; the Enter after it does"
   for (const step of ["ㄱ", "그", "글"]) await compose(dev, step);
   await enterWhileComposing(dev);
   await dev.send("Input.insertText", { text: "글" });
-  await desk.hub.rest.say(session, "/say a moment later");
+  await desktop.hub.rest.say(session, "/say a moment later");
   await waitForRow(page, "a moment later");
   expect(await commandBar(page).inputValue()).toBe("한글");
   expect((await shownRows(page, "user")).filter((r) => r.text.includes("한"))).toEqual([]);
@@ -87,7 +87,7 @@ it("Enter does not send while an input method composes; the Enter after it does"
 });
 
 it("Shift+Enter begins a new line, and the arrow up brings the last message back", async () => {
-  const page = await desk.tab();
+  const page = await desktop.tab();
   await commandBar(page).focus();
   await page.keyboard.type("/say one");
   await page.keyboard.press("Shift+Enter");

@@ -7,7 +7,7 @@ import { gap } from "../desktop/src/canvas/geometry.js";
 import { stage } from "./harness/stage.js";
 import { drag, middle, shownBounds, titleBar, until, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desktop = stage();
 
 interface Scene {
   session: SessionID;
@@ -17,12 +17,12 @@ interface Scene {
 
 /** A session with windows in two tabs. */
 async function scene(...ids: string[]): Promise<Scene> {
-  const session = await desk.hub.rest.newSession("windows");
-  const profile = await desk.profile();
-  const page = await desk.tab({ session, profile });
-  const other = await desk.tab({ session, profile });
+  const session = await desktop.hub.rest.newSession("windows");
+  const profile = await desktop.profile();
+  const page = await desktop.tab({ session, profile });
+  const other = await desktop.tab({ session, profile });
   for (const [n, id] of ids.entries()) {
-    await desk.hub.rest.act(session, [
+    await desktop.hub.rest.act(session, [
       {
         type: "window.create",
         windowId: id,
@@ -40,7 +40,7 @@ async function scene(...ids: string[]): Promise<Scene> {
 /** Waits until a window is at a place everywhere: where it was done, in the hub, and in the other tab. */
 async function everywhere(s: Scene, id: string, at: Partial<Bounds>): Promise<void> {
   await until(() => shownBounds(s.page, id)).toMatchObject(at);
-  await until(async () => (await desk.hub.rest.window(s.session, id))?.bounds).toMatchObject(at);
+  await until(async () => (await desktop.hub.rest.window(s.session, id))?.bounds).toMatchObject(at);
   await until(() => shownBounds(s.other, id)).toMatchObject(at);
 }
 
@@ -51,7 +51,7 @@ async function area(page: Page): Promise<{ x: number; y: number; w: number; h: n
 }
 
 const state = async (s: Scene, id: string): Promise<string> => {
-  const w = await desk.hub.rest.window(s.session, id);
+  const w = await desktop.hub.rest.window(s.session, id);
   return w === undefined ? "closed" : w.minimized === true ? "minimized" : w.maximized === true ? "maximized" : "normal";
 };
 
@@ -140,7 +140,7 @@ describe("by mouse", () => {
     await titleBar(s.page, "a").click({ position: { x: 40, y: 10 } });
     await until(() => front(s.page)).toBe("a");
     await until(() => front(s.other)).toBe("a");
-    const all = (await desk.hub.rest.snapshot(s.session)).windows!;
+    const all = (await desktop.hub.rest.snapshot(s.session)).windows!;
     expect(all.sort((x, y) => (y.z ?? 0) - (x.z ?? 0))[0]!.windowId).toBe("a");
   });
 });

@@ -1,11 +1,11 @@
 import { type ReactNode, useEffect, useLayoutEffect } from "react";
-import { beginLook } from "../../desktop/src/shell/theme.js";
+import { applyInitialTheme } from "../../desktop/src/shell/theme.js";
 import { useMedia } from "../../desktop/src/shell/viewport.js";
 import icon from "../../desktop/src/styles/icon.svg";
 import { Boundary } from "../../desktop/src/ui/boundary.js";
 import { Button } from "../../desktop/src/ui/button.js";
+import { ActionDialog } from "./actions/dialog.js";
 import { AuditPage } from "./audit/index.js";
-import { DeedDialog } from "./deeds/dialog.js";
 import { useTexts } from "./i18n/use.js";
 import { SessionPage } from "./session/index.js";
 import type { Barrier } from "./state/store.js";
@@ -45,7 +45,7 @@ export function App(): ReactNode {
           {route.page === "audit" && <AuditPage query={route.query} />}
         </Boundary>
       </main>
-      <DeedDialog />
+      <ActionDialog />
     </div>
   );
 }
@@ -76,7 +76,7 @@ function useLook(): void {
   const light = useMedia("(prefers-color-scheme: light)");
   const contrast = useMedia("(prefers-contrast: more)");
   // What the system wants is read by beginLook; it is named here so that a change of it counts.
-  useLayoutEffect(() => beginLook(theme, language), [theme, language, light, contrast]);
+  useLayoutEffect(() => applyInitialTheme(theme, language), [theme, language, light, contrast]);
 }
 
 function useTitle(): void {

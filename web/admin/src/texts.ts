@@ -50,7 +50,7 @@ export const page = catalogue({
 });
 
 export const replicas = catalogue({
-  fleet: ["Replicas", "복제본"],
+  replicas: ["Replicas", "복제본"],
   self: ["you look through this one", "지금 이 복제본을 통해 보고 있어요"],
   serving: ["serving", "동작 중"],
   draining: ["draining", "비우는 중"],

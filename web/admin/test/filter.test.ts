@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { viewOf } from "../src/fleet/index.js";
+import { viewOf } from "../src/replicas/index.js";
 import { isNarrow, plainView, readView, sorts, type View, viewed, writeView } from "../src/table/filter.js";
 import { row } from "./help.js";
 

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import type { LogEvent } from "../src/api/types.js";
-import { aboutOf, beginningOf, emptyLog, justBefore, mostEvents, paused, told } from "../src/session/log.js";
+import { aboutOf, applied, beginningOf, emptyLog, justBefore, mostEvents, paused } from "../src/session/log.js";
 
 const event = (at: string, data: unknown = {}): LogEvent => ({ type: "X", message_id: at, timestamp: "2026-01-01T00:00:00.000Z", data });
 const at = (events: readonly LogEvent[]): (string | undefined)[] => events.map((e) => e.message_id);
 
 test("what comes again is shown once", () => {
-  let log = told(emptyLog, [event("1-9"), event("1-10")]);
-  log = told(log, [event("1-10"), event("1-11"), event("2-0")]);
+  let log = applied(emptyLog, [event("1-9"), event("1-10")]);
+  log = applied(log, [event("1-10"), event("1-11"), event("2-0")]);
   expect(at(log.events)).toEqual(["1-9", "1-10", "1-11", "2-0"]);
-  expect(told(log, [event("1-11")])).toBe(log);
+  expect(applied(log, [event("1-11")])).toBe(log);
 });
 
 test("a pause holds what comes back, and shows it afterwards", () => {
-  let log = paused(told(emptyLog, [event("1-1")]), true);
-  log = told(told(log, [event("1-2")]), [event("1-2"), event("1-3")]);
+  let log = paused(applied(emptyLog, [event("1-1")]), true);
+  log = applied(applied(log, [event("1-2")]), [event("1-2"), event("1-3")]);
   expect([at(log.events), at(log.held)]).toEqual([["1-1"], ["1-2", "1-3"]]);
   log = paused(log, false);
   expect([at(log.events), at(log.held)]).toEqual([["1-1", "1-2", "1-3"], []]);
@@ -22,8 +22,8 @@ test("a pause holds what comes back, and shows it afterwards", () => {
 
 test("the oldest go", () => {
   const many = Array.from({ length: mostEvents + 5 }, (_, n) => event(`1-${n}`));
-  expect(at(told(emptyLog, many).events)[0]).toBe("1-5");
-  expect(told(paused(emptyLog, true), many).held).toHaveLength(mostEvents);
+  expect(at(applied(emptyLog, many).events)[0]).toBe("1-5");
+  expect(applied(paused(emptyLog, true), many).held).toHaveLength(mostEvents);
 });
 
 test("where a tail begins", () => {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { adminActions, isReady } from "../src/actions/action.js";
 import { Api, liveAddress, orders, Refusal, tailAddress } from "../src/api/api.js";
-import { deeds, isReady } from "../src/deeds/deed.js";
 import { type Branch, treeOf } from "../src/session/tree.js";
 import { type Route, readRoute, writeRoute } from "../src/state/route.js";
-import { keepViews, readViews, withView } from "../src/table/views.js";
+import { readViews, saveViews, withView } from "../src/table/views.js";
 import { session as sessionWords } from "../src/texts.js";
 
 test.each<[string, Route]>([
@@ -48,17 +48,17 @@ test("a refusal says what the problem document says, also when there is none", a
   expect(await answer(502, "<html>")).toMatchObject({ status: 502, message: "HTTP 502" });
 });
 
-test("a deed wants a reason, and the end of the id where it cannot be undone", () => {
-  const stop = deeds.interruptAgent("ses-1", "main-1");
+test("a action wants a reason, and the end of the id where it cannot be undone", () => {
+  const stop = adminActions.interruptAgent("ses-1", "main-1");
   expect(isReady(stop, { reason: "  ", typed: "" })).toBe(false);
   expect(isReady(stop, { reason: "stalled", typed: "" })).toBe(true);
   expect(isReady(stop, { reason: "x".repeat(501), typed: "" })).toBe(false);
-  for (const deed of [deeds.reset("ses-abcdef123456"), deeds.remove("ses-abcdef123456")]) {
-    expect(isReady(deed, { reason: "r", typed: "" })).toBe(false);
-    expect(isReady(deed, { reason: "r", typed: "abcdef" })).toBe(false);
-    expect(isReady(deed, { reason: "r", typed: "123456" })).toBe(true);
+  for (const action of [adminActions.reset("ses-abcdef123456"), adminActions.remove("ses-abcdef123456")]) {
+    expect(isReady(action, { reason: "r", typed: "" })).toBe(false);
+    expect(isReady(action, { reason: "r", typed: "abcdef" })).toBe(false);
+    expect(isReady(action, { reason: "r", typed: "123456" })).toBe(true);
   }
-  expect(deeds.handOver("ses-1", ["b", "c"]).orderFor!("c").body).toEqual({ to: "c" });
+  expect(adminActions.handOver("ses-1", ["b", "c"]).orderFor!("c").body).toEqual({ to: "c" });
 });
 
 test("agents stand below whom they work for, each once", () => {
@@ -76,8 +76,8 @@ test("views are kept by name", () => {
   const kept = new Map<string, string>();
   const storage = { getItem: (k: string) => kept.get(k) ?? null, setItem: (k: string, v: string) => void kept.set(k, v), removeItem: () => undefined };
   expect(readViews(storage)).toEqual([]);
-  keepViews(storage, withView(withView([], "Night", "stuck=true"), "Mine", "user=ann"));
-  keepViews(storage, withView(readViews(storage), " Night ", "errors=true"));
+  saveViews(storage, withView(withView([], "Night", "stuck=true"), "Mine", "user=ann"));
+  saveViews(storage, withView(readViews(storage), " Night ", "errors=true"));
   expect(readViews(storage)).toEqual([
     { name: "Mine", query: "user=ann" },
     { name: "Night", query: "errors=true" },

@@ -2,8 +2,8 @@
 
 import { bench, expect } from "vitest";
 import { decodeFrame } from "../src/event.js";
-import { apply } from "../src/reduce.js";
-import { emptyDesk } from "../src/state.js";
+import { applyEvent } from "../src/reduce.js";
+import { emptyDesktop } from "../src/state.js";
 
 let said = 0;
 
@@ -54,9 +54,9 @@ const frames = Array.from({ length: 10_000 }, (_, i) => frame(i));
 bench(
   "read and apply 10,000 events",
   () => {
-    let desk = emptyDesk();
-    for (const f of frames) for (const e of decodeFrame(f).events) desk = apply(desk, e);
-    expect(desk.at).toBe("1-10000");
+    let desktop = emptyDesktop();
+    for (const f of frames) for (const e of decodeFrame(f).events) desktop = applyEvent(desktop, e);
+    expect(desktop.at).toBe("1-10000");
   },
   { iterations: 10, warmupIterations: 2, time: 0 },
 );

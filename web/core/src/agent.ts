@@ -32,9 +32,9 @@ interface Named {
 /** An agent exists from the first event that names it until its turn is complete. */
 function agentOf(d: Draft, p: Named, now: number): Agent | undefined {
   if (!p.agentId) return undefined;
-  const known = d.desk.agents.get(p.agentId);
+  const known = d.desktop.agents.get(p.agentId);
   if (known !== undefined) return known;
-  if (d.desk.agents.size >= limits.agents) d.drop("agents", firstOf(d.desk.agents, byStart)!.role);
+  if (d.desktop.agents.size >= limits.agents) d.drop("agents", firstOf(d.desktop.agents, byStart)!.role);
   const agent: Agent = {
     role: p.agentId,
     kind: kindOfAgent(p.agentId),
@@ -61,7 +61,7 @@ function change(d: Draft, agent: Agent, what: Partial<Agent>): Agent {
 }
 
 /** An agent for events that only one at work causes. */
-function running(d: Draft, p: Named, now: number): Agent | undefined {
+function runningAgent(d: Draft, p: Named, now: number): Agent | undefined {
   const a = agentOf(d, p, now);
   return a === undefined || a.status === "running" ? a : change(d, a, { status: "running" });
 }
@@ -69,16 +69,16 @@ function running(d: Draft, p: Named, now: number): Agent | undefined {
 export function accept(d: Draft, p: MessageAccepted, now: number): void {
   if (p.duplicate) return;
   dequeue(d, p.messageId);
-  let a = running(d, p, now);
+  let a = runningAgent(d, p, now);
   if (a === undefined || p.how === "steered") return;
   if (a.messageId !== p.messageId) a = change(d, a, { messageId: p.messageId, ...silence });
   if (p.how === "ephemeral" && a.kind !== "ephemeral") change(d, a, { kind: "ephemeral" });
 }
 
 export function think(d: Draft, p: AgentThinking, now: number): void {
-  const a = running(d, p, now);
+  const a = runningAgent(d, p, now);
   if (a === undefined) return;
-  const said = say(a.thinking, a.thinkingBytes, p);
+  const said = writeText(a.thinking, a.thinkingBytes, p);
   if (said !== undefined) change(d, a, { thinking: said.text, thinkingBytes: said.bytes });
 }
 
@@ -87,9 +87,9 @@ export function respond(d: Draft, p: AgentResponse, now: number): void {
     d.drop("agents", p.agentId ?? "");
     return;
   }
-  const a = running(d, p, now);
+  const a = runningAgent(d, p, now);
   if (a === undefined) return;
-  const said = say(a.text, a.textBytes, p);
+  const said = writeText(a.text, a.textBytes, p);
   if (said !== undefined) change(d, a, { text: said.text, textBytes: said.bytes });
 }
 
@@ -97,7 +97,7 @@ export function respond(d: Draft, p: AgentResponse, now: number): void {
  * Puts a delta at its place, which is the end of the text unless something is said anew. What lies behind the end is
  * lost: the text before it was too long to be kept. An event that has the whole text replaces it.
  */
-function say(
+function writeText(
   text: string,
   bytes: number,
   p: { content?: string; delta?: string; offset?: number },
@@ -122,7 +122,7 @@ export function bounded(text: string): { text: string; bytes: number } {
 }
 
 export function useTool(d: Draft, p: ToolProgress, now: number): void {
-  const a = running(d, p, now);
+  const a = runningAgent(d, p, now);
   if (a === undefined) return;
   const tool = a.tool ?? "";
   if (p.status === "running" && tool !== p.toolName) change(d, a, { tool: p.toolName });
@@ -134,7 +134,7 @@ export function setWindowAgent(d: Draft, p: WindowAgentStatus, now: number): voi
     d.drop("agents", p.agentId);
     return;
   }
-  const had = d.desk.agents.has(p.agentId);
+  const had = d.desktop.agents.has(p.agentId);
   const a = agentOf(d, p, now);
   if (a === undefined) return;
   const status = p.status === "active" ? "running" : had ? a.status : "idle";
@@ -143,7 +143,7 @@ export function setWindowAgent(d: Draft, p: WindowAgentStatus, now: number): voi
 
 export function enqueue(d: Draft, p: MessageQueued, now: number): void {
   const monitor = p.monitorId || firstMonitor;
-  const queue = d.desk.queues.get(monitor) ?? [];
+  const queue = d.desktop.queues.get(monitor) ?? [];
   const known = queue.some((m) => m.id === p.messageId);
   if (p.duplicate || known || p.messageId === "" || queue.length >= limits.queued || !d.addMonitor(monitor)) return;
   const at = Math.min(Math.max(p.position - 1, 0), queue.length);
@@ -151,7 +151,7 @@ export function enqueue(d: Draft, p: MessageQueued, now: number): void {
 }
 
 export function dequeue(d: Draft, message: MessageID): void {
-  for (const [monitorId, queue] of [...d.desk.queues]) {
+  for (const [monitorId, queue] of [...d.desktop.queues]) {
     const i = queue.findIndex((m) => m.id === message);
     if (i >= 0) setQueue(d, { monitorId, messages: queue.toSpliced(i, 1) });
   }

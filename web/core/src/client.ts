@@ -4,9 +4,9 @@
 
 import { decodeFrame, type HubEvent } from "./event.js";
 import { isGone, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
-import { abandon, freeze, isAnswered, type Message, nextToWrite, type Outbox, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
-import { apply } from "./reduce.js";
-import { type Desk, emptyDesk } from "./state.js";
+import { applyToOutbox, enqueue, isAnswered, type Message, markForResend, markWritten, nextToWrite, type Outbox, reconcile, rejectOversized, rejectUnaccepted, restoreOutbox, serializeOutbox } from "./outbox.js";
+import { applyEvent } from "./reduce.js";
+import { type DesktopState, emptyDesktop } from "./state.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
 import { errorCodes } from "./wire.gen.js";
 
@@ -62,7 +62,7 @@ export interface ClientOptions {
 
 /** All there is to draw. Parts that have not changed are the same objects. */
 export interface ClientState {
-  readonly desk: Desk;
+  readonly desktop: DesktopState;
   readonly link: Link;
   readonly outbox: Outbox;
   /** Whether the desktop is known at all. */
@@ -93,8 +93,8 @@ export class Client {
     this.auth = options.auth;
     this.storageKey = `everdesk.outbox.${options.session}.${options.clientId}.${options.user ?? ""}`;
     this.seenKey = `everdesk.seen.${options.session}`;
-    const outbox = thaw(options.storage?.getItem(this.storageKey) ?? null);
-    this.current = { desk: emptyDesk(), link: newLink(), outbox, ready: false };
+    const outbox = restoreOutbox(options.storage?.getItem(this.storageKey) ?? null);
+    this.current = { desktop: emptyDesktop(), link: newLink(), outbox, ready: false };
   }
 
   get state(): ClientState {
@@ -121,12 +121,12 @@ export class Client {
   }
 
   /** The page is visible, thawed or online again. */
-  awake(): void {
+  wake(): void {
     this.step({ type: "awake" });
   }
 
   /** The credentials are others now. */
-  signIn(auth: Auth): void {
+  setAuth(auth: Auth): void {
     this.auth = auth;
     this.step({ type: "token" });
     this.step({ type: "retry" });
@@ -137,9 +137,9 @@ export class Client {
     const given = (data as { messageId?: MessageID }).messageId;
     // DELETE_QUEUED_MESSAGE names another message there.
     const id = (type === "DELETE_QUEUED_MESSAGE" ? undefined : given) ?? (this.options.newId ?? randomId)();
-    const outbox = post(this.current.outbox, { id, type, data, since: this.clock.now() });
+    const outbox = enqueue(this.current.outbox, { id, type, data, since: this.clock.now() });
     if (outbox === undefined) return undefined;
-    this.change({ outbox: unlessGone(this.current.link, outbox) });
+    this.change({ outbox: rejectIfGone(this.current.link, outbox) });
     this.flush();
     return id;
   }
@@ -152,26 +152,26 @@ export class Client {
     };
     const { link, effects } = stepLink(this.current.link, input, env);
     let next: Partial<ClientState> = { link };
-    for (const effect of effects) next = { ...next, ...this.absorb({ ...this.current, ...next }, effect) };
-    this.change({ ...next, outbox: unlessGone(link, next.outbox ?? this.current.outbox) });
+    for (const effect of effects) next = { ...next, ...this.applyEffect({ ...this.current, ...next }, effect) };
+    this.change({ ...next, outbox: rejectIfGone(link, next.outbox ?? this.current.outbox) });
     for (const effect of effects) this.perform(effect);
     this.flush();
   }
 
   /** What an effect does to the state. All effects of a step are one change. */
-  private absorb(state: ClientState, effect: LinkEffect): Partial<ClientState> {
+  private applyEffect(state: ClientState, effect: LinkEffect): Partial<ClientState> {
     switch (effect.type) {
       case "event": {
-        const desk = apply(state.desk, effect.event);
+        const desktop = applyEvent(state.desktop, effect.event);
         const ready = state.ready || effect.event.type === "session_state";
-        let outbox = resolve(state.outbox, effect.event, this.clock.now());
-        if (passedOver(effect.event)) outbox = settle(outbox, desk);
-        return { desk, outbox, ready };
+        let outbox = applyToOutbox(state.outbox, effect.event, this.clock.now());
+        if (mayHaveMissedTurnEnd(effect.event)) outbox = reconcile(outbox, desktop);
+        return { desktop: desktop, outbox, ready };
       }
       case "repeat":
-        return { outbox: repeat(state.outbox) };
+        return { outbox: markForResend(state.outbox) };
       case "culprit":
-        return { outbox: refuse(state.outbox, effect.conn, effect.code, (s) => frameOf(s).length) };
+        return { outbox: rejectOversized(state.outbox, effect.conn, effect.code, (s) => encodeFrame(s).length) };
     }
     return {};
   }
@@ -194,7 +194,7 @@ export class Client {
         if (e.type === "session_state" && e.data.mode === "snapshot") {
           this.unseen = this.unseen.filter((id) => !this.asked.includes(id) && !e.data.monitors?.some((m) => m.monitorId === id));
         }
-        if (e.type === "session_state") keep(this.options.memory, this.seenKey, this.current.link.cursor);
+        if (e.type === "session_state") storeText(this.options.memory, this.seenKey, this.current.link.cursor);
         return this.options.onEvent?.(e, effect.replayed);
       }
       case "refresh":
@@ -213,7 +213,7 @@ export class Client {
     const { options } = this;
     const query = new URLSearchParams({ client_id: options.clientId });
     if (resume !== undefined && this.unseen.length === 0) query.set("resume_from", resume);
-    else this.remember(query);
+    else this.addSeenMark(query);
     this.asked = [...this.monitors];
     for (const m of this.asked) query.append("monitor", m);
     const url = `${options.url.replace(/^http/, "ws").replace(/\/$/, "")}/ws/${encodeURIComponent(options.session)}?${query}`;
@@ -259,15 +259,15 @@ export class Client {
       const { sent, at } = nextToWrite(this.current.outbox, this.current.link.conn, now);
       again = at;
       if (sent === undefined) break;
-      this.change({ outbox: wrote(this.current.outbox, sent.id, this.current.link.conn, now) });
-      this.subscribed(sent);
-      this.socket.send(frameOf(sent));
+      this.change({ outbox: markWritten(this.current.outbox, sent.id, this.current.link.conn, now) });
+      this.recordSubscription(sent);
+      this.socket.send(encodeFrame(sent));
     }
-    this.arm(again);
+    this.armTimer(again);
   }
 
   /** Where only some monitors are shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too. */
-  private subscribed(sent: Message): void {
+  private recordSubscription(sent: Message): void {
     if (sent.type !== "SUBSCRIBE_MONITOR" || this.monitors.length === 0) return;
     const { monitorId } = sent.data as SubscribeMonitor;
     if (this.monitors.includes(monitorId)) return;
@@ -275,7 +275,7 @@ export class Client {
     this.unseen.push(monitorId);
   }
 
-  private arm(again: number): void {
+  private armTimer(again: number): void {
     this.clock.clearTimeout(this.timer);
     const due = nextTimer(this.current.link);
     const at = Math.min(due ?? Infinity, again || Infinity);
@@ -292,21 +292,21 @@ export class Client {
   }
 
   private save(): void {
-    const text = freeze(this.current.outbox);
+    const text = serializeOutbox(this.current.outbox);
     if (text === this.saved || this.options.storage === undefined) return;
     this.saved = text;
-    keep(this.options.storage, this.storageKey, text === "[]" ? "" : text);
+    storeText(this.options.storage, this.storageKey, text === "[]" ? "" : text);
   }
 
   /** Says that a tab of this browser has been here before. Who cannot prove it may come less often. */
-  private remember(query: URLSearchParams): void {
+  private addSeenMark(query: URLSearchParams): void {
     const seen = this.options.memory?.getItem(this.seenKey) ?? "";
     if (seen !== "") query.set("seen", seen);
   }
 }
 
 /** Keeps a text for the pages after this one, or forgets it. */
-function keep(storage: Storage | undefined, key: string, text: string): void {
+function storeText(storage: Storage | undefined, key: string, text: string): void {
   try {
     if (text === "") storage?.removeItem(key);
     else storage?.setItem(key, text);
@@ -316,18 +316,18 @@ function keep(storage: Storage | undefined, key: string, text: string): void {
 }
 
 /** What is sent to a session that is not there any more is refused, so that its text is not left waiting for ever. */
-function unlessGone(link: Link, outbox: Outbox): Outbox {
-  return isGone(link) ? abandon(outbox, 3001, errorCodes[3001].message) : outbox;
+function rejectIfGone(link: Link, outbox: Outbox): Outbox {
+  return isGone(link) ? rejectUnaccepted(outbox, 3001, errorCodes[3001].message) : outbox;
 }
 
 /** Whether the end of a turn may have been passed over: in a snapshot, or when the hub answers for the second time. */
-function passedOver(e: HubEvent): boolean {
+function mayHaveMissedTurnEnd(e: HubEvent): boolean {
   if (e.type === "session_state") return e.data.mode === "snapshot";
   return e.type === "MESSAGE_ACCEPTED" && e.data.duplicate === true;
 }
 
 /** The frame of a message. The id is the envelope's, whatever the payload says. The hub refuses U+0000, which a pasted text may hold, so it is left out. */
-function frameOf(s: Message): string {
+function encodeFrame(s: Message): string {
   const frame = { type: s.type, message_id: isAnswered(s.type) ? s.id : undefined, data: s.data };
   const text = JSON.stringify(frame);
   return text.includes("\\u0000") ? JSON.stringify(frame, (_, v: unknown) => (typeof v === "string" ? v.replaceAll("\0", "") : v)) : text;

@@ -1,19 +1,19 @@
 // Reads text by a form, as strictly as the Go side does. Most frames are exactly what JSON.parse makes of them; `plain`
 // says so. The others are read by `decodeText`, which loses nothing.
 
-import { putMap, takes } from "./encode.js";
+import { accepts, putMap } from "./encode.js";
 import { keepExact } from "./exact.js";
 import type { ObjectShape, Shape } from "./shape.js";
 
 /** A text that is no JSON, or not of the form that was asked for. */
-export class FormError extends Error {}
+export class DecodeError extends Error {}
 
 const maxDepth = 96;
 const maxFreeDepth = 32;
 
 /** Whether a parsed value is of a form and nothing in it has to be left out or mended. */
-export function plain(shape: Shape, value: unknown): boolean {
-  if (!takes(shape, value)) return false;
+export function isExact(shape: Shape, value: unknown): boolean {
+  if (!accepts(shape, value)) return false;
   switch (shape.kind) {
     case "any":
       return nesting(value) <= maxFreeDepth;
@@ -26,9 +26,9 @@ export function plain(shape: Shape, value: unknown): boolean {
     case "position":
       return isPosition(value as string);
     case "list":
-      return goodLength(shape, (value as unknown[]).length) && (value as unknown[]).every((v) => plain(shape.of, v));
+      return goodLength(shape, (value as unknown[]).length) && (value as unknown[]).every((v) => isExact(shape.of, v));
     case "map":
-      return Object.entries(value as object).every(([k, v]) => plain(shape.key, k) && plain(shape.of, v));
+      return Object.entries(value as object).every(([k, v]) => isExact(shape.key, k) && isExact(shape.of, v));
     case "object":
       return plainFields(shape, value as Record<string, unknown>);
     case "union": {
@@ -38,8 +38,8 @@ export function plain(shape: Shape, value: unknown): boolean {
       return variant !== undefined && plainFields(variant as ObjectShape, value as Record<string, unknown>);
     }
     case "choice": {
-      const option = shape.options.find((o) => takes(o.of, value));
-      return option !== undefined && plain(option.of, value);
+      const option = shape.options.find((o) => accepts(o.of, value));
+      return option !== undefined && isExact(option.of, value);
     }
     default:
       return true;
@@ -49,7 +49,7 @@ export function plain(shape: Shape, value: unknown): boolean {
 function plainFields(shape: ObjectShape, object: Record<string, unknown>): boolean {
   for (const f of shape.fields) {
     const value = object[f.name];
-    if (value === undefined ? f.optional : value === null ? f.nullIn !== undefined || (!f.optional && f.shape.kind === "any") : plain(f.shape, value)) continue;
+    if (value === undefined ? f.optional : value === null ? f.nullIn !== undefined || (!f.optional && f.shape.kind === "any") : isExact(f.shape, value)) continue;
     return false;
   }
   return true;
@@ -79,12 +79,12 @@ function goodText(shape: Shape & { kind: "string" }, text: string): boolean {
 }
 
 const positionForm = /^(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})$/;
-const mostOf64Bits = "18446744073709551615";
+const maxUint64 = "18446744073709551615";
 
 /** Whether a text is a position: two numbers of 64 bits. */
 export function isPosition(text: string): boolean {
   const m = positionForm.exec(text);
-  return m !== null && [m[1]!, m[2]!].every((n) => n.length < 20 || n <= mostOf64Bits);
+  return m !== null && [m[1]!, m[2]!].every((n) => n.length < 20 || n <= maxUint64);
 }
 
 /** Reads a text by a form. It throws a FormError. */
@@ -109,33 +109,33 @@ function decodeNode(shape: Shape, node: Node, text: string): unknown {
   const simple = (): unknown => JSON.parse(source);
   switch (shape.kind) {
     case "any":
-      if (node.depth > maxFreeDepth) throw new FormError("a free-form value is nested too deep");
+      if (node.depth > maxFreeDepth) throw new DecodeError("a free-form value is nested too deep");
       return simple();
     case "integer": {
       const n = want(shape, node, simple()) as number;
-      if (!Number.isInteger(n) || !inRange(shape, n)) throw new FormError(`${source} is no integer that fits`);
+      if (!Number.isInteger(n) || !inRange(shape, n)) throw new DecodeError(`${source} is no integer that fits`);
       return n + 0;
     }
     case "number": {
       const n = want(shape, node, simple()) as number;
-      if (!inRange(shape, n)) throw new FormError(`${source} is out of range`);
+      if (!inRange(shape, n)) throw new DecodeError(`${source} is out of range`);
       return n;
     }
     case "string": {
       const s = (want(shape, node, simple()) as string).toWellFormed();
-      if (!goodText(shape, s)) throw new FormError(`${source.slice(0, 80)} is not allowed here`);
+      if (!goodText(shape, s)) throw new DecodeError(`${source.slice(0, 80)} is not allowed here`);
       return s;
     }
     case "position": {
       const s = want(shape, node, simple()) as string;
-      if (!isPosition(s)) throw new FormError(`${source.slice(0, 80)} is no position`);
+      if (!isPosition(s)) throw new DecodeError(`${source.slice(0, 80)} is no position`);
       return s;
     }
     case "boolean":
       return want(shape, node, simple());
     case "list":
       want(shape, node);
-      if (!goodLength(shape, node.items.length)) throw new FormError(`${node.items.length} items do not fit`);
+      if (!goodLength(shape, node.items.length)) throw new DecodeError(`${node.items.length} items do not fit`);
       return node.items.map((n) => decodeNode(shape.of, n, text));
     case "map":
       want(shape, node);
@@ -147,7 +147,7 @@ function decodeNode(shape: Shape, node: Node, text: string): unknown {
       return decodeUnion(shape, node, text);
     case "choice": {
       const option = shape.options.find((o) => fits(o.of, node, text));
-      if (option === undefined) throw new FormError(`${source.slice(0, 80)} is not one of the kinds that fit`);
+      if (option === undefined) throw new DecodeError(`${source.slice(0, 80)} is not one of the kinds that fit`);
       return decodeNode(option.of, node, text);
     }
   }
@@ -177,14 +177,14 @@ function want(shape: Shape, node: Node, value?: unknown): unknown {
   const kind = { boolean: "word", integer: "number", number: "number", string: "string", position: "string", list: "array" }[
     shape.kind as string
   ];
-  if (node.kind !== (kind ?? "object") || value === null) throw new FormError(`want ${shape.kind}, got ${node.kind}`);
+  if (node.kind !== (kind ?? "object") || value === null) throw new DecodeError(`want ${shape.kind}, got ${node.kind}`);
   return value;
 }
 
 function decodeMap(shape: Shape & { kind: "map" }, node: Node, text: string): [string, unknown][] {
   const out: [string, unknown][] = [];
   for (const { key, value } of node.members) {
-    if (shape.key.kind === "string" && !goodText(shape.key, key)) throw new FormError(`${key.slice(0, 80)} is no key here`);
+    if (shape.key.kind === "string" && !goodText(shape.key, key)) throw new DecodeError(`${key.slice(0, 80)} is no key here`);
     if (isNull(value, text) && shape.of.kind !== "any") continue;
     out.push([key, decodeNode(shape.of, value, text)]);
   }
@@ -214,18 +214,18 @@ function decodeFields(shape: ObjectShape, node: Node, text: string, out: Record<
     }
   }
   const missing = shape.fields.find((f) => !f.optional && !seen.has(f.name));
-  if (missing !== undefined) throw new FormError(`${missing.name} is required`);
+  if (missing !== undefined) throw new DecodeError(`${missing.name} is required`);
   return out;
 }
 
 function decodeUnion(shape: Shape & { kind: "union" }, node: Node, text: string): unknown {
   want(shape, node);
   const member = node.members.find((m) => m.key === shape.tag);
-  if (member?.value.kind !== "string") throw new FormError(`${shape.tag} is required`);
+  if (member?.value.kind !== "string") throw new DecodeError(`${shape.tag} is required`);
   const tag = (JSON.parse(text.slice(member.value.from, member.value.to)) as string).toWellFormed();
   const variant = shape.variants.get(tag);
   if (variant !== undefined) return decodeFields(variant as ObjectShape, node, text, { [shape.tag]: tag });
-  if (shape.other === undefined) throw new FormError(`${tag.slice(0, 80)} is no ${shape.tag}`);
+  if (shape.other === undefined) throw new DecodeError(`${tag.slice(0, 80)} is no ${shape.tag}`);
   return decodeFields(shape.other as ObjectShape, node, text, {});
 }
 
@@ -248,7 +248,7 @@ class Parser {
     try {
       JSON.parse(this.text); // so that what follows need not look at every letter
     } catch {
-      throw new FormError("this is no JSON");
+      throw new DecodeError("this is no JSON");
     }
     return this.value(0);
   }
@@ -276,7 +276,7 @@ class Parser {
   private nested(node: Node, open: string, outer: number): void {
     node.kind = open === "{" ? "object" : "array";
     const close = open === "{" ? "}" : "]";
-    if (outer >= maxDepth) throw new FormError("JSON is nested too deep");
+    if (outer >= maxDepth) throw new DecodeError("JSON is nested too deep");
     this.at++;
     let deepest = 0;
     while (this.skip() !== close) {

@@ -34,7 +34,7 @@ export function encode(shape: Shape, value: unknown): string {
       return `{${[tag, ...encodeFields(variant as ObjectShape, object)].join(",")}}`;
     }
     case "choice": {
-      const chosen = shape.options.find((o) => takes(o.of, value) && (o.keepsZero || !isZero(o.of, value)));
+      const chosen = shape.options.find((o) => accepts(o.of, value) && (o.keepsZero || !isZero(o.of, value)));
       // None that is set is written as the first that is not.
       return chosen ? encode(chosen.of, value) : encode(shape.options[0]!.of, undefined);
     }
@@ -96,12 +96,12 @@ function isZero(shape: Shape, value: unknown): boolean {
     case "object":
       return shape.fields.every((f) => absent(f, value as Fields));
     case "choice":
-      return shape.options.every((o) => !takes(o.of, value) || (!o.keepsZero && isZero(o.of, value)));
+      return shape.options.every((o) => !accepts(o.of, value) || (!o.keepsZero && isZero(o.of, value)));
   }
 }
 
 /** Whether a form takes values of this kind. */
-export function takes(shape: Shape, value: unknown): boolean {
+export function accepts(shape: Shape, value: unknown): boolean {
   switch (shape.kind) {
     case "any":
     case "choice":

@@ -1,6 +1,6 @@
 // Frames of the hub, taken apart.
 
-import { decodeText, isPosition, plain } from "./decode.js";
+import { decodeText, isExact, isPosition } from "./decode.js";
 import { zero } from "./position.js";
 import { type Shape, shapeOf } from "./shape.js";
 import { payloads } from "./shapes.gen.js";
@@ -76,7 +76,7 @@ function payload(name: string, env: Envelope, line: string): unknown {
   const shape = shapeOf(name);
   const data = env.data ?? {};
   // What comes back as the same text has lost nothing on its way.
-  if (plain(shape, data) && (!hasFreeForm(shape) || JSON.stringify(env) === line)) return data;
+  if (isExact(shape, data) && (!hasFreeForm(shape) || JSON.stringify(env) === line)) return data;
   try {
     const field = { name: "data", optional: true, keepsZero: true, shape };
     const frame = decodeText({ kind: "object", fields: [field], byName: new Map([["data", field]]) }, line);

@@ -15,14 +15,14 @@
 
 export * from "./client.js";
 export { decodeEvent, decodeFrame, type Head, type HubEvent, type KnownEvent, type UnknownEvent } from "./event.js";
-export { isGone, isStoreless, type Link, type Phase, patience } from "./link.js";
-export { type Fate, hasEnded, type Outbox, outboxLimits, type Sent } from "./outbox.js";
+export { isGone, isStoreUnavailable, type Link, type Phase, timeouts } from "./link.js";
+export { hasEnded, type MessageStatus, type Outbox, outboxLimits, type Sent } from "./outbox.js";
 export { comparePositions } from "./position.js";
-export { apply } from "./reduce.js";
+export { applyEvent } from "./reduce.js";
 export { hash, snapshot, snapshotText, status } from "./snapshot.js";
-export { type Agent, type Desk, emptyDesk, firstMonitor, limits, type Row, type Table, windowKey } from "./state.js";
+export { type Agent, type DesktopState, emptyDesktop, firstMonitor, limits, type Row, type Table, windowKey } from "./state.js";
 export { type Channel, type DraftOptions, Drafts, Leader, type LeaderOptions, type Locks, lease } from "./tabs.js";
-export { changeView, keepView, newView, shownMonitor, type View, type ViewInput } from "./view.js";
+export { changeView, newView, saveView, shownMonitor, type View, type ViewInput } from "./view.js";
 export { byZ, compareMonitors, findWindow, isStandard } from "./window.js";
 export type * from "./wire.gen.js";
 export { askClasses, catalog, closeCodes, errorCodes } from "./wire.gen.js";

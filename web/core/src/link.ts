@@ -48,10 +48,10 @@ export interface Link {
   /** Messages may be written. */
   readonly released: boolean;
   /** How long the hub may be silent, and since when it is. */
-  readonly patience: number;
+  readonly silenceLimit: number;
   readonly heard: number;
   /** When the hub wants us back; 0 if it did not say. */
-  readonly moved: number;
+  readonly reconnectAt: number;
   /** Nobody may try before that. */
   readonly notBefore: number;
 }
@@ -101,7 +101,7 @@ export interface Env {
 }
 
 /** The patience of a connection, in ms. */
-export const patience = {
+export const timeouts = {
   /** For the handshake, and for the first event after it. */
   connect: 15_000,
   /** Messages are held back for a replay whose end we may not be shown, because it is on a monitor we did not ask for. */
@@ -136,9 +136,9 @@ export function newLink(cursor: Position = zero): Link {
     since: 0,
     until: zero,
     released: false,
-    patience: patience.connect,
+    silenceLimit: timeouts.connect,
     heard: 0,
-    moved: 0,
+    reconnectAt: 0,
     notBefore: 0,
   };
 }
@@ -149,7 +149,7 @@ export function isGone(link: Link): boolean {
 }
 
 /** Whether the hub is there and cannot reach its store: nothing new is taken and nothing new is shown, and nothing is lost. */
-export function isStoreless(link: Link): boolean {
+export function isStoreUnavailable(link: Link): boolean {
   return hasSocket(link) && link.store?.available === false;
 }
 
@@ -159,10 +159,10 @@ export function nextTimer(link: Link): number | undefined {
     case "waiting":
       return link.retryAt;
     case "connecting":
-      return link.heard + link.patience;
+      return link.heard + link.silenceLimit;
     case "live": {
-      const watch = link.heard + link.patience;
-      return link.released ? watch : Math.min(watch, link.since + patience.replay);
+      const watch = link.heard + link.silenceLimit;
+      return link.released ? watch : Math.min(watch, link.since + timeouts.replay);
     }
   }
   return undefined;
@@ -183,11 +183,11 @@ export function stepLink(link: Link, input: LinkInput, env: Env): Step {
     case "opened":
       return { link: { ...link, opened: true, heard: env.now }, effects: [{ type: "auth", conn: link.conn }] };
     case "frame":
-      return frame(link, input.events, input.unreadable, env);
+      return applyFrame(link, input.events, input.unreadable, env);
     case "closed":
-      return hasSocket(link) ? closed(link, input.code, input.reason, env) : none(link);
+      return hasSocket(link) ? afterClose(link, input.code, input.reason, env) : none(link);
     case "probed":
-      return probed(link, input.status, env);
+      return afterProbe(link, input.status, env);
     case "timer":
       return timer(link, env);
     case "awake":
@@ -218,9 +218,9 @@ function open(link: Link, env: Env): Step {
     opened: false,
     until: zero,
     released: false,
-    patience: patience.connect,
+    silenceLimit: timeouts.connect,
     heard: env.now,
-    moved: 0,
+    reconnectAt: 0,
   };
   return { link: next, effects: [{ type: "open", conn, resume: link.cursor === zero ? undefined : link.cursor }] };
 }
@@ -232,32 +232,32 @@ function stop(link: Link, env: Env): Step {
 
 /** Whether a timer that should have fired long ago has not: the tab was frozen, and what is left of the link is not trusted. */
 function wasFrozen(link: Link, now: number): boolean {
-  return hasSocket(link) && now > link.heard + link.patience + patience.late;
+  return hasSocket(link) && now > link.heard + link.silenceLimit + timeouts.late;
 }
 
 function timer(link: Link, env: Env): Step {
   if (link.phase === "waiting") return env.now >= link.retryAt ? open(link, env) : none(link);
   if (!hasSocket(link)) return none(link);
-  if (wasFrozen(link, env.now)) return cut(link, "the tab was asleep", env, true);
-  if (env.now >= link.heard + link.patience) return cut(link, "the hub was silent for too long", env, false);
-  if (link.phase === "live" && !link.released && env.now >= link.since + patience.replay) return release(link);
+  if (wasFrozen(link, env.now)) return closeConnection(link, "the tab was asleep", env, true);
+  if (env.now >= link.heard + link.silenceLimit) return closeConnection(link, "the hub was silent for too long", env, false);
+  if (link.phase === "live" && !link.released && env.now >= link.since + timeouts.replay) return release(link);
   return none(link);
 }
 
 function awake(link: Link, env: Env): Step {
   if (link.phase === "waiting") return env.now >= link.notBefore ? open(link, env) : none(link);
-  if (hasSocket(link) && env.now >= link.heard + link.patience) return cut(link, "the tab was asleep", env, true);
+  if (hasSocket(link) && env.now >= link.heard + link.silenceLimit) return closeConnection(link, "the tab was asleep", env, true);
   return none(link);
 }
 
 /** Ends a connection from here. */
-function cut(link: Link, reason: string, env: Env, atOnce: boolean): Step {
+function closeConnection(link: Link, reason: string, env: Env, atOnce: boolean): Step {
   const close: LinkEffect = { type: "close", conn: link.conn, code: 4000 };
   if (atOnce) {
     const step = open(down({ ...link, code: 0, reason }, env), env);
     return { link: step.link, effects: [close, ...step.effects] };
   }
-  const step = closed(link, 0, reason, env);
+  const step = afterClose(link, 0, reason, env);
   return { link: step.link, effects: [close, ...step.effects] };
 }
 
@@ -270,36 +270,36 @@ function down(link: Link, env: Env): Link {
 }
 
 /** Takes what came in one frame, in order. */
-function frame(link: Link, events: HubEvent[], unreadable: number, env: Env): Step {
+function applyFrame(link: Link, events: HubEvent[], unreadable: number, env: Env): Step {
   if (!hasSocket(link)) return none(link);
   const frozen = wasFrozen(link, env.now);
   const effects: LinkEffect[] = [];
   link = { ...link, heard: env.now, stats: { ...link.stats, unreadable: link.stats.unreadable + unreadable } };
   for (const e of events) {
-    const step = take(link, e, env);
+    const step = applyEvent(link, e, env);
     link = step.link;
     effects.push(...step.effects);
     if (!hasSocket(link)) return { link, effects }; // the hub does not keep to the protocol
   }
   if (frozen) {
-    const step = cut(link, "the tab was asleep", env, true);
+    const step = closeConnection(link, "the tab was asleep", env, true);
     return { link: step.link, effects: [...effects, ...step.effects] };
   }
   return { link, effects };
 }
 
-function take(link: Link, e: HubEvent, env: Env): Step {
+function applyEvent(link: Link, e: HubEvent, env: Env): Step {
   if (e.type === "ping") return { link, effects: [{ type: "pong", conn: link.conn }] };
   const effects: LinkEffect[] = [];
   if (e.at === zero) {
-    if (e.type === "session_state") link = begin(link, e.data, effects, env);
-    if (e.type === "reconnect") link = { ...link, moved: env.now + e.data.after_ms };
+    if (e.type === "session_state") link = applySessionState(link, e.data, effects, env);
+    if (e.type === "reconnect") link = { ...link, reconnectAt: env.now + e.data.after_ms };
     // A store that was never away is not back.
-    if (e.type === "store_status" && (!e.data.available || isStoreless(link))) link = { ...link, store: e.data };
+    if (e.type === "store_status" && (!e.data.available || isStoreUnavailable(link))) link = { ...link, store: e.data };
     if (e.type === "auth_refresh_required" && env.canRefresh) effects.push({ type: "refresh" });
     effects.push({ type: "event", event: e, replayed: false });
   } else {
-    if (link.phase !== "live") return cut(link, "the hub sent events before session_state", env, false);
+    if (link.phase !== "live") return closeConnection(link, "the hub sent events before session_state", env, false);
     if (comparePositions(e.at, link.cursor) <= 0) return none(count(link, "duplicates"));
     const replayed = comparePositions(e.at, link.until) <= 0;
     link = { ...count(link, "events"), cursor: e.at, failed: 0, caughtUp: link.caughtUp + (replayed ? 1 : 0) };
@@ -321,14 +321,14 @@ function count(link: Link, what: keyof LinkStats): Link {
 }
 
 /** Takes a session_state: a snapshot replaces what was known, even by something older. */
-function begin(
+function applySessionState(
   link: Link,
   s: { mode: string; heartbeat_ms: number; replay_until?: Position; last_message_id?: Position },
   effects: LinkEffect[],
   env: Env,
 ): Link {
   const first = link.phase !== "live";
-  if (s.heartbeat_ms > 0) link = { ...link, patience: s.heartbeat_ms * 1.5 };
+  if (s.heartbeat_ms > 0) link = { ...link, silenceLimit: s.heartbeat_ms * 1.5 };
   if (s.mode === "snapshot") {
     link = { ...count(link, "snapshots"), cursor: s.last_message_id ?? zero };
     effects.push({ type: "repeat" });
@@ -340,8 +340,8 @@ function begin(
 }
 
 /** Says what to do after a connection ended. */
-function closed(link: Link, code: number, reason: string, env: Env): Step {
-  const lasted = link.phase === "live" && env.now - link.since >= patience.stable;
+function afterClose(link: Link, code: number, reason: string, env: Env): Step {
+  const lasted = link.phase === "live" && env.now - link.since >= timeouts.stable;
   const failed = (lasted ? 0 : link.failed) + 1;
   const effects: LinkEffect[] = [];
   const opened = link.opened;
@@ -349,10 +349,10 @@ function closed(link: Link, code: number, reason: string, env: Env): Step {
   if (code === 1003 || code === 1007 || code === 1009) effects.push({ type: "culprit", conn: link.conn, code });
   // A browser does not say why a handshake failed; a plain request is told.
   if (!opened && code === 1006) effects.push({ type: "probe", conn: link.conn });
-  const longest = failed <= patience.earlyTries ? patience.earlyBackoff : patience.maxBackoff;
-  const backoff = env.random * Math.min(patience.firstBackoff * 2 ** Math.min(failed - 1, 10), longest);
+  const longest = failed <= timeouts.earlyTries ? timeouts.earlyBackoff : timeouts.maxBackoff;
+  const backoff = env.random * Math.min(timeouts.firstBackoff * 2 ** Math.min(failed - 1, 10), longest);
   const soon = failed === 1 ? 0 : backoff;
-  let wait = link.moved > 0 ? Math.max(link.moved - env.now, 0) : backoff;
+  let wait = link.reconnectAt > 0 ? Math.max(link.reconnectAt - env.now, 0) : backoff;
   let notBefore = 0;
   switch (reconnectAfter(code)) {
     case "never":
@@ -393,8 +393,8 @@ const statusCodes = new Map([
 ]);
 
 /** Takes what a plain request was answered with, after a handshake that failed. */
-function probed(link: Link, status: number, env: Env): Step {
+function afterProbe(link: Link, status: number, env: Env): Step {
   const code = statusCodes.get(status);
   if (link.phase !== "waiting" || code === undefined) return none(link);
-  return closed({ ...link, failed: link.failed - 1 }, code, "", env);
+  return afterClose({ ...link, failed: link.failed - 1 }, code, "", env);
 }

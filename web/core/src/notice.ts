@@ -19,7 +19,7 @@ import type {
 } from "./wire.gen.js";
 
 /** How long things last when nothing else is said, in ms. */
-const lasting = { dialog: 60_000, prompt: 300_000, toast: 5_000 };
+const defaultDurations = { dialog: 60_000, prompt: 300_000, toast: 5_000 };
 
 export function showNotification(d: Draft, ctx: ActionContext, a: NotificationShow): void {
   if (a.id === "" || !d.addMonitor(ctx.monitor)) return;
@@ -28,7 +28,7 @@ export function showNotification(d: Draft, ctx: ActionContext, a: NotificationSh
     since: ctx.now,
     monitorId: ctx.monitor,
   });
-  if (d.desk.notifications.size > limits.notifications) d.drop("notifications", firstOf(d.desk.notifications, bySince)!.id);
+  if (d.desktop.notifications.size > limits.notifications) d.drop("notifications", firstOf(d.desktop.notifications, bySince)!.id);
 }
 
 /** The order of notices: the oldest first. */
@@ -43,25 +43,25 @@ export function showToast(d: Draft, ctx: ActionContext, a: ToastShow): void {
     since: ctx.now,
     monitorId: ctx.monitor,
   });
-  if (d.desk.toasts.size > limits.toasts) d.drop("toasts", firstOf<ShownToast>(d.desk.toasts, bySince)!.id);
+  if (d.desktop.toasts.size > limits.toasts) d.drop("toasts", firstOf<ShownToast>(d.desktop.toasts, bySince)!.id);
 }
 
 /** When a toast's time is over. */
 export function toastEnd(t: ShownToast): number {
-  return (t.since ?? 0) + (t.duration || lasting.toast);
+  return (t.since ?? 0) + (t.duration || defaultDurations.toast);
 }
 
 export function setBadge(d: Draft, a: AppBadge): void {
   if (a.count === 0) d.drop("badges", a.appId);
-  else if (d.desk.badges.has(a.appId) || d.desk.badges.size < limits.badges) d.edit("badges").set(a.appId, a.count);
+  else if (d.desktop.badges.has(a.appId) || d.desktop.badges.size < limits.badges) d.edit("badges").set(a.appId, a.count);
 }
 
 export function createShortcut(d: Draft, s: Shortcut): void {
-  if (d.desk.shortcuts.has(s.id) || d.desk.shortcuts.size < limits.shortcuts) d.edit("shortcuts").set(s.id, s);
+  if (d.desktop.shortcuts.has(s.id) || d.desktop.shortcuts.size < limits.shortcuts) d.edit("shortcuts").set(s.id, s);
 }
 
 export function updateShortcut(d: Draft, a: UpdateShortcut): void {
-  const old = d.desk.shortcuts.get(a.shortcutId);
+  const old = d.desktop.shortcuts.get(a.shortcutId);
   if (old === undefined) return;
   const u = a.updates;
   const next = { ...old };
@@ -75,9 +75,9 @@ export function updateShortcut(d: Draft, a: UpdateShortcut): void {
 }
 
 export function openDialog(d: Draft, p: ApprovalRequest, now: number): void {
-  const full = !d.desk.dialogs.has(p.dialogId) && d.desk.dialogs.size >= limits.dialogs;
+  const full = !d.desktop.dialogs.has(p.dialogId) && d.desktop.dialogs.size >= limits.dialogs;
   if (p.dialogId === "" || full || (p.monitorId && !d.addMonitor(p.monitorId))) return;
-  d.edit("dialogs").set(p.dialogId, p.deadline ? p : { ...p, deadline: now + lasting.dialog });
+  d.edit("dialogs").set(p.dialogId, p.deadline ? p : { ...p, deadline: now + defaultDurations.dialog });
 }
 
 /** An action that asks is an approval request of its agent. */
@@ -93,11 +93,11 @@ export function askDialog(d: Draft, ctx: ActionContext, a: DialogConfirm): void 
 }
 
 export function openPrompt(d: Draft, ctx: ActionContext, a: PromptShow): void {
-  const full = !d.desk.prompts.has(a.id) && d.desk.prompts.size >= limits.prompts;
+  const full = !d.desktop.prompts.has(a.id) && d.desktop.prompts.size >= limits.prompts;
   if (a.id === "" || full || !d.addMonitor(ctx.monitor)) return;
   d.edit("prompts").set(a.id, {
     ...pick(a, ["id", "title", "message", "options", "multiSelect", "inputField", "allowDismiss"]),
-    deadline: ctx.now + lasting.prompt,
+    deadline: ctx.now + defaultDurations.prompt,
     agentId: a.agentId || ctx.agent,
     monitorId: ctx.monitor,
   });

@@ -2,11 +2,11 @@
 // followed until the turn that took them has ended. Pure: every function gives a new outbox.
 
 import type { HubEvent, KnownEvent } from "./event.js";
-import { type Desk, firstMonitor } from "./state.js";
+import { type DesktopState, firstMonitor } from "./state.js";
 import type { AgentID, ClientPayloads, ErrorNotice, MessageID, MonitorID } from "./wire.gen.js";
 
 /** What became of a message. */
-export type Fate =
+export type MessageStatus =
   | "sending" // not answered yet
   | "queued" // waits for its agent
   | "accepted" // an agent has taken it
@@ -29,13 +29,13 @@ export interface Message<T extends keyof ClientPayloads = keyof ClientPayloads> 
 }
 
 /** A message that nobody answers, and that was not written yet. */
-export interface Note extends Message {
+export interface OneWayMessage extends Message {
   /** The last item when it was sent, so that all is written in the order it was sent in. */
   readonly after: MessageID;
 }
 
 export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> extends Message<T> {
-  readonly fate: Fate;
+  readonly status: MessageStatus;
   /** The agent that took it. */
   readonly agentId?: AgentID;
   /** Its place in the queue. */
@@ -55,9 +55,9 @@ export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> ext
 }
 
 export interface Outbox {
-  /** The messages whose fate is followed. They stay the same object whatever happens to notes. */
+  /** The messages whose status is followed. They stay the same object whatever happens to notes. */
   readonly items: readonly Sent[];
-  readonly notes: readonly Note[];
+  readonly notes: readonly OneWayMessage[];
   /** Nothing is written before that. */
   readonly hold: number;
   /** The time between two messages, after the hub found them too many. */
@@ -118,21 +118,21 @@ function isFollowed(type: string): boolean {
 }
 
 export function hasEnded(s: Sent): boolean {
-  return ["done", "completed", "failed", "interrupted", "ended", "rejected"].includes(s.fate);
+  return ["done", "completed", "failed", "interrupted", "ended", "rejected"].includes(s.status);
 }
 
 /** Takes a message, or gives undefined when too many are unanswered or this one is on its way already. */
-export function post(o: Outbox, m: Message): Outbox | undefined {
-  const place = placeOf(m);
-  const notes = place === undefined ? o.notes : o.notes.filter((n) => placeOf(n) !== place);
-  if (o.items.filter((i) => i.fate === "sending").length + notes.length >= outboxLimits.unanswered) return undefined;
+export function enqueue(o: Outbox, m: Message): Outbox | undefined {
+  const place = placementKey(m);
+  const notes = place === undefined ? o.notes : o.notes.filter((n) => placementKey(n) !== place);
+  if (o.items.filter((i) => i.status === "sending").length + notes.length >= outboxLimits.unanswered) return undefined;
   if (o.items.some((i) => i.id === m.id) || notes.some((n) => n.id === m.id)) return undefined;
   if (!isFollowed(m.type)) return { ...o, notes: [...notes, { ...m, after: o.items.at(-1)?.id ?? "" }] };
-  return { ...o, items: bound([...o.items, { ...m, fate: "sending", written: 0, again: false, waits: 0 }]) };
+  return { ...o, items: dropOldest([...o.items, { ...m, status: "sending", written: 0, again: false, waits: 0 }]) };
 }
 
 /** What a message tells the place of, if that is all it tells. Of such only the newest has to be told. */
-function placeOf(m: Message): string | undefined {
+function placementKey(m: Message): string | undefined {
   if (m.type !== "USER_INTERACTION") return undefined;
   const { monitorId, interactions } = m.data as ClientPayloads["USER_INTERACTION"];
   const [did, ...more] = interactions;
@@ -141,17 +141,17 @@ function placeOf(m: Message): string | undefined {
 }
 
 /** What somebody said and nobody took is nowhere else, so it is the last to go. */
-function bound(items: readonly Sent[]): readonly Sent[] {
+function dropOldest(items: readonly Sent[]): readonly Sent[] {
   let excess = items.length - outboxLimits.all;
   if (excess <= 0) return items;
-  const isLost = (s: Sent): boolean => s.fate === "rejected" && turns.has(s.type);
+  const isLost = (s: Sent): boolean => s.status === "rejected" && turns.has(s.type);
   const rest = items.filter((i) => !(hasEnded(i) && !isLost(i) && excess-- > 0));
   return rest.filter((i) => !(isLost(i) && excess-- > 0));
 }
 
 /** The message to write next to a connection, or when to ask again; 0 means when something changes. */
 export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Message; at: number } {
-  const i = o.items.findIndex((s) => (s.fate === "sending" && s.written !== conn) || s.again);
+  const i = o.items.findIndex((s) => (s.status === "sending" && s.written !== conn) || s.again);
   const [note] = o.notes;
   const noteFirst = note !== undefined && (i < 0 || o.items.findIndex((s) => s.id === note.after) < i);
   const sent = noteFirst ? note : o.items[i];
@@ -161,61 +161,61 @@ export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Mess
 }
 
 /** Notes that a message was written to a connection. One that has no answer is done. */
-export function wrote(o: Outbox, id: MessageID, conn: number, now: number): Outbox {
+export function markWritten(o: Outbox, id: MessageID, conn: number, now: number): Outbox {
   if (o.notes.some((n) => n.id === id)) return { ...o, notes: o.notes.filter((n) => n.id !== id), last: now };
-  const done = (s: Sent): Fate => (isAnswered(s.type) ? s.fate : "done");
-  return { ...change(o, (s) => s.id === id, (s) => ({ written: conn, again: false, fate: done(s) })), last: now };
+  const done = (s: Sent): MessageStatus => (isAnswered(s.type) ? s.status : "done");
+  return { ...updateItems(o, (s) => s.id === id, (s) => ({ written: conn, again: false, status: done(s) })), last: now };
 }
 
 /** Has everything written again whose answer may have been passed over. The hub knows it by its id and answers again. */
-export function repeat(o: Outbox): Outbox {
-  return change(o, (s) => s.fate === "sending" && s.written !== 0, () => ({ again: true }));
+export function markForResend(o: Outbox): Outbox {
+  return updateItems(o, (s) => s.status === "sending" && s.written !== 0, () => ({ again: true }));
 }
 
 /** Compares with a whole state, after which events that were not seen are not coming any more. */
-export function settle(o: Outbox, desk: Desk): Outbox {
-  const queued = new Set([...desk.queues.values()].flat().map((m) => m.id));
-  const known = change(o, (s) => s.fate === "sending" && s.written !== 0 && wasDone(s, desk), () => ({ fate: "done", again: false }));
-  return change(
+export function reconcile(o: Outbox, desktop: DesktopState): Outbox {
+  const queued = new Set([...desktop.queues.values()].flat().map((m) => m.id));
+  const known = updateItems(o, (s) => s.status === "sending" && s.written !== 0 && wasDone(s, desktop), () => ({ status: "done", again: false }));
+  return updateItems(
     known,
-    (s) => turns.has(s.type) && !hasEnded(s) && s.fate !== "sending",
+    (s) => turns.has(s.type) && !hasEnded(s) && s.status !== "sending",
     (s) => {
-      if (s.fate === "queued") return queued.has(s.id) ? {} : { again: true };
-      return s.agentId !== undefined && desk.agents.has(s.agentId) ? {} : { fate: "ended" };
+      if (s.status === "queued") return queued.has(s.id) ? {} : { again: true };
+      return s.agentId !== undefined && desktop.agents.has(s.agentId) ? {} : { status: "ended" };
     },
   );
 }
 
 /** Whether a state tells that the hub has done what a message wanted: of that it says nothing when the message comes again. */
-function wasDone(s: Sent, desk: Desk): boolean {
+function wasDone(s: Sent, desktop: DesktopState): boolean {
   if (s.type === "CONDENSE") return true;
   if (s.type !== "REWIND") return false;
   const { revision = 0 } = s.data as ClientPayloads["REWIND"];
-  return (desk.monitors.get(monitorOf(s))?.revision ?? 0) !== revision;
+  return (desktop.monitors.get(monitorOf(s))?.revision ?? 0) !== revision;
 }
 
 /** Ends the message that made the hub close a connection because a frame was too large, and is not sent again. */
-export function refuse(o: Outbox, conn: number, code: number, size: (s: Sent) => number): Outbox {
+export function rejectOversized(o: Outbox, conn: number, code: number, size: (s: Sent) => number): Outbox {
   if (code !== 1009) return o; // what we write is always UTF-8
   let culprit: Sent | undefined;
   for (const s of o.items) {
-    if (s.written === conn && s.fate === "sending" && (culprit === undefined || size(s) > size(culprit))) culprit = s;
+    if (s.written === conn && s.status === "sending" && (culprit === undefined || size(s) > size(culprit))) culprit = s;
   }
-  return change(o, (s) => s === culprit, () => ({ fate: "rejected", code: 1005, reason: "The message is too large." }));
+  return updateItems(o, (s) => s === culprit, () => ({ status: "rejected", code: 1005, reason: "The message is too large." }));
 }
 
 /** Ends what waits to be taken: there is nobody to take it any more. */
-export function abandon(o: Outbox, code: number, reason: string): Outbox {
+export function rejectUnaccepted(o: Outbox, code: number, reason: string): Outbox {
   const rest = o.notes.length === 0 ? o : { ...o, notes: [] };
-  return change(rest, (s) => s.fate === "sending", () => ({ fate: "rejected", again: false, code, reason }));
+  return updateItems(rest, (s) => s.status === "sending", () => ({ status: "rejected", again: false, code, reason }));
 }
 
 /** Takes an event that may say something of a message. */
-export function resolve(o: Outbox, e: HubEvent, now: number): Outbox {
+export function applyToOutbox(o: Outbox, e: HubEvent, now: number): Outbox {
   if (e.type === "" || o.items.length === 0) return o;
   if (e.type === "store_status") return e.data.available && o.hold > 0 ? { ...o, hold: 0 } : o;
-  if (e.type === "error") return refusal(o, e.data, now);
-  const next = change(o, (s) => s.written !== 0 && !hasEnded(s), (s) => fateOf(s, e));
+  if (e.type === "error") return applyError(o, e.data, now);
+  const next = updateItems(o, (s) => s.written !== 0 && !hasEnded(s), (s) => statusOf(s, e));
   return next === o || !isAnswer(e) ? next : { ...next, gap: next.gap - next.gap / 64 < minGap ? 0 : next.gap - next.gap / 64 };
 }
 
@@ -223,45 +223,45 @@ function isAnswer(e: KnownEvent): boolean {
   return ["MESSAGE_ACCEPTED", "MESSAGE_QUEUED", "MESSAGE_REJECTED", "EMITTED", "DIALOG_CLOSED", "PROMPT_CLOSED"].includes(e.type);
 }
 
-function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
+function statusOf(s: Sent, e: KnownEvent): Partial<Sent> {
   const mine = "messageId" in e.data && e.data.messageId === s.id;
-  if (isToPlan(s) && e.type !== "MESSAGE_REJECTED") return mine || isClosed(s, e) ? { fate: "done", again: false } : {};
+  if (isToPlan(s) && e.type !== "MESSAGE_REJECTED") return mine || isClosed(s, e) ? { status: "done", again: false } : {};
   switch (e.type) {
     case "MESSAGE_ACCEPTED":
-      if (!mine || (s.agentId === e.data.agentId && s.fate !== "sending")) return {};
-      return { fate: e.data.how === "steered" || e.data.how === "ephemeral" ? e.data.how : "accepted", agentId: e.data.agentId, again: false };
+      if (!mine || (s.agentId === e.data.agentId && s.status !== "sending")) return {};
+      return { status: e.data.how === "steered" || e.data.how === "ephemeral" ? e.data.how : "accepted", agentId: e.data.agentId, again: false };
     case "MESSAGE_QUEUED":
-      return mine && (s.fate === "sending" || s.fate === "queued") ? { fate: "queued", position: e.data.position, again: false } : {};
+      return mine && (s.status === "sending" || s.status === "queued") ? { status: "queued", position: e.data.position, again: false } : {};
     case "MESSAGE_REJECTED":
-      return mine ? { fate: "rejected", code: e.data.code, reason: e.data.reason } : {};
+      return mine ? { status: "rejected", code: e.data.code, reason: e.data.reason } : {};
     case "EMITTED":
     case "HISTORY_REWOUND":
-      return mine && !turns.has(s.type) ? { fate: "done" } : {};
+      return mine && !turns.has(s.type) ? { status: "done" } : {};
     case "MESSAGE_REPEATED":
-      return mine && (s.type === "REWIND" || s.type === "CONDENSE") ? { fate: "done" } : {};
+      return mine && (s.type === "REWIND" || s.type === "CONDENSE") ? { status: "done" } : {};
     case "MONITOR_STATUS":
-      return s.type === "CONDENSE" && e.data.context?.condensing === true && monitorOf(s) === e.data.monitorId ? { fate: "done" } : {};
+      return s.type === "CONDENSE" && e.data.context?.condensing === true && monitorOf(s) === e.data.monitorId ? { status: "done" } : {};
     case "DIALOG_CLOSED":
-      return mine || ("dialogId" in s.data && s.data.dialogId === e.data.dialogId) ? { fate: "done" } : {};
+      return mine || ("dialogId" in s.data && s.data.dialogId === e.data.dialogId) ? { status: "done" } : {};
     case "PROMPT_CLOSED":
-      return mine || ("promptId" in s.data && s.data.promptId === e.data.promptId) ? { fate: "done" } : {};
+      return mine || ("promptId" in s.data && s.data.promptId === e.data.promptId) ? { status: "done" } : {};
     case "ACTIONS":
-      return mine && s.type === "EMIT" ? { fate: "done" } : {};
+      return mine && s.type === "EMIT" ? { status: "done" } : {};
     case "QUEUE_UPDATED": {
       const i = e.data.messages.findIndex((m) => m.id === s.id);
-      return s.fate === "queued" && i >= 0 ? { position: i + 1 } : {};
+      return s.status === "queued" && i >= 0 ? { position: i + 1 } : {};
     }
     case "AGENT_THINKING":
     case "TOOL_PROGRESS":
-      return isTurnOf(s, e.data.agentId) && s.fate !== "running" ? { fate: "running" } : {};
+      return isTurnOf(s, e.data.agentId) && s.status !== "running" ? { status: "running" } : {};
     case "AGENT_RESPONSE": {
       const p = e.data;
       if (!isTurnOf(s, p.agentId)) return {};
-      if (p.isComplete) return { fate: p.outcome ?? "completed", ...(p.reason ? { reason: p.reason } : {}) };
-      return s.fate === "running" ? {} : { fate: "running" };
+      if (p.isComplete) return { status: p.outcome ?? "completed", ...(p.reason ? { reason: p.reason } : {}) };
+      return s.status === "running" ? {} : { status: "running" };
     }
     case "TURN_INTERRUPTED":
-      return isTurnOf(s, e.data.agentId) ? { fate: "interrupted", reason: e.data.reason } : {};
+      return isTurnOf(s, e.data.agentId) ? { status: "interrupted", reason: e.data.reason } : {};
   }
   return {};
 }
@@ -285,20 +285,20 @@ function isTurnOf(s: Sent, agent: AgentID | undefined): boolean {
 }
 
 /** Takes an error about a message: a refusal, or that it is to be sent again later. */
-function refusal(o: Outbox, p: ErrorNotice, now: number): Outbox {
-  const s = o.items.find((i) => i.id === p.messageId && i.written !== 0 && i.fate === "sending");
+function applyError(o: Outbox, p: ErrorNotice, now: number): Outbox {
+  const s = o.items.find((i) => i.id === p.messageId && i.written !== 0 && i.status === "sending");
   if (s === undefined) return o;
   const busy = (p.code === 1004 || p.code === 3004) && s.waits < outboxLimits.waits;
   const later = p.suggested_action === "wait" && (busy || p.code === 3007);
-  if (!later) return change(o, (i) => i === s, () => ({ fate: "rejected", code: p.code, reason: p.message, ...(p.field ? { field: p.field } : {}) }));
+  if (!later) return updateItems(o, (i) => i === s, () => ({ status: "rejected", code: p.code, reason: p.message, ...(p.field ? { field: p.field } : {}) }));
   const wait = p.retry_after_ms || Math.min(firstWait * 2 ** Math.min(s.waits, 10), maxWait);
-  const next = change(o, (i) => i === s, (i) => ({ again: true, waits: i.waits + 1 }));
+  const next = updateItems(o, (i) => i === s, (i) => ({ again: true, waits: i.waits + 1 }));
   const gap = p.code === 1004 ? Math.min(Math.max(wait, next.gap * 1.5), maxGap) : next.gap;
   return { ...next, hold: Math.max(next.hold, now + wait), gap };
 }
 
 /** Changes some messages. The outbox stays the same object when nothing is changed. */
-function change(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Partial<Sent>): Outbox {
+function updateItems(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Partial<Sent>): Outbox {
   let changed = false;
   const items = o.items.map((s) => {
     const part = which(s) ? what(s) : {};
@@ -310,22 +310,30 @@ function change(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Parti
 }
 
 /** What is kept of an outbox for the page after this one: the messages that have not ended, in their order. */
-export function freeze(o: Outbox): string {
+export function serializeOutbox(o: Outbox): string {
   const notesAfter = (known: (id: MessageID) => boolean): readonly Message[] => o.notes.filter((n) => known(n.after));
   const first = notesAfter((id) => !o.items.some((s) => s.id === id));
-  return JSON.stringify([...first, ...o.items.flatMap((s) => [...(hasEnded(s) ? [] : [s]), ...notesAfter((id) => id === s.id)])]);
+  return JSON.stringify([...first, ...o.items.flatMap((s) => [...(hasEnded(s) ? [] : [stored(s)]), ...notesAfter((id) => id === s.id)])]);
+}
+
+/** A message as it is stored. Its status is stored as `fate`, the name that older pages write and read. */
+function stored({ status, ...rest }: Sent): object {
+  return { ...rest, fate: status };
 }
 
 /** An outbox as the page before this one left it. What cannot be read is not there. */
-export function thaw(text: string | null): Outbox {
+export function restoreOutbox(text: string | null): Outbox {
   try {
     const list: unknown = JSON.parse(text ?? "[]");
     if (!Array.isArray(list)) return emptyOutbox;
     const items: Sent[] = [];
-    const notes: Note[] = [];
+    const notes: OneWayMessage[] = [];
     for (const m of list.filter(isMessage).slice(-outboxLimits.all)) {
       if (!isFollowed(m.type)) notes.push({ ...m, after: items.at(-1)?.id ?? "" });
-      else if (typeof m.fate === "string") items.push({ ...m, fate: m.fate, written: -1, again: false, waits: 0 });
+      else if (typeof m.fate === "string") {
+        const { fate, ...rest } = m;
+        items.push({ ...rest, status: fate, written: -1, again: false, waits: 0 });
+      }
     }
     return { ...emptyOutbox, items, notes };
   } catch {
@@ -333,7 +341,7 @@ export function thaw(text: string | null): Outbox {
   }
 }
 
-function isMessage(v: unknown): v is Message & Partial<Sent> {
+function isMessage(v: unknown): v is Message & Omit<Partial<Sent>, "status"> & { fate?: MessageStatus } {
   if (typeof v !== "object" || v === null) return false;
   const s = v as Record<string, unknown>;
   return typeof s.id === "string" && typeof s.type === "string" && typeof s.data === "object" && s.data !== null;

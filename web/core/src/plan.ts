@@ -2,25 +2,25 @@
 
 import type { KnownEvent } from "./event.js";
 import { exact, pick, rawText } from "./exact.js";
-import { type Desk, type Draft, limits } from "./state.js";
+import { type DesktopState, type Draft, limits } from "./state.js";
 import { firstBytes, utf8Length } from "./text.js";
 import type { HITLRequest, PlanFailure, PlanGenerated, PlanState, PlanStatus, SessionState, Todo, TodoID } from "./wire.gen.js";
 
 export function applyPlan(d: Draft, e: KnownEvent): void {
-  const desk = d.desk;
-  const plan = desk.plan;
+  const desktop = d.desktop;
+  const plan = desktop.plan;
   switch (e.type) {
     case "layer_start": {
       if (e.data.layer === "cognitive") clearPlan(d);
-      desk.layer = e.data.layer;
-      if (desk.plan === undefined) return;
-      desk.plan = { ...desk.plan, complete: undefined, failed: undefined };
+      desktop.layer = e.data.layer;
+      if (desktop.plan === undefined) return;
+      desktop.plan = { ...desktop.plan, complete: undefined, failed: undefined };
       if (e.data.layer !== "execution") return;
-      desk.plan.started_at ||= e.time;
+      desktop.plan.started_at ||= e.time;
       return setStatus(d, "executing");
     }
     case "layer_complete":
-      if (e.data.layer === "response") desk.layer = "";
+      if (e.data.layer === "response") desktop.layer = "";
       return;
     case "plan_generated":
       return generate(d, e.data);
@@ -29,8 +29,8 @@ export function applyPlan(d: Draft, e: KnownEvent): void {
     case "plan_modified": {
       if (plan === undefined) return;
       const p = e.data;
-      putTodos(d, p.updated_todos);
-      desk.plan = { ...plan, ...estimates(p), version: p.new_version, total_todos: desk.todos.size };
+      setTodos(d, p.updated_todos);
+      desktop.plan = { ...plan, ...estimates(p), version: p.new_version, total_todos: desktop.todos.size };
       return;
     }
     case "hitl_plan_review":
@@ -41,22 +41,22 @@ export function applyPlan(d: Draft, e: KnownEvent): void {
     case "hitl_closed":
       return d.drop("requests", e.data.request_id);
     case "hitl_paused":
-      if (desk.layer === "") return;
-      desk.plan = {
+      if (desktop.layer === "") return;
+      desktop.plan = {
         ...(plan ?? { total_todos: 0 }),
         status: "paused",
         paused_by: e.data.paused_by,
         pause_reason: e.data.reason,
       };
-      return stopTime(d, e.time);
+      return pauseDeadlines(d, e.time);
     case "hitl_resumed":
       return resume(d);
     case "complete": {
       const response = { ...e.data.response, text: firstBytes(e.data.response.text, limits.response) };
-      return end(d, { complete: { ...e.data, response } }, "completed");
+      return endPlan(d, { complete: { ...e.data, response } }, "completed");
     }
     case "failed":
-      return end(d, { failed: withoutMuch(e.data) }, e.data.status === "cancelled" ? "cancelled" : "failed");
+      return endPlan(d, { failed: truncateFailure(e.data) }, e.data.status === "cancelled" ? "cancelled" : "failed");
     case "plan_cleared":
       return clearPlan(d);
     default:
@@ -86,7 +86,7 @@ function applyTodo(d: Draft, e: KnownEvent): void {
       return editTodo(d, e.data.todo_id, { progress_percentage, current_step, items_processed, items_total });
     }
     case "todo_updated":
-      if (d.desk.todos.has(e.data.todo.id)) d.edit("todos").set(e.data.todo.id, e.data.todo);
+      if (d.desktop.todos.has(e.data.todo.id)) d.edit("todos").set(e.data.todo.id, e.data.todo);
       return;
     case "todo_completed":
       return editTodo(d, e.data.todo_id, {
@@ -105,14 +105,14 @@ function applyTodo(d: Draft, e: KnownEvent): void {
 }
 
 function editTodo(d: Draft, id: TodoID, change: Partial<Todo> & { [exact]?: undefined }): void {
-  const t = d.desk.todos.get(id);
+  const t = d.desktop.todos.get(id);
   if (t !== undefined) d.edit("todos").set(id, { ...t, ...change });
 }
 
 /** One that stands still goes on doing so. */
 function setStatus(d: Draft, status: PlanStatus): void {
-  const plan = d.desk.plan;
-  if (plan !== undefined && plan.status !== "paused") d.desk.plan = { ...plan, status };
+  const plan = d.desktop.plan;
+  if (plan !== undefined && plan.status !== "paused") d.desktop.plan = { ...plan, status };
 }
 
 function estimates(p: Partial<PlanGenerated>): Partial<PlanState> {
@@ -121,16 +121,16 @@ function estimates(p: Partial<PlanGenerated>): Partial<PlanState> {
 }
 
 function generate(d: Draft, p: PlanGenerated): void {
-  putTodos(d, p.todos);
-  const old = d.desk.plan;
+  setTodos(d, p.todos);
+  const old = d.desktop.plan;
   const { status, version, request, messageId } = p;
-  d.desk.plan = { ...estimates(p), id: p.plan_id, status, version, request, messageId, total_todos: d.desk.todos.size };
-  if (old?.status === "paused") d.desk.plan = { ...d.desk.plan, ...pick(old, ["status", "paused_by", "pause_reason"]) };
+  d.desktop.plan = { ...estimates(p), id: p.plan_id, status, version, request, messageId, total_todos: d.desktop.todos.size };
+  if (old?.status === "paused") d.desktop.plan = { ...d.desktop.plan, ...pick(old, ["status", "paused_by", "pause_reason"]) };
 }
 
 /** What is left of the time of questions is known, not when it ends: they are asked again when the plan goes on. */
-function stopTime(d: Draft, now: number): void {
-  for (const q of d.desk.requests.values()) {
+function pauseDeadlines(d: Draft, now: number): void {
+  for (const q of d.desktop.requests.values()) {
     if (!q.expires_at) continue;
     const left = Math.max(Math.trunc((q.expires_at - now + 999) / 1000), 1);
     d.edit("requests").set(q.request_id, { ...q, timeout_sec: left, expires_at: 0 });
@@ -138,19 +138,19 @@ function stopTime(d: Draft, now: number): void {
 }
 
 function resume(d: Draft): void {
-  const { plan, layer, requests } = d.desk;
+  const { plan, layer, requests } = d.desktop;
   if (plan?.status !== "paused") return;
   const runs = (layer === "execution" || layer === "response") && ![...requests.values()].some((q) => q.type === "hitl_plan_review");
-  d.desk.plan = plan.id
+  d.desktop.plan = plan.id
     ? { ...plan, status: runs ? "executing" : "pending_approval", paused_by: "", pause_reason: "" }
     : undefined;
 }
 
 /** Keeps how the plan ended. One that never came to be is made for it. */
-function end(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: PlanStatus): void {
-  const plan = d.desk.plan;
+function endPlan(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: PlanStatus): void {
+  const plan = d.desktop.plan;
   const p = (how.complete ?? how.failed)!;
-  d.desk.plan = {
+  d.desktop.plan = {
     total_todos: 0,
     ...plan,
     id: plan?.id || p.plan_id,
@@ -161,52 +161,52 @@ function end(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: Plan
     complete: how.complete,
     failed: how.failed,
   };
-  d.desk.layer = "";
-  d.desk.requests = new Map();
+  d.desktop.layer = "";
+  d.desktop.requests = new Map();
 }
 
 /** A failure without results that are too large to be kept. */
-function withoutMuch(p: PlanFailure): PlanFailure {
+function truncateFailure(p: PlanFailure): PlanFailure {
   const r = p.partial_results;
   if (r?.available_data === undefined || utf8Length(rawText(r, "available_data")) <= limits.available) return p;
   return { ...p, partial_results: { completed_todos: r.completed_todos } };
 }
 
 function clearPlan(d: Draft): void {
-  d.desk.plan = undefined;
-  d.desk.layer = "";
-  d.desk.todos = new Map();
-  d.desk.requests = new Map();
+  d.desktop.plan = undefined;
+  d.desktop.layer = "";
+  d.desktop.todos = new Map();
+  d.desktop.requests = new Map();
 }
 
 /** Makes these the todos, in their order. */
-function putTodos(d: Draft, list: readonly Todo[]): void {
+function setTodos(d: Draft, list: readonly Todo[]): void {
   const todos = new Map<TodoID, Todo>();
   for (const t of list) if (todos.has(t.id) || todos.size < limits.todos) todos.set(t.id, t);
-  d.desk.todos = todos;
+  d.desktop.todos = todos;
 }
 
 /** Keeps a question, or what has become of it. */
 function openRequest(d: Draft, q: HITLRequest): void {
-  const open = d.desk.requests;
+  const open = d.desktop.requests;
   if (open.has(q.request_id) || open.size < limits.requests) d.edit("requests").set(q.request_id, q);
 }
 
 /** Takes the plan of a snapshot. */
 export function loadPlan(d: Draft, p: SessionState): void {
-  d.desk.plan = p.plan ?? undefined;
-  d.desk.layer = p.current_layer ?? "";
-  putTodos(d, p.todos ?? []);
+  d.desktop.plan = p.plan ?? undefined;
+  d.desktop.layer = p.current_layer ?? "";
+  setTodos(d, p.todos ?? []);
   for (const q of p.hitl_requests ?? []) openRequest(d, q);
 }
 
 /** The plan for a snapshot. */
-export function showPlan(desk: Desk): Partial<SessionState> {
-  const requests = [...desk.requests.values()];
+export function planSnapshot(desktop: DesktopState): Partial<SessionState> {
+  const requests = [...desktop.requests.values()];
   return {
-    plan: desk.plan,
-    current_layer: desk.layer || undefined,
-    todos: [...desk.todos.values()],
+    plan: desktop.plan,
+    current_layer: desktop.layer || undefined,
+    todos: [...desktop.todos.values()],
     hitl_requests: requests,
     hitl_pending: requests[0],
   };

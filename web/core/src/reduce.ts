@@ -1,4 +1,4 @@
-// The rules of the desktop: what each event makes of it. They are those of package desk, so that everybody who has seen
+// The rules of the desktop: what each event makes of it. They are those of package desktop, so that everybody who has seen
 // the same log has the same state and the same hash.
 
 import { accept, dequeue, enqueue, respond, setQueue, setWindowAgent, think, useTool } from "./agent.js";
@@ -18,7 +18,7 @@ import { applyPlan } from "./plan.js";
 import { comparePositions, zero } from "./position.js";
 import { rewind, setRow } from "./row.js";
 import { load } from "./snapshot.js";
-import { type Desk, Draft, firstMonitor } from "./state.js";
+import { type DesktopState, Draft, firstMonitor } from "./state.js";
 import {
   type ActionContext,
   createWindow,
@@ -37,17 +37,17 @@ import type { Action, MonitorID, MonitorStatus } from "./wire.gen.js";
  * A session_state in mode snapshot replaces everything, be it in the log or, without a position, the first word of a
  * connection, which may also lead back. What is not understood or means nothing to the desktop only moves the position.
  */
-export function apply(desk: Desk, e: HubEvent): Desk {
+export function applyEvent(desktop: DesktopState, e: HubEvent): DesktopState {
   const whole = e.type === "session_state" && e.data.mode === "snapshot" ? e.data : undefined;
   if (whole !== undefined && e.at === zero) return load(whole, whole.last_message_id ?? zero);
-  if (comparePositions(e.at, desk.at) <= 0) return desk;
+  if (comparePositions(e.at, desktop.at) <= 0) return desktop;
   if (whole !== undefined) return load(whole, e.at);
-  const d = new Draft(desk);
-  d.desk.at = e.at;
-  if (e.type === "" || addressee(e) !== "") return d.desk;
+  const d = new Draft(desktop);
+  d.desktop.at = e.at;
+  if (e.type === "" || addressee(e) !== "") return d.desktop;
   applyPayload(d, e);
-  for (const t of d.desk.toasts.values()) if (toastEnd(t) <= e.time) d.drop("toasts", t.id);
-  return d.desk;
+  for (const t of d.desktop.toasts.values()) if (toastEnd(t) <= e.time) d.drop("toasts", t.id);
+  return d.desktop;
 }
 
 /** The only connection that an event is for; all others learn nothing from it, not even the time. */
@@ -67,7 +67,7 @@ function applyPayload(d: Draft, e: KnownEvent): void {
     case "ACTIONS": {
       const p = e.data;
       const ctx = { monitor: p.monitorId || firstMonitor, agent: p.agentId ?? "", message: p.messageId ?? "", now: e.time };
-      for (const a of p.actions) act(d, ctx, a);
+      for (const a of p.actions) applyAction(d, ctx, a);
       return;
     }
     case "MONITOR_STATUS":
@@ -79,20 +79,20 @@ function applyPayload(d: Draft, e: KnownEvent): void {
     case "PROMPT_CLOSED":
       return d.drop("prompts", e.data.promptId);
     case "PRESENCE":
-      d.desk.presence = e.data.connections;
-      d.desk.connections = Math.max(e.data.total ?? 0, e.data.connections.length);
+      d.desktop.presence = e.data.connections;
+      d.desktop.connections = Math.max(e.data.total ?? 0, e.data.connections.length);
       return;
     case "OWNER_CHANGED":
-      d.desk.owner = e.data.replica;
+      d.desktop.owner = e.data.replica;
       return;
     case "SESSION_RENAMED":
-      d.desk.title = e.data.title;
+      d.desktop.title = e.data.title;
       return;
     case "PROVIDER_CHANGED":
-      d.desk.provider = e.data.provider;
+      d.desktop.provider = e.data.provider;
       return;
     case "AUTO_APPROVAL_CHANGED":
-      d.desk.autoApproval = e.data.rules;
+      d.desktop.autoApproval = e.data.rules;
       return;
     case "MESSAGE_ACCEPTED":
       return accept(d, e.data, e.time);
@@ -122,13 +122,13 @@ function applyPayload(d: Draft, e: KnownEvent): void {
 }
 
 /** Does one of the actions. Captures and refreshed apps leave nothing behind. */
-function act(d: Draft, ctx: ActionContext, a: Action): void {
+function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
   const m = ctx.monitor;
   switch (a.type) {
     case "window.create":
       return createWindow(d, ctx, a);
     case "window.close": {
-      const key = findWindow(d.desk, m, a.windowId);
+      const key = findWindow(d.desktop, m, a.windowId);
       if (key !== undefined) d.drop("windows", key);
       return;
     }
@@ -141,14 +141,14 @@ function act(d: Draft, ctx: ActionContext, a: Action): void {
     case "window.restore":
       return restoreWindow(d, m, a.windowId);
     case "window.move": {
-      const key = findWindow(d.desk, m, a.windowId);
+      const key = findWindow(d.desktop, m, a.windowId);
       if (key === undefined) return;
-      return editWindow(d, m, a.windowId, { bounds: { ...d.desk.windows.get(key)!.bounds, x: a.x, y: a.y } });
+      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, x: a.x, y: a.y } });
     }
     case "window.resize": {
-      const key = findWindow(d.desk, m, a.windowId);
+      const key = findWindow(d.desktop, m, a.windowId);
       if (key === undefined) return;
-      return editWindow(d, m, a.windowId, { bounds: { ...d.desk.windows.get(key)!.bounds, w: a.w, h: a.h } });
+      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, w: a.w, h: a.h } });
     }
     case "window.setTitle":
       return editWindow(d, m, a.windowId, { title: a.title });
@@ -161,12 +161,12 @@ function act(d: Draft, ctx: ActionContext, a: Action): void {
     case "window.unlock":
       return editWindow(d, m, a.windowId, { lock: "" });
     default:
-      return actBeside(d, ctx, a);
+      return applyNonWindowAction(d, ctx, a);
   }
 }
 
 /** Does the actions that concern no window. */
-function actBeside(d: Draft, ctx: ActionContext, a: Action): void {
+function applyNonWindowAction(d: Draft, ctx: ActionContext, a: Action): void {
   switch (a.type) {
     case "notification.show":
       return showNotification(d, ctx, a);

@@ -14,12 +14,12 @@ export function setRow(d: Draft, p: MessageUpdated): void {
 }
 
 export function putRow(d: Draft, row: UIRow): void {
-  d.desk.rowBytes -= d.desk.rows.get(row.ts)?.bytes ?? 0;
+  d.desktop.rowBytes -= d.desktop.rows.get(row.ts)?.bytes ?? 0;
   const bytes = rowSize(row);
-  d.desk.rowBytes += bytes;
+  d.desktop.rowBytes += bytes;
   const rows = d.edit("rows");
   rows.set(row.ts, { row, bytes });
-  while (rows.size > limits.rows || (d.desk.rowBytes > limits.rowBytes && rows.size > 1)) {
+  while (rows.size > limits.rows || (d.desktop.rowBytes > limits.rowBytes && rows.size > 1)) {
     let oldest = Infinity;
     for (const ts of rows.keys()) oldest = Math.min(oldest, ts);
     dropRow(d, oldest);
@@ -33,13 +33,13 @@ function rowSize(row: UIRow): number {
 }
 
 function dropRow(d: Draft, ts: number): void {
-  d.desk.rowBytes -= d.desk.rows.get(ts)!.bytes;
+  d.desktop.rowBytes -= d.desktop.rows.get(ts)!.bytes;
   d.drop("rows", ts);
 }
 
 /** Drops a row and those that came after it, but for those that stay, and fills the room with older ones. */
 export function rewind(d: Draft, p: HistoryRewound): void {
-  for (const [ts, { row }] of [...d.desk.rows]) {
+  for (const [ts, { row }] of [...d.desktop.rows]) {
     const goes = (ts > p.ts && !p.kept?.includes(ts)) || (ts === p.ts && !p.included);
     if (goes && (!p.monitorId || row.monitorId === p.monitorId)) dropRow(d, ts);
   }

@@ -3,18 +3,18 @@
 import { bounded } from "./agent.js";
 import { encode, putMap } from "./encode.js";
 import { bySince, dialogsByDeadline, promptsByDeadline } from "./notice.js";
-import { loadPlan, showPlan } from "./plan.js";
+import { loadPlan, planSnapshot } from "./plan.js";
 import { putRow } from "./row.js";
 import { shapeOf } from "./shape.js";
-import { type Desk, Draft, emptyDesk, firstMonitor, idleMonitor, windowKey } from "./state.js";
+import { type DesktopState, Draft, emptyDesktop, firstMonitor, idleMonitor, windowKey } from "./state.js";
 import { compareText } from "./text.js";
 import { byZ, compareMonitors } from "./window.js";
 import type { AgentState, Budget, Position, SessionState, SessionStatus } from "./wire.gen.js";
 
 /** Makes a desktop of a snapshot, wherever that was taken. */
-export function load(p: SessionState, at: Position): Desk {
+export function load(p: SessionState, at: Position): DesktopState {
   const d = new Draft({
-    ...emptyDesk(),
+    ...emptyDesktop(),
     at,
     title: p.title ?? "",
     owner: p.owner ?? "",
@@ -33,7 +33,7 @@ export function load(p: SessionState, at: Position): Desk {
     queues: new Map(Object.entries(p.queues ?? {})),
   });
   for (const a of p.agents ?? []) {
-    const before = d.desk.agents.get(a.role); // one that comes twice says both
+    const before = d.desktop.agents.get(a.role); // one that comes twice says both
     const text = bounded((before?.text ?? "") + (a.text ?? ""));
     const thinking = bounded((before?.thinking ?? "") + (a.thinking ?? ""));
     d.edit("agents").set(a.role, {
@@ -46,38 +46,38 @@ export function load(p: SessionState, at: Position): Desk {
   }
   for (const row of p.recent_messages ?? []) putRow(d, row);
   loadPlan(d, p);
-  if (!d.desk.monitors.has(firstMonitor)) d.edit("monitors").set(firstMonitor, idleMonitor(firstMonitor));
-  return d.desk;
+  if (!d.desktop.monitors.has(firstMonitor)) d.edit("monitors").set(firstMonitor, idleMonitor(firstMonitor));
+  return d.desktop;
 }
 
 /** The whole state in the order everybody agrees on. */
-export function snapshot(desk: Desk): SessionState {
-  const monitors = [...desk.monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId));
+export function snapshot(desktop: DesktopState): SessionState {
+  const monitors = [...desktop.monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId));
   const budgets = monitors.flatMap((m) => (m.budget === undefined ? [] : [[m.monitorId, m.budget] as [string, Budget]]));
-  const queues = [...desk.queues].sort((a, b) => compareMonitors(a[0], b[0]));
-  const badges = [...desk.badges].sort((a, b) => compareText(a[0], b[0]));
+  const queues = [...desktop.queues].sort((a, b) => compareMonitors(a[0], b[0]));
+  const badges = [...desktop.badges].sort((a, b) => compareText(a[0], b[0]));
   const state: SessionState = {
     mode: "snapshot",
     heartbeat_ms: 0,
-    status: status(desk),
-    title: desk.title,
-    owner: desk.owner,
-    provider: desk.provider,
+    status: status(desktop),
+    title: desktop.title,
+    owner: desktop.owner,
+    provider: desktop.provider,
     monitors,
-    windows: [...desk.windows.values()].sort(byZ),
-    agents: [...desk.agents.values()].sort((a: AgentState, b: AgentState) => compareText(a.role, b.role)),
-    dialogs: [...desk.dialogs.values()].sort(dialogsByDeadline),
-    prompts: [...desk.prompts.values()].sort(promptsByDeadline),
-    notifications: [...desk.notifications.values()].sort(bySince),
-    toasts: [...desk.toasts.values()].sort(bySince),
-    shortcuts: [...desk.shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id)),
-    ...showPlan(desk),
-    recent_messages: [...desk.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts),
-    connections: desk.connections,
-    presence: [...desk.presence],
-    last_message_id: desk.at,
+    windows: [...desktop.windows.values()].sort(byZ),
+    agents: [...desktop.agents.values()].sort((a: AgentState, b: AgentState) => compareText(a.role, b.role)),
+    dialogs: [...desktop.dialogs.values()].sort(dialogsByDeadline),
+    prompts: [...desktop.prompts.values()].sort(promptsByDeadline),
+    notifications: [...desktop.notifications.values()].sort(bySince),
+    toasts: [...desktop.toasts.values()].sort(bySince),
+    shortcuts: [...desktop.shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id)),
+    ...planSnapshot(desktop),
+    recent_messages: [...desktop.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts),
+    connections: desktop.connections,
+    presence: [...desktop.presence],
+    last_message_id: desktop.at,
   };
-  if (desk.autoApproval !== undefined) state.autoApproval = desk.autoApproval;
+  if (desktop.autoApproval !== undefined) state.autoApproval = desktop.autoApproval;
   putMap(state, "queues", { kind: "list", of: shapeOf("QueuedMessage"), minLength: 0, maxLength: Infinity }, queues);
   putMap(state, "budgets", shapeOf("Budget"), budgets);
   putMap(state, "badges", { kind: "integer", min: 0, max: Infinity }, badges);
@@ -85,11 +85,11 @@ export function snapshot(desk: Desk): SessionState {
 }
 
 /** Sums up what the session does. */
-export function status(desk: Desk): SessionStatus {
-  if (desk.plan?.status === "paused") return "paused";
-  if (desk.dialogs.size > 0 || desk.prompts.size > 0 || desk.requests.size > 0) return "waiting";
-  if (desk.layer !== "") return "executing";
-  for (const a of desk.agents.values()) if (a.status === "running") return "executing";
+export function status(desktop: DesktopState): SessionStatus {
+  if (desktop.plan?.status === "paused") return "paused";
+  if (desktop.dialogs.size > 0 || desktop.prompts.size > 0 || desktop.requests.size > 0) return "waiting";
+  if (desktop.layer !== "") return "executing";
+  for (const a of desktop.agents.values()) if (a.status === "running") return "executing";
   return "idle";
 }
 
@@ -102,8 +102,8 @@ export function snapshotText(state: SessionState): string {
  * The same for everybody who has seen the same log, and what the hub calls X-State-Hash. It needs WebCrypto, which
  * browsers only have on https and on localhost.
  */
-export async function hash(desk: Desk): Promise<string> {
-  const { mode: _, last_message_id: __, ...state } = snapshot(desk);
+export async function hash(desktop: DesktopState): Promise<string> {
+  const { mode: _, last_message_id: __, ...state } = snapshot(desktop);
   const text = snapshotText({ ...state, mode: "" as never, heartbeat_ms: 0 });
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (b) => b.toString(16).padStart(2, "0")).join("");

@@ -33,7 +33,7 @@ import type {
   WindowState,
 } from "./wire.gen.js";
 
-/** How much there may be of everything: the limits of package desk. */
+/** How much there may be of everything: the limits of package desktop. */
 export const limits = {
   monitors: 4,
   windows: 100,
@@ -72,7 +72,7 @@ export interface Row {
 export type Table<K, V> = ReadonlyMap<K, V>;
 
 /** A desktop. */
-export interface Desk {
+export interface DesktopState {
   /** The position of the newest event applied. */
   readonly at: Position;
   readonly title: string;
@@ -110,7 +110,7 @@ export interface Desk {
 export const firstMonitor: MonitorID = "monitor-0";
 
 /** The desktop of a session whose log is empty. */
-export function emptyDesk(): Desk {
+export function emptyDesktop(): DesktopState {
   return {
     at: zero,
     title: "",
@@ -148,43 +148,43 @@ export function windowKey(monitor: MonitorID, id: WindowID): string {
 }
 
 type TableName = {
-  [N in keyof Desk]: Desk[N] extends ReadonlyMap<infer _, infer __> ? N : never;
-}[keyof Desk];
+  [N in keyof DesktopState]: DesktopState[N] extends ReadonlyMap<infer _, infer __> ? N : never;
+}[keyof DesktopState];
 
 /** A desktop that is being changed by one event: tables are copied when they are first written to. */
 export class Draft {
-  desk: { -readonly [N in keyof Desk]: Desk[N] };
+  desktop: { -readonly [N in keyof DesktopState]: DesktopState[N] };
   private readonly copied = new Set<TableName>();
 
-  constructor(desk: Desk) {
-    this.desk = { ...desk };
+  constructor(desktop: DesktopState) {
+    this.desktop = { ...desktop };
   }
 
   /** A table to write to. */
-  edit<N extends TableName>(name: N): Desk[N] extends Table<infer K, infer V> ? Map<K, V> : never {
+  edit<N extends TableName>(name: N): DesktopState[N] extends Table<infer K, infer V> ? Map<K, V> : never {
     if (!this.copied.has(name)) {
       this.copied.add(name);
-      (this.desk as Record<string, unknown>)[name] = new Map(this.desk[name] as Map<unknown, unknown>);
+      (this.desktop as Record<string, unknown>)[name] = new Map(this.desktop[name] as Map<unknown, unknown>);
     }
-    return this.desk[name] as never;
+    return this.desktop[name] as never;
   }
 
   /** Takes a value out of a table. */
-  drop<N extends TableName>(name: N, key: Desk[N] extends Table<infer K, unknown> ? K : never): void {
-    if ((this.desk[name] as Map<unknown, unknown>).has(key)) (this.edit(name) as Map<unknown, unknown>).delete(key);
+  drop<N extends TableName>(name: N, key: DesktopState[N] extends Table<infer K, unknown> ? K : never): void {
+    if ((this.desktop[name] as Map<unknown, unknown>).has(key)) (this.edit(name) as Map<unknown, unknown>).delete(key);
   }
 
   /** Takes out what is unwanted. */
-  dropIf<N extends TableName>(name: N, unwanted: (value: Desk[N] extends Table<unknown, infer V> ? V : never) => boolean): void {
-    for (const [key, value] of [...(this.desk[name] as Map<never, never>)]) {
+  dropIf<N extends TableName>(name: N, unwanted: (value: DesktopState[N] extends Table<unknown, infer V> ? V : never) => boolean): void {
+    for (const [key, value] of [...(this.desktop[name] as Map<never, never>)]) {
       if (unwanted(value)) (this.edit(name) as Map<unknown, unknown>).delete(key);
     }
   }
 
   /** Says whether a monitor is there, and makes it if there is room. */
   addMonitor(id: MonitorID): boolean {
-    if (this.desk.monitors.has(id)) return true;
-    if (id === "" || this.desk.monitors.size >= limits.monitors) return false;
+    if (this.desktop.monitors.has(id)) return true;
+    if (id === "" || this.desktop.monitors.size >= limits.monitors) return false;
     this.edit("monitors").set(id, idleMonitor(id));
     return true;
   }

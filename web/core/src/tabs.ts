@@ -38,7 +38,7 @@ export class Drafts {
     // A clock that goes back must not make what was typed last the older one.
     const at = Math.max(this.options.now(), (last?.at ?? 0) + 1);
     const draft = { text: text.slice(0, maxDraft), at, tab: this.options.tab };
-    this.keep(key, draft);
+    this.store(key, draft);
     this.options.channel.postMessage({ key, draft });
   }
 
@@ -51,11 +51,11 @@ export class Drafts {
     if (typeof key !== "string" || !isDraft(draft)) return;
     const mine = this.known.get(key);
     if (mine !== undefined && !(draft.at > mine.at || (draft.at === mine.at && draft.tab > mine.tab))) return;
-    this.keep(key, draft);
+    this.store(key, draft);
     this.options.onDraft?.(key, draft.text);
   }
 
-  private keep(key: string, draft: Draft): void {
+  private store(key: string, draft: Draft): void {
     this.known.delete(key); // so that the oldest are the first
     this.known.set(key, draft);
     for (const oldest of this.known.keys()) {
@@ -115,7 +115,7 @@ export interface LeaderOptions {
   onChange?: (leading: boolean) => void;
 }
 
-type Word = { word: "lead" | "leave" | "ask"; tab: string } | { word: "shown"; tab: string; key: string };
+type LeaderMessage = { word: "lead" | "leave" | "ask"; tab: string } | { word: "shown"; tab: string; key: string };
 
 /** How often a leader says that it is there, and after how much silence there is none, in ms. */
 export const lease = { beat: 1_000, end: 3_500 } as const;
@@ -132,11 +132,11 @@ export class Leader {
 
   constructor(options: LeaderOptions) {
     this.options = options;
-    options.channel.onmessage = (e: { data: Word | null }) => this.hear(e.data);
+    options.channel.onmessage = (e: { data: LeaderMessage | null }) => this.handleMessage(e.data);
     if (options.locks === undefined) {
       this.heard = options.clock.now();
-      this.say({ word: "ask", tab: options.tab });
-      this.arm();
+      this.broadcast({ word: "ask", tab: options.tab });
+      this.armTimer();
       return;
     }
     const held = (): Promise<void> => {
@@ -154,7 +154,7 @@ export class Leader {
   claim(key: string): boolean {
     if (!this.state || this.shown.has(key)) return false;
     this.remember(key);
-    this.say({ word: "shown", tab: this.options.tab, key });
+    this.broadcast({ word: "shown", tab: this.options.tab, key });
     return true;
   }
 
@@ -162,14 +162,14 @@ export class Leader {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    if (this.state && this.options.locks === undefined) this.say({ word: "leave", tab: this.options.tab });
+    if (this.state && this.options.locks === undefined) this.broadcast({ word: "leave", tab: this.options.tab });
     this.options.clock.clearTimeout(this.timer);
     this.stop.abort();
     this.state = false;
     this.options.channel.close();
   }
 
-  private say(word: Word): void {
+  private broadcast(word: LeaderMessage): void {
     this.options.channel.postMessage(word);
   }
 
@@ -187,38 +187,38 @@ export class Leader {
     }
   }
 
-  private hear(word: Word | null): void {
+  private handleMessage(word: LeaderMessage | null): void {
     if (this.closed || typeof word?.tab !== "string") return;
     if (word.word === "shown" && typeof word.key === "string") this.remember(word.key);
     if (this.options.locks !== undefined) return;
     switch (word.word) {
       case "ask":
-        if (this.state) this.say({ word: "lead", tab: this.options.tab });
+        if (this.state) this.broadcast({ word: "lead", tab: this.options.tab });
         return;
       case "lead":
         // Of two that lead, the smaller stays; both hear of it.
         if (this.state && this.options.tab < word.tab) {
-          this.say({ word: "lead", tab: this.options.tab });
+          this.broadcast({ word: "lead", tab: this.options.tab });
           return;
         }
         this.lead(false);
         this.heard = this.options.clock.now();
-        this.arm();
+        this.armTimer();
         return;
       case "leave":
         this.heard = this.options.clock.now() - lease.end;
-        this.arm();
+        this.armTimer();
         return;
     }
   }
 
   /** Waits for silence, or says again that it leads. */
-  private arm(): void {
+  private armTimer(): void {
     const { clock, tab } = this.options;
     clock.clearTimeout(this.timer);
     const now = clock.now();
     // Tabs do not all take over at the same moment.
-    const wait = this.state ? lease.beat : Math.max(this.heard + lease.end - now, 0) + spread(tab);
+    const wait = this.state ? lease.beat : Math.max(this.heard + lease.end - now, 0) + takeoverDelay(tab);
     this.timer = clock.setTimeout(() => {
       if (this.closed) return;
       // A leader that was frozen for longer than its lease may not be the leader any more.
@@ -226,15 +226,15 @@ export class Leader {
         this.heard = clock.now();
         this.lead(false);
       } else if (!this.state && clock.now() >= this.heard + lease.end) this.lead(true);
-      if (this.state) this.say({ word: "lead", tab });
-      else this.say({ word: "ask", tab });
-      this.arm();
+      if (this.state) this.broadcast({ word: "lead", tab });
+      else this.broadcast({ word: "ask", tab });
+      this.armTimer();
     }, wait);
   }
 }
 
 /** Up to 250 ms, the same for the same tab. */
-function spread(tab: string): number {
+function takeoverDelay(tab: string): number {
   let sum = 0;
   for (let i = 0; i < tab.length; i++) sum = (sum * 31 + tab.charCodeAt(i)) % 251;
   return sum;

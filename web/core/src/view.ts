@@ -2,7 +2,7 @@
 // reload in sessionStorage and never reaches the hub.
 
 import type { Storage } from "./client.js";
-import { type Desk, firstMonitor } from "./state.js";
+import { type DesktopState, firstMonitor } from "./state.js";
 import type { MonitorID } from "./wire.gen.js";
 
 export interface View {
@@ -51,7 +51,7 @@ export function changeView(view: View, input: ViewInput): View {
 }
 
 /** Keeps a view for the page after this one. */
-export function keepView(view: View, storage: Storage, key: string): void {
+export function saveView(view: View, storage: Storage, key: string): void {
   try {
     storage.setItem(key, JSON.stringify({ monitor: view.monitor, drawer: view.drawer }));
   } catch {
@@ -60,6 +60,6 @@ export function keepView(view: View, storage: Storage, key: string): void {
 }
 
 /** The monitor to show: the one that was chosen while it is there. A pinned one may still be made. */
-export function shownMonitor(view: View, desk: Desk): MonitorID {
-  return view.pinned || desk.monitors.has(view.monitor) ? view.monitor : firstMonitor;
+export function shownMonitor(view: View, desktop: DesktopState): MonitorID {
+  return view.pinned || desktop.monitors.has(view.monitor) ? view.monitor : firstMonitor;
 }

@@ -3,7 +3,7 @@
 import { decodeText } from "./decode.js";
 import { pick, rawText } from "./exact.js";
 import { shapeOf } from "./shape.js";
-import { type Desk, type Draft, firstMonitor, limits, windowKey } from "./state.js";
+import { type DesktopState, type Draft, firstMonitor, limits, windowKey } from "./state.js";
 import { compareText, wholeUnits } from "./text.js";
 import type {
   AgentID,
@@ -26,44 +26,44 @@ export interface ActionContext {
 }
 
 /** The key of the window that an action on a monitor means: the id as a whole may name its monitor. */
-export function findWindow(desk: Desk, monitor: MonitorID, id: WindowID): string | undefined {
-  if (id.indexOf("/") > 0 && desk.windows.has(id)) return id;
+export function findWindow(desktop: DesktopState, monitor: MonitorID, id: WindowID): string | undefined {
+  if (id.indexOf("/") > 0 && desktop.windows.has(id)) return id;
   const key = windowKey(monitor, id);
-  return desk.windows.has(key) ? key : undefined;
+  return desktop.windows.has(key) ? key : undefined;
 }
 
 /** Changes a window, if it is there. */
 export function editWindow(d: Draft, monitor: MonitorID, id: WindowID, change: Partial<WindowState>): void {
-  const key = findWindow(d.desk, monitor, id);
-  if (key !== undefined) d.edit("windows").set(key, { ...d.desk.windows.get(key)!, ...change });
+  const key = findWindow(d.desktop, monitor, id);
+  if (key !== undefined) d.edit("windows").set(key, { ...d.desktop.windows.get(key)!, ...change });
 }
 
 export function createWindow(d: Draft, ctx: ActionContext, a: WindowCreate): void {
   const key = windowKey(ctx.monitor, a.windowId);
-  const old = d.desk.windows.get(key);
+  const old = d.desktop.windows.get(key);
   if (a.windowId === "" || !d.addMonitor(ctx.monitor)) return;
-  if (old === undefined && d.desk.windows.size >= limits.windows) return;
+  if (old === undefined && d.desktop.windows.size >= limits.windows) return;
   const w: WindowState = {
     ...pick(a, ["windowId", "title", "bounds", "content", "variant", "dockEdge", "frameless", "windowStyle", "minimized"]),
     monitorId: ctx.monitor,
   };
   if (old?.groupId) w.groupId = old.groupId;
-  const parent = parentOf(d.desk, ctx.monitor, a.agentId || ctx.agent);
+  const parent = parentOf(d.desktop, ctx.monitor, a.agentId || ctx.agent);
   if (parent !== undefined && parent.windowId !== a.windowId) {
     const group = parent.groupId || parent.windowId;
     if (!parent.groupId) d.edit("windows").set(windowKey(ctx.monitor, parent.windowId), { ...parent, groupId: group });
     w.groupId = group;
   }
   d.edit("windows").set(key, w);
-  raise(d, key);
+  raiseWindow(d, key);
 }
 
 /** The window whose agent acts, if it is one: the longest id of a window in its role counts. */
-function parentOf(desk: Desk, monitor: MonitorID, agent: AgentID): WindowState | undefined {
+function parentOf(desktop: DesktopState, monitor: MonitorID, agent: AgentID): WindowState | undefined {
   const prefix = "window-";
   if (!agent.startsWith(prefix)) return undefined;
   for (let id = agent.slice(prefix.length); id !== ""; id = id.slice(0, Math.max(id.lastIndexOf("/"), 0))) {
-    const w = desk.windows.get(windowKey(monitor, id));
+    const w = desktop.windows.get(windowKey(monitor, id));
     if (w !== undefined) return w;
   }
   return undefined;
@@ -77,11 +77,11 @@ function layerOf(w: WindowState): number {
 }
 
 /** Brings a window to the front of its layer. */
-export function raise(d: Draft, key: string): void {
-  const w = d.desk.windows.get(key)!;
+export function raiseWindow(d: Draft, key: string): void {
+  const w = d.desktop.windows.get(key)!;
   if (w.variant === "panel") return;
   const base = layerOf(w);
-  const others = [...d.desk.windows.values()].filter(
+  const others = [...d.desktop.windows.values()].filter(
     (o) => o !== w && o.monitorId === w.monitorId && o.variant !== "panel" && layerOf(o) === base,
   );
   let top = others.reduce((most, o) => Math.max(most, o.z ?? 0), base);
@@ -109,16 +109,16 @@ export function compareMonitors(a: MonitorID, b: MonitorID): number {
 }
 
 export function focusWindow(d: Draft, monitor: MonitorID, id: WindowID): void {
-  const key = findWindow(d.desk, monitor, id);
+  const key = findWindow(d.desktop, monitor, id);
   if (key === undefined) return;
-  const w = d.desk.windows.get(key)!;
+  const w = d.desktop.windows.get(key)!;
   if (w.minimized) d.edit("windows").set(key, { ...w, minimized: false });
-  raise(d, key);
+  raiseWindow(d, key);
 }
 
 export function minimizeWindow(d: Draft, monitor: MonitorID, id: WindowID): void {
-  const key = findWindow(d.desk, monitor, id);
-  const w = key === undefined ? undefined : d.desk.windows.get(key);
+  const key = findWindow(d.desktop, monitor, id);
+  const w = key === undefined ? undefined : d.desktop.windows.get(key);
   if (w !== undefined && !w.minimized && isStandard(w)) d.edit("windows").set(key!, { ...w, minimized: true });
 }
 
@@ -127,24 +127,24 @@ export function isStandard(w: WindowState): boolean {
 }
 
 export function maximizeWindow(d: Draft, monitor: MonitorID, id: WindowID): void {
-  const key = findWindow(d.desk, monitor, id);
-  const w = key === undefined ? undefined : d.desk.windows.get(key);
+  const key = findWindow(d.desktop, monitor, id);
+  const w = key === undefined ? undefined : d.desktop.windows.get(key);
   if (w !== undefined && !w.maximized) d.edit("windows").set(key!, { ...w, maximized: true, restoreBounds: w.bounds });
 }
 
 export function restoreWindow(d: Draft, monitor: MonitorID, id: WindowID): void {
-  const key = findWindow(d.desk, monitor, id);
-  const w = key === undefined ? undefined : d.desk.windows.get(key);
+  const key = findWindow(d.desktop, monitor, id);
+  const w = key === undefined ? undefined : d.desktop.windows.get(key);
   if (w === undefined || (!w.minimized && !w.maximized)) return;
   const { restoreBounds, ...rest } = w;
   d.edit("windows").set(key!, { ...rest, bounds: restoreBounds ?? w.bounds, minimized: false, maximized: false });
 }
 
 export function updateWindow(d: Draft, monitor: MonitorID, a: WindowUpdateContent): void {
-  const key = findWindow(d.desk, monitor, a.windowId);
+  const key = findWindow(d.desktop, monitor, a.windowId);
   if (key === undefined) return;
-  const w = d.desk.windows.get(key)!;
-  const content = updated(w.content, a.operation, a.renderer || w.content.renderer);
+  const w = d.desktop.windows.get(key)!;
+  const content = applyUpdate(w.content, a.operation, a.renderer || w.content.renderer);
   if (content !== undefined) d.edit("windows").set(key, { ...w, content });
 }
 
@@ -157,18 +157,18 @@ function isText(renderer: string): renderer is "markdown" | "html" | "text" {
  * Content after an operation. Adding to something that is not text, or something that is not text, replaces it instead
  * if the data fits; else nothing changes.
  */
-function updated(content: Content, op: UpdateOperation, renderer: string): Content | undefined {
-  if (op.op === "clear") return blank(renderer);
+function applyUpdate(content: Content, op: UpdateOperation, renderer: string): Content | undefined {
+  if (op.op === "clear") return blankContent(renderer);
   if (op.op !== "replace" && isText(renderer) && typeof op.data === "string") {
     const text = isText(content.renderer) ? (content.data as string) : "";
     const more = op.data.toWellFormed();
     const at = op.op === "append" ? text.length : op.op === "prepend" ? 0 : wholeUnits(text, op.position);
     return { renderer, data: at === text.length ? text + more : text.slice(0, at) + more + text.slice(at) };
   }
-  return fit(renderer, rawText(op, "data"));
+  return contentFor(renderer, rawText(op, "data"));
 }
 
-function blank(renderer: string): Content {
+function blankContent(renderer: string): Content {
   if (isText(renderer)) return { renderer, data: "" };
   switch (renderer) {
     case "table":
@@ -182,7 +182,7 @@ function blank(renderer: string): Content {
 }
 
 /** Data for a renderer, if it is what that renderer takes. */
-function fit(renderer: string, data: string): Content | undefined {
+function contentFor(renderer: string, data: string): Content | undefined {
   try {
     return decodeText(shapeOf("Content"), `{"renderer":${JSON.stringify(renderer)},"data":${data}}`) as Content;
   } catch {

@@ -42,7 +42,7 @@ describe("a client", () => {
     last().open();
     expect(last().sent).toEqual([{ type: "auth", data: { token: "t" } }]);
     last().say(snapshot("1-1", { title: "mine" }));
-    expect(client.state).toMatchObject({ ready: true, desk: { title: "mine", at: "1-1" } });
+    expect(client.state).toMatchObject({ ready: true, desktop: { title: "mine", at: "1-1" } });
     last().say(rename("1-2"));
     last().lose();
     clock.pass(500);
@@ -108,7 +108,7 @@ describe("a client", () => {
     last().say({ type: "MESSAGE_ACCEPTED", at: "1-2", data: { messageId: "m1", agentId: "main-1", how: "direct" } });
     expect(written(last())).toEqual(["m2"]);
     expect(last().sent[0]!.data).toEqual({ content: "two" });
-    expect(client.state.outbox.items.map((s) => s.fate)).toEqual(["accepted", "sending"]);
+    expect(client.state.outbox.items.map((s) => s.status)).toEqual(["accepted", "sending"]);
   });
 
   it("waits with messages when the hub is busy", () => {
@@ -133,7 +133,7 @@ describe("a client", () => {
     const away = { code: 3007, name: "n", message: "away", recoverable: true, suggested_action: "wait", retry_after_ms: 0, messageId: "m1" };
     for (let tries = 1; tries <= 30; tries++) {
       expect(written(last()).filter((id) => id === "m1")).toHaveLength(tries);
-      expect(client.state.outbox.items).toMatchObject([{ id: "m1", fate: "sending" }]);
+      expect(client.state.outbox.items).toMatchObject([{ id: "m1", status: "sending" }]);
       last().say({ type: "error", data: away });
       if (tries < 30) clock.pass(30_000);
     }
@@ -141,7 +141,7 @@ describe("a client", () => {
     last().say({ type: "store_status", data: { available: true, since: 9 } });
     expect(written(last()).filter((id) => id === "m1")).toHaveLength(31);
     last().say({ type: "MESSAGE_ACCEPTED", at: "1-2", data: { messageId: "m1", agentId: "main-1", how: "direct" } });
-    expect(client.state.outbox.items.map((s) => s.fate)).toEqual(["accepted"]);
+    expect(client.state.outbox.items.map((s) => s.status)).toEqual(["accepted"]);
     expect([sockets.length, client.state.link.phase]).toEqual([1, "live"]);
   });
 
@@ -175,7 +175,7 @@ describe("a client", () => {
     expect(last().sent).toEqual([{ type: "auth", data: { token: "new" } }]);
     last().lose(4401);
     expect([client.state.link.phase, refresh.mock.calls.length]).toEqual(["stopped", 1]);
-    client.signIn({ token: "by hand" });
+    client.setAuth({ token: "by hand" });
     expect(sockets).toHaveLength(3);
   });
 
@@ -208,7 +208,7 @@ describe("a client", () => {
     client.start();
     expect(client.state.link.phase).toBe("waiting");
     broken = false;
-    client.awake();
+    client.wake();
     expect(client.state.link.phase).toBe("connecting");
     client.stop();
     expect([client.state.link.phase, clock.pending]).toEqual(["stopped", 0]);
@@ -241,7 +241,7 @@ describe("a client", () => {
   });
 
   it("refuses what is sent to a session that is gone, and keeps what another try may bring", () => {
-    for (const [code, fate] of [[4410, "rejected"], [4404, "rejected"], [4401, "sending"], [4403, "sending"]] as const) {
+    for (const [code, status] of [[4410, "rejected"], [4404, "rejected"], [4401, "sending"], [4403, "sending"]] as const) {
       const { client, last } = rig();
       last().open();
       last().say(snapshot("1-1"));
@@ -249,12 +249,12 @@ describe("a client", () => {
       last().lose(code);
       client.send("USER_MESSAGE", { content: "after" });
       client.send("INTERRUPT", {});
-      expect([code, ...client.state.outbox.items.map((s) => s.fate)]).toEqual([code, fate, fate]);
-      expect(client.state.outbox.notes.length).toBe(fate === "sending" ? 1 : 0);
+      expect([code, ...client.state.outbox.items.map((s) => s.status)]).toEqual([code, status, status]);
+      expect(client.state.outbox.notes.length).toBe(status === "sending" ? 1 : 0);
       client.retry();
       last().open();
       last().say(snapshot("1-1"));
-      expect(written(last())).toEqual(fate === "sending" ? ["m1", "m2", "INTERRUPT"] : []);
+      expect(written(last())).toEqual(status === "sending" ? ["m1", "m2", "INTERRUPT"] : []);
     }
   });
 
@@ -264,11 +264,11 @@ describe("a client", () => {
     last().say(snapshot("1-1"));
     const open = { type: "window.create", windowId: "w", title: "t", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "text", data: "" } };
     last().say({ type: "ACTIONS", at: "1-2", data: { actions: [open, { ...open, windowId: "v" }] } });
-    const before = client.state.desk;
+    const before = client.state.desktop;
     const told = states.length;
     last().say(rename("1-3"), rename("1-4"), { type: "ACTIONS", at: "1-5", data: { actions: [{ type: "window.setTitle", windowId: "w", title: "new" }] } });
     expect(states.length).toBe(told + 1);
-    const after = client.state.desk;
+    const after = client.state.desktop;
     expect(after.windows.get("monitor-0/v")).toBe(before.windows.get("monitor-0/v"));
     expect(after.windows.get("monitor-0/w")!.content).toBe(before.windows.get("monitor-0/w")!.content);
     expect(before.windows.get("monitor-0/w")!.title).toBe("t");
@@ -283,6 +283,6 @@ describe("a client", () => {
     last().onmessage!({ data: new ArrayBuffer(3) });
     last().say({ type: "FROM_THE_FUTURE", at: "1-2", data: { any: "thing" } }, { type: "SESSION_RENAMED", at: "1-3", data: { title: 7 } });
     expect(client.state.link).toMatchObject({ phase: "live", cursor: "1-3", stats: { unreadable: 4 } });
-    expect(client.state.desk).toMatchObject({ at: "1-3", title: "" });
+    expect(client.state.desktop).toMatchObject({ at: "1-3", title: "" });
   });
 });

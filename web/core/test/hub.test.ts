@@ -51,7 +51,7 @@ async function compare(session: string, ...tabs: Tab[]): Promise<void> {
       const state = (await res.json()) as SessionState;
       for (const { client } of tabs) {
         expect(client.state.link).toMatchObject({ phase: "live", cursor: state.last_message_id });
-        expect(await hash(client.state.desk)).toBe(res.headers.get("X-State-Hash"));
+        expect(await hash(client.state.desktop)).toBe(res.headers.get("X-State-Hash"));
       }
     },
     { timeout: 20_000, interval: 50 },
@@ -78,7 +78,7 @@ it("two tabs see the same to the end, though one is cut twenty times in the midd
   });
   await vi.waitFor(() => expect([steady, shaky].map((t) => t.client.state.link.phase)).toEqual(["live", "live"]), 10_000);
   const id = shaky.client.send("USER_MESSAGE", { content: "/window w1 Notes | # Hello\n/stream 500 120" });
-  await vi.waitFor(() => expect(shaky.client.state.outbox.items.find((s) => s.id === id)?.fate).toBe("completed"), {
+  await vi.waitFor(() => expect(shaky.client.state.outbox.items.find((s) => s.id === id)?.status).toBe("completed"), {
     timeout: 25_000,
     interval: 50,
   });
@@ -87,7 +87,7 @@ it("two tabs see the same to the end, though one is cut twenty times in the midd
   expect(text.split(/\s+/).length).toBeGreaterThan(400);
   expect(shaky.client.state.link.stats).toMatchObject({ connections: 21, snapshots: 1, duplicates: 0, unreadable: 0 });
   expect(steady.client.state.link.stats.connections).toBe(1);
-  expect(steady.client.state.desk.windows.size).toBe(1);
+  expect(steady.client.state.desktop.windows.size).toBe(1);
 }, 60_000);
 
 it("a message that was on its way when the page was reloaded is sent again and taken once", async () => {
@@ -104,9 +104,9 @@ it("a message that was on its way when the page was reloaded is sent again and t
   before.cut(); // whether the message has left or not
   before.client.stop();
   const after = openTab(session, "tab", { storage });
-  await vi.waitFor(() => expect(after.client.state.outbox.items.find((s) => s.id === id)?.fate).toMatch(/completed|ended/), 10_000);
+  await vi.waitFor(() => expect(after.client.state.outbox.items.find((s) => s.id === id)?.status).toMatch(/completed|ended/), 10_000);
   await vi.waitFor(() => expect(kept.size).toBe(0), 5_000);
   await compare(session, after);
-  const rows = [...after.client.state.desk.rows.values()].filter((r) => r.row.messageId === id && r.row.say === "user_feedback");
+  const rows = [...after.client.state.desktop.rows.values()].filter((r) => r.row.messageId === id && r.row.say === "user_feedback");
   expect(rows.length).toBeLessThanOrEqual(1);
 }, 60_000);

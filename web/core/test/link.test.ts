@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decodeEvent, type HubEvent } from "../src/event.js";
-import { type Env, isStoreless, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
+import { type Env, isStoreUnavailable, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
 import { closeCodes } from "../src/wire.gen.js";
 
 /** A machine that is being driven. */
@@ -156,14 +156,14 @@ describe("watching", () => {
 describe("the hub's store", () => {
   it("is away and back over a connection that lives on", () => {
     const rig = new Rig().live();
-    expect([isStoreless(rig.link), rig.link.store]).toEqual([false, undefined]);
+    expect([isStoreUnavailable(rig.link), rig.link.store]).toEqual([false, undefined]);
     expect(types(rig.frame(store(false, 7)))).toEqual(["event"]);
     expect(rig.link).toMatchObject({ phase: "live", downSince: 0, cursor: "1-5", store: { available: false, since: 7 } });
-    expect(isStoreless(rig.link)).toBe(true);
+    expect(isStoreUnavailable(rig.link)).toBe(true);
     rig.frame(rename("1-6"));
-    expect(isStoreless(rig.link)).toBe(true);
+    expect(isStoreUnavailable(rig.link)).toBe(true);
     rig.frame(store(true, 9));
-    expect([isStoreless(rig.link), rig.link.store]).toMatchObject([false, { available: true, since: 9 }]);
+    expect([isStoreUnavailable(rig.link), rig.link.store]).toMatchObject([false, { available: true, since: 9 }]);
   });
 
   it("is not back when it was never away", () => {
@@ -177,16 +177,16 @@ describe("the hub's store", () => {
     rig.do({ type: "start" });
     rig.do({ type: "opened", conn: 1 });
     rig.frame(store(false));
-    expect([rig.link.phase, isStoreless(rig.link)]).toEqual(["connecting", true]);
+    expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["connecting", true]);
   });
 
   it("is not known of without a connection, and a new one knows nothing of what the last one said", () => {
     const rig = new Rig().live();
     rig.frame(store(false));
     rig.closed(1006);
-    expect([rig.link.phase, isStoreless(rig.link)]).toEqual(["waiting", false]);
+    expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["waiting", false]);
     rig.timer();
-    expect([isStoreless(rig.link), rig.link.store]).toEqual([false, undefined]);
+    expect([isStoreUnavailable(rig.link), rig.link.store]).toEqual([false, undefined]);
     rig.do({ type: "frame", conn: 1, events: [store(false)], unreadable: 0 }); // too late
     expect(rig.link.store).toBe(undefined);
     rig.live().frame(store(true));
@@ -196,7 +196,7 @@ describe("the hub's store", () => {
   it("says nothing when what is said of it has no form", () => {
     const rig = new Rig().live();
     rig.frame(event("store_status", undefined, { available: "no", since: 7 }));
-    expect([rig.link.phase, isStoreless(rig.link)]).toEqual(["live", false]);
+    expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["live", false]);
   });
 });
 

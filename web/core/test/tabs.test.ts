@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { emptyDesk } from "../src/state.js";
+import { emptyDesktop } from "../src/state.js";
 import { Drafts, Leader, lease } from "../src/tabs.js";
-import { changeView, keepView, newView, shownMonitor } from "../src/view.js";
+import { changeView, newView, saveView, shownMonitor } from "../src/view.js";
 import { FakeBus, FakeClock, FakeLocks, FakeStorage } from "./fakes.js";
 
 describe("drafts", () => {
@@ -152,13 +152,13 @@ describe("the view of a tab", () => {
     let view = newView(new URLSearchParams(), null);
     expect(view).toEqual({ monitor: "monitor-0", pinned: false, drawer: true });
     view = changeView(changeView(view, { type: "monitor", monitor: "monitor-1" }), { type: "drawer", open: false });
-    keepView(view, storage, "view");
+    saveView(view, storage, "view");
     expect(newView(new URLSearchParams(), storage.getItem("view"))).toEqual(view);
     const pinned = newView(new URLSearchParams("monitor=monitor-2"), storage.getItem("view"));
     expect(pinned).toEqual({ monitor: "monitor-2", pinned: true, drawer: false });
     expect(changeView(pinned, { type: "monitor", monitor: "monitor-0" })).toBe(pinned);
     storage.full = true;
-    keepView(pinned, storage, "view");
+    saveView(pinned, storage, "view");
     expect(newView(new URLSearchParams("monitor=a/b"), "{").monitor).toBe("monitor-0");
     expect(newView(new URLSearchParams(), null, false).drawer).toBe(false);
     expect(newView(new URLSearchParams(), `{"drawer":true}`, false).drawer).toBe(true);
@@ -166,7 +166,7 @@ describe("the view of a tab", () => {
 
   it("goes back to the first monitor when its own is gone", () => {
     const view = changeView(newView(new URLSearchParams(), null), { type: "monitor", monitor: "monitor-3" });
-    expect(shownMonitor(view, emptyDesk())).toBe("monitor-0");
-    expect(shownMonitor({ ...view, pinned: true }, emptyDesk())).toBe("monitor-3");
+    expect(shownMonitor(view, emptyDesktop())).toBe("monitor-0");
+    expect(shownMonitor({ ...view, pinned: true }, emptyDesktop())).toBe("monitor-3");
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { decodeEvent, type HubEvent } from "../src/event.js";
-import { apply } from "../src/reduce.js";
+import { applyEvent } from "../src/reduce.js";
 import { shapes } from "../src/shapes.gen.js";
 import { hash, snapshot, snapshotText } from "../src/snapshot.js";
-import { emptyDesk } from "../src/state.js";
+import { emptyDesktop } from "../src/state.js";
 import { catalog } from "../src/wire.gen.js";
 import { readVectors } from "./vectors.js";
 
@@ -17,13 +17,13 @@ function decode(frame: string): HubEvent {
 
 describe("the rules of the desktop are those of the hub", () => {
   it.each(vectors.map((v) => [v.name, v] as const))("%s", async (_, v) => {
-    let desk = emptyDesk();
+    let desktop = emptyDesktop();
     for (const [i, frame] of v.frames.entries()) {
-      desk = apply(desk, decode(frame));
+      desktop = applyEvent(desktop, decode(frame));
       const want = v.hashes[i];
-      if (want !== undefined) expect(await hash(desk), `hash after frame ${i}: ${frame.slice(0, 300)}`).toBe(want);
+      if (want !== undefined) expect(await hash(desktop), `hash after frame ${i}: ${frame.slice(0, 300)}`).toBe(want);
     }
-    expect(snapshotText(snapshot(desk))).toBe(v.snapshot);
+    expect(snapshotText(snapshot(desktop))).toBe(v.snapshot);
   });
 
   it("covers every type of the catalog and every action", () => {

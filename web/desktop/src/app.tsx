@@ -7,7 +7,7 @@ import { Asks, Drawer, Notices, Panels, Phone, Plans, Tour } from "./lazy-parts.
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
-import { usePageLook } from "./shell/theme.js";
+import { usePageTheme } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
 import { app as texts } from "./texts/entry.js";
 import { isOver, MonitorGone, TopBar } from "./topbar/index.js";
@@ -15,7 +15,7 @@ import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
 
 export function App(): ReactNode {
-  usePageLook();
+  usePageTheme();
   const t = useTexts(texts);
   const phone = usePhone();
   const panel = useShell((s) => s.panel);

@@ -10,7 +10,7 @@ import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
 import { prefsKey, readPrefs } from "./shell/prefs.js";
 import { forBrowser } from "./shell/storage.js";
-import { beginLook } from "./shell/theme.js";
+import { applyInitialTheme } from "./shell/theme.js";
 import icon from "./styles/icon.svg";
 import { app as texts } from "./texts/entry.js";
 import { Button } from "./ui/button.js";
@@ -19,7 +19,7 @@ const root = createRoot(document.getElementById("root")!);
 const prefs = readPrefs(forBrowser.getItem(prefsKey));
 const language = languageOf(prefs.language, navigator.languages);
 const t = texts[language];
-beginLook(prefs.theme, language);
+applyInitialTheme(prefs.theme, language);
 
 if (location.pathname === "/join") askToJoin();
 else void begin();

@@ -8,11 +8,11 @@ import type { Stage } from "./stage.js";
 import { until } from "./verbs.js";
 
 /** The monitor's page of somebody who is signed in. */
-export async function monitor(desk: Stage, path = "", prefs: Partial<Prefs> = {}): Promise<Page> {
-  const profile = await desk.profile(prefs, { viewport: { width: 1440, height: 900 }, locale: prefs.language === "ko" ? "ko-KR" : "en-GB" });
-  await desk.signIn(profile);
+export async function monitor(desktop: Stage, path = "", prefs: Partial<Prefs> = {}): Promise<Page> {
+  const profile = await desktop.profile(prefs, { viewport: { width: 1440, height: 900 }, locale: prefs.language === "ko" ? "ko-KR" : "en-GB" });
+  await desktop.signIn(profile);
   const page = await profile.newPage();
-  await page.goto(`${desk.hub.url}/admin${path}`);
+  await page.goto(`${desktop.hub.url}/admin${path}`);
   await page.locator("[data-link=live]").waitFor();
   return page;
 }

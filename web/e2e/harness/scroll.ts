@@ -6,12 +6,12 @@ import type { Crowd } from "./crowd.js";
 import { type Stage, tools } from "./stage.js";
 
 /** The page with the sessions of a crowd. */
-export async function crowdedPage(desk: Stage, crowd: Crowd): Promise<Page> {
-  const profile = await desk.profile({}, { viewport: { width: 1440, height: 900 } });
-  await desk.signIn(profile);
+export async function crowdedPage(desktop: Stage, crowd: Crowd): Promise<Page> {
+  const profile = await desktop.profile({}, { viewport: { width: 1440, height: 900 } });
+  await desktop.signIn(profile);
   const page = await profile.newPage();
   await page.route("**/api/admin/live?**", (route) => route.continue({ url: crowd.url }));
-  await page.goto(`${desk.hub.url}/admin`);
+  await page.goto(`${desktop.hub.url}/admin`);
   await tableOf(page, crowd.sessions);
   return page;
 }

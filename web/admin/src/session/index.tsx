@@ -1,8 +1,8 @@
 import { ArrowLeft } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
+import { adminActions } from "../actions/action.js";
+import { ActionButton } from "../actions/button.js";
 import type { Detail } from "../api/types.js";
-import { DeedButton } from "../deeds/button.js";
-import { deeds } from "../deeds/deed.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useHubTime, usePage } from "../state/use.js";
 import { StatusMark } from "../table/status.js";
@@ -47,13 +47,13 @@ export function SessionPage({ session }: { session: string }): ReactNode {
 }
 
 /** After so long somebody should have told. */
-const patience = 4000;
+const loadTimeout = 4000;
 
 function Missing({ session, gone }: { session: string; gone: boolean }): ReactNode {
   const t = useTexts(texts);
   const [late, setLate] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => setLate(true), patience);
+    const timer = setTimeout(() => setLate(true), loadTimeout);
     return () => clearTimeout(timer);
   }, []);
   return (
@@ -106,18 +106,18 @@ function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
           </div>
         ))}
       </dl>
-      <div className="session-deeds" role="group" aria-label={t.actions}>
-        <DeedButton deed={deeds.interruptSession(row.sessionId)}>{t.interrupt}</DeedButton>
-        <DeedButton deed={deeds.handOver(row.sessionId, others)} {...(others.length === 0 ? { refused: t.nobodyElse } : {})}>
+      <div className="session-actions" role="group" aria-label={t.actions}>
+        <ActionButton action={adminActions.interruptSession(row.sessionId)}>{t.interrupt}</ActionButton>
+        <ActionButton action={adminActions.handOver(row.sessionId, others)} {...(others.length === 0 ? { refused: t.nobodyElse } : {})}>
           {t.handOver}
-        </DeedButton>
-        {row.status === "quarantined" && <DeedButton deed={deeds.release(row.sessionId)}>{t.release}</DeedButton>}
-        <DeedButton danger deed={deeds.reset(row.sessionId)}>
+        </ActionButton>
+        {row.status === "quarantined" && <ActionButton action={adminActions.release(row.sessionId)}>{t.release}</ActionButton>}
+        <ActionButton danger action={adminActions.reset(row.sessionId)}>
           {t.reset}
-        </DeedButton>
-        <DeedButton danger deed={deeds.remove(row.sessionId)}>
+        </ActionButton>
+        <ActionButton danger action={adminActions.remove(row.sessionId)}>
           {t.remove}
-        </DeedButton>
+        </ActionButton>
       </div>
     </header>
   );

@@ -21,7 +21,7 @@ export interface Log {
 export const emptyLog: Log = { events: [], held: [], paused: false, trimmed: false };
 
 /** The log with more events. What comes again after a lost connection is not shown twice. */
-export function told(log: Log, more: readonly LogEvent[]): Log {
+export function applied(log: Log, more: readonly LogEvent[]): Log {
   const last = (log.held.at(-1) ?? log.events.at(-1))?.message_id;
   const fresh = last === undefined ? more : more.filter((e) => e.message_id === undefined || comparePositions(e.message_id, last) > 0);
   if (fresh.length === 0) return log;

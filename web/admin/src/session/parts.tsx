@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
+import { adminActions } from "../actions/action.js";
+import { ActionButton } from "../actions/button.js";
 import type { Detail, Monitor } from "../api/types.js";
-import { DeedButton } from "../deeds/button.js";
-import { deeds } from "../deeds/deed.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { usePage } from "../state/use.js";
 import { session as texts } from "../texts.js";
@@ -87,9 +87,9 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
         ) : (
           <span className="faint">{t.foreground}</span>
         )}
-        <DeedButton deed={deeds.interruptMonitor(session, m.id)} label={t.ofAgent(m.id)}>
+        <ActionButton action={adminActions.interruptMonitor(session, m.id)} label={t.ofAgent(m.id)}>
           {t.interrupt}
-        </DeedButton>
+        </ActionButton>
       </div>
       {m.queue.length > 0 && (
         <Plain
@@ -101,7 +101,7 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
             <Id key="id" id={q.messageId} />,
             q.since === undefined ? "" : f.age(now - q.since),
             <Secret key="text" text={q.text} />,
-            <DeedButton key="deed" deed={deeds.cancel(session, q.messageId)}>{t.cancel}</DeedButton>,
+            <ActionButton key="action" action={adminActions.cancel(session, q.messageId)}>{t.cancel}</ActionButton>,
           ])}
         />
       )}
@@ -134,9 +134,9 @@ function Branches({ session, branches, now }: { session: string; branches: reado
                 .join(" · ")}
             </span>
             {a.status !== "idle" && (
-              <DeedButton deed={deeds.interruptAgent(session, a.id)} label={t.ofAgent(a.id)}>
+              <ActionButton action={adminActions.interruptAgent(session, a.id)} label={t.ofAgent(a.id)}>
                 {t.interrupt}
-              </DeedButton>
+              </ActionButton>
             )}
           </div>
           {children.length > 0 && <Branches session={session} branches={children} now={now} />}
@@ -197,7 +197,7 @@ export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNod
           c.form,
           c.since === undefined ? "" : f.age(now - c.since),
           <span key="lag" className={c.lag > 100 ? "bad" : undefined}>{f.number(c.lag)}</span>,
-          <DeedButton key="deed" deed={deeds.closeTab(detail.row.sessionId, c.connectionId)}>{t.close}</DeedButton>,
+          <ActionButton key="action" action={adminActions.closeTab(detail.row.sessionId, c.connectionId)}>{t.close}</ActionButton>,
         ])}
       />
     </Panel>

@@ -3,7 +3,7 @@ import { tailAddress } from "../api/api.js";
 import type { LogEvent } from "../api/types.js";
 import { type Link, listen } from "../state/live.js";
 import { useActions } from "../state/use.js";
-import { emptyLog, type Log, paused, told } from "./log.js";
+import { applied, emptyLog, type Log, paused } from "./log.js";
 
 export interface TailQuery {
   readonly after: string;
@@ -29,7 +29,7 @@ export function useTail(session: string, query: TailQuery): { log: Log; link: Li
       frame = 0;
       const all = waiting;
       waiting = [];
-      setLog((l) => told(l, all));
+      setLog((l) => applied(l, all));
     };
     const stop = listen({
       address: tailAddress(session, { after, type, agent, monitor }),

@@ -11,7 +11,7 @@ export interface Source {
   close(): void;
 }
 
-export interface Hearing {
+export interface LiveState {
   readonly address: string;
   /** The kinds of events to hear. */
   readonly kinds: readonly string[];
@@ -27,7 +27,7 @@ const firstWait = 500;
 const longestWait = 5000;
 
 /** Listens until the function it gives is called. */
-export function listen(to: Hearing, open: (address: string) => Source = (a) => new EventSource(a)): () => void {
+export function listen(to: LiveState, open: (address: string) => Source = (a) => new EventSource(a)): () => void {
   let source: Source | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wait = firstWait;

@@ -4,9 +4,9 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Language, languageOf } from "../../../desktop/src/i18n/texts.js";
 import { keepPrefs, type Prefs, prefsKey, readPrefs } from "../../../desktop/src/shell/prefs.js";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
+import type { AdminAction } from "../actions/action.js";
 import { type Api, liveAddress, Refusal } from "../api/api.js";
 import type { Detail, Me, Overview, Past, Rows } from "../api/types.js";
-import type { Deed } from "../deeds/deed.js";
 import { grown, type History, noHistory, recalled } from "./history.js";
 import { type Link, listen } from "./live.js";
 import { type Route, readRoute, writeRoute } from "./route.js";
@@ -36,7 +36,7 @@ export interface State {
   /** The session that was looked at last and is there no more. */
   readonly gone: string | undefined;
   /** What is about to be done. */
-  readonly deed: Deed | undefined;
+  readonly action: AdminAction | undefined;
 }
 
 export type Store = StoreApi<State>;
@@ -48,7 +48,7 @@ export interface Page {
   readonly choose: (change: Partial<Prefs>) => void;
   readonly pause: (paused: boolean) => void;
   readonly lose: (session: string) => void;
-  readonly begin: (deed: Deed | undefined) => void;
+  readonly begin: (action: AdminAction | undefined) => void;
 }
 
 const languageNow = (prefs: Prefs): Language => languageOf(prefs.language, navigator.languages);
@@ -71,12 +71,12 @@ export function openPage(api: Api): Page {
     paused: undefined,
     detail: undefined,
     gone: undefined,
-    deed: undefined,
+    action: undefined,
   }));
   const show = (route: Route): void => {
     const before = store.getState().route;
     const other = route.page !== "session" || before.page !== "session" || before.session !== route.session;
-    store.setState({ route, deed: undefined, ...(other ? { detail: undefined } : {}) });
+    store.setState({ route, action: undefined, ...(other ? { detail: undefined } : {}) });
   };
   addEventListener("popstate", () => show(readRoute(location.pathname, location.search)));
   addEventListener("storage", (e) => {
@@ -99,7 +99,7 @@ export function openPage(api: Api): Page {
     },
     pause: (paused) => store.setState((s) => ({ paused: paused ? s.table : undefined })),
     lose: (session) => store.setState({ gone: session }),
-    begin: (deed) => store.setState({ deed }),
+    begin: (action) => store.setState({ action }),
   };
 }
 

@@ -9,7 +9,7 @@ import { table as texts } from "../texts.js";
 import { csvOf, download, jsonOf } from "./export.js";
 import { isNarrow, plainView, type View, writeView } from "./filter.js";
 import { useStatusNames } from "./status.js";
-import { keepViews, readViews, withView } from "./views.js";
+import { readViews, saveViews, withView } from "./views.js";
 
 interface FiltersProps {
   view: View;
@@ -95,7 +95,7 @@ function Views({ view }: { view: View }): ReactNode {
   const [views, setViews] = useState(() => readViews(forBrowser));
   const [name, setName] = useState("");
   const change = (next: typeof views): void => {
-    keepViews(forBrowser, next);
+    saveViews(forBrowser, next);
     setViews(next);
   };
   return (

@@ -1,7 +1,7 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { Charts } from "../charts/index.js";
-import { Fleet } from "../fleet/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
+import { Replicas } from "../replicas/index.js";
 import { useActions, usePage } from "../state/use.js";
 import { table as texts } from "../texts.js";
 import { readView, type View, viewed, writeView } from "./filter.js";
@@ -27,7 +27,7 @@ export function SessionsPage({ query }: { query: string }): ReactNode {
   return (
     <div className="sessions">
       <h1 className="hidden-text">{t.sessions}</h1>
-      <Fleet />
+      <Replicas />
       <Charts />
       <Filters view={view} rows={rows} onChange={change} />
       <Count shown={rows.length} all={table.rows.size} paused={paused} />

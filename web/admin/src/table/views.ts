@@ -29,6 +29,6 @@ export function withView(views: readonly SavedView[], name: string, query: strin
   return [...views.filter((v) => v.name !== named), { name: named, query }].slice(-mostViews);
 }
 
-export function keepViews(storage: Storage, views: readonly SavedView[]): void {
+export function saveViews(storage: Storage, views: readonly SavedView[]): void {
   storage.setItem(key, JSON.stringify(views));
 }

@@ -18,8 +18,8 @@ const open: AnswerState = { state: "open" };
 /** How the newest answer from this tab is doing. It is on its way until the hub has closed the question. */
 export function answerState(outbox: Pick<Outbox, "items">, ask: Ask): AnswerState {
   const mine = outbox.items.findLast((s) => isAnswerTo(s, ask));
-  if (mine?.fate === "sending") return { state: "sending" };
-  if (mine?.fate === "rejected") return { state: "refused", reason: mine.reason ?? "", code: mine.code ?? 0, field: mine.field ?? "" };
+  if (mine?.status === "sending") return { state: "sending" };
+  if (mine?.status === "rejected") return { state: "refused", reason: mine.reason ?? "", code: mine.code ?? 0, field: mine.field ?? "" };
   return open;
 }
 

@@ -30,7 +30,7 @@ export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProp
 
   const answer = (confirmed: boolean): void => {
     const remember = !rememberable ? undefined : !always ? "once" : confirmed ? "always" : "deny_always";
-    if (commands.answerDialog(request.dialogId, confirmed, remember) === undefined) commands.tell(t.full, "warning");
+    if (commands.answerDialog(request.dialogId, confirmed, remember) === undefined) commands.notify(t.full, "warning");
   };
   useEffect(() => {
     keys.current = { approve: () => answer(true), reject: () => answer(false) };

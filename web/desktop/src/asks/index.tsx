@@ -33,7 +33,7 @@ export function Asks(): ReactNode {
     setLater((l) => new Set([...l].filter((key) => key !== wanted)));
     setShown(wanted);
     commands.showAsk("");
-    if (panel !== "") commands.open("");
+    if (panel !== "") commands.openPanel("");
     document.querySelector<HTMLElement>(".asks-card .asks-view")?.focus();
   }, [wanted, panel, commands]);
 
@@ -47,7 +47,7 @@ export function Asks(): ReactNode {
   return (
     <>
       {panel === "inbox" && (
-        <Modal title={t.inbox} closeLabel={t.close} shape="side" onClose={() => commands.toggle("inbox")}>
+        <Modal title={t.inbox} closeLabel={t.close} shape="side" onClose={() => commands.togglePanel("inbox")}>
           <Inbox />
         </Modal>
       )}
@@ -56,7 +56,7 @@ export function Asks(): ReactNode {
           ask={front}
           asks={open}
           folded={panel === "palette"}
-          onUnfold={() => commands.open("")}
+          onUnfold={() => commands.openPanel("")}
           onShow={setShown}
           onLater={(key) => setLater((l) => new Set([...l, key]))}
         />
@@ -78,10 +78,10 @@ function useEndings(): void {
     const [key, closed] = closingIn(e);
     const ask = seen.current.find((a) => a.key === key);
     if (client === undefined || ask === undefined || closed === undefined) return;
-    const { outbox, desk } = client.state;
-    const end = endingOf(ask, closed, { outbox, presence: desk.presence, user, now: Date.now() });
+    const { outbox, desktop: desktop } = client.state;
+    const end = endingOf(ask, closed, { outbox, presence: desktop.presence, user, now: Date.now() });
     if (end === undefined) return;
-    commands.tell(t.about(saying(end, t), titleOf(ask, t)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
+    commands.notify(t.about(saying(end, t), titleOf(ask, t)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
   });
 }
 

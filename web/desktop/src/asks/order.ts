@@ -1,6 +1,6 @@
 // What the person is asked, and which of it is in front.
 
-import type { ApprovalRequest, Desk, HITLRequest, OpenPrompt } from "../../../core/src/index.js";
+import type { ApprovalRequest, DesktopState, HITLRequest, OpenPrompt } from "../../../core/src/index.js";
 
 /** A question: an approval, a prompt, or one of the plan. Ids of all kinds may be the same, keys are not. */
 export type Ask =
@@ -16,10 +16,10 @@ export interface PlanAsk {
 }
 
 /** Everything that is asked on all monitors, the most urgent first. */
-export function asksOf(desk: Pick<Desk, "dialogs" | "prompts" | "requests">): Ask[] {
-  const approvals = [...desk.dialogs.values()].map((request): Ask => ({ kind: "approval", key: `approval/${request.dialogId}`, id: request.dialogId, request }));
-  const prompts = [...desk.prompts.values()].map((request): Ask => ({ kind: "prompt", key: `prompt/${request.id}`, id: request.id, request }));
-  const ofPlan = [...desk.requests.values()].map((request): Ask => ({ kind: "plan", key: planKey(request), id: request.request_id, request }));
+export function asksOf(desktop: Pick<DesktopState, "dialogs" | "prompts" | "requests">): Ask[] {
+  const approvals = [...desktop.dialogs.values()].map((request): Ask => ({ kind: "approval", key: `approval/${request.dialogId}`, id: request.dialogId, request }));
+  const prompts = [...desktop.prompts.values()].map((request): Ask => ({ kind: "prompt", key: `prompt/${request.id}`, id: request.id, request }));
+  const ofPlan = [...desktop.requests.values()].map((request): Ask => ({ kind: "plan", key: planKey(request), id: request.request_id, request }));
   return [...approvals, ...prompts, ...ofPlan].sort((a, b) => deadlineOf(a) - deadlineOf(b) || (a.key < b.key ? -1 : 1));
 }
 

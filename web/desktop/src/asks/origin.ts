@@ -1,6 +1,6 @@
 // Where a question comes from, and its text as it is.
 
-import { type AgentID, type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import { type AgentID, type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import type { asks as texts } from "../texts/parts.js";
 import type { Ask } from "./order.js";
 
@@ -9,9 +9,9 @@ export interface Origin {
   monitor: MonitorID;
 }
 
-export function originOf(ask: Exclude<Ask, { kind: "plan" }>, desk: Pick<Desk, "agents">): Origin {
+export function originOf(ask: Exclude<Ask, { kind: "plan" }>, desktop: Pick<DesktopState, "agents">): Origin {
   const { agentId = "", monitorId = "" } = ask.request;
-  const agent = desk.agents.get(agentId);
+  const agent = desktop.agents.get(agentId);
   const monitor = monitorId || agent?.monitorId || firstMonitor;
   return { agent: agentId, monitor };
 }

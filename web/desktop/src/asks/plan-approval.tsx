@@ -21,7 +21,7 @@ export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extrac
 
   const answer = (action: TodoAnswer): void => {
     const { request_id, todo_id } = request;
-    if (commands.send("hitl_approval_response", { request_id, todo_id, action }) === undefined) commands.tell(t.full, "warning");
+    if (commands.send("hitl_approval_response", { request_id, todo_id, action }) === undefined) commands.notify(t.full, "warning");
   };
   useEffect(() => {
     keys.current = { approve: () => answer("approve") };

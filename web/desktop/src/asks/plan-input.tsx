@@ -29,7 +29,7 @@ export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wa
       request.type === "hitl_input_request"
         ? commands.send("hitl_input_response", { request_id, field: request.field, value })
         : commands.send("hitl_clarification_response", { request_id, value });
-    if (sent === undefined) commands.tell(t.full, "warning");
+    if (sent === undefined) commands.notify(t.full, "warning");
   };
   const change = (part: Partial<Entry>): void => {
     setProblem(undefined);

@@ -26,7 +26,7 @@ export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormP
   const { request_id, options } = request;
 
   const answer = (what: { action: "approve" | "reject" } | { action: "modify"; instruction: string }): void => {
-    if (commands.send("hitl_plan_response", { request_id, ...what }) === undefined) commands.tell(t.full, "warning");
+    if (commands.send("hitl_plan_response", { request_id, ...what }) === undefined) commands.notify(t.full, "warning");
   };
   useEffect(() => {
     keys.current = changing ? {} : { approve: () => answer({ action: "approve" }), reject: () => answer({ action: "reject" }) };

@@ -56,7 +56,7 @@ export function FromPlan({ request }: { request: HITLRequest }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const todoId = "todo_id" in request ? request.todo_id : undefined;
-  const todo = useShell((s) => (todoId === undefined ? undefined : s.desk.todos.get(todoId)?.task));
+  const todo = useShell((s) => (todoId === undefined ? undefined : s.desktop.todos.get(todoId)?.task));
   const open = useShell((s) => s.planOpen);
   return (
     <p className="asks-from">

@@ -29,7 +29,7 @@ export function PromptForm({ request, ready, onLater }: PromptFormProps): ReactN
   const options = request.options ?? [];
 
   const send = (answer: Parameters<typeof commands.answerPrompt>[1]): void => {
-    if (commands.answerPrompt(request.id, answer) === undefined) commands.tell(t.full, "warning");
+    if (commands.answerPrompt(request.id, answer) === undefined) commands.notify(t.full, "warning");
   };
   const answer = (): void => send({ ...(options.length > 0 ? { selectedValues: [...chosen] } : {}), ...(text.trim() === "" ? {} : { text }) });
   const onEnter = (e: KeyboardEvent): void => {

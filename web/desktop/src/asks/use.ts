@@ -4,8 +4,8 @@ import { type Ask, asksOf } from "./order.js";
 
 /** Everything that is asked, the most urgent first. */
 export function useAsks(): Ask[] {
-  const dialogs = useShell((s) => s.desk.dialogs);
-  const prompts = useShell((s) => s.desk.prompts);
-  const requests = useShell((s) => s.desk.requests);
+  const dialogs = useShell((s) => s.desktop.dialogs);
+  const prompts = useShell((s) => s.desktop.prompts);
+  const requests = useShell((s) => s.desktop.requests);
   return useMemo(() => asksOf({ dialogs, prompts, requests }), [dialogs, prompts, requests]);
 }

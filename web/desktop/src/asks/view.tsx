@@ -134,7 +134,7 @@ export interface AnswerKeys {
 function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const agents = useShell((s) => s.desk.agents);
+  const agents = useShell((s) => s.desktop.agents);
   const pinned = useShell((s) => s.view.pinned);
   const here = useMonitor();
   const from = useMemo(() => originOf(ask, { agents }), [ask, agents]);
@@ -167,7 +167,7 @@ function Deadline({ ask }: { ask: Ask }): ReactNode {
   const format = useFormat();
   const hub = useHubClock();
   const now = useNow(500);
-  const paused = useShell((s) => s.desk.plan?.status === "paused") && ask.kind === "plan";
+  const paused = useShell((s) => s.desktop.plan?.status === "paused") && ask.kind === "plan";
   const { ms, part } = timeLeft(ask, hub.at(now));
   if (paused) return <span className="asks-deadline">{t.noHurry}</span>;
   if (ms === Infinity) return null;

@@ -19,9 +19,9 @@ export function AskLine({ window: w, onOver }: { window: WindowState; onOver: ()
   over.current = onOver;
 
   useEffect(() => input.current?.focus(), []);
-  const waits = sent !== undefined && (item === undefined || item.fate === "sending");
-  const refused = item?.fate === "rejected";
-  const taken = sent !== undefined && item !== undefined && !waits && !refused && item.fate !== "queued";
+  const waits = sent !== undefined && (item === undefined || item.status === "sending");
+  const refused = item?.status === "rejected";
+  const taken = sent !== undefined && item !== undefined && !waits && !refused && item.status !== "queued";
   useEffect(() => {
     if (taken) over.current();
   }, [taken]);
@@ -29,8 +29,8 @@ export function AskLine({ window: w, onOver }: { window: WindowState; onOver: ()
   const send = (): void => {
     const content = text.trim().normalize("NFC");
     if (content === "" || waits) return;
-    const id = commands.sayTo(w, content);
-    if (id === undefined) commands.tell(t.tooMuch, "warning");
+    const id = commands.sendToWindow(w, content);
+    if (id === undefined) commands.notify(t.tooMuch, "warning");
     setSent(id);
   };
   return (
@@ -62,7 +62,7 @@ export function AskLine({ window: w, onOver }: { window: WindowState; onOver: ()
       <IconButton type="submit" icon={SendHorizontal} label={t.send} disabled={text.trim() === "" || waits} />
       <IconButton icon={X} label={t.cancel} onClick={onOver} />
       <p className="win-ask-fate" role="status">
-        {waits ? t.sending : refused ? t.refused(item.reason ?? "") : item?.fate === "queued" ? t.queued : ""}
+        {waits ? t.sending : refused ? t.refused(item.reason ?? "") : item?.status === "queued" ? t.queued : ""}
       </p>
     </form>
   );

@@ -83,7 +83,7 @@ class Drag {
     this.frame.setPointerCapture(this.down.pointerId);
     this.frame.dataset.moving = this.edge ?? "move";
     this.canvas.dataset.dragging = this.edge ?? "move";
-    this.from = this.manager.lift(this.w, this.edge, this.down.clientX - this.origin.x, this.down.clientY - this.origin.y);
+    this.from = this.manager.beginDrag(this.w, this.edge, this.down.clientX - this.origin.x, this.down.clientY - this.origin.y);
   }
 
   private draw(): void {
@@ -92,7 +92,7 @@ class Drag {
     if (from === undefined) return;
     if (this.manager.window(this.key) === undefined) {
       this.stop();
-      return this.manager.letGo(this.key);
+      return this.manager.forgetDrag(this.key);
     }
     const dx = this.at.clientX - this.down.clientX;
     const dy = this.at.clientY - this.down.clientY;
@@ -100,7 +100,7 @@ class Drag {
     if (this.edge === undefined) {
       const b = moved(from, dx, dy, this.area);
       style.transform = transformOf(b);
-      this.manager.carry(this.key, b);
+      this.manager.dragTo(this.key, b);
       this.preview();
       return;
     }
@@ -109,7 +109,7 @@ class Drag {
     style.transform = transformOf(b);
     style.width = `${b.w}px`;
     style.height = `${b.h}px`;
-    this.manager.carry(this.key, b);
+    this.manager.dragTo(this.key, b);
   }
 
   private preview(): void {
@@ -124,8 +124,8 @@ class Drag {
     if (dragged && this.request !== 0) this.draw();
     this.stop();
     if (!dragged) return;
-    if (kept) this.manager.drop(this.key, this.zone, this.was);
-    else this.manager.putBack(this.key, this.was);
+    if (kept) this.manager.endDrag(this.key, this.zone, this.was);
+    else this.manager.cancelDrag(this.key, this.was);
     this.rest();
   }
 

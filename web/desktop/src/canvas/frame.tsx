@@ -9,9 +9,9 @@ import { type Edge, edges, panelBounds, type Size } from "./geometry.js";
 import { safeStyle } from "./look.js";
 import type { Manager } from "./manager.js";
 import { WindowMenu } from "./menu.js";
+import { type Place, placeOf } from "./pending-placement.js";
 import { above, keyOf } from "./stack.js";
 import { TitleBar } from "./titlebar.js";
-import { type Place, placeOf } from "./wish.js";
 
 interface FrameProps {
   window: WindowState;
@@ -32,7 +32,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
   const manager = useManager();
   const commands = useCommands();
   const key = keyOf(w);
-  const wish = useBoard((b) => b.wishes.get(key)?.place);
+  const pending = useBoard((b) => b.pendings.get(key)?.place);
   const raised = useBoard((b) => b.raised === key);
   const [menu, setMenu] = useState<{ x: number; y: number } | undefined>();
   const [asking, setAsking] = useState(false);
@@ -47,7 +47,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
     return () => clearTimeout(timer);
   }, [closing]);
 
-  const place = wish ?? placeOf(w);
+  const place = pending ?? placeOf(w);
   const maximized = place.maximized && isStandard(w);
   const hidden = !shown || w.minimized === true;
   const toTitleBar = (): void => frame.current?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });

@@ -15,7 +15,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
-  const shortcuts = useShell((s) => s.desk.shortcuts);
+  const shortcuts = useShell((s) => s.desktop.shortcuts);
   const [leaving, setLeaving] = useState<string>();
   const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
   if (sorted.length === 0) return null;
@@ -32,8 +32,8 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
         monitorId: monitor,
         interactions: [{ type: "icon.click", timestamp, details: s.id }],
       });
-      if (sent === undefined) commands.tell(t.tooMuch, "warning");
-      else commands.tell(t.started(s.label));
+      if (sent === undefined) commands.notify(t.tooMuch, "warning");
+      else commands.notify(t.started(s.label));
     }
   };
   return (
@@ -50,7 +50,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
 
 function Icon({ shortcut: s, onOpen }: { shortcut: Shortcut; onOpen: () => void }): ReactNode {
   const t = useTexts(texts);
-  const count = useShell((st) => st.desk.badges.get(s.target) ?? 0);
+  const count = useShell((st) => st.desktop.badges.get(s.target) ?? 0);
   return (
     <button type="button" className="win-icon" data-shortcut-id={s.id} title={s.label} onClick={onOpen}>
       <span className="win-icon-picture">

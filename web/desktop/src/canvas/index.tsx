@@ -1,5 +1,5 @@
 import "./canvas.css";
-import "./desk.css";
+import "./icons.css";
 import { lazy, type ReactNode, Suspense, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
@@ -35,7 +35,7 @@ export function Canvas(): ReactNode {
 function Windows({ manager }: { manager: Manager }): ReactNode {
   const monitor = useMonitor();
   const recent = useRecent(monitor);
-  const all = useShell((s) => s.desk.windows);
+  const all = useShell((s) => s.desktop.windows);
   const windows = useMemo(() => mounted(all, monitor, recent), [all, monitor, recent]);
   const here = useMemo(() => windows.filter((w) => w.monitorId === monitor), [windows, monitor]);
   const canvas = useStore(manager.board, (b) => b.canvas);
@@ -47,7 +47,7 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
   const front = raisedWindow !== undefined && isSeen(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
   const root = useRef<HTMLDivElement>(null);
 
-  const hasIcons = useShell((s) => s.desk.shortcuts.size > 0);
+  const hasIcons = useShell((s) => s.desktop.shortcuts.size > 0);
   useLayoutEffect(() => {
     const el = root.current!;
     const measure = (): void => manager.measure({ w: el.clientWidth, h: el.clientHeight });
@@ -105,8 +105,8 @@ function Preview({ manager }: { manager: Manager }): ReactNode {
   );
 }
 
-function isFresh({ desk, outbox }: Shell): boolean {
-  return desk.rows.size === 0 && desk.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
+function isFresh({ desktop, outbox }: Shell): boolean {
+  return desktop.rows.size === 0 && desktop.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
 }
 
 /** What is there when nothing is. */
@@ -115,7 +115,7 @@ function Empty({ monitor }: { monitor: MonitorID }): ReactNode {
   const quiet = useShell((s) => {
     // What there is to begin with, the tour says.
     if (!s.ready || s.tour || isFresh(s)) return false;
-    for (const a of s.desk.agents.values()) if (a.monitorId === monitor && a.status !== "idle") return false;
+    for (const a of s.desktop.agents.values()) if (a.monitorId === monitor && a.status !== "idle") return false;
     return true;
   });
   if (!quiet) return null;

@@ -30,7 +30,7 @@ export function useCanvasKeys(manager: Manager): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
-  const windows = useShell((s) => s.desk.windows);
+  const windows = useShell((s) => s.desktop.windows);
   /** The windows in the order they had when Alt went down: every step changes the real one. */
   const walk = useRef<{ keys: string[]; at: number } | undefined>(undefined);
 
@@ -66,7 +66,7 @@ export function useCanvasKeys(manager: Manager): void {
     "window.down": (w) => {
       if (manager.canRestore(w)) manager.restore(w);
       else if (manager.live) commands.toggleMinimized(w);
-      else commands.tell(t.needsLink, "warning");
+      else commands.notify(t.needsLink, "warning");
     },
     "window.maximize": (w) => manager.toggleMaximized(w),
   };

@@ -1,4 +1,4 @@
-// The window manager of one canvas: it turns what a person does to windows into wishes that are drawn at once, and tells
+// The window manager of one canvas: it turns what a person does to windows into pendings that are drawn at once, and tells
 // the hub of them. What the hub says is never changed here.
 
 import { createStore, type StoreApi } from "zustand/vanilla";
@@ -6,13 +6,13 @@ import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../.
 import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
 import { drawn, type Edge, inside, moved, panelBounds, regained, resized, rounded, type Size, sameBounds, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
+import { confirmTimeout, newPlacement, type PendingPlacement, type Place, placeOf, planUpdate, reconcile } from "./pending-placement.js";
 import { frontOf, isOnTop, isSeen, keyOf, panelsOf } from "./stack.js";
-import { type Place, patience, placeOf, settled, tell, type Wish, wished } from "./wish.js";
 
 /** What the canvas knows beside the desktop. */
 export interface Board {
   readonly canvas: Size;
-  readonly wishes: ReadonlyMap<string, Wish>;
+  readonly pendings: ReadonlyMap<string, PendingPlacement>;
   /** The window that was brought to the front and of which the hub has not said so yet. */
   readonly raised: string;
   /** Where the window in hand snaps to when it is let go. */
@@ -20,7 +20,7 @@ export interface Board {
 }
 
 /** The hub hears of a window in motion this often. */
-const tellEvery = 100;
+const sendInterval = 100;
 
 export class Manager {
   readonly board: StoreApi<Board>;
@@ -28,7 +28,7 @@ export class Manager {
   private readonly commands: Commands;
   private readonly now: () => number;
   /** Where the windows in hand are. They are drawn without React, so no store knows it. */
-  private readonly hands = new Map<string, Place>();
+  private readonly dragged = new Map<string, Place>();
   private readonly told = new Map<string, number>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   /** Where snapped windows were before. */
@@ -42,16 +42,16 @@ export class Manager {
     this.shell = shell;
     this.commands = commands;
     this.now = now;
-    this.board = createStore<Board>(() => ({ canvas: { w: 0, h: 0 }, wishes: new Map(), raised: "", preview: undefined }));
+    this.board = createStore<Board>(() => ({ canvas: { w: 0, h: 0 }, pendings: new Map(), raised: "", preview: undefined }));
   }
 
   /** Follows the hub; gives a function that ends it. */
   start(): () => void {
     const stop = this.shell.subscribe((s, before) => {
-      if (s.desk.windows !== before.desk.windows) this.settle();
-      if (isLive(s) && !isLive(before)) this.catchUp();
+      if (s.desktop.windows !== before.desktop.windows) this.reconcilePending();
+      if (isLive(s) && !isLive(before)) this.sendMissed();
     });
-    const leave = (): void => [...this.timers.keys()].forEach((key) => this.tellNow(key));
+    const leave = (): void => [...this.timers.keys()].forEach((key) => this.sendNow(key));
     addEventListener("pagehide", leave);
     return () => {
       stop();
@@ -66,22 +66,22 @@ export class Manager {
   }
 
   window(key: string): WindowState | undefined {
-    return this.shell.getState().desk.windows.get(key);
+    return this.shell.getState().desktop.windows.get(key);
   }
 
   /** The window in front on the monitor this tab shows. */
   front(): WindowState | undefined {
     const { raised } = this.board.getState();
-    const { desk, view } = this.shell.getState();
-    const monitor = shownMonitor(view, desk);
-    const w = desk.windows.get(raised);
-    return w !== undefined && isStandard(w) && isSeen(w, monitor) ? w : frontOf(desk.windows.values(), monitor);
+    const { desktop, view } = this.shell.getState();
+    const monitor = shownMonitor(view, desktop);
+    const w = desktop.windows.get(raised);
+    return w !== undefined && isStandard(w) && isSeen(w, monitor) ? w : frontOf(desktop.windows.values(), monitor);
   }
 
   /** What panels leave of the canvas. */
   area(): Bounds {
-    const { desk, view } = this.shell.getState();
-    return workArea(this.board.getState().canvas, panelsOf(desk.windows.values(), shownMonitor(view, desk)));
+    const { desktop, view } = this.shell.getState();
+    return workArea(this.board.getState().canvas, panelsOf(desktop.windows.values(), shownMonitor(view, desktop)));
   }
 
   measure(canvas: Size): void {
@@ -91,7 +91,7 @@ export class Manager {
   /** Where a window is wanted. */
   place(w: WindowState): Place {
     const key = keyOf(w);
-    return this.hands.get(key) ?? this.board.getState().wishes.get(key)?.place ?? placeOf(w);
+    return this.dragged.get(key) ?? this.board.getState().pendings.get(key)?.place ?? placeOf(w);
   }
 
   /** Where a window is drawn. */
@@ -109,7 +109,7 @@ export class Manager {
 
   private panel(w: WindowState): Bounds {
     const place = this.place(w);
-    const panels = panelsOf(this.shell.getState().desk.windows.values(), w.monitorId);
+    const panels = panelsOf(this.shell.getState().desktop.windows.values(), w.monitorId);
     return panelBounds({ ...w, bounds: place.bounds }, this.board.getState().canvas, panels);
   }
 
@@ -126,9 +126,9 @@ export class Manager {
     const { raised } = this.board.getState();
     if (w.variant === "panel" || raised === key) return;
     // Where another one is on its way to the front, this one will not stay there.
-    if (raised === "" && isOnTop(this.shell.getState().desk.windows.values(), w)) return;
+    if (raised === "" && isOnTop(this.shell.getState().desktop.windows.values(), w)) return;
     this.board.setState({ raised: key });
-    this.tellRaised();
+    this.sendRaised();
   }
 
   /** Fills a place of the canvas with a window. */
@@ -185,7 +185,7 @@ export class Manager {
   // --- a window in hand
 
   /** Takes a window from where it is; gives where it is then: one that is maximised or snapped gets its size back. */
-  lift(w: WindowState, edge: Edge | undefined, x: number, y: number): Bounds {
+  beginDrag(w: WindowState, edge: Edge | undefined, x: number, y: number): Bounds {
     const key = keyOf(w);
     const place = this.place(w);
     const now = this.drawn(w);
@@ -193,16 +193,16 @@ export class Manager {
     if (edge === undefined && place.maximized) from = regained(this.sizeBefore(w, place), now, x, y);
     else if (edge === undefined && this.zone(w) !== undefined && this.before.has(key)) from = regained(this.before.get(key)!, now, x, y);
     from = w.variant === "panel" ? from : drawn(from, this.area(), smallestOf(w));
-    this.carry(key, from);
-    this.setWish(key, wished(w, this.board.getState().wishes.get(key), { bounds: from, maximized: false }, true));
+    this.dragTo(key, from);
+    this.setPending(key, newPlacement(w, this.board.getState().pendings.get(key), { bounds: from, maximized: false }, true));
     return from;
   }
 
   /** Says where a window in hand is. */
-  carry(key: string, bounds: Bounds): void {
-    this.hands.set(key, { bounds: rounded(bounds), maximized: false });
+  dragTo(key: string, bounds: Bounds): void {
+    this.dragged.set(key, { bounds: rounded(bounds), maximized: false });
     this.put.set(key, rounded(bounds));
-    this.tellSoon(key);
+    this.sendSoon(key);
   }
 
   showPreview(zone: Zone | undefined): void {
@@ -211,10 +211,10 @@ export class Manager {
   }
 
   /** Lets a window go, where it is or into a zone; without any place it goes back to where it was. */
-  drop(key: string, zone: Zone | undefined, was: Place): void {
+  endDrag(key: string, zone: Zone | undefined, was: Place): void {
     const w = this.window(key);
-    const at = this.hands.get(key);
-    this.hands.delete(key);
+    const at = this.dragged.get(key);
+    this.dragged.delete(key);
     this.board.setState({ preview: undefined });
     if (w === undefined || at === undefined) return;
     const area = this.area();
@@ -229,53 +229,53 @@ export class Manager {
   }
 
   /** Forgets a window in hand, which is gone. */
-  letGo(key: string): void {
-    this.hands.delete(key);
+  forgetDrag(key: string): void {
+    this.dragged.delete(key);
     this.board.setState({ preview: undefined });
   }
 
   /** Puts a window in hand back. */
-  putBack(key: string, was: Place): void {
-    this.hands.delete(key);
+  cancelDrag(key: string, was: Place): void {
+    this.dragged.delete(key);
     this.board.setState({ preview: undefined });
     this.want(key, was);
   }
 
-  // --- wishes
+  // --- pendings
 
   private want(key: string, place: Place): void {
     const w = this.window(key);
     if (w === undefined) return;
-    this.setWish(key, wished(w, this.board.getState().wishes.get(key), place, false));
-    this.tellSoon(key);
+    this.setPending(key, newPlacement(w, this.board.getState().pendings.get(key), place, false));
+    this.sendSoon(key);
   }
 
-  private setWish(key: string, wish: Wish | undefined): void {
-    const wishes = new Map(this.board.getState().wishes);
-    if (wish === undefined) wishes.delete(key);
-    else wishes.set(key, wish);
-    this.board.setState({ wishes });
+  private setPending(key: string, pending: PendingPlacement | undefined): void {
+    const pendings = new Map(this.board.getState().pendings);
+    if (pending === undefined) pendings.delete(key);
+    else pendings.set(key, pending);
+    this.board.setState({ pendings });
   }
 
-  private tellSoon(key: string): void {
+  private sendSoon(key: string): void {
     if (this.timers.has(key)) return;
-    const wait = (this.told.get(key) ?? 0) + tellEvery - this.now();
-    if (wait <= 0) this.tellNow(key);
-    else this.timers.set(key, setTimeout(() => this.tellNow(key), wait));
+    const wait = (this.told.get(key) ?? 0) + sendInterval - this.now();
+    if (wait <= 0) this.sendNow(key);
+    else this.timers.set(key, setTimeout(() => this.sendNow(key), wait));
   }
 
-  /** Tells the hub of a wish. While there is no connection it is kept, and the newest is told when there is one. */
-  private tellNow(key: string): void {
+  /** Tells the hub of a pending. While there is no connection it is kept, and the newest is told when there is one. */
+  private sendNow(key: string): void {
     clearTimeout(this.timers.get(key));
     this.timers.delete(key);
     const w = this.window(key);
-    const wish = this.board.getState().wishes.get(key);
-    if (w === undefined || wish === undefined || !this.live) return;
-    const place = this.hands.get(key) ?? wish.place;
-    const { telling, wish: next } = tell(w, { ...wish, place }, this.now());
+    const pending = this.board.getState().pendings.get(key);
+    if (w === undefined || pending === undefined || !this.live) return;
+    const place = this.dragged.get(key) ?? pending.place;
+    const { update, pending: next } = planUpdate(w, { ...pending, place }, this.now());
     this.told.set(key, this.now());
-    this.setWish(key, { ...next, place: wish.place });
-    const { toggle, bounds } = telling;
+    this.setPending(key, { ...next, place: pending.place });
+    const { toggle, bounds } = update;
     const put = (): void => {
       const resizes = bounds !== undefined && (bounds.w !== w.bounds.w || bounds.h !== w.bounds.h);
       if (bounds !== undefined) this.commands.placeWindow(w, bounds, resizes ? "window.resize" : "window.move");
@@ -283,50 +283,50 @@ export class Manager {
     if (place.maximized) put();
     if (toggle) this.commands.toggleMaximized(w);
     if (!place.maximized) put();
-    this.settle();
+    this.reconcilePending();
   }
 
-  private tellRaised(): void {
+  private sendRaised(): void {
     const w = this.window(this.board.getState().raised);
     if (w === undefined || !this.live) return;
     this.raiseTold = this.now();
     this.commands.focusWindow(w);
-    this.settle();
+    this.reconcilePending();
   }
 
   /** Tells the hub what was done while it could not hear. */
-  private catchUp(): void {
-    for (const [key, wish] of this.board.getState().wishes) if (wish.since === 0 && !wish.held) this.tellSoon(key);
-    this.tellRaised();
+  private sendMissed(): void {
+    for (const [key, pending] of this.board.getState().pendings) if (pending.since === 0 && !pending.held) this.sendSoon(key);
+    this.sendRaised();
   }
 
   /** Forgets what has come true or will not. */
-  private settle(): void {
-    const { wishes, raised } = this.board.getState();
-    const { windows } = this.shell.getState().desk;
+  private reconcilePending(): void {
+    const { pendings, raised } = this.board.getState();
+    const { windows } = this.shell.getState().desktop;
     const now = this.now();
-    const next = new Map<string, Wish>();
+    const next = new Map<string, PendingPlacement>();
     let changed = false;
-    for (const [key, wish] of wishes) {
-      const left = settled(windows.get(key), wish, now);
-      changed ||= left !== wish;
+    for (const [key, pending] of pendings) {
+      const left = reconcile(windows.get(key), pending, now);
+      changed ||= left !== pending;
       if (left !== undefined) next.set(key, left);
       else this.told.delete(key);
     }
-    for (const key of this.hands.keys()) if (!windows.has(key)) this.letGo(key);
-    for (const key of this.timers.keys()) if (!windows.has(key)) this.tellNow(key);
+    for (const key of this.dragged.keys()) if (!windows.has(key)) this.forgetDrag(key);
+    for (const key of this.timers.keys()) if (!windows.has(key)) this.sendNow(key);
     for (const known of [this.before, this.put, this.told]) {
       for (const key of known.keys()) if (!windows.has(key)) known.delete(key);
     }
-    if (changed) this.board.setState({ wishes: next });
+    if (changed) this.board.setState({ pendings: next });
     const w = windows.get(raised);
-    const over = this.raiseTold > 0 && now - this.raiseTold >= patience;
+    const over = this.raiseTold > 0 && now - this.raiseTold >= confirmTimeout;
     if (raised !== "" && (w === undefined || over || isOnTop(windows.values(), w))) {
       this.raiseTold = 0;
       this.board.setState({ raised: "" });
     }
     clearTimeout(this.patienceTimer);
-    if (next.size > 0 || this.board.getState().raised !== "") this.patienceTimer = setTimeout(() => this.settle(), patience);
+    if (next.size > 0 || this.board.getState().raised !== "") this.patienceTimer = setTimeout(() => this.reconcilePending(), confirmTimeout);
   }
 }
 

@@ -48,7 +48,7 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }:
             </MenuItem>
             <MenuItem
               icon={<Minus size={14} />}
-              onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.tell(t.needsLink, "warning")), false)}
+              onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning")), false)}
             >
               {t.minimize}
             </MenuItem>

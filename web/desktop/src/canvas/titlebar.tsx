@@ -100,13 +100,13 @@ function MinimizeButton({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const manager = useManager();
-  return <IconButton icon={Minus} size={14} label={t.minimize} onClick={() => (manager.live ? commands.toggleMinimized(w) : commands.tell(t.needsLink, "warning"))} />;
+  return <IconButton icon={Minus} size={14} label={t.minimize} onClick={() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning"))} />;
 }
 
 /** Who has locked the window. It breathes while that agent works. */
 function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
-  const working = useShell((s) => (s.desk.agents.get(lock)?.status ?? "idle") !== "idle");
+  const working = useShell((s) => (s.desktop.agents.get(lock)?.status ?? "idle") !== "idle");
   const name = useRoleName(lock, monitor) ?? lock;
   return (
     <span className="win-lock" data-working={working || undefined} title={working ? t.lockedWorking(name) : t.locked(name)}>
@@ -121,7 +121,7 @@ function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): Re
 function Busy({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   const busy = useShell((s) => {
-    for (const a of s.desk.agents.values()) {
+    for (const a of s.desktop.agents.values()) {
       const here = a.kind === "window" && (a.monitorId ?? w.monitorId) === w.monitorId;
       if (here && a.status !== "idle" && (a.windowId === w.windowId || (w.groupId !== undefined && a.windowId === w.groupId))) return true;
     }

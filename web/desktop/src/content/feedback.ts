@@ -1,6 +1,6 @@
 // What the hub is told of actions it waits for: which of them are answered, and how. Pure.
 
-import { type Action, type Desk, findWindow, type MonitorID, type RenderingFeedback } from "../../../core/src/index.js";
+import { type Action, type DesktopState, findWindow, type MonitorID, type RenderingFeedback } from "../../../core/src/index.js";
 
 /** An action that somebody waits for. */
 export interface Awaited {
@@ -11,10 +11,10 @@ export interface Awaited {
 }
 
 /** Reads an action; undefined when nobody waits for it. */
-export function awaited(a: Action, monitorId: MonitorID, desk: Desk): Awaited | undefined {
+export function awaited(a: Action, monitorId: MonitorID, desktop: DesktopState): Awaited | undefined {
   if (!("requestId" in a) || a.requestId === undefined || a.requestId === "" || !("windowId" in a)) return undefined;
-  const key = findWindow(desk, monitorId, a.windowId) ?? `${monitorId}/${a.windowId}`;
-  const shown = desk.windows.get(key)?.content.renderer ?? "text";
+  const key = findWindow(desktop, monitorId, a.windowId) ?? `${monitorId}/${a.windowId}`;
+  const shown = desktop.windows.get(key)?.content.renderer ?? "text";
   const feedback = { requestId: a.requestId, windowId: a.windowId, monitorId };
   switch (a.type) {
     case "window.create":

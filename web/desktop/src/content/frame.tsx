@@ -6,9 +6,9 @@ import { useCommands, useShell } from "../shell/context.js";
 import { content as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
 import { fileKind, outside, ownFile } from "./addresses.js";
+import { AppFrame } from "./app-frame/index.js";
 import { Card } from "./card.js";
 import { Leave } from "./leave.js";
-import { Stage } from "./stage/index.js";
 import { PlainText } from "./text.js";
 
 const maxFile = 5 << 20;
@@ -77,5 +77,5 @@ function FileView({ window: w, path }: { window: WindowState; path: string }): R
     );
   }
   if (text === undefined) return <p className="content-loading" data-content-state="loading">{t.pageLoading}</p>;
-  return fileKind(path) === "document" ? <Stage window={w} html={text} /> : <PlainText text={text} label={w.title} />;
+  return fileKind(path) === "document" ? <AppFrame window={w} html={text} /> : <PlainText text={text} label={w.title} />;
 }

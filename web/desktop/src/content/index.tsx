@@ -42,7 +42,7 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
 // What not every desktop has is loaded when it is there.
 const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
-const Stage = lazy(() => import("./stage/index.js").then((m) => ({ default: m.Stage })));
+const Stage = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
 const FrameView = lazy(() => import("./frame.js").then((m) => ({ default: m.FrameView })));
 
 /** Windows move and change their order more often than their content. */

@@ -1,8 +1,8 @@
 import { type ReactNode, useContext } from "react";
 import { firstMonitor } from "../../../core/src/index.js";
 import { PageContext, useCommands, useEvents } from "../shell/context.js";
+import { type CaptureAsk, captureEvent } from "./app-frame/capture.js";
 import { type Awaited, awaited } from "./feedback.js";
-import { type CaptureAsk, captureEvent } from "./stage/capture.js";
 
 /** How long a window may take to show something; the hub waits a little longer. */
 const renderTime = 1700;
@@ -14,7 +14,7 @@ export function Reporter(): ReactNode {
   const commands = useCommands();
 
   const report = async (a: Awaited): Promise<void> => {
-    const locked = (): boolean => (page?.client.state.desk.windows.get(a.key)?.lock ?? "") !== "";
+    const locked = (): boolean => (page?.client.state.desktop.windows.get(a.key)?.lock ?? "") !== "";
     const outcome = async (): Promise<{ imageData?: string; locked?: boolean }> => {
       if (a.kind === "done") return {};
       if (a.kind === "lock") return { locked: locked() };
@@ -29,9 +29,9 @@ export function Reporter(): ReactNode {
 
   useEvents((e, replayed) => {
     if (e.type !== "ACTIONS" || replayed || page === undefined) return;
-    const { desk } = page.client.state;
+    const { desktop: desktop } = page.client.state;
     for (const action of e.data.actions) {
-      const a = awaited(action, e.data.monitorId ?? firstMonitor, desk);
+      const a = awaited(action, e.data.monitorId ?? firstMonitor, desktop);
       if (a !== undefined) void report(a);
     }
   });

@@ -1,6 +1,6 @@
 import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
 import { useState } from "react";
-import { type Agent, type AgentID, type AgentKind, isStoreless, type MonitorID } from "../../../core/src/index.js";
+import { type Agent, type AgentID, type AgentKind, isStoreUnavailable, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useHubClock, useShell } from "../shell/context.js";
@@ -12,7 +12,7 @@ export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal,
 /** How an agent is called. */
 export function useAgentName(agent: Agent): string {
   const t = useTexts(texts);
-  return useShell((s) => put(nameOf(agent, s.desk), t.main, (title) => title, t));
+  return useShell((s) => put(nameOf(agent, s.desktop), t.main, (title) => title, t));
 }
 
 /** How the agent with a role is called beside something of the monitor it works on; undefined when the role is none of an agent. */
@@ -20,7 +20,7 @@ export function useRoleName(role: AgentID, monitorId: MonitorID): string | undef
   const t = useTexts(texts);
   const kind = kindOfRole(role);
   return useShell((s) =>
-    kind === undefined ? undefined : put(nameOf({ kind, role, monitorId }, s.desk), () => t.kindMain, t.ofWindow, t),
+    kind === undefined ? undefined : put(nameOf({ kind, role, monitorId }, s.desktop), () => t.kindMain, t.ofWindow, t),
   );
 }
 
@@ -64,10 +64,10 @@ export function useAgentState(agent: Agent): AgentState {
   const now = stale ? downSince : clock;
   const hubNow = useHubClock().at(now);
   const lastSign = useLastSign(agent.role);
-  const asks = useShell((s) => isAsking(s.desk, agent.role));
+  const asks = useShell((s) => isAsking(s.desktop, agent.role));
   const doing = doingOf(agent, asks);
   // A hub without its store shows nothing new, whatever the agent does.
-  const storeless = useShell((s) => isStoreless(s.link));
+  const storeless = useShell((s) => isStoreUnavailable(s.link));
   const quiet = stale || storeless || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
     doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],

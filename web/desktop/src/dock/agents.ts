@@ -1,13 +1,13 @@
 // What can be said of an agent that works: its name, what it does, and when it was last heard of.
 
-import { type Agent, type AgentID, type AgentKind, type Desk, type MonitorID, type TodoID, type WindowID, windowKey } from "../../../core/src/index.js";
+import { type Agent, type AgentID, type AgentKind, type DesktopState, type MonitorID, type TodoID, type WindowID, windowKey } from "../../../core/src/index.js";
 import { monitorNumber } from "../shell/select.js";
 
 /** Without a sign of life for so many ms, an agent is said to still work. */
 export const quietAfter = 20_000;
 
 /** The agents at work, the oldest first. A plan as a whole is none of them: it has a place of its own. */
-export function workingAgents(agents: Desk["agents"]): Agent[] {
+export function workingAgents(agents: DesktopState["agents"]): Agent[] {
   return [...agents.values()]
     .filter((a) => a.status !== "idle" && planTodo(a.role) !== "")
     .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || (a.role < b.role ? -1 : 1));
@@ -25,9 +25,9 @@ export function doingOf(agent: Agent, asks = false): Doing {
 }
 
 /** Whether an agent has asked something that nobody has answered. */
-export function isAsking(desk: Pick<Desk, "dialogs" | "prompts">, role: AgentID): boolean {
-  for (const d of desk.dialogs.values()) if (d.agentId === role) return true;
-  for (const p of desk.prompts.values()) if (p.agentId === role) return true;
+export function isAsking(desktop: Pick<DesktopState, "dialogs" | "prompts">, role: AgentID): boolean {
+  for (const d of desktop.dialogs.values()) if (d.agentId === role) return true;
+  for (const p of desktop.prompts.values()) if (p.agentId === role) return true;
   return false;
 }
 
@@ -65,13 +65,13 @@ export type AgentName =
   | { kind: "ephemeral" };
 
 /** The parts of an agent's name; how they are put together depends on the language. */
-export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desk: Pick<Desk, "windows" | "todos">): AgentName {
+export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desktop: Pick<DesktopState, "windows" | "todos">): AgentName {
   const todo = planTodo(agent.role);
-  if (todo !== undefined) return { kind: "plan", task: desk.todos.get(todo)?.task ?? "" };
+  if (todo !== undefined) return { kind: "plan", task: desktop.todos.get(todo)?.task ?? "" };
   switch (agent.kind) {
     case "window": {
       const id = agent.windowId || windowOfRole(agent.role) || agent.role;
-      return { kind: "window", title: titleOf(desk, agent.monitorId ?? "", id) };
+      return { kind: "window", title: titleOf(desktop, agent.monitorId ?? "", id) };
     }
     case "task":
       return { kind: "task", number: taskNumber(agent.role) };
@@ -88,13 +88,13 @@ export function taskNumber(role: AgentID): number {
 }
 
 /** The title of a window, or its id when it is gone. */
-export function titleOf(desk: Pick<Desk, "windows">, monitor: MonitorID, id: WindowID): string {
-  return titleIn(desk, monitor, id) || id;
+export function titleOf(desktop: Pick<DesktopState, "windows">, monitor: MonitorID, id: WindowID): string {
+  return titleIn(desktop, monitor, id) || id;
 }
 
 /** The title of a window, or nothing when it is gone. */
-export function titleIn(desk: Pick<Desk, "windows">, monitor: MonitorID, id: WindowID): string {
-  return desk.windows.get(windowKey(monitor, id))?.title ?? "";
+export function titleIn(desktop: Pick<DesktopState, "windows">, monitor: MonitorID, id: WindowID): string {
+  return desktop.windows.get(windowKey(monitor, id))?.title ?? "";
 }
 
 /** For how many ms nothing was heard of an agent, once that is worth saying. */

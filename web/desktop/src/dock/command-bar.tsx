@@ -21,7 +21,7 @@ import { SlashList } from "./slash-list.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
 
-const LastFate = lazy(async () => ({ default: (await import("./last-fate.js")).LastFate }));
+const LastStatus = lazy(async () => ({ default: (await import("./last-status.js")).LastStatus }));
 
 /** Where the person says something to the agent of the monitor that this tab shows. */
 export function CommandBar(): ReactNode {
@@ -65,7 +65,7 @@ export function CommandBar(): ReactNode {
     if (slash !== undefined) {
       if ("wrong" in slash) {
         const choices = suggest(`/${slash.name} `, world).map((s) => s.text.split(" ")[1]!);
-        return commands.tell(t.slashWrong(slash.name, choices.join(", ")), "warning");
+        return commands.notify(t.slashWrong(slash.name, choices.join(", ")), "warning");
       }
       forget();
       return runSlash(slash);
@@ -73,13 +73,13 @@ export function CommandBar(): ReactNode {
     let fitted = pictures.fitted ?? [];
     if (attached && (pictures.fitted === undefined || frameSize(content, fitted.map((f) => f.url)) > frameLimit)) {
       const again = await pictures.refit(content);
-      if (again === undefined) return commands.tell(t.noRoom, "warning");
+      if (again === undefined) return commands.notify(t.noRoom, "warning");
       fitted = again;
     }
     const urls = fitted.map((f) => f.url);
-    if (frameSize(content, urls) > frameLimit) return commands.tell(t.tooLong, "warning");
-    if (commands.say(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.tell(t.keptDraft, "warning", 6000);
-    commands.planFirst(false);
+    if (frameSize(content, urls) > frameLimit) return commands.notify(t.tooLong, "warning");
+    if (commands.sendMessage(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.notify(t.keptDraft, "warning", 6000);
+    commands.setPlanFirst(false);
     pictures.clear();
     forget();
   };
@@ -149,7 +149,7 @@ export function CommandBar(): ReactNode {
             enterKeyHint="send"
             onChange={(e) => {
               setDraft(e.target.value);
-              if (e.target.value.length > mostDraft) commands.tell(t.cutDraft, "warning");
+              if (e.target.value.length > mostDraft) commands.notify(t.cutDraft, "warning");
               history.leave();
             }}
             onPaste={(e) => {
@@ -176,7 +176,7 @@ export function CommandBar(): ReactNode {
             aria-keyshortcuts="Alt+P"
             title={planFirst ? t.planOnTip : t.planOffTip}
             onClick={() => {
-              commands.planFirst(!planFirst);
+              commands.setPlanFirst(!planFirst);
               field.current?.focus();
             }}
           >
@@ -201,7 +201,7 @@ export function CommandBar(): ReactNode {
         <p id={hint} className="dock-hint" role="status">
           {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : (
             <Suspense>
-              <LastFate monitor={monitor} />
+              <LastStatus monitor={monitor} />
             </Suspense>
           )}
         </p>
@@ -237,7 +237,7 @@ function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
 /** The main agent of a monitor, while it works. */
 function useMainAgent(monitor: MonitorID): AgentID | undefined {
   return useShell((s) => {
-    for (const a of s.desk.agents.values()) if (kindOf(a) === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
+    for (const a of s.desktop.agents.values()) if (kindOf(a) === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
     return undefined;
   });
 }
@@ -313,8 +313,8 @@ function useHistory(
       const browsing = at.current.back > 0;
       const atEdge = from === to && (from === 0 || (browsing && from === value.length));
       if (!atEdge || (step === "newer" && !browsing)) return false;
-      const { desk, outbox } = store.getState();
-      const next = browse(typedBefore(desk.rows, outbox.items), at.current, step, draft);
+      const { desktop, outbox } = store.getState();
+      const next = browse(typedBefore(desktop.rows, outbox.items), at.current, step, draft);
       if (next === undefined) return false;
       at.current = next.at;
       setDraft(next.text);

@@ -16,7 +16,7 @@ export class DraftBook {
       channel: new BroadcastChannel("everdesk.drafts"),
       now: () => Date.now(),
       storage: forBrowser,
-      onDraft: () => this.tell(),
+      onDraft: () => this.notifyListeners(),
     });
   }
 
@@ -27,7 +27,7 @@ export class DraftBook {
   set(key: string, text: string): void {
     if (this.get(key) === text) return;
     this.drafts.set(key, text);
-    this.tell();
+    this.notifyListeners();
   }
 
   watch = (changed: () => void): (() => void) => {
@@ -35,7 +35,7 @@ export class DraftBook {
     return () => this.watchers.delete(changed);
   };
 
-  private tell(): void {
+  private notifyListeners(): void {
     for (const changed of this.watchers) changed();
   }
 }

@@ -1,12 +1,12 @@
 // What the person has said before, to be said again with the arrow keys.
 
-import type { Desk, Outbox } from "../../../core/src/index.js";
+import type { DesktopState, Outbox } from "../../../core/src/index.js";
 import { gesturesIn } from "../shell/gesture.js";
 
 const kept = 100;
 
 /** What was typed in this session, the oldest first and nothing twice. Presses on buttons and icons were not typed. */
-export function typedBefore(rows: Desk["rows"], sent: Outbox["items"]): string[] {
+export function typedBefore(rows: DesktopState["rows"], sent: Outbox["items"]): string[] {
   const said: { at: number; text: string }[] = [];
   const known = new Set<string>();
   const toWindows = new Set<string>();

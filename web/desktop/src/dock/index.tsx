@@ -11,7 +11,7 @@ export { CommandBar } from "./command-bar.js";
 
 export function Dock(): ReactNode {
   const windows = useWindows(useMonitor()).filter((w) => w.minimized === true).length;
-  const agents = useShell((s) => workingAgents(s.desk.agents).length);
+  const agents = useShell((s) => workingAgents(s.desktop.agents).length);
   const want = { "--windows-want": `${windows * usualEntry}px`, "--agents-want": `${agents * pillWidth}px` } as CSSProperties;
   return (
     <div className="dock" style={want}>

@@ -15,7 +15,7 @@ import { useFitting } from "./fitting.js";
 export function AgentPills(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const agents = useShell((s) => s.desk.agents);
+  const agents = useShell((s) => s.desktop.agents);
   const working = useMemo(() => workingAgents(agents), [agents]);
   const { ref, count } = useFitting(pillWidth, moreWidth, working.length);
   const shown = working.slice(0, count);
@@ -122,7 +122,7 @@ function AgentItem({ agent, close }: { agent: Agent; close: () => void }): React
 /** Goes where an agent works: its monitor, and its window if it has one. */
 function useShow(agent: Agent): () => void {
   const commands = useCommands();
-  const window = useShell((s) => s.desk.windows.get(windowKey(agent.monitorId ?? "", agent.windowId ?? "")));
+  const window = useShell((s) => s.desktop.windows.get(windowKey(agent.monitorId ?? "", agent.windowId ?? "")));
   return () => {
     if (agent.monitorId) commands.showMonitor(agent.monitorId);
     if (window !== undefined) commands.focusWindow(window);

@@ -8,14 +8,14 @@ import type { Slash } from "./slash.js";
 export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (slash: Slash) => void {
   const t = useTexts(texts);
   const commands = useCommands();
-  const monitors = useShell((s) => s.desk.monitors);
+  const monitors = useShell((s) => s.desktop.monitors);
   const pinned = useShell((s) => s.view.pinned);
 
   const goTo = (number: number): void => {
     const id: MonitorID = `monitor-${number - 1}`;
-    if (pinned) return commands.tell(t.pinnedHere, "warning");
+    if (pinned) return commands.notify(t.pinnedHere, "warning");
     if (!monitors.has(id)) {
-      if (monitors.size >= limits.monitors) return commands.tell(t.noSuchMonitor, "warning");
+      if (monitors.size >= limits.monitors) return commands.notify(t.noSuchMonitor, "warning");
       return commands.makeMonitor(id);
     }
     commands.showMonitor(id);
@@ -32,18 +32,18 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
       case "reset":
         return ask("reset");
       case "new":
-        commands.newSession(slash.title).catch(() => commands.tell(t.newFailed, "error"));
+        commands.newSession(slash.title).catch(() => commands.notify(t.newFailed, "error"));
         return;
       case "monitor":
         return goTo(slash.number);
       case "provider":
         return commands.setProvider(slash.provider);
       case "theme":
-        return commands.choose({ theme: slash.theme });
+        return commands.setPrefs({ theme: slash.theme });
       case "language":
-        return commands.choose({ language: slash.language });
+        return commands.setPrefs({ language: slash.language });
       default:
-        return commands.open(slash.name);
+        return commands.openPanel(slash.name);
     }
   };
 }

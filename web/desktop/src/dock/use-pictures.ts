@@ -55,16 +55,16 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
     return fitted;
   };
   const read = async (file: File): Promise<void> => {
-    if (!file.type.startsWith("image/")) return commands.tell(t.notPicture(file.name), "warning");
+    if (!file.type.startsWith("image/")) return commands.notify(t.notPicture(file.name), "warning");
     setReading((n) => n + 1);
     try {
       const { readPicture } = await fetchShrink();
       const picture = await readPicture(file, ++last.current);
       const before = (current.current[monitor] ?? none).pictures;
-      if (before.length >= most) return commands.tell(t.tooManyPictures(most), "warning");
+      if (before.length >= most) return commands.notify(t.tooManyPictures(most), "warning");
       await fit([...before, picture], content);
     } catch {
-      commands.tell(t.badPicture(file.name), "error");
+      commands.notify(t.badPicture(file.name), "error");
     } finally {
       setReading((n) => n - 1);
     }

@@ -13,9 +13,9 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
   const t = useTexts(texts);
   const asksTexts = useTexts(askTexts);
   const commands = useCommands();
-  const dialogs = useShell((s) => s.desk.dialogs);
-  const prompts = useShell((s) => s.desk.prompts);
-  const requests = useShell((s) => s.desk.requests);
+  const dialogs = useShell((s) => s.desktop.dialogs);
+  const prompts = useShell((s) => s.desktop.prompts);
+  const requests = useShell((s) => s.desktop.requests);
   const open = useMemo(() => asksOf({ dialogs, prompts, requests }).filter((a) => isOf(a, monitor)), [dialogs, prompts, requests, monitor]);
   return open.map((ask) => {
     const Icon = icons[ask.kind];
@@ -26,7 +26,7 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
           <b>{t.asks(titleOf(ask, asksTexts))}</b>
           <span>{messageOf(ask)}</span>
         </span>
-        <Button size="sm" kind="primary" onClick={() => (ask.kind === "plan" ? commands.showAsk(ask.key) : commands.open("inbox"))}>
+        <Button size="sm" kind="primary" onClick={() => (ask.kind === "plan" ? commands.showAsk(ask.key) : commands.openPanel("inbox"))}>
           {t.answer}
         </Button>
       </div>

@@ -31,7 +31,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const t = useTexts(texts);
   const th = useTexts(historyTexts);
   const monitor = useMonitor();
-  const several = useShell((s) => s.desk.monitors.size > 1);
+  const several = useShell((s) => s.desktop.monitors.size > 1);
   const [wantsAll, setWantsAll] = useState(false);
   const [page, setPage] = useState<Page>("talk");
   const [finding, setFinding] = useState(false);
@@ -43,13 +43,13 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const runs = useRuns(entries);
   const keys = useMemo(() => entries.filter((e) => e.kind !== "day").map((e) => e.key), [entries]);
   const { scroller, content, following, unread, jump, leave } = useFollowing(keys, shown ?? "");
-  useOwnWords(jump);
+  useOwnMessages(jump);
   useRewinds(shown);
   const { reach, rewinding, stopRewinding } = useReaching(monitor, older.rows, scroller);
   const { found, goTo } = useGoTo(scroller, leave);
   const keepPlace = useKeptPlace(scroller, older.rows);
   const ready = useShell((s) => s.ready);
-  const empty = useShell((s) => s.desk.agents.size === 0) && entries.length === 0;
+  const empty = useShell((s) => s.desktop.agents.size === 0) && entries.length === 0;
   const id = useId();
   const pages: { id: Page; label: string }[] = [
     { id: "talk", label: t.title },
@@ -202,7 +202,7 @@ function Empty(): ReactNode {
 }
 
 /** Goes to the end when this tab says something, to where it is shown. */
-function useOwnWords(jump: () => void): void {
+function useOwnMessages(jump: () => void): void {
   const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" || i.type === "EDIT_MESSAGE")?.id);
   const before = useRef(last);
   useEffect(() => {

@@ -4,11 +4,11 @@
 
 import {
   type ClientPayloads,
-  type Desk,
-  type Fate,
+  type DesktopState,
   firstMonitor,
   hasEnded,
   type MessageID,
+  type MessageStatus,
   type MonitorID,
   type Outbox,
   type Sent,
@@ -32,7 +32,7 @@ export interface MessageEntry {
   /** The window it was said to. */
   readonly window: WindowID | undefined;
   /** What became of it, as far as that is known here. */
-  readonly fate: Fate | undefined;
+  readonly status: MessageStatus | undefined;
   /** Its place in the queue, from 1 on. */
   readonly position: number | undefined;
   readonly reason: string | undefined;
@@ -81,15 +81,15 @@ type SaidType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION" | "EDIT_M
  * windows whose agents work on messages now.
  */
 export function entriesOf(
-  desk: Pick<Desk, "rows" | "queues">,
+  desktop: Pick<DesktopState, "rows" | "queues">,
   sent: Outbox["items"],
   monitor: MonitorID | undefined,
   working: ReadonlyMap<MessageID, WindowID> = new Map(),
 ): (MessageEntry | RowEntry)[] {
-  const rows = [...desk.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts);
+  const rows = [...desktop.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts);
   const mine = new Map(sent.filter(isSaid).map((s) => [s.id, s]));
-  const places = placesOf(desk.queues);
-  const windows = windowsOf(rows, desk.queues, working);
+  const places = placesOf(desktop.queues);
+  const windows = windowsOf(rows, desktop.queues, working);
   const takenBack = takenBackOf(sent);
   const shown = (id: MonitorID): boolean => monitor === undefined || id === monitor;
   const entries: (MessageEntry | RowEntry)[] = [];
@@ -103,23 +103,23 @@ export function entriesOf(
       if (first) known.add(row.messageId!);
       if (shown(monitorId)) {
         const entry = messageOf(row, first, mine, places, windows);
-        const gone = first && entry.fate === undefined && takenBack.has(row.messageId!);
-        entries.push(gone ? { ...entry, fate: "rejected", takenBack: true } : entry);
+        const gone = first && entry.status === undefined && takenBack.has(row.messageId!);
+        entries.push(gone ? { ...entry, status: "rejected", takenBack: true } : entry);
       }
     } else if (kind !== undefined && shown(monitorId)) {
       entries.push({ kind, key: `r${row.ts}`, ts: row.ts, monitorId, row });
     }
   }
-  for (const [monitorId, queue] of desk.queues) {
+  for (const [monitorId, queue] of desktop.queues) {
     for (const m of queue) {
       if (known.has(m.id) || mine.has(m.id) || !shown(monitorId)) continue;
       known.add(m.id);
       const said = { text: m.text, images: m.images ?? [], window: m.windowId };
-      entries.push({ ...blank(m.id, m.timestamp, monitorId), ...said, fate: "queued", position: places.get(m.id) });
+      entries.push({ ...blank(m.id, m.timestamp, monitorId), ...said, status: "queued", position: places.get(m.id) });
     }
   }
   // What is being edited is still where it was said, and tells there what becomes of the edit.
-  const isEdit = (s: Sent<SaidType>): boolean => s.type === "EDIT_MESSAGE" && desk.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
+  const isEdit = (s: Sent<SaidType>): boolean => s.type === "EDIT_MESSAGE" && desktop.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
   const others = [...mine.values()].filter((s) => !known.has(s.id) && !isEdit(s));
   return [...entries, ...unheard(others, shown)].sort(byEnd);
 }
@@ -130,16 +130,16 @@ function unheard(mine: readonly Sent<SaidType>[], shown: (id: MonitorID) => bool
   for (const s of mine) {
     const monitorId = s.data.monitorId || firstMonitor;
     const waits = !hasEnded(s);
-    if (!shown(monitorId) || (!waits && s.fate !== "rejected")) continue;
-    const { fate, position, reason, code } = s;
-    entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), fate, position, reason, code, sent: s });
+    if (!shown(monitorId) || (!waits && s.status !== "rejected")) continue;
+    const { status: status, position, reason, code } = s;
+    entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), status: status, position, reason, code, sent: s });
   }
   return entries;
 }
 
 /** Sorting is stable: what is under way stays behind what is in the log. */
 function byEnd(a: MessageEntry | RowEntry, b: MessageEntry | RowEntry): number {
-  const open = (e: MessageEntry | RowEntry): boolean => e.kind === "user" && e.row === undefined && e.sent !== undefined && e.fate !== "rejected";
+  const open = (e: MessageEntry | RowEntry): boolean => e.kind === "user" && e.row === undefined && e.sent !== undefined && e.status !== "rejected";
   if (open(a) !== open(b)) return open(a) ? 1 : -1;
   return open(a) ? 0 : a.ts - b.ts;
 }
@@ -155,7 +155,7 @@ function blank(id: MessageID, ts: number, monitorId: MonitorID): MessageEntry {
     text: "",
     images: [],
     window: undefined,
-    fate: undefined,
+    status: undefined,
     position: undefined,
     reason: undefined,
     code: undefined,
@@ -175,7 +175,7 @@ function messageOf(
   const sent = first ? mine.get(id) : undefined;
   const place = first ? places.get(id) : undefined;
   // Another tab of mine, or somebody else, has said what we did not.
-  const fate = sent?.fate ?? (place === undefined ? undefined : "queued");
+  const status = sent?.status ?? (place === undefined ? undefined : "queued");
   const no = first ? refusalIn(row) : undefined;
   return {
     ...blank(id, row.ts, row.monitorId || firstMonitor),
@@ -186,7 +186,7 @@ function messageOf(
     images: row.images ?? [],
     window: (sent !== undefined && "windowId" in sent.data ? sent.data.windowId : undefined) ?? (row.windowId || windows.get(id)),
     // The queue itself is newer than what was said of it.
-    fate: no !== undefined ? "rejected" : fate !== undefined && fate !== "sending" && place !== undefined ? "queued" : fate,
+    status: no !== undefined ? "rejected" : status !== undefined && status !== "sending" && place !== undefined ? "queued" : status,
     position: place ?? sent?.position,
     reason: sent?.reason ?? no?.reason,
     code: sent?.code,
@@ -230,14 +230,14 @@ function contentOf(s: Sent<SaidType>): Pick<MessageEntry, "text" | "images" | "w
   return { text: `${label || data.action} (${data.windowTitle || data.windowId})`, images: [], window: data.windowId };
 }
 
-function placesOf(queues: Desk["queues"]): Map<MessageID, number> {
+function placesOf(queues: DesktopState["queues"]): Map<MessageID, number> {
   const places = new Map<MessageID, number>();
   for (const queue of queues.values()) queue.forEach((m, i) => places.set(m.id, i + 1));
   return places;
 }
 
 /** The windows that messages were said to, as far as queues, agents and their answers tell. */
-function windowsOf(rows: readonly UIRow[], queues: Desk["queues"], working: ReadonlyMap<MessageID, WindowID>): Map<MessageID, WindowID> {
+function windowsOf(rows: readonly UIRow[], queues: DesktopState["queues"], working: ReadonlyMap<MessageID, WindowID>): Map<MessageID, WindowID> {
   const windows = new Map(working);
   for (const row of rows) {
     const window = windowOfRole(row.agentId);

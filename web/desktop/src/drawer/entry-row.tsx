@@ -7,16 +7,16 @@ import { useFound } from "../history/reach.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
-import { toolCalls as deedTexts, history as historyTexts, drawer as texts } from "../texts/parts.js";
+import { history as historyTexts, drawer as texts, toolCalls as toolCallTexts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
+import { ErrorCard } from "./error-card.js";
 import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
 import { useReason } from "./reasons.js";
 import { Condensed, CondenseFailed, Truncated } from "./shrink-row.js";
 import { askedOf, endOf, toolOf, whyCutOff } from "./tool.js";
-import { Trouble } from "./trouble.js";
 
 interface Props {
   entry: Entry;
@@ -67,7 +67,7 @@ function Body({ entry, tag }: { entry: RowEntry; tag: ReactNode }): ReactNode {
     case "subtask":
       return <Answer row={row} subtask={entry.kind === "subtask"} tag={tag} />;
     case "error":
-      return <Trouble reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} tag={tag} />;
+      return <ErrorCard reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} tag={tag} />;
     default:
       return (
         <>
@@ -105,11 +105,11 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   const t = useTexts(texts);
   const format = useFormat();
   const window = windowOfRole(row.agentId);
-  const title = useShell((s) => (window === undefined ? "" : titleOf(s.desk, row.monitorId ?? "", window)));
+  const title = useShell((s) => (window === undefined ? "" : titleOf(s.desktop, row.monitorId ?? "", window)));
   const number = subtask ? taskNumber(row.agentId ?? "") : undefined;
   const todo = planTodo(row.agentId);
   // The todos of plans that came before are not known any more.
-  const task = useShell((s) => (todo === undefined ? undefined : (s.desk.todos.get(todo)?.task ?? todo)));
+  const task = useShell((s) => (todo === undefined ? undefined : (s.desktop.todos.get(todo)?.task ?? todo)));
   const Icon = subtask || todo !== undefined ? ListTodo : Bot;
   let name: string | undefined;
   if (task !== undefined) name = task === "" ? t.answerOfPlan : task;
@@ -158,10 +158,10 @@ function Thought({ row }: { row: UIRow }): ReactNode {
 function ToolRow({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
-  const deeds = useTexts(deedTexts);
+  const toolCalls = useTexts(toolCallTexts);
   const call = toolOf(row);
-  const told = call.failed ? undefined : call.told;
-  const title = useShell((s) => (told?.window === undefined ? "" : titleIn(s.desk, row.monitorId ?? "", told.window)));
+  const action = call.failed ? undefined : call.action;
+  const title = useShell((s) => (action?.window === undefined ? "" : titleIn(s.desktop, row.monitorId ?? "", action.window)));
   const ms = call.durationMs;
   return (
     <>
@@ -171,10 +171,10 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
         {...(call.failed ? { tone: "danger" as const } : {})}
         title={
           <>
-            {told === undefined && <code>{call.tool || t.anyTool}</code>}
+            {action === undefined && <code>{call.tool || t.anyTool}</code>}
             <span>
               {call.failed && `${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}`}
-              {!call.failed && (told === undefined ? call.about : deeds[told.deed](told.what || title || told.window || ""))}
+              {!call.failed && (action === undefined ? call.about : toolCalls[action.kind](action.what || title || action.window || ""))}
             </span>
           </>
         }

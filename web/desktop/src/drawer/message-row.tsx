@@ -1,6 +1,6 @@
 import { ListTodo, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { type Desk, type Fate, hasEnded, windowKey } from "../../../core/src/index.js";
+import { type DesktopState, hasEnded, type MessageStatus, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { MessageEditor } from "../history/message-editor.js";
@@ -15,7 +15,7 @@ import { plan as planTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
-import { fateIcons, isOver, OverMark, useFateText } from "./fate.js";
+import { isOver, OverMark, statusIcons, useStatusText } from "./message-status.js";
 import { useReason } from "./reasons.js";
 import { useResend } from "./resend.js";
 import { Said } from "./said.js";
@@ -28,14 +28,14 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const open = e.row === undefined;
   const reach = useReach();
   const editing = !open && reach !== undefined && reach.editing === e.ts;
-  const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desk, e.monitorId, e.window)));
+  const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
   return (
     <article
       className={open ? "drawer-row drawer-user drawer-open" : "drawer-row drawer-user"}
       data-kind="user"
       {...(e.row === undefined ? {} : { "data-row": e.ts })}
       {...(e.id === undefined ? {} : { "data-message-id": e.id })}
-      {...(e.fate === undefined ? {} : { "data-fate": e.fate })}
+      {...(e.status === undefined ? {} : { "data-message-status": e.status })}
     >
       <div className="drawer-row-head">
         {tag}
@@ -46,7 +46,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}
         </time>
-        {e.fate !== undefined && isOver(e.fate) && <OverMark fate={e.fate} />}
+        {e.status !== undefined && isOver(e.status) && <OverMark status={e.status} />}
         <CopyButton text={e.text} />
         <MessageMenu entry={e} window={window} />
       </div>
@@ -58,7 +58,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
           ))}
         </div>
       )}
-      <PlanLine entry={e}>{e.fate !== undefined && !isOver(e.fate) && <FateLine entry={e} fate={e.fate} />}</PlanLine>
+      <PlanLine entry={e}>{e.status !== undefined && !isOver(e.status) && <StatusLine entry={e} status={e.status} />}</PlanLine>
     </article>
   );
 }
@@ -80,12 +80,12 @@ function PlanLine({ entry: e, children }: { entry: MessageEntry; children: React
   const t = useTexts(texts);
   const planPhases = useTexts(planTexts);
   const commands = useCommands();
-  const phase = useShell((s) => (isPlanOf(s.desk, e) ? phaseOf(factsOf(s.desk)) : "none"));
-  if (!isUnderWay(phase) || (e.fate !== undefined && ["sending", "rejected"].includes(e.fate))) return children;
+  const phase = useShell((s) => (isPlanOf(s.desktop, e) ? phaseOf(factsOf(s.desktop)) : "none"));
+  if (!isUnderWay(phase) || (e.status !== undefined && ["sending", "rejected"].includes(e.status))) return children;
   return (
-    <div className="drawer-fate" data-plan-fate={phase}>
+    <div className="drawer-status" data-plan-status={phase}>
       <ListTodo size={12} aria-hidden />
-      <span className="drawer-fate-text">{t.planned(planPhases[phase])}</span>
+      <span className="drawer-status-text">{t.planned(planPhases[phase])}</span>
       <Button size="sm" kind="ghost" onClick={() => commands.showPlan(true)}>
         {planPhases.open}
       </Button>
@@ -93,40 +93,40 @@ function PlanLine({ entry: e, children }: { entry: MessageEntry; children: React
   );
 }
 
-/** Whether the plan of the desk is the one that a message asked for. Before there is a plan, who sent it knows. */
-function isPlanOf(desk: Pick<Desk, "plan" | "layer">, e: MessageEntry): boolean {
-  if (e.id === undefined || desk.layer === "") return false;
-  if (desk.plan?.messageId) return desk.plan.messageId === e.id;
+/** Whether the plan of the desktop is the one that a message asked for. Before there is a plan, who sent it knows. */
+function isPlanOf(desktop: Pick<DesktopState, "plan" | "layer">, e: MessageEntry): boolean {
+  if (e.id === undefined || desktop.layer === "") return false;
+  if (desktop.plan?.messageId) return desktop.plan.messageId === e.id;
   const { sent } = e;
   return sent !== undefined && !hasEnded(sent) && "mode" in sent.data && sent.data.mode === "plan";
 }
 
 /** What became of a message, in words, and what can be done about it. */
-function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): ReactNode {
+function StatusLine({ entry: e, status }: { entry: MessageEntry; status: MessageStatus }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
   const putBack = usePutBack(e.monitorId);
-  const Icon = e.takenBack ? Undo2 : fateIcons[fate];
-  const text = useFateText(fate, e.position);
+  const Icon = e.takenBack ? Undo2 : statusIcons[status];
+  const text = useStatusText(status, e.position);
   const inWords = useReason();
-  const bad = !e.takenBack && (fate === "rejected" || fate === "failed");
+  const bad = !e.takenBack && (status === "rejected" || status === "failed");
   return (
-    <div className={bad ? "drawer-fate drawer-danger" : "drawer-fate"}>
-      <Icon size={12} aria-hidden className={fate === "running" ? "drawer-turning" : undefined} />
-      <span className="drawer-fate-text">
+    <div className={bad ? "drawer-status drawer-danger" : "drawer-status"}>
+      <Icon size={12} aria-hidden className={status === "running" ? "drawer-turning" : undefined} />
+      <span className="drawer-status-text">
         {e.takenBack ? t.takenBack : text}
-        {fate === "rejected" && !e.takenBack && e.reason ? `: ${inWords(e.reason)}` : ""}
+        {status === "rejected" && !e.takenBack && e.reason ? `: ${inWords(e.reason)}` : ""}
       </span>
-      {fate === "queued" && e.id !== undefined && (
-        <Button size="sm" kind="ghost" onClick={() => commands.takeBack(e.id!)}>
+      {status === "queued" && e.id !== undefined && (
+        <Button size="sm" kind="ghost" onClick={() => commands.deleteQueued(e.id!)}>
           {t.takeBack}
         </Button>
       )}
-      {fate === "rejected" && (
+      {status === "rejected" && (
         <>
           {remedyOf(e.reason ?? "", e.code) === "connect" && (
-            <Button size="sm" kind="primary" onClick={() => commands.open("connect")}>
+            <Button size="sm" kind="primary" onClick={() => commands.openPanel("connect")}>
               {t.connect}
             </Button>
           )}

@@ -8,8 +8,8 @@ export function useResend(): (what: { sent?: Sent | undefined; text: string; ima
   const t = useTexts(texts);
   const commands = useCommands();
   return ({ sent, text, images, monitorId }) => {
-    const id = sent === undefined ? commands.say(text, monitorId, images) : commands.send(sent.type, withoutId(sent));
-    if (id === undefined) commands.tell(t.notSentAgain, "warning");
+    const id = sent === undefined ? commands.sendMessage(text, monitorId, images) : commands.send(sent.type, withoutId(sent));
+    if (id === undefined) commands.notify(t.notSentAgain, "warning");
   };
 }
 
@@ -21,7 +21,7 @@ function withoutId(sent: Sent): Sent["data"] {
 
 /** What a message said, by its row. */
 export function useSaid(messageId: MessageID | undefined): { text: string; images: readonly string[] } | undefined {
-  const rows = useShell((s) => s.desk.rows);
+  const rows = useShell((s) => s.desktop.rows);
   if (!messageId) return undefined;
   for (const { row } of rows.values()) {
     if (row.messageId === messageId && row.say === "user_feedback") return { text: row.text ?? "", images: row.images ?? [] };

@@ -15,7 +15,7 @@ interface Addressee {
 /** What a message says. What a person did is told in words. */
 export function Said({ text, to }: { text: string; to: Addressee | undefined }): ReactNode {
   const pressed = to === undefined ? undefined : pressIn(text, to.title);
-  const label = useShell((s) => (pressed?.kind !== "button" ? undefined : labelIn(s.desk.windows.get(to!.key)?.content, pressed.button)));
+  const label = useShell((s) => (pressed?.kind !== "button" ? undefined : labelIn(s.desktop.windows.get(to!.key)?.content, pressed.button)));
   const press = pressed?.kind === "button" && label !== undefined ? { ...pressed, button: label } : pressed;
   const { gestures, rest } = gesturesIn(text) ?? { gestures: press === undefined ? [] : [press], rest: press === undefined ? text : "" };
   return (
@@ -60,7 +60,7 @@ function Did({ gesture: g }: { gesture: Gesture }): ReactNode {
 
 function useGestureText(g: Gesture): string {
   const t = useTexts(texts);
-  const label = useShell((s) => (g.kind === "icon" ? s.desk.shortcuts.get(g.id)?.label : undefined));
+  const label = useShell((s) => (g.kind === "icon" ? s.desktop.shortcuts.get(g.id)?.label : undefined));
   switch (g.kind) {
     case "button":
       return t.didPress(g.button, g.window);

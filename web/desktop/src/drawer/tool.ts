@@ -1,7 +1,7 @@
 // What rows about tools, ends of turns and trouble say. Their texts are JSON that the hub wrote; anything else is shown as it is.
 
 import type { UIRow } from "../../../core/src/index.js";
-import { deedOf, type Told } from "./deeds.js";
+import { type ToolAction, toolActionOf } from "./tool-actions.js";
 
 export interface ToolCall {
   readonly tool: string;
@@ -9,7 +9,7 @@ export interface ToolCall {
   /** What it is about, in one line; empty when nothing tells. */
   readonly about: string;
   /** What it did, where there are words for it. */
-  readonly told: Told | undefined;
+  readonly told: ToolAction | undefined;
   readonly input: string;
   readonly result: string;
   readonly durationMs: number | undefined;
@@ -47,7 +47,7 @@ export function toolOf(row: UIRow): ToolCall {
     tool: v.tool,
     failed: v.status === "error",
     about: aboutOf(v.input),
-    told: deedOf(v.tool, v.input),
+    told: toolActionOf(v.tool, v.input),
     input: pretty(v.input),
     result: typeof v.result === "string" ? prettyText(v.result) : pretty(v.result),
     durationMs: typeof v.durationMs === "number" ? v.durationMs : undefined,

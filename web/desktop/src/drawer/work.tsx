@@ -12,9 +12,9 @@ import { notInRows } from "./entries.js";
 /** The agents at work here. What they say changes often, so it is apart from the rows. */
 export function Work({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
   const t = useTexts(texts);
-  const agents = useShell((s) => s.desk.agents);
-  const rows = useShell((s) => s.desk.rows);
-  const spent = useShell((s) => monitor !== undefined && s.desk.monitors.get(monitor)?.state === "over_budget");
+  const agents = useShell((s) => s.desktop.agents);
+  const rows = useShell((s) => s.desktop.rows);
+  const spent = useShell((s) => monitor !== undefined && s.desktop.monitors.get(monitor)?.state === "over_budget");
   const down = useLinkDown();
   const working = useMemo(
     () => workingAgents(agents).filter((a) => monitor === undefined || a.monitorId === monitor),

@@ -12,7 +12,7 @@ import { useHistoryReason } from "./reasons.js";
 export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
-  const meter = meterOf(useShell((s) => s.desk.monitors.get(monitor)?.context));
+  const meter = meterOf(useShell((s) => s.desktop.monitors.get(monitor)?.context));
   useRefusals();
   if (meter === undefined) return <Condense monitor={monitor} />;
   const { tokens, window, percent, part, state } = meter;
@@ -46,9 +46,9 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
   const why = useShell((s) =>
     whyNotNow(monitor, {
       live: s.link.phase === "live",
-      status: s.desk.monitors.get(monitor),
-      agents: s.desk.agents,
-      asked: s.outbox.items.some((i) => i.type === "CONDENSE" && i.fate === "sending"),
+      status: s.desktop.monitors.get(monitor),
+      agents: s.desktop.agents,
+      asked: s.outbox.items.some((i) => i.type === "CONDENSE" && i.status === "sending"),
     }),
   );
   const reasons: Record<NotNow, string> = { offline: t.notOffline, condensing: t.condensing, busy: t.notBusy, empty: t.notEmpty };
@@ -85,6 +85,6 @@ function useRefusals(): void {
   const page = useContext(PageContext);
   useEvents((e, replayed) => {
     if (replayed || e.type !== "MESSAGE_REJECTED") return;
-    if (page?.client.state.outbox.items.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.tell(t.notCondensed(why(e.data.reason)), "warning", 6000);
+    if (page?.client.state.outbox.items.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.notify(t.notCondensed(why(e.data.reason)), "warning", 6000);
   });
 }

@@ -22,9 +22,9 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   const field = useRef<HTMLTextAreaElement>(null);
   const [sent, setSent] = useState<MessageID>();
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
-  const refused = item?.fate === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
+  const refused = item?.status === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
   const busy = sent !== undefined && refused === undefined;
-  const taken = item !== undefined && (item.fate !== "sending" || hasEnded(item)) && refused === undefined;
+  const taken = item !== undefined && (item.status !== "sending" || hasEnded(item)) && refused === undefined;
   const takes = useTakes(entry, reach);
   const latest = useRef(onClose);
   latest.current = onClose;
@@ -45,9 +45,9 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   const save = (): void => {
     const text = draft.trim().normalize("NFC");
     if (busy || (text === "" && entry.images.length === 0)) return;
-    if (frameSize(text, entry.images) > frameLimit) return commands.tell(t.editTooLong, "warning");
+    if (frameSize(text, entry.images) > frameLimit) return commands.notify(t.editTooLong, "warning");
     const id = commands.edit(entry.ts, entry.monitorId, text, entry.images);
-    if (id === undefined) return commands.tell(t.editFull, "warning", 6000);
+    if (id === undefined) return commands.notify(t.editFull, "warning", 6000);
     setSent(id);
     reach.keep(undefined);
   };
@@ -104,8 +104,8 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
 function useTakes(entry: MessageEntry, reach: Reach): string {
   const t = useTexts(texts);
   const amounts = useAmounts();
-  const rows = useShell((s) => s.desk.rows);
-  const queues = useShell((s) => s.desk.queues);
+  const rows = useShell((s) => s.desktop.rows);
+  const queues = useShell((s) => s.desktop.queues);
   const preview = useMemo(() => {
     const here = [...reach.rows().values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
     return previewOf(here, entry.row!, new Set([...queues.values()].flat().map((m) => m.id)));

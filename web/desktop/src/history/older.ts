@@ -1,6 +1,6 @@
 // Rows that are older than those the desktop has: read from the archive page by page, and kept as long as they are looked at.
 
-import type { Desk, HistoryRewound, MonitorID, UIRow } from "../../../core/src/index.js";
+import type { DesktopState, HistoryRewound, MonitorID, UIRow } from "../../../core/src/index.js";
 import { firstMonitor } from "../../../core/src/index.js";
 
 export interface Older {
@@ -44,7 +44,7 @@ function withRows(o: Older, rows: readonly UIRow[]): Older {
 }
 
 /** Keeps what the desktop has just let go because it has too many rows, so that nothing is missing between the two. */
-export function withFallen(o: Older, before: Desk["rows"], now: Desk["rows"], monitor: MonitorID): Older {
+export function withFallen(o: Older, before: DesktopState["rows"], now: DesktopState["rows"], monitor: MonitorID): Older {
   if (o.rows.size === 0 || now.size === 0) return o;
   let oldest = Infinity;
   for (const ts of now.keys()) oldest = Math.min(oldest, ts);
@@ -65,7 +65,7 @@ export function withoutRewound(o: Older, p: HistoryRewound): Older {
 }
 
 /** The rows of the desktop and the older ones. The desktop's are the newer versions. */
-export function allRows(o: Older, rows: Desk["rows"]): Desk["rows"] {
+export function allRows(o: Older, rows: DesktopState["rows"]): DesktopState["rows"] {
   if (o.rows.size === 0) return rows;
   const all = new Map([...o.rows].map(([ts, row]) => [ts, { row, bytes: 0 }]));
   for (const [ts, row] of rows) all.set(ts, row);
@@ -73,7 +73,7 @@ export function allRows(o: Older, rows: Desk["rows"]): Desk["rows"] {
 }
 
 /** The id of the oldest row of a monitor that is known, to read on from; undefined when none has one. */
-export function oldestId(rows: Desk["rows"], monitor: MonitorID): number | undefined {
+export function oldestId(rows: DesktopState["rows"], monitor: MonitorID): number | undefined {
   let oldest: number | undefined;
   for (const { row } of rows.values()) {
     if (row.id && (row.monitorId || firstMonitor) === monitor && (oldest === undefined || row.id < oldest)) oldest = row.id;
@@ -82,7 +82,7 @@ export function oldestId(rows: Desk["rows"], monitor: MonitorID): number | undef
 }
 
 /** Whether there may be rows before those of the desktop. Ids count all rows of the session from 1 on; `revision` counts the rewinds, which can leave the desktop none. */
-export function mayHaveOlder(o: Older, rows: Desk["rows"], revision: number): boolean {
+export function mayHaveOlder(o: Older, rows: DesktopState["rows"], revision: number): boolean {
   if (o.more !== undefined) return o.more;
   let oldest = Infinity;
   for (const { row } of rows.values()) oldest = Math.min(oldest, row.id ?? Infinity);
@@ -93,7 +93,7 @@ export function mayHaveOlder(o: Older, rows: Desk["rows"], revision: number): bo
 const short = 20;
 
 /** Whether a desktop has so little of a monitor that what is before it is read without being asked for. */
-export function isShort(rows: Desk["rows"], monitor: MonitorID): boolean {
+export function isShort(rows: DesktopState["rows"], monitor: MonitorID): boolean {
   let n = 0;
   for (const { row } of rows.values()) if ((row.monitorId || firstMonitor) === monitor && ++n >= short) return false;
   return true;

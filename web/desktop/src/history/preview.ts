@@ -2,9 +2,9 @@
 // models as well, and says what has become of the rows when it is done.
 
 import type { MessageID, UIRow } from "../../../core/src/index.js";
-import type { Told } from "../drawer/deeds.js";
 import { kindOf } from "../drawer/entries.js";
 import { aboutOf, toolOf } from "../drawer/tool.js";
+import type { ToolAction } from "../drawer/tool-actions.js";
 
 export interface Preview {
   /** The rows that go and that a person can see, the oldest first. */
@@ -71,7 +71,7 @@ function belongsBefore(row: UIRow, cut: Cut, later: readonly UIRow[]): boolean {
 }
 
 /** The first line of a row, for a list of them. `tell` has the words for what tools of the hub did. */
-export function lineOf(row: UIRow, tell: (told: Told) => string): string {
+export function lineOf(row: UIRow, tell: (told: ToolAction) => string): string {
   switch (kindOf(row)) {
     case "tool": {
       const { tool, about, told, failed } = toolOf(row);

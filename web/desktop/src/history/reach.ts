@@ -2,7 +2,7 @@
 
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
-import type { Desk, MonitorID } from "../../../core/src/index.js";
+import type { DesktopState, MonitorID } from "../../../core/src/index.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { allRows, goes, isFull, isShort, mayHaveOlder, noOlder, type Older, oldestId, pageSize, withFallen, withoutRewound, withPage } from "./older.js";
@@ -14,7 +14,7 @@ export interface Reach {
   /** Keeps what is typed there, so that it outlives the row; undefined once it was sent. */
   keep: (draft: string | undefined) => void;
   /** All rows that are known now. */
-  rows: () => Desk["rows"];
+  rows: () => DesktopState["rows"];
   /** Shows what would go; with `back` its text is put into the command bar afterwards. */
   rewind: (entry: MessageEntry, back: boolean) => void;
 }
@@ -34,7 +34,7 @@ export function useFound(): number | undefined {
 
 export interface OlderRows {
   /** All rows there are, the desktop's and older ones. */
-  readonly rows: Desk["rows"];
+  readonly rows: DesktopState["rows"];
   readonly state: "none" | "more" | "busy" | "failed" | "full";
   /** Reads one more page. Gives whether there may be another. */
   load: () => Promise<boolean>;
@@ -44,8 +44,8 @@ export interface OlderRows {
 export function useOlderRows(monitor: MonitorID | undefined): OlderRows {
   const commands = useCommands();
   const session = useShell((s) => s.session);
-  const rows = useShell((s) => s.desk.rows);
-  const revision = useShell((s) => (monitor === undefined ? 0 : (s.desk.monitors.get(monitor)?.revision ?? 0)));
+  const rows = useShell((s) => s.desktop.rows);
+  const revision = useShell((s) => (monitor === undefined ? 0 : (s.desktop.monitors.get(monitor)?.revision ?? 0)));
   const [held, setHeld] = useState<{ monitor: MonitorID | undefined; older: Older }>({ monitor, older: noOlder });
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState(false);

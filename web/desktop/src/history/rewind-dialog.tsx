@@ -1,13 +1,13 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
+import { type DesktopState, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
 import { titleIn, workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
-import type { Told } from "../drawer/deeds.js";
 import { kindOf, type MessageEntry } from "../drawer/entries.js";
+import type { ToolAction } from "../drawer/tool-actions.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn } from "../shell/gesture.js";
-import { toolCalls as deedTexts, history as texts } from "../texts/parts.js";
+import { history as texts, toolCalls as toolCallTexts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { useAmounts } from "./amounts.js";
@@ -16,7 +16,7 @@ import { useHistoryReason } from "./reasons.js";
 
 interface Props {
   entry: MessageEntry;
-  rows: Desk["rows"];
+  rows: DesktopState["rows"];
   /** Its text is put into the command bar afterwards, unless somebody does not want that. */
   back: boolean;
   onClose: () => void;
@@ -39,7 +39,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   const changed = useChanged(entry) || item?.code === historyChanged;
   const typed = gesturesIn(entry.text) === undefined && entry.text.trim() !== "";
   const busy = sent !== undefined && (item === undefined || !hasEnded(item));
-  const done = item !== undefined && hasEnded(item) && item.fate !== "rejected";
+  const done = item !== undefined && hasEnded(item) && item.status !== "rejected";
   const latest = useRef({ onClose, putBack });
   latest.current = { onClose, putBack };
   useEffect(() => {
@@ -85,7 +85,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
 /** Why it was not done. That the conversation changed is said above what would go now. */
 function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
   const t = useTexts(texts);
-  const refused = item?.fate === "rejected" && item.code !== historyChanged;
+  const refused = item?.status === "rejected" && item.code !== historyChanged;
   if (!full && !refused) return null;
   return (
     <p className="history-changed" role="alert">
@@ -95,8 +95,8 @@ function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; s
 }
 
 /** What would go now; undefined when the row is gone. */
-function usePreview(entry: MessageEntry, rows: Desk["rows"]): Preview | undefined {
-  const queues = useShell((s) => s.desk.queues);
+function usePreview(entry: MessageEntry, rows: DesktopState["rows"]): Preview | undefined {
+  const queues = useShell((s) => s.desktop.queues);
   return useMemo(() => {
     const target = rows.get(entry.ts)?.row;
     if (target === undefined) return undefined;
@@ -107,7 +107,7 @@ function usePreview(entry: MessageEntry, rows: Desk["rows"]): Preview | undefine
 
 /** Whether somebody has rewound the conversation since it was looked at. */
 function useChanged(entry: MessageEntry): boolean {
-  const revision = useShell((s) => s.desk.monitors.get(entry.monitorId)?.revision ?? 0);
+  const revision = useShell((s) => s.desktop.monitors.get(entry.monitorId)?.revision ?? 0);
   const [seen] = useState(revision);
   return revision !== seen;
 }
@@ -117,14 +117,14 @@ const mostLines = 40;
 
 function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
   const t = useTexts(texts);
-  const deeds = useTexts(deedTexts);
+  const toolCalls = useTexts(toolCallTexts);
   const amounts = useAmounts();
-  const windows = useShell((s) => s.desk.windows);
-  const tell = ({ deed, what, window }: Told): string => {
+  const windows = useShell((s) => s.desktop.windows);
+  const tell = ({ kind, what, window }: ToolAction): string => {
     const title = window === undefined ? "" : titleIn({ windows }, entry.monitorId, window);
-    return deeds[deed](what || title || window || "");
+    return toolCalls[kind](what || title || window || "");
   };
-  const agents = useShell((s) => workingAgents(s.desk.agents).filter((a) => a.monitorId === entry.monitorId).length);
+  const agents = useShell((s) => workingAgents(s.desktop.agents).filter((a) => a.monitorId === entry.monitorId).length);
   const lines = useMemo(() => worthLines(p.going), [p]);
   /** What rows without words are. */
   const without: Record<string, string> = { condensed: t.condensed, truncated: t.truncated, user: t.pictures };

@@ -1,6 +1,6 @@
 import { CircleAlert, CircleCheck, CircleSlash, Hourglass, ListTree, LoaderCircle, type LucideIcon } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { type Desk, firstMonitor, type HubEvent, type MonitorID } from "../../../core/src/index.js";
+import { type DesktopState, firstMonitor, type HubEvent, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { history as texts } from "../texts/parts.js";
@@ -42,7 +42,7 @@ export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
       if (latest.current.state !== "more" || !(await latest.current.load())) break;
     }
     const ts = rowOf(latest.current.rows, item);
-    if (ts === undefined) commands.tell(t.notThere, "warning");
+    if (ts === undefined) commands.notify(t.notThere, "warning");
     else onShow(ts);
   };
   const names: Record<TaskState, string> = { active: t.active, delegated: t.delegated, completed: t.completed, failed: t.taskFailed, interrupted: t.interrupted };
@@ -121,7 +121,7 @@ function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowP
 }
 
 /** The row that shows what a task is: what was said for it, or what its agent said first. */
-function rowOf(rows: Desk["rows"], item: TaskItem): number | undefined {
+function rowOf(rows: DesktopState["rows"], item: TaskItem): number | undefined {
   const all = [...rows.values()].map((r) => r.row).filter((r) => item.monitorId === undefined || (r.monitorId || firstMonitor) === item.monitorId);
   all.sort((a, b) => a.ts - b.ts);
   const isChild = (item.parentTaskId ?? "") !== "";

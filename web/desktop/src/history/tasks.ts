@@ -1,6 +1,6 @@
 // The tasks of a session as a tree: what was asked, and what was handed on for it.
 
-import type { AgentID, Desk, MessageID, MonitorID } from "../../../core/src/index.js";
+import type { AgentID, DesktopState, MessageID, MonitorID } from "../../../core/src/index.js";
 import { endOf } from "../drawer/tool.js";
 
 /** A task as the hub lists it. A task is a turn of an agent. */
@@ -90,7 +90,7 @@ export function itemsOf(list: readonly unknown[] | null): TaskItem[] {
 }
 
 /** How long turns took, by who took them for which message, as far as their rows are there. */
-export function durationsOf(rows: Desk["rows"]): Map<string, number> {
+export function durationsOf(rows: DesktopState["rows"]): Map<string, number> {
   const all = new Map<string, number>();
   for (const { row } of rows.values()) {
     if (row.say === "api_req_finished") all.set(turnKey(row), endOf(row).durationMs);

@@ -1,6 +1,6 @@
 import { History } from "lucide-react";
 import { type ReactNode, type RefObject, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import { type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { usePutBack } from "../dock/drafts.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useTexts } from "../i18n/use.js";
@@ -17,7 +17,7 @@ interface Reaching {
 }
 
 /** Which message is edited, and which is to be taken back. A text whose row goes away goes into the command bar. */
-export function useReaching(monitor: MonitorID, rows: Desk["rows"], scroller: RefObject<HTMLDivElement | null>): Reaching {
+export function useReaching(monitor: MonitorID, rows: DesktopState["rows"], scroller: RefObject<HTMLDivElement | null>): Reaching {
   const t = useTexts(texts);
   const commands = useCommands();
   const putBack = usePutBack(monitor);
@@ -60,7 +60,7 @@ export function useReaching(monitor: MonitorID, rows: Desk["rows"], scroller: Re
     reach.edit(undefined);
     if (text === undefined) return;
     putBack(text);
-    commands.tell(t.editLost, "warning", 8000);
+    commands.notify(t.editLost, "warning", 8000);
   };
   useEffect(() => {
     if (gone) lose.current();
@@ -83,8 +83,8 @@ export function useRewinds(shown: MonitorID | undefined): void {
     if (shown !== undefined && (e.data.monitorId || firstMonitor) !== shown) return;
     // The hub may answer before what was sent is drawn.
     const mine = page?.client.state.outbox.items.find((i) => i.id === e.data.messageId);
-    if (mine === undefined) commands.tell(t.rewoundElsewhere);
-    else if (mine.type === "REWIND") commands.tell(t.rewound(e.data.removed));
+    if (mine === undefined) commands.notify(t.rewoundElsewhere);
+    else if (mine.type === "REWIND") commands.notify(t.rewound(e.data.removed));
   });
 }
 
@@ -114,7 +114,7 @@ export function useGoTo(scroller: RefObject<HTMLDivElement | null>, leave: () =>
 }
 
 /** Holds the rows in sight where they are when others come before them. The function is called just before. */
-export function useKeptPlace(scroller: RefObject<HTMLDivElement | null>, rows: Desk["rows"]): () => void {
+export function useKeptPlace(scroller: RefObject<HTMLDivElement | null>, rows: DesktopState["rows"]): () => void {
   const held = useRef<{ ts: string; top: number }>(undefined);
   useLayoutEffect(() => {
     const place = held.current;

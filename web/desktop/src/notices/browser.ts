@@ -25,7 +25,7 @@ export function useBrowserNotices(): void {
   const hub = useHubClock();
   const session = useShell((s) => s.session);
   const wanted = useShell((s) => s.prefs.notify);
-  const title = useShell((s) => s.desk.title);
+  const title = useShell((s) => s.desktop.title);
   const tabs = useTabs(session);
 
   const show = (news: News): void => {

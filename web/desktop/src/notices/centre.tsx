@@ -18,10 +18,10 @@ interface CentreProps {
 export function Centre({ readUntil }: CentreProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const all = useShell((s) => s.desk.notifications);
+  const all = useShell((s) => s.desktop.notifications);
   const list = useMemo(() => newestFirst(all.values()), [all]);
   return (
-    <Modal title={t.centre} closeLabel={t.close} shape="side" onClose={() => commands.toggle("notifications")}>
+    <Modal title={t.centre} closeLabel={t.close} shape="side" onClose={() => commands.togglePanel("notifications")}>
       {list.length === 0 ? (
         <div className="empty">
           <BellOff size={28} aria-hidden />
@@ -72,7 +72,7 @@ function Item({ notification: n, isNew }: { notification: ShownNotification; isN
               className="notices-monitor"
               onClick={() => {
                 commands.showMonitor(n.monitorId!);
-                commands.open("");
+                commands.openPanel("");
               }}
             >
               {t.monitor(monitorNumber(n.monitorId))}

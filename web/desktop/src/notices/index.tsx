@@ -13,8 +13,8 @@ const Centre = lazy(async () => ({ default: (await import("./centre.js")).Centre
 /** Toasts, the notification centre, the notifications of the browser and the badge of the title. */
 export function Notices(): ReactNode {
   const panel = useShell((s) => s.panel);
-  const title = useShell((s) => s.desk.title);
-  const notifications = useShell((s) => s.desk.notifications);
+  const title = useShell((s) => s.desktop.title);
+  const notifications = useShell((s) => s.desktop.notifications);
   const questions = useQuestionCount();
   const read = useReadMark();
   useBrowserNotices();

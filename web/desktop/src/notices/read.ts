@@ -15,7 +15,7 @@ export interface ReadMark {
 /** Everything is read once the centre shows it. */
 export function useReadMark(): ReadMark {
   const session = useShell((s) => s.session);
-  const all = useShell((s) => s.desk.notifications);
+  const all = useShell((s) => s.desktop.notifications);
   const open = useShell((s) => s.panel === "notifications");
   const key = `everdesk.read.${session}`;
   const [mark, setMark] = useState<ReadMark>(() => ({ until: kept(key), before: kept(key) }));

@@ -12,7 +12,7 @@ export function Stack(): ReactNode {
   const commands = useCommands();
   const hub = useHubClock();
   const notices = useShell((s) => s.notices);
-  const toasts = useShell((s) => s.desk.toasts);
+  const toasts = useShell((s) => s.desktop.toasts);
   const [gone, setGone] = useState<ReadonlySet<string>>(() => new Set(longOver(toasts.values(), hub.now())));
   const banners = useBanners();
   const stack = useRef<HTMLOListElement>(null);
@@ -29,7 +29,7 @@ export function Stack(): ReactNode {
           title={n.title}
           text={n.body}
           ms={showFor(n.duration, "notification")}
-          action={{ label: t.open, press: () => commands.open("notifications") }}
+          action={{ label: t.open, press: () => commands.openPanel("notifications") }}
           onEnd={() => banners.hide(n)}
           onDismiss={() => {
             banners.hide(n);
@@ -54,7 +54,7 @@ export function Stack(): ReactNode {
                     label: action.label,
                     press: () => {
                       commands.pressToast(toast.id, action.eventId);
-                      commands.tell(t.pressed, "success");
+                      commands.notify(t.pressed, "success");
                       hide(showing);
                     },
                   }
@@ -74,8 +74,8 @@ export function Stack(): ReactNode {
           tone={n.tone}
           text={n.text}
           ms={n.until - Date.now()}
-          onEnd={() => commands.forget(n.id)}
-          onDismiss={() => commands.forget(n.id)}
+          onEnd={() => commands.dropNotice(n.id)}
+          onDismiss={() => commands.dropNotice(n.id)}
           data={{ "data-notice": n.id }}
         />
       ))}
@@ -86,7 +86,7 @@ export function Stack(): ReactNode {
 /** The notifications that came while this page was there, until their time is over. */
 function useBanners(): { shown: ShownNotification[]; hide: (n: ShownNotification) => void } {
   const ready = useShell((s) => s.ready);
-  const all = useShell((s) => s.desk.notifications);
+  const all = useShell((s) => s.desktop.notifications);
   const panel = useShell((s) => s.panel);
   // What was there when the desktop became known is no news, and neither is what the centre has shown.
   const [old, setOld] = useState<ReadonlySet<string>>();

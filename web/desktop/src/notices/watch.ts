@@ -3,9 +3,9 @@
 import type { Channel } from "../../../core/src/index.js";
 
 /** How long the other tabs have for an answer, in ms. */
-const patience = 1_000;
+const answerTimeout = 1_000;
 
-type Word = "who looks?" | "I do";
+type WatchMessage = "who looks?" | "I do";
 
 export class Watch {
   private readonly channel: Channel;
@@ -15,15 +15,15 @@ export class Watch {
   constructor(channel: Channel, looking: () => boolean) {
     this.channel = channel;
     this.looking = looking;
-    channel.onmessage = (e: { data: Word }) => this.hear(e.data);
+    channel.onmessage = (e: { data: WatchMessage }) => this.handleMessage(e.data);
   }
 
   /** Whether nobody looks. */
   async unwatched(): Promise<boolean> {
     if (this.looking()) return false;
     const before = this.seen;
-    this.channel.postMessage("who looks?" satisfies Word);
-    await new Promise((done) => setTimeout(done, patience));
+    this.channel.postMessage("who looks?" satisfies WatchMessage);
+    await new Promise((done) => setTimeout(done, answerTimeout));
     return this.seen === before && !this.looking();
   }
 
@@ -31,8 +31,8 @@ export class Watch {
     this.channel.close();
   }
 
-  private hear(word: Word): void {
+  private handleMessage(word: WatchMessage): void {
     if (word === "I do") this.seen++;
-    else if (word === "who looks?" && this.looking()) this.channel.postMessage("I do" satisfies Word);
+    else if (word === "who looks?" && this.looking()) this.channel.postMessage("I do" satisfies WatchMessage);
   }
 }

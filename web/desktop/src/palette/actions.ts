@@ -32,7 +32,7 @@ export interface Action {
 const always = (): boolean => true;
 
 function panel(id: Panel, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
-  return { id: `open.${id}`, group: "actions", icon, title, when: always, run: (c) => c.toggle(id), ...(combo === undefined ? {} : { combo }) };
+  return { id: `open.${id}`, group: "actions", icon, title, when: always, run: (c) => c.togglePanel(id), ...(combo === undefined ? {} : { combo }) };
 }
 
 const pages: Action[] = [
@@ -57,12 +57,12 @@ const pages: Action[] = [
     combo: "alt+p",
     when: always,
     run: (c, s) => {
-      c.planFirst(!s.planFirst);
+      c.setPlanFirst(!s.planFirst);
       focusCommandBar();
     },
   },
   panel("sessions", LayoutGrid, (t) => t.openSessions),
-  { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.tell(String(e), "error")) },
+  { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
   panel("join", QrCode, (t) => t.openJoin),
   panel("connect", KeyRound, (t) => t.openConnect),
   panel("settings", Settings, (t) => t.openSettings),
@@ -76,8 +76,8 @@ const work: Action[] = [
     group: "actions",
     icon: CircleStop,
     title: (t) => t.stopMonitor,
-    when: (s) => s.desk.monitors.get(shownMonitor(s.view, s.desk))?.state === "running",
-    run: (c, s) => c.stopMonitor(shownMonitor(s.view, s.desk)),
+    when: (s) => s.desktop.monitors.get(shownMonitor(s.view, s.desktop))?.state === "running",
+    run: (c, s) => c.stopMonitor(shownMonitor(s.view, s.desktop)),
   },
   {
     id: "condense",
@@ -85,12 +85,12 @@ const work: Action[] = [
     icon: FoldVertical,
     title: (t) => t.condense,
     when: (s) => {
-      const monitor = s.desk.monitors.get(shownMonitor(s.view, s.desk));
+      const monitor = s.desktop.monitors.get(shownMonitor(s.view, s.desktop));
       return monitor?.state !== "running" && (monitor?.context?.tokens ?? 0) > 0 && monitor?.context?.condensing !== true;
     },
-    run: (c, s) => c.condense(shownMonitor(s.view, s.desk)),
+    run: (c, s) => c.condense(shownMonitor(s.view, s.desktop)),
   },
-  { id: "stop.all", group: "actions", icon: OctagonX, title: (t) => t.stopAll, when: (s) => s.desk.agents.size > 0, run: (c) => c.stopAll() },
+  { id: "stop.all", group: "actions", icon: OctagonX, title: (t) => t.stopAll, when: (s) => s.desktop.agents.size > 0, run: (c) => c.stopAll() },
   { id: "link.retry", group: "actions", icon: RefreshCw, title: (t) => t.retryLink, when: (s) => s.link.phase !== "live", run: (c) => c.retryLink() },
 ];
 
@@ -104,7 +104,7 @@ const monitors: Action[] = [
       title: (t) => t.showMonitor(n),
       help: (t) => t.showMonitors,
       combo: `alt+${n}`,
-      when: (s) => !s.view.pinned && s.desk.monitors.has(id),
+      when: (s) => !s.view.pinned && s.desktop.monitors.has(id),
       run: (c) => c.showMonitor(id),
     };
   }),
@@ -113,7 +113,7 @@ const monitors: Action[] = [
     group: "monitors",
     icon: Plus,
     title: (t) => t.addMonitor,
-    when: (s) => !s.view.pinned && s.desk.monitors.size < limits.monitors,
+    when: (s) => !s.view.pinned && s.desktop.monitors.size < limits.monitors,
     run: (c) => void c.addMonitor(limits.monitors),
   },
 ];
@@ -134,7 +134,7 @@ const choices: Action[] = [
       icon: Palette,
       title: (t) => t.theme({ system: t.themeSystem, dark: t.themeDark, light: t.themeLight, contrast: t.themeContrast }[theme]),
       when: (s) => s.prefs.theme !== theme,
-      run: (c) => c.choose({ theme }),
+      run: (c) => c.setPrefs({ theme }),
     }),
   ),
   ...languages.map(
@@ -144,7 +144,7 @@ const choices: Action[] = [
       icon: Languages,
       title: (t) => t.language({ system: t.languageSystem, en: "English", ko: "한국어" }[language]),
       when: (s) => s.prefs.language !== language,
-      run: (c) => c.choose({ language }),
+      run: (c) => c.setPrefs({ language }),
     }),
   ),
 ];

@@ -27,7 +27,7 @@ export default function Body(): ReactNode {
   const active = Math.min(at, flat.length - 1);
   const list = useRef<HTMLDivElement>(null);
 
-  const close = (): void => commands.open("");
+  const close = (): void => commands.openPanel("");
   const choose = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     remember(used(recent, entry.id), entry.id !== "ask");
@@ -164,7 +164,7 @@ function useSections(query: string, sessions: readonly SessionCard[], recent: re
   const t = useTexts(texts);
   const commands = useCommands();
   const { store } = useContext(WorkbenchContext)!;
-  const windows = useShell((s) => s.desk.windows);
+  const windows = useShell((s) => s.desktop.windows);
   const prefs = useShell((s) => s.prefs);
   // The rest of the state changes while agents speak; what can be done hardly does.
   return useMemo(() => {

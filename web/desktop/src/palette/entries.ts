@@ -46,7 +46,7 @@ function actionEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
 }
 
 function windowEntries({ shell, commands, t }: EntriesOf): Entry[] {
-  const windows = [...shell.desk.windows.values()].filter((w) => isStandard(w)).sort((a, b) => (b.z ?? 0) - (a.z ?? 0));
+  const windows = [...shell.desktop.windows.values()].filter((w) => isStandard(w)).sort((a, b) => (b.z ?? 0) - (a.z ?? 0));
   return windows.map((w) => ({
     id: `window.${w.monitorId}/${w.windowId}`,
     group: "windows",
@@ -64,7 +64,7 @@ function showWindow(commands: Commands, w: WindowState): void {
 
 function providerEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
   return shell.hub.providers
-    .filter((name) => name !== shell.desk.provider)
+    .filter((name) => name !== shell.desktop.provider)
     .map((name) => ({
       id: `provider.${name}`,
       group: "settings",
@@ -100,8 +100,8 @@ function askEntries({ shell, commands, t, query }: EntriesOf): Entry[] {
       icon: Sparkles,
       title: t.askAgent(text),
       run: () => {
-        if (commands.say(text, shownMonitor(shell.view, shell.desk)) === undefined) commands.tell(t.askFull, "warning");
-        else commands.tell(t.asked, "success", 2500);
+        if (commands.sendMessage(text, shownMonitor(shell.view, shell.desktop)) === undefined) commands.notify(t.askFull, "warning");
+        else commands.notify(t.asked, "success", 2500);
       },
     },
   ];

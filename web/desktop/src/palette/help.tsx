@@ -19,7 +19,7 @@ export default function Help(): ReactNode {
   const commands = useCommands();
   const everywhere = actions.flatMap((a) => (a.combo === undefined ? [] : [{ combo: a.combo, text: (a.help ?? a.title)(t) }]));
   return (
-    <Modal title={t.help} closeLabel={t.close} shape="wide" onClose={() => commands.open("")}>
+    <Modal title={t.help} closeLabel={t.close} shape="wide" onClose={() => commands.openPanel("")}>
       <div className="palette-help">
         <Part title={t.everywhere} keys={everywhere} />
         <Part title={t.windows} keys={canvasShortcuts.map((k) => ({ combo: k.combo, text: canvas[k.label] }))} />

@@ -131,7 +131,7 @@ function Pages(): ReactNode {
   return (
     <nav className="phone-pages" aria-label={t.pages} data-region="dock">
       {pages.map(({ id, icon: Icon, count, label }) => (
-        <button key={id} type="button" aria-label={label} aria-current={page === id ? "page" : undefined} data-page={id} onClick={() => commands.turnTo(id)}>
+        <button key={id} type="button" aria-label={label} aria-current={page === id ? "page" : undefined} data-page={id} onClick={() => commands.showPhonePage(id)}>
           <span className="phone-pages-icon">
             <Icon size={20} aria-hidden />
             {count > 0 && <span className="phone-pages-count" data-count={count > 99 ? "99+" : count} />}

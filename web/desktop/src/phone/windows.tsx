@@ -55,7 +55,7 @@ function List({ windows, onOpen }: { windows: readonly WindowState[]; onOpen: (w
         <AppWindow size={32} aria-hidden />
         <p>{t.noWindows}</p>
         <p>{t.noWindowsHint}</p>
-        <Button onClick={() => commands.turnTo("chat")}>{t.toChat}</Button>
+        <Button onClick={() => commands.showPhonePage("chat")}>{t.toChat}</Button>
       </div>
     );
   }
@@ -88,7 +88,7 @@ function List({ windows, onOpen }: { windows: readonly WindowState[]; onOpen: (w
 function RowMark({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   const busy = useShell((s) => {
-    for (const a of s.desk.agents.values()) if (a.windowId === w.windowId && a.monitorId === w.monitorId && a.status !== "idle") return true;
+    for (const a of s.desktop.agents.values()) if (a.windowId === w.windowId && a.monitorId === w.monitorId && a.status !== "idle") return true;
     return false;
   });
   if (busy) return <span className="phone-mark phone-mark-busy">{t.working}</span>;

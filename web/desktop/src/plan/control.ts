@@ -11,7 +11,7 @@ export function useControl(): <T extends Control>(type: T, data: ClientPayloads[
   const commands = useCommands();
   return (type, data) => {
     const taken = commands.send(type, data) !== undefined;
-    if (!taken) commands.tell(t.full, "warning");
+    if (!taken) commands.notify(t.full, "warning");
     return taken;
   };
 }

@@ -15,7 +15,7 @@ export function Controls({ phase }: { phase: Phase }): ReactNode {
   const control = useControl();
   const [asking, setAsking] = useState(false);
   const [changing, setChanging] = useState(false);
-  if (!isUnderWay(phase)) return <Fate />;
+  if (!isUnderWay(phase)) return <StatusText />;
   const editable = phase === "running" || phase === "paused";
   return (
     <div className="plan-controls" role="group" aria-label={t.controls}>
@@ -46,21 +46,21 @@ export function Controls({ phase }: { phase: Phase }): ReactNode {
           {t.cancel}
         </Button>
       </div>
-      <Fate />
+      <StatusText />
       {asking && <GiveUp onClose={() => setAsking(false)} onDo={() => control("control_cancel", {})} />}
     </div>
   );
 }
 
 /** What became of the last that was pressed, while that is worth a line. */
-function Fate(): ReactNode {
+function StatusText(): ReactNode {
   const t = useTexts(texts);
   const last = useLastControl();
   const live = useShell((s) => s.link.phase === "live");
-  const refused = last?.fate === "rejected";
+  const refused = last?.status === "rejected";
   return (
-    <p className={refused ? "plan-fate plan-fate-refused" : "plan-fate"} role="status">
-      {last?.fate === "sending" && (live ? t.sending : t.waiting)}
+    <p className={refused ? "plan-outcome plan-outcome-refused" : "plan-outcome"} role="status">
+      {last?.status === "sending" && (live ? t.sending : t.waiting)}
       {refused && t.refused(last.reason || t.noReason)}
     </p>
   );

@@ -9,7 +9,7 @@ import { usePhone } from "../shell/viewport.js";
 import { plan as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useControl } from "./control.js";
-import { askAbout, deedsFor, type Facts, resultOf } from "./facts.js";
+import { actionsFor, askAbout, type Facts, resultOf } from "./facts.js";
 import { Status, triesOf } from "./todo.js";
 
 interface DetailsProps {
@@ -62,7 +62,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
       )}
       <Result summary={todo.result_summary} />
       {!!todo.agent_id && todo.status === "in_progress" && <AtWork role={todo.agent_id} />}
-      <Deeds todo={todo} facts={facts} />
+      <TodoActions todo={todo} facts={facts} />
     </section>
   );
 }
@@ -94,7 +94,7 @@ function Result({ summary }: { summary: unknown }): ReactNode {
 
 /** The agent that works on a todo, with the last it said. */
 function AtWork({ role }: { role: AgentID }): ReactNode {
-  const agent = useShell((s) => s.desk.agents.get(role));
+  const agent = useShell((s) => s.desktop.agents.get(role));
   if (agent === undefined) return null;
   return <Working agent={agent} />;
 }
@@ -111,26 +111,26 @@ function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): Rea
   );
 }
 
-function Deeds({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
+function TodoActions({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const phone = usePhone();
   const control = useControl();
-  const deeds = deedsFor(todo, facts);
+  const actions = actionsFor(todo, facts);
   const ask = askAbout(todo.id, facts.asks);
   return (
-    <div className="plan-deeds">
-      {deeds.includes("answer") && (
+    <div className="plan-actions">
+      {actions.includes("answer") && (
         <Button size="sm" kind="primary" icon={ShieldQuestion} onClick={() => commands.showAsk(`plan/${ask!.request_id}`)}>
           {ask!.type === "hitl_approval_request" ? t.approve : t.answer}
         </Button>
       )}
-      {deeds.includes("retry") && (
+      {actions.includes("retry") && (
         <Button size="sm" icon={RotateCw} onClick={() => control("control_retry", { todo_id: todo.id })}>
           {t.retry}
         </Button>
       )}
-      {deeds.includes("skip") && (
+      {actions.includes("skip") && (
         <Button size="sm" icon={SkipForward} onClick={() => control("control_skip", { todo_id: todo.id })}>
           {t.skip}
         </Button>
@@ -143,7 +143,7 @@ function Deeds({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
           onClick={() => {
             commands.showDrawer(true);
             if (phone) {
-              commands.turnTo("chat");
+              commands.showPhonePage("chat");
               commands.showPlan(false);
             }
           }}

@@ -106,18 +106,18 @@ export function isSettled(t: Pick<Todo, "status">): boolean {
 }
 
 /** A way to go on with a todo. */
-export type Deed = "retry" | "skip" | "answer";
+export type TodoAction = "retry" | "skip" | "answer";
 
 /** What can be done about a todo now; the question about it is answered where questions are. */
-export function deedsFor(t: Todo, facts: Pick<Facts, "plan" | "asks" | "layer">): Deed[] {
+export function actionsFor(t: Todo, facts: Pick<Facts, "plan" | "asks" | "layer">): TodoAction[] {
   const phase = phaseOf(facts);
-  const deeds: Deed[] = askAbout(t.id, facts.asks) === undefined ? [] : ["answer"];
+  const actions: TodoAction[] = askAbout(t.id, facts.asks) === undefined ? [] : ["answer"];
   // A plan that failed goes on when one of its todos is tried again or left out; one that was given up does not.
   const open = phase === "running" || phase === "paused" || phase === "failed";
-  if (!open) return deeds;
-  if (t.status === "failed" || (t.status === "pending" && (t.retry_count ?? 0) > 0 && t.retry_at !== undefined)) deeds.push("retry");
-  if (t.status !== undefined && canSkip.has(t.status)) deeds.push("skip");
-  return deeds;
+  if (!open) return actions;
+  if (t.status === "failed" || (t.status === "pending" && (t.retry_count ?? 0) > 0 && t.retry_at !== undefined)) actions.push("retry");
+  if (t.status !== undefined && canSkip.has(t.status)) actions.push("skip");
+  return actions;
 }
 
 const canSkip = new Set<TodoStatus>(["pending", "blocked", "needs_approval", "needs_input", "in_progress", "failed"]);

@@ -202,6 +202,6 @@ export function useChanges(): void {
     const old = before.current;
     before.current = plan;
     if (plan?.id === undefined || old?.id !== plan.id) return;
-    if ((old.version ?? 1) < (plan.version ?? 1)) commands.tell(t.changed(plan.version ?? 1), "info");
+    if ((old.version ?? 1) < (plan.version ?? 1)) commands.notify(t.changed(plan.version ?? 1), "info");
   }, [plan, commands, t]);
 }

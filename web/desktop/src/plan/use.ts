@@ -1,19 +1,19 @@
 import { useMemo } from "react";
-import type { Desk } from "../../../core/src/index.js";
+import type { DesktopState } from "../../../core/src/index.js";
 import { useNow } from "../shell/clock.js";
 import { useHubClock, useShell } from "../shell/context.js";
 import type { Facts } from "./facts.js";
 
 /** What a desktop knows of its plan. */
-export function factsOf({ plan, layer, todos, requests }: Pick<Desk, "plan" | "layer" | "todos" | "requests">): Facts {
+export function factsOf({ plan, layer, todos, requests }: Pick<DesktopState, "plan" | "layer" | "todos" | "requests">): Facts {
   return { plan, layer: layer === "" ? undefined : layer, todos: [...todos.values()], asks: [...requests.values()] };
 }
 
 export function useFacts(): Facts {
-  const plan = useShell((s) => s.desk.plan);
-  const layer = useShell((s) => s.desk.layer);
-  const todos = useShell((s) => s.desk.todos);
-  const requests = useShell((s) => s.desk.requests);
+  const plan = useShell((s) => s.desktop.plan);
+  const layer = useShell((s) => s.desktop.layer);
+  const todos = useShell((s) => s.desktop.todos);
+  const requests = useShell((s) => s.desktop.requests);
   return useMemo(() => factsOf({ plan, layer, todos, requests }), [plan, layer, todos, requests]);
 }
 

@@ -27,7 +27,7 @@ export function ConnectPanel(): ReactNode {
     { id: "ollama", name: "Ollama", hint: t.ollamaHint },
   ] as const;
   return (
-    <Modal title={t.connect} closeLabel={t.close} onClose={() => commands.open("")} shape="wide">
+    <Modal title={t.connect} closeLabel={t.close} onClose={() => commands.openPanel("")} shape="wide">
       <div className="sessions-has">
         <span>{t.has}</span>
         {providers.map((p) => (

@@ -44,7 +44,7 @@ export function JoinPanel(): ReactNode {
   }, [commands, session, monitor]);
   useEffect(() => void make(), [make]);
   return (
-    <Modal title={t.join} closeLabel={t.close} onClose={() => commands.open("")}>
+    <Modal title={t.join} closeLabel={t.close} onClose={() => commands.openPanel("")}>
       <div className="sessions-join">
         {state.type === "making" && <p role="status">{t.making}</p>}
         {state.type === "failed" && (

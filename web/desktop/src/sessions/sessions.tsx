@@ -25,7 +25,7 @@ export function SessionsPanel(): ReactNode {
   }, [commands]);
   useEffect(() => void read(), [read]);
   return (
-    <Modal title={t.sessions} closeLabel={t.close} onClose={() => commands.open("")} shape="wide">
+    <Modal title={t.sessions} closeLabel={t.close} onClose={() => commands.openPanel("")} shape="wide">
       <NewSession />
       {state.type === "reading" && (
         <p className="sessions-lead" role="status">
@@ -65,7 +65,7 @@ function NewSession(): ReactNode {
     setBusy(true);
     commands.newSession(title.trim().normalize("NFC")).catch((error: unknown) => {
       setBusy(false);
-      commands.tell(t.failed(reasonOf(error)), "error", 8000);
+      commands.notify(t.failed(reasonOf(error)), "error", 8000);
     });
   };
   return (
@@ -115,7 +115,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
       back();
       then();
     } catch (error) {
-      commands.tell(t.failed(reasonOf(error)), "error", 8000);
+      commands.notify(t.failed(reasonOf(error)), "error", 8000);
     } finally {
       setBusy(false);
     }
@@ -138,7 +138,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
           type="button"
           className="sessions-open"
           disabled={state === "setAside"}
-          onClick={() => (current ? commands.open("") : commands.openSession(card.sessionId))}
+          onClick={() => (current ? commands.openPanel("") : commands.openSession(card.sessionId))}
         >
           <span className="sessions-name">
             <span>{name}</span>

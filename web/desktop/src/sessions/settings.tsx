@@ -11,7 +11,7 @@ export function SettingsPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   return (
-    <Modal title={t.settings} closeLabel={t.close} onClose={() => commands.open("")} shape="wide">
+    <Modal title={t.settings} closeLabel={t.close} onClose={() => commands.openPanel("")} shape="wide">
       <Themes />
       <Languages />
       <Notifications />
@@ -36,7 +36,7 @@ function Themes(): ReactNode {
       <div className="sessions-themes">
         {themes.map(([id, name]) => (
           <label key={id} className="sessions-theme">
-            <input type="radio" name="theme" className="hidden-text" checked={theme === id} onChange={() => commands.choose({ theme: id })} />
+            <input type="radio" name="theme" className="hidden-text" checked={theme === id} onChange={() => commands.setPrefs({ theme: id })} />
             {id === "system" ? (
               <span className="sessions-both" aria-hidden>
                 <Preview look="dark" />
@@ -85,7 +85,7 @@ function Languages(): ReactNode {
       <div className="sessions-segments">
         {languages.map(([id, name]) => (
           <label key={id}>
-            <input type="radio" name="language" className="hidden-text" checked={language === id} onChange={() => commands.choose({ language: id })} />
+            <input type="radio" name="language" className="hidden-text" checked={language === id} onChange={() => commands.setPrefs({ language: id })} />
             <span lang={id === "system" ? undefined : id}>{name}</span>
           </label>
         ))}
@@ -108,10 +108,10 @@ function Notifications(): ReactNode {
   const [permission, setPermission] = useState<Permission>(permissionNow);
   const on = wish && permission === "granted";
   const toggle = async (): Promise<void> => {
-    if (on) return commands.choose({ notify: false });
+    if (on) return commands.setPrefs({ notify: false });
     const now = await Notification.requestPermission();
     setPermission(now);
-    commands.choose({ notify: now === "granted" });
+    commands.setPrefs({ notify: now === "granted" });
   };
   const hint = permission === "missing" ? t.notifyMissing : permission === "denied" ? t.notifyDenied : t.notifyHint;
   return (
@@ -141,7 +141,7 @@ function About(): ReactNode {
   const t = useTexts(texts);
   const hub = useShell((s) => s.hub);
   const me = useShell((s) => s.me);
-  const owner = useShell((s) => s.desk.owner);
+  const owner = useShell((s) => s.desktop.owner);
   const session = useShell((s) => s.session);
   const facts: [string, string][] = [
     [t.user, me.roles.length > 0 ? `${me.user} (${me.roles.join(", ")})` : me.user],

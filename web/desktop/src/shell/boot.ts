@@ -1,16 +1,16 @@
 // Begins a page: who is there, which session, and a client that keeps the mirror of it. The parts that touch the browser
 // are here and in main.tsx; everything after works on the shell.
 
-import { Client, type HubEvent, keepView, newView, type SessionID } from "../../../core/src/index.js";
+import { Client, type HubEvent, newView, type SessionID, saveView } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
 import { Api } from "./api.js";
 import { Commands } from "./commands.js";
 import type { Workbench } from "./context.js";
-import { Follower } from "./follower.js";
+import { StateFollower } from "./follower.js";
 import { browserHubClock } from "./hub-clock.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
 import { createShell, type ShellStore } from "./shell.js";
-import { forBrowser, forgetPerson, forTab, visit } from "./storage.js";
+import { clearUserData, forBrowser, forTab, recordVisit } from "./storage.js";
 import { nameTab } from "./tab.js";
 import { hasRoomForDrawer } from "./viewport.js";
 
@@ -29,7 +29,7 @@ export async function boot(): Promise<Page> {
   const query = new URLSearchParams(location.search);
   const random = (): string => crypto.getRandomValues(new Uint32Array(2)).join("-");
   const [me, hub, tab] = await Promise.all([api.me(), api.hub(), nameTab({ storage: forTab, locks: navigator.locks, random })]);
-  const session = query.get("session") ?? (await someSession(api));
+  const session = query.get("session") ?? (await chooseSession(api));
   if (query.get("session") === null) {
     query.set("session", session);
     history.replaceState(null, "", `/?${query}`);
@@ -38,7 +38,7 @@ export async function boot(): Promise<Page> {
   const prefs = readPrefs(forBrowser.getItem(prefsKey));
   const listeners = new Set<Listener>();
   const hubClock = browserHubClock();
-  let follower: Follower | undefined;
+  let follower: StateFollower | undefined;
   const client = new Client({
     url: location.origin,
     session,
@@ -48,19 +48,19 @@ export async function boot(): Promise<Page> {
     probe: () => api.probe(session),
     storage: forTab,
     memory: forBrowser,
-    onChange: (state) => follower?.follow(state),
+    onChange: (state) => follower?.update(state),
     onEvent: (event, replayed) => {
-      hubClock.hear(event, replayed);
-      follower?.sense(event);
+      hubClock.recordTime(event, replayed);
+      follower?.recordSign(event);
       for (const hear of listeners) hear(event, replayed);
     },
   });
-  for (const storage of [forBrowser, forTab]) visit(storage, session);
+  for (const storage of [forBrowser, forTab]) recordVisit(storage, session);
   const viewKey = `everdesk.view.${session}`;
   const language = languageOf(prefs.language, navigator.languages);
   const view = newView(query, forTab.getItem(viewKey), hasRoomForDrawer());
   const store = createShell({ session, me, hub, prefs, language, view, ...client.state });
-  follower = new Follower(store, Date.now);
+  follower = new StateFollower(store, Date.now);
   const commands = new Commands({
     store,
     client,
@@ -68,11 +68,11 @@ export async function boot(): Promise<Page> {
     now: () => Date.now(),
     go: (url) => location.assign(url),
     keepPrefs: (p) => keepPrefs(p, forBrowser),
-    forget: () => forgetPerson([forBrowser, forTab]),
+    forget: () => clearUserData([forBrowser, forTab]),
     languages: navigator.languages,
   });
   store.subscribe((now, before) => {
-    if (now.view !== before.view) keepView(now.view, forTab, viewKey);
+    if (now.view !== before.view) saveView(now.view, forTab, viewKey);
   });
   watchBrowser(store, client);
   client.start();
@@ -89,7 +89,7 @@ export async function boot(): Promise<Page> {
 }
 
 /** The session that was used last, or a new one. */
-async function someSession(api: Api): Promise<SessionID> {
+async function chooseSession(api: Api): Promise<SessionID> {
   const usable = (await api.sessions()).find((s) => s.setAside !== true);
   return usable?.sessionId ?? (await api.createSession("")).sessionId;
 }
@@ -97,7 +97,7 @@ async function someSession(api: Api): Promise<SessionID> {
 /** Tells the shell and the client what the browser does to the page. */
 function watchBrowser(store: ShellStore, client: Client): void {
   const awake = (): void => {
-    if (document.visibilityState === "visible") client.awake();
+    if (document.visibilityState === "visible") client.wake();
   };
   document.addEventListener("visibilitychange", awake);
   document.addEventListener("resume", awake);
@@ -105,7 +105,7 @@ function watchBrowser(store: ShellStore, client: Client): void {
   addEventListener("focus", awake);
   const network = (): void => {
     store.setState({ online: navigator.onLine });
-    if (navigator.onLine) client.awake();
+    if (navigator.onLine) client.wake();
   };
   addEventListener("online", network);
   addEventListener("offline", network);

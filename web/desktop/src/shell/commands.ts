@@ -50,33 +50,33 @@ export class Commands {
   constructor(o: CommandsOptions) {
     this.o = o;
     this.api = o.api;
-    o.store.subscribe(({ desk }, before) => {
+    o.store.subscribe(({ desktop }, before) => {
       const { wanted } = this;
-      if (desk.monitors !== before.desk.monitors && wanted !== undefined && desk.monitors.has(wanted)) this.showMonitor(wanted);
+      if (desktop.monitors !== before.desktop.monitors && wanted !== undefined && desktop.monitors.has(wanted)) this.showMonitor(wanted);
     });
   }
 
   // --- talking
 
   /** Sends a text, with pictures as data: URLs, to be answered or to be planned, and gives its id; undefined when too much is unanswered. */
-  say(content: string, monitorId: MonitorID, pictures: readonly string[] = [], plan = false): MessageID | undefined {
+  sendMessage(content: string, monitorId: MonitorID, pictures: readonly string[] = [], plan = false): MessageID | undefined {
     const interactions = pictures.map((imageData): UserInteraction => ({ type: "draw", timestamp: this.o.now(), imageData }));
     return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}), ...(plan ? { mode: "plan" } : {}) });
   }
 
   /** Says something to the agent of a window. */
-  sayTo(w: WindowState, content: string): MessageID | undefined {
+  sendToWindow(w: WindowState, content: string): MessageID | undefined {
     return this.send("WINDOW_MESSAGE", { windowId: w.windowId, monitorId: w.monitorId, content });
   }
 
   /** A press on a button in a window. */
-  press(w: WindowState, press: Omit<ComponentAction, "windowId" | "windowTitle" | "monitorId">): MessageID | undefined {
+  sendComponentAction(w: WindowState, press: Omit<ComponentAction, "windowId" | "windowTitle" | "monitorId">): MessageID | undefined {
     return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId });
   }
 
   /** Takes back a message that waits. */
-  takeBack(messageId: MessageID): void {
-    this.order("DELETE_QUEUED_MESSAGE", { messageId });
+  deleteQueued(messageId: MessageID): void {
+    this.sendWhenConnected("DELETE_QUEUED_MESSAGE", { messageId });
   }
 
   /** Takes back a row and all that followed from it, if the conversation is still the one that was looked at. */
@@ -92,32 +92,32 @@ export class Commands {
 
   /** Has the model's history of a monitor summed up. What comes of it is a row. */
   condense(monitorId: MonitorID): void {
-    this.order("CONDENSE", { monitorId });
+    this.sendWhenConnected("CONDENSE", { monitorId });
   }
 
   /** How often the conversation of a monitor was rewound, as far as this page shows it. */
   private revisionOf(monitorId: MonitorID): number {
-    return this.o.store.getState().desk.monitors.get(monitorId)?.revision ?? 0;
+    return this.o.store.getState().desktop.monitors.get(monitorId)?.revision ?? 0;
   }
 
   stopAgent(agentId: AgentID): void {
-    this.order("INTERRUPT_AGENT", { agentId });
+    this.sendWhenConnected("INTERRUPT_AGENT", { agentId });
   }
 
   stopMonitor(monitorId: MonitorID): void {
-    this.order("INTERRUPT", { scope: "monitor", monitorId });
+    this.sendWhenConnected("INTERRUPT", { scope: "monitor", monitorId });
   }
 
   stopAll(): void {
-    this.order("INTERRUPT", { scope: "session" });
+    this.sendWhenConnected("INTERRUPT", { scope: "session" });
   }
 
   reset(): void {
-    this.order("RESET", {});
+    this.sendWhenConnected("RESET", {});
   }
 
   setProvider(provider: string): void {
-    this.order("SET_PROVIDER", { provider });
+    this.sendWhenConnected("SET_PROVIDER", { provider });
   }
 
   /** Says anything else to the hub; for what only one part of the page says. */
@@ -126,16 +126,16 @@ export class Commands {
   }
 
   /** Sends what nobody waits for; the person is told when it cannot be taken. */
-  private tryTo<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): boolean {
+  private sendOrWarn<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): boolean {
     const taken = this.send(type, data) !== undefined;
-    if (!taken) this.tellOnce(this.words.full);
+    if (!taken) this.notifyOnce(this.words.full);
     return taken;
   }
 
   /** Sends what is to be done at once; the person is told when that cannot be. */
-  private order<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): void {
+  private sendWhenConnected<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): void {
     const { link } = this.o.client.state;
-    if (this.tryTo(type, data) && link.phase !== "live") this.tellOnce(isGone(link) ? this.words.gone : this.words.later);
+    if (this.sendOrWarn(type, data) && link.phase !== "live") this.notifyOnce(isGone(link) ? this.words.gone : this.words.later);
   }
 
   private get words(): typeof texts.en {
@@ -155,30 +155,30 @@ export class Commands {
   // --- windows; what they become is for the hub to say
 
   focusWindow(w: WindowState): void {
-    this.touch(w, { type: "window.focus" });
+    this.sendInteraction(w, { type: "window.focus" });
   }
 
   closeWindow(w: WindowState): void {
-    this.touch(w, { type: "window.close" });
+    this.sendInteraction(w, { type: "window.close" });
   }
 
   /** Minimises a window, or brings a minimised one back. */
   toggleMinimized(w: WindowState): void {
-    this.touch(w, { type: "window.minimize" });
+    this.sendInteraction(w, { type: "window.minimize" });
   }
 
   toggleMaximized(w: WindowState): void {
-    this.touch(w, { type: "window.maximize" });
+    this.sendInteraction(w, { type: "window.maximize" });
   }
 
   /** Tells where a window is; often, while it is dragged. */
   placeWindow(w: WindowState, bounds: Bounds, how: "window.move" | "window.resize"): void {
-    this.touch(w, { type: how, bounds });
+    this.sendInteraction(w, { type: how, bounds });
   }
 
-  private touch(w: WindowState, what: Pick<UserInteraction, "type" | "bounds">): void {
+  private sendInteraction(w: WindowState, what: Pick<UserInteraction, "type" | "bounds">): void {
     const interaction = { ...what, windowId: w.windowId, windowTitle: w.title, timestamp: this.o.now() };
-    this.tryTo("USER_INTERACTION", { monitorId: w.monitorId, interactions: [interaction] });
+    this.sendOrWarn("USER_INTERACTION", { monitorId: w.monitorId, interactions: [interaction] });
   }
 
   // --- notices
@@ -192,26 +192,26 @@ export class Commands {
   }
 
   private dismiss(type: UserInteraction["type"], id: NoticeID): void {
-    this.tryTo("USER_INTERACTION", { interactions: [{ type, windowId: id, timestamp: this.o.now() }] });
+    this.sendOrWarn("USER_INTERACTION", { interactions: [{ type, windowId: id, timestamp: this.o.now() }] });
   }
 
   pressToast(toastId: NoticeID, eventId: string): void {
-    this.order("TOAST_ACTION", { toastId, eventId });
+    this.sendWhenConnected("TOAST_ACTION", { toastId, eventId });
   }
 
   /** Says something in this tab only, for as many ms. */
-  tell(text: string, tone: Notice["tone"] = "info", ms = 4000): void {
+  notify(text: string, tone: Notice["tone"] = "info", ms = 4000): void {
     const id = ++this.lastNotice;
     const notice = { id, text, tone, until: this.o.now() + ms };
     this.o.store.setState((s) => ({ notices: [...s.notices.slice(-3), notice] }));
   }
 
   /** The same, unless it is being said. */
-  private tellOnce(text: string): void {
-    if (!this.o.store.getState().notices.some((n) => n.text === text)) this.tell(text, "warning", 6000);
+  private notifyOnce(text: string): void {
+    if (!this.o.store.getState().notices.some((n) => n.text === text)) this.notify(text, "warning", 6000);
   }
 
-  forget(notice: number): void {
+  dropNotice(notice: number): void {
     this.o.store.setState((s) => ({ notices: s.notices.filter((n) => n.id !== notice) }));
   }
 
@@ -224,7 +224,7 @@ export class Commands {
 
   /** Makes a monitor and shows it when it is there. Gives its id, or undefined when there are as many as there may be. */
   addMonitor(most: number, show = true): MonitorID | undefined {
-    const { monitors } = this.o.store.getState().desk;
+    const { monitors } = this.o.store.getState().desktop;
     for (let i = 0; i < most; i++) {
       const id: MonitorID = `monitor-${i}`;
       if (monitors.has(id)) continue;
@@ -236,12 +236,12 @@ export class Commands {
 
   /** Makes a monitor of that name, and shows it when it is there. */
   makeMonitor(monitorId: MonitorID, show = true): void {
-    this.order("SUBSCRIBE_MONITOR", { monitorId });
+    this.sendWhenConnected("SUBSCRIBE_MONITOR", { monitorId });
     if (show) this.wanted = monitorId;
   }
 
   removeMonitor(monitorId: MonitorID): void {
-    this.order("REMOVE_MONITOR", { monitorId });
+    this.sendWhenConnected("REMOVE_MONITOR", { monitorId });
     if (this.o.store.getState().view.monitor === monitorId) this.showMonitor(firstMonitor);
   }
 
@@ -258,12 +258,12 @@ export class Commands {
 
   // --- the page
 
-  open(panel: Panel): void {
+  openPanel(panel: Panel): void {
     this.o.store.setState({ panel });
   }
 
   /** Opens a panel, or closes it when it is the one that is open. */
-  toggle(panel: Panel): void {
+  togglePanel(panel: Panel): void {
     this.o.store.setState((s) => ({ panel: s.panel === panel ? "" : panel }));
   }
 
@@ -276,7 +276,7 @@ export class Commands {
   }
 
   /** Chooses whether the next message is to be planned first. */
-  planFirst(planFirst: boolean): void {
+  setPlanFirst(planFirst: boolean): void {
     this.o.store.setState({ planFirst });
   }
 
@@ -285,16 +285,16 @@ export class Commands {
     this.o.store.setState({ askWanted });
   }
 
-  turnTo(phonePage: PhonePage): void {
+  showPhonePage(phonePage: PhonePage): void {
     this.o.store.setState({ phonePage });
   }
 
   showTour(tour: boolean): void {
     this.o.store.setState({ tour });
-    if (!tour) this.choose({ toured: true });
+    if (!tour) this.setPrefs({ toured: true });
   }
 
-  choose(part: Partial<Prefs>): void {
+  setPrefs(part: Partial<Prefs>): void {
     const prefs = { ...this.o.store.getState().prefs, ...part };
     this.o.keepPrefs(prefs);
     this.o.store.setState({ prefs, language: languageOf(prefs.language, this.o.languages) });

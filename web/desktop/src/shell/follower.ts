@@ -2,7 +2,7 @@ import type { AgentID, ClientState, HubEvent } from "../../../core/src/index.js"
 import type { ShellStore } from "./shell.js";
 
 /** Brings what the client knows into the shell: once per frame, however much happens. */
-export class Follower {
+export class StateFollower {
   private readonly store: ShellStore;
   private readonly now: () => number;
   private state: ClientState | undefined;
@@ -16,13 +16,13 @@ export class Follower {
     this.now = now;
   }
 
-  follow(state: ClientState): void {
+  update(state: ClientState): void {
     this.state = state;
     this.schedule();
   }
 
   /** Notes a sign of life of an agent. */
-  sense(event: HubEvent): void {
+  recordSign(event: HubEvent): void {
     const agent = "data" in event && "agentId" in event.data ? event.data.agentId : undefined;
     if (agent === undefined || agent === "") return;
     const over = event.type === "AGENT_RESPONSE" && event.data.isComplete;
@@ -51,7 +51,7 @@ export class Follower {
     this.state = undefined;
     this.store.setState({
       ...(signs === undefined ? {} : { signs }),
-      ...(state === undefined ? {} : { desk: state.desk, link: state.link, outbox: state.outbox, ready: state.ready }),
+      ...(state === undefined ? {} : { desktop: state.desktop, link: state.link, outbox: state.outbox, ready: state.ready }),
     });
   }
 }

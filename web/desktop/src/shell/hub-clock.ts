@@ -22,7 +22,7 @@ export class HubClock {
     this.wall = wall;
   }
 
-  hear(event: HubEvent, replayed: boolean): void {
+  recordTime(event: HubEvent, replayed: boolean): void {
     if (event.type === "OWNER_CHANGED" || event.type === "session_state") this.ahead = this.before = Infinity;
     if (replayed || !(event.time > 0)) return;
     const here = this.steady();

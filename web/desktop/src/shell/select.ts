@@ -1,13 +1,13 @@
 // Questions to the state that several parts of the page ask.
 
 import { useMemo } from "react";
-import { byZ, compareMonitors, type Desk, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import { byZ, compareMonitors, type DesktopState, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { useShell } from "./context.js";
 import type { Shell } from "./shell.js";
 
 /** The monitor this tab shows. */
 export function useMonitor(): MonitorID {
-  return useShell((s) => shownMonitor(s.view, s.desk));
+  return useShell((s) => shownMonitor(s.view, s.desktop));
 }
 
 /** Whether this tab shows one monitor only and that one is not there: somebody closed it, or it never was. */
@@ -15,28 +15,28 @@ export function useMonitorGone(): boolean {
   return useShell(isMonitorGone);
 }
 
-export function isMonitorGone({ ready, view, desk }: Pick<Shell, "ready" | "view" | "desk">): boolean {
-  return ready && view.pinned && !desk.monitors.has(view.monitor);
+export function isMonitorGone({ ready, view, desktop }: Pick<Shell, "ready" | "view" | "desktop">): boolean {
+  return ready && view.pinned && !desktop.monitors.has(view.monitor);
 }
 
 export function useMonitors(): MonitorStatus[] {
-  const monitors = useShell((s) => s.desk.monitors);
+  const monitors = useShell((s) => s.desktop.monitors);
   return useMemo(() => [...monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId)), [monitors]);
 }
 
 /** The windows of a monitor, from the back to the front. */
 export function useWindows(monitor: MonitorID): WindowState[] {
-  const windows = useShell((s) => s.desk.windows);
+  const windows = useShell((s) => s.desktop.windows);
   return useMemo(() => windowsOf({ windows }, monitor), [windows, monitor]);
 }
 
-export function windowsOf(desk: Pick<Desk, "windows">, monitor: MonitorID): WindowState[] {
-  return [...desk.windows.values()].filter((w) => w.monitorId === monitor).sort(byZ);
+export function windowsOf(desktop: Pick<DesktopState, "windows">, monitor: MonitorID): WindowState[] {
+  return [...desktop.windows.values()].filter((w) => w.monitorId === monitor).sort(byZ);
 }
 
 /** How many questions wait for the person, on all monitors. */
 export function useQuestionCount(): number {
-  return useShell((s) => s.desk.dialogs.size + s.desk.prompts.size + s.desk.requests.size);
+  return useShell((s) => s.desktop.dialogs.size + s.desktop.prompts.size + s.desktop.requests.size);
 }
 
 /** How a monitor is called: its place, from 1 on. */

@@ -5,7 +5,7 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import type {
   AgentID,
   ClientState,
-  Desk,
+  DesktopState,
   Link,
   Outbox,
   SessionID,
@@ -34,7 +34,7 @@ export interface Shell {
   readonly me: Me;
   readonly hub: HubInfo;
 
-  readonly desk: Desk;
+  readonly desktop: DesktopState;
   readonly link: Link;
   readonly outbox: Outbox;
   readonly ready: boolean;

@@ -11,7 +11,7 @@ export interface SafeStorage extends Storage {
 }
 
 /** A storage that throws nothing. The browser may refuse it even to those who only look at it. */
-export function safe(storage: () => globalThis.Storage): SafeStorage {
+export function safeStorage(storage: () => globalThis.Storage): SafeStorage {
   const refused = new Map<string, string>();
   const attempt = <T>(act: (s: globalThis.Storage) => T, otherwise: T): T => {
     try {
@@ -37,18 +37,18 @@ export function safe(storage: () => globalThis.Storage): SafeStorage {
 }
 
 /** For this browser. */
-export const forBrowser: SafeStorage = safe(() => localStorage);
+export const forBrowser: SafeStorage = safeStorage(() => localStorage);
 
 /** For this tab. */
-export const forTab: SafeStorage = safe(() => sessionStorage);
+export const forTab: SafeStorage = safeStorage(() => sessionStorage);
 
 /** What says nothing about a person, only about a browser or a tab. */
-const impersonal = ["prefs", "drawer", "tab"];
+const keptOnSignOut = ["prefs", "drawer", "tab"];
 
 /** Takes away what is kept of a person: what was typed, what waits to be sent, where they have been. */
-export function forgetPerson(storages: readonly SafeStorage[]): void {
+export function clearUserData(storages: readonly SafeStorage[]): void {
   for (const storage of storages) {
-    for (const key of storage.keys()) if (!impersonal.includes(key.split(".")[1]!)) storage.removeItem(key);
+    for (const key of storage.keys()) if (!keptOnSignOut.includes(key.split(".")[1]!)) storage.removeItem(key);
   }
 }
 
@@ -61,7 +61,7 @@ const mostVisited = 50;
 const perSession = ["seen", "read", "view", "tour"];
 
 /** Notes that a session is looked at, and forgets the one that was not for the longest time. */
-export function visit(storage: Storage, session: string): void {
+export function recordVisit(storage: Storage, session: string): void {
   const visited = [...readList(storage.getItem(visitedKey)).filter((id) => id !== session), session];
   for (const old of visited.slice(0, -mostVisited)) {
     for (const what of perSession) storage.removeItem(`${ours}${what}.${old}`);

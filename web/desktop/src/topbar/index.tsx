@@ -49,7 +49,7 @@ export function TopBar(): ReactNode {
 
 /** How far the plan is, if there is one. */
 function Plan(): ReactNode {
-  const there = useShell((s) => s.desk.layer !== "");
+  const there = useShell((s) => s.desktop.layer !== "");
   return <Suspense>{there && <PlanChip />}</Suspense>;
 }
 
@@ -70,14 +70,14 @@ function Waiting(): ReactNode {
         count={questions}
         className={questions > 0 ? "topbar-asking" : ""}
         aria-pressed={panel === "inbox"}
-        onClick={() => commands.toggle("inbox")}
+        onClick={() => commands.togglePanel("inbox")}
       />
       <IconButton
         icon={Bell}
         label={unread > 0 ? t.bellCount(unread) : t.bell}
         count={unread}
         aria-pressed={panel === "notifications"}
-        onClick={() => commands.toggle("notifications")}
+        onClick={() => commands.togglePanel("notifications")}
       />
       {!gone && <IconButton icon={MessagesSquare} label={t.drawer} aria-pressed={drawer} onClick={() => commands.showDrawer(!drawer)} />}
     </>

@@ -104,12 +104,12 @@ function useFresh(what: unknown): boolean {
 function useMoved(): void {
   const t = useTexts(texts);
   const commands = useCommands();
-  const owner = useShell((s) => s.desk.owner);
+  const owner = useShell((s) => s.desktop.owner);
   const [known, know] = useState(owner);
   if (known === "" && owner !== "") know(owner);
   useEvents((e) => {
     if (e.type !== "OWNER_CHANGED") return;
-    if (known !== "" && e.data.replica !== known) commands.tell(t.moved, "info", 5000);
+    if (known !== "" && e.data.replica !== known) commands.notify(t.moved, "info", 5000);
     know(e.data.replica);
   });
 }
@@ -175,7 +175,7 @@ function WayOut({ cause }: { cause: StopCause }): ReactNode {
     case "forbidden":
     case "gone":
       return (
-        <Button kind="primary" onClick={() => commands.open("sessions")}>
+        <Button kind="primary" onClick={() => commands.openPanel("sessions")}>
           {t.sessionsDo}
         </Button>
       );

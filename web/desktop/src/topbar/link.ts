@@ -1,7 +1,7 @@
 // What the link chip shows, from what the connection and the browser know. The link is not the agents: it says nothing of
 // whether somebody works.
 
-import { isStoreless, type Link, type StoreStatus } from "../../../core/src/index.js";
+import { isStoreUnavailable, type Link, type StoreStatus } from "../../../core/src/index.js";
 
 export type ChipState = "live" | "storeless" | "connecting" | "reconnecting" | "offline" | "stopped";
 
@@ -27,7 +27,7 @@ export const goodFor = 2_000;
 /** The chip for a link. `online` is what the browser says of the network. */
 export function chipOf(link: Link, online: boolean, now: number): Chip {
   // The hub is there and says so itself, so this is no lost connection, and there is nothing to try again.
-  if (isStoreless(link)) return { state: "storeless", quiet: false, retryIn: 0 };
+  if (isStoreUnavailable(link)) return { state: "storeless", quiet: false, retryIn: 0 };
   if (link.phase === "live") return { state: "live", quiet: true, retryIn: 0 };
   if (link.phase === "stopped") return { state: "stopped", quiet: false, retryIn: 0, cause: stopCause(link.code) };
   const retryIn = link.phase === "waiting" ? Math.max(0, Math.ceil((link.retryAt - now) / 1000)) : 0;

@@ -22,7 +22,7 @@ export function MainMenu(): ReactNode {
   const signedIn = useShell((s) => s.me.auth !== "none");
   const signOut = (): void => {
     commands.signOut().catch((error: unknown) => {
-      commands.tell(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
+      commands.notify(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
     });
   };
   return (
@@ -34,14 +34,14 @@ export function MainMenu(): ReactNode {
         };
         return (
           <>
-            <MenuItem icon={<LayoutGrid {...icon} />} onSelect={item(() => commands.open("sessions"))}>
+            <MenuItem icon={<LayoutGrid {...icon} />} onSelect={item(() => commands.openPanel("sessions"))}>
               {t.sessions}
             </MenuItem>
-            <MenuItem icon={<Search {...icon} />} hint={phone ? undefined : <Kbd combo="mod+k" />} onSelect={item(() => commands.open("palette"))}>
+            <MenuItem icon={<Search {...icon} />} hint={phone ? undefined : <Kbd combo="mod+k" />} onSelect={item(() => commands.openPanel("palette"))}>
               {t.palette}
             </MenuItem>
             {phone && (
-              <MenuItem icon={<Bell {...icon} />} hint={unread > 0 ? unread : undefined} onSelect={item(() => commands.open("notifications"))}>
+              <MenuItem icon={<Bell {...icon} />} hint={unread > 0 ? unread : undefined} onSelect={item(() => commands.openPanel("notifications"))}>
                 {t.bell}
               </MenuItem>
             )}
@@ -52,12 +52,12 @@ export function MainMenu(): ReactNode {
             <LanguageRow />
             <hr />
             {!phone && (
-              <MenuItem icon={<Keyboard {...icon} />} hint={<Kbd combo="?" />} onSelect={item(() => commands.open("help"))}>
+              <MenuItem icon={<Keyboard {...icon} />} hint={<Kbd combo="?" />} onSelect={item(() => commands.openPanel("help"))}>
                 {t.shortcuts}
               </MenuItem>
             )}
             {!phone && (
-              <MenuItem icon={<Smartphone {...icon} />} onSelect={item(() => commands.open("join"))}>
+              <MenuItem icon={<Smartphone {...icon} />} onSelect={item(() => commands.openPanel("join"))}>
                 {t.phone}
               </MenuItem>
             )}
@@ -65,12 +65,12 @@ export function MainMenu(): ReactNode {
               icon={<Compass {...icon} />}
               onSelect={item(() => {
                 commands.showTour(true);
-                if (phone) commands.turnTo("chat");
+                if (phone) commands.showPhonePage("chat");
               })}
             >
               {t.tour}
             </MenuItem>
-            <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.open("settings"))}>
+            <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.openPanel("settings"))}>
               {t.settings}
             </MenuItem>
             {signedIn && <hr />}
@@ -98,7 +98,7 @@ function ThemeRow(): ReactNode {
     ["contrast", Contrast, t.themeContrast],
   ];
   const choices = themes.map(([id, Icon, name]): Choice<Prefs["theme"]> => [id, name, <Icon key={id} {...icon} />]);
-  return <ChoiceRow name={t.theme} chosen={theme} choices={choices} onChoose={(id) => commands.choose({ theme: id })} />;
+  return <ChoiceRow name={t.theme} chosen={theme} choices={choices} onChoose={(id) => commands.setPrefs({ theme: id })} />;
 }
 
 function LanguageRow(): ReactNode {
@@ -110,7 +110,7 @@ function LanguageRow(): ReactNode {
     ["en", "English", "EN"],
     ["ko", "한국어", "한"],
   ];
-  return <ChoiceRow name={t.language} chosen={language} choices={choices} onChoose={(id) => commands.choose({ language: id })} />;
+  return <ChoiceRow name={t.language} chosen={language} choices={choices} onChoose={(id) => commands.setPrefs({ language: id })} />;
 }
 
 /** What can be chosen: what it stands for, how it is called, and what is seen of it. */

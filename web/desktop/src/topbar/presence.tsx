@@ -9,8 +9,8 @@ import { type Face, facesOf, peopleOf } from "./faces.js";
 /** One face per person who looks at the session; all their tabs with their times in a small card. */
 export function Presence(): ReactNode {
   const t = useTexts(texts);
-  const presence = useShell((s) => s.desk.presence);
-  const total = useShell((s) => s.desk.connections);
+  const presence = useShell((s) => s.desktop.presence);
+  const total = useShell((s) => s.desktop.connections);
   const { faces, more } = useMemo(() => peopleOf(presence, total, tabName(forTab), 3), [presence, total]);
   const all = useMemo(() => facesOf(presence, total, tabName(forTab), 12), [presence, total]);
   const id = useId();

@@ -8,7 +8,7 @@ import { providerName } from "./monitors.js";
 
 /** The model of this session. */
 function useProvider(): string {
-  return useShell((s) => s.desk.provider || s.hub.provider);
+  return useShell((s) => s.desktop.provider || s.hub.provider);
 }
 
 /** The model, and a menu to change it. A choice shows as on its way until the hub says so too. */
@@ -72,7 +72,7 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
         icon={<Plug size={14} aria-hidden />}
         onSelect={() => {
           close();
-          commands.open("connect");
+          commands.openPanel("connect");
         }}
       >
         {t.connect}

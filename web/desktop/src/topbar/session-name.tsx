@@ -8,7 +8,7 @@ import { isComposing, isTyping, matches, useKeys } from "../ui/keys.js";
 export function SessionName(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const title = useShell((s) => s.desk.title);
+  const title = useShell((s) => s.desktop.title);
   const panel = useShell((s) => s.panel);
   const [editing, edit] = useState(false);
   const [wanted, want] = useState<string>();
@@ -35,7 +35,7 @@ export function SessionName(): ReactNode {
     want(next);
     commands.rename(next).catch((error: unknown) => {
       want(undefined);
-      commands.tell(t.renameFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
+      commands.notify(t.renameFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
     });
   };
 

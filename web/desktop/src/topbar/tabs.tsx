@@ -42,7 +42,7 @@ function AllMonitors(): ReactNode {
   const commands = useCommands();
   const monitors = useMonitors();
   const shown = useMonitor();
-  const agents = useShell((s) => s.desk.agents);
+  const agents = useShell((s) => s.desktop.agents);
   const working = useMemo(() => workingMonitors(agents.values()), [agents]);
   const [looked, look] = useLook();
   const [closing, close] = useState<MonitorID>();
@@ -80,7 +80,7 @@ function AllMonitors(): ReactNode {
         label={full ? t.addFull : t.add}
         aria-disabled={full}
         className="topbar-add"
-        onClick={() => (full ? commands.tell(t.addFull) : commands.addMonitor(limits.monitors))}
+        onClick={() => (full ? commands.notify(t.addFull) : commands.addMonitor(limits.monitors))}
       />
       <Suspense>
         {seen !== undefined && looked !== undefined && <TabCard monitor={seen} activity={activityOf(seen, working)} anchor={looked.anchor} />}

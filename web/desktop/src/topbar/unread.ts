@@ -5,7 +5,7 @@ import { useShell } from "../shell/context.js";
 
 /** How many notifications came since somebody in this browser last looked at them. */
 export function useUnread(): number {
-  const notifications = useShell((s) => s.desk.notifications);
+  const notifications = useShell((s) => s.desktop.notifications);
   const { until } = useReadMark();
   return useMemo(() => unread(notifications.values(), until), [notifications, until]);
 }

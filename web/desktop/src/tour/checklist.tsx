@@ -112,7 +112,7 @@ function DoingItem({ step, onDone, ...rest }: { step: Doing; next: boolean; mark
     case "restart":
       return <StepItem step={step} {...rest} />;
     case "model":
-      return <StepItem step={step} {...rest} onClick={() => commands.open("connect")} />;
+      return <StepItem step={step} {...rest} onClick={() => commands.openPanel("connect")} />;
   }
 }
 

@@ -8,8 +8,8 @@ import { tour as texts } from "../texts/parts.js";
 import { requests } from "./steps.js";
 
 /** Nothing was said or shown in the session. */
-export function isFresh({ desk, outbox }: Shell): boolean {
-  return desk.rows.size === 0 && desk.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
+export function isFresh({ desktop, outbox }: Shell): boolean {
+  return desktop.rows.size === 0 && desktop.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
 }
 
 /** What could be asked of the model, and how. */
@@ -18,12 +18,12 @@ function useIdeas(): { ideas: string[]; ask: (text: string) => void } {
   const commands = useCommands();
   const monitor = useMonitor();
   const language = useShell((s) => s.language);
-  const demo = useShell((s) => (s.desk.provider || s.hub.provider) === "demo");
+  const demo = useShell((s) => (s.desktop.provider || s.hub.provider) === "demo");
   const r = requests[language];
   return {
     ideas: demo ? [r.windows, r.form, r.approval] : [t.example1, t.example2, t.example3],
     ask: (text) => {
-      if (commands.say(text, monitor) === undefined) commands.tell(t.notSent, "warning");
+      if (commands.sendMessage(text, monitor) === undefined) commands.notify(t.notSent, "warning");
     },
   };
 }

@@ -14,7 +14,7 @@ export function Tour(): ReactNode {
   const [progress, change] = useProgress();
   const show = useShowing(change);
   const ready = useShell((s) => s.ready);
-  const provider = useShell((s) => s.desk.provider || s.hub.provider);
+  const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const fresh = useShell(isFresh);
   const pinned = useShell((s) => s.view.pinned);
   const toured = useShell((s) => s.prefs.toured);

@@ -11,8 +11,8 @@ import { endedSteps, type Progress, readProgress, requests, resume, type Showing
 export function useProgress(): [Progress, (change: (p: Progress) => Progress) => void] {
   const session = useShell((s) => s.session);
   const outbox = useShell((s) => s.outbox.items);
-  const tabs = useShell((s) => s.desk.connections);
-  const provider = useShell((s) => s.desk.provider || s.hub.provider);
+  const tabs = useShell((s) => s.desktop.connections);
+  const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const key = `everdesk.tour.${session}`;
   const [progress, change] = useState(() => resume(readProgress(forTab.getItem(key)), outbox));
   useEffect(() => forTab.setItem(key, JSON.stringify(progress)), [key, progress]);
@@ -25,7 +25,7 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   const next = withDone(progress, happened);
   if (next !== progress) change(next);
   // The event is heard before the page knows of the new owner.
-  const owner = useShell((s) => s.desk.owner);
+  const owner = useShell((s) => s.desktop.owner);
   useEvents((e) => {
     if (e.type !== "OWNER_CHANGED" || owner === "" || owner === e.data.replica) return;
     change((p) => (Object.keys(p.sent).length > 0 ? withDone(p, ["restart"]) : p));
@@ -45,13 +45,13 @@ export function useShowing(change: (how: (p: Progress) => Progress) => void): (s
     if (step === "background") {
       monitor = commands.addMonitor(limits.monitors, false) ?? monitors.findLast((m) => m.monitorId !== firstMonitor && m.monitorId !== shown)?.monitorId;
       if (monitor === undefined) {
-        commands.tell(t.noMonitor, "warning");
+        commands.notify(t.noMonitor, "warning");
         return false;
       }
     }
-    const id = commands.say(requests[language][step], monitor);
+    const id = commands.sendMessage(requests[language][step], monitor);
     if (id === undefined) {
-      commands.tell(t.notSent, "warning");
+      commands.notify(t.notSent, "warning");
       return false;
     }
     change((p) => ({ ...p, sent: { ...p.sent, [step]: id }, done: p.done.filter((s) => s !== step) }));

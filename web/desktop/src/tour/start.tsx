@@ -14,7 +14,7 @@ export function Start({ children }: { children: ReactNode }): ReactNode {
   const commands = useCommands();
   const show = useShowing(() => undefined);
   const ready = useShell((s) => s.ready);
-  const provider = useShell((s) => s.desk.provider || s.hub.provider);
+  const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const fresh = useShell(isFresh);
   const pinned = useShell((s) => s.view.pinned);
   const toured = useShell((s) => s.prefs.toured);
@@ -33,7 +33,7 @@ export function Start({ children }: { children: ReactNode }): ReactNode {
   return (
     <Welcome
       onShow={(step) => {
-        if (show(step) && step === "background") commands.tell(t.elsewhere, "info", 8000);
+        if (show(step) && step === "background") commands.notify(t.elsewhere, "info", 8000);
       }}
     />
   );

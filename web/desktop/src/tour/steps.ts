@@ -64,7 +64,7 @@ export function markOf(step: Step, p: Progress, outbox: readonly Sent[]): Mark {
   if (id === undefined) return "open";
   const sent = outbox.find((s) => s.id === id);
   if (sent === undefined || !hasEnded(sent)) return "going";
-  return sent.fate === "rejected" || sent.fate === "failed" ? "failed" : "done";
+  return sent.status === "rejected" || sent.status === "failed" ? "failed" : "done";
 }
 
 /** Progress with steps that are done by now; the same object when there are none. */

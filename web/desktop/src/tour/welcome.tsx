@@ -44,7 +44,7 @@ export function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactN
         </ul>
         <footer className="tour-foot">
           <span>{t.later}</span>
-          <Button kind="ghost" size="sm" icon={Plug} onClick={() => commands.open("connect")}>
+          <Button kind="ghost" size="sm" icon={Plug} onClick={() => commands.openPanel("connect")}>
             {t.model}
           </Button>
           <Button kind="ghost" size="sm" onClick={() => commands.showTour(false)}>

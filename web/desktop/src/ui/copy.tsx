@@ -30,7 +30,7 @@ export function CopyButton({ text, label, wide = false, size = 14, className = "
       await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       setCopied(true);
     } catch {
-      commands.tell(t.notCopied, "warning");
+      commands.notify(t.notCopied, "warning");
     }
   };
   const shown = copied ? t.copied : (label ?? t.copy);

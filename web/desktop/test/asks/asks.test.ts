@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ApprovalRequest, emptyDesk, type OpenPrompt, type Outbox, type Sent } from "../../../core/src/index.js";
+import { type ApprovalRequest, emptyDesktop, type OpenPrompt, type Outbox, type Sent } from "../../../core/src/index.js";
 import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
 import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
@@ -63,8 +63,8 @@ test("only presses of a person count that began when the buttons were ready", ()
 
 describe("answers", () => {
   const ask = asks[1]!;
-  const sent = (id: string, fate: Sent["fate"], since = 0, reason = ""): Sent =>
-    ({ id, type: "DIALOG_FEEDBACK", data: { dialogId: "late", confirmed: true }, since, fate, reason, written: 1, again: false, waits: 0 }) as Sent;
+  const sent = (id: string, status: Sent["status"], since = 0, reason = ""): Sent =>
+    ({ id, type: "DIALOG_FEEDBACK", data: { dialogId: "late", confirmed: true }, since, status: status, reason, written: 1, again: false, waits: 0 }) as Sent;
   const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
   const witness = (o: Pick<Outbox, "items">): Witness => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
 
@@ -138,9 +138,9 @@ test("a question that says something else is another one", () => {
 });
 
 test("a question comes from its agent, on its monitor, for its window", () => {
-  const desk = emptyDesk();
+  const desktop = emptyDesktop();
   const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map(), requests: new Map() })[0]! as Exclude<Ask, PlanAsk>;
-  expect(originOf(ask, desk)).toEqual({ agent: "window-w1", monitor: "monitor-0" });
+  expect(originOf(ask, desktop)).toEqual({ agent: "window-w1", monitor: "monitor-0" });
   const agents = new Map([["window-w1", { role: "window-w1", kind: "window", monitorId: "monitor-1", windowId: "w1", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0 } as const]]);
   expect(originOf(ask, { agents })).toEqual({ agent: "window-w1", monitor: "monitor-1" });
 });

@@ -41,10 +41,10 @@ describe("questions of the plan are questions like others", () => {
 
   test("how the answer of this tab is doing, and how it ended elsewhere", () => {
     const ask = asksIn(input())[0]!;
-    const sent = (part: Partial<Sent>): Sent => ({ id: "m1", type: "hitl_input_response", data: { request_id: "hitl_3", value: 1 }, since: 0, written: 1, again: false, waits: 0, fate: "sending", ...part }) as Sent;
+    const sent = (part: Partial<Sent>): Sent => ({ id: "m1", type: "hitl_input_response", data: { request_id: "hitl_3", value: 1 }, since: 0, written: 1, again: false, waits: 0, status: "sending", ...part }) as Sent;
     const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
     expect(answerState(outbox(sent({})), ask)).toEqual({ state: "sending" });
-    expect(answerState(outbox(sent({ fate: "rejected", code: 5002, reason: "want a text", field: "value" })), ask)).toEqual({ state: "refused", reason: "want a text", code: 5002, field: "value" });
+    expect(answerState(outbox(sent({ status: "rejected", code: 5002, reason: "want a text", field: "value" })), ask)).toEqual({ state: "refused", reason: "want a text", code: 5002, field: "value" });
     const closed = closedOf({ request_id: "hitl_3", reason: "answered", answered_by: "c2", messageId: "m9" });
     const witness = { outbox: outbox(), presence: [], user: "me", now: 0 };
     expect(endingOf(ask, closed, witness)).toEqual({ how: "otherTab" });

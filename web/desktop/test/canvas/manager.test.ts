@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
-import { type Bounds, emptyDesk, type WindowState } from "../../../core/src/index.js";
+import { type Bounds, emptyDesktop, type WindowState } from "../../../core/src/index.js";
 import { Manager } from "../../src/canvas/manager.js";
 import type { Commands } from "../../src/shell/commands.js";
 import type { Shell, ShellStore } from "../../src/shell/shell.js";
@@ -20,7 +20,7 @@ class Desktop {
 
   constructor(...windows: WindowState[]) {
     const view = { monitor: "monitor-0", pinned: false, drawer: false };
-    this.store = createStore(() => ({ desk: emptyDesk(), view, link: { phase: "live", released: true } }) as unknown as Shell);
+    this.store = createStore(() => ({ desktop: emptyDesktop(), view, link: { phase: "live", released: true } }) as unknown as Shell);
     const note = (name: string) => (w: WindowState, b?: Bounds) => void this.told.push([name, w.windowId, ...(b === undefined ? [] : [b.x, b.y, b.w, b.h])].join(" "));
     const commands = { placeWindow: note("place"), focusWindow: note("focus"), toggleMaximized: note("toggle") };
     this.manager = new Manager(this.store, commands as unknown as Commands);
@@ -31,15 +31,15 @@ class Desktop {
 
   /** The hub says how a window is. */
   say(w: WindowState): void {
-    this.store.setState((s) => ({ desk: { ...s.desk, windows: new Map(s.desk.windows).set(`monitor-0/${w.windowId}`, w) } }));
+    this.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map(s.desktop.windows).set(`monitor-0/${w.windowId}`, w) } }));
   }
 
   connect(live: boolean): void {
     this.store.setState((s) => ({ link: { ...s.link, phase: live ? "live" : "waiting" } }));
   }
 
-  wishes(): number {
-    return this.manager.board.getState().wishes.size;
+  pendings(): number {
+    return this.manager.board.getState().pendings.size;
   }
 }
 
@@ -57,12 +57,12 @@ afterEach(() => {
 test("a drag of a second is told about ten times, and always its end", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
-  d.manager.lift(w, undefined, 150, 110);
+  d.manager.beginDrag(w, undefined, 150, 110);
   for (let i = 1; i <= 60; i++) {
     vi.advanceTimersByTime(16);
-    d.manager.carry("monitor-0/a", at(100 + i));
+    d.manager.dragTo("monitor-0/a", at(100 + i));
   }
-  d.manager.drop("monitor-0/a", undefined, { bounds: at(100), maximized: false });
+  d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100), maximized: false });
   vi.advanceTimersByTime(200);
   expect(d.told.length).toBeGreaterThan(7);
   expect(d.told.length).toBeLessThan(13);
@@ -73,17 +73,17 @@ test("a drag of a second is told about ten times, and always its end", () => {
 test("own echoes do not move a window back, and it rests where it was let go", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
-  d.manager.lift(w, undefined, 150, 110);
-  d.manager.carry("monitor-0/a", at(200));
+  d.manager.beginDrag(w, undefined, 150, 110);
+  d.manager.dragTo("monitor-0/a", at(200));
   vi.advanceTimersByTime(100);
-  d.manager.carry("monitor-0/a", at(300));
+  d.manager.dragTo("monitor-0/a", at(300));
   d.say(win("a", at(200)));
   expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
-  d.manager.drop("monitor-0/a", undefined, { bounds: at(100), maximized: false });
+  d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100), maximized: false });
   vi.advanceTimersByTime(100);
   expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
   d.say(win("a", at(300)));
-  expect(d.wishes()).toBe(0);
+  expect(d.pendings()).toBe(0);
   d.stop();
 });
 
@@ -93,7 +93,7 @@ test("without an answer a window goes back to where the hub says it is", () => {
   d.manager.nudge(w, 16, 0, "move");
   expect(d.manager.drawn(w)).toEqual(at(116));
   vi.advanceTimersByTime(2500);
-  expect(d.wishes()).toBe(0);
+  expect(d.pendings()).toBe(0);
   expect(d.manager.drawn(w)).toEqual(at(100));
   d.stop();
 });
@@ -161,9 +161,9 @@ test("a snapped window gets its size back", () => {
 test("a window dragged to the top is maximised and goes back to where the drag began", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
-  d.manager.lift(w, undefined, 150, 110);
-  d.manager.carry("monitor-0/a", at(250, 0));
-  d.manager.drop("monitor-0/a", "full", { bounds: at(100), maximized: false });
+  d.manager.beginDrag(w, undefined, 150, 110);
+  d.manager.dragTo("monitor-0/a", at(250, 0));
+  d.manager.endDrag("monitor-0/a", "full", { bounds: at(100), maximized: false });
   vi.advanceTimersByTime(200);
   expect(d.told).toEqual(["place a 250 0 400 300", "place a 100 100 400 300", "toggle a"]);
   d.stop();
@@ -173,9 +173,9 @@ test("only the person leaves a part of a window outside", () => {
   const low = win("a", at(100, 600));
   const d = new Desktop(low);
   expect(d.manager.drawn(low)).toEqual(at(100, 400));
-  d.manager.lift(low, undefined, 150, 410);
-  d.manager.carry("monitor-0/a", at(100, 550));
-  d.manager.drop("monitor-0/a", undefined, { bounds: at(100, 600), maximized: false });
+  d.manager.beginDrag(low, undefined, 150, 410);
+  d.manager.dragTo("monitor-0/a", at(100, 550));
+  d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100, 600), maximized: false });
   const put = win("a", at(100, 550));
   d.say(put);
   expect(d.manager.drawn(put)).toEqual(at(100, 550));
@@ -188,10 +188,10 @@ test("only the person leaves a part of a window outside", () => {
 test("a window that is closed while it is in hand leaves nothing behind", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
-  d.manager.lift(w, undefined, 150, 110);
-  d.manager.carry("monitor-0/a", at(-200, 300));
+  d.manager.beginDrag(w, undefined, 150, 110);
+  d.manager.dragTo("monitor-0/a", at(-200, 300));
   d.manager.showPreview("left");
-  d.store.setState((s) => ({ desk: { ...s.desk, windows: new Map() } }));
+  d.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map() } }));
   expect(d.manager.board.getState().preview).toBeUndefined();
   const again = win("a", at(400));
   d.say(again);
@@ -207,7 +207,7 @@ test("a window of another monitor that was brought to the front is not the one i
   const [here, there] = [win("a", at(100)), { ...win("b", at(100)), monitorId: "monitor-1" }];
   const d = new Desktop(here);
   d.connect(false);
-  d.store.setState((s) => ({ desk: { ...s.desk, windows: new Map(s.desk.windows).set("monitor-1/b", there) } }));
+  d.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map(s.desktop.windows).set("monitor-1/b", there) } }));
   d.manager.board.setState({ raised: "monitor-1/b" });
   expect(d.manager.front()?.windowId).toBe("a");
   d.stop();

@@ -9,19 +9,19 @@ function agent(part: Partial<Agent>): Agent {
 
 const windows = new Map([["monitor-0/w1", { windowId: "w1", monitorId: "monitor-0", title: "Weather" } as WindowState]]);
 
-const desk = { windows, todos: new Map([["fetch", { id: "fetch", task: "Fetch the list", depends_on: [] }]]) };
+const desktop = { windows, todos: new Map([["fetch", { id: "fetch", task: "Fetch the list", depends_on: [] }]]) };
 
 test("agents have names that people can read", () => {
-  expect(nameOf(agent({ monitorId: "monitor-1" }), desk)).toEqual({ kind: "main", monitor: 2 });
-  expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), desk)).toEqual({ kind: "window", title: "Weather" });
-  expect(nameOf(agent({ kind: "window", role: "window-gone" }), desk)).toEqual({ kind: "window", title: "gone" });
-  expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), desk)).toEqual({ kind: "task", number: 3 });
-  expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), desk)).toEqual({ kind: "task", number: 3 });
-  expect(nameOf(agent({ kind: "ephemeral" }), desk)).toEqual({ kind: "ephemeral" });
+  expect(nameOf(agent({ monitorId: "monitor-1" }), desktop)).toEqual({ kind: "main", monitor: 2 });
+  expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), desktop)).toEqual({ kind: "window", title: "Weather" });
+  expect(nameOf(agent({ kind: "window", role: "window-gone" }), desktop)).toEqual({ kind: "window", title: "gone" });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), desktop)).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), desktop)).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "ephemeral" }), desktop)).toEqual({ kind: "ephemeral" });
 });
 
 test("agents of plans are named by what they work on", () => {
-  const named = (role: string): object => nameOf(agent({ role }), desk);
+  const named = (role: string): object => nameOf(agent({ role }), desktop);
   expect(named("plan-1")).toEqual({ kind: "plan", task: "" });
   expect(named("plan-1/fetch.2")).toEqual({ kind: "plan", task: "Fetch the list" });
   expect(named("plan-1/planning.1")).toEqual({ kind: "plan", task: "" });

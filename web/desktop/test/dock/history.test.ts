@@ -7,7 +7,7 @@ function rows(...list: Partial<UIRow>[]): Map<number, { row: UIRow; bytes: numbe
 }
 
 function sent(id: string, content: string, since: number): Sent {
-  return { id, type: "USER_MESSAGE", data: { content }, since, fate: "sending", written: 0, again: false, waits: 0 };
+  return { id, type: "USER_MESSAGE", data: { content }, since, status: "sending", written: 0, again: false, waits: 0 };
 }
 
 test("what was typed, without answers, doubles and presses", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Desk, QueuedMessage, Sent, UIRow } from "../../../core/src/index.js";
+import type { DesktopState, QueuedMessage, Sent, UIRow } from "../../../core/src/index.js";
 import { entriesOf, kindOf, type MessageEntry, notInRows, sameEntry, withDays } from "../../src/drawer/entries.js";
 
-function desk(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): Pick<Desk, "rows" | "queues"> {
+function desktop(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): Pick<DesktopState, "rows" | "queues"> {
   return { rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map(Object.entries(queues)) };
 }
 
@@ -16,50 +16,50 @@ function answer(ts: number, text: string, messageId = "m1", agentId = "main-moni
 
 function sent(id: string, part: Partial<Sent> = {}): Sent {
   const data = { content: `text of ${id}`, monitorId: "monitor-0" };
-  return { id, type: "USER_MESSAGE", data, since: 1, fate: "sending", written: 0, again: false, waits: 0, ...part } as Sent;
+  return { id, type: "USER_MESSAGE", data, since: 1, status: "sending", written: 0, again: false, waits: 0, ...part } as Sent;
 }
 
-const messages = (d: Pick<Desk, "rows" | "queues">, items: Sent[], monitor?: string): MessageEntry[] =>
+const messages = (d: Pick<DesktopState, "rows" | "queues">, items: Sent[], monitor?: string): MessageEntry[] =>
   entriesOf(d, items, monitor).filter((e) => e.kind === "user");
 
 describe("entriesOf", () => {
   test("orders rows by time and leaves out other monitors", () => {
-    const d = desk([answer(20, "b"), said(10, "a", "m1"), said(15, "x", "m9", "monitor-1")]);
+    const d = desktop([answer(20, "b"), said(10, "a", "m1"), said(15, "x", "m9", "monitor-1")]);
     expect(entriesOf(d, [], "monitor-0").map((e) => e.ts)).toEqual([10, 20]);
     expect(entriesOf(d, [], undefined).map((e) => e.ts)).toEqual([10, 15, 20]);
   });
 
   test("a message has one key before and after the hub has it", () => {
-    const before = messages(desk([]), [sent("m1")]);
-    const after = messages(desk([said(50, "text of m1", "m1")]), [sent("m1", { fate: "accepted" })]);
+    const before = messages(desktop([]), [sent("m1")]);
+    const after = messages(desktop([said(50, "text of m1", "m1")]), [sent("m1", { status: "accepted" })]);
     expect(before).toHaveLength(1);
     expect(after).toHaveLength(1);
     expect(after[0]!.key).toBe(before[0]!.key);
-    expect(before[0]).toMatchObject({ fate: "sending", text: "text of m1", row: undefined });
-    expect(after[0]).toMatchObject({ fate: "accepted", ts: 50 });
+    expect(before[0]).toMatchObject({ status: "sending", text: "text of m1", row: undefined });
+    expect(after[0]).toMatchObject({ status: "accepted", ts: 50 });
   });
 
   test("what is on its way is last, though the clock of this browser is behind", () => {
-    const all = entriesOf(desk([answer(1_000, "old")]), [sent("m2", { since: 5 })], "monitor-0");
+    const all = entriesOf(desktop([answer(1_000, "old")]), [sent("m2", { since: 5 })], "monitor-0");
     expect(all.map((e) => e.kind)).toEqual(["assistant", "user"]);
   });
 
   test("what was rejected before it was kept stays where it was said", () => {
-    const all = entriesOf(desk([answer(1_000, "newer")]), [sent("m2", { since: 5, fate: "rejected", reason: "no", code: 1005 })], "monitor-0");
+    const all = entriesOf(desktop([answer(1_000, "newer")]), [sent("m2", { since: 5, status: "rejected", reason: "no", code: 1005 })], "monitor-0");
     expect(all.map((e) => e.kind)).toEqual(["user", "assistant"]);
-    expect(all[0]).toMatchObject({ fate: "rejected", reason: "no", code: 1005 });
+    expect(all[0]).toMatchObject({ status: "rejected", reason: "no", code: 1005 });
   });
 
   test("what has ended and has no row any more is gone", () => {
-    expect(entriesOf(desk([]), [sent("m1", { fate: "completed" })], "monitor-0")).toEqual([]);
+    expect(entriesOf(desktop([]), [sent("m1", { status: "completed" })], "monitor-0")).toEqual([]);
   });
 
   test("rows say which messages nobody answers", () => {
     const taken = { ...said(10, "a", "m1"), progressStatus: { icon: "discard", text: "taken out of the queue" } };
     const refused = { ...said(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
     const other = { ...said(30, "c", "m3"), progressStatus: { icon: "sync" } };
-    const all = messages(desk([taken, refused, other]), [sent("m1", { fate: "rejected", reason: "r", code: 3003 })], "monitor-0");
-    expect(all.map((e) => [e.fate, e.takenBack, e.reason])).toEqual([
+    const all = messages(desktop([taken, refused, other]), [sent("m1", { status: "rejected", reason: "r", code: 3003 })], "monitor-0");
+    expect(all.map((e) => [e.status, e.takenBack, e.reason])).toEqual([
       ["rejected", true, "r"],
       ["rejected", false, "no room"],
       [undefined, false, undefined],
@@ -68,8 +68,8 @@ describe("entriesOf", () => {
 
   test("messages of other tabs have their place in the queue", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }, { id: "b", text: "two", timestamp: 2 }] };
-    const all = messages(desk([said(10, "two", "b")], q), [], "monitor-0");
-    expect(all.map((e) => [e.id, e.fate, e.position])).toEqual([
+    const all = messages(desktop([said(10, "two", "b")], q), [], "monitor-0");
+    expect(all.map((e) => [e.id, e.status, e.position])).toEqual([
       ["a", "queued", 1],
       ["b", "queued", 2],
     ]);
@@ -77,36 +77,36 @@ describe("entriesOf", () => {
 
   test("the queue is newer than what was said of it", () => {
     const q = { "monitor-0": [{ id: "m1", text: "x", timestamp: 1 }] };
-    expect(messages(desk([said(10, "x", "m1")], q), [sent("m1", { fate: "queued", position: 4 })])[0]).toMatchObject({ fate: "queued", position: 1 });
+    expect(messages(desktop([said(10, "x", "m1")], q), [sent("m1", { status: "queued", position: 4 })])[0]).toMatchObject({ status: "queued", position: 1 });
   });
 
   test("names the window by what was sent, or by who answered", () => {
     const press = sent("m1", { type: "COMPONENT_ACTION", data: { windowId: "w1", windowTitle: "Form", action: "Save", monitorId: "monitor-0" } } as Partial<Sent>);
-    expect(messages(desk([]), [press])[0]).toMatchObject({ text: "Save (Form)", window: "w1" });
-    const d = desk([said(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
+    expect(messages(desktop([]), [press])[0]).toMatchObject({ text: "Save (Form)", window: "w1" });
+    const d = desktop([said(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
     expect(messages(d, [])[0]!.window).toBe("w2");
   });
 
   test("names the window of what waits and of what is worked on", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1, windowId: "w1" }] };
-    const all = entriesOf(desk([said(1, "one", "a"), said(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
+    const all = entriesOf(desktop([said(1, "one", "a"), said(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
     expect(all.map((e) => (e as MessageEntry).window)).toEqual(["w1", "w2"]);
   });
 
   test("what this tab took back of others is not taken", () => {
     const back = sent("x", { type: "DELETE_QUEUED_MESSAGE", data: { messageId: "a" } } as Partial<Sent>);
-    expect(messages(desk([said(1, "one", "a")]), [back])[0]!.fate).toBe("rejected");
+    expect(messages(desktop([said(1, "one", "a")]), [back])[0]!.status).toBe("rejected");
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }] };
-    expect(messages(desk([said(1, "one", "a")], q), [back])[0]!.fate).toBe("queued");
+    expect(messages(desktop([said(1, "one", "a")], q), [back])[0]!.status).toBe("queued");
   });
 
   test("pictures of a message on its way are shown", () => {
     const s = sent("m1", { data: { content: "see", interactions: [{ type: "draw", timestamp: 1, imageData: "data:image/png;base64,AA" }] } } as Partial<Sent>);
-    expect(messages(desk([]), [s])[0]!.images).toEqual(["data:image/png;base64,AA"]);
+    expect(messages(desktop([]), [s])[0]!.images).toEqual(["data:image/png;base64,AA"]);
   });
 
   test("two rows of one message are two entries with two keys", () => {
-    const keys = entriesOf(desk([said(1, "a", "m1"), said(2, "b", "m1")]), [], undefined).map((e) => e.key);
+    const keys = entriesOf(desktop([said(1, "a", "m1"), said(2, "b", "m1")]), [], undefined).map((e) => e.key);
     expect(new Set(keys).size).toBe(2);
   });
 });
@@ -134,23 +134,23 @@ test("a question that has a card is shown once: as the card, and when it was ans
 });
 
 test("what is being edited is shown where it was said, until its row is gone", () => {
-  const edit = (fate: Sent["fate"]): Sent => sent("m2", { type: "EDIT_MESSAGE", data: { ts: 10, text: "better", monitorId: "monitor-0" }, fate } as Partial<Sent>);
-  expect(messages(desk([said(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
-  expect(messages(desk([]), [edit("sending")]).map((e) => e.text)).toEqual(["better"]);
-  expect(messages(desk([said(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.fate])).toEqual([["better", "accepted"]]);
+  const edit = (status: Sent["status"]): Sent => sent("m2", { type: "EDIT_MESSAGE", data: { ts: 10, text: "better", monitorId: "monitor-0" }, status: status } as Partial<Sent>);
+  expect(messages(desktop([said(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
+  expect(messages(desktop([]), [edit("sending")]).map((e) => e.text)).toEqual(["better"]);
+  expect(messages(desktop([said(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.status])).toEqual([["better", "accepted"]]);
 });
 
 test("days come before what happened on them", () => {
-  const entries = entriesOf(desk([said(1, "a", "m1"), said(2, "b", "m2"), said(30, "c", "m3")]), [], undefined);
+  const entries = entriesOf(desktop([said(1, "a", "m1"), said(2, "b", "m2"), said(30, "c", "m3")]), [], undefined);
   expect(withDays(entries, (ts) => (ts < 10 ? "first" : "second")).map((e) => e.kind)).toEqual(["day", "user", "user", "day", "user"]);
 });
 
 test("an entry made anew of the same things is the same", () => {
-  const d = desk([said(1, "a", "m1"), answer(2, "b")]);
-  const items = [sent("m1", { fate: "running" })];
+  const d = desktop([said(1, "a", "m1"), answer(2, "b")]);
+  const items = [sent("m1", { status: "running" })];
   const [a, b] = [entriesOf(d, items, undefined), entriesOf(d, items, undefined)];
   a.forEach((e, i) => expect(sameEntry(e, b[i]!)).toBe(true));
-  expect(sameEntry(a[0]!, entriesOf(d, [sent("m1", { fate: "completed" })], undefined)[0]!)).toBe(false);
+  expect(sameEntry(a[0]!, entriesOf(d, [sent("m1", { status: "completed" })], undefined)[0]!)).toBe(false);
 });
 
 test("live thinking leaves out what rows have", () => {

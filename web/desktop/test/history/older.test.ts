@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
-import type { Desk, UIRow } from "../../../core/src/index.js";
+import type { DesktopState, UIRow } from "../../../core/src/index.js";
 import { allRows, isFull, mayHaveOlder, mostOlder, noOlder, oldestId, withFallen, withoutRewound, withPage } from "../../src/history/older.js";
 
 function row(id: number, more: Partial<UIRow> = {}): UIRow {
   return { ts: 1_000 + id, id, type: "say", say: "text", text: `row ${id}`, monitorId: "monitor-0", ...more };
 }
 
-const desk = (...rows: UIRow[]): Desk["rows"] => new Map(rows.map((r) => [r.ts, { row: r, bytes: 1 }]));
-const ids = (rows: Desk["rows"]): (number | undefined)[] => [...rows.values()].map((r) => r.row.id);
+const desktop = (...rows: UIRow[]): DesktopState["rows"] => new Map(rows.map((r) => [r.ts, { row: r, bytes: 1 }]));
+const ids = (rows: DesktopState["rows"]): (number | undefined)[] => [...rows.values()].map((r) => r.row.id);
 
 describe("pages of the archive", () => {
   test("come before the rows of the desktop, which are the newer versions", () => {
     const o = withPage(noOlder, [row(1), row(2), row(3, { text: "old" })], true);
-    const all = allRows(o, desk(row(3, { text: "new" }), row(4)));
+    const all = allRows(o, desktop(row(3, { text: "new" }), row(4)));
     expect(ids(all)).toEqual([1, 2, 3, 4]);
     expect(all.get(1_003)!.row.text).toBe("new");
     expect(o.more).toBe(true);
@@ -24,22 +24,22 @@ describe("pages of the archive", () => {
   });
 
   test("are asked for from the oldest row of the monitor on", () => {
-    const rows = desk(row(7, { monitorId: "monitor-1" }), row(9), row(8), { ...row(10), id: undefined } as unknown as UIRow);
+    const rows = desktop(row(7, { monitorId: "monitor-1" }), row(9), row(8), { ...row(10), id: undefined } as unknown as UIRow);
     expect(oldestId(rows, "monitor-0")).toBe(8);
     expect(oldestId(rows, "monitor-2")).toBeUndefined();
   });
 
   test("may be there when the oldest row is not the first of the session", () => {
-    expect(mayHaveOlder(noOlder, desk(row(1), row(2)), 0)).toBe(false);
-    expect(mayHaveOlder(noOlder, desk(row(2)), 0)).toBe(true);
-    expect(mayHaveOlder(noOlder, desk(), 0)).toBe(false);
-    expect(mayHaveOlder(withPage(noOlder, [row(2)], false), desk(row(3)), 0)).toBe(false);
+    expect(mayHaveOlder(noOlder, desktop(row(1), row(2)), 0)).toBe(false);
+    expect(mayHaveOlder(noOlder, desktop(row(2)), 0)).toBe(true);
+    expect(mayHaveOlder(noOlder, desktop(), 0)).toBe(false);
+    expect(mayHaveOlder(withPage(noOlder, [row(2)], false), desktop(row(3)), 0)).toBe(false);
   });
 
   test("may be there when a rewind has left the desktop no row", () => {
-    expect(mayHaveOlder(noOlder, desk(), 1)).toBe(true);
-    expect(mayHaveOlder(withPage(noOlder, [], false), desk(), 1)).toBe(false);
-    expect(mayHaveOlder(noOlder, desk(row(1)), 1)).toBe(false);
+    expect(mayHaveOlder(noOlder, desktop(), 1)).toBe(true);
+    expect(mayHaveOlder(withPage(noOlder, [], false), desktop(), 1)).toBe(false);
+    expect(mayHaveOlder(noOlder, desktop(row(1)), 1)).toBe(false);
   });
 
   test("have a bound, by number and by size, and one row counts once", () => {
@@ -52,13 +52,13 @@ describe("pages of the archive", () => {
 });
 
 test("what the desktop lets go of is kept, once somebody looks at older rows", () => {
-  const before = desk(row(4), row(5), row(6, { monitorId: "monitor-1" }), row(7));
-  const after = desk(row(7), row(8));
+  const before = desktop(row(4), row(5), row(6, { monitorId: "monitor-1" }), row(7));
+  const after = desktop(row(7), row(8));
   expect(withFallen(noOlder, before, after, "monitor-0")).toBe(noOlder);
   const o = withFallen(withPage(noOlder, [row(3)], true), before, after, "monitor-0");
   expect([...o.rows.keys()]).toEqual([1_003, 1_004, 1_005]);
   const newer = withPage(noOlder, [row(1)], true);
-  expect(withFallen(newer, desk(row(2), row(9)), desk(row(2)), "monitor-0")).toBe(newer); // it went with a rewind
+  expect(withFallen(newer, desktop(row(2), row(9)), desktop(row(2)), "monitor-0")).toBe(newer); // it went with a rewind
 });
 
 test("a rewind takes older rows too, but for those that stay", () => {

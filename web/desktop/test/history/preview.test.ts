@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Say, UIRow } from "../../../core/src/index.js";
-import type { Told } from "../../src/drawer/deeds.js";
+import type { ToolAction } from "../../src/drawer/tool-actions.js";
 import { lineOf, type Preview, previewOf, worthLines } from "../../src/history/preview.js";
 
 const main = "main-monitor-0";
@@ -107,7 +107,7 @@ test("shrinks of the model's history are undone with their rows", () => {
 });
 
 test("rows have a line for a list", () => {
-  const tell = ({ deed, what }: Told): string => `${deed} ${what}`;
+  const tell = ({ kind, what }: ToolAction): string => `${kind} ${what}`;
   expect(lineOf(row(1, "user_feedback", "m", 0, { text: "  first\nsecond" }), tell)).toBe("first");
   expect(lineOf(tool(2, "m", 0), tell)).toBe("http:get http://x");
   const opened = { tool: "window:create", status: "complete", input: { windowId: "w", title: "Notes" } };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { emptyDesk, type WindowState } from "../../../core/src/index.js";
+import { emptyDesktop, type WindowState } from "../../../core/src/index.js";
 import { entriesOf } from "../../src/palette/entries.js";
 import type { Commands } from "../../src/shell/commands.js";
 import type { Shell } from "../../src/shell/shell.js";
@@ -7,7 +7,7 @@ import { palette as texts } from "../../src/texts/parts.js";
 
 test("a minimised window comes back as it was, not also un-maximised", () => {
   const w = { windowId: "w1", monitorId: "monitor-1", title: "Notes", minimized: true, maximized: true } as WindowState;
-  const shell = { desk: { ...emptyDesk(), windows: new Map([["monitor-1/w1", w]]) }, hub: { providers: [] }, link: { phase: "live" }, prefs: {}, view: {} } as unknown as Shell;
+  const shell = { desktop: { ...emptyDesktop(), windows: new Map([["monitor-1/w1", w]]) }, hub: { providers: [] }, link: { phase: "live" }, prefs: {}, view: {} } as unknown as Shell;
   const done: string[] = [];
   const commands = {
     showMonitor: (id: string) => done.push(`show ${id}`),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HITLRequest, Layer, PlanState, Todo, TodoStatus } from "../../../core/src/index.js";
 import { etaOf } from "../../src/plan/eta.js";
-import { countsOf, deedsFor, type Facts, isOver, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
+import { actionsFor, countsOf, type Facts, isOver, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
 
 const todo = (id: string, status: TodoStatus = "pending", more: Partial<Todo> = {}): Todo => ({ id, task: `do ${id}`, depends_on: [], status, ...more });
 const plan = (more: Partial<PlanState> = {}): PlanState => ({ id: "p1", status: "executing", total_todos: 1, ...more });
@@ -57,7 +57,7 @@ test("counts and progress", () => {
   expect(partDone([])).toBe(0);
 });
 
-describe("deedsFor", () => {
+describe("actionsFor", () => {
   const running = { plan: plan(), layer: "execution" as Layer, asks: [] };
   test.each<[TodoStatus, string[]]>([
     ["pending", ["skip"]],
@@ -68,19 +68,19 @@ describe("deedsFor", () => {
     ["skipped", []],
     ["cancelled", []],
   ])("%s", (status, want) => {
-    expect(deedsFor(todo("a", status), running)).toEqual(want);
+    expect(actionsFor(todo("a", status), running)).toEqual(want);
   });
   test("one that asks is answered", () => {
-    expect(deedsFor(todo("a", "needs_approval"), { ...running, asks: [approval] })).toEqual(["answer", "skip"]);
-    expect(deedsFor(todo("b", "needs_approval"), { ...running, asks: [approval] })).toEqual(["skip"]);
+    expect(actionsFor(todo("a", "needs_approval"), { ...running, asks: [approval] })).toEqual(["answer", "skip"]);
+    expect(actionsFor(todo("b", "needs_approval"), { ...running, asks: [approval] })).toEqual(["skip"]);
   });
   test("one that will be tried again can be tried at once", () => {
-    expect(deedsFor(todo("a", "pending", { retry_count: 1, retry_at: 5 }), running)).toEqual(["retry", "skip"]);
+    expect(actionsFor(todo("a", "pending", { retry_count: 1, retry_at: 5 }), running)).toEqual(["retry", "skip"]);
   });
   test("nothing in a plan that is not running, but for one that failed", () => {
-    expect(deedsFor(todo("a"), { ...running, layer: "planning", asks: [review] })).toEqual([]);
-    expect(deedsFor(todo("a", "failed"), { ...running, plan: plan({ status: "cancelled" }) })).toEqual([]);
-    expect(deedsFor(todo("a", "failed"), { ...running, plan: plan({ status: "failed" }) })).toEqual(["retry", "skip"]);
+    expect(actionsFor(todo("a"), { ...running, layer: "planning", asks: [review] })).toEqual([]);
+    expect(actionsFor(todo("a", "failed"), { ...running, plan: plan({ status: "cancelled" }) })).toEqual([]);
+    expect(actionsFor(todo("a", "failed"), { ...running, plan: plan({ status: "failed" }) })).toEqual(["retry", "skip"]);
   });
 });
 

@@ -49,18 +49,18 @@ function said(): string[] {
 /** Lets the log say which monitors there are. */
 function monitors(...ids: string[]): void {
   const table = new Map(ids.map((id) => [id, { monitorId: id, state: "idle" as const, queue: 0 }]));
-  store.setState({ desk: { ...store.getState().desk, monitors: table } });
+  store.setState({ desktop: { ...store.getState().desktop, monitors: table } });
 }
 
 test("a message has its pictures with it", () => {
-  const id = commands.say("look", "monitor-1", ["data:image/png;base64,AA=="]);
+  const id = commands.sendMessage("look", "monitor-1", ["data:image/png;base64,AA=="]);
   const interactions = [{ type: "draw", timestamp: 1000, imageData: "data:image/png;base64,AA==" }];
   expect(sent()).toEqual([["USER_MESSAGE", { content: "look", monitorId: "monitor-1", interactions }]]);
   expect(client.state.outbox.items[0]!.id).toBe(id);
 });
 
 test("what is done to a window names the window and its monitor", () => {
-  commands.press(note, { action: "save", formId: "f", formData: { a: 1 } });
+  commands.sendComponentAction(note, { action: "save", formId: "f", formData: { a: 1 } });
   commands.placeWindow(note, { x: 5, y: 6, w: 7, h: 8 }, "window.move");
   const moved = { type: "window.move", bounds: { x: 5, y: 6, w: 7, h: 8 }, windowId: "note", windowTitle: "Note", timestamp: 1000 };
   expect(sent()).toEqual([
@@ -86,7 +86,7 @@ test("a monitor that is made by its name is shown when it is there", () => {
   monitors("monitor-0", "monitor-1");
   commands.showMonitor("monitor-1");
   commands.makeMonitor("monitor-3");
-  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe("monitor-1");
+  expect(shownMonitor(store.getState().view, store.getState().desktop)).toBe("monitor-1");
   monitors("monitor-0", "monitor-1", "monitor-3");
   expect(store.getState().view.monitor).toBe("monitor-3");
 });
@@ -103,16 +103,16 @@ test("a monitor that is closed leaves the shown one alone, and is not shown itse
   monitors("monitor-0", "monitor-1", "monitor-2");
   commands.showMonitor("monitor-1");
   commands.removeMonitor("monitor-2");
-  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe("monitor-1");
+  expect(shownMonitor(store.getState().view, store.getState().desktop)).toBe("monitor-1");
   commands.removeMonitor("monitor-1");
   monitors("monitor-0");
-  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe(firstMonitor);
+  expect(shownMonitor(store.getState().view, store.getState().desktop)).toBe(firstMonitor);
 });
 
 test("of what the page says itself, the newest four are shown", () => {
-  for (const text of ["a", "b", "c", "d", "e"]) commands.tell(text);
+  for (const text of ["a", "b", "c", "d", "e"]) commands.notify(text);
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "c", "d", "e"]);
-  commands.forget(store.getState().notices[1]!.id);
+  commands.dropNotice(store.getState().notices[1]!.id);
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "d", "e"]);
 });
 
@@ -130,20 +130,20 @@ test("in a session that is gone nothing is promised", () => {
 });
 
 test("what cannot be taken is said by whatever nobody waits for", () => {
-  for (let i = 0; i < outboxLimits.unanswered; i++) commands.say("x", firstMonitor);
-  expect(commands.say("x", firstMonitor)).toBeUndefined(); // who waits for it says it
+  for (let i = 0; i < outboxLimits.unanswered; i++) commands.sendMessage("x", firstMonitor);
+  expect(commands.sendMessage("x", firstMonitor)).toBeUndefined(); // who waits for it says it
   expect(said()).toEqual([]);
-  for (const act of [() => commands.stopAgent("main-1"), () => commands.closeWindow(note), () => commands.takeBack("m1"), () => commands.dismissToast("t")]) {
+  for (const act of [() => commands.stopAgent("main-1"), () => commands.closeWindow(note), () => commands.deleteQueued("m1"), () => commands.dismissToast("t")]) {
     act();
     expect(said()).toEqual([expect.stringContaining("Too much")]);
-    commands.forget(store.getState().notices[0]!.id);
+    commands.dropNotice(store.getState().notices[0]!.id);
   }
 });
 
 test("a choice is kept and has its effect at once", () => {
-  commands.choose({ language: "system" });
+  commands.setPrefs({ language: "system" });
   expect(store.getState().language).toBe("ko");
-  commands.choose({ language: "en", theme: "light" });
+  commands.setPrefs({ language: "en", theme: "light" });
   expect(store.getState().language).toBe("en");
   expect(kept).toEqual(store.getState().prefs);
 });

@@ -25,13 +25,13 @@ function pass(ms: number): void {
 
 /** An event that took so long to come from a hub whose clock is behind by so much. */
 function hear(behind: number, took: number, type = "SESSION_RENAMED", replayed = false): void {
-  clock.hear({ type, session: "s", at: "1-1", time: steady - behind - took, data: { title: "" } } as HubEvent, replayed);
+  clock.recordTime({ type, session: "s", at: "1-1", time: steady - behind - took, data: { title: "" } } as HubEvent, replayed);
 }
 
 test("before anything was heard, the hub's time is ours", () => {
   expect(clock.now()).toBe(begin);
   hear(hour, 0, "SESSION_RENAMED", true);
-  for (const time of [-62_135_596_800_000, NaN]) clock.hear({ type: "", name: "NEW", session: "s", at: "1-1", time }, false);
+  for (const time of [-62_135_596_800_000, NaN]) clock.recordTime({ type: "", name: "NEW", session: "s", at: "1-1", time }, false);
   expect(clock.now()).toBe(begin);
 });
 

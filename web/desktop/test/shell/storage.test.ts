@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forgetPerson, safe, visit } from "../../src/shell/storage.js";
+import { clearUserData, recordVisit, safeStorage } from "../../src/shell/storage.js";
 import { nameTab, tabName } from "../../src/shell/tab.js";
 
 /** What a browser has, as far as it is used. */
@@ -35,7 +35,7 @@ class Kept implements Storage {
 }
 
 test("a storage that is forbidden lasts as long as the page", async () => {
-  const storage = safe(() => {
+  const storage = safeStorage(() => {
     throw new Error("SecurityError");
   });
   expect(storage.getItem("everdesk.a")).toBeNull();
@@ -49,7 +49,7 @@ test("a storage that is forbidden lasts as long as the page", async () => {
 
 test("what is full keeps what it had, and the page has the newest", () => {
   const kept = new Kept();
-  const storage = safe(() => kept);
+  const storage = safeStorage(() => kept);
   storage.setItem("everdesk.a", "1");
   kept.full = true;
   storage.setItem("everdesk.a", "2");
@@ -61,9 +61,9 @@ test("what is full keeps what it had, and the page has the newest", () => {
 
 test("fifty sessions are remembered, those that were looked at last", () => {
   const kept = new Kept();
-  const storage = safe(() => kept);
+  const storage = safeStorage(() => kept);
   const keep = (session: string): void => {
-    visit(storage, session);
+    recordVisit(storage, session);
     for (const what of ["seen", "read", "view", "tour"]) storage.setItem(`everdesk.${what}.${session}`, "x");
   };
   for (let i = 0; i < 60; i++) {
@@ -80,8 +80,8 @@ test("fifty sessions are remembered, those that were looked at last", () => {
 
 test("what is forgotten of a person is all but how the page looks, and nothing of others", () => {
   const kept = new Kept();
-  const storage = safe(() => kept);
+  const storage = safeStorage(() => kept);
   for (const key of ["everdesk.drafts", "everdesk.outbox.s.t.u", "everdesk.recent", "everdesk.prefs", "everdesk.drawer", "everdesk.tab", "other"]) storage.setItem(key, "x");
-  forgetPerson([storage]);
+  clearUserData([storage]);
   expect([...kept.all.keys()].sort()).toEqual(["everdesk.drawer", "everdesk.prefs", "everdesk.tab", "other"]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Fate, Sent } from "../../../core/src/index.js";
+import type { MessageStatus, Sent } from "../../../core/src/index.js";
 import {
   endedSteps,
   hasBegun,
@@ -18,7 +18,7 @@ import {
   withDone,
 } from "../../src/tour/steps.js";
 
-const sent = (id: string, fate: Fate): Sent => ({ id, type: "USER_MESSAGE", data: { content: "" }, since: 0, fate, written: 1, again: false, waits: 0 });
+const sent = (id: string, status: MessageStatus): Sent => ({ id, type: "USER_MESSAGE", data: { content: "" }, since: 0, status: status, written: 1, again: false, waits: 0 });
 const began: Progress = { ...noProgress, sent: { windows: "m1" } };
 
 describe("marks", () => {
@@ -31,8 +31,8 @@ describe("marks", () => {
     ["interrupted", "done"],
     ["rejected", "failed"],
     ["failed", "failed"],
-  ] as const)("a message that is %s marks its step as %s", (fate, mark) => {
-    expect(markOf("windows", began, [sent("m1", fate)])).toBe(mark);
+  ] as const)("a message that is %s marks its step as %s", (status, mark) => {
+    expect(markOf("windows", began, [sent("m1", status)])).toBe(mark);
   });
 
   test("a step that nobody began is open", () => {

@@ -7,7 +7,7 @@ import { isComposing } from "../../ui/keys.js";
 import { Field } from "./field.js";
 import { columnsOf, fieldKey, formData, isField, kept, shownValue, submitButton, type Typed } from "./form.js";
 import { Press } from "./press.js";
-import { Badge, Picture, Progress, Words } from "./show.js";
+import { Badge, Picture, Progress, TextView } from "./show.js";
 
 /** How long a button does nothing after a press, so that a double click is one. */
 const cooldown = 800;
@@ -24,13 +24,13 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
     const key = pressKey(b);
     const now = Date.now();
     if (b.disabled === true || now - (presses.get(key)?.at ?? 0) < cooldown) return;
-    const id = commands.press(w, {
+    const id = commands.sendComponentAction(w, {
       action: b.action,
       componentPath: [`Button:${b.label}`],
       ...(b.parallel === false ? {} : { actionId: `action-${now}-${Math.random().toString(36).slice(2, 7)}` }),
       ...(b.submitForm === undefined ? {} : { formId: b.submitForm, formData: formData(layout, values, b.submitForm) }),
     });
-    if (id === undefined) commands.tell(t.notSent, "warning");
+    if (id === undefined) commands.notify(t.notSent, "warning");
     // Buttons that are gone are forgotten.
     const there = new Set(layout.components.filter((c) => c.type === "button").map(pressKey));
     setPresses(new Map([...presses].filter(([k]) => there.has(k))).set(key, { at: now, id }));
@@ -52,7 +52,7 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
       case "button":
         return <Press button={c} sent={presses.get(pressKey(c))?.id} onPress={() => press(c)} />;
       case "text":
-        return <Words text={c} />;
+        return <TextView text={c} />;
       case "badge":
         return <Badge badge={c} />;
       case "progress":

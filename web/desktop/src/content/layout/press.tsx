@@ -10,9 +10,9 @@ import { Button } from "../../ui/button.js";
 export function Press({ button: b, sent: id, onPress }: { button: ButtonComponent; sent: string | undefined; onPress: () => void }): ReactNode {
   const t = useTexts(texts);
   const sent = useShell((s) => (id === undefined ? undefined : s.outbox.items.find((i) => i.id === id)));
-  const sending = sent?.fate === "sending";
+  const sending = sent?.status === "sending";
   const working = sent !== undefined && !sending && !hasEnded(sent);
-  const failed = sent?.fate === "rejected" || sent?.fate === "failed";
+  const failed = sent?.status === "rejected" || sent?.status === "failed";
   return (
     <>
       <Button

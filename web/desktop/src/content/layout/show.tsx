@@ -9,7 +9,7 @@ import { lengthOf } from "./form.js";
 
 const tags = { heading: "h3", subheading: "h4", body: "p", caption: "p", code: "pre" } as const;
 
-export function Words({ text }: { text: TextComponent }): ReactNode {
+export function TextView({ text }: { text: TextComponent }): ReactNode {
   const variant = text.variant ?? "body";
   const Tag = tags[variant] ?? "p";
   return (

@@ -3,7 +3,7 @@ import type { Drawing } from "../../../../apps/protocol.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
-import { type Handshake, newToken, useHandshake } from "../stage/handshake.js";
+import { type Handshake, newToken, useHandshake } from "../app-frame/handshake.js";
 import { Code } from "./code.js";
 
 /** How long a source may be, and how long drawing it and getting ready to may take. */

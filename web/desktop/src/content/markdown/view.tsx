@@ -10,7 +10,7 @@ import { Leave } from "../leave.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";
 import { clean } from "./clean.js";
 import { CodeBlock } from "./code-block.js";
-import { type Dressed, dress } from "./dress.js";
+import { type Decorated, decorate } from "./decorate.js";
 import { Plain } from "./plain.js";
 import { pageClock, Turns } from "./turns.js";
 
@@ -51,11 +51,11 @@ export default function MarkdownView({ text, streaming = false }: { text: string
 
 /** One block. The page gets nodes, never HTML as text. */
 const Block = memo(function Block({ raw, links }: { raw: string; links: Links }): ReactNode {
-  const dressed = useDressed(raw, links);
-  return dressed === undefined ? <Plain text={raw} /> : <DressedBlock {...dressed} />;
+  const dressed = useDecorated(raw, links);
+  return dressed === undefined ? <Plain text={raw} /> : <DecoratedBlock {...dressed} />;
 });
 
-function DressedBlock({ nodes, slots }: Dressed): ReactNode {
+function DecoratedBlock({ nodes, slots }: Decorated): ReactNode {
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => ref.current?.replaceChildren(...nodes), [nodes]);
   return (
@@ -69,17 +69,17 @@ function DressedBlock({ nodes, slots }: Dressed): ReactNode {
 interface Formatted {
   readonly raw: string;
   /** Nothing if it is to be shown as it is. */
-  readonly dressed: Dressed | undefined;
+  readonly dressed: Decorated | undefined;
 }
 
 /** A block as nodes: at once if there is time, and else soon. Until then a block that grows stays as it was. */
-function useDressed(raw: string, links: Links): Dressed | undefined {
+function useDecorated(raw: string, links: Links): Decorated | undefined {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
   const { format, atOnce } = useMemo(() => {
     const format = (): Formatted => {
       const html = htmlOf(raw, links);
-      return { raw, dressed: html === undefined ? undefined : dress(clean(html), session, t) };
+      return { raw, dressed: html === undefined ? undefined : decorate(clean(html), session, t) };
     };
     return { format, atOnce: turns.now(format) };
   }, [raw, links, session, t]);

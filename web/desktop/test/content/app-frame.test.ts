@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { maxMessage, type Told } from "../../../apps/protocol.js";
 import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
-import { Channel, type Port } from "../../src/content/stage/channel.js";
-import { interactionText, isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
+import { Channel, type Port } from "../../src/content/app-frame/channel.js";
+import { interactionText, isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/app-frame/rules.js";
 
 test("so many in a second and no more", () => {
   const rate = new Rate(20);

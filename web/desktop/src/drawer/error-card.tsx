@@ -19,7 +19,7 @@ interface Props {
 }
 
 /** What went wrong in a turn, and what to do about it. */
-export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode {
+export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
@@ -39,7 +39,7 @@ export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode
       {advice !== undefined && <p>{advice}</p>}
       <div className="drawer-actions">
         {remedy === "connect" && (
-          <Button size="sm" kind="primary" onClick={() => commands.open("connect")}>
+          <Button size="sm" kind="primary" onClick={() => commands.openPanel("connect")}>
             {t.connect}
           </Button>
         )}

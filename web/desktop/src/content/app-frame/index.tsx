@@ -18,7 +18,7 @@ import { interactionText, isForUs, isLate, questionOf, Rate, responseOf } from "
 const helloTime = 10_000;
 
 /** A document of an agent, in a frame of another origin that can reach nothing. The same document is not loaded again. */
-export function Stage({ window: w, html }: { window: WindowState; html: string }): ReactNode {
+export function AppFrame({ window: w, html }: { window: WindowState; html: string }): ReactNode {
   const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
   const [tries, setTries] = useState(0);
@@ -32,10 +32,10 @@ export function Stage({ window: w, html }: { window: WindowState; html: string }
       </div>
     );
   }
-  return <StageFrame key={`${tries} ${html}`} window={w} origin={origin} html={html} onAgain={() => setTries(tries + 1)} />;
+  return <AppFrameContent key={`${tries} ${html}`} window={w} origin={origin} html={html} onAgain={() => setTries(tries + 1)} />;
 }
 
-interface StageFrameProps {
+interface AppFrameContentProps {
   window: WindowState;
   origin: string;
   html: string;
@@ -44,7 +44,7 @@ interface StageFrameProps {
 
 type State = "loading" | "ready" | "silent" | "flood";
 
-function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): ReactNode {
+function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [token] = useState(newToken);
@@ -72,7 +72,7 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
         if (rates.ready.take(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
         return;
       case "yaar:app-interaction":
-        if (inUse() && rates.talk.take(now) && rates.turns.take(now)) commands.sayTo(latest.current, interactionText(told.content));
+        if (inUse() && rates.talk.take(now) && rates.turns.take(now)) commands.sendToWindow(latest.current, interactionText(told.content));
     }
   };
   const onFlood = (): void => setState("flood");
@@ -150,7 +150,7 @@ function useAppRequests(w: WindowState, channel: { current: Channel | undefined 
     const { windowId, monitorId, requestId, request, deadline, to } = e.data;
     const mine = windowId === w.windowId && (monitorId === undefined || monitorId === w.monitorId);
     if (isLate(deadline, hub.now()) || !mine || channel.current === undefined || page === undefined) return;
-    if (!isForUs(to, page.client.state.desk.presence, page.client.clientId)) return;
+    if (!isForUs(to, page.client.state.desktop.presence, page.client.clientId)) return;
     void channel.current.ask(questionOf(e.data)).then((a) => {
       commands.send("APP_PROTOCOL_RESPONSE", { requestId, windowId, monitorId: w.monitorId, response: responseOf(request.kind, a) });
     });

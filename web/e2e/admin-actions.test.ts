@@ -10,87 +10,87 @@ import { until, windowOf } from "./harness/verbs.js";
 
 // With one agent at a time messages wait.
 const flags = ["--max-agents", "1", "--replica-id"];
-const desk = stage({ redis: true, flags: [...flags, "hub-a"] });
+const desktop = stage({ redis: true, flags: [...flags, "hub-a"] });
 let second: Hub;
 
 beforeAll(async () => {
-  second = await Hub.start({ redis: desk.hub.redis!, flags: [...flags, "hub-b"] });
+  second = await Hub.start({ redis: desktop.hub.redis!, flags: [...flags, "hub-b"] });
 });
 
 afterAll(() => second.stop());
 
-const ofSession = (session: SessionID): Promise<Page> => monitor(desk, `/sessions/${session}`);
+const ofSession = (session: SessionID): Promise<Page> => monitor(desktop, `/sessions/${session}`);
 
 async function ownerOf(session: SessionID): Promise<string> {
-  return (await desk.hub.rest.ask<{ row: { owner?: string } }>("GET", `/api/admin/sessions/${session}`)).row.owner ?? "";
+  return (await desktop.hub.rest.ask<{ row: { owner?: string } }>("GET", `/api/admin/sessions/${session}`)).row.owner ?? "";
 }
 
 it("a session is handed over to another replica, and who looks at it goes on", async () => {
-  const session = await desk.hub.rest.newSession("Moves");
-  await desk.hub.rest.say(session, "/window note Note | text");
-  const tab = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("Moves");
+  await desktop.hub.rest.say(session, "/window note Note | text");
+  const tab = await desktop.tab({ session });
   await windowOf(tab, "note").waitFor();
   expect(await ownerOf(session)).toBe("hub-a");
   const page = await ofSession(session);
-  await page.locator("[data-deed=handOver][aria-disabled=false]").click();
+  await page.locator("[data-admin-action=handOver][aria-disabled=false]").click();
   await page.locator("dialog[open] select").selectOption("hub-b");
   await giveReason(page, "hub-a is full.");
   await page.keyboard.press("Escape");
   expect(await ownerOf(session)).toBe("hub-b");
   await page.locator("[data-key$='hub-b']").waitFor();
-  await desk.hub.rest.say(session, "/window other Other | text");
+  await desktop.hub.rest.say(session, "/window other Other | text");
   await windowOf(tab, "other").waitFor();
   await windowOf(tab, "note").waitFor();
 });
 
 it("a message that waits is cancelled and never said", async () => {
-  const session = await desk.hub.rest.newSession("Queue");
-  await sayAndBegin(desk.hub.rest, session, "/nosteer\n/hang");
-  await desk.hub.rest.say(session, "/window wrong Wrong | this must not be");
-  await desk.hub.rest.say(session, "/window right Right | this may");
+  const session = await desktop.hub.rest.newSession("Queue");
+  await sayAndBegin(desktop.hub.rest, session, "/nosteer\n/hang");
+  await desktop.hub.rest.say(session, "/window wrong Wrong | this must not be");
+  await desktop.hub.rest.say(session, "/window right Right | this may");
   const page = await ofSession(session);
   const queued = page.locator("[data-monitor=monitor-0] tr[data-key]");
   await until(() => queued.count()).toBe(2);
-  await queued.filter({ hasText: "must not" }).locator("[data-deed=cancel]").click();
+  await queued.filter({ hasText: "must not" }).locator("[data-admin-action=cancel]").click();
   await giveReason(page, "It was a mistake.");
   await page.keyboard.press("Escape");
   await until(() => queued.count()).toBe(1);
-  await page.locator("[data-monitor=monitor-0] [data-deed=interruptMonitor]").click();
+  await page.locator("[data-monitor=monitor-0] [data-admin-action=interruptMonitor]").click();
   await giveReason(page, "It hangs.");
-  await until(() => desk.hub.rest.window(session, "right").then((w) => w?.title)).toBe("Right");
-  expect(await desk.hub.rest.window(session, "wrong")).toBeUndefined();
+  await until(() => desktop.hub.rest.window(session, "right").then((w) => w?.title)).toBe("Right");
+  expect(await desktop.hub.rest.window(session, "wrong")).toBeUndefined();
 });
 
 it("a tab at another hub is closed, and stays closed", async () => {
-  desk.guard.welcome(second.url);
-  desk.guard.welcome(second.appsUrl);
-  const session = await desk.hub.rest.newSession("Two tabs");
-  const stays = await desk.tab({ session });
-  const goes = await (await desk.profile()).newPage();
+  desktop.guard.welcome(second.url);
+  desktop.guard.welcome(second.appsUrl);
+  const session = await desktop.hub.rest.newSession("Two tabs");
+  const stays = await desktop.tab({ session });
+  const goes = await (await desktop.profile()).newPage();
   await goes.goto(second.entry);
   await goes.goto(`${second.url}/?session=${session}`);
   await goes.locator("[data-link=live]").first().waitFor();
   const page = await ofSession(session);
   const tabs = page.locator("tr[data-key^=conn]");
   await until(() => tabs.count()).toBe(2);
-  await tabs.filter({ hasText: "hub-b" }).locator("[data-deed=closeTab]").click();
+  await tabs.filter({ hasText: "hub-b" }).locator("[data-admin-action=closeTab]").click();
   await giveReason(page, "It is on a lost laptop.");
   await page.keyboard.press("Escape");
   await goes.locator("[data-link=live]").first().waitFor({ state: "detached" });
   await until(() => tabs.count()).toBe(1);
   expect(await tabs.innerText()).toContain("hub-a");
-  await desk.hub.rest.say(session, "/window note Note | text");
+  await desktop.hub.rest.say(session, "/window note Note | text");
   await windowOf(stays, "note").waitFor();
   expect(await windowOf(goes, "note").count(), "it hears nothing any more").toBe(0);
 });
 
 it("a session is reset only by who types the end of its id; the audit has it all and is whole", async () => {
-  const session = await desk.hub.rest.newSession("Starts again");
-  await desk.hub.rest.say(session, "/window note Note | text");
-  const tab = await desk.tab({ session });
+  const session = await desktop.hub.rest.newSession("Starts again");
+  await desktop.hub.rest.say(session, "/window note Note | text");
+  const tab = await desktop.tab({ session });
   await windowOf(tab, "note").waitFor();
   const page = await ofSession(session);
-  await page.locator("[data-deed=reset]").click();
+  await page.locator("[data-admin-action=reset]").click();
   const dialog = page.locator("dialog[open]");
   await dialog.locator("textarea[name=reason]").fill("It is full of old things.");
   await dialog.locator("input[name=confirm]").fill("wrong!");
@@ -98,7 +98,7 @@ it("a session is reset only by who types the end of its id; the audit has it all
   await dialog.locator("input[name=confirm]").fill(session.slice(-6));
   const record = await giveReason(page, "It is full of old things.");
   await windowOf(tab, "note").waitFor({ state: "detached" });
-  expect(await desk.hub.rest.window(session, "note")).toBeUndefined();
+  expect(await desktop.hub.rest.window(session, "note")).toBeUndefined();
   await dialog.getByRole("button", { name: "Show the audit" }).click();
   await page.locator(`[data-record="${record}"][data-result=done]`).waitFor();
   for (const action of ["session.handover", "message.cancel", "tab.close", "session.reset"]) await page.locator(`[data-action="${action}"]`).first().waitFor();

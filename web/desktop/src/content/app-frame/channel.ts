@@ -28,7 +28,7 @@ export class Channel {
   constructor(port: Port, o: ChannelOptions) {
     this.port = port;
     this.o = o;
-    port.onmessage = (e) => this.take(e.data);
+    port.onmessage = (e) => this.handleMessage(e.data);
   }
 
   /** Asks the app. One that does not answer in time gives an error. */
@@ -52,7 +52,7 @@ export class Channel {
     this.port.close();
   }
 
-  private take(data: unknown): void {
+  private handleMessage(data: unknown): void {
     if (!this.rate.take(this.o.now())) {
       if (this.rate.dropped < flood) return;
       this.close();

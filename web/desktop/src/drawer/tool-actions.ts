@@ -2,7 +2,7 @@
 
 import type { WindowID } from "../../../core/src/index.js";
 
-export type Deed =
+export type ToolActionKind =
   | "opened"
   | "updated"
   | "closed"
@@ -20,7 +20,7 @@ export type Deed =
   | "remembered";
 
 /** What was done, and the field of the input that says to what; without one it is told without. */
-const deeds: Readonly<Record<string, readonly [Deed, string?]>> = {
+const toolActions: Readonly<Record<string, readonly [ToolActionKind, string?]>> = {
   "window:create": ["opened", "title"],
   "window:create_component": ["opened", "title"],
   "window:update": ["updated", "title"],
@@ -42,8 +42,8 @@ const deeds: Readonly<Record<string, readonly [Deed, string?]>> = {
   "system:memorize": ["remembered", "content"],
 };
 
-export interface Told {
-  readonly deed: Deed;
+export interface ToolAction {
+  readonly kind: ToolActionKind;
   /** To what it was done; empty where that goes without saying. */
   readonly what: string;
   /** The window that it was done to, whose title says it better. */
@@ -51,14 +51,14 @@ export interface Told {
 }
 
 /** What a call did; undefined when there are no words for it. An input that was too long for its row is its beginning. */
-export function deedOf(tool: string, input: unknown): Told | undefined {
-  const known = Object.hasOwn(deeds, tool) ? deeds[tool] : undefined;
+export function toolActionOf(tool: string, input: unknown): ToolAction | undefined {
+  const known = Object.hasOwn(toolActions, tool) ? toolActions[tool] : undefined;
   if (known === undefined) return undefined;
-  const [deed, field] = known;
-  if (field === undefined) return { deed, what: "", window: undefined };
+  const [kind, field] = known;
+  if (field === undefined) return { kind, what: "", window: undefined };
   const window = field === "title" ? textIn(input, "windowId") : undefined;
   const what = firstLine(textIn(input, field) ?? "");
-  return what === "" && window === undefined ? undefined : { deed, what, window };
+  return what === "" && window === undefined ? undefined : { kind, what, window };
 }
 
 function textIn(input: unknown, field: string): string | undefined {

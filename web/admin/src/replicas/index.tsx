@@ -1,8 +1,8 @@
 import { TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { adminActions } from "../actions/action.js";
+import { ActionButton } from "../actions/button.js";
 import type { Alert, Replica } from "../api/types.js";
-import { DeedButton } from "../deeds/button.js";
-import { deeds } from "../deeds/deed.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions, useHubTime, usePage } from "../state/use.js";
 import { plainView, type View, writeView } from "../table/filter.js";
@@ -13,7 +13,7 @@ import { Id } from "../ui/id.js";
 const silence = 5000;
 
 /** One card for each replica. */
-export function Fleet(): ReactNode {
+export function Replicas(): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();
   const overview = usePage((s) => s.overview);
@@ -21,9 +21,9 @@ export function Fleet(): ReactNode {
   if (overview === undefined) return null;
   const { totals } = overview;
   return (
-    <section aria-label={t.fleet}>
-      <p className="fleet-totals">{t.totals(f.number(totals.sessions), f.number(totals.tabs), `${f.number(totals.agents)}/${f.number(totals.limit)}`, f.number(totals.queued), f.number(totals.questions))}</p>
-      <ul className="fleet-cards">
+    <section aria-label={t.replicas}>
+      <p className="replicas-totals">{t.totals(f.number(totals.sessions), f.number(totals.tabs), `${f.number(totals.agents)}/${f.number(totals.limit)}`, f.number(totals.queued), f.number(totals.questions))}</p>
+      <ul className="replicas-cards">
         {overview.replicas.map((r) => (
           <Card key={r.id} replica={r} now={now} />
         ))}
@@ -58,7 +58,7 @@ function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode
           {r.self === true && <span className="hidden-text">, {t.self}</span>}
         </h2>
         <span className="card-state">{state}</span>
-        {r.state === "serving" ? <DeedButton deed={deeds.drain(r.id)}>{t.drain}</DeedButton> : <DeedButton deed={deeds.undrain(r.id)}>{t.undrain}</DeedButton>}
+        {r.state === "serving" ? <ActionButton action={adminActions.drain(r.id)}>{t.drain}</ActionButton> : <ActionButton action={adminActions.undrain(r.id)}>{t.undrain}</ActionButton>}
       </div>
       <dl className="card-facts">
         {facts.map(([name, value]) => (

@@ -5,7 +5,7 @@ import type { SessionID } from "../../../../core/src/index.js";
 import { ownFile, pictureSource } from "../addresses.js";
 import { blockedMark } from "./clean.js";
 
-export interface Dressed {
+export interface Decorated {
   readonly nodes: readonly Node[];
   readonly slots: readonly Slot[];
 }
@@ -18,17 +18,17 @@ export interface Slot {
 }
 
 /** The words that go into the nodes. */
-export interface DressWords {
+export interface DecorateTexts {
   readonly done: string;
   readonly open: string;
   readonly table: string;
   readonly blockedPicture: string;
 }
 
-export function dress(fragment: DocumentFragment, session: SessionID, t: DressWords): Dressed {
+export function decorate(fragment: DocumentFragment, session: SessionID, t: DecorateTexts): Decorated {
   for (const box of fragment.querySelectorAll("data[value]")) box.replaceWith(taskBox(box.getAttribute("value") === "done", t));
-  for (const image of fragment.querySelectorAll("img")) dressPicture(image, session, t);
-  for (const link of fragment.querySelectorAll<HTMLAnchorElement>("a[href]")) dressLink(link, session);
+  for (const image of fragment.querySelectorAll("img")) decoratePicture(image, session, t);
+  for (const link of fragment.querySelectorAll<HTMLAnchorElement>("a[href]")) decorateLink(link, session);
   for (const table of fragment.querySelectorAll("table")) {
     const scroll = make("div", "md-scroll");
     scroll.tabIndex = 0;
@@ -45,14 +45,14 @@ export function dress(fragment: DocumentFragment, session: SessionID, t: DressWo
   return { nodes: [...fragment.childNodes], slots };
 }
 
-function taskBox(done: boolean, t: DressWords): HTMLElement {
+function taskBox(done: boolean, t: DecorateTexts): HTMLElement {
   const box = make("span", done ? "md-task md-task-done" : "md-task");
   box.role = "img";
   box.ariaLabel = done ? t.done : t.open;
   return box;
 }
 
-function dressPicture(image: HTMLImageElement, session: SessionID, t: DressWords): void {
+function decoratePicture(image: HTMLImageElement, session: SessionID, t: DecorateTexts): void {
   const src = image.getAttribute("src");
   const from = src === null ? undefined : pictureSource(src, session);
   if (from !== undefined) {
@@ -72,7 +72,7 @@ function dressPicture(image: HTMLImageElement, session: SessionID, t: DressWords
   image.replaceWith(chip);
 }
 
-function dressLink(link: HTMLAnchorElement, session: SessionID): void {
+function decorateLink(link: HTMLAnchorElement, session: SessionID): void {
   const to = link.getAttribute("href")!;
   const file = ownFile(to, session);
   if (file !== undefined) link.setAttribute("href", file);

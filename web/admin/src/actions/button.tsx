@@ -3,10 +3,10 @@ import { Button } from "../../../desktop/src/ui/button.js";
 import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
 import { actions as texts } from "../texts.js";
-import type { Deed } from "./deed.js";
+import type { AdminAction } from "./action.js";
 
-interface DeedButtonProps {
-  deed: Deed;
+interface ActionButtonProps {
+  action: AdminAction;
   danger?: boolean;
   /** Why it cannot be done now. */
   refused?: string;
@@ -14,8 +14,8 @@ interface DeedButtonProps {
   children: ReactNode;
 }
 
-/** Begins a deed. Who may not do it can still find the button, and learns why. */
-export function DeedButton({ deed, danger = false, refused, label, children }: DeedButtonProps): ReactNode {
+/** Begins a action. Who may not do it can still find the button, and learns why. */
+export function ActionButton({ action, danger = false, refused, label, children }: ActionButtonProps): ReactNode {
   const t = useTexts(texts);
   const { begin } = useActions();
   const act = usePage((s) => s.me?.act === true);
@@ -25,15 +25,15 @@ export function DeedButton({ deed, danger = false, refused, label, children }: D
     <>
       <Button
         size="sm"
-        className={danger ? "deed-danger" : undefined}
+        className={danger ? "action-danger" : undefined}
         aria-label={label}
         aria-disabled={reason !== undefined}
         aria-describedby={reason === undefined ? undefined : why}
         title={reason}
-        data-deed={deed.kind}
-        data-target={deed.target}
+        data-admin-action={action.kind}
+        data-target={action.target}
         onClick={() => {
-          if (reason === undefined) begin(deed);
+          if (reason === undefined) begin(action);
         }}
       >
         {children}

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import type { Bounds, WindowState } from "../../../core/src/index.js";
+import { confirmTimeout, newPlacement, placeOf, planUpdate, reconcile } from "../../src/canvas/pending-placement.js";
+
+const at = (x: number, y = 0): Bounds => ({ x, y, w: 400, h: 300 });
+
+function windowAt(bounds: Bounds, more: Partial<WindowState> = {}): WindowState {
+  return { windowId: "w", monitorId: "monitor-0", title: "", bounds, content: { renderer: "text", data: "" }, ...more };
+}
+
+const put = (bounds: Bounds, maximized = false): { bounds: Bounds; maximized: boolean } => ({ bounds, maximized });
+
+test("the hub hears of a place once, and the pending ends when it says so", () => {
+  const w = windowAt(at(0));
+  const { update, pending } = planUpdate(w, newPlacement(w, undefined, put(at(50)), false), 1000);
+  expect(update).toEqual({ toggle: false, bounds: at(50) });
+  expect(planUpdate(w, pending, 1100).update).toEqual({ toggle: false });
+  expect(reconcile(w, pending, 1200)).toBe(pending);
+  expect(reconcile(windowAt(at(50)), pending, 1200)).toBeUndefined();
+});
+
+test("echoes of places on the way do not end a wish", () => {
+  const w = windowAt(at(0));
+  let pending = newPlacement(w, undefined, put(at(0)), true);
+  for (const x of [10, 20, 30]) pending = planUpdate(w, { ...pending, place: put(at(x)) }, 1000 + x).pending;
+  pending = planUpdate(w, newPlacement(w, pending, put(at(40)), false), 1100).pending;
+  for (const x of [10, 20, 30]) {
+    const left = reconcile(windowAt(at(x)), pending, 1200);
+    expect(left?.place.bounds).toEqual(at(40));
+    pending = left!;
+  }
+  expect(reconcile(windowAt(at(40)), pending, 1200)).toBeUndefined();
+});
+
+test("somebody else's move ends a pending, but not while the window is in hand", () => {
+  const w = windowAt(at(0));
+  const held = planUpdate(w, newPlacement(w, undefined, put(at(10)), true), 1000).pending;
+  const other = windowAt(at(777));
+  expect(reconcile(other, held, 1050)?.place.bounds).toEqual(at(10));
+  const released = planUpdate(w, newPlacement(w, held, put(at(20)), false), 1100).pending;
+  expect(reconcile(other, released, 1150)).toBeUndefined();
+});
+
+test("a pending the hub never answers ends after a while, one it never heard of does not", () => {
+  const w = windowAt(at(0));
+  const unheard = newPlacement(w, undefined, put(at(50)), false);
+  expect(reconcile(w, unheard, 99_999)).toBe(unheard);
+  expect(reconcile(windowAt(at(5)), unheard, 99_999)?.place.bounds).toEqual(at(50));
+  const { pending } = planUpdate(w, unheard, 1000);
+  expect(reconcile(w, pending, 1000 + confirmTimeout - 1)).toBe(pending);
+  expect(reconcile(w, pending, 1000 + confirmTimeout)).toBeUndefined();
+  expect(reconcile(undefined, unheard, 0)).toBeUndefined();
+});
+
+test("maximising says where the window goes back to first, and is said once however often it is wished", () => {
+  const w = windowAt(at(0));
+  const dragged = planUpdate(w, newPlacement(w, undefined, put(at(300, 2)), true), 1000).pending;
+  const { update, pending } = planUpdate(w, newPlacement(w, dragged, put(at(0), true), false), 1100);
+  expect(update).toEqual({ toggle: true, bounds: at(0) });
+  expect(planUpdate(w, pending, 1200).update).toEqual({ toggle: false });
+  expect(reconcile(windowAt(at(300, 2)), pending, 1150)).toBeDefined();
+  expect(reconcile(windowAt(at(0), { maximized: true, restoreBounds: at(0) }), pending, 1150)).toBeUndefined();
+});
+
+test("a maximised window that is dragged away is restored first", () => {
+  const w = windowAt(at(0), { maximized: true, restoreBounds: at(5) });
+  const { update, pending } = planUpdate(w, newPlacement(w, undefined, put(at(200)), false), 1000);
+  expect(update).toEqual({ toggle: true, bounds: at(200) });
+  const restored = reconcile(windowAt(at(5)), pending, 1010);
+  expect(restored?.place).toEqual(put(at(200)));
+  expect(reconcile(windowAt(at(200)), restored!, 1020)).toBeUndefined();
+});
+
+test("quick changes of mind tell the hub the difference to what it was told, not to what it has said", () => {
+  const w = windowAt(at(0));
+  const first = planUpdate(w, newPlacement(w, undefined, put(at(0), true), false), 1000);
+  expect(first.update.toggle).toBe(true);
+  const second = planUpdate(w, newPlacement(w, first.pending, placeOf(w), false), 1010);
+  expect(second.update.toggle).toBe(true);
+  const third = planUpdate(w, newPlacement(w, second.pending, placeOf(w), false), 1020);
+  expect(third.update.toggle).toBe(false);
+});
