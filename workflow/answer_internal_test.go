@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func questions() map[string]wire.HITLInputRequest {
+func inputQuestions() map[string]wire.HITLInputRequest {
 	options := []wire.Option{{Value: "1m", Label: "A month"}, {Value: "3m", Label: "Three"}}
 	return map[string]wire.HITLInputRequest{
 		"text":     {InputType: wire.AnswerText},
@@ -71,7 +71,7 @@ func TestCheckValue(t *testing.T) {
 		{"confirm!", `false`, `false`, ""},
 		{"confirm", `"yes"`, "", `want true or false, got "yes"`},
 	} {
-		got, err := checkValue(questions()[c.question], json.RawMessage(c.value))
+		got, err := checkValue(inputQuestions()[c.question], json.RawMessage(c.value))
 		switch {
 		case c.wrong == "" && (err != nil || string(got) != c.want):
 			t.Errorf("%s %.80s: got %s, %v; want %s", c.question, c.value, got, err, c.want)
@@ -86,7 +86,7 @@ func FuzzCheckValue(f *testing.F) {
 		f.Add([]byte(value))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		for name, q := range questions() {
+		for name, q := range inputQuestions() {
 			got, err := checkValue(q, value)
 			if err != nil {
 				continue

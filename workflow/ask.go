@@ -41,34 +41,37 @@ const (
 
 const requestPrefix = "hitl_"
 
-// openAsk adds a question with a time limit. While the plan is paused the time does not
+// questions opens and closes the questions of a plan to the user.
+type questions struct{ *state }
+
+// open adds a question with a time limit. While the plan is paused the time does not
 // run.
-func (f *Flow) openAsk(a *ask, time time.Duration) {
-	f.numbers.Requests++
-	f.numbersDirty = true
-	a.ID = wire.RequestID(requestPrefix + strconv.FormatUint(f.numbers.Requests, 10))
+func (q questions) open(a *ask, time time.Duration) {
+	q.numbers.Requests++
+	q.numbersDirty = true
+	a.ID = wire.RequestID(requestPrefix + strconv.FormatUint(q.numbers.Requests, 10))
 	a.dirty = true
-	if f.plan.Paused != nil {
+	if q.plan.Paused != nil {
 		a.Left = wire.Millis(time.Milliseconds())
 	} else {
-		a.Until = f.now() + wire.Millis(time.Milliseconds())
+		a.Until = q.now() + wire.Millis(time.Milliseconds())
 	}
-	f.asks = append(f.asks, a)
-	f.step.Emit(f.askEvent(a))
+	q.asks = append(q.asks, a)
+	q.step.Emit(q.event(a))
 }
 
-// askEvent returns the event that puts the question to the user.
-func (f *Flow) askEvent(a *ask) wire.ServerPayload {
+// event returns the event that puts the question to the user.
+func (q questions) event(a *ask) wire.ServerPayload {
 	until := wire.HITLDeadline{ExpiresAt: a.Until}
 	left := a.Left
 	if a.Until != 0 {
-		left = max(a.Until-f.now(), 0)
+		left = max(a.Until-q.now(), 0)
 	}
 	until.TimeoutSec = int((left + 999) / 1000)
 	switch a.Kind {
 	case askReview:
 		return wire.HITLPlanReview{
-			RequestID: a.ID, PlanID: f.plan.ID, Plan: f.body(), Message: "Please look at the plan.",
+			RequestID: a.ID, PlanID: q.plan.ID, Plan: q.todos.body(), Message: "Please look at the plan.",
 			Options: []wire.PlanAnswer{wire.PlanApprove, wire.PlanModify, wire.PlanReject}, HITLDeadline: until,
 		}
 	case askApproval:
@@ -76,7 +79,7 @@ func (f *Flow) askEvent(a *ask) wire.ServerPayload {
 			RequestID: a.ID, TodoID: a.Todo, Reason: a.Reason,
 			Options: []wire.TodoAnswer{wire.TodoApprove, wire.TodoSkip, wire.TodoReject}, HITLDeadline: until,
 		}
-		if t := find(f.todos, a.Todo); t != nil {
+		if t := q.todos.find(a.Todo); t != nil {
 			e.Todo = t.wire()
 		}
 		return e
@@ -86,42 +89,42 @@ func (f *Flow) askEvent(a *ask) wire.ServerPayload {
 		return e
 	default:
 		return wire.HITLClarification{
-			RequestID: a.ID, OriginalInput: truncateBytes(f.plan.request, maxShown), Ambiguity: a.Clarification.Ambiguity,
+			RequestID: a.ID, OriginalInput: truncateBytes(q.plan.request, maxShown), Ambiguity: a.Clarification.Ambiguity,
 			Question: a.Clarification.Question, InputType: wire.AnswerText, Suggestions: a.Clarification.Suggestions,
 			Required: a.Clarification.Required, HITLDeadline: until,
 		}
 	}
 }
 
-// closeAsk removes a question and emits the event that closes it.
-func (f *Flow) closeAsk(a *ask, e wire.HITLClosed) {
-	f.asks = slices.DeleteFunc(f.asks, func(b *ask) bool { return a == b })
-	f.removed = append(f.removed, askField(a.ID))
+// close removes a question and emits the event that closes it.
+func (q questions) close(a *ask, e wire.HITLClosed) {
+	q.asks = slices.DeleteFunc(q.asks, func(b *ask) bool { return a == b })
+	q.removed = append(q.removed, askField(a.ID))
 	e.RequestID = a.ID
-	f.step.Emit(e)
+	q.step.Emit(e)
 }
 
-// cancelAsks closes the matching questions, whose answers are no longer needed.
-func (f *Flow) cancelAsks(which func(a *ask) bool) {
-	for _, a := range slices.Clone(f.asks) {
+// cancel closes the matching questions, whose answers are no longer needed.
+func (q questions) cancel(which func(a *ask) bool) {
+	for _, a := range slices.Clone(q.asks) {
 		if which(a) {
-			f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedCancelled, MessageID: f.control})
+			q.close(a, wire.HITLClosed{Reason: wire.ClosedCancelled, MessageID: q.control})
 			if a.Job != "" {
-				f.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedCancelled})
+				q.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedCancelled})
 			}
 		}
 	}
 }
 
-// findAsk returns the open question with the id if it is of the given kind.
-func (f *Flow) findAsk(id wire.RequestID, kind askKind) (*ask, *Refusal) {
-	i := slices.IndexFunc(f.asks, func(a *ask) bool { return a.ID == id })
+// find returns the open question with the id if it is of the given kind.
+func (q questions) find(id wire.RequestID, kind askKind) (*ask, *Refusal) {
+	i := slices.IndexFunc(q.asks, func(a *ask) bool { return a.ID == id })
 	switch {
-	case i >= 0 && f.asks[i].Kind == kind:
-		return f.asks[i], nil
+	case i >= 0 && q.asks[i].Kind == kind:
+		return q.asks[i], nil
 	case i >= 0:
 		return nil, invalid("request_id", "the question is of another kind")
-	case f.wasAsked(id):
+	case q.wasAsked(id):
 		return nil, &Refusal{Code: wire.CodeHITLRequestExpired, Reason: "the question is no longer open", Field: "request_id"}
 	}
 	return nil, invalid("request_id", "there is no such question")
@@ -129,10 +132,10 @@ func (f *Flow) findAsk(id wire.RequestID, kind askKind) (*ask, *Refusal) {
 
 // wasAsked reports whether a question with the id ever existed. Ids are consecutive, so
 // closed questions need not be stored.
-func (f *Flow) wasAsked(id wire.RequestID) bool {
+func (q questions) wasAsked(id wire.RequestID) bool {
 	digits, ok := strings.CutPrefix(string(id), requestPrefix)
 	n, err := strconv.ParseUint(digits, 10, 64)
-	return ok && err == nil && strconv.FormatUint(n, 10) == digits && n > 0 && n <= f.numbers.Requests
+	return ok && err == nil && strconv.FormatUint(n, 10) == digits && n > 0 && n <= q.numbers.Requests
 }
 
 // invalid returns the refusal of an answer.
@@ -172,6 +175,11 @@ func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answer
 	}
 	defer f.finishCall()
 	a := &ask{Kind: askInput, Todo: t.Draft.ID, Job: job, Input: &in}
-	f.openAsk(a, f.cfg.AnswerTime)
+	f.questions.open(a, f.cfg.AnswerTime)
 	return a.ID, nil, nil
+}
+
+// hasInput reports whether a question for a field of a todo is open.
+func (q questions) hasInput(id wire.TodoID, field string) bool {
+	return slices.ContainsFunc(q.asks, func(a *ask) bool { return a.Todo == id && a.Input != nil && a.Input.Field == field })
 }

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -35,44 +34,18 @@ func (f *Flow) Control(_ wire.ConnectionID, m wire.ClientPayload) *Refusal {
 			return refuse("the plan is paused already")
 		}
 		defer f.finishCall()
-		f.pause(byUser, m.Reason, m.MessageID)
+		f.planner.pause(byUser, m.Reason, m.MessageID)
 	case wire.ControlResume:
 		return f.handleResume(m)
 	case wire.ControlCancel:
 		defer f.finishCall()
-		f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{
+		f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{
 			Code: codeCancelled, Message: cmp.Or(truncateBytes(printable(m.Reason), maxError), "The plan was cancelled."),
 		})
 	default:
 		return &Refusal{Code: wire.CodeInvalidMessage, Reason: "this is no order to a plan", Field: "type"}
 	}
 	return nil
-}
-
-// pause pauses the plan and stops the clocks of its questions.
-func (f *Flow) pause(by, reason string, id wire.MessageID) {
-	reason = truncateBytes(printable(reason), maxError)
-	f.plan.Paused = &pause{By: by, Reason: reason}
-	f.planDirty = true
-	for _, a := range f.asks {
-		a.Left, a.Until, a.dirty = max(a.Until-f.now(), 1), 0, true
-	}
-	e := wire.HITLPaused{PausedBy: by, Reason: reason, CompletedTodos: f.completed(), CanResume: true, MessageID: id}
-	if i := slices.IndexFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoInProgress }); i >= 0 {
-		e.CurrentTodo = f.todos[i].Draft.ID
-	}
-	f.step.Emit(e)
-}
-
-// completed returns the ids of the completed todos.
-func (f *Flow) completed() []wire.TodoID {
-	out := []wire.TodoID{}
-	for _, t := range f.todos {
-		if t.Status == wire.TodoStatusCompleted {
-			out = append(out, t.Draft.ID)
-		}
-	}
-	return out
 }
 
 // handleResume continues the plan, with modifications if the message has any.
@@ -89,16 +62,16 @@ func (f *Flow) handleResume(m wire.ControlResume) *Refusal {
 		f.unpause(m.MessageID)
 	}
 	if len(m.Modifications) > 0 {
-		f.cancelAsks(func(a *ask) bool { return a.Kind == askReview })
+		f.questions.cancel(func(a *ask) bool { return a.Kind == askReview })
 	}
 	if next != nil {
-		f.applyTodos(next, m.MessageID)
+		f.planner.applyTodos(next, m.MessageID)
 	}
 	switch waiting := f.plan.Status == wire.PlanPendingApproval && f.plan.ModelTask == nil && len(f.plan.Instructions) == 0; {
 	case waiting && len(instructions) > 0:
-		f.requestRevision(instructions...)
+		f.planner.requestRevision(instructions...)
 	case waiting && next != nil:
-		f.openAsk(&ask{Kind: askReview}, f.cfg.AnswerTime)
+		f.questions.open(&ask{Kind: askReview}, f.cfg.AnswerTime)
 	default:
 		f.plan.Instructions = append(f.plan.Instructions, instructions...)
 		f.planDirty = true
@@ -113,7 +86,7 @@ func (f *Flow) unpause(id wire.MessageID) {
 	f.step.Emit(wire.HITLResumed{PlanID: f.plan.ID, ResumedBy: byUser, MessageID: id})
 	for _, a := range f.asks {
 		a.Until, a.Left, a.dirty = f.now()+a.Left, 0, true
-		f.step.Emit(f.askEvent(a))
+		f.step.Emit(f.questions.event(a))
 	}
 	f.processDue()
 }
@@ -130,8 +103,8 @@ func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []
 	case f.plan.Layer == wire.LayerResponse:
 		return nil, nil, refuse("all todos are done")
 	}
-	old := f.drafts()
-	next, instructions, refused = applyChanges(old, f.frozen(), m.Modifications, f.cfg.Tools)
+	old := f.todos.drafts()
+	next, instructions, refused = applyChanges(old, f.todos.frozen(), m.Modifications, f.cfg.Tools)
 	switch {
 	case refused != nil:
 		return nil, nil, refused
@@ -147,7 +120,7 @@ func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []
 
 // controlledTodo returns the todo that a control message names.
 func (f *Flow) controlledTodo(id wire.TodoID) (*todo, *Refusal) {
-	t := find(f.todos, id)
+	t := f.todos.find(id)
 	switch {
 	case t == nil:
 		return nil, &Refusal{Code: wire.CodeInvalidMessage, Reason: "there is no such todo", Field: "todo_id"}
@@ -168,7 +141,7 @@ func (f *Flow) handleRetry(m wire.ControlRetry) *Refusal {
 	again := []*todo{t}
 	switch {
 	case t.Status == wire.TodoBlocked:
-		again = f.failedCauses(t)
+		again = f.todos.failedCauses(t)
 	case t.Status == wire.TodoPending && t.RetryAt != 0:
 	case t.Status != wire.TodoStatusFailed:
 		return refuse("todo %q is %s", m.TodoID, t.Status)
@@ -177,30 +150,9 @@ func (f *Flow) handleRetry(m wire.ControlRetry) *Refusal {
 	f.reopen(m.MessageID)
 	for _, t := range again {
 		t.Retries, t.RetryAt, t.Error, t.Doubt = 0, 0, nil, "" // the user has decided, so no question follows
-		f.requeue(t)
+		f.execution.requeue(t)
 	}
 	return nil
-}
-
-// failedCauses returns the failed todos that block a todo.
-func (f *Flow) failedCauses(t *todo) []*todo {
-	var out []*todo
-	seen := map[*todo]bool{t: true}
-	for queue := []*todo{t}; len(queue) > 0; queue = queue[1:] {
-		for _, id := range queue[0].Draft.DependsOn {
-			d := find(f.todos, id)
-			if d == nil || seen[d] {
-				continue
-			}
-			seen[d] = true
-			if d.Status == wire.TodoStatusFailed {
-				out = append(out, d)
-			} else {
-				queue = append(queue, d)
-			}
-		}
-	}
-	return out
 }
 
 // handleSkip continues the plan without a todo.
@@ -220,23 +172,15 @@ func (f *Flow) handleSkip(m wire.ControlSkip) *Refusal {
 	if t.Status == wire.TodoInProgress {
 		t.Halt, t.HaltReason, t.HaltBy = haltSkip, reason, m.MessageID
 		f.executor.Stop(t.Job, cmp.Or(reason, "the todo is skipped"))
-		f.emitTodo(t)
+		f.execution.emitTodo(t)
 		return nil
 	}
 	ended := !f.Active()
-	f.skipTodo(t, reason, m.MessageID)
-	if ended && f.canContinue() {
+	f.execution.skip(t, reason, m.MessageID)
+	if ended && f.execution.canContinue() {
 		f.reopen(m.MessageID)
 	}
 	return nil
-}
-
-// canContinue reports whether a failed plan can continue: a todo can run now, or none has
-// failed any more.
-func (f *Flow) canContinue() bool {
-	f.unblock()
-	failed := slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoStatusFailed })
-	return !failed || slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoPending })
 }
 
 // reopen continues a plan that had failed, on behalf of the given message.
@@ -246,5 +190,5 @@ func (f *Flow) reopen(id wire.MessageID) {
 	}
 	f.plan.Message, f.plan.Since = id, f.now()
 	f.plan.Spent = providers.Usage{}
-	f.startExecution()
+	f.planner.startExecution()
 }

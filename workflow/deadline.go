@@ -77,7 +77,7 @@ func (f *Flow) expire(a *ask) {
 		}
 		closed.Value = instead
 	}
-	f.closeAsk(a, closed)
+	f.questions.close(a, closed)
 	notice := wire.CodeHITLTimeout.Notice("")
 	notice.Context = compact(struct {
 		Request wire.RequestID `json:"request_id"`
@@ -88,15 +88,15 @@ func (f *Flow) expire(a *ask) {
 	case askInput:
 		f.useDefault(a, instead)
 	case askApproval:
-		f.failTodo(find(f.todos, a.Todo), codeTimeout, "nobody said in time whether this may run")
+		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "nobody said in time whether this may run")
 	case askClarification:
 		if a.Clarification.Required {
-			f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
+			f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
 			return
 		}
-		f.startPlanning("")
+		f.planner.startPlanning("")
 	case askReview:
-		f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody looked at the plan in time."})
+		f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody looked at the plan in time."})
 	}
 }
 
@@ -104,10 +104,10 @@ func (f *Flow) expire(a *ask) {
 func (f *Flow) useDefault(a *ask, instead json.RawMessage) {
 	switch {
 	case instead != nil:
-		f.setValue(a, instead, wire.ClosedExpired)
+		f.execution.setValue(a, instead, wire.ClosedExpired)
 	case a.Job != "":
 		f.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedExpired})
 	default:
-		f.failTodo(find(f.todos, a.Todo), codeTimeout, "nobody answered in time: "+a.Input.Question)
+		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "nobody answered in time: "+a.Input.Question)
 	}
 }

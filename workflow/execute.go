@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,33 +10,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// startExecution enters the execution layer.
-func (f *Flow) startExecution() {
-	f.plan.Status, f.reported = wire.PlanExecuting, tally{}
-	f.enterLayer(wire.LayerExecution, "Working on the plan")
+// execution runs the todos of a plan and emits their changes.
+type execution struct {
+	*state
+	questions questions
 }
 
 // unblock is updateBlocked, and emits the todos that can run again immediately: the event
 // of their start would say less.
-func (f *Flow) unblock() {
-	for _, t := range f.updateBlocked() {
-		f.emitTodo(t)
+func (x execution) unblock() {
+	for _, t := range x.updateBlocked() {
+		x.emitTodo(t)
 	}
 }
 
 // updateBlocked sets and clears the status blocked of todos that depend on failed ones, and
 // returns those it cleared.
-func (f *Flow) updateBlocked() (freed []*todo) {
+func (x execution) updateBlocked() (freed []*todo) {
 	for again := true; again; {
 		again = false
-		for _, t := range f.todos {
+		for _, t := range x.todos {
 			blocked := slices.ContainsFunc(t.Draft.DependsOn, func(id wire.TodoID) bool {
-				d := find(f.todos, id)
+				d := x.todos.find(id)
 				return d != nil && (d.Status == wire.TodoStatusFailed || d.Status == wire.TodoBlocked)
 			})
 			switch {
 			case blocked && notStarted(t.Status):
-				f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
+				x.questions.cancel(func(a *ask) bool { return a.Todo == t.Draft.ID })
 				t.setStatus(wire.TodoBlocked)
 				again = true
 			case !blocked && t.Status == wire.TodoBlocked:
@@ -53,35 +54,24 @@ func notStarted(s wire.TodoStatus) bool {
 	return s == wire.TodoPending || s == wire.TodoNeedsInput || s == wire.TodoNeedsApproval
 }
 
-// ready reports whether a todo waits only for a free slot.
-func (f *Flow) ready(t *todo) bool { return t.Status == wire.TodoPending && f.dependenciesDone(t) }
-
-// dependenciesDone reports whether all dependencies of a todo are done.
-func (f *Flow) dependenciesDone(t *todo) bool {
-	return !slices.ContainsFunc(t.Draft.DependsOn, func(id wire.TodoID) bool {
-		d := find(f.todos, id)
-		return d != nil && !d.isDone()
-	})
-}
-
-// execute starts the todos that can start, and opens the questions they need first.
-func (f *Flow) execute() {
+// startReady starts the todos that can start, and opens the questions they need first.
+func (x execution) startReady() {
 	running, waiting := 0, []*todo{}
-	for _, t := range f.todos {
+	for _, t := range x.todos {
 		if t.Status == wire.TodoInProgress {
 			running++
 		}
-		if f.ready(t) && t.RetryAt == 0 || t.Status == wire.TodoNeedsInput {
+		if x.todos.ready(t) && t.RetryAt == 0 || t.Status == wire.TodoNeedsInput {
 			waiting = append(waiting, t)
 		}
 	}
 	slices.SortStableFunc(waiting, func(a, b *todo) int { return cmp.Compare(b.Draft.Priority, a.Draft.Priority) })
 	for _, t := range waiting {
-		if f.askRequirements(t) {
+		if x.askRequirements(t) {
 			continue
 		}
-		if running < f.cfg.Parallel {
-			f.startTodo(t)
+		if running < x.cfg.Parallel {
+			x.start(t)
 			running++
 		}
 	}
@@ -89,7 +79,7 @@ func (f *Flow) execute() {
 
 // askRequirements opens the questions that must be answered before a todo can start, as far
 // as the limit of open questions allows, and reports whether there are any.
-func (f *Flow) askRequirements(t *todo) bool {
+func (x execution) askRequirements(t *todo) bool {
 	missing := false
 	for i := range t.Draft.Inputs {
 		in := t.Draft.Inputs[i]
@@ -97,8 +87,8 @@ func (f *Flow) askRequirements(t *todo) bool {
 			continue
 		}
 		missing = true
-		if len(f.asks) < maxOpen && !f.hasOpenInput(t.Draft.ID, in.Field) {
-			f.openAsk(&ask{Kind: askInput, Todo: t.Draft.ID, Input: &in}, f.cfg.AnswerTime)
+		if len(x.asks) < maxOpen && !x.questions.hasInput(t.Draft.ID, in.Field) {
+			x.questions.open(&ask{Kind: askInput, Todo: t.Draft.ID, Input: &in}, x.cfg.AnswerTime)
 			if t.Status != wire.TodoNeedsInput {
 				t.setStatus(wire.TodoNeedsInput)
 			}
@@ -107,21 +97,16 @@ func (f *Flow) askRequirements(t *todo) bool {
 	if missing {
 		return true
 	}
-	reason := f.approvalReason(t)
-	if reason != "" && len(f.asks) < maxOpen {
+	reason := x.approvalReason(t)
+	if reason != "" && len(x.asks) < maxOpen {
 		t.setStatus(wire.TodoNeedsApproval)
-		f.openAsk(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*f.cfg.AnswerTime)
+		x.questions.open(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*x.cfg.AnswerTime)
 	}
 	return reason != ""
 }
 
-// hasOpenInput reports whether a question for a field of a todo is open.
-func (f *Flow) hasOpenInput(id wire.TodoID, field string) bool {
-	return slices.ContainsFunc(f.asks, func(a *ask) bool { return a.Todo == id && a.Input != nil && a.Input.Field == field })
-}
-
 // approvalReason returns why a todo needs an approval, or "" if it needs none or has it.
-func (f *Flow) approvalReason(t *todo) string {
+func (x execution) approvalReason(t *todo) string {
 	d := t.Draft
 	switch {
 	case t.Doubt != "":
@@ -130,63 +115,63 @@ func (f *Flow) approvalReason(t *todo) string {
 		return ""
 	case d.RequiresApproval || d.ApprovalReason != "":
 		return cmp.Or(d.ApprovalReason, "The plan wants somebody to agree to this.")
-	case f.cfg.AskAbove >= 0 && d.EstimatedCostUSD >= f.cfg.AskAbove:
+	case x.cfg.AskAbove >= 0 && d.EstimatedCostUSD >= x.cfg.AskAbove:
 		return fmt.Sprintf("This is estimated to cost $%.2f.", d.EstimatedCostUSD)
-	case slices.Contains(f.cfg.Dangerous, d.Tool):
+	case slices.Contains(x.cfg.Dangerous, d.Tool):
 		return fmt.Sprintf("The tool %s can do harm.", d.Tool)
 	}
 	return ""
 }
 
-// startTodo starts a job for a todo.
-func (f *Flow) startTodo(t *todo) {
-	prompt := f.todoPromptOf(t)
+// start starts a job for a todo.
+func (x execution) start(t *todo) {
+	prompt := x.todoPromptOf(t)
 	t.Attempt++
-	t.Job = fmt.Sprintf("%s/%s.%d", f.plan.ID, t.Draft.ID, t.Attempt)
-	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, f.now(), 0
+	t.Job = fmt.Sprintf("%s/%s.%d", x.plan.ID, t.Draft.ID, t.Attempt)
+	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, x.now(), 0
 	t.RetryAt, t.Error, t.Progress, t.Result = 0, nil, progress{}, nil
 	t.clearHalt()
 	t.markReported()
-	j := f.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
+	j := x.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
 	j.Profile = t.Draft.Tool
-	f.step.Emit(wire.TodoStarted{
+	x.step.Emit(wire.TodoStarted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Tool: t.Draft.Tool, EstimatedDurationSec: t.Draft.EstimatedDurationSec,
-		AgentID: t.Agent, MessageID: f.plan.Message,
+		AgentID: t.Agent, MessageID: x.plan.Message,
 	})
-	f.executor.Begin(j)
+	x.executor.Begin(j)
 }
 
-// handleTodoResult applies the result of a todo's job.
-func (f *Flow) handleTodoResult(t *todo, w JobResult) {
+// handleResult applies the result of a todo's job.
+func (x execution) handleResult(t *todo, w JobResult) {
 	halted, why, by := t.Halt, t.HaltReason, t.HaltBy
 	t.Job = ""
 	t.clearHalt()
 	t.dirty = true
-	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
+	x.questions.cancel(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	switch {
 	case w.Outcome == providers.Completed: // even if it was being stopped
-		f.completeTodo(t, w.Text)
+		x.complete(t, w.Text)
 	case halted == haltSkip:
-		f.skipTodo(t, why, by)
+		x.skip(t, why, by)
 	case w.Unsure != "":
-		f.markUnsure(t, w.Unsure)
+		x.markUnsure(t, w.Unsure)
 	case w.Outcome == providers.Interrupted && halted == haltInterrupt:
-		f.requeue(t)
+		x.requeue(t)
 	case w.Outcome == providers.Interrupted:
-		f.failTodo(t, codeInterrupted, reasonOf(w))
+		x.fail(t, codeInterrupted, reasonOf(w))
 	default:
-		f.retryOrFail(t, failureCode(w.Failure, codeTool), reasonOf(w))
+		x.retryOrFail(t, failureCode(w.Failure, codeTool), reasonOf(w))
 	}
 }
 
-// completeTodo marks a todo as completed.
-func (f *Flow) completeTodo(t *todo, text string) {
+// complete marks a todo as completed.
+func (x execution) complete(t *todo, text string) {
 	t.Result = resultOf(text)
 	if len(t.Result) > resultBytes {
 		t.Result = textResult(text)
 	}
-	t.Took, t.Progress.Percentage = f.since(t.Began), 100
-	f.markDone(t, wire.TodoStatusCompleted, f.plan.Message)
+	t.Took, t.Progress.Percentage = x.since(t.Began), 100
+	x.markDone(t, wire.TodoStatusCompleted, x.plan.Message)
 }
 
 // textResult wraps a result that is not a JSON object, or too long a one.
@@ -196,48 +181,48 @@ func textResult(text string) []byte {
 	}{truncateBytes(printable(text), maxResultText)})
 }
 
-// skipTodo marks a todo as skipped.
-func (f *Flow) skipTodo(t *todo, reason string, by wire.MessageID) {
-	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
+// skip marks a todo as skipped.
+func (x execution) skip(t *todo, reason string, by wire.MessageID) {
+	x.questions.cancel(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	t.Result = compact(struct {
 		Reason string `json:"reason"`
 	}{cmp.Or(reason, "skipped")})
-	f.markDone(t, wire.TodoSkipped, cmp.Or(by, f.plan.Message))
+	x.markDone(t, wire.TodoSkipped, cmp.Or(by, x.plan.Message))
 }
 
 // markDone sets the final status of a todo and emits it.
-func (f *Flow) markDone(t *todo, s wire.TodoStatus, by wire.MessageID) {
+func (x execution) markDone(t *todo, s wire.TodoStatus, by wire.MessageID) {
 	t.Status, t.RetryAt, t.Error = s, 0, nil
 	t.markReported()
 	next := []wire.TodoID{}
-	for _, d := range f.todos {
+	for _, d := range x.todos {
 		waits := d.Status == wire.TodoPending || d.Status == wire.TodoBlocked
-		if waits && slices.Contains(d.Draft.DependsOn, t.Draft.ID) && f.dependenciesDone(d) {
+		if waits && slices.Contains(d.Draft.DependsOn, t.Draft.ID) && x.todos.dependenciesDone(d) {
 			next = append(next, d.Draft.ID)
 		}
 	}
-	f.step.Emit(wire.TodoCompleted{
+	x.step.Emit(wire.TodoCompleted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: s, ResultSummary: t.Result, DurationMS: t.Took, NextTodos: next, MessageID: by,
 	})
 }
 
 // retryOrFail records a failed attempt and schedules a retry if the todo has any left.
-func (f *Flow) retryOrFail(t *todo, code, reason string) {
+func (x execution) retryOrFail(t *todo, code, reason string) {
 	if t.Retries >= t.maxRetries() {
-		f.failTodo(t, code, reason)
+		x.fail(t, code, reason)
 		return
 	}
 	t.Retries++
-	t.Status, t.RetryAt = wire.TodoPending, f.now()+f.backoff(t.Retries)
-	f.emitFailed(t, code, reason)
+	t.Status, t.RetryAt = wire.TodoPending, x.now()+x.backoff(t.Retries)
+	x.emitFailed(t, code, reason)
 }
 
-// failTodo marks a todo as failed without an automatic retry: the user has to choose
+// fail marks a todo as failed without an automatic retry: the user has to choose
 // between retry and skip, which the error event says.
-func (f *Flow) failTodo(t *todo, code, reason string) {
-	f.cancelAsks(func(a *ask) bool { return a.Todo == t.Draft.ID })
+func (x execution) fail(t *todo, code, reason string) {
+	x.questions.cancel(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	t.Status, t.RetryAt = wire.TodoStatusFailed, 0
-	f.emitFailed(t, code, reason)
+	x.emitFailed(t, code, reason)
 	if code == codeTimeout {
 		return // the event of the expired question has reported it
 	}
@@ -246,13 +231,13 @@ func (f *Flow) failTodo(t *todo, code, reason string) {
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool,omitempty"`
 	}{t.Draft.ID, t.Draft.Tool})
-	f.step.Emit(notice)
+	x.step.Emit(notice)
 }
 
-func (f *Flow) emitFailed(t *todo, code, reason string) {
+func (x execution) emitFailed(t *todo, code, reason string) {
 	t.Error = &wire.TodoError{Code: code, Message: truncateBytes(printable(reason), maxError), Recoverable: true}
 	t.markReported()
-	f.step.Emit(wire.TodoFailed{
+	x.step.Emit(wire.TodoFailed{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: wire.TodoStatusFailed, Error: *t.Error,
 		RetryCount: t.Retries, MaxRetries: t.maxRetries(), RetryAt: t.RetryAt,
 	})
@@ -260,71 +245,45 @@ func (f *Flow) emitFailed(t *todo, code, reason string) {
 
 // markUnsure requeues a todo whose job was lost, and has the user asked before it runs
 // again.
-func (f *Flow) markUnsure(t *todo, tool string) {
+func (x execution) markUnsure(t *todo, tool string) {
 	t.Doubt = fmt.Sprintf("The tool %s may or may not have run. Run this again?", truncateBytes(printable(tool), maxStep))
 	if tool == unsureWork {
 		t.Doubt = "It is not known how far this came. Run it again?"
 	}
-	f.requeue(t)
+	x.requeue(t)
 }
 
 // requeue sets a started todo back to pending. It emits the change immediately, because
 // other todos may start in its place, and the event of a later start would say less.
-func (f *Flow) requeue(t *todo) {
+func (x execution) requeue(t *todo) {
 	t.setStatus(wire.TodoPending)
-	f.emitTodo(t)
+	x.emitTodo(t)
 }
 
 // unsureWork stands for the name of the tool when the progress of a lost job is unknown.
 const unsureWork = "work"
 
-// tally counts todos by status.
-type tally struct {
-	total, completed, running, pending, failed, blocked, skipped int
-}
-
-func (f *Flow) count() tally {
-	c := tally{total: len(f.todos)}
-	for _, t := range f.todos {
-		switch t.Status {
-		case wire.TodoStatusCompleted:
-			c.completed++
-		case wire.TodoInProgress:
-			c.running++
-		case wire.TodoStatusFailed:
-			c.failed++
-		case wire.TodoBlocked:
-			c.blocked++
-		case wire.TodoSkipped:
-			c.skipped++
-		case wire.TodoPending, wire.TodoNeedsInput, wire.TodoNeedsApproval:
-			c.pending++
-		}
-	}
-	return c
-}
-
 // emitUpdates emits the todos whose change no other event has reported.
-func (f *Flow) emitUpdates() {
-	for _, t := range f.todos {
+func (x execution) emitUpdates() {
+	for _, t := range x.todos {
 		if t.unreported {
-			f.emitTodo(t)
+			x.emitTodo(t)
 		}
 	}
 }
 
-func (f *Flow) emitTodo(t *todo) {
+func (x execution) emitTodo(t *todo) {
 	t.markReported()
-	f.step.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: cmp.Or(f.control, f.plan.Message)})
+	x.step.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: cmp.Or(x.control, x.plan.Message)})
 }
 
 // emitProgress emits the counts of todos by status if they changed since the last time.
-func (f *Flow) emitProgress() {
-	c := f.count()
-	if f.plan.Layer != wire.LayerExecution || c == f.reported {
+func (x execution) emitProgress() {
+	c := x.todos.count()
+	if x.plan.Layer != wire.LayerExecution || c == x.reported {
 		return
 	}
-	f.reported = c
+	x.reported = c
 	e := wire.ExecutionProgress{
 		TotalTodos: c.total, Completed: c.completed, InProgress: c.running, Pending: c.pending,
 		Failed: c.failed, Blocked: c.blocked, Skipped: c.skipped,
@@ -332,8 +291,33 @@ func (f *Flow) emitProgress() {
 	if c.total > 0 {
 		e.ProgressPercentage = float64((c.completed+c.skipped)*1000/c.total) / 10
 	}
-	if i := slices.IndexFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoInProgress }); i >= 0 {
-		e.CurrentTodo = &wire.TodoRef{ID: f.todos[i].Draft.ID, Task: f.todos[i].Draft.Task}
+	if i := slices.IndexFunc(x.todos, func(t *todo) bool { return t.Status == wire.TodoInProgress }); i >= 0 {
+		e.CurrentTodo = &wire.TodoRef{ID: x.todos[i].Draft.ID, Task: x.todos[i].Draft.Task}
 	}
-	f.step.Emit(e)
+	x.step.Emit(e)
+}
+
+// canContinue reports whether a failed plan can continue: a todo can run now, or none has
+// failed any more.
+func (x execution) canContinue() bool {
+	x.unblock()
+	failed := slices.ContainsFunc(x.todos, func(t *todo) bool { return t.Status == wire.TodoStatusFailed })
+	return !failed || slices.ContainsFunc(x.todos, func(t *todo) bool { return t.Status == wire.TodoPending })
+}
+
+// setValue stores a value for a todo.
+func (x execution) setValue(a *ask, v json.RawMessage, why wire.CloseReason) {
+	t := x.todos.find(a.Todo)
+	t.Values = append(t.Values, value{a.Input.Field, v})
+	t.dirty = true
+	if a.Job != "" {
+		x.executor.Answered(Answered{Request: a.ID, Value: v, Reason: why})
+		return
+	}
+	for _, in := range t.Draft.Inputs {
+		if _, ok := t.valueOf(in.Field); !ok {
+			return
+		}
+	}
+	t.setStatus(wire.TodoPending)
 }

@@ -3,7 +3,7 @@ package workflow
 import "github.com/everdesk/everdesk/wire"
 
 // Todos are those of the newest plan.
-func (f *Flow) Todos() []wire.Todo { return f.body().Todos }
+func (f *Flow) Todos() []wire.Todo { return f.todos.body().Todos }
 
 // Paused reports whether the plan stands still.
 func (f *Flow) Paused() bool { return f.Active() && f.plan.Paused != nil }

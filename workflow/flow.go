@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,32 +137,26 @@ type Refusal struct {
 	Field string
 }
 
-// Flow is the plan of a session. Create it with [New].
+// Flow is the plan of a session. Create it with [New]. It handles the calls of the session
+// and leaves the rest to its parts, which share one state and call downwards only: the
+// planner, the execution of todos, and the questions to the user.
 type Flow struct {
-	cfg      Config
-	step     StepWriter
-	executor Executor
-
-	numbers numbers
-	plan    *plan   // the newest plan, which may have ended; nil if there was none
-	todos   []*todo // in the order of the plan
-	asks    []*ask  // open ones, oldest first
-
-	control wire.MessageID // the control message being executed
-
-	reported     tally    // the counts that were last emitted
-	numbersDirty bool     // numbers are not stored yet
-	planDirty    bool     // plan is not stored yet
-	removed      []string // fields of the table to delete
+	*state
+	questions questions
+	execution execution
+	planner   planner
 }
 
 // New returns a flow without a plan.
-func New(cfg Config, stage StepWriter, hands Executor) *Flow {
+func New(cfg Config, step StepWriter, executor Executor) *Flow {
 	cfg.Parallel = cmp.Or(max(cfg.Parallel, 0), 4)
 	cfg.AnswerTime = cmp.Or(max(cfg.AnswerTime, 0), 5*time.Minute)
 	cfg.AskAbove = cmp.Or(cfg.AskAbove, 0.25)
 	cfg.RetryFirst = cmp.Or(max(cfg.RetryFirst, 0), time.Second)
-	return &Flow{cfg: cfg, step: stage, executor: hands}
+	s := &state{cfg: cfg, step: step, executor: executor}
+	q := questions{s}
+	x := execution{s, q}
+	return &Flow{state: s, questions: q, execution: x, planner: planner{s, q, x}}
 }
 
 // Begin starts a plan for a message and returns its agent id, or refuses it.
@@ -187,13 +180,10 @@ func (f *Flow) Begin(r Request) (wire.AgentID, *Refusal) {
 		ID: id, Message: r.Message, Monitor: r.Monitor, Guest: r.Guest, Started: f.now(), ModelJobs: map[wire.Layer]int{},
 		request: r.Text, requestDirty: true,
 	}
-	f.enterLayer(wire.LayerCognitive, "Understanding the request")
+	f.planner.enterLayer(wire.LayerCognitive, "Understanding the request")
 	f.plan.ModelTask = &modelTask{Layer: wire.LayerCognitive}
 	return f.plan.role(), nil
 }
-
-// Active reports whether a plan is in progress.
-func (f *Flow) Active() bool { return f.plan != nil && !f.plan.ended() }
 
 // HandleJobResult applies the result of a job. It ignores results of jobs that the plan no
 // longer waits for.
@@ -204,10 +194,10 @@ func (f *Flow) HandleJobResult(w JobResult) {
 	defer f.finishCall()
 	if t := f.plan.ModelTask; t != nil && t.Job == w.Job {
 		f.addUsage(w.Usage)
-		f.handleModelResult(t, w)
+		f.planner.handleModelResult(t, w)
 	} else if t := f.todoOfJob(w.Job); t != nil {
 		f.addUsage(w.Usage)
-		f.handleTodoResult(t, w)
+		f.execution.handleResult(t, w)
 	}
 }
 
@@ -244,7 +234,7 @@ func (f *Flow) Interrupted(wire.ConnectionID) {
 		}
 	}
 	if f.plan.Paused == nil {
-		f.pause(byInterrupt, "", "")
+		f.planner.pause(byInterrupt, "", "")
 	}
 }
 
@@ -260,7 +250,7 @@ func (f *Flow) Reset(reason string) {
 			t.Job = ""
 		}
 		f.plan.ModelTask = nil
-		f.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeCancelled, Message: cmp.Or(reason, "The session was reset.")})
+		f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeCancelled, Message: cmp.Or(reason, "The session was reset.")})
 	}
 	f.step.Emit(wire.PlanCleared{PlanID: f.plan.ID})
 	f.clearPlan()
@@ -279,36 +269,20 @@ func (f *Flow) advance() {
 		return
 	}
 	if f.plan.Layer == wire.LayerExecution {
-		f.unblock()
+		f.execution.unblock()
 	}
 	if f.plan.Paused == nil {
-		f.startRevision()
+		f.planner.startRevision()
 		if f.plan.Layer == wire.LayerExecution {
-			f.execute()
-			f.concludeExecution()
+			f.execution.startReady()
+			f.planner.concludeExecution()
 		}
-		f.startModelTask()
+		f.planner.startModelTask()
 	}
 	if f.Active() {
-		f.emitUpdates()
-		f.emitProgress()
+		f.execution.emitUpdates()
+		f.execution.emitProgress()
 	}
-}
-
-// todoOfJob returns the todo that a job works on.
-func (f *Flow) todoOfJob(job string) *todo {
-	i := slices.IndexFunc(f.todos, func(t *todo) bool { return job != "" && t.Job == job })
-	if i < 0 || !f.Active() {
-		return nil
-	}
-	return f.todos[i]
-}
-
-func (f *Flow) now() wire.Millis { return wire.Millis(f.step.Now().UnixMilli()) }
-
-func (f *Flow) addUsage(u providers.Usage) {
-	f.plan.Usage, f.plan.Spent = f.plan.Usage.Add(u), f.plan.Spent.Add(u)
-	f.planDirty = true
 }
 
 // refuse returns the refusal of a call that does not fit the state.

@@ -68,30 +68,30 @@ func get[T any](table map[string][]byte, field string, into *T) error {
 }
 
 // changes returns the store operations for everything that changed since the last call.
-func (f *Flow) changes() []store.Op {
+func (s *state) changes() []store.Op {
 	var ops []store.Op
-	for _, field := range f.removed {
+	for _, field := range s.removed {
 		ops = append(ops, store.Unset(Table, field))
 	}
-	f.removed = nil
-	if f.numbersDirty {
-		ops = append(ops, set(numbersField, f.numbers))
+	s.removed = nil
+	if s.numbersDirty {
+		ops = append(ops, set(numbersField, s.numbers))
 	}
-	if f.plan != nil && f.plan.requestDirty {
-		ops = append(ops, set(requestField, f.plan.request))
-		f.plan.requestDirty = false
+	if s.plan != nil && s.plan.requestDirty {
+		ops = append(ops, set(requestField, s.plan.request))
+		s.plan.requestDirty = false
 	}
-	if f.plan != nil && f.planDirty {
-		ops = append(ops, set(planField, f.plan))
+	if s.plan != nil && s.planDirty {
+		ops = append(ops, set(planField, s.plan))
 	}
-	f.numbersDirty, f.planDirty = false, false
-	for _, t := range f.todos {
+	s.numbersDirty, s.planDirty = false, false
+	for _, t := range s.todos {
 		if t.dirty {
 			ops = append(ops, set(todoField(t.Draft.ID), t))
 			t.dirty = false
 		}
 	}
-	for _, a := range f.asks {
+	for _, a := range s.asks {
 		if a.dirty {
 			ops = append(ops, set(askField(a.ID), a))
 			a.dirty = false
@@ -101,31 +101,31 @@ func (f *Flow) changes() []store.Op {
 }
 
 // clearPlan removes the plan and its todos. The counters stay.
-func (f *Flow) clearPlan() {
-	if f.plan == nil {
+func (s *state) clearPlan() {
+	if s.plan == nil {
 		return
 	}
-	f.removed = append(f.removed, planField, requestField)
-	for _, t := range f.todos {
-		f.removed = append(f.removed, todoField(t.Draft.ID))
+	s.removed = append(s.removed, planField, requestField)
+	for _, t := range s.todos {
+		s.removed = append(s.removed, todoField(t.Draft.ID))
 	}
-	f.plan, f.todos, f.reported = nil, nil, tally{}
+	s.plan, s.todos, s.reported = nil, nil, tally{}
 }
 
 // All returns operations that store the whole state, for a store that has lost writes.
-func (f *Flow) All() []store.Op {
+func (s *state) All() []store.Op {
 	var ops []store.Op
-	if f.numbers != (numbers{}) {
-		ops = append(ops, set(numbersField, f.numbers))
+	if s.numbers != (numbers{}) {
+		ops = append(ops, set(numbersField, s.numbers))
 	}
-	if f.plan == nil {
+	if s.plan == nil {
 		return ops
 	}
-	ops = append(ops, set(requestField, f.plan.request), set(planField, f.plan))
-	for _, t := range f.todos {
+	ops = append(ops, set(requestField, s.plan.request), set(planField, s.plan))
+	for _, t := range s.todos {
 		ops = append(ops, set(todoField(t.Draft.ID), t))
 	}
-	for _, a := range f.asks {
+	for _, a := range s.asks {
 		ops = append(ops, set(askField(a.ID), a))
 	}
 	return ops
@@ -133,7 +133,7 @@ func (f *Flow) All() []store.Op {
 
 // Restore decodes the state from its table. It refuses records of an unknown newer format.
 func (f *Flow) Restore(table map[string][]byte) error {
-	*f = Flow{cfg: f.cfg, step: f.step, executor: f.executor}
+	*f.state = state{cfg: f.cfg, step: f.step, executor: f.executor}
 	if _, ok := table[numbersField]; ok {
 		if err := get(table, numbersField, &f.numbers); err != nil {
 			return err
@@ -163,15 +163,15 @@ func (f *Flow) Restore(table map[string][]byte) error {
 	slices.SortFunc(f.todos, func(a, b *todo) int { return cmp.Compare(a.Place, b.Place) })
 	slices.SortFunc(f.asks, func(a, b *ask) int { return cmp.Compare(a.number(), b.number()) })
 	for _, a := range f.asks {
-		if a.Todo != "" && find(f.todos, a.Todo) == nil {
+		if a.Todo != "" && f.todos.find(a.Todo) == nil {
 			return fmt.Errorf("%s: %w", askField(a.ID), errStray)
 		}
 	}
-	f.reported = f.count()
+	f.reported = f.todos.count()
 	return nil
 }
 
-func (f *Flow) restoreTodo(table map[string][]byte, field string, id wire.TodoID) error {
+func (s *state) restoreTodo(table map[string][]byte, field string, id wire.TodoID) error {
 	t := &todo{}
 	if err := get(table, field, t); err != nil {
 		return err
@@ -179,14 +179,14 @@ func (f *Flow) restoreTodo(table map[string][]byte, field string, id wire.TodoID
 	switch {
 	case t.Draft.ID != id:
 		return fmt.Errorf("%s: %w", field, errMisplaced)
-	case f.plan == nil:
+	case s.plan == nil:
 		return fmt.Errorf("%s: %w", field, errStray)
 	}
-	f.todos = append(f.todos, t)
+	s.todos = append(s.todos, t)
 	return nil
 }
 
-func (f *Flow) restoreAsk(table map[string][]byte, field string) error {
+func (s *state) restoreAsk(table map[string][]byte, field string) error {
 	a := &ask{}
 	if err := get(table, field, a); err != nil {
 		return err
@@ -194,10 +194,10 @@ func (f *Flow) restoreAsk(table map[string][]byte, field string) error {
 	switch {
 	case askField(a.ID) != field || a.Kind == askInput && a.Input == nil || a.Kind == askClarification && a.Clarification == nil:
 		return fmt.Errorf("%s: %w", field, errMisplaced)
-	case f.plan == nil:
+	case s.plan == nil:
 		return fmt.Errorf("%s: %w", field, errStray)
 	}
-	f.asks = append(f.asks, a)
+	s.asks = append(s.asks, a)
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (f *Flow) Recover(alive func(job string) bool) {
 	}
 	for _, t := range slices.Clone(f.todos) {
 		if t.Job != "" && !alive(t.Job) {
-			f.handleTodoResult(t, JobResult{Job: t.Job, Unsure: unsureWork})
+			f.execution.handleResult(t, JobResult{Job: t.Job, Unsure: unsureWork})
 		}
 	}
 	f.processDue()

@@ -27,7 +27,7 @@ func (f *Flow) Answer(by wire.ConnectionID, m wire.ClientPayload) *Refusal {
 
 // handleReview applies the answer to a plan review.
 func (f *Flow) handleReview(by wire.ConnectionID, m wire.HITLPlanResponse) *Refusal {
-	a, refused := f.findAsk(m.RequestID, askReview)
+	a, refused := f.questions.find(m.RequestID, askReview)
 	if refused != nil {
 		return refused
 	}
@@ -42,16 +42,16 @@ func (f *Flow) handleReview(by wire.ConnectionID, m wire.HITLPlanResponse) *Refu
 		return invalid("action", "want approve, modify or reject, got %q", m.Action)
 	}
 	defer f.finishCall()
-	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
+	f.questions.close(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
 	switch m.Action {
 	case wire.PlanApprove:
 		f.plan.Comment = truncateBytes(printable(m.Comment), maxComment)
 		f.step.Emit(wire.PlanApproved{PlanID: f.plan.ID, ApprovedBy: byUser, ExecutionStarting: true, MessageID: m.MessageID})
-		f.startExecution()
+		f.planner.startExecution()
 	case wire.PlanModify:
-		f.requestRevision(instruction)
+		f.planner.requestRevision(instruction)
 	case wire.PlanReject:
-		f.abortPlan(wire.PlanRejected, wire.PlanFailureError{
+		f.planner.abortPlan(wire.PlanRejected, wire.PlanFailureError{
 			Code: codeRejected, Message: cmp.Or(truncateBytes(printable(m.Comment), maxError), "The plan was rejected."),
 		})
 	}
@@ -60,11 +60,11 @@ func (f *Flow) handleReview(by wire.ConnectionID, m wire.HITLPlanResponse) *Refu
 
 // handleApproval applies the answer to the approval of a todo.
 func (f *Flow) handleApproval(by wire.ConnectionID, m wire.HITLApprovalResponse) *Refusal {
-	a, refused := f.findAsk(m.RequestID, askApproval)
+	a, refused := f.questions.find(m.RequestID, askApproval)
 	if refused != nil {
 		return refused
 	}
-	t := find(f.todos, a.Todo)
+	t := f.todos.find(a.Todo)
 	switch {
 	case m.TodoID != "" && m.TodoID != a.Todo:
 		return invalid("todo_id", "the question is about todo %q", a.Todo)
@@ -72,16 +72,16 @@ func (f *Flow) handleApproval(by wire.ConnectionID, m wire.HITLApprovalResponse)
 		return invalid("action", "want approve, skip or reject, got %q", m.Action)
 	}
 	defer f.finishCall()
-	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
+	f.questions.close(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Action: string(m.Action), AnsweredBy: by, MessageID: m.MessageID})
 	reason := truncateBytes(printable(cmp.Or(m.Reason, m.Comment)), maxError)
 	switch m.Action {
 	case wire.TodoApprove:
 		t.Approved, t.Doubt = true, ""
 		t.setStatus(wire.TodoPending)
 	case wire.TodoSkip:
-		f.skipTodo(t, reason, m.MessageID)
+		f.execution.skip(t, reason, m.MessageID)
 	case wire.TodoReject:
-		f.abortPlan(wire.PlanRejected, wire.PlanFailureError{
+		f.planner.abortPlan(wire.PlanRejected, wire.PlanFailureError{
 			Code: codeRejected, Message: cmp.Or(reason, "Todo "+string(a.Todo)+" was rejected."), FailedTodo: a.Todo,
 		})
 	}
@@ -90,7 +90,7 @@ func (f *Flow) handleApproval(by wire.ConnectionID, m wire.HITLApprovalResponse)
 
 // handleInput applies a value that a todo needs.
 func (f *Flow) handleInput(by wire.ConnectionID, m wire.HITLInputResponse) *Refusal {
-	a, refused := f.findAsk(m.RequestID, askInput)
+	a, refused := f.questions.find(m.RequestID, askInput)
 	if refused != nil {
 		return refused
 	}
@@ -102,31 +102,14 @@ func (f *Flow) handleInput(by wire.ConnectionID, m wire.HITLInputResponse) *Refu
 		return invalid("value", "%v", err)
 	}
 	defer f.finishCall()
-	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
-	f.setValue(a, v, wire.ClosedAnswered)
+	f.questions.close(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
+	f.execution.setValue(a, v, wire.ClosedAnswered)
 	return nil
-}
-
-// setValue stores a value for a todo.
-func (f *Flow) setValue(a *ask, v json.RawMessage, why wire.CloseReason) {
-	t := find(f.todos, a.Todo)
-	t.Values = append(t.Values, value{a.Input.Field, v})
-	t.dirty = true
-	if a.Job != "" {
-		f.executor.Answered(Answered{Request: a.ID, Value: v, Reason: why})
-		return
-	}
-	for _, in := range t.Draft.Inputs {
-		if _, ok := t.valueOf(in.Field); !ok {
-			return
-		}
-	}
-	t.setStatus(wire.TodoPending)
 }
 
 // handleClarification applies the user's clarification of the request.
 func (f *Flow) handleClarification(by wire.ConnectionID, m wire.HITLClarificationResponse) *Refusal {
-	a, refused := f.findAsk(m.RequestID, askClarification)
+	a, refused := f.questions.find(m.RequestID, askClarification)
 	if refused != nil {
 		return refused
 	}
@@ -139,7 +122,7 @@ func (f *Flow) handleClarification(by wire.ConnectionID, m wire.HITLClarificatio
 		return invalid("value", "want a text")
 	}
 	defer f.finishCall()
-	f.closeAsk(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
-	f.startPlanning(text)
+	f.questions.close(a, wire.HITLClosed{Reason: wire.ClosedAnswered, Value: v, AnsweredBy: by, MessageID: m.MessageID})
+	f.planner.startPlanning(text)
 	return nil
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
@@ -43,6 +44,25 @@ const (
 	byUser      = "user"
 	byInterrupt = "interrupt"
 )
+
+// state is what the parts of a [Flow] share.
+type state struct {
+	cfg      Config
+	step     StepWriter
+	executor Executor
+
+	numbers numbers
+	plan    *plan    // the newest plan, which may have ended; nil if there was none
+	todos   todoList // in the order of the plan
+	asks    []*ask   // open questions, oldest first
+
+	control wire.MessageID // the control message being executed
+
+	reported     tally    // the counts that were last emitted
+	numbersDirty bool     // numbers are not stored yet
+	planDirty    bool     // plan is not stored yet
+	removed      []string // fields of the table to delete
+}
 
 // numbers counts the plans and questions of the session, so that no id is reused.
 type numbers struct {
@@ -235,9 +255,9 @@ func (t *todo) clearHalt() { t.Halt, t.HaltReason, t.HaltBy = "", "", "" }
 func (t *todo) markReported() { t.dirty, t.unreported = true, false }
 
 // backoff returns the delay before the n-th retry, starting with 1.
-func (f *Flow) backoff(n int) wire.Millis {
+func (s *state) backoff(n int) wire.Millis {
 	const longest = 30 * time.Second
-	wait := f.cfg.RetryFirst
+	wait := s.cfg.RetryFirst
 	for range n - 1 {
 		if wait >= longest {
 			break
@@ -245,4 +265,42 @@ func (f *Flow) backoff(n int) wire.Millis {
 		wait *= 2
 	}
 	return wire.Millis(min(wait, longest).Milliseconds())
+}
+
+// since returns the milliseconds that have passed since t.
+func (s *state) since(t wire.Millis) int { return int(max(s.now()-t, 0)) }
+
+func (s *state) now() wire.Millis { return wire.Millis(s.step.Now().UnixMilli()) }
+
+func (s *state) addUsage(u providers.Usage) {
+	s.plan.Usage, s.plan.Spent = s.plan.Usage.Add(u), s.plan.Spent.Add(u)
+	s.planDirty = true
+}
+
+// todoOfJob returns the todo that a job works on.
+func (s *state) todoOfJob(job string) *todo {
+	i := slices.IndexFunc(s.todos, func(t *todo) bool { return job != "" && t.Job == job })
+	if i < 0 || !s.Active() {
+		return nil
+	}
+	return s.todos[i]
+}
+
+// Active reports whether a plan is in progress.
+func (s *state) Active() bool { return s.plan != nil && !s.plan.ended() }
+
+// job returns a job of the plan.
+func (s *state) job(name string, todo wire.TodoID, title, prompt string) Job {
+	return Job{
+		Name: name, Plan: s.plan.ID, Message: s.plan.Message, Monitor: s.plan.Monitor, Guest: s.plan.Guest,
+		Role: wire.AgentID(name), Todo: todo, Title: truncateBytes(title, maxTitle), Prompt: prompt,
+	}
+}
+
+func (s *state) statistics() *wire.PlanStatistics {
+	c, u := s.todos.count(), s.plan.Usage
+	return &wire.PlanStatistics{
+		TotalTodos: c.total, Completed: c.completed, Failed: c.failed, Skipped: c.skipped, ExecutionTimeMS: s.since(s.plan.Started),
+		TokensUsed: u.Input + u.Output + u.CacheRead + u.CacheWrite, CostUSD: u.USD,
+	}
 }
