@@ -9,7 +9,7 @@ export interface ToolCall {
   /** What it is about, in one line; empty when nothing tells. */
   readonly about: string;
   /** What it did, where there are words for it. */
-  readonly told: ToolAction | undefined;
+  readonly action: ToolAction | undefined;
   readonly input: string;
   readonly result: string;
   readonly durationMs: number | undefined;
@@ -41,13 +41,13 @@ function numberIn(v: unknown): number {
 export function toolOf(row: UIRow): ToolCall {
   const v = objectOf(row.text);
   if (typeof v.tool !== "string") {
-    return { tool: "", failed: false, about: line(row.text ?? ""), told: undefined, input: "", result: row.text ?? "", durationMs: undefined };
+    return { tool: "", failed: false, about: line(row.text ?? ""), action: undefined, input: "", result: row.text ?? "", durationMs: undefined };
   }
   return {
     tool: v.tool,
     failed: v.status === "error",
     about: aboutOf(v.input),
-    told: toolActionOf(v.tool, v.input),
+    action: toolActionOf(v.tool, v.input),
     input: pretty(v.input),
     result: typeof v.result === "string" ? prettyText(v.result) : pretty(v.result),
     durationMs: typeof v.durationMs === "number" ? v.durationMs : undefined,

@@ -74,7 +74,7 @@ function belongsBefore(row: UIRow, cut: Cut, later: readonly UIRow[]): boolean {
 export function lineOf(row: UIRow, tell: (told: ToolAction) => string): string {
   switch (kindOf(row)) {
     case "tool": {
-      const { tool, about, told, failed } = toolOf(row);
+      const { tool, about, action: told, failed } = toolOf(row);
       return told === undefined || failed ? `${tool} ${about}`.trim() : tell(told);
     }
     default:
