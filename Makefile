@@ -50,6 +50,10 @@ profile: ## measure a hub under load and write cmd/hub/release.pgo, which builds
 test: ## all tests, with real Redis servers and a real browser; some with PARTS="web go chaos python e2e"
 	@scripts/test.sh $(PARTS)
 
+.PHONY: test-fast
+test-fast: ## Go tests without the race detector in short form, and the web unit tests; 2 minutes
+	@scripts/test.sh --fast $(PARTS)
+
 .PHONY: test-busy
 test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)

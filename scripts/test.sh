@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# test.sh [--busy] [PART…]   runs the parts of the tests one after the other, all if none
-# is named, whatever becomes of the others; then it says how each ended, and fails if
-# one failed. With --busy two loops keep two cores busy meanwhile: a test must not
+# test.sh [--busy | --fast] [PART…]   runs the parts of the tests one after the other, all
+# if none is named, whatever becomes of the others; then it says how each ended, and fails
+# if one failed. With --busy two loops keep two cores busy meanwhile: a test must not
 # depend on a quiet machine.
+#
+# With --fast there are only the parts web and go, and go runs without the race detector,
+# with a fifth of the random programs (-short), without the packages in slow and the tests
+# in slow_tests, and without the packages whose result is in the build cache. It is for
+# every change; before a change is proposed all parts run.
 #
 #   web     what the pages are made of, in Node
 #   go      all Go packages but the next one, with the race detector
@@ -13,7 +18,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export GO=${GO:-go}
 
+fast=
 all=(web go chaos python e2e)
+needed=(node gcc redis-server chromium promtool python3-websockets)
+# Packages and tests that --fast leaves out: they start many processes, wait in real time
+# or compile programs.
+slow='/internal/(chaos|hubtest|redistest)$'
+slow_tests='Kill|Crash|Cluster|Failover|Sentinel|RealTime|ManyTurns|Thousand|BinaryIsStatic|OtherSystems'
 # Of a package, so that one that hangs says where. The longest took 338 s on two busy
 # cores, and Go's own limit is 600 s.
 limit=40m
@@ -23,6 +34,13 @@ hub=$PWD/bin/plain-hub
 run_web() { scripts/web.sh test; }
 run_go() {
   local packages
+  if [ -n "$fast" ]; then
+    packages=$("$GO" list ./... | grep -vE "$slow") || return
+    # Four packages at once on two cores, because many tests wait.
+    # shellcheck disable=SC2086 # it is a list
+    CGO_ENABLED=0 "$GO" test -short -vet=off -p 4 -skip "$slow_tests" -timeout 10m ./session $packages
+    return
+  fi
   packages=$("$GO" list ./... | grep -v /internal/chaos) || return
   # check vets. The one that waits longest comes first, so that others run meanwhile.
   # shellcheck disable=SC2086 # it is a list
@@ -33,10 +51,18 @@ run_python() { HUB=$hub /usr/bin/python3 examples/plan_test.py; }
 run_e2e() { scripts/web.sh e2e; }
 
 busy=
-if [ "${1-}" = --busy ]; then
-  busy=yes
-  shift
-fi
+case ${1-} in
+  --busy)
+    busy=yes
+    shift
+    ;;
+  --fast)
+    fast=yes
+    all=(web go)
+    needed=(node redis-server promtool)
+    shift
+    ;;
+esac
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
 for part in "${parts[@]}"; do
@@ -47,7 +73,7 @@ for part in "${parts[@]}"; do
 done
 
 # Everything that can be missing is asked for before anything that takes long.
-scripts/need.sh node gcc redis-server chromium promtool python3-websockets
+scripts/need.sh "${needed[@]}"
 
 loops=()
 cleanup() { [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" 2>/dev/null || true; }
@@ -64,7 +90,7 @@ if [ -n "$busy" ]; then
 fi
 
 # Tests of several parts build the hub, and find it compiled.
-scripts/build.sh "$hub" ./cmd/hub
+[ -n "$fast" ] || scripts/build.sh "$hub" ./cmd/hub
 
 failed=() results=()
 for part in "${parts[@]}"; do
@@ -78,6 +104,6 @@ done
 echo "== results"
 printf '%s\n' "${results[@]}"
 if [ ${#failed[@]} -gt 0 ]; then
-  echo "failed: ${failed[*]}; these alone: scripts/test.sh ${failed[*]}" >&2
+  echo "failed: ${failed[*]}; these alone: scripts/test.sh ${fast:+--fast }${failed[*]}" >&2
   exit 1
 fi
