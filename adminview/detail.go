@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -167,8 +167,5 @@ func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Pos
 
 // firstRunes truncates a text to titleRunes characters.
 func firstRunes(text string) string {
-	if utf8.RuneCountInString(text) <= titleRunes {
-		return text
-	}
-	return string([]rune(text)[:titleRunes]) + "…"
+	return truncation.RunesMarked(text, titleRunes, "…")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -233,10 +234,7 @@ func (s *text) put(delta string, offset int) {
 		s.full = false
 	}
 	if room := maxText - len(s.body); len(delta) > room {
-		for !utf8.RuneStart(delta[room]) {
-			room--
-		}
-		delta, s.full = delta[:room], true
+		delta, s.full = truncation.Bytes(delta, room), true
 	}
 	s.body = append(s.body, delta...)
 	s.units += units16(delta)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -134,7 +135,7 @@ func (p *Pool) fillCondenseRun(t *turn, r *agentpool.Run) {
 
 // appendHiddenText appends to the text of a turn whose text is not published while it grows.
 func (t *turn) appendHiddenText(text string) {
-	t.text.WriteString(truncateRunes(sanitize(text), max(condensedBytes-t.text.Len(), 0)))
+	t.text.WriteString(truncation.Bytes(sanitize(text), max(condensedBytes-t.text.Len(), 0)))
 }
 
 // endCondense ends a turn that summarises: the summary replaces the visible messages, or the

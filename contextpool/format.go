@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // errTrailing means that a stored value is followed by more data.
@@ -62,24 +63,13 @@ func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	return truncateRunes(text, limit-len(truncationMark)) + truncationMark
+	return truncation.Bytes(text, limit-len(truncationMark)) + truncationMark
 }
 
 // sanitize replaces invalid UTF-8 and U+0000 with U+FFFD. Backends send such text, and clients
 // may not.
 func sanitize(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
-}
-
-// truncateRunes returns at most limit bytes of a text without splitting a rune.
-func truncateRunes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }
 
 // utf16Len returns the length of a text in UTF-16 units, as JavaScript counts.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 )
 
@@ -28,8 +29,8 @@ func normalizeMessage(m *history.Message) []byte {
 	for i := range m.Blocks {
 		b := &m.Blocks[i]
 		b.Text = sanitize(b.Text)
-		b.Tool, b.From, b.Call = truncateRunes(b.Tool, toolBytes), truncateRunes(b.From, toolBytes), shortCallID(b.Call)
-		b.Origin = truncateRunes(b.Origin, originBytes)
+		b.Tool, b.From, b.Call = truncation.Bytes(b.Tool, toolBytes), truncation.Bytes(b.From, toolBytes), shortCallID(b.Call)
+		b.Origin = truncation.Bytes(b.Origin, originBytes)
 		if len(b.Input) > 0 && !json.Valid(b.Input) {
 			b.Input = json.RawMessage("{}")
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -84,14 +85,14 @@ func (p *Pool) runBegan(t *turn) {
 
 // emitText publishes text and thinking of an agent, as far as the monitor's budget allows.
 func (p *Pool) emitText(t *turn, text, thinking string) {
-	if thinking = truncateRunes(sanitize(thinking), max(desktop.MaxAgentText-t.thinkingUnits, 0)); thinking != "" {
+	if thinking = truncation.Bytes(sanitize(thinking), max(desktop.MaxAgentText-t.thinkingUnits, 0)); thinking != "" {
 		p.step.Emit(wire.AgentThinking{
 			Delta: thinking, Offset: t.thinkingUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 		})
 		t.thinkingUnits += utf16Len(thinking)
 		t.bufferThinking(thinking)
 	}
-	text = truncateRunes(sanitize(text), max(desktop.MaxAgentText-t.text.Len(), 0))
+	text = truncation.Bytes(sanitize(text), max(desktop.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
 	}
@@ -102,7 +103,7 @@ func (p *Pool) emitText(t *turn, text, thinking string) {
 	if t.Monitor != policies.PrimaryMonitor {
 		p.storeBudget(t.Monitor)
 	}
-	if text = truncateRunes(text, v.Granted); text != "" {
+	if text = truncation.Bytes(text, v.Granted); text != "" {
 		p.step.Emit(wire.AgentResponse{
 			Delta: text, Offset: t.textUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 		})

@@ -3,8 +3,8 @@ package desktop
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -121,14 +121,7 @@ func (s *State) extend(k streamKey, more string) {
 
 // wholeRunes returns the number of bytes of a text, up to a limit, that split no character.
 func wholeRunes(text string, limit int) int {
-	if len(text) <= limit {
-		return len(text)
-	}
-	n := max(limit, 0)
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return n
+	return len(truncation.Bytes(text, limit))
 }
 
 // dropText removes a text.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Bounds of tool inputs and outputs in a digest, in characters.
@@ -170,30 +173,14 @@ func resultString(result json.RawMessage) string {
 
 // truncateOutput truncates a text to maxOutput characters and appends its full length.
 func truncateOutput(text string) string {
-	short, n := firstRunes(text, maxOutput)
+	short := truncation.Runes(text, maxOutput)
 	if len(short) == len(text) {
 		return text
 	}
-	return short + fmt.Sprintf("\n... (%d chars total)", n)
+	return short + fmt.Sprintf("\n... (%d chars total)", utf8.RuneCountInString(text))
 }
 
 // truncateText truncates a text to the given number of characters.
 func truncateText(text string, limit int) string {
-	short, _ := firstRunes(text, limit)
-	if len(short) == len(text) {
-		return text
-	}
-	return short + "..."
-}
-
-// firstRunes returns the first characters of a text, and how many characters the text has.
-func firstRunes(text string, limit int) (string, int) {
-	n, end := 0, len(text)
-	for i := range text {
-		if n == limit {
-			end = i
-		}
-		n++
-	}
-	return text[:end], n
+	return truncation.RunesMarked(text, limit, "...")
 }

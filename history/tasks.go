@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -279,11 +280,5 @@ func compareNewest(a, b *Item) int {
 
 // truncateRunes truncates a text to the given number of characters.
 func truncateRunes(s string, runes int) string {
-	for i := range s {
-		if runes == 0 {
-			return s[:i] + "…"
-		}
-		runes--
-	}
-	return s
+	return truncation.RunesMarked(s, runes, "…")
 }

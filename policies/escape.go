@@ -3,6 +3,8 @@ package policies
 import (
 	"strings"
 	"unicode"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // vocabulary holds the tags with a meaning in prompts, besides everything that begins with
@@ -141,11 +143,5 @@ func oneLine(s string) string {
 
 // truncate returns at most n characters of s, followed by more if s was longer.
 func truncate(s string, n int, more string) string {
-	for at := range s {
-		if n == 0 {
-			return s[:at] + more
-		}
-		n--
-	}
-	return s
+	return truncation.RunesMarked(s, n, more)
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -245,13 +245,7 @@ func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection,
 
 // truncateBytes cuts a text to at most limit bytes, at a rune boundary.
 func truncateBytes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
+	return truncation.BytesMarked(text, limit, "…")
 }
 
 // Viewers returns the oldest tabs of a session at this replica.

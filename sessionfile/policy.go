@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -205,8 +205,5 @@ func (l *Log) title(id wire.WindowID) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func truncateRunes(text string) string {
-	if utf8.RuneCountInString(text) <= summaryRunes {
-		return text
-	}
-	return string([]rune(text)[:summaryRunes]) + "…"
+	return truncation.RunesMarked(text, summaryRunes, "…")
 }

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -261,13 +262,7 @@ func quoteValue(raw json.RawMessage) string {
 
 // truncateBytes returns at most n bytes of s, and an ellipsis if there was more.
 func truncateBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return truncation.BytesMarked(s, n, "…")
 }
 
 // printable removes control characters, which could control a terminal or hide text.

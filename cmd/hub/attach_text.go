@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // escapes are the control sequences of terminals: CSI, OSC and their like, and
@@ -41,7 +43,7 @@ func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:n-1]) + "…"
+	return truncation.Runes(s, n-1) + "…"
 }
 
 // fromUTF16 is s without its first n UTF-16 units.

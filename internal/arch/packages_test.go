@@ -17,12 +17,12 @@ var rules = map[string]rule{
 	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
 	"store/filestore/kvlog": {},
 
-	"desktop":  {uses: "wire"},
-	"policies": {uses: "wire"},
+	"desktop":  {uses: "wire internal/truncation"},
+	"policies": {uses: "wire internal/truncation"},
 
 	"providers":              {},
 	"providers/providertest": {uses: "providers", tests: "providers/demo"},
-	"providers/demo":         {uses: "providers", tests: "providers/providertest"},
+	"providers/demo":         {uses: "providers internal/truncation", tests: "providers/providertest"},
 	"providers/loop":         {uses: "providers", tests: "providers/providertest"},
 	"providers/sse":          {uses: "providers", tests: "providers/fakemodel"},
 	"providers/anthropic":    {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
@@ -31,34 +31,36 @@ var rules = map[string]rule{
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
 
-	"history":  {uses: "policies providers store wire"},
+	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
 	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"workflow":        {uses: "providers store wire", tests: "desktop"},
-	"contextpool":     {uses: "agentpool approval desktop history policies providers store tools wire workflow", tests: "store/filestore"},
+	"workflow":        {uses: "providers store wire internal/truncation", tests: "desktop"},
+	"contextpool":     {uses: "agentpool approval desktop history policies providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
-	"broadcast":   {uses: "store wire", tests: "desktop"},
-	"session":     {uses: "agentpool approval broadcast contextpool desktop history policies providers sessionfile store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"broadcast":   {uses: "store wire internal/truncation", tests: "desktop"},
+	"session":     {uses: "agentpool approval broadcast contextpool desktop history policies providers sessionfile store tools wire workflow internal/truncation", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":        {uses: "store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
 	"audit":       {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
 	"membership":  {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
-	"sessionfile": {uses: "history providers wire"},
+	"sessionfile": {uses: "history providers wire internal/truncation"},
 	"client":      {uses: "desktop wire", tests: "auth broadcast gateway ratelimit files session store store/filestore"},
 
 	"metrics":   {uses: "adminview wire", tests: "*"},
 	"tracing":   {uses: "agentpool broadcast providers session wire", tests: "*"},
-	"adminview": {uses: "broadcast membership session store wire", tests: "internal/redistest store/filestore store/redisstore"},
+	"adminview": {uses: "broadcast membership session store wire internal/truncation", tests: "internal/redistest store/filestore store/redisstore"},
 
 	"web": {},
 
 	"gateway": {uses: "audit auth broadcast desktop files membership history adminview ratelimit session sessionfile store web wire", tests: "agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
+
+	"internal/truncation": {},
 
 	"internal/arch":    {},
 	"internal/docgen":  {},

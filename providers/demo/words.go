@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 )
 
@@ -171,13 +172,7 @@ func (w words) givenList() (items []string) {
 
 // shorten cuts a text at a number of characters.
 func shorten(s string, n int) string {
-	for at := range s {
-		if n == 0 {
-			return s[:at] + "…"
-		}
-		n--
-	}
-	return s
+	return truncation.RunesMarked(s, n, "…")
 }
 
 // introduction says what the demo is, what works with it, and how to have a model
