@@ -105,8 +105,8 @@ func (l *owner) removeQueuedMessage(id wire.MessageID) reply {
 	case contextpool.MessageRemoved:
 		return reply{}
 	case contextpool.MessageTaken:
-		return refused(wire.CodeSessionInvalidState, "the message does not wait: an agent has it")
+		return refused(wire.CodeSessionInvalidState, "the message is not queued: an agent has it")
 	default:
-		return refused(wire.CodeInvalidMessage, "no such message waits in this session")
+		return refused(wire.CodeInvalidMessage, "no such message is queued in this session")
 	}
 }

@@ -76,11 +76,11 @@ func readImage(url string) (providers.Image, error) {
 	head, data, ok := strings.Cut(url, ",")
 	kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
 	if !ok || !encoded || !strings.HasPrefix(kind, "image/") {
-		return providers.Image{}, errors.New("a picture must be a data: URL of an image in base64")
+		return providers.Image{}, errors.New("an image must be a data: URL with base64 data")
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		return providers.Image{}, fmt.Errorf("a picture is no base64: %w", err)
+		return providers.Image{}, fmt.Errorf("decode the base64 data of an image: %w", err)
 	}
 	return providers.Image{MediaType: kind, Data: raw}, nil
 }
@@ -134,7 +134,7 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	switch {
 	case scope == wire.ScopeAgent && m.AgentID == "":
-		return refused(wire.CodeInvalidMessage, "to interrupt an agent its agentId is needed")
+		return refused(wire.CodeInvalidMessage, "agentId is required to interrupt an agent")
 	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
 	}
@@ -157,7 +157,7 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if l.agents == nil {
-		return refused(wire.CodeSessionInvalidState, "there is nothing to sum up")
+		return refused(wire.CodeSessionInvalidState, "there is no conversation to condense")
 	}
 	at := l.nextPosition()
 	if err := l.agents.poolForUpdate().Condense(monitor); err != nil {

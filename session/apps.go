@@ -207,7 +207,7 @@ func appError(r wire.AppResponse) string {
 func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	at := windowKey{c.Monitor, window}
 	if command, is := r.(wire.AppCommandRequest); is && len(command.Params) > maxAppParams {
-		return nil, fmt.Errorf("params: they have %d bytes, at most %d are allowed", len(command.Params), maxAppParams)
+		return nil, fmt.Errorf("params: %d bytes, at most %d are allowed", len(command.Params), maxAppParams)
 	}
 	if err := p.waitAppReady(ctx, at); err != nil {
 		if errors.Is(err, errAppNotReady) {

@@ -186,11 +186,11 @@ func (l *owner) executeRare(c *Command) reply {
 		if l.agents != nil && l.agents.poolForUpdate().Withdraw(m.Target) {
 			return reply{}
 		}
-		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")
+		return refused(wire.CodeSessionInvalidState, "no such message is queued")
 	case wire.Condense:
 		return l.doCondense(c, m)
 	}
-	return refused(wire.CodeInvalidMessage, "that is not for a session")
+	return refused(wire.CodeInvalidMessage, "messages of this type are not for a session")
 }
 
 func tooManyAnswers() reply {
@@ -257,10 +257,10 @@ func (l *owner) doEmit(c *Command, m wire.Emit) reply {
 		}
 	}
 	if slices.ContainsFunc(m.Actions, usesAgentQuestionID) {
-		return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
+		return refused(wire.CodeForbidden, "question ids that begin with %q are reserved for agents", tools.QuestionPrefix)
 	}
 	if slices.ContainsFunc(m.Actions, posesAsAgent) {
-		return refused(wire.CodeForbidden, "only agents ask in the name of an agent, or for permissions")
+		return refused(wire.CodeForbidden, "only agents can ask on behalf of an agent or for permissions")
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)

@@ -23,20 +23,20 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errors with which a session or its owner ends.
 var (
-	errOtherSession = errors.New("it is another session under the same id")
+	errOtherSession = errors.New("the id belongs to another session now")
 	errUnloaded     = errors.New("the session was unloaded")
 	errLost         = errors.New("the lease was lost")
 	errStale        = errors.New("the lease was not renewed in time")
-	errDraining     = errors.New("the replica hands its sessions over")
-	errStopping     = errors.New("the hub stops")
+	errDraining     = errors.New("the replica is draining")
+	errStopping     = errors.New("the hub is stopping")
 )
 
 // Reasons of CodeStoreUnavailable and of defects, for clients.
 const (
 	reasonFull        = "the store is full; try again in a moment"
 	reasonUnavailable = "the store does not answer"
-	reasonMoving      = "the session changes its owner; try again"
-	reasonUnknown     = "something went wrong on our side"
+	reasonMoving      = "the session is changing its owner; try again"
+	reasonUnknown     = "internal error"
 )
 
 // errFull refuses a write for which the store has no space. The command may still be executed,
@@ -64,9 +64,9 @@ func asError(err error) error {
 	}{
 		{store.ErrNotFound, wire.CodeSessionNotFound, "there is no such session"},
 		{store.ErrExists, wire.CodeSessionInvalidState, "a session with that id exists already"},
-		{store.ErrQuarantined, wire.CodeSessionInvalidState, "the session is set aside until an operator looks at it"},
+		{store.ErrQuarantined, wire.CodeSessionInvalidState, "the session is quarantined until an operator releases it"},
 		{store.ErrCorrupt, wire.CodeSessionInvalidState, "the stored session cannot be read"},
-		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session is of a newer version than this hub"},
+		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session needs a newer version of the hub"},
 		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
 		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonUnavailable},
 		{store.ErrClosed, wire.CodeStoreUnavailable, reasonUnavailable},
@@ -77,13 +77,13 @@ func asError(err error) error {
 		{store.ErrFenced, wire.CodeStoreUnavailable, reasonMoving},
 		{store.ErrGap, wire.CodeStoreUnavailable, reasonMoving},
 		{store.ErrFull, wire.CodeQueueFull, "the session has too much to do"},
-		{store.ErrTooLarge, wire.CodeMessageTooLarge, "that is more than the store takes"},
-		{store.ErrInvalid, wire.CodeInvalidMessage, "that cannot be stored"},
-		{wire.ErrID, wire.CodeInvalidMessage, "that is not a valid id"},
-		{broadcast.ErrClosed, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
-		{errUnloaded, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
+		{store.ErrTooLarge, wire.CodeMessageTooLarge, "too large to be stored"},
+		{store.ErrInvalid, wire.CodeInvalidMessage, "invalid data for the store"},
+		{wire.ErrID, wire.CodeInvalidMessage, "not a valid id"},
+		{broadcast.ErrClosed, wire.CodeStoreUnavailable, "the session was unloaded; try again"},
+		{errUnloaded, wire.CodeStoreUnavailable, "the session was unloaded; try again"},
 		{errStopping, wire.CodeStoreUnavailable, "this replica is shutting down"},
-		{errDraining, wire.CodeStoreUnavailable, "this replica hands its sessions over; ask another"},
+		{errDraining, wire.CodeStoreUnavailable, "this replica is draining; connect to another one"},
 	} {
 		if errors.Is(err, known.is) {
 			return &Error{Code: known.code, Reason: known.reason, Err: err}

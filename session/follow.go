@@ -106,9 +106,9 @@ func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 			k.center.Restart(to)
 			return nil
 		case err != nil:
-			return fmt.Errorf("read what the tabs have missed: %w", err)
+			return fmt.Errorf("read the events that tabs have missed: %w", err)
 		case len(events) == 0:
-			return fmt.Errorf("read what the tabs have missed: %w: nothing between %v and %v", errReload, head, to)
+			return fmt.Errorf("read the events that tabs have missed: %w: nothing between %v and %v", errReload, head, to)
 		}
 		k.publishCommitted(decodeEvents(events))
 	}

@@ -128,7 +128,7 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 	default:
-		return Answer{}, refusal(wire.CodeInvalidMessage, "that message has no answer to wait for")
+		return Answer{}, refusal(wire.CodeInvalidMessage, "messages of this type have no answer to wait for")
 	}
 	if err := id.Validate(); err != nil {
 		return Answer{}, asError(err)

@@ -17,7 +17,7 @@ import (
 
 // Errors with which a live session changes its role or ends.
 var (
-	errDormant = errors.New("nobody uses the session")
+	errDormant = errors.New("the session is unused")
 	errReload  = errors.New("the state must be loaded again")
 )
 
@@ -112,7 +112,7 @@ func (k *liveSession) run(ctx context.Context) {
 			wait = retryFirst
 			continue
 		case k.tooManyPanics(err):
-			why := refusal(wire.CodeSessionInvalidState, "the session keeps going wrong and is closed for a while")
+			why := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
 			why.Err = err
 			k.hub.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
 			err = why
@@ -334,14 +334,14 @@ func (k *liveSession) shutDown(err error) {
 	for _, it := range k.mailbox.close(err) {
 		it.finish(asError(err))
 	}
-	code, reason := wire.CloseInternal, "the session cannot be kept"
+	code, reason := wire.CloseInternal, "the session failed"
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		code, reason = wire.CloseExpired, "the session was deleted"
 	case errors.Is(err, errStopping):
 		code, reason = wire.CloseDraining, "this replica is shutting down"
 	case errors.Is(err, errUnloaded):
-		code, reason = wire.CloseNormal, "nobody uses the session"
+		code, reason = wire.CloseNormal, "the session is unused"
 	default:
 		k.log.Warn("session closed after an error", "err", err)
 	}

@@ -83,7 +83,7 @@ func (it *item) encode() ([]byte, error) {
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("pack a command: %w", err)
+		return nil, fmt.Errorf("encode inbox item: %w", err)
 	}
 	return data, nil
 }
@@ -92,7 +92,7 @@ func (it *item) encode() ([]byte, error) {
 func decodeItem(data []byte) (item, error) {
 	var p inboxItem
 	if err := json.Unmarshal(data, &p); err != nil {
-		return item{}, fmt.Errorf("unpack a command: %w", err)
+		return item{}, fmt.Errorf("unencode inbox item: %w", err)
 	}
 	if p.Order != nil {
 		return item{order: p.Order}, nil
@@ -105,14 +105,14 @@ func decodeItem(data []byte) (item, error) {
 		}, nil
 	}
 	if len(p.Message) == 0 {
-		return item{}, errors.New("unpack a command: it has neither order nor message")
+		return item{}, errors.New("unencode inbox item: neither order nor message")
 	}
 	m, err := wire.Native{}.DecodeMessage(p.Message)
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		// A newer hub accepted the message, and its sender waits for an answer.
 		return item{
 			cmd:    Command{From: from, Message: wire.Message{ID: e.Ref}},
-			poison: refusal(wire.CodeInvalidMessage, "the hub that runs the session does not know what that is"),
+			poison: refusal(wire.CodeInvalidMessage, "the hub that owns the session does not know this message type"),
 		}, nil
 	}
 	return item{cmd: Command{From: from, Message: m}}, err

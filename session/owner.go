@@ -338,7 +338,7 @@ func (l *owner) nextDue() time.Time {
 // blamePanic marks, after a panic, the items that must not be executed again in the same way.
 func (l *owner) blamePanic() {
 	l.stateBroken = true
-	why := refusal(wire.CodeExecutionFailed, "something went wrong with that message")
+	why := refusal(wire.CodeExecutionFailed, "internal error while executing the message")
 	if l.handlingItem {
 		l.items[l.handled].poison = why
 		return
@@ -371,7 +371,7 @@ func (l *owner) rejectStep(err error) error {
 		}
 		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever
 	}
-	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the session cannot keep what comes of that", Err: err}
+	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the result of the message cannot be stored", Err: err}
 	if large {
 		why.Code = wire.CodeMessageTooLarge
 		// The step was not full before its last item.

@@ -39,7 +39,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 		return prev, err
 	}
 	if got.state.At() != lease.Top() {
-		return prev, fmt.Errorf("%w: the log ends at %v and not with our claim", errLost, got.state.At())
+		return prev, fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At())
 	}
 	l.working, l.user = got.info.Working, got.info.User
 	defer l.stopAgents()

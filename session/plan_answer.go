@@ -15,7 +15,7 @@ import (
 func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
-		return refused(wire.CodeInvalidMessage, "a plan takes no pictures")
+		return refused(wire.CodeInvalidMessage, "a plan takes no images")
 	case strings.TrimSpace(m.Content) == "":
 		return refused(wire.CodeInvalidMessage, "there is nothing to plan")
 	case len(m.Content) > workflow.MaxRequest:
@@ -45,7 +45,7 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 	}
 	for _, i := range m.Interactions {
 		if i.ImageData != "" {
-			return no(wire.CodeInvalidMessage, "interactions", "a plan takes no pictures")
+			return no(wire.CodeInvalidMessage, "interactions", "a plan takes no images")
 		}
 	}
 	message := contextpool.Message{
@@ -70,7 +70,7 @@ func (l *owner) answerPlan(c *Command) reply {
 		return tooManyAnswers()
 	}
 	if l.agents == nil {
-		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
+		return refused(wire.CodeHITLInvalidResponse, "no plan has an open question")
 	}
 	if l.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can answer this")

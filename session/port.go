@@ -266,7 +266,7 @@ func (p port) cleanUp(work func()) {
 var (
 	// errTurnOver is returned to a turn that has ended meanwhile.
 	errTurnOver     = errors.New("the turn is over")
-	errAlreadyAsked = errors.New("the same is asked already")
+	errAlreadyAsked = errors.New("the question is already open")
 )
 
 // Delegate implements [tools.Desktop].

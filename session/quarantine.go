@@ -31,7 +31,7 @@ func (k *liveSession) quarantine(err error) {
 			k.log.ErrorContext(ctx, "quarantine failed", "err", failed)
 		}
 	case errors.Is(err, store.ErrNewerSchema):
-		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session is of a newer version than this hub", Err: err}
+		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session needs a newer version of the hub", Err: err}
 		k.hub.suspend(k.id, suspension{until: time.Now().Add(newerSchemaRetry), err: why})
 	}
 	if k.lastLease.Epoch == 0 {

@@ -89,7 +89,7 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 			return nothing
 		}
 		if dialog, prompt = contextpool.QuestionOfRow(row); dialog == "" && prompt == "" {
-			return refused(wire.CodeHITLRequestExpired, "it is answered already")
+			return refused(wire.CodeHITLRequestExpired, "the question is answered already")
 		}
 	}
 	if dialog != "" {

@@ -57,7 +57,7 @@ func (k *liveSession) recreate(ctx context.Context, prev *owner) error {
 	case errors.Is(err, store.ErrExists): // the answer of an earlier attempt may have been lost
 		return nil
 	case err != nil:
-		return fmt.Errorf("make the session again: %w", err)
+		return fmt.Errorf("create the lost session again: %w", err)
 	}
 	k.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.lease.Epoch)
 	return nil
