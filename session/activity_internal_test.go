@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What a session does between two steps has a name as well.
-func TestWhatIsBetweenStepsHasAName(t *testing.T) {
+// The activities of a session between two steps have names as well.
+func TestActivityBetweenSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := filestore.Open(filepath.Join(t.TempDir(), "store"), filestore.Config{Sync: filestore.SyncOff})

@@ -41,8 +41,8 @@ type agents struct {
 	nextPoolDue time.Time
 	poolWorking bool
 	poolTouched bool
-	// levelsStale says that the pool may have changed since its levels were counted.
-	levelsStale bool
+	// gaugesStale says that the pool may have changed since its levels were counted.
+	gaugesStale bool
 	parkedSince time.Time // since when no new tool starts; zero while tools may start
 
 	plan        planning
@@ -83,7 +83,7 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 	if cfg.NewRunner == nil {
 		return nil
 	}
-	a := &agents{poolTouched: true, levelsStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
+	a := &agents{poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
 	a.runner = cfg.NewRunner(l.ctx, agentpool.SessionRef{
 		Session: l.live.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
@@ -174,14 +174,14 @@ func (a *agents) working() bool {
 	return a.poolWorking || a.plan.Working()
 }
 
-// levelsChanged reports whether the levels may have changed since they were last counted.
-func (a *agents) levelsChanged() bool { return a != nil && a.levelsStale }
+// gaugesChanged reports whether the levels may have changed since they were last counted.
+func (a *agents) gaugesChanged() bool { return a != nil && a.gaugesStale }
 
-// refreshLevels counts the agents again if they may have changed.
-func (a *agents) refreshLevels(into *contextpool.Gauges) {
-	if a.levelsChanged() {
+// refreshGauges counts the agents again if they may have changed.
+func (a *agents) refreshGauges(into *contextpool.Gauges) {
+	if a.gaugesChanged() {
 		a.pool.Gauges(into)
-		a.levelsStale = false
+		a.gaugesStale = false
 	}
 }
 
@@ -225,7 +225,7 @@ func (a *agents) hasRunningTurns() bool {
 
 // poolForUpdate returns the pool for a call that may change it.
 func (a *agents) poolForUpdate() *contextpool.Pool {
-	a.poolTouched, a.levelsStale = true, true
+	a.poolTouched, a.gaugesStale = true, true
 	return a.pool
 }
 
@@ -239,7 +239,7 @@ func (a *agents) tickPool(now time.Time) (more bool) {
 	if !a.poolDue(now) {
 		return false
 	}
-	a.poolTouched, a.levelsStale = a.pool.Tick(), true
+	a.poolTouched, a.gaugesStale = a.pool.Tick(), true
 	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.Busy()
 	return a.poolTouched
 }

@@ -11,65 +11,64 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// asked waits for the prompt of an agent.
-func (d *testDesktop) asked(agent wire.AgentID) wire.PromptShow {
+// waitPrompt waits for the prompt of an agent.
+func (d *testDesktop) waitPrompt(agent wire.AgentID) wire.PromptShow {
 	d.t.Helper()
-	p := when(d.t, d.diary, func(p wire.Actions) bool {
+	p := waitEvent(d.t, d.eventLog, func(p wire.Actions) bool {
 		_, is := p.Actions[0].(wire.PromptShow)
 		return is && p.AgentID == agent
 	})
 	return p.Actions[0].(wire.PromptShow) //nolint:forcetypeassert // see above
 }
 
-// A hook is what an agent may only add with permission.
-const hook = `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":` +
+// setHookCall adds a hook, for which an agent needs a permission.
+const setHookCall = `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":` +
 	`{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`
 
-// An agent asks, and gets the first answer that fits; who comes later or says
-// something that does not fit is told so.
-func TestFirstFittingAnswerIsTheAgents(t *testing.T) {
+// An agent gets the first valid answer; later and invalid answers are refused.
+func TestAgentGetsFirstValidAnswer(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
-			other := agentHub(t, s, hubConfig{replica: "b"})
+			o := startAgentHub(t, s, hubConfig{})
+			other := startAgentHub(t, s, hubConfig{replica: "b"})
 			d := o.newDesktop(t, "ses-1")
-			far := other.enter(t, "ses-1") // a follower
-			w := watch(t, far.handle, "far")
-			d.say(first, "m1", "/ask Which? | a | b")
-			p := d.asked("main-monitor-0-m1")
+			far := other.openDesktop(t, "ses-1") // a follower
+			w := attachTab(t, far.handle, "far")
+			d.sendText(firstMonitor, "m1", "/ask Which? | a | b")
+			p := d.waitPrompt("main-monitor-0-m1")
 			if !strings.HasPrefix(p.Message, "Which?") || len(p.Options) != 2 {
 				t.Errorf("the question is %+v", p)
 			}
-			next(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
-			deliver(t, d.handle, says("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
-			if r := when(t, d.diary, about[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
+			nextEvent(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
+			deliver(t, d.handle, command("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
 				t.Errorf("what does not fit is answered with %+v", r)
 			}
-			deliver(t, far.handle, says("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
-			c := when(t, d.diary, any1[wire.PromptClosed])
+			deliver(t, far.handle, command("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
+			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
 				t.Errorf("everybody hears %+v", c)
 			}
-			deliver(t, d.handle, says("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
-			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
+			deliver(t, d.handle, command("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
 				t.Errorf("who comes later is answered with %+v", r)
 			}
-			d.rest()
-			if got := d.said("m1"); got != `{"selected":["b"]}` {
+			d.waitIdle()
+			if got := d.turnText("m1"); got != `{"selected":["b"]}` {
 				t.Errorf("the agent says %q", got)
 			}
-			d.say(first, "m2", "/ask Say something")
-			p = d.asked("main-monitor-0-m2")
+			d.sendText(firstMonitor, "m2", "/ask Say something")
+			p = d.waitPrompt("main-monitor-0-m2")
 			d.send("", wire.UserPromptResponse{PromptID: p.ID, Text: "something"})
-			d.ends("m2")
-			d.say(first, "m3", "/ask Say nothing")
-			p = d.asked("main-monitor-0-m3")
+			d.waitTurnEnd("m2")
+			d.sendText(firstMonitor, "m3", "/ask Say nothing")
+			p = d.waitPrompt("main-monitor-0-m3")
 			d.send("", wire.UserPromptResponse{PromptID: p.ID, Dismissed: true})
-			d.rest()
-			all := d.said("m2") + d.said("m3")
+			d.waitIdle()
+			all := d.turnText("m2") + d.turnText("m3")
 			if !strings.Contains(all, `{"text":"something"}`) || !strings.Contains(all, "did not answer") {
 				t.Errorf("the agent says %q", all)
 			}
@@ -77,9 +76,8 @@ func TestFirstFittingAnswerIsTheAgents(t *testing.T) {
 	}
 }
 
-// A decision that is meant for good is not asked for again, in no session of the
-// user.
-func TestPermissionsForGood(t *testing.T) {
+// A remembered permission is not asked for again, in any session of the user.
+func TestPermissionsAreRemembered(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		remember  wire.RememberChoice
@@ -95,18 +93,18 @@ func TestPermissionsForGood(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %v", test.remember, test.confirmed), func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, onFiles(t), hubConfig{})
+			o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 			asked := 0
 			for _, id := range []wire.SessionID{"ses-1", "ses-2"} {
 				d := o.newDesktop(t, id)
-				d.say(first, "m", hook)
+				d.sendText(firstMonitor, "m", setHookCall)
 				if test.asked == 2 || id == "ses-1" {
-					q := when(t, d.diary, any1[wire.ApprovalRequest])
+					q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 					d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: test.confirmed, RememberChoice: test.remember})
 				}
-				d.rest()
-				asked += len(find[wire.ApprovalRequest](d.all()))
-				if got := d.said("m"); !strings.Contains(got, test.said) {
+				d.waitIdle()
+				asked += len(payloads[wire.ApprovalRequest](d.all()))
+				if got := d.turnText("m"); !strings.Contains(got, test.said) {
 					t.Errorf("in %s the agent says %q", id, got)
 				}
 			}
@@ -117,147 +115,147 @@ func TestPermissionsForGood(t *testing.T) {
 	}
 }
 
-// Who was let into one session only decides nothing for the others.
-func TestInvitedDecideOnce(t *testing.T) {
+// The answer of a sender that was invited to one session sets no rule for other sessions.
+func TestInvitedSendersAnswerForOneCall(t *testing.T) {
 	t.Parallel()
 	for choice, yes := range map[wire.RememberChoice]bool{wire.RememberAlways: true, wire.RememberDenyAlways: false} {
 		t.Run(string(choice), func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, onFiles(t), hubConfig{})
+			o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 			for _, id := range []wire.SessionID{"ses-1", "ses-2"} {
 				d := o.newDesktop(t, id)
-				d.say(first, "m", hook)
-				q := when(t, d.diary, any1[wire.ApprovalRequest])
-				answer := says("phone", "", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: yes, RememberChoice: choice})
+				d.sendText(firstMonitor, "m", setHookCall)
+				q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
+				answer := command("phone", "", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: yes, RememberChoice: choice})
 				answer.From.Invited = true
 				deliver(t, d.handle, answer)
-				d.ends("m")
-				if got := d.said("m"); strings.Contains(got, "Added hook") != yes {
+				d.waitTurnEnd("m")
+				if got := d.turnText("m"); strings.Contains(got, "Added hook") != yes {
 					t.Errorf("in %s the agent says %q", id, got)
 				}
-				d.rest()
+				d.waitIdle()
 			}
 		})
 	}
 }
 
-// Silence is no, after a minute; a prompt waits five.
-func TestSilenceIsNo(t *testing.T) {
+// A permission that is not answered within a minute is denied; a prompt expires after five.
+func TestUnansweredQuestionsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t)
-		o := agentHub(t, s, hubConfig{})
+		s := newSyncDeployment(t)
+		o := startAgentHub(t, s, hubConfig{})
 		d := o.newDesktop(t, "ses-1")
 		began := time.Now()
-		d.say(first, "m1", hook)
-		d.ends("m1")
+		d.sendText(firstMonitor, "m1", setHookCall)
+		d.waitTurnEnd("m1")
 		if waited := time.Since(began).Round(time.Second); waited != time.Minute {
 			t.Errorf("it waited for %v", waited)
 		}
-		if got := d.said("m1"); !strings.Contains(got, "nobody answered in time") && !strings.Contains(got, "Nobody answered in time") {
+		if got := d.turnText("m1"); !strings.Contains(got, "nobody answered in time") && !strings.Contains(got, "Nobody answered in time") {
 			t.Errorf("the agent says %q", got)
 		}
-		c := when(t, d.diary, any1[wire.DialogClosed])
+		c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed])
 		if c.Reason != wire.ClosedExpired || c.Confirmed {
 			t.Errorf("the dialog ended as %+v", c)
 		}
 		d.send("late", wire.DialogFeedback{DialogID: c.DialogID, Confirmed: true, RememberChoice: wire.RememberAlways})
-		if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
+		if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
 			t.Errorf("who comes later is answered with %+v", r)
 		}
 		began = time.Now()
-		d.say(first, "m2", "/ask Which? | a | b")
-		d.ends("m2")
+		d.sendText(firstMonitor, "m2", "/ask Which? | a | b")
+		d.waitTurnEnd("m2")
 		if waited := time.Since(began).Round(time.Second); waited != 5*time.Minute {
 			t.Errorf("it waited for %v", waited)
 		}
-		if got := d.said("m2"); !strings.Contains(got, "did not answer") {
+		if got := d.turnText("m2"); !strings.Contains(got, "did not answer") {
 			t.Errorf("the agent says %q", got)
 		}
-		d.rest()
+		d.waitIdle()
 	})
 }
 
-// Questions go with the turn that asks: when it is interrupted, when its monitor
-// goes, when the desktop is reset.
-func TestQuestionsAreTakenBack(t *testing.T) {
+// A question is withdrawn when its turn is interrupted, its monitor is removed or the desktop is
+// reset.
+func TestQuestionsAreWithdrawnWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]wire.ClientPayload{
 		"interrupt": wire.Interrupt{}, "reset": wire.Reset{}, "remove": wire.RemoveMonitor{MonitorID: "monitor-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, onFiles(t), hubConfig{})
+			o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.ask("e", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{window("w")}})
-			d.say("monitor-1", "m1", hook)
+			d.sendAndWait("e", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{window("w")}})
+			d.sendText("monitor-1", "m1", setHookCall)
 			d.send("m2", wire.WindowMessage{MonitorID: "monitor-1", WindowID: "w", Content: "/ask Which? | a | b"})
-			q := when(t, d.diary, any1[wire.ApprovalRequest])
-			p := d.asked("window-w")
+			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
+			p := d.waitPrompt("window-w")
 			d.send("", end)
-			d.rest()
-			if c := when(t, d.diary, any1[wire.DialogClosed]); c.DialogID != q.DialogID || c.Reason != wire.ClosedCancelled {
+			d.waitIdle()
+			if c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed]); c.DialogID != q.DialogID || c.Reason != wire.ClosedCancelled {
 				t.Errorf("the dialog ended as %+v", c)
 			}
-			if c := when(t, d.diary, any1[wire.PromptClosed]); c.PromptID != p.ID || c.Reason != wire.ClosedCancelled {
+			if c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed]); c.PromptID != p.ID || c.Reason != wire.ClosedCancelled {
 				t.Errorf("the prompt ended as %+v", c)
 			}
 			if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
 				t.Errorf("open are still %+v %+v", now.Dialogs, now.Prompts)
 			}
 			d.send("late", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
-			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
 				t.Errorf("who comes later is answered with %+v", r)
 			}
 			for _, id := range []wire.MessageID{"m1", "m2"} {
-				if e := d.ends(id); e.Outcome != wire.OutcomeInterrupted {
+				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted {
 					t.Errorf("%s ended with %+v", id, e)
 				}
 			}
-			if n := len(find[wire.DialogClosed](d.all())) + len(find[wire.PromptClosed](d.all())); n != 2 {
+			if n := len(payloads[wire.DialogClosed](d.all())) + len(payloads[wire.PromptClosed](d.all())); n != 2 {
 				t.Errorf("two questions ended %d times", n)
 			}
 		})
 	}
 }
 
-// What waits for an agent when that asks for words is the answer, the oldest of it;
-// it has one answer and one end, and what comes later waits on.
-func TestWhatWaitsAnswersPrompt(t *testing.T) {
+// When an agent asks for a text, its oldest queued message is the answer. That message has one
+// answer and one end; later messages stay queued.
+func TestQueuedMessageAnswersPrompt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := agentHub(t, inBubble(t), hubConfig{limits: agentpool.Limits{Agents: 1}})
+		o := startAgentHub(t, newSyncDeployment(t), hubConfig{limits: agentpool.Limits{Agents: 1}})
 		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "/nosteer", "/say wait", "/sleep 500ms", "/ask Which? | a | b", "/ask Say something", "/say done")
-		d.begins("m1")
-		d.say(first, "m2", "something")
-		d.say(first, "m3", "/say later")
-		when(t, d.diary, about[wire.MessageQueued]("m3"))
-		// One of the options is chosen, not written.
-		p := d.asked("main-monitor-0-m1")
+		d.sendText(firstMonitor, "m1", "/nosteer", "/say wait", "/sleep 500ms", "/ask Which? | a | b", "/ask Say something", "/say done")
+		d.waitTurnOutput("m1")
+		d.sendText(firstMonitor, "m2", "something")
+		d.sendText(firstMonitor, "m3", "/say later")
+		waitEvent(t, d.eventLog, isAbout[wire.MessageQueued]("m3"))
+		// A prompt with options only takes no text.
+		p := d.waitPrompt("main-monitor-0-m1")
 		d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
-		d.ends("m1")
-		a := when(t, d.diary, about[wire.MessageAccepted]("m2"))
+		d.waitTurnEnd("m1")
+		a := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted]("m2"))
 		if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
 			t.Errorf("it is taken as %+v", a)
 		}
-		closed := find[wire.PromptClosed](d.all())
+		closed := payloads[wire.PromptClosed](d.all())
 		if len(closed) != 2 || closed[1].Reason != wire.ClosedAnswered || closed[1].AnsweredBy != "conn" || closed[1].MessageID != "m2" {
 			t.Errorf("the prompts ended as %+v", closed)
 		}
-		if got := d.said("m1"); !strings.Contains(got, `{"text":"something"}`) || !strings.Contains(got, "done") {
+		if got := d.turnText("m1"); !strings.Contains(got, `{"text":"something"}`) || !strings.Contains(got, "done") {
 			t.Errorf("the agent says %q", got)
 		}
-		row := when(t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" && u.Action == wire.RowUpdated }).Message
+		row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" && u.Action == wire.RowUpdated }).Message
 		if row.ProgressStatus == nil || row.Text != "something" {
 			t.Errorf("its row is %+v", row)
 		}
-		d.ends("m3")
-		d.rest()
-		if got := d.said("m3"); got != "later" {
+		d.waitTurnEnd("m3")
+		d.waitIdle()
+		if got := d.turnText("m3"); got != "later" {
 			t.Errorf("who came later hears %q", got)
 		}
-		if n := len(find[wire.MessageQueued](d.all())); n != 2 || len(find[wire.MessageRejected](d.all())) > 0 {
+		if n := len(payloads[wire.MessageQueued](d.all())); n != 2 || len(payloads[wire.MessageRejected](d.all())) > 0 {
 			t.Errorf("%d were told that they wait", n)
 		}
 	})

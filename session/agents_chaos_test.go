@@ -17,35 +17,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// storm is somebody who does whatever comes to mind.
-type storm struct {
+// randomUser sends random commands.
+type randomUser struct {
 	t    *testing.T
 	r    *rand.Rand
-	o    *office
+	o    *agentHub
 	d    *testDesktop
 	cfg  hubConfig
 	sent []session.Command // messages
 	n    int
 }
 
-func (s *storm) id() wire.MessageID {
+func (s *randomUser) id() wire.MessageID {
 	s.n++
 	return wire.MessageID(fmt.Sprintf("x%d", s.n))
 }
 
-func (s *storm) monitor() wire.MonitorID {
+func (s *randomUser) monitor() wire.MonitorID {
 	return wire.MonitorID(fmt.Sprintf("monitor-%d", s.r.IntN(3)))
 }
-func (s *storm) window() wire.WindowID { return wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(4))) }
+func (s *randomUser) window() wire.WindowID { return wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(4))) }
 
-// script is what a turn does.
-func (s *storm) script() string {
+// randomScript returns the directives of a turn.
+func (s *randomUser) randomScript() string {
 	w := s.window()
 	steps := []string{
-		"/say something", "/think about it", "/stream 8 400", "/sleep 3ms", "/nosteer", opening(w), "/hang", "/fail invalid: enough",
+		"/say something", "/think about it", "/stream 8 400", "/sleep 3ms", "/nosteer", openWindowDirective(w), "/hang", "/fail invalid: enough",
 		fmt.Sprintf(`/call window:update {"windowId":"%s","operation":"append","content":"."}`, w),
 		fmt.Sprintf(`/call window:close {"windowId":"%s"}`, w), fmt.Sprintf(`/call window:lock {"windowId":"%s"}`, w),
-		"/task default /say I am a task; /sleep 2ms", "/ask Which? | a | b", "/toast bread", hook,
+		"/task default /say I am a task; /sleep 2ms", "/ask Which? | a | b", "/toast bread", setHookCall,
 		`/call system:memorize {"content":"I like tea"}`, "/call system:list_reload_options {}",
 	}
 	lines := []string{"do this"}
@@ -55,19 +55,19 @@ func (s *storm) script() string {
 	return strings.Join(lines, "\n")
 }
 
-// act does one thing.
-func (s *storm) act() {
+// doRandom does one random thing.
+func (s *randomUser) doRandom() {
 	s.t.Helper()
 	m := s.monitor()
 	switch k := s.r.IntN(100); {
 	case k < 45:
-		s.message(wire.UserMessage{MonitorID: m, Content: s.script()})
+		s.sendMessage(wire.UserMessage{MonitorID: m, Content: s.randomScript()})
 	case k < 58:
-		s.message(wire.WindowMessage{MonitorID: m, WindowID: s.window(), Content: s.script()})
+		s.sendMessage(wire.WindowMessage{MonitorID: m, WindowID: s.window(), Content: s.randomScript()})
 	case k < 66:
-		s.message(wire.ComponentAction{MonitorID: m, WindowID: s.window(), Action: "go", ActionID: []string{"", "a1", "a2"}[s.r.IntN(3)]})
+		s.sendMessage(wire.ComponentAction{MonitorID: m, WindowID: s.window(), Action: "go", ActionID: []string{"", "a1", "a2"}[s.r.IntN(3)]})
 	case k < 72 && len(s.sent) > 0:
-		deliver(s.t, s.d.handle, s.sent[s.r.IntN(len(s.sent))]) // again
+		deliver(s.t, s.d.handle, s.sent[s.r.IntN(len(s.sent))]) // a repetition
 	case k < 78:
 		s.d.send(s.id(), wire.Emit{MonitorID: m, Actions: []wire.Action{window(s.window())}})
 	case k < 86:
@@ -90,76 +90,75 @@ func (s *storm) act() {
 			s.d.send(s.id(), wire.DialogFeedback{DialogID: q.DialogID, Confirmed: s.r.IntN(2) == 0})
 		}
 	case k < 98:
-		settled(s.t, s.d.handle)
-		_, err := s.o.store.Claim(s.t.Context(), s.d.id, "a", time.Minute) // the lease there is is worth nothing now
-		ok(s.t, err)
+		deliverBarrier(s.t, s.d.handle)
+		_, err := s.o.store.Claim(s.t.Context(), s.d.id, "a", time.Minute) // fences the present owner
+		requireNoError(s.t, err)
 	default:
-		settled(s.t, s.d.handle)
-		s.o = s.o.again(s.t, s.cfg)
-		s.d = s.o.enter(s.t, s.d.id)
+		deliverBarrier(s.t, s.d.handle)
+		s.o = s.o.restart(s.t, s.cfg)
+		s.d = s.o.openDesktop(s.t, s.d.id)
 	}
 }
 
-func (s *storm) message(data wire.ClientPayload) {
+func (s *randomUser) sendMessage(data wire.ClientPayload) {
 	s.t.Helper()
-	c := says("conn", s.id(), data)
+	c := command("conn", s.id(), data)
 	s.sent = append(s.sent, c)
 	deliver(s.t, s.d.handle, c)
 }
 
-// Whatever comes in whatever order, while owners change: each message is answered
-// once and ends once, everybody sees the same, and nothing is left when all is
-// done.
+// Random commands while owners change: each message is answered once and ends once, all replicas
+// see the same, and nothing is left in the end.
 func TestAgentChaos(t *testing.T) {
 	t.Parallel()
 	for _, agents := range []int{1, 5} {
-		for name, open := range stores() {
+		for name, open := range deployments() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				site := open(t)
 				seed := uint64(time.Now().UnixNano())
 				t.Logf("seed %d", seed)
-				s := &storm{t: t, r: rand.New(rand.NewPCG(seed, 0)), cfg: hubConfig{
-					logger: silence(), limits: agentpool.Limits{Agents: agents},
+				s := &randomUser{t: t, r: rand.New(rand.NewPCG(seed, 0)), cfg: hubConfig{
+					logger: discardLogger(), limits: agentpool.Limits{Agents: agents},
 					session: session.Config{Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 20, OutputPerMin: 20_000}, AnswersPerMinute: -1},
 				}}
-				s.o = agentHub(t, site, s.cfg)
+				s.o = startAgentHub(t, site, s.cfg)
 				s.d = s.o.newDesktop(t, "ses-1")
 				for range 120 {
-					s.act()
+					s.doRandom()
 					if s.r.IntN(4) == 0 {
 						<-time.After(time.Duration(s.r.IntN(10)) * time.Millisecond)
 					}
 				}
 				s.d.send(s.id(), wire.Interrupt{Queues: wire.QueuesDrop})
-				s.d.rest()
-				s.calm()
+				s.d.waitIdle()
+				s.checkIdle()
 			})
 		}
 	}
 }
 
-// calm checks what is left when nothing runs any more.
-func (s *storm) calm() {
+// checkIdle checks what is stored when nothing runs any more.
+func (s *randomUser) checkIdle() {
 	t := s.t
 	t.Helper()
-	all := fates(s.d.all())
+	all := messageOutcomes(s.d.all())
 	for _, c := range s.sent {
 		if all[c.Message.ID] == nil {
 			t.Errorf("%s was never answered: %+v", c.Message.ID, c.Message.Data)
 		}
 	}
 	kept, err := s.o.store.Load(t.Context(), "ses-1")
-	ok(t, err)
+	requireNoError(t, err)
 	for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said"} {
 		if len(kept.Tables[name]) != 0 {
 			t.Errorf("left is %s: %s", name, kept.Tables[name])
 		}
 	}
-	noParts(t, kept)
+	checkNoTurnData(t, kept)
 	for name, items := range kept.Lists {
 		if strings.HasPrefix(name, "api:") {
-			whole(t, name, items)
+			checkToolResults(t, name, items)
 		}
 	}
 	now := s.d.snapshot()
@@ -172,15 +171,15 @@ func (s *storm) calm() {
 		}
 	}
 	mirror := desktop.New("ses-1")
-	for _, e := range history(t, s.o.site) {
+	for _, e := range readLog(t, s.o.deployment) {
 		mirror.Apply(e)
 	}
 	if at, err := s.d.handle.Snapshot(t.Context(), nil); err != nil || desktop.HashOf(at) != mirror.Hash() {
 		t.Errorf("the log says something else than the owner: %v", err)
 	}
-	for end := time.Now().Add(s.d.patience); ; <-time.After(time.Millisecond) {
+	for end := time.Now().Add(s.d.waitLimit); ; <-time.After(time.Millisecond) {
 		use, err := s.o.limiter.Use(t.Context())
-		ok(t, err)
+		requireNoError(t, err)
 		if use.Held == 0 && use.Waiting == 0 {
 			return
 		}
@@ -190,14 +189,14 @@ func (s *storm) calm() {
 	}
 }
 
-// whole checks that a conversation can be gone on with: each call of a tool has
-// one result, which follows it.
-func whole(t *testing.T, name string, items [][]byte) {
+// checkToolResults checks that a conversation can be continued: each tool call is followed by its
+// one result.
+func checkToolResults(t *testing.T, name string, items [][]byte) {
 	t.Helper()
 	var open []string
 	for _, item := range items {
 		var e providers.Entry
-		ok(t, json.Unmarshal(item, &e))
+		requireNoError(t, json.Unmarshal(item, &e))
 		for _, b := range e.Blocks {
 			switch b.Kind {
 			case providers.BlockToolCall:

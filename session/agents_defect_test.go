@@ -16,33 +16,32 @@ import (
 //	 1 another session id         gateway: TestDefect01OneSessionID
 //	 2 actions in other sessions  TestSessionsAreApart
 //	 3 tools in other sessions    TestSessionsAreApart
-//	 7 order of the queue         TestTwelveAtOnceAreQueuedInOrder
+//	 7 order of the queue         TestQueueKeepsOrder
 //	11 ids in a snapshot          gateway: TestDefect11WindowsOfASnapshot
 //	12 monitors mixed up          TestMonitorsAndWindowsAreApart
 //	16 apps of other tabs         TestAppAnswers
 //	17 nothing is replayed        gateway: TestDefect17AnswerWhileAway
-//	18 lost in a restart          TestDefect18…, TestTurnsOutliveACrash
+//	18 lost in a restart          TestDefect18…, TestTurnsSurviveACrash
 //	19 no limits                  here; gateway: TestAttack21…, 26…, 36…; broadcast: TestMemoryStaysFlat
 //	25 forged tags, origins       here; policies: TestPromptsCannotBeForged; gateway: TestAttack01…, TestWhatNeedsNoAuth
 
-// An action is told once, in the name of who did it, however many agents there
-// are.
+// An action is published once, with the agent that did it, however many agents there are.
 func TestDefect04EveryActionOnce(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{session: session.Config{Budget: roomyBudget}})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{session: session.Config{Budget: roomyBudget}})
 	d := o.newDesktop(t, "ses-1")
 	for i := range 4 {
 		monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", i))
 		id := wire.MessageID(fmt.Sprintf("idle%d", i))
-		d.say(monitor, id, opening("w"))
-		d.ends(id)
+		d.sendText(monitor, id, openWindowDirective("w"))
+		d.waitTurnEnd(id)
 		d.send("w"+id, wire.WindowMessage{MonitorID: monitor, WindowID: "w", Content: "/say hi"})
-		d.ends("w" + id)
+		d.waitTurnEnd("w" + id)
 	}
-	d.say("monitor-2", "m", "/toast once", opening("once"))
-	d.rest()
+	d.sendText("monitor-2", "m", "/toast once", openWindowDirective("once"))
+	d.waitIdle()
 	var by []wire.AgentID
-	for _, p := range find[wire.Actions](d.all()) {
+	for _, p := range payloads[wire.Actions](d.all()) {
 		for _, a := range p.Actions {
 			switch a := a.(type) {
 			case wire.WindowCreate:
@@ -60,68 +59,67 @@ func TestDefect04EveryActionOnce(t *testing.T) {
 	}
 }
 
-// A tool that needs a permission asks for it where the agent is, and what the
-// user says counts.
+// A tool that needs a permission asks for it in the agent's own session, and the answer counts.
 func TestDefect05PermissionsAreAsked(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			o.newDesktop(t, "ses-0") // another one is no place to ask
+			o.newDesktop(t, "ses-0") // another session, which must not be asked
 			hook := `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`
-			d.say("monitor-1", "m", hook)
-			q := when(t, d.diary, any1[wire.ApprovalRequest])
+			d.sendText("monitor-1", "m", hook)
+			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			if q.AgentID != "main-monitor-1-m" || q.MonitorID != "monitor-1" || q.MessageID != "m" || q.PermissionOptions == nil || q.Deadline == 0 {
 				t.Errorf("the question is %+v", q)
 			}
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
-			d.rest()
-			if got := d.said("m"); !strings.Contains(got, "Added hook-1") {
+			d.waitIdle()
+			if got := d.turnText("m"); !strings.Contains(got, "Added hook-1") {
 				t.Errorf("the agent says %q", got)
 			}
 		})
 	}
 }
 
-// Buttons that may run beside each other have turns of their own.
+// Buttons that may run in parallel have separate turns.
 func TestDefect06ParallelButtons(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.ask("e", emit(window("w")))
+			d.sendAndWait("e", emit(window("w")))
 			d.send("known", wire.WindowMessage{WindowID: "w", Content: "/say a thing that the agent knows"})
-			d.ends("known")
-			d.say(first, "busy", "/say main", "/sleep 1h") // which is none of their business
+			d.waitTurnEnd("known")
+			d.sendText(firstMonitor, "busy", "/say main", "/sleep 1h") // does not block them
 			var presses []session.Command
 			for n := range 3 {
-				presses = append(presses, says("conn", wire.MessageID(fmt.Sprintf("p%d", n)), wire.ComponentAction{
+				presses = append(presses, command("conn", wire.MessageID(fmt.Sprintf("p%d", n)), wire.ComponentAction{
 					WindowID: "w", Action: fmt.Sprintf("save%d", n), ActionID: fmt.Sprintf("action-%d", n),
 				}))
 			}
-			_, err := d.handle.DeliverAll(t.Context(), presses) // so all are there before one has ended
-			ok(t, err)
+			_, err := d.handle.DeliverAll(t.Context(), presses) // all arrive before one has ended
+			requireNoError(t, err)
 			for n := range 3 {
 				id := wire.MessageID(fmt.Sprintf("p%d", n))
 				agent := wire.AgentID(fmt.Sprintf("window-w/action-%d", n))
-				if a := when(t, d.diary, about[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
+				if a := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
 					t.Errorf("%s is answered with %+v", id, a)
 				}
-				if e := d.ends(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
+				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
 					t.Errorf("%s ended with %+v", id, e)
 				}
-				if got := d.said(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
+				if got := d.turnText(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
 					t.Errorf("%s was told %q", id, got)
 				}
-				when(t, d.diary, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
+				waitEvent(t, d.eventLog, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
 				var states []wire.WindowAgentChange
-				for _, p := range find[wire.WindowAgentStatus](d.all()) {
+				for _, p := range payloads[wire.WindowAgentStatus](d.all()) {
 					if p.MessageID == id {
 						states = append(states, p.Status)
 					}
@@ -131,77 +129,76 @@ func TestDefect06ParallelButtons(t *testing.T) {
 				}
 			}
 			d.send("", wire.Interrupt{})
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// A message to a new monitor waits for a free agent, is told so, and runs.
+// A message to a new monitor waits for a free slot, its sender is told so, and then it runs.
 func TestDefect08NewMonitorWithoutAFreeAgent(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			o := startAgentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1", "/nosteer", "/say one", "/hang")
-			d.begins("m1")
-			got, _ := d.ask("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
+			d.sendText(firstMonitor, "m1", "/nosteer", "/say one", "/hang")
+			d.waitTurnOutput("m1")
+			got, _ := d.sendAndWait("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
 			if got.How != wire.TakenDirect || got.AgentID != "main-monitor-1-m2" {
 				t.Errorf("the answer is %+v", got)
 			}
-			// A tab that shows no other monitor hears of it, too.
-			when(t, d.diary, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
-			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: first})
-			if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
-				t.Errorf("it ended with %+v and said %q", e, d.said("m2"))
+			// A tab that watches another monitor gets the status, too.
+			waitEvent(t, d.eventLog, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
+			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: firstMonitor})
+			if e := d.waitTurnEnd("m2"); e.Outcome != wire.OutcomeCompleted || d.turnText("m2") != "two" {
+				t.Errorf("it ended with %+v and said %q", e, d.turnText("m2"))
 			}
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// Nobody is left without an answer: not on a fifth monitor, not while the desktop
-// is reset, and not while a budget is used up.
-func TestDefect09EverybodyIsAnswered(t *testing.T) {
+// Every message is answered: on a fifth monitor, during a reset, and while a budget is exhausted.
+func TestDefect09EveryMessageIsAnswered(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			var commands []session.Command
 			for i := range 5 {
-				commands = append(commands, says("conn", wire.MessageID(fmt.Sprintf("m%d", i)), wire.UserMessage{
+				commands = append(commands, command("conn", wire.MessageID(fmt.Sprintf("m%d", i)), wire.UserMessage{
 					MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i)), Content: "/nosteer\n/say x\n/hang",
 				}))
 			}
 			_, err := d.handle.DeliverAll(t.Context(), commands)
-			ok(t, err)
-			if r := when(t, d.diary, about[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != first {
+			requireNoError(t, err)
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != firstMonitor {
 				t.Errorf("the fifth monitor is refused with %+v", r)
 			}
 			// Two turns of background monitors may run at once.
-			if q := when(t, d.diary, about[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
+			if q := waitEvent(t, d.eventLog, isAbout[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
 				t.Errorf("the third background monitor waits as %+v", q)
 			}
-			when(t, d.diary, func(m wire.MonitorStatus) bool {
+			waitEvent(t, d.eventLog, func(m wire.MonitorStatus) bool {
 				return m.MonitorID == "monitor-3" && m.State == wire.MonitorWaiting && m.Budget != nil && m.Budget.Denied == wire.BudgetSlots
 			})
 			commands = []session.Command{
-				says("conn", "before", wire.UserMessage{MonitorID: "monitor-3", Content: "/say before"}),
-				says("conn", "", wire.Reset{}),
-				says("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
+				command("conn", "before", wire.UserMessage{MonitorID: "monitor-3", Content: "/say before"}),
+				command("conn", "", wire.Reset{}),
+				command("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
 			}
 			_, err = d.handle.DeliverAll(t.Context(), commands)
-			ok(t, err)
-			d.rest()
-			if d.said("after") != "after" || d.said("before") != "" {
-				t.Errorf("around the reset it said %q and %q", d.said("before"), d.said("after"))
+			requireNoError(t, err)
+			d.waitIdle()
+			if d.turnText("after") != "after" || d.turnText("before") != "" {
+				t.Errorf("around the reset it said %q and %q", d.turnText("before"), d.turnText("after"))
 			}
-			for id, f := range fates(d.all()) {
+			for id, f := range messageOutcomes(d.all()) {
 				if gone := id == "m3" || id == "m4" || id == "before"; gone != (f.rejected == 1) {
 					t.Errorf("%s: %+v", id, f)
 				}
@@ -210,29 +207,29 @@ func TestDefect09EverybodyIsAnswered(t *testing.T) {
 	}
 }
 
-// The first monitor stays, and its main agent too.
+// The first monitor cannot be removed, and its main agent stays.
 func TestDefect10TheFirstMonitorStays(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.say(first, "m1", "/say one", "/sleep 1h")
-	d.begins("m1")
-	for range 4 { // the desktop says everything four times
-		d.send("", wire.RemoveMonitor{MonitorID: first})
+	d.sendText(firstMonitor, "m1", "/say one", "/sleep 1h")
+	d.waitTurnOutput("m1")
+	for range 4 { // the frontend sends the command four times
+		d.send("", wire.RemoveMonitor{MonitorID: firstMonitor})
 	}
-	if r := when(t, d.diary, any1[wire.MessageRejected]); r.Code != wire.CodeSessionInvalidState || r.To != "conn" {
+	if r := waitEvent(t, d.eventLog, anyOf[wire.MessageRejected]); r.Code != wire.CodeSessionInvalidState || r.To != "conn" {
 		t.Errorf("it is refused with %+v", r)
 	}
-	if got, _ := d.ask("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageAccepted); got.How != wire.TakenSteered {
+	if got, _ := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageAccepted); got.How != wire.TakenSteered {
 		t.Errorf("the next message is taken as %+v", got)
 	}
 	d.send("", wire.Interrupt{})
-	d.ends("m1")
-	if got, _ := d.ask("m3", wire.UserMessage{Content: "/recall"}).(wire.MessageAccepted); got.AgentID != "main-monitor-0-m3" {
+	d.waitTurnEnd("m1")
+	if got, _ := d.sendAndWait("m3", wire.UserMessage{Content: "/recall"}).(wire.MessageAccepted); got.AgentID != "main-monitor-0-m3" {
 		t.Errorf("the one after that is taken as %+v", got)
 	}
-	d.rest()
-	if got := d.said("m3"); !strings.Contains(got, "/say two") {
+	d.waitIdle()
+	if got := d.turnText("m3"); !strings.Contains(got, "/say two") {
 		t.Errorf("the agent remembers %q", got)
 	}
 }

@@ -23,93 +23,92 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// engine is all that a hub with agents asks of a store.
-type engine interface {
+// agentStore is the store that a hub with agents needs.
+type agentStore interface {
 	session.Store
 	agentpool.Semaphores
 	tools.Documents
 }
 
-// site is where hubs run that share their sessions and their files.
-type site struct {
-	engine    // for whoever only looks
-	fileStore *files.Store
-	// open is the store as a further replica sees it.
-	open func(t *testing.T) engine
-	// patience is how long something may take.
-	patience time.Duration
+// deployment is a store and a file store that several hubs share.
+type deployment struct {
+	agentStore // for reading in tests
+	fileStore  *files.Store
+	// openStore opens the store for a further replica.
+	openStore func(t *testing.T) agentStore
+	// waitLimit bounds every wait of a test.
+	waitLimit time.Duration
 }
 
-func newSite(t *testing.T, open func(t *testing.T) engine) *site {
+func newDeployment(t *testing.T, open func(t *testing.T) agentStore) *deployment {
 	t.Helper()
 	fileStore, err := files.Open(t.TempDir(), files.Config{})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, fileStore.Close()) })
-	return &site{engine: open(t), fileStore: fileStore, open: open, patience: 2 * time.Minute}
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, fileStore.Close()) })
+	return &deployment{agentStore: open(t), fileStore: fileStore, openStore: open, waitLimit: 2 * time.Minute}
 }
 
-// onFiles is a site on the embedded store.
-func onFiles(t *testing.T) *site {
+// newFileDeployment is a deployment on the embedded store.
+func newFileDeployment(t *testing.T) *deployment {
 	t.Helper()
 	s := openStore(t)
-	return newSite(t, func(*testing.T) engine { return s })
+	return newDeployment(t, func(*testing.T) agentStore { return s })
 }
 
-// onRedis is a site on a Redis of its own.
-func onRedis(t *testing.T) *site {
+// newRedisDeployment is a deployment on its own Redis server.
+func newRedisDeployment(t *testing.T) *deployment {
 	t.Helper()
 	server := redistest.Standalone(t)
-	return newSite(t, func(t *testing.T) engine {
+	return newDeployment(t, func(t *testing.T) agentStore {
 		t.Helper()
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
-		ok(t, err)
-		t.Cleanup(func() { ok(t, s.Close()) })
+		requireNoError(t, err)
+		t.Cleanup(func() { requireNoError(t, s.Close()) })
 		return s
 	})
 }
 
-// stores are the sites that every test runs on.
-func stores() map[string]func(*testing.T) *site {
-	return map[string]func(*testing.T) *site{"file": onFiles, "redis": onRedis}
+// deployments are those that most tests run on.
+func deployments() map[string]func(*testing.T) *deployment {
+	return map[string]func(*testing.T) *deployment{"file": newFileDeployment, "redis": newRedisDeployment}
 }
 
-// inBubble is a site on the embedded store, in time of its own.
-func inBubble(t *testing.T) *site {
+// newSyncDeployment is a deployment on the embedded store for a synctest bubble.
+func newSyncDeployment(t *testing.T) *deployment {
 	t.Helper()
-	s := onFiles(t)
-	s.patience = 24 * time.Hour
+	s := newFileDeployment(t)
+	s.waitLimit = 24 * time.Hour
 	return s
 }
 
-// hubConfig is what a hub with agents is made with. The zero value has the demo,
-// ten agents at once and the usual budgets.
+// hubConfig configures a hub with agents. The zero value has the demo provider, ten slots and the
+// default budgets.
 type hubConfig struct {
 	replica wire.ReplicaID
 	session session.Config
 	limits  agentpool.Limits
 	demo    demo.Config
-	// others are providers besides the demo.
-	others []providers.Provider
-	logger *slog.Logger
-	// hired, if set, is told of the sessions that have agents.
-	hired func(agentpool.SessionRef)
-	// session runner, if set, is put before every session runner.
-	runner func(session.Runner) session.Runner
+	// otherProviders are added to the demo provider.
+	otherProviders []providers.Provider
+	logger         *slog.Logger
+	// onRunner, if set, is called with the sessions that get a runner.
+	onRunner func(agentpool.SessionRef)
+	// wrapRunner, if set, wraps every session runner.
+	wrapRunner func(session.Runner) session.Runner
 }
 
-// office is a hub with agents.
-type office struct {
+// agentHub is a hub with agents.
+type agentHub struct {
 	*session.Hub
-	site    *site
-	store   engine
-	limiter *agentpool.Limiter
-	// stop ends it as a crash would: nothing is handed over.
+	deployment *deployment
+	store      agentStore
+	limiter    *agentpool.Limiter
+	// stop ends the hub as a crash would: nothing is handed over.
 	stop func()
 }
 
-// agentHub runs a hub with everything that agents need, until the test ends or
-// it is stopped.
-func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
+// startAgentHub runs a hub with everything that agents need, until the test ends or it is stopped.
+func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 	t.Helper()
 	if cfg.replica == "" {
 		cfg.replica = "a"
@@ -118,20 +117,20 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	if log == nil {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	o := &office{site: s, store: s.open(t)}
+	o := &agentHub{deployment: s, store: s.openStore(t)}
 	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
-		append([]providers.Provider{demo.New(cfg.demo)}, cfg.others...)...)
-	ok(t, err)
+		append([]providers.Provider{demo.New(cfg.demo)}, cfg.otherProviders...)...)
+	requireNoError(t, err)
 	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Version: "test", Logger: log})
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger = demo.Name, log
 	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
-		if cfg.hired != nil {
-			cfg.hired(e)
+		if cfg.onRunner != nil {
+			cfg.onRunner(e)
 		}
-		if cfg.runner != nil {
-			return cfg.runner(runner.Session(ctx, e))
+		if cfg.wrapRunner != nil {
+			return cfg.wrapRunner(runner.Session(ctx, e))
 		}
 		return runner.Session(ctx, e)
 	}
@@ -146,86 +145,85 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 		cancel()
 		wg.Wait()
 		o.limiter.Wait()
-		ok(t, backends.Close())
+		requireNoError(t, backends.Close())
 	})
 	t.Cleanup(o.stop)
 	return o
 }
 
-// silence is a logger for hubs that are expected to complain.
-func silence() *slog.Logger { return slog.New(slog.DiscardHandler) }
+// discardLogger is a logger for hubs that are expected to log errors.
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// testDesktop is a session that somebody uses.
+// testDesktop is a session with an open handle and its log.
 type testDesktop struct {
 	t      *testing.T
 	id     wire.SessionID
 	handle *session.Handle
-	*diary
+	*eventLog
 }
 
-// newDesktop makes a session and enters it.
-func (o *office) newDesktop(t *testing.T, id wire.SessionID) *testDesktop {
+// newDesktop creates a session and opens it.
+func (o *agentHub) newDesktop(t *testing.T, id wire.SessionID) *testDesktop {
 	t.Helper()
-	create(t, o.Hub, id)
-	return o.enter(t, id)
+	createSession(t, o.Hub, id)
+	return o.openDesktop(t, id)
 }
 
-// enter is a session that is there.
-func (o *office) enter(t *testing.T, id wire.SessionID) *testDesktop {
+// openDesktop opens an existing session.
+func (o *agentHub) openDesktop(t *testing.T, id wire.SessionID) *testDesktop {
 	t.Helper()
-	return &testDesktop{t: t, id: id, handle: enter(t, o.Hub, id), diary: keepDiary(t, o.site, id)}
+	return &testDesktop{t: t, id: id, handle: openHandle(t, o.Hub, id), eventLog: tailLog(t, o.deployment, id)}
 }
 
-// say sends a message to the main agent of a monitor.
-func (d *testDesktop) say(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
+// sendText sends a message to the main agent of a monitor.
+func (d *testDesktop) sendText(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
 	d.t.Helper()
 	d.send(id, wire.UserMessage{MonitorID: monitor, Content: strings.Join(lines, "\n")})
 }
 
-// send sends a command.
 func (d *testDesktop) send(id wire.MessageID, data wire.ClientPayload) {
 	d.t.Helper()
-	deliver(d.t, d.handle, says("conn", id, data))
+	deliver(d.t, d.handle, command("conn", id, data))
 }
 
-// ask sends a message and waits for its first answer.
-func (d *testDesktop) ask(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
+// sendAndWait sends a message and waits for its first answer.
+func (d *testDesktop) sendAndWait(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
 	d.t.Helper()
-	return d.askAs("conn", id, data)
+	return d.sendAndWaitAs("conn", id, data)
 }
 
-// askAs is ask of another connection.
-func (d *testDesktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
+// sendAndWaitAs is sendAndWait for another connection.
+func (d *testDesktop) sendAndWaitAs(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), d.patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), d.waitLimit)
 	defer cancel()
-	a, err := d.handle.DeliverAndWait(ctx, says(conn, id, data))
+	a, err := d.handle.DeliverAndWait(ctx, command(conn, id, data))
 	if err != nil {
-		d.t.Fatalf("%s is not answered: %v\n%s", id, err, d.tell())
+		d.t.Fatalf("%s is not answered: %v\n%s", id, err, d.dump())
 	}
 	return a.Data
 }
 
-// ends waits for the end of the turn of a message.
-func (d *testDesktop) ends(id wire.MessageID) wire.AgentResponse {
+// waitTurnEnd waits for the end of the turn of a message.
+func (d *testDesktop) waitTurnEnd(id wire.MessageID) wire.AgentResponse {
 	d.t.Helper()
-	return when(d.t, d.diary, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == id })
+	return waitEvent(d.t, d.eventLog, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == id })
 }
 
-// begins waits until a turn says something.
-func (d *testDesktop) begins(id wire.MessageID) {
+// waitTurnOutput waits until a turn has produced text.
+func (d *testDesktop) waitTurnOutput(id wire.MessageID) {
 	d.t.Helper()
-	when(d.t, d.diary, func(r wire.AgentResponse) bool { return !r.IsComplete && r.MessageID == id && r.Delta != "" })
+	waitEvent(d.t, d.eventLog, func(r wire.AgentResponse) bool { return !r.IsComplete && r.MessageID == id && r.Delta != "" })
 }
 
-// snapshot is the state that a tab would get.
+// snapshot returns the state that a tab would get.
 func (d *testDesktop) snapshot() wire.SessionState {
 	d.t.Helper()
 	for tries := 0; ; tries++ {
 		s, err := d.handle.Snapshot(d.t.Context(), nil)
-		ok(d.t, err)
-		// The diary reads the log itself, which the room may be a step behind, or
-		// more if it is cut off.
+		requireNoError(d.t, err)
+		// The event log reads the store directly; the session may be a step behind, or more without
+		// a connection.
 		events := d.all()
 		if len(events) == 0 || s.LastMessageID.Compare(events[len(events)-1].At) >= 0 || tries == 1000 {
 			return s
@@ -234,18 +232,18 @@ func (d *testDesktop) snapshot() wire.SessionState {
 	}
 }
 
-// said is everything an agent has said in a turn.
-func (d *testDesktop) said(id wire.MessageID) string {
+// turnText is the text that a turn has produced.
+func (d *testDesktop) turnText(id wire.MessageID) string {
 	var b []byte
-	for _, r := range find[wire.AgentResponse](d.all()) {
+	for _, r := range payloads[wire.AgentResponse](d.all()) {
 		if r.MessageID == id && !r.IsComplete {
-			b = append(b[:min(r.Offset, len(b))], r.Delta...) // they say ASCII here
+			b = append(b[:min(r.Offset, len(b))], r.Delta...) // the texts of tests are ASCII
 		}
 	}
 	return string(b)
 }
 
-// windows are the ids of those that are open on a monitor.
+// windows returns the ids of the open windows of a monitor.
 func (d *testDesktop) windows(monitor wire.MonitorID) []wire.WindowID {
 	d.t.Helper()
 	var ids []wire.WindowID
@@ -258,19 +256,19 @@ func (d *testDesktop) windows(monitor wire.MonitorID) []wire.WindowID {
 	return ids
 }
 
-// diary is the log of a session as it grows.
-type diary struct {
-	patience time.Duration
+// eventLog is the growing log of a session.
+type eventLog struct {
+	waitLimit time.Duration
 
 	mu     sync.Mutex // guards the following
 	events []wire.Event
-	more   chan struct{} // closed when there are more
+	more   chan struct{} // closed when there are more events
 }
 
-// keepDiary reads the log of a session until the test ends.
-func keepDiary(t *testing.T, s *site, id wire.SessionID) *diary {
+// tailLog reads the log of a session until the test ends.
+func tailLog(t *testing.T, s *deployment, id wire.SessionID) *eventLog {
 	t.Helper()
-	d := &diary{patience: s.patience, more: make(chan struct{})}
+	d := &eventLog{waitLimit: s.waitLimit, more: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -295,7 +293,7 @@ func keepDiary(t *testing.T, s *site, id wire.SessionID) *diary {
 	return d
 }
 
-func (d *diary) add(step []wire.Event) {
+func (d *eventLog) add(step []wire.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events = append(d.events, step...)
@@ -303,21 +301,21 @@ func (d *diary) add(step []wire.Event) {
 	d.more = make(chan struct{})
 }
 
-// all is everything so far.
-func (d *diary) all() []wire.Event {
+// all returns the events so far.
+func (d *eventLog) all() []wire.Event {
 	events, _ := d.from(0)
 	return events
 }
 
-// from is what there is from a place on, and what is closed when there is more.
-func (d *diary) from(n int) ([]wire.Event, <-chan struct{}) {
+// from returns the events from index n on, and a channel that is closed when there are more.
+func (d *eventLog) from(n int) ([]wire.Event, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.events[n:len(d.events):len(d.events)], d.more
 }
 
-// tell is the log for people.
-func (d *diary) tell() string {
+// dump returns the log as text for failure messages.
+func (d *eventLog) dump() string {
 	var b strings.Builder
 	for _, e := range d.all() {
 		if _, row := e.Data.(wire.MessageUpdated); row {
@@ -329,10 +327,10 @@ func (d *diary) tell() string {
 	return b.String()
 }
 
-// when waits for an event.
-func when[T wire.ServerPayload](t *testing.T, d *diary, is func(T) bool) T {
+// waitEvent waits for an event.
+func waitEvent[T wire.ServerPayload](t *testing.T, d *eventLog, is func(T) bool) T {
 	t.Helper()
-	late := time.NewTimer(d.patience)
+	late := time.NewTimer(d.waitLimit)
 	defer late.Stop()
 	for n := 0; ; {
 		events, more := d.from(n)
@@ -345,45 +343,47 @@ func when[T wire.ServerPayload](t *testing.T, d *diary, is func(T) bool) T {
 		select {
 		case <-more:
 		case <-late.C:
-			t.Fatalf("there is no such %T in\n%s", *new(T), d.tell())
+			t.Fatalf("there is no such %T in\n%s", *new(T), d.dump())
 		}
 	}
 }
 
-// about returns whether an event is about a message.
-func about[T wire.ServerPayload](id wire.MessageID) func(T) bool {
+// isAbout returns a predicate for events that name a message.
+func isAbout[T wire.ServerPayload](id wire.MessageID) func(T) bool {
 	return func(p T) bool { return wire.MessageOf(p) == id }
 }
 
-// opening is the directive that opens a window.
-func opening(id wire.WindowID) string { return fmt.Sprintf("/window %s %s | hello", id, id) }
+// openWindowDirective is the directive of the demo provider that opens a window.
+func openWindowDirective(id wire.WindowID) string {
+	return fmt.Sprintf("/window %s %s | hello", id, id)
+}
 
-// fate is what became of a message.
-type fate struct {
+// messageOutcome counts the answers and ends of a message.
+type messageOutcome struct {
 	accepted, queued, rejected, ends int
 	agent                            wire.AgentID
 }
 
-// fates are those of all messages in a log.
-func fates(events []wire.Event) map[wire.MessageID]*fate {
-	all := map[wire.MessageID]*fate{}
-	of := func(id wire.MessageID) *fate {
+// messageOutcomes returns the outcomes of all messages in a log.
+func messageOutcomes(events []wire.Event) map[wire.MessageID]*messageOutcome {
+	all := map[wire.MessageID]*messageOutcome{}
+	of := func(id wire.MessageID) *messageOutcome {
 		if all[id] == nil {
-			all[id] = &fate{}
+			all[id] = &messageOutcome{}
 		}
 		return all[id]
 	}
 	for _, e := range events {
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
-			if !p.Duplicate { // of answers to plans there is nothing but that
+			if !p.Duplicate { // answers to plans have a duplicate only
 				f := of(p.MessageID)
 				f.accepted++
 				f.agent = p.AgentID
 			}
 		case wire.MessageQueued:
 			if f := of(p.MessageID); !p.Duplicate {
-				f.queued += 1 + f.accepted + f.rejected // which is too much after an answer
+				f.queued += 1 + f.accepted + f.rejected // more than 1 if it is queued after an answer
 			}
 		case wire.MessageRejected:
 			if p.To == "" {
@@ -398,11 +398,11 @@ func fates(events []wire.Event) map[wire.MessageID]*fate {
 	return all
 }
 
-// lawful checks what is true of every log: each message is answered once, perhaps
-// after it was queued, and each one that was accepted has one end.
-func lawful(t *testing.T, events []wire.Event) {
+// checkOutcomes checks an invariant of every log: each message is answered once, perhaps after it
+// was queued, and each accepted message has one end.
+func checkOutcomes(t *testing.T, events []wire.Event) {
 	t.Helper()
-	for id, f := range fates(events) {
+	for id, f := range messageOutcomes(events) {
 		if f.accepted+f.rejected != 1 || f.queued > 1 || f.ends != f.accepted {
 			t.Errorf("%s was accepted %d times, by %s, queued %d times, rejected %d times, and has %d ends",
 				id, f.accepted, f.agent, f.queued, f.rejected, f.ends)
@@ -410,17 +410,16 @@ func lawful(t *testing.T, events []wire.Event) {
 	}
 }
 
-// rest waits until nothing runs and waits any more, and checks that everything
-// went as it should.
-func (d *testDesktop) rest() {
+// waitIdle waits until no message is running or queued, and checks the outcomes.
+func (d *testDesktop) waitIdle() {
 	d.t.Helper()
-	at := settled(d.t, d.handle)
-	late := time.NewTimer(d.patience)
+	at := deliverBarrier(d.t, d.handle)
+	late := time.NewTimer(d.waitLimit)
 	defer late.Stop()
 	for {
 		events, more := d.from(0)
 		done := len(events) > 0 && events[len(events)-1].At.Compare(at) >= 0
-		for _, f := range fates(events) {
+		for _, f := range messageOutcomes(events) {
 			done = done && f.accepted+f.rejected > 0 && f.ends >= f.accepted
 		}
 		if done {
@@ -429,21 +428,21 @@ func (d *testDesktop) rest() {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("it does not come to rest:\n%s", d.tell())
+			d.t.Fatalf("it does not come to rest:\n%s", d.dump())
 		}
 	}
-	lawful(d.t, d.all())
+	checkOutcomes(d.t, d.all())
 }
 
-// conversation is all that the agent was told and said, as it is kept.
-func (d *testDesktop) conversation(s *site, agent string) string {
+// conversation is the stored model history of an agent, as text.
+func (d *testDesktop) conversation(s *deployment, agent string) string {
 	d.t.Helper()
 	kept, err := s.Load(d.t.Context(), d.id)
-	ok(d.t, err)
+	requireNoError(d.t, err)
 	var b strings.Builder
 	for _, item := range kept.Lists["api:"+agent] {
 		var e providers.Entry
-		ok(d.t, json.Unmarshal(item, &e))
+		requireNoError(d.t, json.Unmarshal(item, &e))
 		for _, block := range e.Blocks {
 			fmt.Fprintln(&b, block.Text)
 		}
@@ -451,15 +450,15 @@ func (d *testDesktop) conversation(s *site, agent string) string {
 	return b.String()
 }
 
-// namesake is the demo under another name.
-type namesake struct {
+// renamedDemo is the demo provider under another name.
+type renamedDemo struct {
 	*demo.Provider
 	name string
 }
 
-func (n namesake) Name() string { return n.name }
+func (n renamedDemo) Name() string { return n.name }
 
-// tapeOf is what is kept of what was said.
+// tapeOf returns the stored context tape as text.
 func tapeOf(kept store.State) string {
 	var b strings.Builder
 	for name, items := range kept.Lists {

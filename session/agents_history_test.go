@@ -23,23 +23,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whatever people say and take back, in whatever order, while conversations become
-// too long and owners change: people and models know the same, what is kept is what
-// is shown, and every message has one end.
+// People send, edit and rewind messages in random order while conversations exceed their limits and
+// owners change: the visible rows and the models' histories agree, the store has what tabs see, and
+// every message has one end.
 //
-// SESSION_HISTORY_ROUNDS does it more often, and SESSION_HISTORY_SEED does one that
-// failed again.
+// SESSION_HISTORY_ROUNDS sets the number of rounds, and SESSION_HISTORY_SEED repeats one that
+// failed.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	rounds, seed := 8, uint64(time.Now().UnixNano())
 	if text := os.Getenv("SESSION_HISTORY_ROUNDS"); text != "" {
 		n, err := strconv.Atoi(text)
-		ok(t, err)
+		requireNoError(t, err)
 		rounds = n
 	}
 	if text := os.Getenv("SESSION_HISTORY_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
-		ok(t, err)
+		requireNoError(t, err)
 		rounds, seed = 1, n
 	}
 	for i := range rounds {
@@ -47,70 +47,70 @@ func TestHistories(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newSaga(t, seed)
+				s := newHistoryTest(t, seed)
 				for range 15 {
 					for range 1 + s.r.IntN(10) {
-						s.act()
+						s.doRandom()
 					}
-					s.settle()
-					s.judge()
+					s.waitIdle()
+					s.checkAll()
 				}
 			})
 		})
 	}
 }
 
-// saga is a session with a past that does not stay as it was.
-type saga struct {
-	t    *testing.T
-	r    *rand.Rand
-	cfg  hubConfig
-	o    *office
-	d    *testDesktop
-	n    int
-	done []string // what was done, for people
+// historyTest is a session whose conversation is changed at random.
+type historyTest struct {
+	t     *testing.T
+	r     *rand.Rand
+	cfg   hubConfig
+	o     *agentHub
+	d     *testDesktop
+	n     int
+	steps []string // for failure messages
 
-	// rows are all that there ever were.
+	// rows are all rows that ever existed.
 	rows map[wire.RowID]wire.UIRow
-	seen int // events that were looked at
+	seen int // events that were read
 }
 
-func newSaga(t *testing.T, seed uint64) *saga {
+func newHistoryTest(t *testing.T, seed uint64) *historyTest {
 	t.Helper()
-	s := &saga{t: t, r: rand.New(rand.NewPCG(seed, 8)), rows: map[wire.RowID]wire.UIRow{}, cfg: hubConfig{
-		logger: silence(), limits: agentpool.Limits{Agents: 4},
+	s := &historyTest{t: t, r: rand.New(rand.NewPCG(seed, 8)), rows: map[wire.RowID]wire.UIRow{}, cfg: hubConfig{
+		logger: discardLogger(), limits: agentpool.Limits{Agents: 4},
 		session: session.Config{Window: 2000, CondenseAt: 80, AnswersPerMinute: -1},
 	}}
-	s.o = agentHub(t, inBubble(t), s.cfg)
+	s.o = startAgentHub(t, newSyncDeployment(t), s.cfg)
 	s.d = s.o.newDesktop(t, "ses-1")
 	return s
 }
 
-func (s *saga) note(format string, args ...any) {
-	s.done = append(s.done, fmt.Sprintf(format, args...))
+func (s *historyTest) logStep(format string, args ...any) {
+	s.steps = append(s.steps, fmt.Sprintf(format, args...))
 }
 
-func (s *saga) fail(format string, args ...any) {
+func (s *historyTest) fail(format string, args ...any) {
 	s.t.Helper()
-	s.t.Fatalf("%s\nafter\n%s\nwith\n%s", fmt.Sprintf(format, args...), strings.Join(s.done, "\n"), s.d.tell())
+	s.t.Fatalf("%s\nafter\n%s\nwith\n%s", fmt.Sprintf(format, args...), strings.Join(s.steps, "\n"), s.d.dump())
 }
 
-func (s *saga) id() wire.MessageID {
+func (s *historyTest) id() wire.MessageID {
 	s.n++
 	return wire.MessageID(fmt.Sprintf("x%d", s.n))
 }
 
-func (s *saga) monitor() wire.MonitorID {
+func (s *historyTest) monitor() wire.MonitorID {
 	if s.r.IntN(4) == 0 {
-		return background
+		return backgroundMonitor
 	}
-	return first
+	return firstMonitor
 }
 
-// script is what a turn does.
-func (s *saga) script() string {
+// randomScript returns the directives of a turn.
+func (s *historyTest) randomScript() string {
 	steps := []string{
-		"/say something\\n", "/think about it", "/stream 8 400", "/sleep 30ms", "/sleep 5ms", "/nosteer", opening("w0"), opening("w1"),
+		"/say something\\n", "/think about it", "/stream 8 400", "/sleep 30ms", "/sleep 5ms", "/nosteer", openWindowDirective("w0"), openWindowDirective("w1"),
 		`/call window:update {"windowId":"w0","operation":"append","content":"."}`, `/call window:list {} window:list {}`,
 		"/fill 700", "/fail invalid: enough", "/fail context_length: too long", "/task default /say I am a task; /sleep 2ms",
 	}
@@ -122,15 +122,15 @@ func (s *saga) script() string {
 }
 
 // send sends a command and does not wait.
-func (s *saga) send(data wire.ClientPayload) {
+func (s *historyTest) send(data wire.ClientPayload) {
 	s.t.Helper()
 	id := s.id()
-	s.note("%s %T %+v", id, data, data)
+	s.logStep("%s %T %+v", id, data, data)
 	s.d.send(id, data)
 }
 
-// target is a row of the present or of the past.
-func (s *saga) target() wire.UIRow {
+// randomRow returns a present or deleted row.
+func (s *historyTest) randomRow() wire.UIRow {
 	rows := s.d.snapshot().RecentMessages
 	if len(rows) == 0 {
 		return wire.UIRow{TS: 1}
@@ -141,79 +141,79 @@ func (s *saga) target() wire.UIRow {
 	return rows[s.r.IntN(len(rows))]
 }
 
-// act does one thing.
-func (s *saga) act() {
+// doRandom does one random thing.
+func (s *historyTest) doRandom() {
 	s.t.Helper()
 	switch k := s.r.IntN(100); {
 	case k < 42:
-		s.send(wire.UserMessage{MonitorID: s.monitor(), Content: s.script()})
+		s.send(wire.UserMessage{MonitorID: s.monitor(), Content: s.randomScript()})
 	case k < 50:
 		w := wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(2)))
-		s.send(wire.WindowMessage{MonitorID: s.monitor(), WindowID: w, Content: s.script()})
+		s.send(wire.WindowMessage{MonitorID: s.monitor(), WindowID: w, Content: s.randomScript()})
 	case k < 58:
 		s.send(wire.Condense{MonitorID: s.monitor()})
 	case k < 68:
-		row := s.target()
+		row := s.randomRow()
 		u := wire.Rewind{TS: row.TS, MonitorID: row.MonitorID, IncludeTarget: s.r.IntN(4) == 0}
 		if s.r.IntN(3) == 0 {
 			u.Revision = new(s.r.IntN(3))
 		}
 		s.send(u)
 	case k < 76:
-		row := s.target()
-		s.send(wire.EditMessage{TS: row.TS, MonitorID: row.MonitorID, Text: s.script()})
+		row := s.randomRow()
+		s.send(wire.EditMessage{TS: row.TS, MonitorID: row.MonitorID, Text: s.randomScript()})
 	case k < 80:
 		s.send(wire.Interrupt{MonitorID: s.monitor(), Scope: wire.ScopeMonitor})
 	case k < 92:
 		d := time.Duration(s.r.IntN(40)) * time.Millisecond
-		s.note("%v pass", d)
+		s.logStep("%v pass", d)
 		time.Sleep(d)
 	case k < 96:
-		s.note("another claims the session")
+		s.logStep("another claims the session")
 		_, err := s.o.store.Claim(s.t.Context(), s.d.id, "a", time.Minute)
-		ok(s.t, err)
+		requireNoError(s.t, err)
 	default:
 		s.crash()
 	}
 }
 
-// crash ends the owner as it is, and another goes on.
-func (s *saga) crash() {
+// crash kills the owner and starts another one.
+func (s *historyTest) crash() {
 	s.t.Helper()
-	s.note("the owner crashes")
-	s.o = s.o.again(s.t, s.cfg)
-	s.d.handle = enter(s.t, s.o.Hub, s.d.id)
+	s.logStep("the owner crashes")
+	s.o = s.o.restart(s.t, s.cfg)
+	s.d.handle = openHandle(s.t, s.o.Hub, s.d.id)
 }
 
-// settle waits until nothing runs any more.
-func (s *saga) settle() {
+// waitIdle waits until nothing runs any more.
+func (s *historyTest) waitIdle() {
 	s.t.Helper()
-	s.note("it settles")
-	settled(s.t, s.d.handle)
+	s.logStep("it settles")
+	deliverBarrier(s.t, s.d.handle)
 	time.Sleep(10 * time.Minute)
-	s.d.rest()
-	s.note("it has settled")
+	s.d.waitIdle()
+	s.logStep("it has settled")
 }
 
-// judge looks whether all is as it should be.
-func (s *saga) judge() {
+// checkAll checks all invariants.
+func (s *historyTest) checkAll() {
 	s.t.Helper()
 	now := s.d.snapshot()
 	kept, err := s.o.store.Load(s.t.Context(), s.d.id)
-	ok(s.t, err)
+	requireNoError(s.t, err)
 	mirror := desktop.New(s.d.id)
-	for _, e := range history(s.t, s.o.site) {
+	for _, e := range readLog(s.t, s.o.deployment) {
 		mirror.Apply(e)
 	}
 	if desktop.HashOf(now) != mirror.Hash() {
 		s.fail("tabs see something else than the owner")
 	}
-	s.learn()
+	s.recordRows()
 	for _, m := range now.Monitors {
-		s.judgeRows(m.MonitorID, now.RecentMessages)
+		s.checkRows(m.MonitorID, now.RecentMessages)
 	}
 	for name, data := range kept.Tables["threads"] {
-		s.judgeThread(name, data, kept)
+		s.checkThread(name, data, kept)
 	}
 	for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said"} {
 		if len(kept.Tables[name]) != 0 {
@@ -222,9 +222,8 @@ func (s *saga) judge() {
 	}
 }
 
-// learn takes down the rows that there were since it did so last. An id is never
-// given twice.
-func (s *saga) learn() {
+// recordRows records the rows since the last call. No id is used twice.
+func (s *historyTest) recordRows() {
 	events, _ := s.d.from(s.seen)
 	s.seen += len(events)
 	for _, e := range events {
@@ -239,11 +238,10 @@ func (s *saga) learn() {
 	}
 }
 
-// judgeRows compares what the archive has of a conversation with what the desktop
-// has.
-func (s *saga) judgeRows(monitor wire.MonitorID, hot []wire.UIRow) {
+// checkRows compares the archive of a conversation with the desktop.
+func (s *historyTest) checkRows(monitor wire.MonitorID, hot []wire.UIRow) {
 	s.t.Helper()
-	all := archived(s.t, s.o.Hub, monitor, 37)
+	all := readArchive(s.t, s.o.Hub, monitor, 37)
 	for i, row := range all {
 		if i > 0 && all[i-1].ID >= row.ID {
 			s.fail("row %d comes after %d", row.ID, all[i-1].ID)
@@ -254,12 +252,12 @@ func (s *saga) judgeRows(monitor wire.MonitorID, hot []wire.UIRow) {
 	}
 	hot = slices.DeleteFunc(slices.Clone(hot), func(r wire.UIRow) bool { return r.MonitorID != monitor })
 	if len(hot) > len(all) || !slices.EqualFunc(hot, all[len(all)-len(hot):], func(a, b wire.UIRow) bool { return reflect.DeepEqual(a, b) }) {
-		s.fail("the archive of %s has\n%s\nand the desktop\n%s", monitor, texts(all), texts(hot))
+		s.fail("the archive of %s has\n%s\nand the desktop\n%s", monitor, joinTexts(all), joinTexts(hot))
 	}
 }
 
-// tell is a thread with all rows that it had, for people.
-func (s *saga) tell(all []records.Message) string {
+// describeThread returns a thread with all rows that it had, for failure messages.
+func (s *historyTest) describeThread(all []records.Message) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
 		r := s.rows[id]
@@ -278,17 +276,17 @@ func (s *saga) tell(all []records.Message) string {
 	return b.String()
 }
 
-// judgeThread compares what a model knows with what people see.
-func (s *saga) judgeThread(agent string, about []byte, kept store.State) {
+// checkThread compares the history of a model with the visible rows.
+func (s *historyTest) checkThread(agent string, about []byte, kept store.State) {
 	s.t.Helper()
 	var of struct{ Monitor wire.MonitorID }
-	ok(s.t, json.Unmarshal(about, &of))
+	requireNoError(s.t, json.Unmarshal(about, &of))
 	moved, err := s.o.store.ReadList(s.t.Context(), s.d.id, "cold:api:"+agent, 0, 10_000)
-	ok(s.t, err)
+	requireNoError(s.t, err)
 	var all []records.Message
 	for _, item := range slices.Concat(moved.Items, kept.Lists["api:"+agent]) {
 		var m records.Message
-		ok(s.t, json.Unmarshal(item, &m))
+		requireNoError(s.t, json.Unmarshal(item, &m))
 		all = append(all, m)
 	}
 	slices.SortStableFunc(all, func(a, b records.Message) int { return int(a.ID) - int(b.ID) })
@@ -298,7 +296,7 @@ func (s *saga) judgeThread(agent string, about []byte, kept store.State) {
 		}
 	}
 	people, shown := map[wire.RowID]wire.UIRow{}, map[int]bool{}
-	for _, row := range archived(s.t, s.o.Hub, of.Monitor, 500) {
+	for _, row := range readArchive(s.t, s.o.Hub, of.Monitor, 500) {
 		people[row.ID] = row
 		if row.Thread == agent {
 			shown[*row.ConversationHistoryIndex] = true
@@ -313,7 +311,7 @@ func (s *saga) judgeThread(agent string, about []byte, kept store.State) {
 		gone := made && was.MonitorID == of.Monitor && !there
 		results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
 		if gone && !results && !shown[int(m.ID)] {
-			s.fail("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, s.tell(all))
+			s.fail("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, s.describeThread(all))
 		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ends tells of the ends of turns, and keeps nothing.
-type ends struct {
+// turnEnds signals the ends of turns without keeping events.
+type turnEnds struct {
 	mu sync.Mutex
 	by map[wire.MessageID]chan struct{}
 }
 
-func (e *ends) of(id wire.MessageID) chan struct{} {
+func (e *turnEnds) signalFor(id wire.MessageID) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.by[id] == nil {
@@ -28,24 +28,24 @@ func (e *ends) of(id wire.MessageID) chan struct{} {
 	return e.by[id]
 }
 
-func (e *ends) await(ctx context.Context, id wire.MessageID) error {
+func (e *turnEnds) await(ctx context.Context, id wire.MessageID) error {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.by, id)
 	}()
 	select {
-	case <-e.of(id):
+	case <-e.signalFor(id):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the end of %s: %w", id, ctx.Err())
 	}
 }
 
-// watchEnds tells of the ends of turns until the test ends.
-func watchEnds(t *testing.T, s session.Store, id wire.SessionID) *ends {
+// watchEnds signals the ends of turns until the test ends.
+func watchEnds(t *testing.T, s session.Store, id wire.SessionID) *turnEnds {
 	t.Helper()
-	e := &ends{by: map[wire.MessageID]chan struct{}{}}
+	e := &turnEnds{by: map[wire.MessageID]chan struct{}{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -58,7 +58,7 @@ func watchEnds(t *testing.T, s session.Store, id wire.SessionID) *ends {
 					continue
 				}
 				if r, is := decode(t, event).Data.(wire.AgentResponse); is && r.MessageID != "" {
-					e.of(r.MessageID) <- struct{}{}
+					e.signalFor(r.MessageID) <- struct{}{}
 				}
 			}
 		}
@@ -70,8 +70,8 @@ func watchEnds(t *testing.T, s session.Store, id wire.SessionID) *ends {
 	return e
 }
 
-// size is how much is kept of a session, by what it is.
-func size(kept store.State) map[string]int {
+// storedBytes is the size of a stored session by table and list.
+func storedBytes(kept store.State) map[string]int {
 	sizes := map[string]int{}
 	for name, table := range kept.Tables {
 		for field, value := range table {
@@ -86,7 +86,7 @@ func size(kept store.State) map[string]int {
 	return sizes
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -94,11 +94,11 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A session in which a thousand turns were made is not larger than one with half
-// of them, and neither is the process.
+// After a thousand turns a session is not larger than after half of them, and neither is the
+// process.
 func TestAThousandTurns(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	before, after := uint64(0), uint64(0)
-	manyTurns(t, onFiles(t), 250, func() { before = heap() }, func() { after = heap() })
+	manyTurns(t, newFileDeployment(t), 250, func() { before = heapBytes() }, func() { after = heapBytes() })
 	if after > before+16<<20 {
 		t.Errorf("the heap had %d bytes and has %d", before, after)
 	}
@@ -106,23 +106,23 @@ func TestAThousandTurns(t *testing.T) { //nolint:paralleltest // it measures the
 
 func TestManyTurnsOnRedis(t *testing.T) {
 	t.Parallel()
-	manyTurns(t, onRedis(t), 80, func() {}, func() {})
+	manyTurns(t, newRedisDeployment(t), 80, func() {}, func() {})
 }
 
-// manyTurns makes a number of turns on each of four monitors at once, and compares what
-// the store keeps after half of them and in the end.
-func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
+// manyTurns runs turns on each of four monitors concurrently, and compares the stored size after
+// half of them and in the end.
+func manyTurns(t *testing.T, s *deployment, each int, half, whole func()) {
 	t.Helper()
-	o := agentHub(t, s, hubConfig{session: session.Config{Budget: roomyBudget}, logger: silence()})
-	create(t, o.Hub, "ses-1")
-	u := &user{handle: enter(t, o.Hub, "ses-1"), ends: watchEnds(t, s, "ses-1")}
+	o := startAgentHub(t, s, hubConfig{session: session.Config{Budget: roomyBudget}, logger: discardLogger()})
+	createSession(t, o.Hub, "ses-1")
+	u := &turnTaker{handle: openHandle(t, o.Hub, "ses-1"), ends: watchEnds(t, s, "ses-1")}
 	turns := func(from, to int) map[string]int {
 		t.Helper()
 		var wg sync.WaitGroup
 		for m := range 4 {
 			wg.Go(func() {
 				for i := from; i < to; i++ {
-					if err := u.turn(t.Context(), wire.MonitorID(fmt.Sprintf("monitor-%d", m)), i); err != nil {
+					if err := u.runTurn(t.Context(), wire.MonitorID(fmt.Sprintf("monitor-%d", m)), i); err != nil {
 						t.Errorf("turn %d on monitor %d: %v", i, m, err)
 						return
 					}
@@ -130,10 +130,10 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 			})
 		}
 		wg.Wait()
-		settled(t, u.handle)
+		deliverBarrier(t, u.handle)
 		kept, err := s.Load(t.Context(), "ses-1")
-		ok(t, err)
-		return size(kept)
+		requireNoError(t, err)
+		return storedBytes(kept)
 	}
 	was := turns(0, each/2)
 	half()
@@ -142,7 +142,7 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 	total := 0
 	for name, n := range is {
 		total += n
-		if name != "ledger" && n > was[name]*3/2+64<<10 { // ids are kept for a day, ten thousand at most
+		if name != "ledger" && n > was[name]*3/2+64<<10 { // ids are kept for a day, at most ten thousand
 			t.Errorf("%s had %d bytes and has %d", name, was[name], n)
 		}
 	}
@@ -150,38 +150,38 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 		t.Errorf("%d bytes are kept: %v", total, is)
 	}
 	info, err := s.Session(t.Context(), "ses-1")
-	ok(t, err)
+	requireNoError(t, err)
 	if info.Working {
 		t.Error("there is work left")
 	}
 }
 
-// user is somebody who waits for every answer.
-type user struct {
+// turnTaker is a user that waits for every answer.
+type turnTaker struct {
 	handle *session.Handle
-	ends   *ends
+	ends   *turnEnds
 }
 
-// turn makes the nth turn on a monitor. Some open windows, some are said to one,
-// and now and then a window is closed.
-func (u *user) turn(ctx context.Context, monitor wire.MonitorID, n int) error {
+// runTurn runs the nth turn on a monitor. Some turns open windows, some are window messages, and
+// now and then a window is closed.
+func (u *turnTaker) runTurn(ctx context.Context, monitor wire.MonitorID, n int) error {
 	words := strings.Repeat("many words ", 8)
 	text := fmt.Sprintf("do number %d %s\n/say %s", n, words, words)
 	var data wire.ClientPayload = wire.UserMessage{MonitorID: monitor, Content: text}
 	switch n % 5 {
 	case 0:
-		data = wire.UserMessage{MonitorID: monitor, Content: text + "\n" + opening(wire.WindowID(fmt.Sprintf("w%d", n%10)))}
+		data = wire.UserMessage{MonitorID: monitor, Content: text + "\n" + openWindowDirective(wire.WindowID(fmt.Sprintf("w%d", n%10)))}
 	case 4:
 		data = wire.WindowMessage{MonitorID: monitor, WindowID: "w0", Content: text}
 	}
 	id := wire.MessageID(fmt.Sprintf("%s-%d", monitor, n))
-	if err := u.handle.Deliver(ctx, says("conn", id, data)); err != nil {
+	if err := u.handle.Deliver(ctx, command("conn", id, data)); err != nil {
 		return err
 	}
 	if err := u.ends.await(ctx, id); err != nil || n%10 != 9 {
 		return err
 	}
-	_, err := u.handle.DeliverAndWait(ctx, says("conn", "close-"+id, wire.Emit{
+	_, err := u.handle.DeliverAndWait(ctx, command("conn", "close-"+id, wire.Emit{
 		MonitorID: monitor, Actions: []wire.Action{wire.WindowClose{WindowID: "w5"}},
 	}))
 	return err

@@ -10,37 +10,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const first wire.MonitorID = "monitor-0"
+const firstMonitor wire.MonitorID = "monitor-0"
 
-// Twelve messages come at once to a monitor that is busy and takes none, and no
-// other agent may run: ten wait, two are refused, and each has one end, in the
-// order in which they came.
-func TestTwelveAtOnceAreQueuedInOrder(t *testing.T) {
+// Twelve messages arrive at once at a monitor whose agent is busy, and there is no free slot: ten
+// are queued, two are refused, and each has one end, in the order of arrival.
+func TestQueueKeepsOrder(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			o := startAgentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "busy", "/nosteer", "/say wait", "/hang")
-			d.begins("busy")
+			d.sendText(firstMonitor, "busy", "/nosteer", "/say wait", "/hang")
+			d.waitTurnOutput("busy")
 			var commands []session.Command
 			var ids []wire.MessageID
 			for i := range 12 {
 				id := wire.MessageID(fmt.Sprintf("m%d", i))
 				ids = append(ids, id)
-				commands = append(commands, says("conn", id, wire.UserMessage{Content: "/say " + string(id)}))
+				commands = append(commands, command("conn", id, wire.UserMessage{Content: "/say " + string(id)}))
 			}
 			_, err := d.handle.DeliverAll(t.Context(), commands)
-			ok(t, err)
+			requireNoError(t, err)
 			for _, id := range ids[10:] {
-				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != first {
+				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != firstMonitor {
 					t.Errorf("%s is refused with %+v", id, r)
 				}
 			}
 			for i, id := range ids[:10] {
-				if q := when(t, d.diary, about[wire.MessageQueued](id)); q.Position != i+1 {
+				if q := waitEvent(t, d.eventLog, isAbout[wire.MessageQueued](id)); q.Position != i+1 {
 					t.Errorf("%s waits at %d", id, q.Position)
 				}
 			}
@@ -48,7 +47,7 @@ func TestTwelveAtOnceAreQueuedInOrder(t *testing.T) {
 				t.Errorf("who comes now is shown the queues %+v", d.snapshot().Queues)
 			}
 			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
-			d.ends("m9")
+			d.waitTurnEnd("m9")
 			var began, ended []wire.MessageID
 			for _, e := range d.all() {
 				switch p := e.Data.(type) {
@@ -65,35 +64,34 @@ func TestTwelveAtOnceAreQueuedInOrder(t *testing.T) {
 				t.Errorf("they began as %v and ended as %v", began, ended)
 			}
 			for _, id := range ids[:10] {
-				if d.said(id) != string(id) {
-					t.Errorf("%s was answered with %q", id, d.said(id))
+				if d.turnText(id) != string(id) {
+					t.Errorf("%s was answered with %q", id, d.turnText(id))
 				}
 			}
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// Whatever became of a message, who sends it again hears the same again, and
-// nothing else comes of it.
-func TestMessagesSentAgain(t *testing.T) {
+// A repeated message gets the first answer again, whatever that was, and has no other effect.
+func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			roomy := agentHub(t, s, hubConfig{})
-			narrow := agentHub(t, s, hubConfig{replica: "b", limits: agentpool.Limits{PerSession: 1}})
+			roomy := startAgentHub(t, s, hubConfig{})
+			narrow := startAgentHub(t, s, hubConfig{replica: "b", limits: agentpool.Limits{PerSession: 1}})
 			again := func(d *testDesktop, id wire.MessageID, text string) wire.ServerPayload {
 				t.Helper()
-				return d.askAs("other", id, wire.UserMessage{Content: text})
+				return d.sendAndWaitAs("other", id, wire.UserMessage{Content: text})
 			}
 			once := func(d *testDesktop, id wire.MessageID) {
 				t.Helper()
 				d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
-				d.rest()
+				d.waitIdle()
 				rows := 0
-				for _, u := range find[wire.MessageUpdated](d.all()) {
+				for _, u := range payloads[wire.MessageUpdated](d.all()) {
 					if u.Message.MessageID == id && u.Message.Say == wire.SayUserFeedback {
 						rows++
 					}
@@ -105,30 +103,30 @@ func TestMessagesSentAgain(t *testing.T) {
 			t.Run("direct", func(t *testing.T) {
 				t.Parallel()
 				d := roomy.newDesktop(t, "ses-direct")
-				want := wire.MessageAccepted{MessageID: "m", AgentID: "main-monitor-0-m", MonitorID: first, How: wire.TakenDirect, By: "conn"}
-				if got := d.ask("m", wire.UserMessage{Content: "/say hi"}); got != want {
+				want := wire.MessageAccepted{MessageID: "m", AgentID: "main-monitor-0-m", MonitorID: firstMonitor, How: wire.TakenDirect, By: "conn"}
+				if got := d.sendAndWait("m", wire.UserMessage{Content: "/say hi"}); got != want {
 					t.Errorf("the answer is %+v", got)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "m", "/say hi"); got != want {
 					t.Errorf("while it runs the answer is %+v", got)
 				}
-				d.ends("m")
+				d.waitTurnEnd("m")
 				if got := again(d, "m", "/say hi"); got != want {
 					t.Errorf("after its end the answer is %+v", got)
 				}
-				if d.said("m") != "hi" {
-					t.Errorf("it said %q", d.said("m"))
+				if d.turnText("m") != "hi" {
+					t.Errorf("it said %q", d.turnText("m"))
 				}
 				once(d, "m")
 			})
 			t.Run("steered", func(t *testing.T) {
 				t.Parallel()
 				d := roomy.newDesktop(t, "ses-steered")
-				d.say(first, "m1", "/say one", "/sleep 1h")
-				d.begins("m1")
-				want := wire.MessageAccepted{MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, By: "conn"}
-				if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
+				d.sendText(firstMonitor, "m1", "/say one", "/sleep 1h")
+				d.waitTurnOutput("m1")
+				want := wire.MessageAccepted{MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: firstMonitor, How: wire.TakenSteered, By: "conn"}
+				if got := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}); got != want {
 					t.Errorf("the answer is %+v", got)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
@@ -140,23 +138,23 @@ func TestMessagesSentAgain(t *testing.T) {
 			t.Run("pending", func(t *testing.T) {
 				t.Parallel()
 				d := roomy.newDesktop(t, "ses-pending")
-				d.say(first, "m1", "/ask Which? | a | b")
-				p := when(t, d.diary, any1[wire.Actions])
-				d.say("", "m2", "/say two") // it is read when the question is answered
-				waits := wire.MessageQueued{MessageID: "m2", Position: 1, MonitorID: first, To: "other", Duplicate: true}
+				d.sendText(firstMonitor, "m1", "/ask Which? | a | b")
+				p := waitEvent(t, d.eventLog, anyOf[wire.Actions])
+				d.sendText("", "m2", "/say two") // it is read when the question is answered
+				waits := wire.MessageQueued{MessageID: "m2", Position: 1, MonitorID: firstMonitor, To: "other", Duplicate: true}
 				if got := again(d, "m2", "/say two"); got != waits {
 					t.Errorf("who sent it again hears %+v", got)
 				}
 				prompt, _ := p.Actions[0].(wire.PromptShow)
 				d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
-				d.ends("m1")
+				d.waitTurnEnd("m1")
 				want := wire.MessageAccepted{
-					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, To: "other", Duplicate: true,
+					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: firstMonitor, How: wire.TakenSteered, To: "other", Duplicate: true,
 				}
 				if got := again(d, "m2", "/say two"); got != want {
 					t.Errorf("who sent it once more hears %+v", got)
 				}
-				if got := d.said("m1"); got != `{"selected":["a"]}`+"\ntwo" {
+				if got := d.turnText("m1"); got != `{"selected":["a"]}`+"\ntwo" {
 					t.Errorf("it said %q", got)
 				}
 				once(d, "m2")
@@ -164,16 +162,16 @@ func TestMessagesSentAgain(t *testing.T) {
 			t.Run("ephemeral", func(t *testing.T) {
 				t.Parallel()
 				d := roomy.newDesktop(t, "ses-ephemeral")
-				d.say(first, "m1", "/nosteer", "/say one", "/hang")
-				d.begins("m1")
+				d.sendText(firstMonitor, "m1", "/nosteer", "/say one", "/hang")
+				d.waitTurnOutput("m1")
 				want := wire.MessageAccepted{
-					MessageID: "m2", AgentID: "ephemeral-monitor-0-m2", MonitorID: first, How: wire.TakenEphemeral, By: "conn",
+					MessageID: "m2", AgentID: "ephemeral-monitor-0-m2", MonitorID: firstMonitor, How: wire.TakenEphemeral, By: "conn",
 				}
-				if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
+				if got := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}); got != want {
 					t.Errorf("the answer is %+v", got)
 				}
-				if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
-					t.Errorf("it said %q and ended with %+v", d.said("m2"), e)
+				if e := d.waitTurnEnd("m2"); e.Outcome != wire.OutcomeCompleted || d.turnText("m2") != "two" {
+					t.Errorf("it said %q and ended with %+v", d.turnText("m2"), e)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "m2", "/say two"); got != want {
@@ -184,10 +182,10 @@ func TestMessagesSentAgain(t *testing.T) {
 			t.Run("queued and rejected", func(t *testing.T) {
 				t.Parallel()
 				d := narrow.newDesktop(t, "ses-queued")
-				d.say(first, "m1", "/nosteer", "/say one", "/hang")
-				d.begins("m1")
-				want := wire.MessageQueued{MessageID: "q1", Position: 1, MonitorID: first, By: "conn"}
-				if got := d.ask("q1", wire.UserMessage{Content: "/nosteer\n/say q\n/hang"}); got != want {
+				d.sendText(firstMonitor, "m1", "/nosteer", "/say one", "/hang")
+				d.waitTurnOutput("m1")
+				want := wire.MessageQueued{MessageID: "q1", Position: 1, MonitorID: firstMonitor, By: "conn"}
+				if got := d.sendAndWait("q1", wire.UserMessage{Content: "/nosteer\n/say q\n/hang"}); got != want {
 					t.Errorf("the answer is %+v", got)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
@@ -195,9 +193,9 @@ func TestMessagesSentAgain(t *testing.T) {
 					t.Errorf("the answer is then %+v", got)
 				}
 				for i := range 9 {
-					d.ask(wire.MessageID(fmt.Sprintf("q%d", i+2)), wire.UserMessage{Content: "/say x"})
+					d.sendAndWait(wire.MessageID(fmt.Sprintf("q%d", i+2)), wire.UserMessage{Content: "/say x"})
 				}
-				reject, _ := d.ask("r", wire.UserMessage{Content: "/say r"}).(wire.MessageRejected)
+				reject, _ := d.sendAndWait("r", wire.UserMessage{Content: "/say r"}).(wire.MessageRejected)
 				if reject.Code != wire.CodeQueueFull || reject.Duplicate {
 					t.Errorf("the answer is %+v", reject)
 				}
@@ -206,9 +204,9 @@ func TestMessagesSentAgain(t *testing.T) {
 					t.Errorf("the answer is then %+v", got)
 				}
 				d.send("", wire.Interrupt{})
-				d.begins("q1")
+				d.waitTurnOutput("q1")
 				accepted := wire.MessageAccepted{
-					MessageID: "q1", AgentID: "main-monitor-0-q1", MonitorID: first, How: wire.TakenDirect, To: "other", Duplicate: true,
+					MessageID: "q1", AgentID: "main-monitor-0-q1", MonitorID: firstMonitor, How: wire.TakenDirect, To: "other", Duplicate: true,
 				}
 				if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != accepted {
 					t.Errorf("when it runs the answer is %+v", got)

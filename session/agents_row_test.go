@@ -11,23 +11,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// asks waits for a row that asks.
-func (d *testDesktop) asks(kind wire.Ask) wire.UIRow {
+// waitQuestionRow waits for the row of a question.
+func (d *testDesktop) waitQuestionRow(kind wire.Ask) wire.UIRow {
 	d.t.Helper()
-	return when(d.t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.Ask == kind }).Message
+	return waitEvent(d.t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.Ask == kind }).Message
 }
 
-// answeredRow waits until a row is answered, and returns what it says then.
+// answeredRow waits until a row is answered and returns its decoded text.
 func (d *testDesktop) answeredRow(ts wire.Millis) map[string]any {
 	d.t.Helper()
-	u := when(d.t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.TS == ts && u.Message.IsAnswered })
+	u := waitEvent(d.t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.TS == ts && u.Message.IsAnswered })
 	if u.Message.ID == 0 || u.Message.MonitorID == "" {
 		d.t.Errorf("the row lost its id: %+v", u.Message)
 	}
-	return saysRow(d.t, u.Message)
+	return rowAnswer(d.t, u.Message)
 }
 
-func saysRow(t *testing.T, row wire.UIRow) map[string]any {
+func rowAnswer(t *testing.T, row wire.UIRow) map[string]any {
 	t.Helper()
 	var text map[string]any
 	if err := json.Unmarshal([]byte(row.Text), &text); err != nil {
@@ -36,8 +36,8 @@ func saysRow(t *testing.T, row wire.UIRow) map[string]any {
 	return text
 }
 
-// A question of an agent is a row, whose answer is that of the dialog. The first
-// counts, whichever way it comes.
+// A permission question is also a row, and an answer to the row answers the dialog. The first
+// answer counts, whichever way it came.
 func TestPermissionsAreRows(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -52,12 +52,12 @@ func TestPermissionsAreRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, onFiles(t), hubConfig{})
+			o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1", hook)
-			q := when(t, d.diary, any1[wire.ApprovalRequest])
-			row := d.asks(wire.AskTool)
-			if text := saysRow(t, row); text["dialogId"] != string(q.DialogID) || text["tool"] != "system:set_config" || row.IsAnswered {
+			d.sendText(firstMonitor, "m1", setHookCall)
+			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
+			row := d.waitQuestionRow(wire.AskTool)
+			if text := rowAnswer(t, row); text["dialogId"] != string(q.DialogID) || text["tool"] != "system:set_config" || row.IsAnswered {
 				t.Errorf("the row is %+v", row)
 			}
 			for id, bad := range map[wire.MessageID]wire.AskResponse{
@@ -65,37 +65,37 @@ func TestPermissionsAreRows(t *testing.T) {
 				"bad-2": {TS: row.TS, Response: wire.AnswerObject, Text: `{"confirmed":true,"rememberChoice":"x"}`},
 			} {
 				d.send(id, bad)
-				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeHITLInvalidResponse {
+				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeHITLInvalidResponse {
 					t.Errorf("%+v is answered with %+v", bad, r)
 				}
 			}
 			test.answer.TS = row.TS
 			d.send("a1", test.answer)
-			c := when(t, d.diary, any1[wire.DialogClosed])
+			c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed])
 			if c.DialogID != q.DialogID || c.Reason != wire.ClosedAnswered {
 				t.Errorf("the dialog ended as %+v", c)
 			}
 			d.answeredRow(row.TS)
-			deliver(t, d.handle, says("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
-			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired || r.To != "other" {
+			deliver(t, d.handle, command("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired || r.To != "other" {
 				t.Errorf("who comes later is answered with %+v", r)
 			}
 			d.send("none", wire.AskResponse{TS: 1, Response: wire.AnswerYes})
-			if r := when(t, d.diary, about[wire.MessageRejected]("none")); r.Code != wire.CodeSessionInvalidState {
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("none")); r.Code != wire.CodeSessionInvalidState {
 				t.Errorf("no row is answered with %+v", r)
 			}
-			d.rest()
-			if got := d.said("m1"); !strings.Contains(got, test.said) {
+			d.waitIdle()
+			if got := d.turnText("m1"); !strings.Contains(got, test.said) {
 				t.Errorf("the agent says %q", got)
 			}
 		})
 	}
 }
 
-// Prompts are rows too, and a row is answered however its prompt was.
+// A prompt is also a row, which is updated whichever way the prompt was answered.
 func TestPromptsAreRows(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
 	for i, test := range []struct {
 		by   func(row wire.UIRow, p wire.PromptID) wire.ClientPayload
@@ -120,18 +120,18 @@ func TestPromptsAreRows(t *testing.T) {
 		}, "did not answer", wire.ClosedCancelled},
 	} {
 		id := wire.MessageID("m" + string(rune('0'+i)))
-		d.say(first, id, "/ask Which? | a | b")
-		p := d.asked("main-monitor-0-" + wire.AgentID(id))
-		row := when(t, d.diary, func(u wire.MessageUpdated) bool {
+		d.sendText(firstMonitor, id, "/ask Which? | a | b")
+		p := d.waitPrompt("main-monitor-0-" + wire.AgentID(id))
+		row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool {
 			return u.Message.Ask == wire.AskFollowup && u.Message.MessageID == id
 		}).Message
-		text := saysRow(t, row)
+		text := rowAnswer(t, row)
 		if text["promptId"] != string(p.ID) || !strings.HasPrefix(text["question"].(string), "Which?") || len(text["suggest"].([]any)) != 2 { //nolint:forcetypeassert // it fails then
 			t.Errorf("the row is %+v", row)
 		}
 		if i == 0 {
 			d.send("bad", wire.AskResponse{TS: row.TS, Response: wire.AnswerMessage, Text: "c"})
-			if r := when(t, d.diary, about[wire.MessageRejected]("bad")); r.Code != wire.CodeHITLInvalidResponse {
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("bad")); r.Code != wire.CodeHITLInvalidResponse {
 				t.Errorf("what does not fit is answered with %+v", r)
 			}
 		}
@@ -139,72 +139,71 @@ func TestPromptsAreRows(t *testing.T) {
 		if got := d.answeredRow(row.TS); got["outcome"] != string(test.way) {
 			t.Errorf("%d: the row says %v", i, got)
 		}
-		d.ends(id)
-		if got := d.said(id); !strings.Contains(got, test.said) {
+		d.waitTurnEnd(id)
+		if got := d.turnText(id); !strings.Contains(got, test.said) {
 			t.Errorf("the agent says %q", got)
 		}
 	}
-	d.rest()
+	d.waitIdle()
 }
 
-// What somebody says to an agent that waits for words is the answer. It permits
-// nothing.
+// A message to an agent that waits for a text is the answer. It grants no permission.
 func TestMessageAnswersPrompt(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, open(t), hubConfig{})
+			o := startAgentHub(t, open(t), hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1", "/ask Say something")
-			p := d.asked("main-monitor-0-m1")
-			a, _ := d.ask("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted)
+			d.sendText(firstMonitor, "m1", "/ask Say something")
+			p := d.waitPrompt("main-monitor-0-m1")
+			a, _ := d.sendAndWait("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted)
 			if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
 				t.Errorf("it is taken as %+v", a)
 			}
-			c := when(t, d.diary, any1[wire.PromptClosed])
+			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.PromptID != p.ID || c.Reason != wire.ClosedAnswered || c.AnsweredBy != "conn" || c.MessageID != "m2" {
 				t.Errorf("the prompt ended as %+v", c)
 			}
-			d.ends("m1")
-			if got := d.said("m1"); !strings.Contains(got, `{"text":"something"}`) {
+			d.waitTurnEnd("m1")
+			if got := d.turnText("m1"); !strings.Contains(got, `{"text":"something"}`) {
 				t.Errorf("the agent says %q", got)
 			}
-			row := when(t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" }).Message
+			row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" }).Message
 			if row.ProgressStatus == nil || row.Say != wire.SayUserFeedback {
 				t.Errorf("its row is %+v", row)
 			}
-			if again, _ := d.ask("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted); !again.Duplicate {
+			if again, _ := d.sendAndWait("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted); !again.Duplicate {
 				t.Errorf("the same again is %+v", again)
 			}
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-func TestMessagesPermitNothingHere(t *testing.T) {
+func TestMessageDoesNotAnswerOptionPrompt(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.say(first, "m1", "/nosteer", hook)
-	q := when(t, d.diary, any1[wire.ApprovalRequest])
-	d.say(first, "m2", "yes")
-	d.say(first, "m3", "/ask Which? | a | b")
-	// Which is chosen, not written: a message is none of its options.
-	d.asked("ephemeral-monitor-0-m3")
+	d.sendText(firstMonitor, "m1", "/nosteer", setHookCall)
+	q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
+	d.sendText(firstMonitor, "m2", "yes")
+	d.sendText(firstMonitor, "m3", "/ask Which? | a | b")
+	// The prompt has options only, so a message does not answer it.
+	d.waitPrompt("ephemeral-monitor-0-m3")
 	if now := d.snapshot(); len(now.Dialogs) != 1 {
 		t.Errorf("open are %+v", now.Dialogs)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.DialogID})
 	d.send("", wire.Interrupt{})
-	d.rest()
-	if got := d.said("m1"); strings.Contains(got, "Added") {
+	d.waitIdle()
+	if got := d.turnText("m1"); strings.Contains(got, "Added") {
 		t.Errorf("the agent says %q", got)
 	}
 }
 
-// tasks are the events about what tasks wait for, as text.
-func (d *testDesktop) tasks() string {
+// taskEvents returns the events about waiting tasks, as text.
+func (d *testDesktop) taskEvents() string {
 	var b strings.Builder
 	for _, e := range d.all() {
 		switch p := e.Data.(type) {
@@ -223,35 +222,35 @@ func (d *testDesktop) tasks() string {
 	return b.String()
 }
 
-// A task counts as waiting when it has waited for two seconds, also if it changes
-// hands meanwhile; one that is answered at once never does.
+// A task counts as waiting after two seconds, also if the session changes its owner meanwhile; a
+// task that is answered at once never does.
 func TestTasksWaitForPeople(t *testing.T) {
 	t.Parallel()
 	for name, crash := range map[string]bool{"one owner": false, "two owners": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := agentHub(t, inBubble(t), hubConfig{})
+				o := startAgentHub(t, newSyncDeployment(t), hubConfig{})
 				d := o.newDesktop(t, "ses-1")
-				d.say(first, "m1", "/ask Quick? | a | b")
-				p := d.asked("main-monitor-0-m1")
+				d.sendText(firstMonitor, "m1", "/ask Quick? | a | b")
+				p := d.waitPrompt("main-monitor-0-m1")
 				d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
-				d.ends("m1")
-				d.say(first, "m2", "/ask Slow? | a | b")
-				p = d.asked("main-monitor-0-m2")
+				d.waitTurnEnd("m1")
+				d.sendText(firstMonitor, "m2", "/ask Slow? | a | b")
+				p = d.waitPrompt("main-monitor-0-m2")
 				began := time.Now()
 				if crash {
-					o = o.again(t, hubConfig{replica: "b"})
-					d = o.enter(t, "ses-1")
+					o = o.restart(t, hubConfig{replica: "b"})
+					d = o.openDesktop(t, "ses-1")
 				}
-				when(t, d.diary, any1[wire.TaskInteractive])
+				waitEvent(t, d.eventLog, anyOf[wire.TaskInteractive])
 				if waited := time.Since(began); !crash && waited.Round(100*time.Millisecond) != 2*time.Second {
 					t.Errorf("it waits after %v", waited)
 				}
 				d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
-				d.ends("m2")
-				d.rest()
-				if got, want := d.tasks(), "responded:t1 interactive:t2 active:t2 responded:t2 "; got != want {
+				d.waitTurnEnd("m2")
+				d.waitIdle()
+				if got, want := d.taskEvents(), "responded:t1 interactive:t2 active:t2 responded:t2 "; got != want {
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
 			})
@@ -259,119 +258,119 @@ func TestTasksWaitForPeople(t *testing.T) {
 	}
 }
 
-// Rules decide before anybody is asked: they approve, deny, or leave it to people,
-// who are asked when too much was spent. Their decisions are rows.
-func TestRulesDecideBeforePeople(t *testing.T) {
+// Rules decide before people are asked: they approve, deny, or leave the decision to people, who
+// are also asked at a limit. Decisions of rules are rows.
+func TestApprovalRules(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, open(t), hubConfig{})
+			o := startAgentHub(t, open(t), hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			rules := wire.AutoApproval{
 				AutoApprovalEnabled: true, AlwaysAllowWrite: true, AlwaysAllowWriteOutsideWorkspace: true, AlwaysAllowWriteProtected: true,
 			}
 			d.send("r1", wire.SetAutoApproval{Rules: rules})
-			c := when(t, d.diary, any1[wire.AutoApprovalChanged])
+			c := waitEvent(t, d.eventLog, anyOf[wire.AutoApprovalChanged])
 			if !c.Rules.AlwaysAllowWriteProtected || c.By != "conn" || c.MessageID != "r1" {
 				t.Errorf("everybody hears %+v", c)
 			}
-			d.say(first, "m1", hook)
-			d.ends("m1")
-			if got := d.said("m1"); !strings.Contains(got, "Added hook") {
+			d.sendText(firstMonitor, "m1", setHookCall)
+			d.waitTurnEnd("m1")
+			if got := d.turnText("m1"); !strings.Contains(got, "Added hook") {
 				t.Errorf("the agent says %q", got)
 			}
-			row := d.asks(wire.AskTool)
-			if text := saysRow(t, row); !row.IsAnswered || text["rules"] != "approve" {
+			row := d.waitQuestionRow(wire.AskTool)
+			if text := rowAnswer(t, row); !row.IsAnswered || text["rules"] != "approve" {
 				t.Errorf("the row is %+v", row)
 			}
-			if n := len(find[wire.ApprovalRequest](d.all())); n != 0 {
+			if n := len(payloads[wire.ApprovalRequest](d.all())); n != 0 {
 				t.Errorf("somebody was asked %d times", n)
 			}
-			guest := says("guest", "r2", wire.SetAutoApproval{Rules: rules})
+			guest := command("guest", "r2", wire.SetAutoApproval{Rules: rules})
 			guest.From.User = "eve"
-			invited := says("phone", "r2i", wire.SetAutoApproval{Rules: rules})
+			invited := command("phone", "r2i", wire.SetAutoApproval{Rules: rules})
 			invited.From.Invited = true
 			for id, other := range map[wire.MessageID]session.Command{"r2": guest, "r2i": invited} {
 				deliver(t, d.handle, other)
-				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeForbidden {
+				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeForbidden {
 					t.Errorf("%s is answered with %+v", other.From.Connection, r)
 				}
 			}
-			o = o.again(t, hubConfig{})
-			d = o.enter(t, "ses-1")
+			o = o.restart(t, hubConfig{})
+			d = o.openDesktop(t, "ses-1")
 			if now := d.snapshot().AutoApproval; now == nil || !now.AlwaysAllowWrite {
 				t.Errorf("the next owner has the rules %+v", now)
 			}
-			d.say(first, "m2", hook)
-			d.ends("m2")
-			if got := d.said("m2"); !strings.Contains(got, "Added hook") {
+			d.sendText(firstMonitor, "m2", setHookCall)
+			d.waitTurnEnd("m2")
+			if got := d.turnText("m2"); !strings.Contains(got, "Added hook") {
 				t.Errorf("the agent says %q", got)
 			}
 			d.send("r3", wire.SetAutoApproval{})
-			d.say(first, "m3", hook)
-			q := when(t, d.diary, any1[wire.ApprovalRequest])
+			d.sendText(firstMonitor, "m3", setHookCall)
+			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID})
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// Nobody answers for those who are there.
-func TestFirstOptionAfterAWhile(t *testing.T) {
+// Rules answer a prompt only for people who are away.
+func TestFirstOptionAfterTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := agentHub(t, inBubble(t), hubConfig{})
+		o := startAgentHub(t, newSyncDeployment(t), hubConfig{})
 		d := o.newDesktop(t, "ses-1")
 		d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{
 			AutoApprovalEnabled: true, AlwaysAllowFollowupQuestions: true, FollowupAutoApproveTimeoutMs: 10_000,
 		}})
 		began := time.Now()
-		d.say(first, "m1", "/ask Which? | a | b")
-		d.ends("m1")
-		if waited := time.Since(began).Round(time.Second); waited != 10*time.Second || d.said("m1") != `{"selected":["a"]}` {
-			t.Errorf("after %v the agent says %q", waited, d.said("m1"))
+		d.sendText(firstMonitor, "m1", "/ask Which? | a | b")
+		d.waitTurnEnd("m1")
+		if waited := time.Since(began).Round(time.Second); waited != 10*time.Second || d.turnText("m1") != `{"selected":["a"]}` {
+			t.Errorf("after %v the agent says %q", waited, d.turnText("m1"))
 		}
 		began = time.Now()
-		d.say(first, "m2", "/ask Which? | a | b")
-		d.asked("main-monitor-0-m2")
+		d.sendText(firstMonitor, "m2", "/ask Which? | a | b")
+		d.waitPrompt("main-monitor-0-m2")
 		d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidClickIcon}}})
-		d.ends("m2")
+		d.waitTurnEnd("m2")
 		if waited := time.Since(began).Round(time.Second); waited != 5*time.Minute {
 			t.Errorf("somebody who is there had %v", waited)
 		}
-		d.rest()
+		d.waitIdle()
 	})
 }
 
-// When too much was spent people decide, and a yes begins anew.
-func TestLimitsOfRules(t *testing.T) {
+// At a limit people decide, and an approval resets the count.
+func TestApprovalLimits(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
 	d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{
 		AutoApprovalEnabled: true, AlwaysAllowWrite: true, AlwaysAllowWriteOutsideWorkspace: true, AlwaysAllowWriteProtected: true,
 		AllowedMaxRequests: 1,
 	}})
-	d.say(first, "m1", "/usage 10 10", hook)
-	row := d.asks(wire.AskAutoApprovalMaxReqReached)
-	if text := saysRow(t, row); text["type"] != "requests" || text["count"] != "1" {
+	d.sendText(firstMonitor, "m1", "/usage 10 10", setHookCall)
+	row := d.waitQuestionRow(wire.AskAutoApprovalMaxReqReached)
+	if text := rowAnswer(t, row); text["type"] != "requests" || text["count"] != "1" {
 		t.Errorf("the row is %+v", row)
 	}
 	d.send("a", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes})
 	d.answeredRow(row.TS)
-	d.ends("m1")
-	if got := d.said("m1"); !strings.Contains(got, "Added hook") {
+	d.waitTurnEnd("m1")
+	if got := d.turnText("m1"); !strings.Contains(got, "Added hook") {
 		t.Errorf("the agent says %q", got)
 	}
-	d.say(first, "m2", hook) // the end of the turn before has used up what there was
-	row = when(t, d.diary, func(u wire.MessageUpdated) bool {
+	d.sendText(firstMonitor, "m2", setHookCall) // the end of the previous turn has reached the limit
+	row = waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool {
 		return u.Message.Ask == wire.AskAutoApprovalMaxReqReached && u.Message.MessageID == "m2"
 	}).Message
 	d.send("b", wire.AskResponse{TS: row.TS, Response: wire.AnswerNo})
-	d.ends("m2")
-	if got := d.said("m2"); !strings.Contains(got, "The user said no") {
+	d.waitTurnEnd("m2")
+	if got := d.turnText("m2"); !strings.Contains(got, "The user said no") {
 		t.Errorf("the agent says %q", got)
 	}
-	d.rest()
+	d.waitIdle()
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// runner is a demo whose own tool runs commands.
-type runner struct{ namesake }
+// commandDemo is a demo provider whose own tool runs commands.
+type commandDemo struct{ renamedDemo }
 
-func (r runner) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
+func (r commandDemo) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
 	hear := spec.Hear
 	spec.Hear = func(e providers.Event) {
 		if e.Kind == providers.EventApproval {
@@ -21,24 +21,24 @@ func (r runner) Open(ctx context.Context, spec providers.Spec) (providers.Sessio
 		}
 		hear(e)
 	}
-	return r.namesake.Open(ctx, spec)
+	return r.renamedDemo.Open(ctx, spec)
 }
 
-// Rules deny a command, and nobody is asked: the agent hears why, and a row says it.
-// What they do not know is asked, and what they allow is done.
-func TestRulesDeny(t *testing.T) {
+// Rules deny a command without a question: the agent and a row get the reason. Unknown commands are
+// asked about, and allowed ones run.
+func TestApprovalRulesDeny(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, open(t), hubConfig{others: []providers.Provider{runner{namesake{demo.New(demo.Config{}), "runner"}}}})
+			o := startAgentHub(t, open(t), hubConfig{otherProviders: []providers.Provider{commandDemo{renamedDemo{demo.New(demo.Config{}), "runner"}}}})
 			d := o.newDesktop(t, "ses-1")
 			d.send("", wire.SetProvider{Provider: "runner"})
 			d.send("r1", wire.SetAutoApproval{Rules: wire.AutoApproval{
 				AutoApprovalEnabled: true, AlwaysAllowExecute: true, AllowedCommands: []string{"git"}, DeniedCommands: []string{"git push"},
 			}})
 			run := func(id wire.MessageID, command string) {
-				d.say(first, id, `/call reports_delete {"command":"`+command+`"}`)
+				d.sendText(firstMonitor, id, `/call reports_delete {"command":"`+command+`"}`)
 			}
 			for _, c := range []struct {
 				id            wire.MessageID
@@ -50,30 +50,30 @@ func TestRulesDeny(t *testing.T) {
 				{"m3", "git status", "The user allowed it.", "approve"},
 			} {
 				run(c.id, c.command)
-				if e := d.ends(c.id); e.Outcome != wire.OutcomeCompleted || !strings.Contains(d.said(c.id), c.said) {
-					t.Errorf("%s: the agent says %q and ends with %+v", c.command, d.said(c.id), e)
+				if e := d.waitTurnEnd(c.id); e.Outcome != wire.OutcomeCompleted || !strings.Contains(d.turnText(c.id), c.said) {
+					t.Errorf("%s: the agent says %q and ends with %+v", c.command, d.turnText(c.id), e)
 				}
-				row := when(t, d.diary, func(u wire.MessageUpdated) bool {
+				row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool {
 					return u.Message.Ask == wire.AskCommand && u.Message.MessageID == c.id
 				}).Message
-				if text := saysRow(t, row); !row.IsAnswered || text["rules"] != c.verdict || text["command"] != c.command {
+				if text := rowAnswer(t, row); !row.IsAnswered || text["rules"] != c.verdict || text["command"] != c.command {
 					t.Errorf("%s: the row is %+v", c.command, row)
 				}
 			}
-			if n := len(find[wire.ApprovalRequest](d.all())) + len(find[wire.DialogClosed](d.all())); n != 0 {
+			if n := len(payloads[wire.ApprovalRequest](d.all())) + len(payloads[wire.DialogClosed](d.all())); n != 0 {
 				t.Errorf("somebody was asked: %d", n)
 			}
-			o = o.again(t, hubConfig{others: []providers.Provider{runner{namesake{demo.New(demo.Config{}), "runner"}}}})
-			d = o.enter(t, "ses-1")
+			o = o.restart(t, hubConfig{otherProviders: []providers.Provider{commandDemo{renamedDemo{demo.New(demo.Config{}), "runner"}}}})
+			d = o.openDesktop(t, "ses-1")
 			run("m4", "git push")
-			if d.ends("m4"); !strings.Contains(d.said("m4"), "deny it") {
-				t.Errorf("the next owner's agent says %q", d.said("m4"))
+			if d.waitTurnEnd("m4"); !strings.Contains(d.turnText("m4"), "deny it") {
+				t.Errorf("the next owner's agent says %q", d.turnText("m4"))
 			}
 			run("m5", "gitk")
-			q := when(t, d.diary, any1[wire.ApprovalRequest])
+			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID})
-			d.ends("m5")
-			d.rest()
+			d.waitTurnEnd("m5")
+			d.waitIdle()
 		})
 	}
 }

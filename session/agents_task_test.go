@@ -12,36 +12,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whoever owns the session when a task ends: the turn that gave it away hears what
-// came of it, once, and goes on. A task that used a tool ends with the owner.
-func TestTasksOutliveACrash(t *testing.T) {
+// Whichever replica owns the session when a task ends, the delegating turn gets the result once and
+// continues. A task that used a tool ends with its owner.
+func TestTasksSurviveACrash(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := agentHub(t, open(t), hubConfig{})
+			o := startAgentHub(t, open(t), hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1", "/nosteer", "/task default /ask Which? | a | b", "/task default "+opening("t1")+"; /hang", "/say after all")
+			d.sendText(firstMonitor, "m1", "/nosteer", "/task default /ask Which? | a | b", "/task default "+openWindowDirective("t1")+"; /hang", "/say after all")
 			asks := func(p wire.Actions) bool { _, is := p.Actions[0].(wire.PromptShow); return is }
-			when(t, d.diary, asks)
-			when(t, d.diary, func(p wire.Actions) bool { return !asks(p) && p.AgentID != "" })
-			before, ok := when(t, d.diary, asks).Actions[0].(wire.PromptShow)
+			waitEvent(t, d.eventLog, asks)
+			waitEvent(t, d.eventLog, func(p wire.Actions) bool { return !asks(p) && p.AgentID != "" })
+			before, ok := waitEvent(t, d.eventLog, asks).Actions[0].(wire.PromptShow)
 			if !ok {
 				t.Fatal("nothing was asked")
 			}
-			o = o.again(t, hubConfig{})
-			d = o.enter(t, "ses-1")
-			asked := when(t, d.diary, func(p wire.Actions) bool {
+			o = o.restart(t, hubConfig{})
+			d = o.openDesktop(t, "ses-1")
+			asked := waitEvent(t, d.eventLog, func(p wire.Actions) bool {
 				q, is := p.Actions[0].(wire.PromptShow)
 				return is && q.ID != before.ID
 			})
 			p, _ := asked.Actions[0].(wire.PromptShow)
 			d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}})
-			d.rest()
-			if e := d.ends("m1"); e.Outcome != wire.OutcomeCompleted {
+			d.waitIdle()
+			if e := d.waitTurnEnd("m1"); e.Outcome != wire.OutcomeCompleted {
 				t.Errorf("it ended with %+v", e)
 			}
-			said := d.said("m1")
+			said := d.turnText("m1")
 			for _, want := range []string{
 				`"status":"completed"`, `selected\":[\"b\"]`, `"status":"interrupted"`, `"windowId":"t1"`, "after all",
 			} {
@@ -50,7 +50,7 @@ func TestTasksOutliveACrash(t *testing.T) {
 				}
 			}
 			ends := map[wire.AgentID]int{}
-			for _, r := range find[wire.AgentResponse](d.all()) {
+			for _, r := range payloads[wire.AgentResponse](d.all()) {
 				if r.IsComplete {
 					ends[r.AgentID]++
 				}
@@ -58,32 +58,31 @@ func TestTasksOutliveACrash(t *testing.T) {
 			if ends["task-m1-1"] != 1 || ends["task-m1-2"] != 1 || ends["main-monitor-0-m1"] != 1 {
 				t.Errorf("ends: %v", ends)
 			}
-			if got := d.windows(first); len(got) != 1 || got[0] != "t1" {
+			if got := d.windows(firstMonitor); len(got) != 1 || got[0] != "t1" {
 				t.Errorf("the windows are %v", got)
 			}
 		})
 	}
 }
 
-// Every replica can look for tasks. A list that is lost is made again from the rows
-// that tell of them.
+// Every replica can list tasks. A lost list is rebuilt from the rows.
 func TestTasksAreFound(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1", "/nosteer", "/task default /say a part", "/say all of it")
-			d.ends("m1")
-			d.say(first, "m2", "/fail invalid: no luck")
-			d.ends("m2")
-			d.rest()
-			find := func(o *office, q records.TaskQuery) string {
+			d.sendText(firstMonitor, "m1", "/nosteer", "/task default /say a part", "/say all of it")
+			d.waitTurnEnd("m1")
+			d.sendText(firstMonitor, "m2", "/fail invalid: no luck")
+			d.waitTurnEnd("m2")
+			d.waitIdle()
+			find := func(o *agentHub, q records.TaskQuery) string {
 				t.Helper()
 				found, _, err := o.Tasks(t.Context(), "ses-1", q)
-				ok(t, err)
+				requireNoError(t, err)
 				var all []string
 				for _, f := range found {
 					all = append(all, fmt.Sprintf("%s/%s/%s %s", f.ID, f.ParentTaskID, f.RootTaskID, f.State()))
@@ -92,8 +91,8 @@ func TestTasksAreFound(t *testing.T) {
 				return strings.Join(all, ", ")
 			}
 			const want = "t1//t1 completed, t2/t1/t1 completed, t3//t3 failed"
-			other := agentHub(t, s, hubConfig{replica: "b"})
-			for _, o := range []*office{o, other} {
+			other := startAgentHub(t, s, hubConfig{replica: "b"})
+			for _, o := range []*agentHub{o, other} {
 				if got := find(o, records.TaskQuery{}); got != want {
 					t.Errorf("found %s", got)
 				}
@@ -104,16 +103,16 @@ func TestTasksAreFound(t *testing.T) {
 			other.stop()
 			o.stop()
 			lease, err := s.Claim(t.Context(), "ses-1", "a", time.Second)
-			ok(t, err)
+			requireNoError(t, err)
 			_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Clear(records.TaskTable)}})
-			ok(t, err)
-			o = agentHub(t, s, hubConfig{})
+			requireNoError(t, err)
+			o = startAgentHub(t, s, hubConfig{})
 			if got := find(o, records.TaskQuery{}); got != want {
 				t.Errorf("without a list %s is found", got)
 			}
-			d = o.enter(t, "ses-1")
-			d.say(first, "m4", "/say more")
-			d.ends("m4")
+			d = o.openDesktop(t, "ses-1")
+			d.sendText(firstMonitor, "m4", "/say more")
+			d.waitTurnEnd("m4")
 			if got := find(o, records.TaskQuery{}); got != want+", t4//t4 completed" {
 				t.Errorf("after that %s is found", got)
 			}

@@ -11,34 +11,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What the user wants to happen by itself happens: when a desktop begins, once,
-// and again when it is reset; and whenever a tool is used.
+// Hooks run when a desktop is created, again when it is reset, and whenever a tool is used.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m1",
+			d.sendText(firstMonitor, "m1",
 				`/call system:set_config {"section":"hooks","event":"launch","label":"L","action":{"type":"interaction","payload":"/say good morning"}}`,
-				hook, opening("w"))
+				setHookCall, openWindowDirective("w"))
 			for range 2 {
 				for len(d.snapshot().Dialogs) == 0 {
-					settled(t, d.handle)
+					deliverBarrier(t, d.handle)
 				}
 				d.send("", wire.DialogFeedback{DialogID: d.snapshot().Dialogs[0].DialogID, Confirmed: true})
 				for len(d.snapshot().Dialogs) != 0 {
-					settled(t, d.handle)
+					deliverBarrier(t, d.handle)
 				}
 			}
-			d.rest()
-			if n := len(d.snapshot().Badges); n != 1 { // which opening a window has set
-				t.Errorf("there are %d badges after\n%s", n, d.said("m1"))
+			d.waitIdle()
+			if n := len(d.snapshot().Badges); n != 1 { // set by the hook of opening a window
+				t.Errorf("there are %d badges after\n%s", n, d.turnText("m1"))
 			}
 			greeted := func() (n int) {
-				for _, r := range find[wire.AgentResponse](history(t, s)) {
+				for _, r := range payloads[wire.AgentResponse](readLog(t, s)) {
 					if strings.Contains(r.Delta, "good morning") {
 						n++
 					}
@@ -49,15 +48,15 @@ func TestHooks(t *testing.T) {
 				t.Error("the desktop had begun before there was a hook")
 			}
 			d.send("", wire.Reset{})
-			when(t, d.diary, func(r wire.AgentResponse) bool { return strings.Contains(r.Delta, "good morning") })
-			d.rest()
+			waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return strings.Contains(r.Delta, "good morning") })
+			d.waitIdle()
 			other := o.newDesktop(t, "ses-2")
-			when(t, other.diary, func(r wire.AgentResponse) bool { return strings.Contains(r.Delta, "good morning") })
-			other.rest()
-			o = o.again(t, hubConfig{})
-			d = o.enter(t, "ses-1") // it does not begin again
-			d.say(first, "m2", "/say hi")
-			d.rest()
+			waitEvent(t, other.eventLog, func(r wire.AgentResponse) bool { return strings.Contains(r.Delta, "good morning") })
+			other.waitIdle()
+			o = o.restart(t, hubConfig{})
+			d = o.openDesktop(t, "ses-1") // does not run the hook again
+			d.sendText(firstMonitor, "m2", "/say hi")
+			d.waitIdle()
 			if n := greeted(); n != 1 {
 				t.Errorf("it was greeted %d times", n)
 			}
@@ -65,32 +64,32 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// What was done for a message is offered when the message comes again; the user
-// can say that it did not work.
-func TestDoneAgain(t *testing.T) {
+// The actions of a message are offered for reload when the message is sent again; the user can
+// report that the reload failed.
+func TestReload(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			const text = "open my notes, please\n/window notes Notes | hello"
-			d.say(first, "m1", text)
-			d.ends("m1")
-			d.ask("e", emit(wire.WindowClose{WindowID: "notes"}))
-			d.say(first, "m2", text+"\n/say again")
-			d.ends("m2")
+			d.sendText(firstMonitor, "m1", text)
+			d.waitTurnEnd("m1")
+			d.sendAndWait("e", emit(wire.WindowClose{WindowID: "notes"}))
+			d.sendText(firstMonitor, "m2", text+"\n/say again")
+			d.waitTurnEnd("m2")
 			if told := d.conversation(s, "main-monitor-0"); !strings.Contains(told, "<reload_options>") || !strings.Contains(told, `"cacheId":"reload-1"`) {
 				t.Errorf("the agent was told\n%s", told)
 			}
-			d.ask("e2", emit(wire.WindowClose{WindowID: "notes"}))
-			d.say("monitor-1", "m3", `/call system:reload_cached {"cacheId":"reload-1"}`)
-			d.ends("m3")
+			d.sendAndWait("e2", emit(wire.WindowClose{WindowID: "notes"}))
+			d.sendText("monitor-1", "m3", `/call system:reload_cached {"cacheId":"reload-1"}`)
+			d.waitTurnEnd("m3")
 			if got := d.windows("monitor-1"); fmt.Sprint(got) != "[notes]" {
-				t.Errorf("after doing it again there are %v and the agent says %q", got, d.said("m3"))
+				t.Errorf("after doing it again there are %v and the agent says %q", got, d.turnText("m3"))
 			}
-			toast := when(t, d.diary, func(p wire.Actions) bool {
+			toast := waitEvent(t, d.eventLog, func(p wire.Actions) bool {
 				show, is := p.Actions[0].(wire.ToastShow)
 				return is && show.ID == "reload-feedback-reload-1" && show.Action != nil && show.Action.EventID == "reload-1"
 			})
@@ -98,7 +97,7 @@ func TestDoneAgain(t *testing.T) {
 				t.Errorf("the toast is %+v", toast)
 			}
 			d.send("", wire.ToastAction{ToastID: "reload-feedback-reload-1", EventID: "reload-1"})
-			d.rest()
+			d.waitIdle()
 			if now := d.snapshot(); len(now.Toasts) != 0 {
 				t.Errorf("the toast is still there: %+v", now.Toasts)
 			}
@@ -106,52 +105,52 @@ func TestDoneAgain(t *testing.T) {
 	}
 }
 
-// A drawing comes with its message, and what is no picture is refused.
+// An image comes with its message, and invalid images are refused.
 func TestPicturesInMessages(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
 	draw := func(data string) wire.UserMessage {
 		return wire.UserMessage{Content: "look", Interactions: []wire.UserInteraction{{Type: wire.DidDraw, ImageData: data}}}
 	}
 	for i, bad := range []string{"http://example.com/x.png", "data:image/png;base64,?", "data:text/plain;base64,aGk="} {
 		id := wire.MessageID(fmt.Sprintf("bad%d", i))
-		if r, _ := d.ask(id, draw(bad)).(wire.MessageRejected); r.Code != wire.CodeInvalidMessage {
+		if r, _ := d.sendAndWait(id, draw(bad)).(wire.MessageRejected); r.Code != wire.CodeInvalidMessage {
 			t.Errorf("%s is answered with %+v", bad, r)
 		}
 	}
 	d.send("m", draw("data:image/png;base64,aGk="))
-	d.rest()
-	if got := d.conversation(o.site, "main-monitor-0"); !strings.Contains(got, "<ui:draw>[image attached]</ui:draw>") {
+	d.waitIdle()
+	if got := d.conversation(o.deployment, "main-monitor-0"); !strings.Contains(got, "<ui:draw>[image attached]</ui:draw>") {
 		t.Errorf("the agent was told %q", got)
 	}
-	row := when(t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m" })
+	row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m" })
 	if len(row.Message.Images) != 1 || row.Message.Images[0] != "data:image/png;base64,aGk=" {
 		t.Errorf("people see %+v", row.Message)
 	}
 }
 
-// Who thinks better of it takes a message out of the queue; the others move up.
-func TestTakenOutOfTheQueue(t *testing.T) {
+// A message is deleted from the queue; the others move up.
+func TestDeleteQueuedMessage(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			o := startAgentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
 			d := o.newDesktop(t, "ses-1")
-			d.say(first, "m", "/nosteer", "/say busy", "/hang")
-			d.begins("m")
+			d.sendText(firstMonitor, "m", "/nosteer", "/say busy", "/hang")
+			d.waitTurnOutput("m")
 			for i := range 3 {
-				d.ask(wire.MessageID(fmt.Sprintf("q%d", i)), wire.UserMessage{Content: fmt.Sprintf("/say %d", i)})
+				d.sendAndWait(wire.MessageID(fmt.Sprintf("q%d", i)), wire.UserMessage{Content: fmt.Sprintf("/say %d", i)})
 			}
 			d.send("", wire.DeleteQueuedMessage{Target: "q1"})
-			if r := when(t, d.diary, about[wire.MessageRejected]("q1")); r.Code != wire.CodeSessionInvalidState {
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("q1")); r.Code != wire.CodeSessionInvalidState {
 				t.Errorf("it is told %+v", r)
 			}
 			for id, target := range map[wire.MessageID]wire.MessageID{"d1": "q1", "d2": "m", "d3": "nothing"} {
 				d.send(id, wire.DeleteQueuedMessage{Target: target})
-				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.To != "conn" {
+				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.To != "conn" {
 					t.Errorf("%s is answered with %+v", id, r)
 				}
 			}
@@ -159,17 +158,17 @@ func TestTakenOutOfTheQueue(t *testing.T) {
 			if len(queue) != 2 || queue[0].ID != "q0" || queue[1].ID != "q2" {
 				t.Errorf("the queue is %+v", queue)
 			}
-			// What the next owner knows is the same.
-			o = o.again(t, hubConfig{limits: agentpool.Limits{Agents: 1}})
-			d = o.enter(t, "ses-1")
-			got, is := d.askAs("other", "q2", wire.UserMessage{Content: "/say 2"}).(wire.MessageQueued)
+			// The next owner has the same queue.
+			o = o.restart(t, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			d = o.openDesktop(t, "ses-1")
+			got, is := d.sendAndWaitAs("other", "q2", wire.UserMessage{Content: "/say 2"}).(wire.MessageQueued)
 			if !is || !got.Duplicate || got.Position != 3 {
 				t.Errorf("who sends it again is told %+v", got)
 			}
 			d.send("", wire.Interrupt{})
-			d.rest()
+			d.waitIdle()
 			var order []wire.MessageID
-			for _, a := range find[wire.MessageAccepted](d.all()) {
+			for _, a := range payloads[wire.MessageAccepted](d.all()) {
 				if !a.Duplicate {
 					order = append(order, a.MessageID)
 				}
@@ -181,32 +180,32 @@ func TestTakenOutOfTheQueue(t *testing.T) {
 	}
 }
 
-// Background monitors share two places. Who waits longest is next, wherever it
-// waits, and the first monitor waits for nobody.
-func TestBackgroundPlaces(t *testing.T) {
+// Background monitors share two slots. The message that has waited longest is next, on whichever
+// monitor, and the first monitor never waits for them.
+func TestBackgroundMonitorsShareTwoSlots(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			var commands []session.Command
 			for _, m := range []struct {
 				id      wire.MessageID
 				monitor wire.MonitorID
 			}{{"a1", "monitor-1"}, {"b1", "monitor-2"}, {"c1", "monitor-3"}, {"a2", "monitor-1"}, {"b2", "monitor-2"}, {"c2", "monitor-3"}} {
-				commands = append(commands, says("conn", m.id, wire.UserMessage{MonitorID: m.monitor, Content: "/nosteer\n/say busy\n/hang"}))
+				commands = append(commands, command("conn", m.id, wire.UserMessage{MonitorID: m.monitor, Content: "/nosteer\n/say busy\n/hang"}))
 			}
 			_, err := d.handle.DeliverAll(t.Context(), commands)
-			ok(t, err)
-			d.begins("a1")
-			d.begins("b1")
+			requireNoError(t, err)
+			d.waitTurnOutput("a1")
+			d.waitTurnOutput("b1")
 			for _, id := range []wire.MessageID{"c1", "a2", "b2", "c2"} {
-				when(t, d.diary, about[wire.MessageQueued](id))
+				waitEvent(t, d.eventLog, isAbout[wire.MessageQueued](id))
 			}
-			d.say(first, "m", "/say hi")
-			d.ends("m")
+			d.sendText(firstMonitor, "m", "/say hi")
+			d.waitTurnEnd("m")
 			// a1 ends: c1 has waited longest. b1 ends: a2 has. c1 ends: b2 has.
 			for _, step := range []struct {
 				monitor wire.MonitorID
@@ -214,13 +213,13 @@ func TestBackgroundPlaces(t *testing.T) {
 				next    wire.MessageID
 			}{{"monitor-1", "a1", "c1"}, {"monitor-2", "b1", "a2"}, {"monitor-3", "c1", "b2"}, {"monitor-1", "a2", "c2"}} {
 				d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: step.monitor})
-				d.ends(step.ended)
-				d.begins(step.next)
+				d.waitTurnEnd(step.ended)
+				d.waitTurnOutput(step.next)
 			}
 			d.send("", wire.Interrupt{})
-			d.rest()
+			d.waitIdle()
 			var order []wire.MessageID
-			for _, a := range find[wire.MessageAccepted](d.all()) {
+			for _, a := range payloads[wire.MessageAccepted](d.all()) {
 				order = append(order, a.MessageID)
 			}
 			if !slices.Equal(order, []wire.MessageID{"a1", "b1", "m", "c1", "a2", "b2", "c2"}) {

@@ -10,9 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What the guided tour asks for is shown by the tools as they are, and no tool
-// complains.
-func TestTheTour(t *testing.T) {
+// The directives of the guided tour run with the real tools without errors.
+func TestGuidedTour(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]wire.WindowID{
 		"Show me some windows":                     {"tour-brief", "tour-pipeline", "tour-dashboard", "tour-chart", "tour-today"},
@@ -24,23 +23,23 @@ func TestTheTour(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := agentHub(t, inBubble(t), hubConfig{})
+				o := startAgentHub(t, newSyncDeployment(t), hubConfig{})
 				d := o.newDesktop(t, "ses-1")
-				on := first
+				on := firstMonitor
 				if want[0] == "build" {
 					on = "monitor-1" // in the background, within its budget
 				}
-				d.say(on, "m1", text)
+				d.sendText(on, "m1", text)
 				if want[0] == "reports" {
-					dialog := when(t, d.diary, any1[wire.ApprovalRequest])
+					dialog := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 					if !strings.Contains(dialog.Message, "reports_delete") || !strings.Contains(dialog.Message, "audit-2022.pdf") {
 						t.Errorf("the dialog says %q", dialog.Message)
 					}
 					d.send("", wire.DialogFeedback{DialogID: dialog.DialogID, Confirmed: true})
-					p := d.asked("main-monitor-0-m1")
+					p := d.waitPrompt("main-monitor-0-m1")
 					d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"markdown"}})
 				}
-				if end := d.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+				if end := d.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
 					t.Errorf("the turn is %s: %s", end.Outcome, end.Reason)
 				}
 				now := d.snapshot()
@@ -68,27 +67,27 @@ func TestTheTour(t *testing.T) {
 	}
 }
 
-// An approval that was asked for before a crash is asked for once, and the answer
-// counts, whenever it comes.
+// An approval that was open before a crash is asked for once, and the answer counts, whenever it
+// comes.
 func TestApprovalAfterACrash(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t)
-		o := agentHub(t, s, hubConfig{})
+		s := newSyncDeployment(t)
+		o := startAgentHub(t, s, hubConfig{})
 		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "오래된 보고서를 지우기 전에 물어봐 줘")
-		dialog := when(t, d.diary, any1[wire.ApprovalRequest])
+		d.sendText(firstMonitor, "m1", "오래된 보고서를 지우기 전에 물어봐 줘")
+		dialog := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 		o.stop()
-		o = agentHub(t, s, hubConfig{replica: "b"})
-		d = o.enter(t, "ses-1")
+		o = startAgentHub(t, s, hubConfig{replica: "b"})
+		d = o.openDesktop(t, "ses-1")
 		time.Sleep(5 * time.Second)
 		if open := d.snapshot().Dialogs; len(open) != 1 || open[0].DialogID != dialog.DialogID || open[0].PermissionOptions.ToolName != "reports_delete" {
 			t.Fatalf("the dialogs are %+v", open)
 		}
 		d.send("", wire.DialogFeedback{DialogID: dialog.DialogID})
-		p := d.asked("main-monitor-0-m1")
+		p := d.waitPrompt("main-monitor-0-m1")
 		d.send("", wire.UserPromptResponse{PromptID: p.ID, Dismissed: true})
-		d.ends("m1")
+		d.waitTurnEnd("m1")
 		rows := d.snapshot().RecentMessages
 		checkRows(t, rows, 3)
 		var said strings.Builder
@@ -103,7 +102,7 @@ func TestApprovalAfterACrash(t *testing.T) {
 	})
 }
 
-// checkRows reports rows that cannot be read, and turns without an end.
+// checkRows reports rows that cannot be decoded, and turns without an end.
 func checkRows(t *testing.T, rows []wire.UIRow, calls int) {
 	t.Helper()
 	ends := map[wire.AgentID]int{}

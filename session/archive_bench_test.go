@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// BenchmarkFirstPage is the newest 200 rows of a conversation, from Redis.
+// BenchmarkFirstPage reads the newest 200 rows of a conversation from Redis.
 func BenchmarkFirstPage(b *testing.B) {
 	for _, rows := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint("rows=", rows), func(b *testing.B) {
@@ -30,7 +30,7 @@ func BenchmarkFirstPage(b *testing.B) {
 			fillArchive(b, s, rows)
 			b.ReportAllocs()
 			for b.Loop() {
-				page, err := h.Rows(b.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 200})
+				page, err := h.Rows(b.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 200})
 				if err != nil || len(page.Rows) != 200 {
 					b.Fatalf("%d rows, %v", len(page.Rows), err)
 				}
@@ -39,17 +39,17 @@ func BenchmarkFirstPage(b *testing.B) {
 	}
 }
 
-// fillArchive makes a conversation of many rows, like those of [spoken].
+// fillArchive makes a conversation of many rows, like those of [rowTexts].
 func fillArchive(tb testing.TB, s session.Store, rows int) {
 	tb.Helper()
 	lease, err := s.Claim(tb.Context(), "ses-1", "x", time.Minute)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	archive, ops := records.NewArchive(first, nil)
+	archive, ops := records.NewArchive(firstMonitor, nil)
 	for id := 1; id <= rows; id++ {
 		ops = append(ops, archive.Add(wire.UIRow{
-			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first,
+			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: firstMonitor,
 		})...)
 		if id%1000 == 0 {
 			b := store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.SaveOp())}

@@ -15,14 +15,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// forgetful is a store that says it has kept what it has not, while it is told to.
-type forgetful struct {
+// lossyStore is a store that acknowledges commits without storing them while it is told to.
+type lossyStore struct {
 	Store
 	forgets atomic.Bool
 	forgot  atomic.Int64
 }
 
-func (f *forgetful) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (f *lossyStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	if f.forgets.Load() {
 		f.forgot.Add(1)
 		return store.Receipt{Top: wire.Position{Epoch: b.Prev.Epoch, Seq: b.Prev.Seq + uint64(len(b.Events))}}, nil
@@ -30,20 +30,20 @@ func (f *forgetful) Commit(ctx context.Context, l store.Lease, b store.Batch) (s
 	return f.Store.Commit(ctx, l, b)
 }
 
-// talk is a session whose rows a test makes itself.
-type talk struct {
+// testConversation is a session whose rows the test makes itself.
+type testConversation struct {
 	*testing.T
 	hub   *Hub
-	store *forgetful
+	store *lossyStore
 }
 
-func newTalk(t *testing.T) *talk {
+func newTestConversation(t *testing.T) *testConversation {
 	t.Helper()
 	files, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &forgetful{Store: files}
+	s := &lossyStore{Store: files}
 	h := NewHub(Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
@@ -63,11 +63,11 @@ func newTalk(t *testing.T) *talk {
 		t.Fatal(err)
 	}
 	t.Cleanup(handle.Close)
-	return &talk{t, h, s}
+	return &testConversation{t, h, s}
 }
 
-// do does something in a step of the session, whoever owns it by then.
-func (k *talk) do(work func(l *owner)) {
+// runInStep runs work in a step of the session's present owner.
+func (k *testConversation) runInStep(work func(l *owner)) {
 	k.Helper()
 	for {
 		handle, err := k.hub.Open(k.Context(), "ses-1")
@@ -88,17 +88,17 @@ func (k *talk) do(work func(l *owner)) {
 	}
 }
 
-func (k *talk) add(n int) {
+func (k *testConversation) add(n int) {
 	k.Helper()
 	for range n {
-		k.do(func(l *owner) {
+		k.runInStep(func(l *owner) {
 			l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", l.lastRow+1), MonitorID: firstMonitor})
 		})
 	}
 }
 
-// kept is the archive as text: ids, and texts that are not those they began with.
-func (k *talk) kept() string {
+// archiveText is the archive as text: ids, and texts that were changed.
+func (k *testConversation) archiveText() string {
 	k.Helper()
 	var all []string
 	for q := (RowQuery{Monitor: firstMonitor, Limit: 97}); ; {
@@ -127,7 +127,7 @@ func describeRows(rows []wire.UIRow) []string {
 	return all
 }
 
-func counted(from, to int) string {
+func idRange(from, to int) string {
 	var all []string
 	for i := from; i <= to; i++ {
 		all = append(all, strconv.Itoa(i))
@@ -135,14 +135,14 @@ func counted(from, to int) string {
 	return strings.Join(all, " ")
 }
 
-// since are the rows from one on.
-func (k *talk) since(id wire.RowID) (rows []wire.UIRow) {
+// rowsFrom returns the rows from an id on.
+func (k *testConversation) rowsFrom(id wire.RowID) (rows []wire.UIRow) {
 	k.Helper()
 	page, err := k.hub.Rows(k.Context(), "ses-1", RowQuery{Monitor: firstMonitor, Limit: 1, Before: id + 1})
 	if err != nil || len(page.Rows) != 1 {
 		k.Fatalf("row %d: %v", id, err)
 	}
-	k.do(func(l *owner) {
+	k.runInStep(func(l *owner) {
 		if rows, err = l.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
 			k.Error(err)
 		}
@@ -150,41 +150,41 @@ func (k *talk) since(id wire.RowID) (rows []wire.UIRow) {
 	return rows
 }
 
-// A row that is too old for the desktop changes where it is, also in a step that
-// has added rows, and nobody is shown that.
+// A row that the desktop state does not have any more changes in the archive only, also in a step
+// that has added rows, and no event is published.
 func TestOldRowsChangeInTheArchive(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newTestConversation(t)
 	k.add(230)
-	old := k.since(3)[0]
-	k.do(func(l *owner) {
+	old := k.rowsFrom(3)[0]
+	k.runInStep(func(l *owner) {
 		l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
 		frames := len(l.step.frames)
 		changed := old
 		changed.ID, changed.Text = 0, "another"
 		l.emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
-		changed.TS = 5 // it never was
+		changed.TS = 5 // there is no such row
 		l.emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
 		if len(l.step.frames) != frames {
 			t.Errorf("%d events are said", len(l.step.frames)-frames)
 		}
 	})
-	if got, want := k.kept(), "1 2 3=another "+counted(4, 231); got != want {
+	if got, want := k.archiveText(), "1 2 3=another "+idRange(4, 231); got != want {
 		t.Errorf("kept are %s", got)
 	}
 }
 
-// The rows from one on are found wherever they are, and go.
+// The rows from one on are found and removed, wherever they are.
 func TestRowsAreRewound(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newTestConversation(t)
 	k.add(230)
 	for _, id := range []int{1, 29, 30, 31, 230} {
-		if got := strings.Join(describeRows(k.since(wire.RowID(id))), " "); got != counted(id, 230) {
+		if got := strings.Join(describeRows(k.rowsFrom(wire.RowID(id))), " "); got != idRange(id, 230) {
 			t.Errorf("from %d on are %s", id, got)
 		}
 	}
-	k.do(func(l *owner) {
+	k.runInStep(func(l *owner) {
 		if rows, err := l.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
 			t.Errorf("of a row that never was: %d rows, %v", len(rows), err)
 		}
@@ -193,8 +193,8 @@ func TestRowsAreRewound(t *testing.T) {
 		}
 	})
 	rewind := func(id wire.RowID, stay ...int) {
-		since := k.since(id)
-		k.do(func(l *owner) {
+		since := k.rowsFrom(id)
+		k.runInStep(func(l *owner) {
 			var kept []wire.UIRow
 			p := wire.HistoryRewound{TS: since[0].TS, MonitorID: firstMonitor}
 			for _, i := range stay {
@@ -206,25 +206,24 @@ func TestRowsAreRewound(t *testing.T) {
 		})
 	}
 	rewind(220, 3)
-	if got, want := k.kept(), counted(1, 219)+" 223"; got != want {
+	if got, want := k.archiveText(), idRange(1, 219)+" 223"; got != want {
 		t.Fatalf("after a rewind there are %s", got)
 	}
 	k.add(2)
 	rewind(10)
 	k.add(1)
-	if got, want := k.kept(), counted(1, 9)+" 233"; got != want {
+	if got, want := k.archiveText(), idRange(1, 9)+" 233"; got != want {
 		t.Fatalf("after another one there are %s", got)
 	}
-	// The store forgets a rewind and what followed: what was taken back does not
-	// come again.
+	// The store loses a rewind and what followed: removed rows do not come back.
 	k.add(5)
 	k.store.forgets.Store(true)
 	rewind(5)
 	k.add(2)
 	k.store.forgets.Store(false)
-	k.do(func(l *owner) { l.emit(wire.SessionRenamed{Title: "x"}) }) // meets the gap, and is done again
+	k.runInStep(func(l *owner) { l.emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
 	k.add(1)
-	if got, want := k.kept(), counted(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
+	if got, want := k.archiveText(), idRange(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
 		t.Errorf("after it was forgotten there are %s", got)
 	}
 }

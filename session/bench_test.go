@@ -17,36 +17,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// instant is a store that has committed a batch as soon as it is told of it.
-type instant struct{ *filestore.Store }
+// instantStore is a store that acknowledges every batch at once.
+type instantStore struct{ *filestore.Store }
 
-func (instant) Commit(_ context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
+func (instantStore) Commit(_ context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
 	return store.Receipt{Top: wire.Position{Epoch: lease.Epoch, Seq: b.Prev.Seq + uint64(len(b.Events))}}, nil
 }
 
-// bounded is an observer that lets only so many steps be under way.
-type bounded struct {
+// stepLimiter is an observer that limits the number of pending steps.
+type stepLimiter struct {
 	session.Observer
 	steps chan struct{}
 }
 
-func (o bounded) Appended(int, time.Duration) {
+func (o stepLimiter) Appended(int, time.Duration) {
 	select {
 	case <-o.steps:
 	default: // of before
 	}
 }
 
-// idleCrew are agents that nobody has asked anything.
+// idleRunner is a session runner without runs.
 type idleRunner struct{ session.Runner }
 
 func (idleRunner) HasProvider(string) bool { return true }
 func (idleRunner) Launch()                 {}
 func (idleRunner) Close()                  {}
 
-// BenchmarkTurns is the way of some small actions through mailbox, step and an empty
-// Center, in many sessions one after another: whose turn it is finds nothing in a cache.
-func BenchmarkTurns(b *testing.B) {
+// BenchmarkSteps measures small actions through mailbox, step and an empty Center, in many sessions
+// in turn, so that every step starts with cold caches.
+func BenchmarkSteps(b *testing.B) {
 	const sessions, underWay = 500, 64
 	for _, events := range []int{1, 8} {
 		b.Run(fmt.Sprint("events=", events), func(b *testing.B) {
@@ -57,9 +57,9 @@ func BenchmarkTurns(b *testing.B) {
 			defer func() { _ = s.Close() }()
 			steps := make(chan struct{}, underWay)
 			h := session.NewHub(session.Config{
-				Replica: "a", Lease: time.Hour, Observer: bounded{steps: steps},
+				Replica: "a", Lease: time.Hour, Observer: stepLimiter{steps: steps},
 				NewRunner: func(context.Context, agentpool.SessionRef) session.Runner { return idleRunner{} },
-			}, instant{s})
+			}, instantStore{s})
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { h.Run(ctx) })
@@ -76,12 +76,12 @@ func BenchmarkTurns(b *testing.B) {
 				}
 				defer handles[i].Close()
 				window := wire.WindowCreate{WindowID: "w", Content: wire.TextContent{}}
-				if _, err = handles[i].DeliverAndWait(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
+				if _, err = handles[i].DeliverAndWait(ctx, command("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
 					b.Fatal(err)
 				}
 			}
 			change := wire.WindowSetContent{WindowID: "w", Content: wire.TextContent{Data: strings.Repeat("x", 256)}}
-			commands := slices.Repeat([]session.Command{says("c", "", wire.Emit{Actions: []wire.Action{change}})}, events)
+			commands := slices.Repeat([]session.Command{command("c", "", wire.Emit{Actions: []wire.Action{change}})}, events)
 			b.ReportAllocs()
 			before := cpuTime()
 			i := 0
@@ -97,7 +97,7 @@ func BenchmarkTurns(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used, whoever else keeps the machine busy.
+// cpuTime is the CPU time of this process, which the load of the machine does not affect.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -16,22 +16,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// trouble makes the store misbehave for one replica for a while.
-type storeIssue struct {
+// faultyStore makes the store fail for one replica for a while.
+type faultyStore struct {
 	mu    sync.Mutex // guards the following
 	who   wire.ReplicaID
 	how   int
 	until time.Time
 }
 
-func (d *storeIssue) begin(who wire.ReplicaID, how int, lasts time.Duration) {
+func (d *faultyStore) begin(who wire.ReplicaID, how int, lasts time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.who, d.how, d.until = who, how, time.Now().Add(lasts)
 }
 
-// has says how the store misbehaves for a replica now; 0 means not at all.
-func (d *storeIssue) has(who wire.ReplicaID) int {
+// faultOf returns the present fault for a replica; 0 means none.
+func (d *faultyStore) faultOf(who wire.ReplicaID) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if who != d.who || !time.Now().Before(d.until) {
@@ -40,15 +40,15 @@ func (d *storeIssue) has(who wire.ReplicaID) int {
 	return d.how
 }
 
-func (d *storeIssue) away(who wire.ReplicaID) error {
-	if d.has(who) != 0 {
+func (d *faultyStore) unavailableErr(who wire.ReplicaID) error {
+	if d.faultOf(who) != 0 {
 		return store.ErrUnavailable
 	}
 	return nil
 }
 
-func (d *storeIssue) commit(ctx context.Context, l store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
-	switch d.has(l.Replica) {
+func (d *faultyStore) commit(ctx context.Context, l store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
+	switch d.faultOf(l.Replica) {
 	case 0:
 		return do()
 	case 1: // the answer is lost
@@ -65,51 +65,50 @@ func (d *storeIssue) commit(ctx context.Context, l store.Lease, _ store.Batch, d
 	panic("after the commit")
 }
 
-// Whatever goes wrong, everything is done once, and everybody sees all of it in
-// the same order.
+// Whatever fails, every command is executed once, and all tabs see all events in the same order.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { chaos(t, rand.New(rand.NewPCG(seed, 1))) })
+			synctest.Test(t, func(t *testing.T) { runChaos(t, rand.New(rand.NewPCG(seed, 1))) })
 		})
 	}
 }
 
-func chaos(t *testing.T, rnd *rand.Rand) {
+func runChaos(t *testing.T, rnd *rand.Rand) {
 	t.Helper()
-	m := openMeddler(t)
+	m := openFaultStore(t)
 	a, _ := startHub(t, m, "a", session.Config{})
 	b, _ := startHub(t, m, "b", session.Config{})
-	create(t, a, "ses-1")
-	handles := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1")}
-	tabs := []*tab{watch(t, handles[0], "conn-a"), watch(t, handles[1], "conn-b")}
-	var now storeIssue
+	createSession(t, a, "ses-1")
+	handles := []*session.Handle{openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")}
+	tabs := []*tab{attachTab(t, handles[0], "conn-a"), attachTab(t, handles[1], "conn-b")}
+	var now faultyStore
 	m.onCommit(now.commit)
-	m.onRenew(func(l store.Lease) error { return now.away(l.Replica) })
-	m.onClaim(now.away)
+	m.onRenew(func(l store.Lease) error { return now.unavailableErr(l.Replica) })
+	m.onClaim(now.unavailableErr)
 	n := 0
 	for i := range 25 {
 		how := 1 + rnd.IntN(3)
-		if i%3 == 0 { // more would close the session
+		if i%3 == 0 { // more would suspend the session
 			how = 4
 		}
 		now.begin([]wire.ReplicaID{"a", "b"}[rnd.IntN(2)], how, time.Duration(rnd.IntN(12_000))*time.Millisecond)
 		for range 20 {
 			n++
 			badge := emit(wire.AppBadge{AppID: "x", Count: uint64(n)})
-			deliver(t, handles[rnd.IntN(2)], says("c", wire.MessageID(fmt.Sprintf("m%d", n)), badge))
+			deliver(t, handles[rnd.IntN(2)], command("c", wire.MessageID(fmt.Sprintf("m%d", n)), badge))
 			time.Sleep(time.Duration(rnd.IntN(500)) * time.Millisecond)
 		}
 		time.Sleep(25 * time.Second)
 	}
-	upTo(t, handles[1], settled(t, handles[0]))
+	waitPosition(t, handles[1], deliverBarrier(t, handles[0]))
 	time.Sleep(time.Second)
 	synctest.Wait()
 	done := map[wire.MessageID]int{}
 	var log []wire.Position
-	for _, e := range history(t, m) {
+	for _, e := range readLog(t, m) {
 		switch p := e.Data.(type) {
 		case wire.Actions:
 			if len(p.Actions) > 0 {
@@ -135,8 +134,7 @@ func chaos(t *testing.T, rnd *rand.Rand) {
 	}
 }
 
-// checkSeen wants a tab to have seen the log from each snapshot on without a gap,
-// up to its end.
+// checkSeen checks that a tab has seen the log from each snapshot on without a gap, up to its end.
 func checkSeen(t *testing.T, name string, w *tab, log []wire.Position) {
 	t.Helper()
 	at := map[wire.Position]int{}

@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-func TestSkewIsWhatAClaimShows(t *testing.T) {
+func TestClockSkewFromClaim(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct{ ahead, want time.Duration }{
@@ -26,9 +26,8 @@ func TestSkewIsWhatAClaimShows(t *testing.T) {
 	}
 }
 
-// What is due at some time of the store is due at another of ours, and never stays
-// never.
-func TestTimesOfTheStoreAreTranslated(t *testing.T) {
+// Times of the store's clock are converted to the local clock, and a zero time stays zero.
+func TestStoreTimesAreConverted(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	l := &owner{clockSkew: time.Hour}

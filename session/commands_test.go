@@ -10,17 +10,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Every message of a client is answered as said here, and does nothing else.
+// Every message type of clients gets the answer listed here and has no other effect.
 func TestEveryMessageIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{AnswersPerMinute: -1})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	ask(t, r, says("c", "open", emit(window("win"))))
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	deliverAndWait(t, r, command("c", "open", emit(window("win"))))
 	for name, c := range map[string]struct {
 		data wire.ClientPayload
-		code wire.Code // 0 means that it is not refused
+		code wire.Code // 0 means accepted
 		to   wire.ConnectionID
 	}{
 		"user message":        {wire.UserMessage{Content: "hi"}, wire.CodeProviderUnavailable, ""},
@@ -61,10 +61,10 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 		"interaction nowhere": {wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidCloseWindow, WindowID: "no"}}}, 0, ""},
 	} {
 		id := wire.MessageID("m " + name)
-		deliver(t, r, says("c", id, c.data))
-		settled(t, r)
+		deliver(t, r, command("c", id, c.data))
+		deliverBarrier(t, r)
 		var got []wire.MessageRejected
-		for _, p := range find[wire.MessageRejected](history(t, s)) {
+		for _, p := range payloads[wire.MessageRejected](readLog(t, s)) {
 			if p.MessageID == id {
 				got = append(got, p)
 			}
@@ -76,7 +76,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 			t.Errorf("%s: got %+v, want code %d to %q", name, got, c.code, c.to)
 		}
 	}
-	rows := find[wire.MessageUpdated](history(t, s))
+	rows := payloads[wire.MessageUpdated](readLog(t, s))
 	if len(rows) != 3 {
 		t.Fatalf("the conversation has %d rows, want 3", len(rows))
 	}
@@ -87,39 +87,39 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 	}
 }
 
-func TestMessagesAreDoneOnce(t *testing.T) {
+func TestMessagesAreExecutedOnce(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	hello := wire.UserMessage{MessageID: "m1", Content: "hello"}
-	first, is := ask(t, r, says("c1", "m1", hello)).Data.(wire.MessageRejected)
+	first, is := deliverAndWait(t, r, command("c1", "m1", hello)).Data.(wire.MessageRejected)
 	if !is || first.Duplicate || first.To != "" {
 		t.Fatalf("a message is answered with %+v", first)
 	}
-	again, is := ask(t, r, says("c2", "m1", hello)).Data.(wire.MessageRejected)
+	again, is := deliverAndWait(t, r, command("c2", "m1", hello)).Data.(wire.MessageRejected)
 	if !is || !again.Duplicate || again.Code != first.Code || again.Reason != first.Reason || again.MonitorID != first.MonitorID {
 		t.Errorf("the same message again is answered with %+v, want %+v", again, first)
 	}
-	// The id may be in the payload or in the envelope alone.
-	inEnvelope, is := ask(t, r, says("c3", "m1", wire.UserMessage{Content: "hello"})).Data.(wire.MessageRejected)
+	// The id may be in the payload or in the envelope only.
+	inEnvelope, is := deliverAndWait(t, r, command("c3", "m1", wire.UserMessage{Content: "hello"})).Data.(wire.MessageRejected)
 	if !is || !inEnvelope.Duplicate {
 		t.Errorf("the same message with its id elsewhere is answered with %+v", inEnvelope)
 	}
-	other, is := ask(t, r, says("c4", "m1", wire.UserMessage{Content: "other"})).Data.(wire.MessageRejected)
+	other, is := deliverAndWait(t, r, command("c4", "m1", wire.UserMessage{Content: "other"})).Data.(wire.MessageRejected)
 	if !is || other.Code != wire.CodeSessionInvalidState || other.To != "c4" {
 		t.Errorf("another message with the same id is answered with %+v", other)
 	}
-	emitted := ask(t, r, says("c1", "m2", emit(window("win"))))
-	dup := ask(t, r, says("c2", "m2", emit(window("win"))))
+	emitted := deliverAndWait(t, r, command("c1", "m2", emit(window("win"))))
+	dup := deliverAndWait(t, r, command("c2", "m2", emit(window("win"))))
 	if p, is := dup.Data.(wire.MessageRepeated); !is || p.To != "c2" || dup.At != emitted.At || p.First != emitted.At {
 		t.Errorf("EMIT at %v again is answered at %v with %+v", emitted.At, dup.At, dup.Data)
 	}
-	if n := len(find[wire.Actions](history(t, s))); n != 1 {
+	if n := len(payloads[wire.Actions](readLog(t, s))); n != 1 {
 		t.Errorf("%d ACTIONS are in the log, want 1", n)
 	}
-	if rows := find[wire.MessageUpdated](history(t, s)); len(rows) != 1 {
+	if rows := payloads[wire.MessageUpdated](readLog(t, s)); len(rows) != 1 {
 		t.Errorf("the conversation has %d rows, want 1", len(rows))
 	}
 }
@@ -128,76 +128,76 @@ func TestMonitors(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	for range 4 { // as often as the frontend says it
 		for i := range 4 {
-			deliver(t, r, says("c", "", wire.SubscribeMonitor{MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i))}))
+			deliver(t, r, command("c", "", wire.SubscribeMonitor{MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i))}))
 		}
 	}
-	deliver(t, r, says("c", "fifth", wire.SubscribeMonitor{MonitorID: "monitor-4"}))
-	if p := rejection(t, s, "fifth"); p.Code != wire.CodeMonitorLimit || p.To != "c" {
+	deliver(t, r, command("c", "fifth", wire.SubscribeMonitor{MonitorID: "monitor-4"}))
+	if p := waitRejection(t, s, "fifth"); p.Code != wire.CodeMonitorLimit || p.To != "c" {
 		t.Errorf("the fifth monitor is refused with %+v", p)
 	}
-	user := ask(t, r, says("c", "m1", wire.UserMessage{Content: "x", MonitorID: "monitor-4"}))
+	user := deliverAndWait(t, r, command("c", "m1", wire.UserMessage{Content: "x", MonitorID: "monitor-4"}))
 	if p, is := user.Data.(wire.MessageRejected); !is || p.Code != wire.CodeMonitorLimit || p.To != "" {
 		t.Errorf("a message to a fifth monitor is answered with %+v", user.Data)
 	}
-	ask(t, r, says("c", "e1", wire.Emit{MonitorID: "monitor-2", Actions: []wire.Action{
+	deliverAndWait(t, r, command("c", "e1", wire.Emit{MonitorID: "monitor-2", Actions: []wire.Action{
 		window("win"), wire.DialogConfirm{ID: "d", Title: "?", Message: "?"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p"}},
 	}}))
 	for range 4 {
-		deliver(t, r, says("c", "", wire.RemoveMonitor{MonitorID: "monitor-2"}))
+		deliver(t, r, command("c", "", wire.RemoveMonitor{MonitorID: "monitor-2"}))
 	}
-	settled(t, r)
+	deliverBarrier(t, r)
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	if len(state.Monitors) != 3 || len(state.Windows) != 0 || len(state.Dialogs) != 0 || len(state.Prompts) != 0 {
 		t.Errorf("after a monitor is removed the state is %+v", state)
 	}
-	events := history(t, s)
+	events := readLog(t, s)
 	removed := 0
-	for _, m := range find[wire.MonitorStatus](events) {
+	for _, m := range payloads[wire.MonitorStatus](events) {
 		if m.State == wire.MonitorRemoved {
 			removed++
 		}
 	}
-	if made := len(find[wire.MonitorStatus](events)) - removed; made != 3 || removed != 1 {
+	if made := len(payloads[wire.MonitorStatus](events)) - removed; made != 3 || removed != 1 {
 		t.Errorf("%d monitors were made and %d removed, want 3 and 1", made, removed)
 	}
-	if d := find[wire.DialogClosed](events); len(d) != 1 || d[0].Reason != wire.ClosedCancelled {
+	if d := payloads[wire.DialogClosed](events); len(d) != 1 || d[0].Reason != wire.ClosedCancelled {
 		t.Errorf("the dialog of the monitor is closed with %+v", d)
 	}
-	if p := find[wire.PromptClosed](events); len(p) != 1 || p[0].Reason != wire.ClosedCancelled {
+	if p := payloads[wire.PromptClosed](events); len(p) != 1 || p[0].Reason != wire.ClosedCancelled {
 		t.Errorf("the prompt of the monitor is closed with %+v", p)
 	}
 }
 
-func TestInteractionsChangeWhatAllSee(t *testing.T) {
+func TestInteractionsChangeTheSharedState(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	ask(t, r, says("c", "e", emit(window("one"), window("two"),
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	deliverAndWait(t, r, command("c", "e", emit(window("one"), window("two"),
 		wire.ToastShow{Toast: wire.Toast{ID: "t1", Message: "done", Duration: 3_600_000}},
 		wire.ToastShow{Toast: wire.Toast{ID: "t2", Message: "more", Duration: 3_600_000}},
 		wire.NotificationShow{Notification: wire.Notification{ID: "n1", Title: "news"}},
 	)))
 	act := func(i wire.UserInteraction) {
-		deliver(t, r, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{i}}))
+		deliver(t, r, command("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{i}}))
 	}
 	act(wire.UserInteraction{Type: wire.DidFocusWindow, WindowID: "one"})
-	act(wire.UserInteraction{Type: wire.DidFocusWindow, WindowID: "one"}) // has it
+	act(wire.UserInteraction{Type: wire.DidFocusWindow, WindowID: "one"}) // is focused already
 	act(wire.UserInteraction{Type: wire.DidMaximizeWindow, WindowID: "one"})
 	act(wire.UserInteraction{Type: wire.DidMinimizeWindow, WindowID: "two"})
 	act(wire.UserInteraction{Type: wire.DidDismissToast, Details: "done"})
 	act(wire.UserInteraction{Type: wire.DidDismissNotification, Details: "news"})
 	act(wire.UserInteraction{Type: wire.DidCreateWindow, WindowID: "three"})
-	deliver(t, r, says("c", "", wire.ToastAction{ToastID: "t2", EventID: "e"}))
-	settled(t, r)
+	deliver(t, r, command("c", "", wire.ToastAction{ToastID: "t2", EventID: "e"}))
+	deliverBarrier(t, r)
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	byID := map[wire.WindowID]wire.WindowState{}
 	for _, w := range state.Windows {
 		byID[w.WindowID] = w
@@ -210,16 +210,16 @@ func TestInteractionsChangeWhatAllSee(t *testing.T) {
 	}
 	act(wire.UserInteraction{Type: wire.DidMaximizeWindow, WindowID: "one"})
 	act(wire.UserInteraction{Type: wire.DidMinimizeWindow, WindowID: "two"})
-	settled(t, r)
+	deliverBarrier(t, r)
 	state, err = r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	for _, w := range state.Windows {
 		if w.Maximized || w.Minimized {
 			t.Errorf("a second press does not undo the first: %+v", w)
 		}
 	}
 	focused := 0
-	for _, a := range find[wire.Actions](history(t, s)) {
+	for _, a := range payloads[wire.Actions](readLog(t, s)) {
 		if _, is := a.Actions[0].(wire.WindowFocus); is {
 			focused++
 		}
@@ -236,10 +236,10 @@ func TestResetClosesEverything(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	for _, m := range []wire.MonitorID{"monitor-0", "monitor-1"} {
-		ask(t, r, says("c", wire.MessageID("e-"+m), wire.Emit{MonitorID: m, Actions: []wire.Action{
+		deliverAndWait(t, r, command("c", wire.MessageID("e-"+m), wire.Emit{MonitorID: m, Actions: []wire.Action{
 			window("win"),
 			wire.DialogConfirm{ID: wire.DialogID(m)},
 			wire.PromptShow{Prompt: wire.Prompt{ID: wire.PromptID(m)}},
@@ -248,10 +248,10 @@ func TestResetClosesEverything(t *testing.T) {
 			wire.AppBadge{AppID: wire.AppID(m), Count: 3},
 		}}))
 	}
-	deliver(t, r, says("c", "", wire.Reset{}))
-	settled(t, r)
+	deliver(t, r, command("c", "", wire.Reset{}))
+	deliverBarrier(t, r)
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	left := len(state.Windows) + len(state.Dialogs) + len(state.Prompts) + len(state.Toasts) + len(state.Notifications) + len(state.Badges)
 	if left != 0 || len(state.Monitors) != 2 {
 		t.Errorf("after a reset there is %+v", state)
@@ -262,47 +262,46 @@ func TestEmitIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	a := ask(t, r, says("c", "m1", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	a := deliverAndWait(t, r, command("c", "m1", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{
 		window("win"), wire.WindowFocus{WindowID: "other"},
 	}}))
 	if p, is := a.Data.(wire.MessageRejected); !is || p.To != "c" {
 		t.Errorf("the answer is %+v", a.Data)
 	}
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	if len(state.Windows) != 0 || len(state.Monitors) != 1 {
 		t.Errorf("half of it happened: %+v", state)
 	}
-	a = ask(t, r, says("c", "m2", emit(window("win"), wire.WindowFocus{WindowID: "win"})))
+	a = deliverAndWait(t, r, command("c", "m2", emit(window("win"), wire.WindowFocus{WindowID: "win"})))
 	if _, is := a.Data.(wire.Actions); !is {
 		t.Errorf("a window that is made and used at once: %+v", a.Data)
 	}
 }
 
-func TestAskRefusesWhatHasNoAnswer(t *testing.T) {
+func TestDeliverAndWaitRefusesMessagesWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	h, _ := startHub(t, openStore(t), "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	for _, c := range []session.Command{
-		says("c", "m", wire.SubscribeMonitor{MonitorID: "monitor-0"}),
-		says("c", "", wire.UserMessage{Content: "no id"}),
+		command("c", "m", wire.SubscribeMonitor{MonitorID: "monitor-0"}),
+		command("c", "", wire.UserMessage{Content: "no id"}),
 	} {
-		if _, err := r.DeliverAndWait(t.Context(), c); code(err) != wire.CodeInvalidMessage {
+		if _, err := r.DeliverAndWait(t.Context(), c); errorCode(err) != wire.CodeInvalidMessage {
 			t.Errorf("%+v: got error %v", c.Message, err)
 		}
 	}
 }
 
-// Programs ask what they like, but not in the name of an agent, nor for a
-// permission.
+// Programs can ask questions, but not on behalf of an agent, nor for a permission.
 func TestEmitAsksForNoPermission(t *testing.T) {
 	t.Parallel()
 	h, _ := startHub(t, openStore(t), "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	permission := wire.DialogConfirm{ID: "d", Title: "t", PermissionOptions: &wire.PermissionOptions{ToolName: "Bash", ShowRememberChoice: true}}
 	name := wire.ActionMeta{AgentID: "main-monitor-0"}
 	for i, q := range []wire.Action{
@@ -310,16 +309,16 @@ func TestEmitAsksForNoPermission(t *testing.T) {
 		wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: name},
 		wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}, ActionMeta: name},
 	} {
-		a := ask(t, r, says("c", wire.MessageID(fmt.Sprintf("no-%d", i)), emit(window("win"), q)))
+		a := deliverAndWait(t, r, command("c", wire.MessageID(fmt.Sprintf("no-%d", i)), emit(window("win"), q)))
 		if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeForbidden {
 			t.Errorf("%+v is answered with %+v", q, a.Data)
 		}
 	}
-	a := ask(t, r, says("c", "m2", emit(wire.DialogConfirm{ID: "d", Title: "t"})))
+	a := deliverAndWait(t, r, command("c", "m2", emit(wire.DialogConfirm{ID: "d", Title: "t"})))
 	if _, is := a.Data.(wire.Actions); !is {
 		t.Errorf("a plain question is answered with %+v", a.Data)
 	}
-	a = ask(t, r, says("c", "m3", emit(wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}})))
+	a = deliverAndWait(t, r, command("c", "m3", emit(wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}})))
 	if _, is := a.Data.(wire.Actions); !is {
 		t.Errorf("a plain prompt is answered with %+v", a.Data)
 	}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// However many commits there were before, one that takes too long is given up after its
-// time, and the next one has all of it again.
-func TestPatienceIsThatOfOneCommit(t *testing.T) {
+// However many commits there were before, one that takes too long ends after commitTimeout, and the
+// next one has the full time again.
+func TestCommitTimeoutIsPerAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &Hub{started: time.Now()}
 		var p commitTimer
 		for range 3 {
-			for range 7 { // some are under way when the timer goes off
+			for range 7 { // some are pending when the timer fires
 				ctx := p.start(t.Context(), h)
 				time.Sleep(commitTimeout - 2*time.Second)
 				p.stop()

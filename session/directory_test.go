@@ -9,24 +9,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func TestSessionsAreMadeAndListed(t *testing.T) {
+func TestSessionsAreCreatedAndListed(t *testing.T) {
 	t.Parallel()
 	h, _ := startHub(t, openStore(t), "a", session.Config{})
 	made, err := h.Create(t.Context(), session.NewSession{User: "ada", Title: "One"})
-	ok(t, err)
+	requireNoError(t, err)
 	if made.ID.Validate() != nil || !strings.HasPrefix(string(made.ID), "ses-") || made.Title != "One" || made.User != "ada" || made.Created.IsZero() {
 		t.Errorf("a new session is %+v", made)
 	}
-	create(t, h, "ses-2")
+	createSession(t, h, "ses-2")
 	_, err = h.Create(t.Context(), session.NewSession{ID: "ses-3", User: "bob"})
-	ok(t, err)
+	requireNoError(t, err)
 	page, err := h.List(t.Context(), store.Query{User: "ada"})
-	ok(t, err)
+	requireNoError(t, err)
 	if len(page.Items) != 2 || page.Next != "" {
 		t.Errorf("the user has %+v", page)
 	}
 	page, err = h.List(t.Context(), store.Query{})
-	ok(t, err)
+	requireNoError(t, err)
 	if len(page.Items) != 3 {
 		t.Errorf("all sessions are %+v", page)
 	}
@@ -43,11 +43,11 @@ func TestSessionsAreMadeAndListed(t *testing.T) {
 		{session.NewSession{User: "ada", Title: "a\x00"}, wire.CodeInvalidMessage},
 		{session.NewSession{User: "ada", Title: "\xff"}, wire.CodeInvalidMessage},
 	} {
-		if _, err := h.Create(t.Context(), c.n); code(err) != c.code {
+		if _, err := h.Create(t.Context(), c.n); errorCode(err) != c.code {
 			t.Errorf("%+v: got error %v, want code %d", c.n, err, c.code)
 		}
 	}
-	if _, err := h.Info(t.Context(), "ses-none"); code(err) != wire.CodeSessionNotFound {
+	if _, err := h.Info(t.Context(), "ses-none"); errorCode(err) != wire.CodeSessionNotFound {
 		t.Errorf("a session that is not there: %v", err)
 	}
 }
@@ -56,37 +56,37 @@ func TestRenameAndShare(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	w := watch(t, r, "c")
-	ok(t, h.Rename(t.Context(), "ses-1", "Größer"))
-	ok(t, h.Rename(t.Context(), "ses-1", "Größer")) // is so already
-	next(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Größer" })
-	ok(t, h.Share(t.Context(), "ses-1", "bob", session.ShareOperator))
-	ok(t, h.Share(t.Context(), "ses-1", "eve", session.ShareViewer))
-	ok(t, h.Share(t.Context(), "ses-1", "eve", ""))
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	w := attachTab(t, r, "c")
+	requireNoError(t, h.Rename(t.Context(), "ses-1", "Größer"))
+	requireNoError(t, h.Rename(t.Context(), "ses-1", "Größer")) // no change
+	nextEvent(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Größer" })
+	requireNoError(t, h.Share(t.Context(), "ses-1", "bob", session.ShareOperator))
+	requireNoError(t, h.Share(t.Context(), "ses-1", "eve", session.ShareViewer))
+	requireNoError(t, h.Share(t.Context(), "ses-1", "eve", ""))
 	i, err := h.Info(t.Context(), "ses-1")
-	ok(t, err)
+	requireNoError(t, err)
 	if i.Title != "Größer" || len(i.Shares) != 1 || i.Shares["bob"] != session.ShareOperator {
 		t.Errorf("the session is %+v", i)
 	}
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	if state.Title != "Größer" {
 		t.Errorf("the snapshot has the title %q", state.Title)
 	}
-	if n := len(find[wire.SessionRenamed](history(t, s))); n != 2 { // the first title and the second
+	if n := len(payloads[wire.SessionRenamed](readLog(t, s))); n != 2 { // the first title and the second
 		t.Errorf("the log has %d titles, want 2", n)
 	}
 	for _, err := range []error{
 		h.Rename(t.Context(), "ses-1", "\n"), h.Share(t.Context(), "ses-1", "", session.ShareViewer),
 		h.Share(t.Context(), "ses-1", "bob", "admin"),
 	} {
-		if code(err) != wire.CodeInvalidMessage {
+		if errorCode(err) != wire.CodeInvalidMessage {
 			t.Errorf("got error %v", err)
 		}
 	}
-	if err := h.Rename(t.Context(), "ses-none", "x"); code(err) != wire.CodeSessionNotFound {
+	if err := h.Rename(t.Context(), "ses-none", "x"); errorCode(err) != wire.CodeSessionNotFound {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -94,19 +94,19 @@ func TestRenameAndShare(t *testing.T) {
 func TestDeliverOpensTheSession(t *testing.T) {
 	t.Parallel()
 	h, _ := startHub(t, openStore(t), "a", session.Config{})
-	create(t, h, "ses-1")
-	a, err := h.DeliverAndWait(t.Context(), "ses-1", says("", "m", emit(window("win"))))
-	ok(t, err)
+	createSession(t, h, "ses-1")
+	a, err := h.DeliverAndWait(t.Context(), "ses-1", command("", "m", emit(window("win"))))
+	requireNoError(t, err)
 	if p, is := a.Data.(wire.Actions); !is || p.MessageID != "m" || a.At.IsZero() {
 		t.Errorf("the answer is %+v", a)
 	}
-	// Refusals without a connection are for the asker alone.
-	a, err = h.DeliverAndWait(t.Context(), "ses-1", says("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
-	ok(t, err)
+	// Without a connection only the caller gets the refusal.
+	a, err = h.DeliverAndWait(t.Context(), "ses-1", command("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
+	requireNoError(t, err)
 	if p, is := a.Data.(wire.MessageRejected); !is || p.To == "" {
 		t.Errorf("the answer is %+v", a)
 	}
-	if _, err := h.DeliverAndWait(t.Context(), "ses-none", says("", "m", emit(window("win")))); code(err) != wire.CodeSessionNotFound {
+	if _, err := h.DeliverAndWait(t.Context(), "ses-none", command("", "m", emit(window("win")))); errorCode(err) != wire.CodeSessionNotFound {
 		t.Errorf("got error %v", err)
 	}
 }

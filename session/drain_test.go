@@ -11,22 +11,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// An operator drains a replica, takes that back, and may do both again.
+// A replica is drained and undrained, repeatedly.
 func TestUndrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
-		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-		wa, wb := watch(t, owner, "conn-a"), watch(t, follower, "conn-b")
-		a.Undrain() // which nobody has to mind
+		a, b, _ := startPair(t, s)
+		owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+		wa, wb := attachTab(t, owner, "conn-a"), attachTab(t, follower, "conn-b")
+		a.Undrain() // without effect
 		for i, step := range []struct {
 			drained, other *session.Hub
 			taker          wire.ReplicaID
 		}{{a, b, "b"}, {b, a, "a"}, {a, b, "b"}} {
 			step.drained.Drain(t.Context())
 			for _, w := range []*tab{wa, wb} {
-				next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == step.taker })
+				nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == step.taker })
 			}
 			time.Sleep(time.Second)
 			want := session.Load{Followed: 1, Tabs: 1}
@@ -36,27 +36,28 @@ func TestUndrain(t *testing.T) {
 			if got := step.other.Load(); got != (session.Load{Owned: 1, Tabs: 1}) {
 				t.Errorf("round %d: the other one has %+v", i, got)
 			}
-			if _, err := step.drained.Open(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
+			if _, err := step.drained.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
 				t.Errorf("round %d: a draining hub opens a session: %v", i, err)
 			}
 			step.drained.Undrain()
 			time.Sleep(time.Second)
-			if got := step.drained.Load(); got != want { // what was taken stays there
+			if got := step.drained.Load(); got != want { // what another replica claimed stays there
 				t.Errorf("round %d: after that was taken back there are %+v", i, got)
 			}
-			enter(t, step.drained, "ses-1").Close()
+			openHandle(t, step.drained, "ses-1").Close()
 		}
 	})
 }
 
-// What nobody else took is claimed again, by the one who has it open or opens it.
+// After Undrain, sessions that no other replica claimed are claimed again by the replica that has
+// them open or opens them.
 func TestUndrainAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := startHub(t, openStore(t), "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		settled(t, r)
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		deliverBarrier(t, r)
 		for range 2 {
 			h.Drain(t.Context())
 			synctest.Wait()
@@ -64,7 +65,7 @@ func TestUndrainAlone(t *testing.T) {
 				t.Errorf("after a drain there are %+v", got)
 			}
 			h.Undrain()
-			settled(t, r)
+			deliverBarrier(t, r)
 			if got := h.Load(); got != (session.Load{Owned: 1}) {
 				t.Errorf("after that was taken back there are %+v", got)
 			}
@@ -72,21 +73,21 @@ func TestUndrainAlone(t *testing.T) {
 	})
 }
 
-// Whoever waits for a drain learns that it was taken back.
+// Undrain ends a pending Drain.
 func TestUndrainEndsDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		h, _ := startHub(t, m, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		settled(t, r)
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		deliverBarrier(t, r)
 		over := make(chan struct{})
 		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 			<-over
 			return do()
 		})
-		deliver(t, r, says("c", "m", emit(window("w"))))
+		deliver(t, r, command("c", "m", emit(window("w"))))
 		drained := make(chan struct{})
 		go func() {
 			defer close(drained)
@@ -101,7 +102,7 @@ func TestUndrainEndsDrain(t *testing.T) {
 		h.Undrain()
 		<-drained
 		close(over)
-		settled(t, r)
+		deliverBarrier(t, r)
 		if got := h.Load(); got != (session.Load{Owned: 1}) {
 			t.Errorf("afterwards there are %+v", got)
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// noting is a store that notes for which events durability is asked.
-type noting struct {
-	engine
+// durabilityRecorder is a store that records for which events a durable commit is requested.
+type durabilityRecorder struct {
+	agentStore
 	t *testing.T
 
 	mu      sync.Mutex // guards the following
 	ordered map[string]bool
 }
 
-func (n *noting) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (n *durabilityRecorder) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, frame := range b.Events {
@@ -39,20 +39,19 @@ func (n *noting) Commit(ctx context.Context, l store.Lease, b store.Batch) (stor
 			}
 		}
 	}
-	return n.engine.Commit(ctx, l, b)
+	return n.agentStore.Commit(ctx, l, b)
 }
 
-// That a message is kept, that a question is answered and that a turn has ended
-// is asked to be durable; the words between are not, or every piece of an answer
-// would wait for a second node.
-func TestPromisesAreDurable(t *testing.T) {
+// Acknowledgements of messages and answers and ends of turns are committed durably; streamed text
+// is not, or every delta would wait for a second node.
+func TestAcknowledgementsAreDurable(t *testing.T) {
 	t.Parallel()
-	n := &noting{engine: openStore(t), t: t, ordered: map[string]bool{}}
-	o := agentHub(t, newSite(t, func(*testing.T) engine { return n }), hubConfig{})
+	n := &durabilityRecorder{agentStore: openStore(t), t: t, ordered: map[string]bool{}}
+	o := startAgentHub(t, newDeployment(t, func(*testing.T) agentStore { return n }), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.say(first, "m1", "/say one", "/ask Which? | tea | coffee", "/sleep 10ms")
-	d.send("", wire.UserPromptResponse{PromptID: d.asked("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
-	d.ends("m1")
+	d.sendText(firstMonitor, "m1", "/say one", "/ask Which? | tea | coffee", "/sleep 10ms")
+	d.send("", wire.UserPromptResponse{PromptID: d.waitPrompt("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
+	d.waitTurnEnd("m1")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for what, want := range map[string]bool{"accepted": true, "said": false, "answered": true, "ended": true} {

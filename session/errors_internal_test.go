@@ -9,7 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Clients learn whether the store is full, away, or not the cause at all.
+// Clients get different reasons for a full store, an unavailable store, and errors that the store
+// did not cause.
 func TestAsErrorNamesTheCause(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A plan that has ended is in the new session as it was, but its files are those of
-// that session, and nobody can take it up there.
-func TestPlansAreRestoredToBeRead(t *testing.T) {
+// A plan that has ended is imported unchanged, except that its files are those of the new session
+// and it cannot be resumed.
+func TestImportedPlansAreReadOnly(t *testing.T) {
 	t.Parallel()
 	attached := func(urls ...string) []wire.PlanAttachment {
 		list := []wire.PlanAttachment{}

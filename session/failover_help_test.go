@@ -14,65 +14,65 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lagging is a store that can be replaced by an older copy of itself, as a failover to
-// a replica that lags behind its master does.
-type lagging struct {
-	engine // replaced while no call is under way but those of Tail and Receive
-	t      *testing.T
-	dir    string
-	copied string
-	// over ends with the store that is replaced.
-	over context.Context
-	end  context.CancelFunc
+// laggingStore is a store that can be replaced by an older copy of itself, as a failover to a
+// lagging replica does.
+type laggingStore struct {
+	agentStore // replaced while no calls but Tail and Receive run
+	t          *testing.T
+	dir        string
+	copyDir    string
+	// storeCtx ends when the present store is replaced.
+	storeCtx    context.Context
+	cancelStore context.CancelFunc
 }
 
-func openLagging(t *testing.T) *lagging {
+func openLaggingStore(t *testing.T) *laggingStore {
 	t.Helper()
-	r := &lagging{t: t, dir: t.TempDir()}
-	r.engine = r.openAt(r.dir)
+	r := &laggingStore{t: t, dir: t.TempDir()}
+	r.agentStore = r.openAt(r.dir)
 	return r
 }
 
-func (r *lagging) openAt(dir string) engine {
+func (r *laggingStore) openAt(dir string) agentStore {
 	r.t.Helper()
 	s, err := filestore.Open(dir, filestore.Config{Sync: filestore.SyncOff})
-	ok(r.t, err)
-	r.t.Cleanup(func() { ok(r.t, s.Close()) })
-	r.over, r.end = context.WithCancel(context.Background())
-	r.t.Cleanup(r.end)
+	requireNoError(r.t, err)
+	r.t.Cleanup(func() { requireNoError(r.t, s.Close()) })
+	r.storeCtx, r.cancelStore = context.WithCancel(context.Background())
+	r.t.Cleanup(r.cancelStore)
 	return s
 }
 
-// detach makes the copy that [lagging.promote] goes back to.
-func (r *lagging) detach() {
+// takeCopy makes the copy that [laggingStore.revertToCopy] uses.
+func (r *laggingStore) takeCopy() {
 	r.t.Helper()
 	synctest.Wait()
-	r.copied = r.t.TempDir()
-	ok(r.t, os.CopyFS(r.copied, os.DirFS(r.dir)))
+	r.copyDir = r.t.TempDir()
+	requireNoError(r.t, os.CopyFS(r.copyDir, os.DirFS(r.dir)))
 }
 
-// promote goes back to the copy. All links must be cut.
-func (r *lagging) promote() {
+// revertToCopy replaces the store by the copy. All links must be cut.
+func (r *laggingStore) revertToCopy() {
 	r.t.Helper()
 	synctest.Wait()
-	end := r.end
-	r.dir = r.copied
-	r.engine = r.openAt(r.dir)
+	end := r.cancelStore
+	r.dir = r.copyDir
+	r.agentStore = r.openAt(r.dir)
 	end()
 	synctest.Wait()
 }
 
-// Partition does not ask the engine: the hub calls it while links are cut, and so while
-// the engine is replaced. A file store has one partition.
-func (r *lagging) Partition(wire.SessionID) int { return 0 }
+// Partition does not call the store: the hub calls it while links are cut and the store is being
+// replaced. A file store has one partition.
+func (r *laggingStore) Partition(wire.SessionID) int { return 0 }
 
-func (r *lagging) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
+func (r *laggingStore) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
-		over := r.over
+		over := r.storeCtx
 		limited, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(over, cancel)()
-		for news, err := range r.engine.Tail(limited, id, after) {
+		for news, err := range r.agentStore.Tail(limited, id, after) {
 			if err != nil && ctx.Err() == nil && over.Err() != nil {
 				break
 			}
@@ -83,108 +83,107 @@ func (r *lagging) Tail(ctx context.Context, id wire.SessionID, after wire.Positi
 				return
 			}
 		}
-		r.engine.Tail(ctx, id, after)(yield)
+		r.agentStore.Tail(ctx, id, after)(yield)
 	}
 }
 
-func (r *lagging) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
+func (r *laggingStore) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
 	return func(yield func([]store.Command, error) bool) {
 		limited, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.over, cancel)()
-		r.engine.Receive(limited, l)(yield)
+		defer context.AfterFunc(r.storeCtx, cancel)()
+		r.agentStore.Receive(limited, l)(yield)
 	}
 }
 
-// link is a store as one replica reaches it.
-type link struct {
-	engine
+// storeLink is the connection of one replica to a store.
+type storeLink struct {
+	agentStore
 	cut atomic.Bool
 }
 
-func (l *link) err() error {
+func (l *storeLink) err() error {
 	if l.cut.Load() {
 		return store.ErrUnavailable
 	}
 	return nil
 }
 
-func (l *link) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+func (l *storeLink) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
 	if err := l.err(); err != nil {
 		return store.Lease{}, err
 	}
-	return l.engine.Claim(ctx, id, r, ttl)
+	return l.agentStore.Claim(ctx, id, r, ttl)
 }
 
-func (l *link) Renew(ctx context.Context, lease store.Lease) error {
+func (l *storeLink) Renew(ctx context.Context, lease store.Lease) error {
 	if err := l.err(); err != nil {
 		return err
 	}
-	return l.engine.Renew(ctx, lease)
+	return l.agentStore.Renew(ctx, lease)
 }
 
-func (l *link) Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
+func (l *storeLink) Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
 	if err := l.err(); err != nil {
 		return store.Receipt{}, err
 	}
-	return l.engine.Commit(ctx, lease, b)
+	return l.agentStore.Commit(ctx, lease, b)
 }
 
-func (l *link) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+func (l *storeLink) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
 	if err := l.err(); err != nil {
 		return store.Info{}, err
 	}
-	return l.engine.Session(ctx, id)
+	return l.agentStore.Session(ctx, id)
 }
 
-func (l *link) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
+func (l *storeLink) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
 	if err := l.err(); err != nil {
 		return store.State{}, err
 	}
-	return l.engine.Load(ctx, id)
+	return l.agentStore.Load(ctx, id)
 }
 
-func (l *link) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+func (l *storeLink) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
 	if err := l.err(); err != nil {
 		return nil, err
 	}
-	return l.engine.Read(ctx, id, after, limit)
+	return l.agentStore.Read(ctx, id, after, limit)
 }
 
-func (l *link) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
+func (l *storeLink) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
 	if err := l.err(); err != nil {
 		return false, err
 	}
-	return l.engine.Send(ctx, id, c)
+	return l.agentStore.Send(ctx, id, c)
 }
 
-// failing is hubs on a store that fails over to a copy that lags.
-type failing struct {
-	*site
-	store *lagging
-	links []*link
+// failoverDeployment is a deployment whose store fails over to a lagging copy.
+type failoverDeployment struct {
+	*deployment
+	store *laggingStore
+	links []*storeLink
 }
 
-func openFailing(t *testing.T) *failing {
+func newFailoverDeployment(t *testing.T) *failoverDeployment {
 	t.Helper()
-	f := &failing{store: openLagging(t)}
-	f.site = newSite(t, func(*testing.T) engine { return f.store })
-	f.patience = 24 * time.Hour
-	f.open = func(*testing.T) engine {
-		f.links = append(f.links, &link{engine: f.store})
+	f := &failoverDeployment{store: openLaggingStore(t)}
+	f.deployment = newDeployment(t, func(*testing.T) agentStore { return f.store })
+	f.waitLimit = 24 * time.Hour
+	f.openStore = func(*testing.T) agentStore {
+		f.links = append(f.links, &storeLink{agentStore: f.store})
 		return f.links[len(f.links)-1]
 	}
 	return f
 }
 
-// failOver goes back to the copy after an outage, and connects those hubs again that are
-// named by their number.
-func (f *failing) failOver(hubs ...int) {
+// failOver reverts to the copy after an outage, and reconnects the hubs with the given numbers.
+func (f *failoverDeployment) failOver(hubs ...int) {
 	for _, l := range f.links {
 		l.cut.Store(true)
 	}
 	time.Sleep(outage)
-	f.store.promote()
+	f.store.revertToCopy()
 	for _, n := range hubs {
 		f.links[n].cut.Store(false)
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// once is a call whose effects can be counted.
-const once = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
+// countedCall is a tool call whose effects can be counted.
+const countedCall = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
 
-// wantOnce checks that the call had its effect once, and that all messages completed once.
-func wantOnce(t *testing.T, f *failing, d *testDesktop, ids ...wire.MessageID) {
+// wantOnce checks that countedCall had its effect once, and that all messages completed once.
+func wantOnce(t *testing.T, f *failoverDeployment, d *testDesktop, ids ...wire.MessageID) {
 	t.Helper()
-	settled(t, d.handle)
+	deliverBarrier(t, d.handle)
 	windows := fmt.Sprint(d.snapshot().Windows)
 	if n := strings.Count(windows, "ONCE"); n != 1 {
 		t.Errorf("the windows say ONCE %d times, want once: %s", n, windows)
 	}
 	ends := map[wire.MessageID][]wire.Outcome{}
-	for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+	for _, e := range payloads[wire.AgentResponse](readLog(t, f.store)) {
 		if e.IsComplete {
 			ends[e.MessageID] = append(ends[e.MessageID], e.Outcome)
 		}
@@ -35,70 +35,70 @@ func wantOnce(t *testing.T, f *failing, d *testDesktop, ids ...wire.MessageID) {
 	}
 }
 
-// A message that had joined a turn was sent again to the replica that fenced the owner, and
-// was done there before the owner hands the turn over. The turn is run instead of restored:
-// its actions include those of the message.
+// A message that had joined a turn was repeated to the replica that fenced the owner, and was
+// executed there before the owner hands the turn over. The turn is run instead of restored: its
+// actions include those of the message.
 func TestFencedOwnerHandsOverATurnWhoseJoinedMessageWasDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fencedBefore(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
+		f, d, _ := newFencedOwnerBefore(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", "/say one", "/sleep 1s")
-			d.begins("m1")
-			d.say(first, "m2", once)
-			d.ends("m2")
+			d.sendText(firstMonitor, "m1", "/say one", "/sleep 1s")
+			d.waitTurnOutput("m1")
+			d.sendText(firstMonitor, "m2", countedCall)
+			d.waitTurnEnd("m2")
 		}, func(d *testDesktop) {
-			d.say(first, "m2", once)
-			d.ends("m2")
+			d.sendText(firstMonitor, "m2", countedCall)
+			d.waitTurnEnd("m2")
 		})
-		d.ends("m1")
+		d.waitTurnEnd("m1")
 		wantOnce(t, f, d, "m1", "m2")
 	})
 }
 
-// The same while the message waits for another turn, which was offered it.
+// The same while the message waits for another turn to which it was offered.
 func TestFencedOwnerHandsOverATurnWhoseJoinedMessageJoinsAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fencedBefore(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
+		f, d, _ := newFencedOwnerBefore(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", "/say one", "/sleep 1s")
-			d.begins("m1")
-			d.say(first, "m2", once)
-			d.ends("m2")
+			d.sendText(firstMonitor, "m1", "/say one", "/sleep 1s")
+			d.waitTurnOutput("m1")
+			d.sendText(firstMonitor, "m2", countedCall)
+			d.waitTurnEnd("m2")
 		}, func(d *testDesktop) {
-			d.say(first, "m3", "/say three", "/sleep 20s")
-			d.begins("m3")
-			d.say(first, "m2", once)
+			d.sendText(firstMonitor, "m3", "/say three", "/sleep 20s")
+			d.waitTurnOutput("m3")
+			d.sendText(firstMonitor, "m2", countedCall)
 		})
 		for _, id := range []wire.MessageID{"m1", "m2", "m3"} {
-			d.ends(id)
+			d.waitTurnEnd(id)
 		}
 		time.Sleep(time.Minute)
 		wantOnce(t, f, d, "m1", "m2", "m3")
 	})
 }
 
-// A turn wrote into two windows, one of which the new owner does not have. What fits is
-// restored, and the session is told of the rest.
+// A turn wrote into two windows, one of which the new owner does not have. The valid actions are
+// restored, and a row reports the rest.
 func TestFencedOwnerHandsOverActionsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fencedBefore(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
+		f, d, started := newFencedOwnerBefore(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", opening("v"))
-			d.ends("m1")
-			d.say(first, "m2", `/call window:update {"windowId":"v","operation":"append","content":"MORE"}`, once)
-			d.ends("m2")
+			d.sendText(firstMonitor, "m1", openWindowDirective("v"))
+			d.waitTurnEnd("m1")
+			d.sendText(firstMonitor, "m2", `/call window:update {"windowId":"v","operation":"append","content":"MORE"}`, countedCall)
+			d.waitTurnEnd("m2")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", "/say something else")
-			d.ends("m1")
+			d.sendText(firstMonitor, "m1", "/say something else")
+			d.waitTurnEnd("m1")
 		})
 		wantOnce(t, f, d, "m2")
 		if n := started.Load(); n != 1 {
@@ -108,21 +108,21 @@ func TestFencedOwnerHandsOverActionsThatDoNotFit(t *testing.T) {
 		if !slices.ContainsFunc(rows, func(r wire.UIRow) bool {
 			return r.Say == wire.SayError && strings.Contains(r.Text, "an agent had done")
 		}) {
-			t.Errorf("the rows are %s, want one that says what was lost", texts(rows))
+			t.Errorf("the rows are %s, want one that says what was lost", joinTexts(rows))
 		}
 	})
 }
 
-// What a task did on the desktop is restored with the turn that it worked for.
+// The desktop actions of a task are restored with the turn that it worked for.
 func TestFencedOwnerHandsOverWhatTasksDid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fenced(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
+		f, d, started := newFencedOwner(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", "/task default "+once)
-			d.ends("m1")
+			d.sendText(firstMonitor, "m1", "/task default "+countedCall)
+			d.waitTurnEnd("m1")
 		})
 		if n := started.Load(); n != 0 {
 			t.Errorf("the new owner started %d runs, want none: the turn had ended", n)

@@ -19,35 +19,35 @@ import (
 // outage is longer than a lease.
 const outage = 7 * time.Second
 
-// A follower has shown more than the log has after a failover. The lease in the older
-// copy has run out, but its owner lives and comes a little later: the follower leaves
-// the session to it, and nothing is lost.
+// A follower has published more than the log has after a failover. In the older copy the lease has
+// expired, but its owner is alive and reconnects a little later: the follower leaves the session to
+// it, and nothing is lost.
 func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, 2 * time.Second, 4 * time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := openFailing(t)
-				a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
+				f := newFailoverDeployment(t)
+				a, b := startAgentHub(t, f.deployment, hubConfig{}), startAgentHub(t, f.deployment, hubConfig{replica: "b"})
 				d := a.newDesktop(t, "ses-1")
-				far := enter(t, b.Hub, "ses-1")
-				settled(t, d.handle)
+				far := openHandle(t, b.Hub, "ses-1")
+				deliverBarrier(t, d.handle)
 				time.Sleep(time.Second)
-				f.store.detach()
-				at := ask(t, d.handle, says("c", "lost", emit(window("lost")))).At
-				upTo(t, far, at)
+				f.store.takeCopy()
+				at := deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost")))).At
+				waitPosition(t, far, at)
 				f.failOver(1)
 				time.Sleep(late)
 				f.links[0].cut.Store(false)
 				time.Sleep(20 * time.Second)
-				upTo(t, far, settled(t, d.handle))
-				for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
+				waitPosition(t, far, deliverBarrier(t, d.handle))
+				for _, o := range payloads[wire.OwnerChanged](readLog(t, f.store)) {
 					if o.Replica != "a" {
 						t.Errorf("%s claimed the session, want its living owner a to keep it", o.Replica)
 					}
 				}
-				if got := d.windows(first); len(got) != 1 {
+				if got := d.windows(firstMonitor); len(got) != 1 {
 					t.Errorf("the windows are %v, want the one that the store lost", got)
 				}
 			})
@@ -55,64 +55,63 @@ func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 	}
 }
 
-// The log goes back twice, the second time before the follower could find that the owner
-// had written again what the first one lost: it waits anew.
+// The log goes back twice, the second time before the follower has seen that the owner wrote again
+// what the first failover lost: the follower waits again.
 func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := openFailing(t)
-		a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
+		f := newFailoverDeployment(t)
+		a, b := startAgentHub(t, f.deployment, hubConfig{}), startAgentHub(t, f.deployment, hubConfig{replica: "b"})
 		d := a.newDesktop(t, "ses-1")
-		far := enter(t, b.Hub, "ses-1")
-		settled(t, d.handle)
+		far := openHandle(t, b.Hub, "ses-1")
+		deliverBarrier(t, d.handle)
 		time.Sleep(time.Second)
 		for i := range 2 {
-			f.store.detach()
+			f.store.takeCopy()
 			id := fmt.Sprint("lost-", i)
-			upTo(t, far, ask(t, d.handle, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
+			waitPosition(t, far, deliverAndWait(t, d.handle, command("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
 			f.failOver(1)
 			time.Sleep(time.Second)
 			f.links[0].cut.Store(false)
-			upTo(t, far, settled(t, d.handle))
+			waitPosition(t, far, deliverBarrier(t, d.handle))
 			time.Sleep(time.Second)
 		}
-		for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
+		for _, o := range payloads[wire.OwnerChanged](readLog(t, f.store)) {
 			if o.Replica != "a" {
 				t.Errorf("%s claimed the session, want its living owner a to keep it", o.Replica)
 			}
 		}
-		if got := d.windows(first); len(got) != 2 {
+		if got := d.windows(firstMonitor); len(got) != 2 {
 			t.Errorf("the windows are %v, want the two that the store lost", got)
 		}
 	})
 }
 
-// The owner of a session whose log went back is dead: a follower claims it when about a
-// lease has passed.
+// The owner of a session whose log went back is dead: a follower claims it after about one lease.
 func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := openFailing(t)
-		var logged bytes.Buffer // read when the hub is quiet
-		a := agentHub(t, f.site, hubConfig{})
-		b := agentHub(t, f.site, hubConfig{replica: "b", logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		f := newFailoverDeployment(t)
+		var logged bytes.Buffer // read while the hub is idle
+		a := startAgentHub(t, f.deployment, hubConfig{})
+		b := startAgentHub(t, f.deployment, hubConfig{replica: "b", logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		d := a.newDesktop(t, "ses-1")
-		far := enter(t, b.Hub, "ses-1")
-		settled(t, d.handle)
+		far := openHandle(t, b.Hub, "ses-1")
+		deliverBarrier(t, d.handle)
 		time.Sleep(time.Second)
-		f.store.detach()
-		upTo(t, far, ask(t, d.handle, says("c", "lost", emit(window("lost")))).At)
+		f.store.takeCopy()
+		waitPosition(t, far, deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost")))).At)
 		f.failOver(1)
 		a.stop()
 		began := time.Now()
-		await(t, f.store, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		waitLogged(t, f.store, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		if took := time.Since(began); took < 5*time.Second || took > 8*time.Second {
 			t.Errorf("the follower claimed after %v, want about a lease of 6s", took)
 		}
-		settled(t, far)
-		// The session shows that something is lost.
+		deliverBarrier(t, far)
+		// The conversation reports the loss.
 		state, err := far.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.Say == wire.SayError }) {
 			t.Errorf("the rows are %+v, want an error that says what was lost", state.RecentMessages)
 		}
@@ -123,34 +122,34 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 	})
 }
 
-// fenced is a session whose owner a accepted something that the store lost, and was
+// newFencedOwner returns a session whose owner a accepted something that the store lost, and was
 // fenced by a replica that had never seen the session.
-func fenced(t *testing.T, before, lost func(d *testDesktop)) (f *failing, d *testDesktop, started *atomic.Int64) {
+func newFencedOwner(t *testing.T, before, lost func(d *testDesktop)) (f *failoverDeployment, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
-	return fencedBefore(t, before, lost, nil)
+	return newFencedOwnerBefore(t, before, lost, nil)
 }
 
-// fencedBefore is fenced, and something happens at the new owner before a hands over what
+// newFencedOwnerBefore is newFencedOwner, and calls first at the new owner before a hands over what
 // the store lost.
-func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *failing, d *testDesktop, started *atomic.Int64) {
+func newFencedOwnerBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *failoverDeployment, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
-	f, started = openFailing(t), &atomic.Int64{}
-	a := agentHub(t, f.site, hubConfig{logger: silence()})
-	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), runner: func(s session.Runner) session.Runner {
-		return counted{s, started}
+	f, started = newFailoverDeployment(t), &atomic.Int64{}
+	a := startAgentHub(t, f.deployment, hubConfig{logger: discardLogger()})
+	c := startAgentHub(t, f.deployment, hubConfig{replica: "c", logger: discardLogger(), wrapRunner: func(s session.Runner) session.Runner {
+		return runCounter{s, started}
 	}})
 	d = a.newDesktop(t, "ses-1")
 	if before != nil {
 		before(d)
 	}
-	settled(t, d.handle)
+	deliverBarrier(t, d.handle)
 	time.Sleep(time.Second)
-	f.store.detach()
+	f.store.takeCopy()
 	lost(d)
 	synctest.Wait()
 	f.failOver(1)
-	d = c.enter(t, "ses-1")
-	settled(t, d.handle)
+	d = c.openDesktop(t, "ses-1")
+	deliverBarrier(t, d.handle)
 	if o := d.snapshot().Owner; o != "c" {
 		t.Fatalf("%s owns the session, want c to be first", o)
 	}
@@ -159,36 +158,36 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	}
 	f.links[0].cut.Store(false)
 	time.Sleep(10 * time.Second)
-	settled(t, d.handle)
+	deliverBarrier(t, d.handle)
 	return f, d, started
 }
 
-// counted counts the runs that a session runner starts.
-type counted struct {
+// runCounter counts the runs that a session runner starts.
+type runCounter struct {
 	session.Runner
 	n *atomic.Int64
 }
 
-func (c counted) Start(r agentpool.Run) {
+func (c runCounter) Start(r agentpool.Run) {
 	c.n.Add(1)
 	c.Runner.Start(r)
 }
 
-// A turn that ended is not run again by the replica that fenced its owner, and all that
-// came of it is there.
+// A turn that ended is not run again by the replica that fenced its owner, and all its results are
+// there.
 func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const call = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
-		f, d, started := fenced(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
+		f, d, started := newFencedOwner(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
 		}, func(d *testDesktop) {
-			d.say(first, "m1", "/say hello", call)
-			d.ends("m1")
+			d.sendText(firstMonitor, "m1", "/say hello", call)
+			d.waitTurnEnd("m1")
 		})
 		var ends []wire.AgentResponse
-		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+		for _, e := range payloads[wire.AgentResponse](readLog(t, f.store)) {
 			if e.MessageID == "m1" && e.IsComplete {
 				ends = append(ends, e)
 			}
@@ -205,37 +204,37 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 		}
 		for _, say := range []wire.Say{wire.SayUserFeedback, wire.SayText, wire.SayAPIReqFinished} {
 			if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.MessageID == "m1" && r.Say == say }) {
-				t.Errorf("m1 has no row %q among %s", say, texts(state.RecentMessages))
+				t.Errorf("m1 has no row %q among %s", say, joinTexts(state.RecentMessages))
 			}
 		}
-		if got := d.conversation(f.site, "main-monitor-0"); !strings.Contains(got, "/say hello") {
+		if got := d.conversation(f.deployment, "main-monitor-0"); !strings.Contains(got, "/say hello") {
 			t.Errorf("the conversation is %s, want m1 in it", got)
 		}
-		again := d.ask("m1", wire.UserMessage{MonitorID: first, Content: "/say hello\n" + call})
+		again := d.sendAndWait("m1", wire.UserMessage{MonitorID: firstMonitor, Content: "/say hello\n" + call})
 		if p, is := again.(wire.MessageAccepted); !is || !p.Duplicate {
 			t.Errorf("m1 again is answered with %+v, want a duplicate acceptance", again)
 		}
-		d.say(first, "m2", "/say more")
-		d.ends("m2")
+		d.sendText(firstMonitor, "m2", "/say more")
+		d.waitTurnEnd("m2")
 	})
 }
 
-// A message that joined a turn ends under its own id at the replica that fenced the
-// owner of the turn.
+// A message that joined a turn ends under its own id at the replica that fenced the owner of the
+// turn.
 func TestFencedOwnerHandsJoinedMessagesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, _, started := fenced(t, nil, func(d *testDesktop) {
-			d.say(first, "m1", "/say one", "/sleep 1s")
-			d.begins("m1")
-			d.say(first, "m2", "/say two")
-			d.ends("m2")
+		f, _, started := newFencedOwner(t, nil, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m1", "/say one", "/sleep 1s")
+			d.waitTurnOutput("m1")
+			d.sendText(firstMonitor, "m2", "/say two")
+			d.waitTurnEnd("m2")
 		})
 		if n := started.Load(); n != 0 {
 			t.Errorf("the new owner started %d runs, want none: the turn had ended", n)
 		}
 		ends := map[wire.MessageID][]wire.AgentResponse{}
-		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+		for _, e := range payloads[wire.AgentResponse](readLog(t, f.store)) {
 			if e.IsComplete {
 				ends[e.MessageID] = append(ends[e.MessageID], e)
 			}
@@ -248,20 +247,20 @@ func TestFencedOwnerHandsJoinedMessagesOver(t *testing.T) {
 	})
 }
 
-// A message that waits at the replica that fenced the owner, and that had joined a turn
-// there which has ended since, is not run a second time.
+// A message that is queued at the replica that fenced the owner, and that had joined a turn which
+// has ended since, is not run a second time.
 func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fenced(t, func(d *testDesktop) {
-			d.say(first, "m0", opening("w"))
-			d.ends("m0")
-			d.say(first, "m1", "/say one", "/sleep 9s", "/say three")
-			d.begins("m1")
-			d.say(first, "m2", `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`)
-		}, func(d *testDesktop) { d.ends("m2") })
+		f, d, _ := newFencedOwner(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m0", openWindowDirective("w"))
+			d.waitTurnEnd("m0")
+			d.sendText(firstMonitor, "m1", "/say one", "/sleep 9s", "/say three")
+			d.waitTurnOutput("m1")
+			d.sendText(firstMonitor, "m2", `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`)
+		}, func(d *testDesktop) { d.waitTurnEnd("m2") })
 		time.Sleep(time.Minute)
-		settled(t, d.handle)
+		deliverBarrier(t, d.handle)
 		if n := strings.Count(string(snapshotBytes(t, d.handle)), `helloONCE`); n != 1 {
 			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
 		}
@@ -269,7 +268,7 @@ func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
 		}
 		ends := map[wire.MessageID]int{}
-		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+		for _, e := range payloads[wire.AgentResponse](readLog(t, f.store)) {
 			if e.IsComplete {
 				ends[e.MessageID]++
 			}
@@ -280,20 +279,20 @@ func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 	})
 }
 
-// A turn that was under way when the replicas fell behind, and ended after it, ends the
-// same way at the replica that fenced its owner and has begun to run it again.
+// A turn that was running at the time of the copy and ended after it ends the same way at the
+// replica that fenced its owner and has started to run it again.
 func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fenced(t, func(d *testDesktop) {
-			d.say(first, "m1", "/say one", "/sleep 9s", "/say two")
-			d.begins("m1")
-		}, func(d *testDesktop) { d.ends("m1") })
+		f, d, started := newFencedOwner(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m1", "/say one", "/sleep 9s", "/say two")
+			d.waitTurnOutput("m1")
+		}, func(d *testDesktop) { d.waitTurnEnd("m1") })
 		if n := started.Load(); n != 1 {
 			t.Errorf("the new owner started %d runs, want 1: it finds the turn under way", n)
 		}
 		text, ends := "", 0
-		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+		for _, e := range payloads[wire.AgentResponse](readLog(t, f.store)) {
 			if e.Delta != "" {
 				text = text[:min(e.Offset, len(text))] + e.Delta
 			}
@@ -304,42 +303,42 @@ func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {
 		if text != "one\ntwo" || ends != 1 {
 			t.Errorf("the turn says %q and ends %d times, want %q and once", text, ends, "one\ntwo")
 		}
-		if got := d.conversation(f.site, "main-monitor-0"); !strings.Contains(got, "two") {
+		if got := d.conversation(f.deployment, "main-monitor-0"); !strings.Contains(got, "two") {
 			t.Errorf("the conversation is %s, want all that the turn said", got)
 		}
-		d.say(first, "m2", "/say more")
-		d.ends("m2")
+		d.sendText(firstMonitor, "m2", "/say more")
+		d.waitTurnEnd("m2")
 	})
 }
 
-// A turn that had not begun, or not ended, is run by the replica that fenced its owner.
+// A turn that had not started, or not ended, is run by the replica that fenced its owner.
 func TestFencedOwnerHandsItsMessagesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, d, _ := fenced(t, nil, func(d *testDesktop) {
-			d.say(first, "m1", "/nosteer", "/sleep 20s", "/say one")
-			d.begins("m1")
-			d.say(first, "m2", "/say two")
-			settled(d.t, d.handle)
+		_, d, _ := newFencedOwner(t, nil, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m1", "/nosteer", "/sleep 20s", "/say one")
+			d.waitTurnOutput("m1")
+			d.sendText(firstMonitor, "m2", "/say two")
+			deliverBarrier(d.t, d.handle)
 		})
-		d.ends("m1")
-		d.ends("m2")
+		d.waitTurnEnd("m1")
+		d.waitTurnEnd("m2")
 	})
 }
 
-// An answer is not asked for again.
+// A question that was answered is not asked again.
 func TestFencedOwnerHandsItsAnswersOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fenced(t, func(d *testDesktop) {
-			d.say(first, "m1", "/ask Which? | tea | coffee", "/sleep 10ms")
-			d.asked("main-monitor-0-m1")
+		f, d, _ := newFencedOwner(t, func(d *testDesktop) {
+			d.sendText(firstMonitor, "m1", "/ask Which? | tea | coffee", "/sleep 10ms")
+			d.waitPrompt("main-monitor-0-m1")
 		}, func(d *testDesktop) {
-			d.send("", wire.UserPromptResponse{PromptID: d.asked("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
-			settled(d.t, d.handle)
+			d.send("", wire.UserPromptResponse{PromptID: d.waitPrompt("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
+			deliverBarrier(d.t, d.handle)
 		})
-		d.ends("m1")
-		closed := find[wire.PromptClosed](history(t, f.store))
+		d.waitTurnEnd("m1")
+		closed := payloads[wire.PromptClosed](readLog(t, f.store))
 		if len(closed) != 1 || closed[0].Reason != wire.ClosedAnswered {
 			t.Errorf("the question was closed with %+v, want the answer", closed)
 		}

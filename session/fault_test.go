@@ -19,8 +19,8 @@ import (
 
 type commitFunc = func() (store.Receipt, error)
 
-// has reports whether a batch has an event with some text.
-func has(b store.Batch, text string) bool {
+// batchContains reports whether a batch has an event with a text.
+func batchContains(b store.Batch, text string) bool {
 	for _, f := range b.Events {
 		if bytes.Contains(f, []byte(text)) {
 			return true
@@ -29,16 +29,16 @@ func has(b store.Batch, text string) bool {
 	return false
 }
 
-func TestNothingIsShownBeforeItIsCommitted(t *testing.T) {
+func TestEventsAreCommittedBeforeTheyArePublished(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		h, _ := startHub(t, m, "a", session.Config{})
-		create(t, h, "ses-1")
-		create(t, h, "ses-2")
-		r := enter(t, h, "ses-1")
-		w := watch(t, r, "c")
-		next(t, w, any1[wire.SessionState])
+		createSession(t, h, "ses-1")
+		createSession(t, h, "ses-2")
+		r := openHandle(t, h, "ses-1")
+		w := attachTab(t, r, "c")
+		nextEvent(t, w, anyOf[wire.SessionState])
 		time.Sleep(time.Second)
 		before := snapshotBytes(t, r)
 		var tries atomic.Int64
@@ -47,19 +47,19 @@ func TestNothingIsShownBeforeItIsCommitted(t *testing.T) {
 				return do()
 			}
 			switch tries.Add(1) {
-			case 1: // it hangs
+			case 1: // the commit hangs
 				<-ctx.Done()
 				return store.Receipt{}, ctx.Err()
-			case 2: // it is done, but the answer is lost
+			case 2: // the commit succeeds, but the answer is lost
 				_, err := do()
-				ok(t, err)
+				requireNoError(t, err)
 				return store.Receipt{}, store.ErrUnavailable
 			case 3:
 				return store.Receipt{}, store.ErrNoSpace
 			}
 			return do()
 		})
-		deliver(t, r, says("c", "m1", emit(window("win"))))
+		deliver(t, r, command("c", "m1", emit(window("win"))))
 		synctest.Wait()
 		if !bytes.Equal(before, snapshotBytes(t, r)) {
 			t.Error("a snapshot shows what is not committed")
@@ -71,31 +71,31 @@ func TestNothingIsShownBeforeItIsCommitted(t *testing.T) {
 			}
 		default:
 		}
-		// Another session does not notice.
-		ask(t, enter(t, h, "ses-2"), says("c", "m1", emit(window("win"))))
-		next(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
+		// Another session is not affected.
+		deliverAndWait(t, openHandle(t, h, "ses-2"), command("c", "m1", emit(window("win"))))
+		nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
 		if n := tries.Load(); n != 4 {
 			t.Errorf("the batch was tried %d times, want 4", n)
 		}
-		if n := len(find[wire.Actions](history(t, m))); n != 1 {
+		if n := len(payloads[wire.Actions](readLog(t, m))); n != 1 {
 			t.Errorf("the actions are in the log %d times", n)
 		}
 	})
 }
 
-// An owner that has lost its session goes on as a follower, and what it had not
-// committed is done by the new owner, once.
+// An owner that has lost its session continues as a follower, and the new owner executes once what
+// it had not committed.
 func TestFencedOwnerFollows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, _ := startHub(t, m, "a", session.Config{})
 		b, _ := startHub(t, m, "b", session.Config{})
-		create(t, a, "ses-1")
-		r := enter(t, a, "ses-1")
-		w := watch(t, r, "conn-a")
+		createSession(t, a, "ses-1")
+		r := openHandle(t, a, "ses-1")
+		w := attachTab(t, r, "conn-a")
 		time.Sleep(time.Second)
-		// It can neither renew nor commit until the other has the session.
+		// The owner can neither renew nor commit until the other replica has the session.
 		m.onRenew(func(l store.Lease) error {
 			if l.Replica == "a" {
 				return store.ErrUnavailable
@@ -116,47 +116,47 @@ func TestFencedOwnerFollows(t *testing.T) {
 			}
 			return do()
 		})
-		// Both are in one step, of which nobody knows what became: what has no
-		// name is not done again.
+		// Both are in one step whose commit is uncertain: the command without an id is not executed
+		// again.
 		_, err := r.DeliverAll(t.Context(), []session.Command{
-			says("conn-a", "m1", emit(window("win"))), says("conn-a", "", emit(window("unnamed"))),
+			command("conn-a", "m1", emit(window("win"))), command("conn-a", "", emit(window("unnamed"))),
 		})
-		ok(t, err)
-		rb := enter(t, b, "ses-1")
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		requireNoError(t, err)
+		rb := openHandle(t, b, "ses-1")
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		others.Store(true)
-		if e := next(t, w, any1[wire.Emitted]); e.MessageID != "m1" {
+		if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
 			t.Errorf("the sender hears %+v", e)
 		}
 		synctest.Wait()
-		actions := find[wire.Actions](history(t, m))
+		actions := payloads[wire.Actions](readLog(t, m))
 		if len(actions) != 1 || actions[0].MessageID != "m1" {
 			t.Errorf("the actions in the log are %+v", actions)
 		}
 		m.onCommit(nil)
-		upTo(t, r, settled(t, rb))
+		waitPosition(t, r, deliverBarrier(t, rb))
 		if x, y := snapshotBytes(t, r), snapshotBytes(t, rb); !bytes.Equal(x, y) {
 			t.Errorf("snapshots differ:\n%s\n%s", x, y)
 		}
 	})
 }
 
-// The store has lost acknowledged batches: the owner writes everything again and
-// everybody gets a fresh snapshot.
-func TestForgottenWritesAreWrittenAgain(t *testing.T) {
+// The store has lost acknowledged batches: the owner writes everything again and all tabs get a new
+// snapshot.
+func TestLostCommitsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, _ := startHub(t, m, "a", session.Config{})
 		b, _ := startHub(t, m, "b", session.Config{})
-		create(t, a, "ses-1")
-		r := enter(t, a, "ses-1")
-		w := watch(t, r, "conn-a")
-		fill(t, r)
-		rb := enter(t, b, "ses-1")
-		wb := watch(t, rb, "conn-b")
+		createSession(t, a, "ses-1")
+		r := openHandle(t, a, "ses-1")
+		w := attachTab(t, r, "conn-a")
+		fillDesktop(t, r)
+		rb := openHandle(t, b, "ses-1")
+		wb := attachTab(t, rb, "conn-b")
 		time.Sleep(2 * time.Second)
-		// From here on the store acknowledges and forgets.
+		// From here on the store acknowledges commits and loses them.
 		var lost atomic.Int64
 		var gap atomic.Bool
 		m.onCommit(func(_ context.Context, l store.Lease, batch store.Batch, do commitFunc) (store.Receipt, error) {
@@ -164,122 +164,122 @@ func TestForgottenWritesAreWrittenAgain(t *testing.T) {
 				return do()
 			}
 			if gap.Load() {
-				return do() // which finds out
+				return do() // fails because of the lost batches
 			}
 			lost.Add(1)
 			return store.Receipt{Top: wire.Position{Epoch: batch.Prev.Epoch, Seq: batch.Prev.Seq + uint64(len(batch.Events))}}, nil
 		})
-		ask(t, r, says("conn-a", "lost", emit(window("lost"))))
+		deliverAndWait(t, r, command("conn-a", "lost", emit(window("lost"))))
 		gap.Store(true)
-		got := ask(t, r, says("conn-a", "after", emit(window("after"))))
+		got := deliverAndWait(t, r, command("conn-a", "after", emit(window("after"))))
 		if p, is := got.Data.(wire.Actions); !is || p.MessageID != "after" {
 			t.Errorf("the command that met the gap is answered with %+v", got.Data)
 		}
 		if lost.Load() == 0 {
 			t.Fatal("nothing was lost")
 		}
-		next(t, w, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 4 })
-		next(t, w, func(e wire.Emitted) bool { return e.MessageID == "after" })
-		next(t, wb, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 4 })
+		nextEvent(t, w, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 4 })
+		nextEvent(t, w, func(e wire.Emitted) bool { return e.MessageID == "after" })
+		nextEvent(t, wb, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 4 })
 		m.onCommit(nil)
-		upTo(t, rb, settled(t, r))
+		waitPosition(t, rb, deliverBarrier(t, r))
 		x, y := snapshotBytes(t, r), snapshotBytes(t, rb)
 		if !bytes.Equal(x, y) || !strings.Contains(string(x), `"lost"`) {
 			t.Errorf("snapshots after the loss:\n%s\n%s", x, y)
 		}
-		// Messages are still known.
-		if a := ask(t, r, says("conn-a", "lost", emit(window("lost")))); !isA[wire.MessageRepeated](a.Data) {
+		// The ledger still has the messages.
+		if a := deliverAndWait(t, r, command("conn-a", "lost", emit(window("lost")))); !isA[wire.MessageRepeated](a.Data) {
 			t.Errorf("a message that was lost and written again is answered with %+v", a.Data)
 		}
-		a.Drain(t.Context()) // and who loads it has it all
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
-		next(t, wb, func(o wire.OwnerChanged) bool { return o.Replica == "b" })
-		settled(t, rb)
+		a.Drain(t.Context()) // the next owner loads everything
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		nextEvent(t, wb, func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		deliverBarrier(t, rb)
 		state, err := rb.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if len(state.Windows) != 4 {
 			t.Errorf("the next owner has the windows %+v", state.Windows)
 		}
 	})
 }
 
-// bomb is a message that no door lets through: nobody can write it down.
-type bomb struct{ wire.Inbound }
+// panicMessage is a message that no protocol accepts: encoding it panics.
+type panicMessage struct{ wire.Inbound }
 
-func TestPanicIsForOneCommand(t *testing.T) {
+func TestPanicRefusesOneCommand(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"mailbox", "inbox"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			m := openMeddler(t)
-			a, b, _ := pair(t, m)
-			owner := enter(t, a, "ses-1")
-			create(t, a, "ses-2")
-			other := enter(t, a, "ses-2")
-			w := watch(t, owner, "conn-a")
-			r, bad := owner, says("c", "bad", bomb{})
+			m := openFaultStore(t)
+			a, b, _ := startPair(t, m)
+			owner := openHandle(t, a, "ses-1")
+			createSession(t, a, "ses-2")
+			other := openHandle(t, a, "ses-2")
+			w := attachTab(t, owner, "conn-a")
+			r, bad := owner, command("c", "bad", panicMessage{})
 			if way == "inbox" {
-				r, bad = enter(t, b, "ses-1"), says("c", "bad", emit(window("boom")))
+				r, bad = openHandle(t, b, "ses-1"), command("c", "bad", emit(window("boom")))
 				m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
-					if has(b, "boom") {
+					if batchContains(b, "boom") {
 						panic("boom")
 					}
 					return do()
 				})
 			}
-			ask(t, r, says("c", "m1", emit(window("before"))))
+			deliverAndWait(t, r, command("c", "m1", emit(window("before"))))
 			deliver(t, r, bad)
-			deliver(t, r, says("c", "m2", emit(window("after"))))
-			if p := rejection(t, m, "bad"); p.Code != wire.CodeExecutionFailed || p.To != "c" {
+			deliver(t, r, command("c", "m2", emit(window("after"))))
+			if p := waitRejection(t, m, "bad"); p.Code != wire.CodeExecutionFailed || p.To != "c" {
 				t.Errorf("the command that panicked is answered with %+v", p)
 			}
-			next(t, w, func(p wire.Actions) bool { return p.MessageID == "m2" })
-			settled(t, r)
-			if n := len(find[wire.MessageRejected](history(t, m))); n != 1 {
+			nextEvent(t, w, func(p wire.Actions) bool { return p.MessageID == "m2" })
+			deliverBarrier(t, r)
+			if n := len(payloads[wire.MessageRejected](readLog(t, m))); n != 1 {
 				t.Errorf("%d refusals are in the log, want 1", n)
 			}
 			state, err := owner.Snapshot(t.Context(), nil)
-			ok(t, err)
+			requireNoError(t, err)
 			if len(state.Windows) != 2 {
 				t.Errorf("the windows are %+v", state.Windows)
 			}
-			ask(t, other, says("c", "m1", emit(window("before"))))
+			deliverAndWait(t, other, command("c", "m1", emit(window("before"))))
 		})
 	}
 }
 
-func TestTooManyPanicsCloseTheSession(t *testing.T) {
+func TestTooManyPanicsSuspendTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		h, _ := startHub(t, s, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		w := watch(t, r, "c")
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		w := attachTab(t, r, "c")
 		for i := range 3 {
-			deliver(t, r, says("c", wire.MessageID(fmt.Sprintf("bad%d", i)), bomb{}))
+			deliver(t, r, command("c", wire.MessageID(fmt.Sprintf("bad%d", i)), panicMessage{}))
 			time.Sleep(time.Second)
 		}
 		if c := <-w.closed; c != wire.CloseInternal {
 			t.Errorf("the tab is closed with %d", c)
 		}
-		if _, err := h.Open(t.Context(), "ses-1"); code(err) != wire.CodeSessionInvalidState {
+		if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
 			t.Errorf("the session opens with error %v", err)
 		}
 		time.Sleep(time.Minute)
-		ask(t, enter(t, h, "ses-1"), says("c", "m", emit(window("win"))))
+		deliverAndWait(t, openHandle(t, h, "ses-1"), command("c", "m", emit(window("win"))))
 	})
 }
 
-func TestWhatTheStoreRefusesIsRefused(t *testing.T) {
+func TestStepRefusedByTheStore(t *testing.T) {
 	t.Parallel()
-	m := openMeddler(t)
+	m := openFaultStore(t)
 	h, _ := startHub(t, m, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	var steps atomic.Int64
 	m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
-		if has(b, "ACTIONS") && has(b, "huge") && !has(b, "MESSAGE_REJECTED") {
+		if batchContains(b, "ACTIONS") && batchContains(b, "huge") && !batchContains(b, "MESSAGE_REJECTED") {
 			steps.Add(1)
 			return store.Receipt{}, store.ErrTooLarge
 		}
@@ -292,29 +292,29 @@ func TestWhatTheStoreRefusesIsRefused(t *testing.T) {
 		held()
 		return inner(ctx, l, b, do)
 	})
-	deliver(t, r, says("c", "m0", emit(window("first"))))
-	deliver(t, r, says("c", "m1", emit(window("small"))))
-	deliver(t, r, says("c", "m2", emit(window("huge"))))
-	deliver(t, r, says("c", "m3", emit(window("other"))))
+	deliver(t, r, command("c", "m0", emit(window("first"))))
+	deliver(t, r, command("c", "m1", emit(window("small"))))
+	deliver(t, r, command("c", "m2", emit(window("huge"))))
+	deliver(t, r, command("c", "m3", emit(window("other"))))
 	close(gate)
-	if p := rejection(t, m, "m2"); p.Code != wire.CodeMessageTooLarge || p.To != "c" {
+	if p := waitRejection(t, m, "m2"); p.Code != wire.CodeMessageTooLarge || p.To != "c" {
 		t.Errorf("what is too large is answered with %+v", p)
 	}
-	settled(t, r)
+	deliverBarrier(t, r)
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	if len(state.Windows) != 3 || steps.Load() == 0 {
 		t.Errorf("after %d refusals the windows are %+v", steps.Load(), state.Windows)
 	}
 }
 
-func TestFullMailboxWaits(t *testing.T) {
+func TestFullMailboxBlocks(t *testing.T) {
 	t.Parallel()
-	m := openMeddler(t)
+	m := openFaultStore(t)
 	h, _ := startHub(t, m, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	settled(t, r)
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	deliverBarrier(t, r)
 	gate, stuck := make(chan struct{}), make(chan struct{}, 1)
 	m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 		select {
@@ -324,22 +324,22 @@ func TestFullMailboxWaits(t *testing.T) {
 		<-gate
 		return do()
 	})
-	deliver(t, r, says("c", "", emit(wire.RefreshApps{})))
+	deliver(t, r, command("c", "", emit(wire.RefreshApps{})))
 	<-stuck
 	for range 1024 {
-		deliver(t, r, says("c", "", emit(wire.RefreshApps{})))
+		deliver(t, r, command("c", "", emit(wire.RefreshApps{})))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Deliver(ctx, says("c", "", emit(wire.RefreshApps{}))); code(err) != wire.CodeQueueFull || !errors.Is(err, context.Canceled) {
+	if err := r.Deliver(ctx, command("c", "", emit(wire.RefreshApps{}))); errorCode(err) != wire.CodeQueueFull || !errors.Is(err, context.Canceled) {
 		t.Errorf("a full mailbox answers %v", err)
 	}
 	late := make(chan error)
-	go func() { late <- r.Deliver(t.Context(), says("c", "late", emit(wire.RefreshApps{}))) }()
+	go func() { late <- r.Deliver(t.Context(), command("c", "late", emit(wire.RefreshApps{}))) }()
 	close(gate)
-	ok(t, <-late)
-	settled(t, r)
-	if n := len(find[wire.Actions](history(t, m))); n != 1+1+1024+1+1 {
+	requireNoError(t, <-late)
+	deliverBarrier(t, r)
+	if n := len(payloads[wire.Actions](readLog(t, m))); n != 1+1+1024+1+1 {
 		t.Errorf("%d of 1028 commands are in the log", n)
 	}
 }
@@ -348,24 +348,24 @@ func TestQuarantinedAndUnknownSessions(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	w := watch(t, r, "c")
-	ok(t, s.Quarantine(t.Context(), "ses-1", "it smells"))
-	deliver(t, r, says("c", "m", emit(window("win"))))
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	w := attachTab(t, r, "c")
+	requireNoError(t, s.Quarantine(t.Context(), "ses-1", "it smells"))
+	deliver(t, r, command("c", "m", emit(window("win"))))
 	if c := <-w.closed; c != wire.CloseInternal {
 		t.Errorf("the tab of a quarantined session is closed with %d", c)
 	}
-	if _, err := h.Open(t.Context(), "ses-1"); code(err) != wire.CodeSessionInvalidState {
+	if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
 		t.Errorf("a quarantined session opens with error %v", err)
 	}
-	if err := h.Delete(t.Context(), "ses-1"); code(err) != wire.CodeSessionInvalidState {
+	if err := h.Delete(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
 		t.Errorf("a quarantined session is deleted with error %v", err)
 	}
-	ok(t, s.Quarantine(t.Context(), "ses-1", ""))
-	ask(t, enter(t, h, "ses-1"), says("c", "m", emit(window("win"))))
+	requireNoError(t, s.Quarantine(t.Context(), "ses-1", ""))
+	deliverAndWait(t, openHandle(t, h, "ses-1"), command("c", "m", emit(window("win"))))
 	for _, id := range []wire.SessionID{"ses-none", "../x", ""} {
-		if _, err := h.Open(t.Context(), id); code(err) != wire.CodeSessionNotFound && code(err) != wire.CodeInvalidMessage {
+		if _, err := h.Open(t.Context(), id); errorCode(err) != wire.CodeSessionNotFound && errorCode(err) != wire.CodeInvalidMessage {
 			t.Errorf("session %q opens with error %v", id, err)
 		}
 	}

@@ -15,21 +15,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// pair is two hubs on one store, the first of which owns the session.
-func pair(t *testing.T, s session.Store) (owner, follower *session.Hub, stopOwner func()) {
+// startPair runs two hubs on one store, the first of which owns the session.
+func startPair(t *testing.T, s session.Store) (owner, follower *session.Hub, stopOwner func()) {
 	t.Helper()
 	owner, stopOwner = startHub(t, s, "a", session.Config{})
 	follower, _ = startHub(t, s, "b", session.Config{})
-	create(t, owner, "ses-1")
+	createSession(t, owner, "ses-1")
 	return owner, follower, stopOwner
 }
 
-// upTo waits until a room's snapshot is at a position.
-func upTo(t *testing.T, r *session.Handle, at wire.Position) {
+// waitPosition waits until a handle's snapshot is at a position.
+func waitPosition(t *testing.T, r *session.Handle, at wire.Position) {
 	t.Helper()
 	for {
 		s, err := r.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if s.LastMessageID.Compare(at) >= 0 {
 			return
 		}
@@ -41,10 +41,10 @@ func upTo(t *testing.T, r *session.Handle, at wire.Position) {
 	}
 }
 
-// fill makes a desktop with something of everything.
-func fill(t *testing.T, r *session.Handle) {
+// fillDesktop makes a desktop with something of every kind.
+func fillDesktop(t *testing.T, r *session.Handle) {
 	t.Helper()
-	ask(t, r, says("c", "f1", emit(
+	deliverAndWait(t, r, command("c", "f1", emit(
 		window("one"), window("two & <three>"), wire.WindowMaximize{WindowID: "one"},
 		wire.WindowLock{WindowID: "one", AgentID: "main-monitor-0-m"},
 		wire.DialogConfirm{ID: "d", Title: "Sure?"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "What?"}},
@@ -53,8 +53,8 @@ func fill(t *testing.T, r *session.Handle) {
 		wire.AppBadge{AppID: "mail", Count: 3},
 		wire.CreateShortcut{Shortcut: wire.Shortcut{ID: "s", Label: "Notes", Icon: "n", Type: wire.ShortcutURL, Target: "x"}},
 	)))
-	ask(t, r, says("c", "f2", wire.UserMessage{Content: "hello 안녕", MonitorID: "monitor-1"}))
-	ask(t, r, says("c", "f3", emit(wire.WindowUpdateContent{
+	deliverAndWait(t, r, command("c", "f2", wire.UserMessage{Content: "hello 안녕", MonitorID: "monitor-1"}))
+	deliverAndWait(t, r, command("c", "f3", emit(wire.WindowUpdateContent{
 		WindowID: "two & <three>", Operation: wire.UpdateAppend{Data: []byte(`" more"`)},
 	})))
 }
@@ -62,90 +62,90 @@ func fill(t *testing.T, r *session.Handle) {
 func TestFollowerHasTheSameState(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	a, b, _ := pair(t, s)
-	owner := enter(t, a, "ses-1")
-	fill(t, owner)
-	follower := enter(t, b, "ses-1") // loads some
-	w := watch(t, follower, "conn-b")
-	next(t, w, any1[wire.SessionState])
-	deliver(t, owner, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{
+	a, b, _ := startPair(t, s)
+	owner := openHandle(t, a, "ses-1")
+	fillDesktop(t, owner)
+	follower := openHandle(t, b, "ses-1") // loads a part of the state
+	w := attachTab(t, follower, "conn-b")
+	nextEvent(t, w, anyOf[wire.SessionState])
+	deliver(t, owner, command("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{
 		{Type: wire.DidMinimizeWindow, WindowID: "two & <three>"},
 		{Type: wire.DidMoveWindow, WindowID: "one", Bounds: &wire.Bounds{X: 9, Y: 9.5, W: 10, H: 1e5}},
 	}}))
-	await(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 }) // the follower's tab
-	at := settled(t, owner)                                                  // and is shown some
-	upTo(t, follower, at)
+	waitLogged(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 }) // the follower's tab
+	at := deliverBarrier(t, owner)                                                // and gets the rest as events
+	waitPosition(t, follower, at)
 	for _, monitors := range [][]wire.MonitorID{nil, {"monitor-1"}, {"monitor-0", "monitor-1"}} {
 		if x, y := snapshotBytes(t, owner, monitors...), snapshotBytes(t, follower, monitors...); !bytes.Equal(x, y) {
 			t.Errorf("snapshots of %v differ:\n%s\n%s", monitors, x, y)
 		}
 	}
-	next(t, w, func(p wire.Actions) bool { _, is := p.Actions[0].(wire.RefreshApps); return is })
+	nextEvent(t, w, func(p wire.Actions) bool { _, is := p.Actions[0].(wire.RefreshApps); return is })
 }
 
 func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	a, b, _ := pair(t, s)
-	owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-	w := watch(t, follower, "conn-b")
-	other := watch(t, owner, "conn-a")
-	deliver(t, follower, says("conn-b", "m1", emit(window("win"))))
-	if e := next(t, w, any1[wire.Emitted]); e.MessageID != "m1" {
+	a, b, _ := startPair(t, s)
+	owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+	w := attachTab(t, follower, "conn-b")
+	other := attachTab(t, owner, "conn-a")
+	deliver(t, follower, command("conn-b", "m1", emit(window("win"))))
+	if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
 		t.Errorf("the sender hears %+v", e)
 	}
-	got := ask(t, follower, says("conn-b", "m2", emit(wire.WindowFocus{WindowID: "no"})))
+	got := deliverAndWait(t, follower, command("conn-b", "m2", emit(wire.WindowFocus{WindowID: "no"})))
 	if p, is := got.Data.(wire.MessageRejected); !is || p.To != "conn-b" {
 		t.Errorf("the refusal is %+v", got.Data)
 	}
-	if e := next(t, w, any1[wire.ErrorNotice]); e.MessageID != "m2" {
+	if e := nextEvent(t, w, anyOf[wire.ErrorNotice]); e.MessageID != "m2" {
 		t.Errorf("the sender hears %+v", e)
 	}
-	// The same message through both doors is one message.
+	// The same message through both replicas is one message.
 	hello := wire.UserMessage{Content: "hello"}
-	upTo(t, follower, ask(t, owner, says("conn-a", "m3", hello)).At)
-	again := ask(t, follower, says("conn-b", "m3", hello))
+	waitPosition(t, follower, deliverAndWait(t, owner, command("conn-a", "m3", hello)).At)
+	again := deliverAndWait(t, follower, command("conn-b", "m3", hello))
 	if p, is := again.Data.(wire.MessageRejected); !is || !p.Duplicate {
 		t.Errorf("the same message elsewhere is answered with %+v", again.Data)
 	}
-	conflict := ask(t, follower, says("conn-b", "m3", wire.UserMessage{Content: "other"}))
+	conflict := deliverAndWait(t, follower, command("conn-b", "m3", wire.UserMessage{Content: "other"}))
 	if p, is := conflict.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState || p.To != "conn-b" {
 		t.Errorf("another message with the same id is answered with %+v", conflict.Data)
 	}
-	next(t, other, any1[wire.MessageUpdated])
-	if rows := find[wire.MessageUpdated](history(t, s)); len(rows) != 1 {
+	nextEvent(t, other, anyOf[wire.MessageUpdated])
+	if rows := payloads[wire.MessageUpdated](readLog(t, s)); len(rows) != 1 {
 		t.Errorf("the conversation has %d rows, want 1", len(rows))
 	}
-	ok(t, b.Rename(t.Context(), "ses-1", "Elsewhere"))
-	ok(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer))
+	requireNoError(t, b.Rename(t.Context(), "ses-1", "Elsewhere"))
+	requireNoError(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer))
 	i, err := a.Info(t.Context(), "ses-1")
-	ok(t, err)
+	requireNoError(t, err)
 	if i.Title != "Elsewhere" || i.Shares["bob"] != session.ShareViewer {
 		t.Errorf("after orders from elsewhere the session is %+v", i)
 	}
-	next(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Elsewhere" })
+	nextEvent(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Elsewhere" })
 }
 
 func TestPresenceOfAllReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
-		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-		watch(t, owner, "conn-a")
-		w := watch(t, follower, "conn-b")
+		a, b, _ := startPair(t, s)
+		owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+		attachTab(t, owner, "conn-a")
+		w := attachTab(t, follower, "conn-b")
 		time.Sleep(2 * time.Second)
 		state, err := follower.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if state.Connections != 2 || len(state.Presence) != 2 {
 			t.Errorf("present are %+v", state.Presence)
 		}
-		events := len(history(t, s))
+		events := len(readLog(t, s))
 		time.Sleep(10 * time.Minute)
-		if now := len(history(t, s)); now != events {
+		if now := len(readLog(t, s)); now != events {
 			t.Errorf("while nothing happened %d events were added", now-events)
 		}
-		w.leave()
+		w.detach()
 		time.Sleep(time.Second)
 		if state, err = owner.Snapshot(t.Context(), nil); err != nil || state.Connections != 1 {
 			t.Errorf("after one left %d are present, %v", state.Connections, err)
@@ -153,43 +153,43 @@ func TestPresenceOfAllReplicas(t *testing.T) {
 	})
 }
 
-// The owner disappears without a word. A replica with a tab takes the session
-// over, and the tab notices nothing but that.
+// The owner dies. A replica with a tab takes the session over, and the tab sees an OWNER_CHANGED
+// and nothing else.
 func TestFollowerTakesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, stop := pair(t, s)
+		a, b, stop := startPair(t, s)
 		owner, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
-		follower := enter(t, b, "ses-1")
-		w := watch(t, follower, "conn-b")
-		fill(t, owner)
+		requireNoError(t, err)
+		follower := openHandle(t, b, "ses-1")
+		w := attachTab(t, follower, "conn-b")
+		fillDesktop(t, owner)
 		time.Sleep(time.Second)
 		before := snapshotBytes(t, follower)
 		stop()
 		began := time.Now()
 		// Commands wait for the new owner.
-		got := ask(t, follower, says("conn-b", "m1", emit(wire.WindowFocus{WindowID: "two & <three>"})))
+		got := deliverAndWait(t, follower, command("conn-b", "m1", emit(wire.WindowFocus{WindowID: "two & <three>"})))
 		if _, is := got.Data.(wire.Actions); !is {
 			t.Errorf("the command is answered with %+v", got.Data)
 		}
 		if took := time.Since(began); took > 7*time.Second {
 			t.Errorf("events flow again after %v", took)
 		}
-		next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
-		next(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
+		nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
 		if bytes.Equal(before, snapshotBytes(t, follower)) {
 			t.Error("the new owner shows the old state")
 		}
-		// The dialog's minute goes on.
-		closed := next(t, w, any1[wire.DialogClosed])
+		// The deadline of the dialog stays.
+		closed := nextEvent(t, w, anyOf[wire.DialogClosed])
 		if took := time.Since(began); closed.Reason != wire.ClosedExpired || took < 50*time.Second || took > time.Minute {
 			t.Errorf("the dialog is closed after %v with %+v", took, closed)
 		}
 		time.Sleep(time.Minute)
 		state, err := follower.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if state.Connections != 1 || state.Owner != "b" {
 			t.Errorf("the predecessor's tabs are still there: %+v", state)
 		}
@@ -200,24 +200,24 @@ func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
-		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-		wa, wb := watch(t, owner, "conn-a"), watch(t, follower, "conn-b")
-		fill(t, owner)
+		a, b, _ := startPair(t, s)
+		owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+		wa, wb := attachTab(t, owner, "conn-a"), attachTab(t, follower, "conn-b")
+		fillDesktop(t, owner)
 		began := time.Now()
 		a.Drain(t.Context())
-		next(t, wb, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
-		next(t, wa, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		nextEvent(t, wb, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		nextEvent(t, wa, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("a hand-over takes %v", took)
 		}
-		if _, err := a.Open(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
+		if _, err := a.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
 			t.Errorf("a draining hub opens a session: %v", err)
 		}
-		// The tab that is still here goes on, through the new owner.
-		deliver(t, owner, says("conn-a", "m1", emit(window("late"))))
-		next(t, wa, func(p wire.Emitted) bool { return p.MessageID == "m1" })
-		next(t, wb, func(p wire.Actions) bool { return p.MessageID == "m1" })
+		// The tab of the drained replica continues through the new owner.
+		deliver(t, owner, command("conn-a", "m1", emit(window("late"))))
+		nextEvent(t, wa, func(p wire.Emitted) bool { return p.MessageID == "m1" })
+		nextEvent(t, wb, func(p wire.Actions) bool { return p.MessageID == "m1" })
 	})
 }
 
@@ -227,59 +227,59 @@ func TestDeleteClosesTabsEverywhere(t *testing.T) {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
 			s := openStore(t)
-			a, b, _ := pair(t, s)
-			owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-			tabs := []*tab{watch(t, owner, "conn-a"), watch(t, follower, "conn-b")}
+			a, b, _ := startPair(t, s)
+			owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+			tabs := []*tab{attachTab(t, owner, "conn-a"), attachTab(t, follower, "conn-b")}
 			hub := map[string]*session.Hub{"owner": a, "follower": b}[by]
-			ok(t, hub.Delete(t.Context(), "ses-1"))
+			requireNoError(t, hub.Delete(t.Context(), "ses-1"))
 			for _, w := range tabs {
 				if c := <-w.closed; c != wire.CloseExpired {
 					t.Errorf("a tab is closed with %d", c)
 				}
 			}
-			if _, err := a.Open(t.Context(), "ses-1"); code(err) != wire.CodeSessionNotFound {
+			if _, err := a.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
 				t.Errorf("a deleted session is opened: %v", err)
 			}
-			if err := owner.Deliver(t.Context(), says("c", "m", emit(window("w")))); err == nil {
+			if err := owner.Deliver(t.Context(), command("c", "m", emit(window("w")))); err == nil {
 				t.Error("a deleted session takes commands")
 			}
-			create(t, a, "ses-1") // and may be made again
-			ask(t, enter(t, b, "ses-1"), says("c", "m", emit(window("w"))))
+			createSession(t, a, "ses-1") // the id can be used again
+			deliverAndWait(t, openHandle(t, b, "ses-1"), command("c", "m", emit(window("w"))))
 		})
 	}
 }
 
-// Two replicas on Redis, the way it is done in earnest.
+// Two replicas on Redis, with real time.
 func TestTwoReplicasOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
 	open := func() *redisstore.Store {
 		client := server.Client(t)
 		s, err := redisstore.Open(t.Context(), client, redisstore.Config{})
-		ok(t, err)
-		t.Cleanup(func() { ok(t, s.Close()) })
+		requireNoError(t, err)
+		t.Cleanup(func() { requireNoError(t, s.Close()) })
 		return s
 	}
 	sa, sb := open(), open()
-	cfg := session.Config{Lease: 3 * time.Second} // which a busy machine renews in time, too
+	cfg := session.Config{Lease: 3 * time.Second} // long enough for a busy machine to renew in time
 	a, stop := startHub(t, sa, "a", cfg)
 	b, _ := startHub(t, sb, "b", cfg)
-	create(t, a, "ses-1")
+	createSession(t, a, "ses-1")
 	owner, err := a.Open(t.Context(), "ses-1")
-	ok(t, err)
-	follower := enter(t, b, "ses-1")
-	w := watch(t, follower, "conn-b")
-	fill(t, owner)
+	requireNoError(t, err)
+	follower := openHandle(t, b, "ses-1")
+	w := attachTab(t, follower, "conn-b")
+	fillDesktop(t, owner)
 	for i := range 100 {
 		id := wire.MessageID(fmt.Sprintf("m%d", i))
-		deliver(t, follower, says("conn-b", id, emit(wire.AppBadge{AppID: "n", Count: uint64(i)})))
-		if e := next(t, w, any1[wire.Emitted]); e.MessageID != id {
+		deliver(t, follower, command("conn-b", id, emit(wire.AppBadge{AppID: "n", Count: uint64(i)})))
+		if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != id {
 			t.Fatalf("answer %d is %+v", i, e)
 		}
 	}
-	upTo(t, follower, settled(t, owner))
+	waitPosition(t, follower, deliverBarrier(t, owner))
 	for x, y := []byte(nil), []byte{1}; !bytes.Equal(x, y); {
-		// Presence may be told in between.
+		// A PRESENCE may come in between.
 		x, y = snapshotBytes(t, owner), snapshotBytes(t, follower)
 		if t.Context().Err() != nil {
 			t.Fatalf("snapshots differ:\n%s\n%s", x, y)
@@ -288,22 +288,22 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 	stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if _, err := follower.DeliverAndWait(ctx, says("conn-b", "after", emit(window("late")))); err != nil {
+	if _, err := follower.DeliverAndWait(ctx, command("conn-b", "after", emit(window("late")))); err != nil {
 		t.Fatalf("nobody took over: %v", err)
 	}
-	next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
-	next(t, w, func(p wire.Emitted) bool { return p.MessageID == "after" })
+	nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+	nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "after" })
 }
 
-// An event of a newer hub is passed on, and the session goes on after it.
-func TestFollowerPassesOnWhatItDoesNotKnow(t *testing.T) {
+// An event type of a newer hub is published, and the session continues after it.
+func TestFollowerPublishesUnknownEvents(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	b, _ := startHub(t, s, "b", session.Config{})
-	create(t, b, "ses-1")
+	createSession(t, b, "ses-1")
 	lease, err := s.Claim(t.Context(), "ses-1", "newer", time.Hour)
-	ok(t, err)
-	r := enter(t, b, "ses-1")
+	requireNoError(t, err)
+	r := openHandle(t, b, "ses-1")
 	event := func(seq uint64, kind string) []byte {
 		return fmt.Appendf(nil, `{"type":%q,"session_id":"ses-1","message_id":"%d-%d","timestamp":"2026-01-01T00:00:00.000Z","data":{"title":"New"}}`,
 			kind, lease.Epoch, seq)
@@ -311,15 +311,15 @@ func TestFollowerPassesOnWhatItDoesNotKnow(t *testing.T) {
 	receipt, err := s.Commit(t.Context(), lease, store.Batch{
 		Number: 1, Prev: lease.Top(), Events: [][]byte{event(1, "FUTURE"), event(2, "SESSION_RENAMED")},
 	})
-	ok(t, err)
-	upTo(t, r, receipt.Top)
+	requireNoError(t, err)
+	waitPosition(t, r, receipt.Top)
 	state, err := r.Snapshot(t.Context(), nil)
-	ok(t, err)
+	requireNoError(t, err)
 	if state.Title != "New" || state.LastMessageID != receipt.Top || state.Owner != "newer" {
 		t.Errorf("after an unknown event the state is %+v", state)
 	}
 	page, err := r.Read(t.Context(), lease.Top(), 10)
-	ok(t, err)
+	requireNoError(t, err)
 	if len(page) != 2 || page[0].At.Seq != 1 {
 		t.Errorf("the log reads %+v", page)
 	}

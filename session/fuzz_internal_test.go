@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// FuzzRestore loads a session in which anything at all is stored, under a right
-// checksum. It is loaded or refused.
+// FuzzRestore loads a session with arbitrary stored data under a valid checksum. It is loaded or
+// refused, without a panic.
 func FuzzRestore(f *testing.F) {
 	tables := []string{
 		ledgerTable, closedTable, appsTable, "desk", "windows", "monitors", "dialogs", "prompts", "agents", "rows", "pool", "turns",

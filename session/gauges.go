@@ -10,8 +10,8 @@ import (
 // stuckAfter is how long one activity may take before the session counts as stuck.
 const stuckAfter = 5 * time.Second
 
-// Levels are the gauges of all sessions of a hub.
-type Levels struct {
+// Gauges are the gauges of all sessions of a hub.
+type Gauges struct {
 	// Sessions that are owned here, or should be; each counts once. Stuck sessions are in one
 	// activity for too long, are used here and cannot be claimed, or are suspended. Waiting ones
 	// have a question for a person. Stalled ones have unfinished work and agents without progress
@@ -30,9 +30,9 @@ type Levels struct {
 	Oldest                    time.Time
 }
 
-// Levels returns the gauges. It waits for no session.
-func (h *Hub) Levels() Levels {
-	var all Levels
+// Gauges returns the gauges. It waits for no session.
+func (h *Hub) Gauges() Gauges {
+	var all Gauges
 	all.Stuck = len(h.suspendedStatuses())
 	now, age := time.Now(), h.uptime()
 	for _, k := range h.appendSessions(nil) {
@@ -71,7 +71,7 @@ func (p *gauges) questions() int { return p.approvals + p.prompts + p.plans }
 
 // addTo adds the session to all. busy is the duration of its present activity, silence the time
 // without progress from which on it counts as stalled.
-func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
+func (p *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all.Pool.Add(&p.pool)
@@ -104,7 +104,7 @@ func (l *owner) reportGauges() {
 	questions := approvals + prompts + planned.Questions
 	progress := l.localTime(l.lastProgressAt)
 	if questions == 0 && p.questions() == 0 && len(l.openQuestions) == 0 && p.working == l.working && p.progress.Equal(progress) &&
-		!l.agents.levelsChanged() {
+		!l.agents.gaugesChanged() {
 		return
 	}
 	oldest := l.openQuestions.oldest(questions)
@@ -113,7 +113,7 @@ func (l *owner) reportGauges() {
 	p.progress, p.working = progress, l.working
 	p.approvals, p.prompts, p.plans = approvals, prompts, planned.Questions
 	p.oldest = l.localTime(oldest)
-	l.agents.refreshLevels(&p.pool)
+	l.agents.refreshGauges(&p.pool)
 }
 
 // size is the number of items in the mailbox, held ones included.

@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// isolate keeps replica a from its leases until the switch is on.
-func isolate(m *meddler, over *atomic.Bool) {
+// cutLeases fails the lease calls of replica a until the switch is on.
+func cutLeases(m *faultStore, over *atomic.Bool) {
 	m.onRenew(func(l store.Lease) error {
 		if l.Replica == "a" && !over.Load() {
 			return store.ErrUnavailable
@@ -31,12 +31,12 @@ func isolate(m *meddler, over *atomic.Bool) {
 	})
 }
 
-// inOrder checks that nothing was refused and the named messages are in the log
-// in their order, once each.
-func inOrder(t *testing.T, s session.Store, ids ...wire.MessageID) {
+// checkOrder checks that nothing was refused and that the messages are in the log in order, once
+// each.
+func checkOrder(t *testing.T, s session.Store, ids ...wire.MessageID) {
 	t.Helper()
 	var got []string
-	for _, e := range history(t, s) {
+	for _, e := range readLog(t, s) {
 		switch p := e.Data.(type) {
 		case wire.Actions:
 			if !strings.HasPrefix(string(p.MessageID), "settled") {
@@ -51,101 +51,101 @@ func inOrder(t *testing.T, s session.Store, ids ...wire.MessageID) {
 	}
 }
 
-// What a connection said to an owner that is gone comes before what it says to
-// the next one.
-func TestOrderAtTakeOver(t *testing.T) {
+// Commands that a connection sent to the previous owner come before those that it sends to the next
+// one.
+func TestCommandOrderAtTakeover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, stop := pair(t, m)
+		m := openFaultStore(t)
+		a, b, stop := startPair(t, m)
 		_, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
-		r := enter(t, b, "ses-1")
+		requireNoError(t, err)
+		r := openHandle(t, b, "ses-1")
 		time.Sleep(time.Second)
 		stop()
-		deliver(t, r, says("conn-b", "first", emit(window("w1"))))
+		deliver(t, r, command("conn-b", "first", emit(window("w1"))))
 		var claimed, done atomic.Bool
-		m.hook(hooks{
+		m.setHooks(hooks{
 			claimed: func(l store.Lease, _ error) error {
 				claimed.Store(l.Replica == "b")
 				return nil
 			},
 			loaded: func() {
 				if claimed.Load() && !done.Swap(true) {
-					deliver(t, r, says("conn-b", "second", emit(wire.WindowClose{WindowID: "w1"})))
+					deliver(t, r, command("conn-b", "second", emit(wire.WindowClose{WindowID: "w1"})))
 				}
 			},
 		})
 		time.Sleep(10 * time.Second)
-		settled(t, r)
-		inOrder(t, m, "first", "second")
+		deliverBarrier(t, r)
+		checkOrder(t, m, "first", "second")
 	})
 }
 
-// What waits for the store is not overtaken by what is said later.
-func TestOrderWhileTheStoreHesitates(t *testing.T) {
+// Commands that wait for the store are not overtaken by later ones.
+func TestCommandOrderWhileTheStoreIsSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, _ := pair(t, m)
-		r := enter(t, a, "ses-1")
-		settled(t, r)
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, &over)
-		enter(t, b, "ses-1")
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		cutLeases(m, &over)
+		openHandle(t, b, "ses-1")
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		var sends atomic.Int64
-		m.hook(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
+		m.setHooks(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
 			if bytes.Contains(c.Data, []byte("window.create")) && sends.Add(1) == 1 {
 				return false, store.ErrUnavailable
 			}
 			return do()
 		}})
-		deliver(t, r, says("conn-a", "first", emit(window("w1")))) // between two owners
+		deliver(t, r, command("conn-a", "first", emit(window("w1")))) // while there is no owner
 		over.Store(true)
 		for sends.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		deliver(t, r, says("conn-a", "second", emit(wire.WindowClose{WindowID: "w1"})))
+		deliver(t, r, command("conn-a", "second", emit(wire.WindowClose{WindowID: "w1"})))
 		time.Sleep(10 * time.Second)
-		inOrder(t, m, "first", "second")
+		checkOrder(t, m, "first", "second")
 	})
 }
 
-// A command without an id is sent to the next owner, which does it; the sender
-// never hears that it arrived, and becomes the owner itself.
-func TestForwardedCommandIsDoneOnce(t *testing.T) {
+// A command without an id is sent to the next owner, which executes it; the sending replica does
+// not learn that it arrived, and becomes the owner itself.
+func TestForwardedCommandIsExecutedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, _ := pair(t, m)
-		r := enter(t, a, "ses-1")
-		ask(t, r, says("conn-a", "w", emit(window("win"))))
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverAndWait(t, r, command("conn-a", "w", emit(window("win"))))
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, &over)
-		enter(t, b, "ses-1")
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		cutLeases(m, &over)
+		openHandle(t, b, "ses-1")
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		var sends atomic.Int64
-		m.hook(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
+		m.setHooks(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
 			if bytes.Contains(c.Data, []byte("PLUS")) && sends.Add(1) == 1 {
 				_, err := do()
-				ok(t, err)
+				requireNoError(t, err)
 				return false, store.ErrUnavailable
 			}
 			return do()
 		}})
 		more := wire.WindowUpdateContent{WindowID: "win", Operation: wire.UpdateAppend{Data: []byte(`" PLUS"`)}}
-		deliver(t, r, says("conn-a", "", emit(more)))
+		deliver(t, r, command("conn-a", "", emit(more)))
 		over.Store(true)
-		await(t, m, "ses-1", func(p wire.Actions) bool { _, is := p.Actions[0].(wire.WindowUpdateContent); return is })
+		waitLogged(t, m, "ses-1", func(p wire.Actions) bool { _, is := p.Actions[0].(wire.WindowUpdateContent); return is })
 		b.Drain(t.Context())
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return !o.Prev.IsZero() && o.Replica == "a" })
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return !o.Prev.IsZero() && o.Replica == "a" })
 		time.Sleep(5 * time.Second)
-		settled(t, r)
+		deliverBarrier(t, r)
 		state, err := r.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if c, is := state.Windows[0].Content.(wire.TextContent); !is || c.Data != "hello PLUS" {
 			t.Errorf("the window says %+v", state.Windows[0].Content)
 		}
@@ -155,101 +155,99 @@ func TestForwardedCommandIsDoneOnce(t *testing.T) {
 	})
 }
 
-// A command that was taken is done although its sender is gone before the store
-// is back.
-func TestCommandOutlivesItsTab(t *testing.T) {
+// An accepted command is executed although its tab is closed before the store is available again.
+func TestCommandSurvivesItsTab(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, _ := startHub(t, m, "a", session.Config{})
-		create(t, a, "ses-1")
-		r := enter(t, a, "ses-1")
-		settled(t, r)
+		createSession(t, a, "ses-1")
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
 		time.Sleep(time.Second)
 		var back atomic.Bool
-		isolate(m, &back)
+		cutLeases(m, &back)
 		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 			if !back.Load() {
 				return store.Receipt{}, store.ErrUnavailable
 			}
 			return do()
 		})
-		deliver(t, r, says("c", "m1", emit(window("w"))))
+		deliver(t, r, command("c", "m1", emit(window("w"))))
 		r.Close()
 		time.Sleep(15 * time.Second)
 		back.Store(true)
-		await(t, m, "ses-1", func(p wire.Actions) bool { return p.MessageID == "m1" })
+		waitLogged(t, m, "ses-1", func(p wire.Actions) bool { return p.MessageID == "m1" })
 	})
 }
 
-// A command that comes while the session is handed over reaches the next owner.
-func TestCommandOutlivesTheDrain(t *testing.T) {
+// A command that arrives during a handover reaches the next owner.
+func TestCommandSurvivesTheDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, stop := startHub(t, m, "a", session.Config{})
-		create(t, a, "ses-1")
+		createSession(t, a, "ses-1")
 		r, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
-		settled(t, r)
-		m.hook(hooks{released: func() {
-			deliver(t, r, says("c", "late", emit(window("w"))))
+		requireNoError(t, err)
+		deliverBarrier(t, r)
+		m.setHooks(hooks{released: func() {
+			deliver(t, r, command("c", "late", emit(window("w"))))
 			r.Close()
 		}})
 		a.Drain(t.Context())
-		m.hook(hooks{})
+		m.setHooks(hooks{})
 		stop()
 		b, _ := startHub(t, m, "b", session.Config{})
-		enter(t, b, "ses-1")
-		await(t, m, "ses-1", func(p wire.Actions) bool { return p.MessageID == "late" })
+		openHandle(t, b, "ses-1")
+		waitLogged(t, m, "ses-1", func(p wire.Actions) bool { return p.MessageID == "late" })
 	})
 }
 
-// A replica that follows a session nobody here uses takes it all the same when it
-// has work and no owner.
+// A follower without handles claims the session when it has work and no owner.
 func TestSweeperFindsFollowers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, stop := startHub(t, s, "a", session.Config{})
 		b, _ := startHub(t, s, "b", session.Config{SweepEvery: 500 * time.Millisecond})
-		create(t, a, "ses-1")
+		createSession(t, a, "ses-1")
 		r, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		follower, err := b.Open(t.Context(), "ses-1")
-		ok(t, err)
-		ask(t, r, says("c", "e", emit(wire.DialogConfirm{ID: "d"})))
+		requireNoError(t, err)
+		deliverAndWait(t, r, command("c", "e", emit(wire.DialogConfirm{ID: "d"})))
 		time.Sleep(time.Second)
 		follower.Close()
 		stop()
 		began := time.Now()
-		await(t, s, "ses-1", any1[wire.DialogClosed])
+		waitLogged(t, s, "ses-1", anyOf[wire.DialogClosed])
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("the dialog is closed after %v", took)
 		}
 	})
 }
 
-// A lease that is just running out is one that can be claimed soon.
-func TestLeaseWithNothingLeft(t *testing.T) {
+// A lease that is about to expire can be claimed soon.
+func TestLeaseAboutToExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, stop := pair(t, m)
+		m := openFaultStore(t)
+		a, b, stop := startPair(t, m)
 		_, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		var once atomic.Bool
-		m.hook(hooks{claimed: func(_ store.Lease, err error) error {
+		m.setHooks(hooks{claimed: func(_ store.Lease, err error) error {
 			if err != nil && !once.Swap(true) {
 				return &store.OwnedError{By: "a"}
 			}
 			return nil
 		}})
-		r := enter(t, b, "ses-1")
+		r := openHandle(t, b, "ses-1")
 		stop()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := r.DeliverAndWait(ctx, says("c", "m", emit(window("w")))); err != nil {
+		if _, err := r.DeliverAndWait(ctx, command("c", "m", emit(window("w")))); err != nil {
 			t.Errorf("nobody takes over: %v", err)
 		}
 	})
@@ -259,16 +257,16 @@ func TestLeaseWithNothingLeft(t *testing.T) {
 func TestSlowLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, _ := startHub(t, m, "a", session.Config{})
-		create(t, a, "ses-1")
+		createSession(t, a, "ses-1")
 		var loads atomic.Int64
-		m.hook(hooks{loaded: func() {
+		m.setHooks(hooks{loaded: func() {
 			loads.Add(1)
 			time.Sleep(5500 * time.Millisecond)
 		}})
-		r := enter(t, a, "ses-1")
-		ask(t, r, says("c", "m", emit(window("w"))))
+		r := openHandle(t, a, "ses-1")
+		deliverAndWait(t, r, command("c", "m", emit(window("w"))))
 		time.Sleep(time.Minute)
 		if n := loads.Load(); n != 1 {
 			t.Errorf("the session was loaded %d times", n)
@@ -276,69 +274,69 @@ func TestSlowLoad(t *testing.T) {
 	})
 }
 
-// Where a window was moved to last is kept when the session is loaded again.
-func TestLastPlaceOutlivesAReload(t *testing.T) {
+// The last position of a moved window is kept when the session is loaded again.
+func TestLastPositionSurvivesAReload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		a, _ := startHub(t, m, "a", session.Config{})
-		create(t, a, "ses-1")
-		r := enter(t, a, "ses-1")
-		ask(t, r, says("c", "w", emit(window("w"))))
+		createSession(t, a, "ses-1")
+		r := openHandle(t, a, "ses-1")
+		deliverAndWait(t, r, command("c", "w", emit(window("w"))))
 		for x := range 3 {
-			deliver(t, r, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{{
+			deliver(t, r, command("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{{
 				Type: wire.DidMoveWindow, WindowID: "w", Bounds: &wire.Bounds{X: float64(100 + x), Y: 1, W: 300, H: 200},
 			}}}))
 			synctest.Wait()
 		}
-		deliver(t, r, says("c", "bad", bomb{}))
+		deliver(t, r, command("c", "bad", panicMessage{}))
 		time.Sleep(5 * time.Second)
 		state, err := r.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if x := state.Windows[0].Bounds.X; x != 102 {
 			t.Errorf("the window is at %v, want 102", x)
 		}
 	})
 }
 
-// Who loads a session and who has followed it since agree on toasts whose time
-// was over after the newest event.
-func TestLoadedToasts(t *testing.T) {
+// A replica that loads a session and one that has followed it agree on toasts that expired after
+// the newest event.
+func TestExpiredToastsAfterLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
+		a, b, _ := startPair(t, s)
 		c, _ := startHub(t, s, "c", session.Config{})
-		r := enter(t, a, "ses-1")
-		ask(t, r, says("c", "m", emit(wire.ToastShow{Toast: wire.Toast{ID: "t", Message: "hi", Duration: 5000}})))
-		other := enter(t, b, "ses-1")
+		r := openHandle(t, a, "ses-1")
+		deliverAndWait(t, r, command("c", "m", emit(wire.ToastShow{Toast: wire.Toast{ID: "t", Message: "hi", Duration: 5000}})))
+		other := openHandle(t, b, "ses-1")
 		time.Sleep(time.Second)
 		a.Drain(t.Context())
-		await(t, s, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		waitLogged(t, s, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		time.Sleep(6 * time.Second)
-		ok(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer)) // which is no event
-		if x, y := snapshotBytes(t, other), snapshotBytes(t, enter(t, c, "ses-1")); !bytes.Equal(x, y) {
+		requireNoError(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer)) // makes no event
+		if x, y := snapshotBytes(t, other), snapshotBytes(t, openHandle(t, c, "ses-1")); !bytes.Equal(x, y) {
 			t.Errorf("snapshots differ:\n%s\n%s", x, y)
 		}
 	})
 }
 
-// A command that went wrong here is refused by whoever owns the session next.
+// A command that failed here is refused by the next owner.
 func TestRefusalIsForwarded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, _ := pair(t, m)
-		r := enter(t, a, "ses-1")
-		settled(t, r)
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, &over)
-		deliver(t, r, says("conn-a", "bad", bomb{}))
-		enter(t, b, "ses-1")
-		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
+		cutLeases(m, &over)
+		deliver(t, r, command("conn-a", "bad", panicMessage{}))
+		openHandle(t, b, "ses-1")
+		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		over.Store(true)
-		if p := rejection(t, m, "bad"); p.To != "conn-a" || p.Code != wire.CodeExecutionFailed {
+		if p := waitRejection(t, m, "bad"); p.To != "conn-a" || p.Code != wire.CodeExecutionFailed {
 			t.Errorf("the command is answered with %+v", p)
 		}
 	})

@@ -22,8 +22,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quiet are times that keep a hub from doing anything by itself.
-func quiet(cfg session.Config) session.Config {
+// withoutSweeps keeps a hub from claiming sessions by itself.
+func withoutSweeps(cfg session.Config) session.Config {
 	if cfg.SweepEvery == 0 {
 		cfg.SweepEvery = time.Hour
 	}
@@ -33,8 +33,8 @@ func quiet(cfg session.Config) session.Config {
 func openStore(t *testing.T) *filestore.Store {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, s.Close()) })
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, s.Close()) })
 	return s
 }
 
@@ -45,7 +45,7 @@ func startHub(t *testing.T, s session.Store, replica wire.ReplicaID, cfg session
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	h = session.NewHub(quiet(cfg), s)
+	h = session.NewHub(withoutSweeps(cfg), s)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Run(ctx) })
@@ -57,29 +57,29 @@ func startHub(t *testing.T, s session.Store, replica wire.ReplicaID, cfg session
 	return h, stop
 }
 
-func create(t *testing.T, h *session.Hub, id wire.SessionID) {
+func createSession(t *testing.T, h *session.Hub, id wire.SessionID) {
 	t.Helper()
 	_, err := h.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk"})
-	ok(t, err)
+	requireNoError(t, err)
 }
 
-func enter(t *testing.T, h *session.Hub, id wire.SessionID) *session.Handle {
+func openHandle(t *testing.T, h *session.Hub, id wire.SessionID) *session.Handle {
 	t.Helper()
 	r, err := h.Open(t.Context(), id)
-	ok(t, err)
+	requireNoError(t, err)
 	t.Cleanup(r.Close)
 	return r
 }
 
-func ok(t *testing.T, err error) {
+func requireNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("unexpected error: %v", err)
 	}
 }
 
-// says is a command of a connection.
-func says(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) session.Command {
+// command is a command of a connection.
+func command(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) session.Command {
 	return session.Command{
 		From:    session.Sender{Connection: conn, User: "ada"},
 		Message: wire.Message{ID: id, Data: data},
@@ -88,13 +88,13 @@ func says(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) se
 
 func deliver(t *testing.T, r *session.Handle, c session.Command) {
 	t.Helper()
-	ok(t, r.Deliver(t.Context(), c))
+	requireNoError(t, r.Deliver(t.Context(), c))
 }
 
-func ask(t *testing.T, r *session.Handle, c session.Command) session.Answer {
+func deliverAndWait(t *testing.T, r *session.Handle, c session.Command) session.Answer {
 	t.Helper()
 	a, err := r.DeliverAndWait(t.Context(), c)
-	ok(t, err)
+	requireNoError(t, err)
 	return a
 }
 
@@ -108,23 +108,24 @@ func window(id wire.WindowID) wire.WindowCreate {
 
 func emit(actions ...wire.Action) wire.Emit { return wire.Emit{Actions: actions} }
 
-// settled delivers a message that is answered when everything before it is done.
-func settled(t *testing.T, r *session.Handle) wire.Position {
+// deliverBarrier delivers a message and waits for its answer, after which everything before it is
+// executed.
+func deliverBarrier(t *testing.T, r *session.Handle) wire.Position {
 	t.Helper()
 	id := wire.MessageID(fmt.Sprintf("settled-%d", counter.Add(1)))
-	return ask(t, r, says("settler", id, emit(wire.RefreshApps{}))).At
+	return deliverAndWait(t, r, command("settler", id, emit(wire.RefreshApps{}))).At
 }
 
 var counter atomic.Int64
 
-// history reads the whole log of ses-1.
-func history(t *testing.T, s session.Store) []wire.Event {
+// readLog reads the whole log of ses-1.
+func readLog(t *testing.T, s session.Store) []wire.Event {
 	t.Helper()
 	var all []wire.Event
 	var after wire.Position
 	for {
 		page, err := s.Read(t.Context(), "ses-1", after, 1000)
-		ok(t, err)
+		requireNoError(t, err)
 		if len(page) == 0 {
 			return all
 		}
@@ -138,15 +139,15 @@ func history(t *testing.T, s session.Store) []wire.Event {
 func decode(t *testing.T, e store.Event) wire.Event {
 	t.Helper()
 	d, err := wire.Native{}.DecodeEvent(e.Frame)
-	ok(t, err)
+	requireNoError(t, err)
 	if d.At != e.At {
 		t.Fatalf("the event at %v says it is at %v", e.At, d.At)
 	}
 	return d
 }
 
-// find returns the payloads of a type in the log.
-func find[T wire.ServerPayload](events []wire.Event) []T {
+// payloads returns the payloads of a type.
+func payloads[T wire.ServerPayload](events []wire.Event) []T {
 	var found []T
 	for _, e := range events {
 		if p, ok := e.Data.(T); ok {
@@ -156,11 +157,11 @@ func find[T wire.ServerPayload](events []wire.Event) []T {
 	return found
 }
 
-// await reads the log until an event is there.
-func await[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionID, is func(T) bool) T {
+// waitLogged tails the log until it has a matching event.
+func waitLogged[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionID, is func(T) bool) T {
 	t.Helper()
 	for news, err := range s.Tail(t.Context(), id, wire.Position{}) {
-		ok(t, err)
+		requireNoError(t, err)
 		for _, e := range news.Events {
 			if p, right := decode(t, e).Data.(T); right && is(p) {
 				return p
@@ -170,34 +171,33 @@ func await[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionI
 	panic("a tail ends with an error")
 }
 
-func any1[T any](T) bool { return true }
+func anyOf[T any](T) bool { return true }
 
-// rejection waits for the refusal of a message in ses-1.
-func rejection(t *testing.T, s session.Store, id wire.MessageID) wire.MessageRejected {
+// waitRejection waits for the rejection of a message in ses-1.
+func waitRejection(t *testing.T, s session.Store, id wire.MessageID) wire.MessageRejected {
 	t.Helper()
-	return await(t, s, "ses-1", func(p wire.MessageRejected) bool { return p.MessageID == id })
+	return waitLogged(t, s, "ses-1", func(p wire.MessageRejected) bool { return p.MessageID == id })
 }
 
-// snapshotBytes is a room's snapshot as tabs would get it.
+// snapshotBytes is a snapshot in the form in which tabs get it.
 func snapshotBytes(t *testing.T, r *session.Handle, monitors ...wire.MonitorID) []byte {
 	t.Helper()
 	s, err := r.Snapshot(t.Context(), monitors)
-	ok(t, err)
+	requireNoError(t, err)
 	s.HeartbeatMS = 1
 	return wire.AppendEvent(nil, wire.Event{Session: r.Session(), Time: time.UnixMilli(0), Data: s})
 }
 
-// tab is a connection that watches.
+// tab is an attached connection.
 type tab struct {
 	*broadcast.Tab
 	events chan wire.Event
-	seen   []wire.Event // and not asked for yet
+	seen   []wire.Event // received and not returned by nextEvent yet
 	closed chan wire.CloseCode
-	leave  func()
+	detach func()
 }
 
-// wholeLines is bufio.ScanLines without the last line of a connection that was
-// closed in the middle of it.
+// wholeLines is bufio.ScanLines without the incomplete last line of a closed connection.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if atEOF && bytes.IndexByte(data, '\n') < 0 {
 		return len(data), nil, nil
@@ -205,8 +205,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return bufio.ScanLines(data, atEOF)
 }
 
-// watch attaches a tab.
-func watch(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
+func attachTab(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
 	t.Helper()
 	server, client := net.Pipe()
 	w := &tab{events: make(chan wire.Event, 10_000), closed: make(chan wire.CloseCode, 1)}
@@ -237,31 +236,31 @@ func watch(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
 		Who:    wire.Connection{ConnectionID: conn, ClientID: wire.ClientID(conn), User: "ada"},
 		Closed: func(code wire.CloseCode, _ string) { w.closed <- code },
 	})
-	ok(t, err)
-	w.leave = sync.OnceFunc(func() {
+	requireNoError(t, err)
+	w.detach = sync.OnceFunc(func() {
 		r.Leave(w.Tab)
 		_ = server.Close()
 		_ = client.Close()
 		wg.Wait()
 	})
-	t.Cleanup(w.leave)
+	t.Cleanup(w.detach)
 	return w
 }
 
-// next waits for an event that the tab is shown. Its own answers may come before
-// or after what is for all.
-func next[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
+// nextEvent waits for an event that the tab receives. Events for this tab only may come before or
+// after those for all.
+func nextEvent[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
 	t.Helper()
 	for i := 0; ; i++ {
 		if i == len(w.seen) {
 			select {
 			case e, open := <-w.events:
 				if !open {
-					t.Fatalf("the tab was closed before it saw %T; it saw %s", *new(T), summary(w.seen))
+					t.Fatalf("the tab was closed before it saw %T; it saw %s", *new(T), eventTypes(w.seen))
 				}
 				w.seen = append(w.seen, e)
 			case <-time.After(2 * time.Minute):
-				t.Fatalf("the tab never saw %T; it saw %s", *new(T), summary(w.seen))
+				t.Fatalf("the tab never saw %T; it saw %s", *new(T), eventTypes(w.seen))
 			}
 		}
 		if p, right := w.seen[i].Data.(T); right && is(p) {
@@ -271,16 +270,16 @@ func next[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
 	}
 }
 
-// code is the code of a refusal.
-func code(err error) wire.Code {
+// errorCode is the code of a refusal.
+func errorCode(err error) wire.Code {
 	if e, is := errors.AsType[*session.Error](err); is {
 		return e.Code
 	}
 	return 0
 }
 
-// summary is what the log says, one word per event.
-func summary(events []wire.Event) string {
+// eventTypes returns the types of events as text.
+func eventTypes(events []wire.Event) string {
 	var words []string
 	for _, e := range events {
 		entry, _ := wire.Events().Of(e.Data)

@@ -7,30 +7,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func TestEmitIsCommittedShownAndAnswered(t *testing.T) {
+func TestEmitIsCommittedPublishedAndAnswered(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
-	w := watch(t, r, "conn-1")
-	hello := next(t, w, any1[wire.SessionState])
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
+	w := attachTab(t, r, "conn-1")
+	hello := nextEvent(t, w, anyOf[wire.SessionState])
 	if hello.Mode != wire.StateSnapshot || hello.Title != "Desk" || hello.Owner != "a" {
 		t.Errorf("a tab is greeted with %+v", hello)
 	}
-	deliver(t, r, says("conn-1", "m1", emit(window("win"))))
-	shown := next(t, w, any1[wire.Actions])
+	deliver(t, r, command("conn-1", "m1", emit(window("win"))))
+	shown := nextEvent(t, w, anyOf[wire.Actions])
 	if shown.MessageID != "m1" || shown.By != "conn-1" || shown.MonitorID != "monitor-0" || len(shown.Actions) != 1 {
 		t.Errorf("the tab is shown %+v", shown)
 	}
-	if e := next(t, w, any1[wire.Emitted]); e.MessageID != "m1" || e.At.IsZero() {
+	if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" || e.At.IsZero() {
 		t.Errorf("the sender hears %+v", e)
 	}
-	a := ask(t, r, says("conn-1", "m2", emit(wire.WindowFocus{WindowID: "nowhere"})))
+	a := deliverAndWait(t, r, command("conn-1", "m2", emit(wire.WindowFocus{WindowID: "nowhere"})))
 	if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState || p.To != "conn-1" {
 		t.Errorf("an action that may not be is answered with %+v", a.Data)
 	}
-	if e := next(t, w, any1[wire.ErrorNotice]); e.MessageID != "m2" {
+	if e := nextEvent(t, w, anyOf[wire.ErrorNotice]); e.MessageID != "m2" {
 		t.Errorf("the sender hears %+v", e)
 	}
 }

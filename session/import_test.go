@@ -10,19 +10,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// listed are the sessions that a hub lists.
-func listed(t *testing.T, h *session.Hub) (ids []wire.SessionID) {
+// listSessions returns the sessions that a hub lists.
+func listSessions(t *testing.T, h *session.Hub) (ids []wire.SessionID) {
 	t.Helper()
 	page, err := h.List(t.Context(), store.Query{User: "ada"})
-	ok(t, err)
+	requireNoError(t, err)
 	for _, i := range page.Items {
 		ids = append(ids, i.ID)
 	}
 	return ids
 }
 
-// An import is in no list until it is finished. When its replica dies meanwhile,
-// another one deletes it, and not before.
+// An import is in no listing until it is finished. When its replica dies meanwhile, another one
+// deletes it, and not earlier.
 func TestUnfinishedImport(t *testing.T) {
 	t.Parallel()
 	for _, begun := range []bool{true, false} {
@@ -39,27 +39,27 @@ func TestUnfinishedImport(t *testing.T) {
 				},
 			})
 			_, err := a.Create(t.Context(), session.NewSession{ID: "ses-1", User: "ada", Importing: true})
-			ok(t, err)
+			requireNoError(t, err)
 			if begun {
 				i, err := a.BeginImport(t.Context(), "ses-1")
-				ok(t, err)
-				for range 10 { // while it is alive it stays
+				requireNoError(t, err)
+				for range 10 { // it stays while its replica is alive
 					time.Sleep(30 * time.Second)
-					ok(t, i.Renew(t.Context()))
+					requireNoError(t, i.Renew(t.Context()))
 				}
 			}
-			if ids := listed(t, b); len(ids) != 0 || len(retired) != 0 {
+			if ids := listSessions(t, b); len(ids) != 0 || len(retired) != 0 {
 				t.Errorf("during the import %v are listed and %v deleted, want none", ids, retired)
 			}
 			if i, err := b.Info(t.Context(), "ses-1"); err != nil || !i.Importing {
 				t.Errorf("during the import the session is %+v, error %v; want it marked", i, err)
 			}
-			// Its replica does nothing more for it.
+			// Its replica does not renew it any more.
 			time.Sleep(2 * time.Minute)
-			if ids := listed(t, b); len(ids) != 0 || len(retired) != 1 {
+			if ids := listSessions(t, b); len(ids) != 0 || len(retired) != 1 {
 				t.Errorf("afterwards %v are listed and %v deleted, want none and one", ids, retired)
 			}
-			if _, err := b.Info(t.Context(), "ses-1"); code(err) != wire.CodeSessionNotFound {
+			if _, err := b.Info(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
 				t.Errorf("the session is still there: %v", err)
 			}
 		})

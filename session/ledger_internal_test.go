@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// apply does to a table what ops say.
-func apply(table map[string][]byte, ops []store.Op) {
+// applyOps applies ops to a table.
+func applyOps(table map[string][]byte, ops []store.Op) {
 	for _, op := range ops {
 		if op.Kind == store.OpSet {
 			table[op.Field] = op.Values[0]
@@ -20,7 +20,7 @@ func apply(table map[string][]byte, ops []store.Op) {
 	}
 }
 
-func TestLedgerForgetsTheOldest(t *testing.T) {
+func TestLedgerIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_000)
 	var g ledger
@@ -28,8 +28,8 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 	for i := range ledgerIDs + 100 {
 		var ops []store.Op
 		e := entry{Hash: "h", Time: wire.Millis(now.UnixMilli()), Reply: reply{Verdict: verdictRejected, Code: 4005, Reason: "no"}}
-		g.add(wire.MessageID("m"+strconv.Itoa(i)), e, &ops) // however many are in one step
-		apply(table, ops)
+		g.add(wire.MessageID("m"+strconv.Itoa(i)), e, &ops) // any number in one step
+		applyOps(table, ops)
 		now = now.Add(time.Millisecond)
 	}
 	if len(g.by) != ledgerIDs || len(table) != ledgerIDs || len(g.order) != ledgerIDs {
@@ -51,7 +51,7 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 		if len(ops) > ledgerPrune {
 			t.Fatalf("one step forgets %d ids", len(ops))
 		}
-		apply(table, ops)
+		applyOps(table, ops)
 	}
 	if len(again.by)+len(table) != 0 {
 		t.Errorf("after a day the ledger knows %d ids and keeps %d", len(again.by), len(table))
@@ -70,7 +70,7 @@ func TestClosedQuestionsAreBounded(t *testing.T) {
 		name := dialogName(wire.DialogID("d" + strconv.Itoa(i)))
 		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedExpired}, &ops)
 		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedAnswered, By: "c"}, &ops)
-		apply(table, ops)
+		applyOps(table, ops)
 	}
 	if len(q.by) != maxClosedQuestions || len(table) != maxClosedQuestions {
 		t.Errorf("%d closed questions are known and %d kept", len(q.by), len(table))

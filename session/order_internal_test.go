@@ -6,8 +6,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Who said something is the same at another hub.
-func TestSendersTravel(t *testing.T) {
+// The sender of a command is the same at another hub.
+func TestSenderSurvivesEncoding(t *testing.T) {
 	t.Parallel()
 	for _, it := range []item{
 		{cmd: Command{Message: wire.Message{ID: "m", Data: wire.Interrupt{}}}},
@@ -24,7 +24,7 @@ func TestSendersTravel(t *testing.T) {
 	}
 }
 
-// What only a newer hub understands is refused: who sent it waits for an answer.
+// A message type of a newer hub is refused, because its sender waits for an answer.
 func TestUnknownMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	it, err := decodeItem([]byte(`{"connection":"c","user":"ada","message":{"type":"WAVE","data":{"messageId":"m"}}}`))

@@ -9,55 +9,55 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Two tabs answer: the first counts, the second hears that it is late, and who says
-// the same again is answered the same again, alone.
+// Two tabs answer: the first answer counts, the second is refused, and a repetition gets the first
+// answer again, for its sender only.
 func TestPlanAnswers(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := planHub(t, open(t), session.Config{}).newDesktop(t, "ses-1")
-			r := d.plan(allOfIt)
+			r := d.submitPlan(fullPlan)
 			yes := wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove}
-			d.refused("a1", wire.HITLPlanResponse{RequestID: "hitl_none", Action: wire.PlanApprove}, wire.CodeHITLInvalidResponse, "request_id")
-			d.refused("a2", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanModify}, wire.CodeHITLInvalidResponse, "instruction")
-			d.approve(r)
-			d.refused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
-			d.refused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
+			d.wantRefused("a1", wire.HITLPlanResponse{RequestID: "hitl_none", Action: wire.PlanApprove}, wire.CodeHITLInvalidResponse, "request_id")
+			d.wantRefused("a2", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanModify}, wire.CodeHITLInvalidResponse, "instruction")
+			d.approvePlan(r)
+			d.wantRefused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
+			d.wantRefused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
 			for range 2 {
-				again := d.askAs("third", "yes-"+wire.MessageID(r.RequestID), yes)
+				again := d.sendAndWaitAs("third", "yes-"+wire.MessageID(r.RequestID), yes)
 				if a, is := again.(wire.MessageAccepted); !is || !a.Duplicate || a.To != "third" {
 					t.Errorf("what was said before is answered with %+v", again)
 				}
 			}
-			d.refused("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeSessionInvalidState, "")
-			d.drive(isEnd)
-			d.wellDone()
-			if n := len(find[wire.HITLClosed](d.all())); n != 3 {
+			d.wantRefused("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeSessionInvalidState, "")
+			d.answerPlanUntil(isPlanEnd)
+			d.wantPlanDone()
+			if n := len(payloads[wire.HITLClosed](d.all())); n != 3 {
 				t.Errorf("three questions were closed %d times", n)
 			}
 		})
 	}
 }
 
-// Only so many answers are looked at in a minute.
+// The number of answers per minute is limited.
 func TestPlanAnswersAreLimited(t *testing.T) {
 	t.Parallel()
-	d := planHub(t, onFiles(t), session.Config{AnswersPerMinute: 30}).newDesktop(t, "ses-1")
+	d := planHub(t, newFileDeployment(t), session.Config{AnswersPerMinute: 30}).newDesktop(t, "ses-1")
 	for i := range 15 {
-		d.refused(wire.MessageID("a"+string(rune('a'+i))), wire.HITLInputResponse{RequestID: "none"}, wire.CodeHITLInvalidResponse, "request_id")
+		d.wantRefused(wire.MessageID("a"+string(rune('a'+i))), wire.HITLInputResponse{RequestID: "none"}, wire.CodeHITLInvalidResponse, "request_id")
 	}
-	d.refused("b", wire.HITLInputResponse{RequestID: "none"}, wire.CodeRateLimited, "")
+	d.wantRefused("b", wire.HITLInputResponse{RequestID: "none"}, wire.CodeRateLimited, "")
 }
 
-// Somebody else than the owner reviews and answers, but permits nothing that costs.
+// A guest can review and answer, but approves nothing that costs.
 func TestPlanOfAGuest(t *testing.T) {
 	t.Parallel()
-	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
-	d.approve(d.plan(`{"id":"one","task":"/say 1","requires_approval":true}`))
-	q := when(t, d.diary, any1[wire.HITLApprovalRequest])
+	d := planHub(t, newFileDeployment(t), session.Config{}).newDesktop(t, "ses-1")
+	d.approvePlan(d.submitPlan(`{"id":"one","task":"/say 1","requires_approval":true}`))
+	q := waitEvent(t, d.eventLog, anyOf[wire.HITLApprovalRequest])
 	guest := func(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
-		return ask(t, d.handle, session.Command{
+		return deliverAndWait(t, d.handle, session.Command{
 			From: session.Sender{Connection: "guest", User: "bob"}, Message: wire.Message{ID: id, Data: data},
 		}).Data
 	}
@@ -74,29 +74,28 @@ func TestPlanOfAGuest(t *testing.T) {
 	if c, is := guest("g5", wire.HITLApprovalResponse{RequestID: q.RequestID, Action: wire.TodoSkip}).(wire.HITLClosed); !is || c.Action != "skip" {
 		t.Errorf("a guest's skip is answered with %+v", c)
 	}
-	d.ends("m1")
+	d.waitTurnEnd("m1")
 }
 
-// An open question of a plan is one that waits for a person, for whoever looks after
-// sessions.
+// An open question of a plan counts as one that waits for a person.
 func TestPlanQuestionsAreCounted(t *testing.T) {
 	t.Parallel()
-	o := planHub(t, onFiles(t), session.Config{StalledAfter: time.Nanosecond})
+	o := planHub(t, newFileDeployment(t), session.Config{StalledAfter: time.Nanosecond})
 	d := o.newDesktop(t, "ses-1")
-	d.plan(allOfIt)
-	settled(t, d.handle)
-	if l := o.Levels(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
+	d.submitPlan(fullPlan)
+	deliverBarrier(t, d.handle)
+	if l := o.Gauges(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
 		t.Errorf("the levels are %+v", l)
 	}
 	if all := o.Statuses(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
 		t.Errorf("the census is %+v", all)
 	}
 	i, err := o.Inspect(t.Context(), "ses-1")
-	if ok(t, err); len(i.Requests) != 1 || i.Status.Questions != 1 {
+	if requireNoError(t, err); len(i.Requests) != 1 || i.Status.Questions != 1 {
 		t.Errorf("it is %+v", i)
 	}
-	d.ask("c1", wire.ControlCancel{})
-	if l := o.Levels(); l.Plans != 0 || l.Waiting != 0 {
+	d.sendAndWait("c1", wire.ControlCancel{})
+	if l := o.Gauges(); l.Plans != 0 || l.Waiting != 0 {
 		t.Errorf("then the levels are %+v", l)
 	}
 }

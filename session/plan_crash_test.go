@@ -14,8 +14,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// milestones are the states of a plan, by what is in the log when it gets there.
-func milestones() map[string]func(wire.ServerPayload) bool {
+// planStates are the states of a plan, by the event with which it gets there.
+func planStates() map[string]func(wire.ServerPayload) bool {
 	layer := func(l wire.Layer) func(wire.ServerPayload) bool {
 		return func(p wire.ServerPayload) bool { s, is := p.(wire.LayerStart); return is && s.Layer == l }
 	}
@@ -34,58 +34,57 @@ func milestones() map[string]func(wire.ServerPayload) bool {
 	}
 }
 
-// A hub crashes in whatever state a plan is in. The next one goes on with it, and no
-// todo that was done is done again.
-func TestPlanOutlivesACrash(t *testing.T) {
+// A hub crashes in every state of a plan. The next one continues, and no completed todo runs again.
+func TestPlanSurvivesACrash(t *testing.T) {
 	t.Parallel()
-	for state, there := range milestones() {
+	for state, there := range planStates() {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			cfg := planConfig(hubConfig{})
-			o := agentHub(t, onFiles(t), cfg)
+			o := startAgentHub(t, newFileDeployment(t), cfg)
 			d := o.newDesktop(t, "ses-1")
-			d.begin("m1", allOfIt)
-			d.drive(there)
-			o = o.again(t, cfg)
-			d = o.enter(t, "ses-1")
-			d.drive(isEnd)
-			d.wellDone()
+			d.beginPlan("m1", fullPlan)
+			d.answerPlanUntil(there)
+			o = o.restart(t, cfg)
+			d = o.openDesktop(t, "ses-1")
+			d.answerPlanUntil(isPlanEnd)
+			d.wantPlanDone()
 		})
 	}
 }
 
 // The same in every state of one plan, on Redis.
-func TestPlanOutlivesManyCrashes(t *testing.T) {
+func TestPlanSurvivesManyCrashes(t *testing.T) {
 	t.Parallel()
 	cfg := planConfig(hubConfig{})
-	o := agentHub(t, onRedis(t), cfg)
+	o := startAgentHub(t, newRedisDeployment(t), cfg)
 	d := o.newDesktop(t, "ses-1")
-	d.begin("m1", allOfIt)
+	d.beginPlan("m1", fullPlan)
 	for _, state := range []string{"planning", "review", "started", "failed", "approval", "response"} {
-		d.drive(milestones()[state])
-		o = o.again(t, cfg)
-		d = o.enter(t, "ses-1")
+		d.answerPlanUntil(planStates()[state])
+		o = o.restart(t, cfg)
+		d = o.openDesktop(t, "ses-1")
 	}
-	d.drive(isEnd)
-	d.wellDone()
+	d.answerPlanUntil(isPlanEnd)
+	d.wantPlanDone()
 }
 
-// A todo whose tool may or may not have run is not run again unasked.
+// A todo whose tool may have run is not run again without a question.
 func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		t.Run(strconv.FormatBool(yes), func(t *testing.T) {
 			t.Parallel()
 			cfg := planConfig(hubConfig{})
-			o := agentHub(t, onFiles(t), cfg)
+			o := startAgentHub(t, newFileDeployment(t), cfg)
 			d := o.newDesktop(t, "ses-1")
-			d.appWindow(first)
+			d.appWindow(firstMonitor)
 			d.send("", wire.AppProtocolReady{WindowID: "app"})
-			d.approve(d.plan(`{"id":"one","tool":"app","task":` + strconv.Quote(command+"\n/say done") + `}`))
-			q := when(t, d.diary, any1[wire.AppProtocolRequest])
-			o = o.again(t, cfg)
-			d = o.enter(t, "ses-1")
-			again := when(t, d.diary, any1[wire.HITLApprovalRequest])
+			d.approvePlan(d.submitPlan(`{"id":"one","tool":"app","task":` + strconv.Quote(appCommand+"\n/say done") + `}`))
+			q := waitEvent(t, d.eventLog, anyOf[wire.AppProtocolRequest])
+			o = o.restart(t, cfg)
+			d = o.openDesktop(t, "ses-1")
+			again := waitEvent(t, d.eventLog, anyOf[wire.HITLApprovalRequest])
 			if again.TodoID != "one" || !strings.Contains(again.Reason, "window:app_command may or may not have run") {
 				t.Errorf("it asks %+v", again)
 			}
@@ -95,12 +94,12 @@ func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 			}
 			d.send("a1", wire.HITLApprovalResponse{RequestID: again.RequestID, Action: action})
 			if yes {
-				q = when(t, d.diary, func(r wire.AppProtocolRequest) bool { return r.RequestID != q.RequestID })
-				d.answer("conn", q, wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
+				q = waitEvent(t, d.eventLog, func(r wire.AppProtocolRequest) bool { return r.RequestID != q.RequestID })
+				d.answerApp("conn", q, wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
 			}
-			d.ends("m1")
-			started := len(find[wire.TodoStarted](d.all()))
-			end := when(t, d.diary, any1[wire.PlanComplete])
+			d.waitTurnEnd("m1")
+			started := len(payloads[wire.TodoStarted](d.all()))
+			end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete])
 			if yes && (started != 2 || end.Status != "success") || !yes && (started != 1 || end.Status != "partial") {
 				t.Errorf("it began %d times and ended as %s", started, end.Status)
 			}
@@ -108,54 +107,56 @@ func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 	}
 }
 
-// A hub is emptied in the middle of a plan: another one goes on with it. Meanwhile
-// owner and follower show the same.
+// A hub is drained during a plan: another one continues it. Owner and follower have the same state
+// meanwhile.
 func TestPlanIsHandedOver(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			cfg := planConfig(hubConfig{})
-			a := agentHub(t, s, cfg)
+			a := startAgentHub(t, s, cfg)
 			cfg.replica = "b"
-			b := agentHub(t, s, cfg)
+			b := startAgentHub(t, s, cfg)
 			d := a.newDesktop(t, "ses-1")
-			far := b.enter(t, "ses-1")
-			seen := newSights()
+			far := b.openDesktop(t, "ses-1")
+			seen := newObservedStates()
 			stop := seen.watch(t, map[string]*session.Handle{"owner": d.handle, "follower": far.handle})
-			d.begin("m1", allOfIt)
-			far.drive(milestones()["completed"])
+			d.beginPlan("m1", fullPlan)
+			far.answerPlanUntil(planStates()["completed"])
 			a.Drain(t.Context())
-			far.drive(isEnd)
+			far.answerPlanUntil(isPlanEnd)
 			stop()
-			far.wellDone()
+			far.wantPlanDone()
 			if now := far.snapshot(); now.Owner != "b" || now.Plan.Status != wire.PlanCompleted {
 				t.Errorf("the owner is %s, the plan %+v", now.Owner, now.Plan)
 			}
-			seen.compare(t, history(t, s))
+			seen.compare(t, readLog(t, s))
 		})
 	}
 }
 
-// sights are the states that were seen, by position and by who saw them.
-type sights struct {
+// observedStates are the states that replicas had, by position and replica.
+type observedStates struct {
 	mu sync.Mutex
 	by map[wire.Position]map[string]string
 }
 
-func newSights() *sights { return &sights{by: map[wire.Position]map[string]string{}} }
+func newObservedStates() *observedStates {
+	return &observedStates{by: map[wire.Position]map[string]string{}}
+}
 
-// watch looks at a session through rooms until stop is called.
-func (s *sights) watch(t *testing.T, handles map[string]*session.Handle) (stop func()) {
+// watch records snapshots of a session through handles until stop is called.
+func (s *observedStates) watch(t *testing.T, handles map[string]*session.Handle) (stop func()) {
 	t.Helper()
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	for who, r := range handles {
 		wg.Go(func() {
 			for {
-				if now, err := r.Snapshot(t.Context(), nil); err == nil { // else it is handed over
-					s.see(who, now)
+				if now, err := r.Snapshot(t.Context(), nil); err == nil { // else it is being handed over
+					s.record(who, now)
 				}
 				select {
 				case <-over:
@@ -171,7 +172,7 @@ func (s *sights) watch(t *testing.T, handles map[string]*session.Handle) (stop f
 	}
 }
 
-func (s *sights) see(who string, now wire.SessionState) {
+func (s *observedStates) record(who string, now wire.SessionState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by[now.LastMessageID] == nil {
@@ -180,8 +181,8 @@ func (s *sights) see(who string, now wire.SessionState) {
 	s.by[now.LastMessageID][who] = desktop.HashOf(now)
 }
 
-// compare checks them against who reads the log from its beginning.
-func (s *sights) compare(t *testing.T, log []wire.Event) {
+// compare checks them against the state folded from the whole log.
+func (s *observedStates) compare(t *testing.T, log []wire.Event) {
 	t.Helper()
 	mirror, compared := desktop.New("ses-1"), 0
 	for _, e := range log {
@@ -197,29 +198,29 @@ func (s *sights) compare(t *testing.T, log []wire.Event) {
 	}
 }
 
-// Redis forgets everything while a plan waits for its review, or works.
-func TestRedisForgetsAPlan(t *testing.T) {
+// Redis loses everything while a plan waits for its review, or runs.
+func TestRedisLosesAPlan(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"review", "started"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Standalone(t)
-			s := onServer(t, server)
-			cfg := planConfig(hubConfig{logger: silence()})
-			o := agentHub(t, s, cfg)
+			s := deploymentOn(t, server)
+			cfg := planConfig(hubConfig{logger: discardLogger()})
+			o := startAgentHub(t, s, cfg)
 			d := o.newDesktop(t, "ses-1")
-			tab := watch(t, d.handle, "conn")
-			d.begin("m1", strings.ReplaceAll(allOfIt, "/say 2", `/sleep 200ms\n/say 2`))
-			d.drive(milestones()[state])
-			before := settled(t, d.handle)
-			ok(t, server.Client(t).FlushAll(t.Context()).Err())
-			state := next(t, tab, func(s wire.SessionState) bool { return s.LastMessageID.Epoch > before.Epoch })
+			tab := attachTab(t, d.handle, "conn")
+			d.beginPlan("m1", strings.ReplaceAll(fullPlan, "/say 2", `/sleep 200ms\n/say 2`))
+			d.answerPlanUntil(planStates()[state])
+			before := deliverBarrier(t, d.handle)
+			requireNoError(t, server.Client(t).FlushAll(t.Context()).Err())
+			state := nextEvent(t, tab, func(s wire.SessionState) bool { return s.LastMessageID.Epoch > before.Epoch })
 			for _, q := range state.HITLRequests {
-				d.reply(q.(wire.ServerPayload)) //nolint:forcetypeassert // they are events
+				d.answerPlanQuestion(q.(wire.ServerPayload)) //nolint:forcetypeassert // they are events
 			}
-			d = o.enter(t, "ses-1")
-			d.drive(isEnd)
-			end := when(t, d.diary, any1[wire.PlanComplete])
+			d = o.openDesktop(t, "ses-1")
+			d.answerPlanUntil(isPlanEnd)
+			end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete])
 			if end.Status != "success" || end.Statistics.Completed != 5 {
 				t.Errorf("it ends with %+v", end)
 			}

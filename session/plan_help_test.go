@@ -10,15 +10,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// allOfIt is a plan with everything that can happen in one: two todos at once, one
-// that fails twice, one that asks for dates, one that needs a yes.
-const allOfIt = `{"id":"one","task":"/say 1"},{"id":"two","task":"/say 2"},
+// fullPlan is a plan with every feature: two parallel todos, one that fails twice, one that asks
+// for dates, one that needs an approval.
+const fullPlan = `{"id":"one","task":"/say 1"},{"id":"two","task":"/say 2"},
 	{"id":"three","task":"/say 3","depends_on":["one","two"],"inputs":[{"field":"period","question":"Which days?","input_type":"date","range":true,"required":true}]},
 	{"id":"four","task":"/fail 2 oh no","depends_on":["one"]},
 	{"id":"five","task":"/say 5","depends_on":["three","four"],"requires_approval":true}`
 
-// planConfig is what a hub is made with that plans: a todo that fails is tried again
-// at once.
+// planConfig configures a hub with plans: a failed todo is retried at once.
 func planConfig(cfg hubConfig) hubConfig {
 	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
 	if cfg.session.Plan.RetryFirst == 0 {
@@ -30,56 +29,57 @@ func planConfig(cfg hubConfig) hubConfig {
 	return cfg
 }
 
-func planHub(t *testing.T, s *site, cfg session.Config) *office {
+func planHub(t *testing.T, s *deployment, cfg session.Config) *agentHub {
 	t.Helper()
-	return agentHub(t, s, planConfig(hubConfig{session: cfg}))
+	return startAgentHub(t, s, planConfig(hubConfig{session: cfg}))
 }
 
-// plan says m1, a message that is worked off as the plan that it contains.
-func (d *testDesktop) plan(todos string) wire.HITLPlanReview {
+// submitPlan sends m1, a message with the plan that the demo provider makes of it, and waits for
+// the review.
+func (d *testDesktop) submitPlan(todos string) wire.HITLPlanReview {
 	d.t.Helper()
-	d.begin("m1", todos)
-	return when(d.t, d.diary, any1[wire.HITLPlanReview])
+	d.beginPlan("m1", todos)
+	return waitEvent(d.t, d.eventLog, anyOf[wire.HITLPlanReview])
 }
 
-// begin is plan without waiting for what comes of it.
-func (d *testDesktop) begin(id wire.MessageID, todos string) {
+// beginPlan is submitPlan without waiting for the review.
+func (d *testDesktop) beginPlan(id wire.MessageID, todos string) {
 	d.t.Helper()
-	a := d.ask(id, wire.UserMessage{Mode: wire.ModePlan, Content: `/plan {"todos":[` + todos + `]}`})
+	a := d.sendAndWait(id, wire.UserMessage{Mode: wire.ModePlan, Content: `/plan {"todos":[` + todos + `]}`})
 	if _, taken := a.(wire.MessageAccepted); !taken {
 		d.t.Fatalf("%s is answered with %+v", id, a)
 	}
 }
 
-// approve lets a plan run.
-func (d *testDesktop) approve(r wire.HITLPlanReview) {
+// approvePlan approves the review of a plan.
+func (d *testDesktop) approvePlan(r wire.HITLPlanReview) {
 	d.t.Helper()
-	a := d.ask("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove})
+	a := d.sendAndWait("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove})
 	if closed, is := a.(wire.HITLClosed); !is || closed.Action != string(wire.PlanApprove) || closed.AnsweredBy != "conn" {
 		d.t.Fatalf("the review is answered with %+v", a)
 	}
 }
 
-// refused says something that is refused.
-func (d *testDesktop) refused(id wire.MessageID, data wire.ClientPayload, code wire.Code, field string) {
+// wantRefused sends a message and checks its refusal.
+func (d *testDesktop) wantRefused(id wire.MessageID, data wire.ClientPayload, code wire.Code, field string) {
 	d.t.Helper()
-	a := d.askAs("other", id, data)
+	a := d.sendAndWaitAs("other", id, data)
 	no, is := a.(wire.MessageRejected)
 	if !is || no.Code != code || no.Field != field || no.To != "other" {
 		d.t.Errorf("%s is answered with %+v, want %d about %q", id, a, code, field)
 	}
 }
 
-// drive answers whatever the plan asks until an event is there that fits. What was
-// answered before is answered again, which has no effect.
-func (d *testDesktop) drive(until func(wire.ServerPayload) bool) {
+// answerPlanUntil answers the questions of the plan until a matching event. It repeats earlier
+// answers, which has no effect.
+func (d *testDesktop) answerPlanUntil(until func(wire.ServerPayload) bool) {
 	d.t.Helper()
-	late := time.NewTimer(d.patience)
+	late := time.NewTimer(d.waitLimit)
 	defer late.Stop()
 	for n := 0; ; {
 		events, more := d.from(n)
 		for _, e := range events {
-			d.reply(e.Data)
+			d.answerPlanQuestion(e.Data)
 			if until(e.Data) {
 				return
 			}
@@ -88,13 +88,13 @@ func (d *testDesktop) drive(until func(wire.ServerPayload) bool) {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("the plan does not get on:\n%s", d.tell())
+			d.t.Fatalf("the plan does not get on:\n%s", d.dump())
 		}
 	}
 }
 
-// reply answers a question of a plan.
-func (d *testDesktop) reply(p wire.ServerPayload) {
+// answerPlanQuestion answers a question of a plan.
+func (d *testDesktop) answerPlanQuestion(p wire.ServerPayload) {
 	d.t.Helper()
 	switch q := p.(type) {
 	case wire.HITLPlanReview:
@@ -108,14 +108,14 @@ func (d *testDesktop) reply(p wire.ServerPayload) {
 	}
 }
 
-// isEnd reports whether a plan has ended, for people and for the message.
-func isEnd(p wire.ServerPayload) bool {
+// isPlanEnd reports whether an event ends a plan.
+func isPlanEnd(p wire.ServerPayload) bool {
 	r, is := p.(wire.AgentResponse)
 	return is && r.IsComplete && r.AgentID == "plan-1"
 }
 
-// wellDone checks that a plan of everything was worked off for m1, each todo once.
-func (d *testDesktop) wellDone() {
+// wantPlanDone checks that fullPlan was completed for m1, each todo once.
+func (d *testDesktop) wantPlanDone() {
 	d.t.Helper()
 	done := map[wire.TodoID]int{}
 	ends, starts := 0, map[wire.TodoID]int{}
@@ -136,12 +136,12 @@ func (d *testDesktop) wellDone() {
 		}
 	}
 	if len(done) != 5 || ends != 1 {
-		d.t.Errorf("done are %v, and it ended %d times:\n%s", done, ends, d.tell())
+		d.t.Errorf("done are %v, and it ended %d times:\n%s", done, ends, d.dump())
 	}
 	for id, n := range done {
 		if n != 1 {
 			d.t.Errorf("%s was done %d times", id, n)
 		}
 	}
-	lawful(d.t, d.all())
+	checkOutcomes(d.t, d.all())
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 )
 
-// Who waits for room in the mailbox of a session does so no longer than it has an
-// owner here.
-func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
+// A call that waits for space in the mailbox ends with the owner.
+func TestPutEndsWithTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -43,8 +42,8 @@ func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
 	})
 }
 
-// What an agent wanted of an owner that is gone is not done by the next one, and
-// the agent hears so.
+// Work of an agent whose owner ended is not executed by the next owner, and the agent gets an
+// error.
 func TestWorkEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	done := make(chan error, 1)
@@ -57,9 +56,9 @@ func TestWorkEndsWithItsOwner(t *testing.T) {
 	}
 }
 
-// No model is asked before it is committed that it is: the next owner counts how
-// often that was. What it says need not be waited for.
-func TestBeganIsCommittedFirst(t *testing.T) {
+// The start of a run is committed before its model is called: the next owner counts the attempts.
+// Other reports do not wait for the commit.
+func TestRunStartIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -12,29 +12,29 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// slowly is a store that takes its time to delete.
-type slowly struct{ *meddler }
+// slowDeleteStore is a store with slow deletes.
+type slowDeleteStore struct{ *faultStore }
 
-func (s slowly) Delete(ctx context.Context, l store.Lease) error {
+func (s slowDeleteStore) Delete(ctx context.Context, l store.Lease) error {
 	time.Sleep(50 * time.Millisecond)
-	return s.meddler.Delete(ctx, l)
+	return s.faultStore.Delete(ctx, l)
 }
 
 func TestDeleteWhileOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := startHub(t, slowly{openMeddler(t)}, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		w := watch(t, r, "tab")
-		settled(t, r)
+		h, _ := startHub(t, slowDeleteStore{openFaultStore(t)}, "a", session.Config{})
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		w := attachTab(t, r, "tab")
+		deliverBarrier(t, r)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		ok(t, h.Delete(ctx, "ses-1"))
+		requireNoError(t, h.Delete(ctx, "ses-1"))
 		if c := <-w.closed; c != wire.CloseExpired {
 			t.Errorf("the tab was closed with %d", c)
 		}
-		if _, err := h.Info(ctx, "ses-1"); code(err) != wire.CodeSessionNotFound {
+		if _, err := h.Info(ctx, "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
 			t.Errorf("got error %v", err)
 		}
 	})
@@ -43,24 +43,23 @@ func TestDeleteWhileOpen(t *testing.T) {
 func TestDeleteAfterTheOwnerDied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b, stop := pair(t, openStore(t))
+		a, b, stop := startPair(t, openStore(t))
 		_, err := a.Open(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		stop()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		ok(t, b.Delete(ctx, "ses-1"))
+		requireNoError(t, b.Delete(ctx, "ses-1"))
 	})
 }
 
-// Who renames through a follower is answered even when another name follows at
-// once.
+// A rename through a follower returns even when another rename follows at once.
 func TestOrdersThroughAFollower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b, _ := pair(t, openStore(t))
-		settled(t, enter(t, a, "ses-1"))
-		enter(t, b, "ses-1")
+		a, b, _ := startPair(t, openStore(t))
+		deliverBarrier(t, openHandle(t, a, "ses-1"))
+		openHandle(t, b, "ses-1")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		const n = 10
@@ -78,8 +77,8 @@ func TestOrdersThroughAFollower(t *testing.T) {
 	})
 }
 
-// What cannot be read is set aside, and not tried again and again.
-func TestUnreadableSessionIsSetAside(t *testing.T) {
+// A session that cannot be read is quarantined and not loaded again and again.
+func TestUnreadableSessionIsQuarantined(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]store.Op{
 		"window": store.Set("windows", "monitor-0/x", []byte("garbage")),
@@ -90,22 +89,22 @@ func TestUnreadableSessionIsSetAside(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := openStore(t)
 				h, _ := startHub(t, s, "a", session.Config{SweepEvery: 500 * time.Millisecond})
-				create(t, h, "ses-1")
+				createSession(t, h, "ses-1")
 				l, err := s.Claim(t.Context(), "ses-1", "x", time.Second)
-				ok(t, err)
+				requireNoError(t, err)
 				_, err = s.Commit(t.Context(), l, store.Batch{Number: 1, Prev: l.Top(), Working: new(true), Ops: []store.Op{op}})
-				ok(t, err)
-				ok(t, s.Release(t.Context(), l))
+				requireNoError(t, err)
+				requireNoError(t, s.Release(t.Context(), l))
 				time.Sleep(10 * time.Minute)
 				i, err := s.Session(t.Context(), "ses-1")
-				ok(t, err)
+				requireNoError(t, err)
 				if i.Quarantined == "" || i.Until.After(time.Now()) {
 					t.Errorf("the session is %+v", i)
 				}
-				if n := len(find[wire.OwnerChanged](history(t, s))); n != 2 {
+				if n := len(payloads[wire.OwnerChanged](readLog(t, s))); n != 2 {
 					t.Errorf("%d owners are in the log, want ours and the one that set it aside", n)
 				}
-				if _, err := h.Open(t.Context(), "ses-1"); code(err) != wire.CodeSessionInvalidState {
+				if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
 					t.Errorf("got error %v", err)
 				}
 			})
@@ -113,20 +112,19 @@ func TestUnreadableSessionIsSetAside(t *testing.T) {
 	}
 }
 
-// moody is a store in which a session cannot be loaded.
-type moody struct {
-	*meddler
+// unloadableStore is a store in which a session cannot be loaded.
+type unloadableStore struct {
+	*faultStore
 	err   error
 	loads int
 }
 
-func (m *moody) Load(context.Context, wire.SessionID) (store.State, error) {
+func (m *unloadableStore) Load(context.Context, wire.SessionID) (store.State, error) {
 	m.loads++
 	return store.State{}, m.err
 }
 
-// The sweeper tries what goes wrong less and less often, and gives it free each
-// time.
+// The sweeper retries a failing session at growing intervals, and releases it each time.
 func TestSweepBacksOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -139,21 +137,21 @@ func TestSweepBacksOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := &moody{meddler: openMeddler(t), err: c.err}
+				m := &unloadableStore{faultStore: openFaultStore(t), err: c.err}
 				h, _ := startHub(t, m, "a", session.Config{SweepEvery: 500 * time.Millisecond})
-				create(t, h, "ses-1")
+				createSession(t, h, "ses-1")
 				l, err := m.Claim(t.Context(), "ses-1", "x", time.Second)
-				ok(t, err)
+				requireNoError(t, err)
 				_, err = m.Commit(t.Context(), l, store.Batch{Number: 1, Prev: l.Top(), Working: new(true)})
-				ok(t, err)
-				ok(t, m.Release(t.Context(), l))
+				requireNoError(t, err)
+				requireNoError(t, m.Release(t.Context(), l))
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if m.loads == 0 || m.loads > c.most {
 					t.Errorf("the session was loaded %d times in 10 min, want at most %d", m.loads, c.most)
 				}
 				i, err := m.Session(t.Context(), "ses-1")
-				ok(t, err)
+				requireNoError(t, err)
 				if i.Owner != "" || i.Quarantined != "" {
 					t.Errorf("the session is %+v", i)
 				}

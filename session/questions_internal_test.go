@@ -7,10 +7,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// An answer that was committed is not lost with an owner that dies before the
-// agent's tool has ended: the next one does not ask again, however often that
-// happens.
-func TestAnswersOutliveWhoHeardThem(t *testing.T) {
+// A committed answer is not lost with an owner that dies before the agent's tool has ended: the
+// next owner does not ask again, however often that happens.
+func TestAnswersSurviveTheOwner(t *testing.T) {
 	t.Parallel()
 	l := &owner{agents: &agents{}, step: &step{}}
 	name := promptName("question-1")

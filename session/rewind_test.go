@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rowOf is the newest row of a user that people see with a text in it.
+// rowOf is the newest visible row of the user with a text.
 func (d *testDesktop) rowOf(text string) wire.UIRow {
 	d.t.Helper()
 	var found wire.UIRow
@@ -28,8 +28,8 @@ func (d *testDesktop) rowOf(text string) wire.UIRow {
 	return found
 }
 
-// seen is what people see of a monitor, but for how turns ended.
-func (d *testDesktop) seen(monitor wire.MonitorID) string {
+// visibleRows returns the rows of a monitor as text, without the ends of turns.
+func (d *testDesktop) visibleRows(monitor wire.MonitorID) string {
 	d.t.Helper()
 	var out []string
 	for _, row := range d.snapshot().RecentMessages {
@@ -40,31 +40,30 @@ func (d *testDesktop) seen(monitor wire.MonitorID) string {
 	return strings.Join(out, "; ")
 }
 
-// A conversation is rewound, and a message said differently; whoever owns the
-// session next knows the same.
+// A conversation is rewound, and a message edited; the next owner has the same state.
 func TestRewind(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			for i, word := range []string{"xyzzy", "plugh", "plover"} {
 				id := wire.MessageID(fmt.Sprintf("m%d", i))
-				d.say(first, id, "/say the word is "+word)
-				d.ends(id)
+				d.sendText(firstMonitor, id, "/say the word is "+word)
+				d.waitTurnEnd(id)
 			}
 			target := d.rowOf("/say the word is plugh")
 			undo := wire.Rewind{TS: target.TS, Revision: new(0)}
-			done, is := d.ask("r1", undo).(wire.HistoryRewound)
+			done, is := d.sendAndWait("r1", undo).(wire.HistoryRewound)
 			if !is || done.Removed != 6 || done.Revision != 1 || done.By != "conn" || done.MessageID != "r1" {
 				t.Fatalf("%+v", done)
 			}
-			if again, is := d.ask("r1", undo).(wire.MessageRepeated); !is {
+			if again, is := d.sendAndWait("r1", undo).(wire.MessageRepeated); !is {
 				t.Errorf("a rewind that was sent again: %+v", again)
 			}
-			if got := d.seen(first); got != "/say the word is xyzzy; the word is xyzzy" {
+			if got := d.visibleRows(firstMonitor); got != "/say the word is xyzzy; the word is xyzzy" {
 				t.Errorf("people see %q", got)
 			}
 			refusals := map[string]wire.ClientPayload{
@@ -75,70 +74,70 @@ func TestRewind(t *testing.T) {
 				"3003 5": wire.EditMessage{TS: d.rowOf("xyzzy").TS, Text: "x", RestoreCheckpoint: true},
 			}
 			for want, cmd := range refusals {
-				no, is := d.ask(wire.MessageID(want), cmd).(wire.MessageRejected)
+				no, is := d.sendAndWait(wire.MessageID(want), cmd).(wire.MessageRejected)
 				if !is || strconv.Itoa(int(no.Code)) != want[:4] || no.To != "conn" {
 					t.Errorf("%s: %+v", want, no)
 				}
 			}
-			o = o.again(t, hubConfig{})
-			d = o.enter(t, "ses-1")
-			d.say(first, "m9", "/recall")
-			d.ends("m9")
-			if got := d.said("m9"); !strings.Contains(got, "xyzzy") || strings.Contains(got, "plugh") || strings.Contains(got, "plover") {
+			o = o.restart(t, hubConfig{})
+			d = o.openDesktop(t, "ses-1")
+			d.sendText(firstMonitor, "m9", "/recall")
+			d.waitTurnEnd("m9")
+			if got := d.turnText("m9"); !strings.Contains(got, "xyzzy") || strings.Contains(got, "plugh") || strings.Contains(got, "plover") {
 				t.Errorf("the agent remembers %q", got)
 			}
 			edit := wire.EditMessage{TS: d.rowOf("/say the word is xyzzy").TS, Text: "/say the word is frotz"}
-			if a, is := d.ask("e1", edit).(wire.MessageAccepted); !is || a.How != wire.TakenDirect {
+			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || a.How != wire.TakenDirect {
 				t.Fatalf("%+v", a)
 			}
-			d.ends("e1")
-			if a, is := d.ask("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
+			d.waitTurnEnd("e1")
+			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
 				t.Errorf("an edit that was sent again: %+v", a)
 			}
-			if got := d.seen(first); got != "/say the word is frotz; the word is frotz" {
+			if got := d.visibleRows(firstMonitor); got != "/say the word is frotz; the word is frotz" {
 				t.Errorf("people see %q", got)
 			}
 			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "frotz") || strings.Contains(got, "xyzzy") {
 				t.Errorf("the agent knows %q", got)
 			}
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
 // A repeated REWIND or CONDENSE gets the first answer again.
-func TestRepeatedCommandsAreAnsweredAlike(t *testing.T) {
+func TestRepeatedCommandsGetTheSameAnswer(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
 	for i := range 4 {
 		id := wire.MessageID(fmt.Sprintf("m%d", i))
-		d.say(first, id, fmt.Sprintf("/say word %d", i))
-		d.ends(id)
+		d.sendText(firstMonitor, id, fmt.Sprintf("/say word %d", i))
+		d.waitTurnEnd(id)
 	}
-	tab := watch(t, d.handle, "conn-a")
+	tab := attachTab(t, d.handle, "conn-a")
 	for name, cmd := range map[wire.MessageID]wire.ClientPayload{
 		"rewind": wire.Rewind{TS: d.rowOf("/say word 3").TS}, "condense": wire.Condense{},
 	} {
 		var answers [2]wire.Emitted
 		for i := range answers {
-			deliver(t, d.handle, says("conn-a", name, cmd))
-			answers[i] = next(t, tab, func(e wire.Emitted) bool { return e.MessageID == name })
+			deliver(t, d.handle, command("conn-a", name, cmd))
+			answers[i] = nextEvent(t, tab, func(e wire.Emitted) bool { return e.MessageID == name })
 		}
 		if answers[0] != answers[1] {
 			t.Errorf("%s is answered with %+v, then with %+v", name, answers[0], answers[1])
 		}
 	}
-	d.rest()
+	d.waitIdle()
 }
 
-// A message that says nothing runs no turn.
+// A blank message starts no turn.
 func TestBlankMessagesAreRefused(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.say(first, "m1", "/say one")
-	d.ends("m1")
+	d.sendText(firstMonitor, "m1", "/say one")
+	d.waitTurnEnd("m1")
 	ts := d.rowOf("/say one").TS
 	for name, c := range map[wire.MessageID]struct {
 		cmd   wire.ClientPayload
@@ -149,71 +148,71 @@ func TestBlankMessagesAreRefused(t *testing.T) {
 		"window": {wire.WindowMessage{WindowID: "w", Content: " "}, "content"},
 		"edit":   {wire.EditMessage{TS: ts, Text: "\n"}, "text"},
 	} {
-		no, is := d.ask(name, c.cmd).(wire.MessageRejected)
+		no, is := d.sendAndWait(name, c.cmd).(wire.MessageRejected)
 		if !is || no.Code != wire.CodeInvalidMessage || no.Field != c.field {
 			t.Errorf("%s: answered with %+v, want code %d for %s", name, no, wire.CodeInvalidMessage, c.field)
 		}
 	}
-	if got := d.seen(first); got != "/say one; one" {
+	if got := d.visibleRows(firstMonitor); got != "/say one; one" {
 		t.Errorf("people see %q, want what they saw before", got)
 	}
 	picture := wire.UserMessage{Interactions: []wire.UserInteraction{{Type: "draw", ImageData: "data:image/png;base64,AAAA"}}}
-	if a, is := d.ask("picture", picture).(wire.MessageAccepted); !is {
+	if a, is := d.sendAndWait("picture", picture).(wire.MessageAccepted); !is {
 		t.Errorf("a picture without a text: %+v, want it accepted", a)
 	}
-	d.ends("picture")
-	d.rest()
+	d.waitTurnEnd("picture")
+	d.waitIdle()
 }
 
 // hasNewestRows checks that the archive of the first monitor has n rows and that
 // the snapshot has the newest of them, as many as fit.
-func hasNewestRows(o *office, d *testDesktop, n int) {
+func hasNewestRows(o *agentHub, d *testDesktop, n int) {
 	d.t.Helper()
-	page, err := o.Rows(d.t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
-	ok(d.t, err)
+	page, err := o.Rows(d.t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 1000})
+	requireNoError(d.t, err)
 	want := page.Rows[max(len(page.Rows)-desktop.MaxRows, 0):]
 	if got := d.snapshot().RecentMessages; len(page.Rows) != n || !reflect.DeepEqual(got, want) {
 		d.t.Errorf("the archive has %d rows, want %d; the snapshot has %d, want the newest %d", len(page.Rows), n, len(got), len(want))
 	}
 }
 
-// A row that the desktop has long forgotten can be rewound to, and edited.
+// A row that the desktop state does not have any more can be rewound to, and edited.
 func TestRewindToAnOldRow(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			d := o.newDesktop(t, "ses-1")
 			var old, answer wire.UIRow
-			for i := range 90 { // each has three rows
+			for i := range 90 { // three rows each
 				id := wire.MessageID(fmt.Sprintf("m%d", i))
-				d.say(first, id, fmt.Sprintf("/say word %d", i))
-				d.ends(id)
+				d.sendText(firstMonitor, id, fmt.Sprintf("/say word %d", i))
+				d.waitTurnEnd(id)
 				if i == 5 {
 					old = d.rowOf("/say word 5")
 					rows := d.snapshot().RecentMessages
 					answer = rows[len(rows)-1]
 				}
 			}
-			o = o.again(t, hubConfig{})
-			d = o.enter(t, "ses-1")
+			o = o.restart(t, hubConfig{})
+			d = o.openDesktop(t, "ses-1")
 			if rows := d.snapshot().RecentMessages; rows[0].ID <= answer.ID {
 				t.Fatalf("the desktop has row %d", rows[0].ID)
 			}
-			d.ask("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
+			d.sendAndWait("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
 			hasNewestRows(o, d, 85*3)
-			if a, is := d.ask("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
+			if a, is := d.sendAndWait("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
 				t.Fatalf("%+v", a)
 			}
-			d.ends("e")
+			d.waitTurnEnd("e")
 			hasNewestRows(o, d, 5*3+3)
-			if e := when(t, d.diary, func(e wire.HistoryRewound) bool { return e.Revision == 2 }); e.TS != old.TS || e.Removed != 80*3 {
+			if e := waitEvent(t, d.eventLog, func(e wire.HistoryRewound) bool { return e.Revision == 2 }); e.TS != old.TS || e.Removed != 80*3 {
 				t.Errorf("%+v", e)
 			}
-			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
-			ok(t, err)
+			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 1000})
+			requireNoError(t, err)
 			if n := len(page.Rows); n != 18 || page.Rows[14].Text == "" || page.Rows[15].Text != "/say other word" {
 				t.Errorf("%d rows: %+v", n, page.Rows)
 			}
@@ -221,49 +220,48 @@ func TestRewindToAnOldRow(t *testing.T) {
 			if !strings.Contains(got, "word 4") || strings.Contains(got, "word 5") || !strings.Contains(got, "other word") {
 				t.Errorf("the agent knows %q", got)
 			}
-			d.ask("r2", wire.Rewind{TS: page.Rows[3].TS})
+			d.sendAndWait("r2", wire.Rewind{TS: page.Rows[3].TS})
 			hasNewestRows(o, d, 3)
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// A turn that runs ends with the rewind, and one that waits is rejected.
-func TestRewindOfWhatRuns(t *testing.T) {
+// A rewind ends a running turn and rejects a queued message.
+func TestRewindOfRunningTurns(t *testing.T) {
 	t.Parallel()
-	o := agentHub(t, onFiles(t), hubConfig{})
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.say(first, "m1", "/say one")
-	d.ends("m1")
-	d.say(first, "m2", "/say two", "/sleep 10m", "/say three")
-	d.begins("m2")
-	d.ask("r", wire.Rewind{TS: d.rowOf("/sleep 10m").TS})
-	if end := d.ends("m2"); end.Outcome != wire.OutcomeInterrupted {
+	d.sendText(firstMonitor, "m1", "/say one")
+	d.waitTurnEnd("m1")
+	d.sendText(firstMonitor, "m2", "/say two", "/sleep 10m", "/say three")
+	d.waitTurnOutput("m2")
+	d.sendAndWait("r", wire.Rewind{TS: d.rowOf("/sleep 10m").TS})
+	if end := d.waitTurnEnd("m2"); end.Outcome != wire.OutcomeInterrupted {
 		t.Errorf("%+v", end)
 	}
-	d.say(first, "m3", "/recall")
-	d.ends("m3")
-	if got := d.said("m3"); !strings.Contains(got, "one") || strings.Contains(got, "two") {
+	d.sendText(firstMonitor, "m3", "/recall")
+	d.waitTurnEnd("m3")
+	if got := d.turnText("m3"); !strings.Contains(got, "one") || strings.Contains(got, "two") {
 		t.Errorf("the agent remembers %q", got)
 	}
-	d.rest()
+	d.waitIdle()
 }
 
-// Of several who rewind at once one wins, and the others are told, wherever they
-// are.
-func TestRewindAtOnce(t *testing.T) {
+// Of several concurrent rewinds one wins, and the others are refused, at every replica.
+func TestConcurrentRewinds(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			d := agentHub(t, s, hubConfig{}).newDesktop(t, "ses-1")
-			d.say(first, "m1", "/say one")
-			d.ends("m1")
-			d.say(first, "m2", "/say two")
-			d.ends("m2")
-			settled(t, d.handle)
-			other := agentHub(t, s, hubConfig{replica: "b"}).enter(t, "ses-1")
+			d := startAgentHub(t, s, hubConfig{}).newDesktop(t, "ses-1")
+			d.sendText(firstMonitor, "m1", "/say one")
+			d.waitTurnEnd("m1")
+			d.sendText(firstMonitor, "m2", "/say two")
+			d.waitTurnEnd("m2")
+			deliverBarrier(t, d.handle)
+			other := startAgentHub(t, s, hubConfig{replica: "b"}).openDesktop(t, "ses-1")
 			one, two := d.rowOf("/say one").TS, d.rowOf("/say two").TS
 			var wg sync.WaitGroup
 			results := make([]wire.ServerPayload, 4)
@@ -274,7 +272,7 @@ func TestRewindAtOnce(t *testing.T) {
 					if i%2 == 1 {
 						ts = two
 					}
-					results[i] = from.askAs(conn, wire.MessageID(fmt.Sprintf("r%d", i)), wire.Rewind{TS: ts, Revision: new(0)})
+					results[i] = from.sendAndWaitAs(conn, wire.MessageID(fmt.Sprintf("r%d", i)), wire.Rewind{TS: ts, Revision: new(0)})
 				})
 			}
 			wg.Wait()

@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// legible is ops as text, with the parts of a push in one.
-func legible(ops []store.Op) []string {
+// describeOps returns ops as text, with the parts of a push joined.
+func describeOps(ops []store.Op) []string {
 	var out []string
 	var list string
 	for _, op := range ops {
@@ -35,8 +35,8 @@ func legible(ops []store.Op) []string {
 	return out
 }
 
-// Whatever is written again is in batches that a store takes, and all of it.
-func TestPortions(t *testing.T) {
+// A rewrite is complete, in batches that a store accepts.
+func TestSplitOps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var ops []store.Op
@@ -72,7 +72,7 @@ func TestPortions(t *testing.T) {
 				t.Fatalf("batch %d leaves a list empty", i)
 			}
 		}
-		if got, want := legible(again), legible(ops); !slices.Equal(got, want) {
+		if got, want := describeOps(again), describeOps(ops); !slices.Equal(got, want) {
 			t.Fatalf("other ops:\n%.300v\n%.300v", got, want)
 		}
 	})

@@ -22,7 +22,7 @@ const (
 	probePatience = 1500 * time.Millisecond
 )
 
-// storeIssue is a bit set of reasons for which the store counts as unavailable for a session. It is
+// faultyStore is a bit set of reasons for which the store counts as unavailable for a session. It is
 // available again when all are cleared.
 type storeIssue uint32
 

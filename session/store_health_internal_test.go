@@ -8,13 +8,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What breaks while somebody looks at a session that waits for its store breaks
-// neither the hub nor what the session waits for.
-func TestMeanwhileBreaks(t *testing.T) {
+// A panic while snapshots are served for a session that waits for its store affects neither the hub
+// nor the wait.
+func TestPanicWhileServingSnapshots(t *testing.T) {
 	t.Parallel()
 	k := &liveSession{mailbox: newMailbox(), log: slog.New(slog.DiscardHandler)}
 	nowhere := make(chan wire.SessionState)
-	close(nowhere) // so that whoever answers panics
+	close(nowhere) // so that sending the answer panics
 	if err := k.mailbox.requestSnapshot(snapshotRequest{reply: nowhere}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,36 +15,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// owners are those of the log, in their order.
-func owners(t *testing.T, s session.Store) []wire.ReplicaID {
+// logOwners returns the owners in the log, in order.
+func logOwners(t *testing.T, s session.Store) []wire.ReplicaID {
 	t.Helper()
 	var all []wire.ReplicaID
-	for _, o := range find[wire.OwnerChanged](history(t, s)) {
+	for _, o := range payloads[wire.OwnerChanged](readLog(t, s)) {
 		all = append(all, o.Replica)
 	}
 	return all
 }
 
-// A session goes to the replica that wants it, and back, with everything that was said
-// meanwhile and without anybody in between.
-func TestFetch(t *testing.T) {
+// A session moves to the replica that wants it, and back, with all commands of the meantime and
+// without another owner in between.
+func TestTakeOwnership(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
+		a, b, _ := startPair(t, s)
 		c, _ := startHub(t, s, "c", session.Config{})
-		handles := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1"), enter(t, c, "ses-1")}
-		settled(t, handles[0])
+		handles := []*session.Handle{openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1"), openHandle(t, c, "ses-1")}
+		deliverBarrier(t, handles[0])
 		var ids []wire.MessageID
 		for round, h := range []*session.Hub{b, a, c, c} {
 			var wg sync.WaitGroup
 			for i, r := range handles {
 				id := wire.MessageID(fmt.Sprintf("m-%d-%d", round, i))
 				ids = append(ids, id)
-				wg.Go(func() { ask(t, r, says("conn", id, emit(window(wire.WindowID(id))))) })
+				wg.Go(func() { deliverAndWait(t, r, command("conn", id, emit(window(wire.WindowID(id))))) })
 			}
 			got, err := h.TakeOwnership(t.Context(), "ses-1")
-			ok(t, err)
+			requireNoError(t, err)
 			if want := []wire.ReplicaID{"a", "b", "a", "c"}[round]; got.From != want || got.Epoch == 0 {
 				t.Errorf("round %d: %+v, want from %s", round, got, want)
 			}
@@ -54,13 +54,13 @@ func TestFetch(t *testing.T) {
 			wg.Wait()
 		}
 		for _, r := range handles {
-			settled(t, r)
+			deliverBarrier(t, r)
 		}
-		if got := fmt.Sprint(owners(t, s)); got != "[a b a c]" {
+		if got := fmt.Sprint(logOwners(t, s)); got != "[a b a c]" {
 			t.Errorf("owners %s", got)
 		}
 		count := map[wire.MessageID]int{}
-		for _, p := range find[wire.Actions](history(t, s)) {
+		for _, p := range payloads[wire.Actions](readLog(t, s)) {
 			count[p.MessageID]++
 		}
 		for _, id := range ids {
@@ -71,23 +71,23 @@ func TestFetch(t *testing.T) {
 	})
 }
 
-// Of two who want a session at once both get it, one after the other.
-func TestFetchByTwo(t *testing.T) {
+// Two replicas want a session at the same time: both get it, one after the other.
+func TestTakeOwnershipByTwo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
+		a, b, _ := startPair(t, s)
 		c, _ := startHub(t, s, "c", session.Config{})
-		settled(t, enter(t, a, "ses-1"))
+		deliverBarrier(t, openHandle(t, a, "ses-1"))
 		var wg sync.WaitGroup
 		for _, h := range []*session.Hub{b, c} {
 			wg.Go(func() {
 				_, err := h.TakeOwnership(t.Context(), "ses-1")
-				ok(t, err)
+				requireNoError(t, err)
 			})
 		}
 		wg.Wait()
-		if got := fmt.Sprint(owners(t, s)); got != "[a b c]" && got != "[a c b]" {
+		if got := fmt.Sprint(logOwners(t, s)); got != "[a b c]" && got != "[a c b]" {
 			t.Errorf("owners %s", got)
 		}
 		if b.Owns("ses-1") == c.Owns("ses-1") {
@@ -96,14 +96,14 @@ func TestFetchByTwo(t *testing.T) {
 	})
 }
 
-// The owner dies before it hears that the session is wanted, or with it.
-func TestFetchFromTheDead(t *testing.T) {
+// The owner dies before it gets the order, or while it executes it.
+func TestTakeOwnershipFromADeadOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, stop := pair(t, m)
-		settled(t, enter(t, a, "ses-1"))
-		m.hook(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
+		m := openFaultStore(t)
+		a, b, stop := startPair(t, m)
+		deliverBarrier(t, openHandle(t, a, "ses-1"))
+		m.setHooks(hooks{send: func(c store.Command, do func() (bool, error)) (bool, error) {
 			if strings.Contains(string(c.Data), "yield") {
 				go stop()
 			}
@@ -119,49 +119,49 @@ func TestFetchFromTheDead(t *testing.T) {
 	})
 }
 
-// Who wanted a session dies before it takes it: it goes to somebody else when the time
-// is over that it was kept.
-func TestFetchByTheDead(t *testing.T) {
+// The replica that wants a session dies before it claims it: another one gets it when the
+// reservation has expired.
+func TestTakeOwnershipByAReplicaThatDies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, _, _ := pair(t, m)
+		m := openFaultStore(t)
+		a, _, _ := startPair(t, m)
 		c, stop := startHub(t, m, "c", session.Config{})
-		r := enter(t, a, "ses-1")
-		settled(t, r)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
 		m.onClaim(func(r wire.ReplicaID) error {
 			if r == "c" {
 				return store.ErrUnavailable
 			}
 			return nil
 		})
-		// It follows already, and then can claim nothing any more.
+		// It follows the session already, and then cannot claim any more.
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if _, err := c.TakeOwnership(ctx, "ses-1"); err == nil {
 			t.Error("who cannot claim has it")
 		}
 		stop()
-		deliver(t, r, says("conn", "later", emit(window("w"))))
+		deliver(t, r, command("conn", "later", emit(window("w"))))
 		time.Sleep(10 * time.Second)
 		if !a.Owns("ses-1") {
 			t.Error("nobody has taken it back")
 		}
-		if got := len(find[wire.Actions](history(t, m))); got != 2 { // one is that of settled
+		if got := len(payloads[wire.Actions](readLog(t, m))); got != 2 { // one is that of settled
 			t.Errorf("%d actions, want two", got)
 		}
 	})
 }
 
-// An order that was meant for an owner before does not move a session.
-func TestFetchIsForOneOwner(t *testing.T) {
+// An order for an earlier owner does not move a session.
+func TestYieldIsForOneOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, _ := pair(t, m)
-		r := enter(t, a, "ses-1")
-		settled(t, r)
-		lease := find[wire.OwnerChanged](history(t, m))[0]
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
+		lease := payloads[wire.OwnerChanged](readLog(t, m))[0]
 		later := time.Now().Add(time.Hour).UnixMilli()
 		for i, data := range []string{
 			fmt.Sprintf(`{"order":{"kind":"yield","replica":"b","epoch":%d,"until":%d}}`, lease.Epoch-1, later),
@@ -170,62 +170,62 @@ func TestFetchIsForOneOwner(t *testing.T) {
 			`{"order":{"kind":"yield"}}`,
 		} {
 			_, err := m.Send(t.Context(), "ses-1", store.Command{ID: fmt.Sprint("x-", i), Data: []byte(data)})
-			ok(t, err)
+			requireNoError(t, err)
 		}
 		time.Sleep(time.Minute)
-		settled(t, r)
-		if got := fmt.Sprint(owners(t, m)); got != "[a]" || b.Owns("ses-1") {
+		deliverBarrier(t, r)
+		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" || b.Owns("ses-1") {
 			t.Errorf("owners %s", got)
 		}
-		if _, err := b.TakeOwnership(t.Context(), "nobody"); code(err) != wire.CodeSessionNotFound {
+		if _, err := b.TakeOwnership(t.Context(), "nobody"); errorCode(err) != wire.CodeSessionNotFound {
 			t.Errorf("fetched what is not there: %v", err)
 		}
 		b.Drain(t.Context())
-		if _, err := b.TakeOwnership(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
+		if _, err := b.TakeOwnership(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
 			t.Errorf("a draining hub takes a session: %v", err)
 		}
 	})
 }
 
-// In the middle of a stream, with a question open and messages waiting, a session goes
-// to another replica: nothing is lost and nothing is done twice.
-func TestFetchWhileAgentsRun(t *testing.T) {
+// A session moves to another replica during a stream, with an open question and queued messages:
+// nothing is lost and nothing happens twice.
+func TestTakeOwnershipWhileAgentsRun(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			a := agentHub(t, s, hubConfig{})
-			b := agentHub(t, s, hubConfig{replica: "b"})
+			a := startAgentHub(t, s, hubConfig{})
+			b := startAgentHub(t, s, hubConfig{replica: "b"})
 			d := a.newDesktop(t, "ses-1")
-			d.say("monitor-1", "q", "/nosteer", "/ask Which? | a | b", "/say asked")
-			asked := d.asked("main-monitor-1-q")
-			d.say(first, "m1", "/nosteer", "/say one", opening("w1"), "/stream 60 100", opening("w2"), "/say two")
-			when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "w10") })
+			d.sendText("monitor-1", "q", "/nosteer", "/ask Which? | a | b", "/say asked")
+			asked := d.waitPrompt("main-monitor-1-q")
+			d.sendText(firstMonitor, "m1", "/nosteer", "/say one", openWindowDirective("w1"), "/stream 60 100", openWindowDirective("w2"), "/say two")
+			waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "w10") })
 			for i := range 3 {
-				d.say(first, wire.MessageID(fmt.Sprint("w-", i)), fmt.Sprintf("/say queued %d", i))
+				d.sendText(firstMonitor, wire.MessageID(fmt.Sprint("w-", i)), fmt.Sprintf("/say queued %d", i))
 			}
-			for _, o := range []*office{b, a, b} {
+			for _, o := range []*agentHub{b, a, b} {
 				if _, err := o.TakeOwnership(t.Context(), "ses-1"); err != nil {
 					t.Fatal(err)
 				}
 			}
 			d.send("", wire.UserPromptResponse{PromptID: asked.ID, SelectedValues: []string{"b"}})
-			d.rest() // which is also lawful
-			if got := fmt.Sprint(owners(t, s)); got != "[a b a b]" {
+			d.waitIdle() // also checks the outcomes
+			if got := fmt.Sprint(logOwners(t, s)); got != "[a b a b]" {
 				t.Errorf("owners %s", got)
 			}
 			words := make([]string, 60)
 			for i := range words {
 				words[i] = fmt.Sprint("w", i+1)
 			}
-			if said := d.said("m1"); said != "one\n"+strings.Join(words, " ")+"\ntwo" {
+			if said := d.turnText("m1"); said != "one\n"+strings.Join(words, " ")+"\ntwo" {
 				t.Errorf("the turn said %q", said)
 			}
-			if got := d.windows(first); fmt.Sprint(got) != "[w1 w2]" {
+			if got := d.windows(firstMonitor); fmt.Sprint(got) != "[w1 w2]" {
 				t.Errorf("the windows are %v", got)
 			}
-			if got := d.said("q"); !strings.HasSuffix(got, "asked") || strings.Count(got, `"b"`) != 1 {
+			if got := d.turnText("q"); !strings.HasSuffix(got, "asked") || strings.Count(got, `"b"`) != 1 {
 				t.Errorf("the question ended with %q", got)
 			}
 		})
@@ -236,34 +236,33 @@ func TestCloseTab(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := startHub(t, openStore(t), "a", session.Config{})
-		create(t, h, "ses-1")
+		createSession(t, h, "ses-1")
 		if h.CloseTab("ses-1", "conn-a") {
 			t.Error("closed what is not there")
 		}
-		r := enter(t, h, "ses-1")
-		watch(t, r, "conn-a")
-		watch(t, r, "conn-b")
+		r := openHandle(t, h, "ses-1")
+		attachTab(t, r, "conn-a")
+		attachTab(t, r, "conn-b")
 		if h.CloseTab("ses-1", "conn-c") || !h.CloseTab("ses-1", "conn-a") {
 			t.Error("closed another than the one that was named")
 		}
 	})
 }
 
-// Who wanted a session has given up long ago when its owner gets to the order: the
-// session stays where it is.
-func TestAnOrderToYieldHasAnEnd(t *testing.T) {
+// The order expires before the owner gets to it: the session stays where it is.
+func TestYieldExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
-		a, b, _ := pair(t, m)
-		r := enter(t, a, "ses-1")
-		settled(t, r)
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
 		gate := make(chan struct{})
 		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do func() (store.Receipt, error)) (store.Receipt, error) {
 			<-gate
 			return do()
 		})
-		deliver(t, r, says("conn", "m1", emit(window("w"))))
+		deliver(t, r, command("conn", "m1", emit(window("w"))))
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if _, err := b.TakeOwnership(ctx, "ses-1"); err == nil {
@@ -274,11 +273,11 @@ func TestAnOrderToYieldHasAnEnd(t *testing.T) {
 		close(gate)
 		time.Sleep(time.Second)
 		began := time.Now()
-		ask(t, r, says("conn", "m2", emit(window("w2"))))
+		deliverAndWait(t, r, command("conn", "m2", emit(window("w2"))))
 		if took := time.Since(began); took > 100*time.Millisecond || !a.Owns("ses-1") {
-			t.Errorf("the next message took %v; owners %v", took, owners(t, m))
+			t.Errorf("the next message took %v; owners %v", took, logOwners(t, m))
 		}
-		if got := fmt.Sprint(owners(t, m)); got != "[a]" {
+		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" {
 			t.Errorf("owners %s", got)
 		}
 		if _, err := b.TakeOwnership(t.Context(), "ses-1"); err != nil || !b.Owns("ses-1") {
@@ -287,26 +286,26 @@ func TestAnOrderToYieldHasAnEnd(t *testing.T) {
 	})
 }
 
-// fences counts the leases that were lost.
-type fences struct {
-	counting
+// fenceCounter counts lost leases.
+type fenceCounter struct {
+	countingObserver
 	lost atomic.Int64
 }
 
-func (f *fences) Fenced() { f.lost.Add(1) }
+func (f *fenceCounter) Fenced() { f.lost.Add(1) }
 
-// A session that is handed over is no lease that was lost.
-func TestAFetchedSessionIsNotFenced(t *testing.T) {
+// A session that is handed over is not counted as fenced.
+func TestTakeOwnershipIsNotFencing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		f := &fences{}
+		f := &fenceCounter{}
 		a, _ := startHub(t, s, "a", session.Config{Observer: f})
 		b, _ := startHub(t, s, "b", session.Config{})
-		create(t, a, "ses-1")
-		settled(t, enter(t, a, "ses-1"))
+		createSession(t, a, "ses-1")
+		deliverBarrier(t, openHandle(t, a, "ses-1"))
 		_, err := b.TakeOwnership(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		time.Sleep(5 * time.Second)
 		if n := f.lost.Load(); n != 0 {
 			t.Errorf("an orderly hand-over counts as %d lost leases", n)

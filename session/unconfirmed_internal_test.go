@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What an owner remembers is bounded by number, bytes and age, and it knows that it has
-// forgotten something.
+// The unconfirmed items are bounded by number, bytes and age, and the owner knows that it dropped
+// some.
 func TestUnconfirmedIsBounded(t *testing.T) {
 	t.Parallel()
 	at := func(n int) wire.Position { return wire.Position{Epoch: 1, Seq: uint64(n)} }
@@ -36,9 +36,9 @@ func TestUnconfirmedIsBounded(t *testing.T) {
 	}
 }
 
-// Messages that a turn answered which has ended go with its end, and so does what it did.
-// Others go alone, refused ones and what unfinished turns did not at all.
-func TestLostMessagesGoWithTheirTurn(t *testing.T) {
+// Messages that an ended turn answered are sent with its end, and so are its actions. Other
+// messages are sent alone; refused messages and actions of unfinished turns are not sent.
+func TestLostMessagesAreRestoredWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	left, ops := &owner{}, []store.Op{}
 	for id, r := range map[wire.MessageID]reply{

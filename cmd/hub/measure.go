@@ -18,7 +18,7 @@ func (c *config) measure(log *slog.Logger) {
 
 // levels is how much of everything there is now.
 func (h *app) levels() metrics.Levels {
-	s := h.hub.Levels()
+	s := h.hub.Gauges()
 	l := metrics.Levels{
 		Working: s.Working, Waiting: s.Waiting, Stalled: s.Stalled, Stuck: s.Stuck, Idle: s.Idle, Followed: s.Followed,
 		Connections: h.server.Connections(), Draining: h.server.Draining(),

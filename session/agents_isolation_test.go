@@ -11,12 +11,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// roomyBudget lets background monitors do whatever a test wants.
+// roomyBudget is a budget that background monitors of a test never exhaust.
 var roomyBudget = policies.BudgetLimits{Concurrent: 50, ActionsPerMin: 10_000, OutputPerMin: 10_000_000}
 
-// worker is a turn that opens a window of its own, changes it, looks around and
-// waits.
-func worker(id wire.MessageID) string {
+// workingScript is a turn that opens a window, changes it, reads the desktop and waits.
+func workingScript(id wire.MessageID) string {
 	return strings.Join([]string{
 		"/window own-" + string(id) + " Mine | hello",
 		fmt.Sprintf(`/call window:update {"windowId":"own-%s","operation":"append","content":" more"}`, id),
@@ -26,21 +25,20 @@ func worker(id wire.MessageID) string {
 	}, "\n")
 }
 
-// checkWorkers checks that whatever the agents of a session did is said to be
-// theirs: their windows, on their monitors, for their messages.
+// checkWorkers checks that the agents' actions name their own windows, monitors and messages.
 func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID]wire.MonitorID) {
 	t.Helper()
 	turns := map[wire.AgentID]wire.MessageAccepted{}
-	for _, a := range find[wire.MessageAccepted](events) {
+	for _, a := range payloads[wire.MessageAccepted](events) {
 		if other, taken := turns[a.AgentID]; taken {
 			t.Errorf("%s and %s have the same agent %s", other.MessageID, a.MessageID, a.AgentID)
 		}
 		turns[a.AgentID] = a
 	}
 	actions, progress := map[wire.AgentID]int{}, map[wire.AgentID]int{}
-	for _, p := range find[wire.Actions](events) {
+	for _, p := range payloads[wire.Actions](events) {
 		if p.AgentID == "" {
-			continue // of a program
+			continue // an action of a program
 		}
 		turn := turns[p.AgentID]
 		actions[p.AgentID]++
@@ -60,7 +58,7 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 			}
 		}
 	}
-	for _, p := range find[wire.ToolProgress](events) {
+	for _, p := range payloads[wire.ToolProgress](events) {
 		turn := turns[p.AgentID]
 		progress[p.AgentID]++
 		if p.MonitorID != turn.MonitorID || p.MessageID != turn.MessageID || p.AgentID == "" || p.Status == wire.ToolError {
@@ -82,25 +80,25 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 	}
 }
 
-// Four main agents and six window agents work at the same time; two windows have
-// the same name on different monitors. Their actions are not mixed up.
+// Four main agents and six window agents run at the same time; two windows have the same id on
+// different monitors. Their actions are not mixed up.
 func TestMonitorsAndWindowsAreApart(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 10}, session: session.Config{Budget: roomyBudget}})
+			o := startAgentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 10}, session: session.Config{Budget: roomyBudget}})
 			d := o.newDesktop(t, "ses-1")
 			monitors := map[wire.MessageID]wire.MonitorID{}
 			for i := range 4 {
 				monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", i))
 				monitors[wire.MessageID(fmt.Sprintf("main%d", i))] = monitor
-				d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("same"), window(wire.WindowID(monitor))}})
+				d.sendAndWait(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("same"), window(wire.WindowID(monitor))}})
 			}
 			var commands []session.Command
 			for id, monitor := range monitors {
-				commands = append(commands, says("conn", id, wire.UserMessage{MonitorID: monitor, Content: worker(id)}))
+				commands = append(commands, command("conn", id, wire.UserMessage{MonitorID: monitor, Content: workingScript(id)}))
 			}
 			for i, w := range []struct {
 				monitor wire.MonitorID
@@ -115,15 +113,15 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 			} {
 				id := wire.MessageID(fmt.Sprintf("win%d", i))
 				monitors[id] = w.monitor
-				commands = append(commands, says("conn", id, wire.WindowMessage{MonitorID: w.monitor, WindowID: w.window, Content: worker(id)}))
+				commands = append(commands, command("conn", id, wire.WindowMessage{MonitorID: w.monitor, WindowID: w.window, Content: workingScript(id)}))
 			}
 			_, err := d.handle.DeliverAll(t.Context(), commands)
-			ok(t, err)
+			requireNoError(t, err)
 			for id := range monitors {
-				when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == id && strings.Contains(r.Delta, "ready") })
+				waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return r.MessageID == id && strings.Contains(r.Delta, "ready") })
 			}
 			use, err := o.limiter.Use(t.Context())
-			ok(t, err)
+			requireNoError(t, err)
 			if use.Held != 10 {
 				t.Errorf("ten agents have %+v", use)
 			}
@@ -143,43 +141,43 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 				}
 			}
 			d.send("", wire.Interrupt{})
-			d.rest()
+			d.waitIdle()
 		})
 	}
 }
 
-// Two sessions have the same monitors, windows, messages and files at the same
-// time. Nothing of one is seen in the other.
+// Two sessions use the same monitor, window, message and file ids at the same time. Neither sees
+// anything of the other.
 func TestSessionsAreApart(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			o := agentHub(t, s, hubConfig{})
+			o := startAgentHub(t, s, hubConfig{})
 			both := []*testDesktop{o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")}
 			for _, d := range both {
-				d.say(first, "m1", opening(wire.WindowID(d.id)), opening("same"),
+				d.sendText(firstMonitor, "m1", openWindowDirective(wire.WindowID(d.id)), openWindowDirective("same"),
 					fmt.Sprintf(`/task default /call storage:write {"path":"note.txt","content":"%s"}`, d.id), "/say ready", "/hang")
 			}
 			for _, d := range both {
-				when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "ready") })
-				d.say(first, "m2", "/call window:list {}", `/call storage:read {"path":"note.txt"}`)
+				waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "ready") })
+				d.sendText(firstMonitor, "m2", "/call window:list {}", `/call storage:read {"path":"note.txt"}`)
 			}
 			for i, d := range both {
-				d.rest()
+				d.waitIdle()
 				other := string(both[1-i].id)
-				if got := d.windows(first); len(got) != 2 || got[0] != "same" || got[1] != wire.WindowID(d.id) {
+				if got := d.windows(firstMonitor); len(got) != 2 || got[0] != "same" || got[1] != wire.WindowID(d.id) {
 					t.Errorf("%s has the windows %v", d.id, got)
 				}
-				if said := d.said("m1"); strings.Contains(said, other) || strings.Count(said, string(d.id)) < 2 {
+				if said := d.turnText("m1"); strings.Contains(said, other) || strings.Count(said, string(d.id)) < 2 {
 					t.Errorf("the agent of %s says %q", d.id, said)
 				}
-				if strings.Contains(d.tell(), other) {
-					t.Errorf("the log of %s has something of %s:\n%s", d.id, other, d.tell())
+				if strings.Contains(d.dump(), other) {
+					t.Errorf("the log of %s has something of %s:\n%s", d.id, other, d.dump())
 				}
 				kept, err := o.store.Load(t.Context(), d.id)
-				ok(t, err)
+				requireNoError(t, err)
 				if strings.Contains(fmt.Sprintf("%s %s", kept.Tables, kept.Lists), other) {
 					t.Errorf("what is kept of %s has something of %s", d.id, other)
 				}

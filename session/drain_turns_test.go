@@ -11,16 +11,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A hub that is told to stop lets the turns that run come to their end, as long as
-// there is time, and hands the session over then. What is not done by then, or
-// waits for people, goes on at the next owner.
+// A draining hub lets running turns end, as long as there is time, and then hands the session over.
+// Turns that have not ended by then, or wait for people, continue at the next owner.
 func TestDrainLetsTurnsFinish(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		turn     string
 		least    time.Duration // until the session is handed over
 		most     time.Duration
-		finishes bool // at the hub that stops
+		finishes bool // at the draining hub
 	}{
 		"has time":         {"/nosteer\n/stream 41 10", 4 * time.Second, 5 * time.Second, true},
 		"takes too long":   {"/nosteer\n/stream 301 10", 14 * time.Second, 20 * time.Second, false},
@@ -29,17 +28,17 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := inBubble(t)
-				a := agentHub(t, s, hubConfig{})
-				b := agentHub(t, s, hubConfig{replica: "b"})
+				s := newSyncDeployment(t)
+				a := startAgentHub(t, s, hubConfig{})
+				b := startAgentHub(t, s, hubConfig{replica: "b"})
 				d := a.newDesktop(t, "ses-1")
-				far := b.enter(t, "ses-1")
-				d.say(first, "m1", tt.turn)
+				far := b.openDesktop(t, "ses-1")
+				d.sendText(firstMonitor, "m1", tt.turn)
 				var question wire.PromptID
 				if strings.HasPrefix(tt.turn, "/ask") {
-					question = d.asked("main-monitor-0-m1").ID
+					question = d.waitPrompt("main-monitor-0-m1").ID
 				} else {
-					d.begins("m1")
+					d.waitTurnOutput("m1")
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
@@ -51,10 +50,10 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 				if question != "" {
 					far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
 				}
-				if end := far.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+				if end := far.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
 					t.Errorf("the turn ended with %+v", end)
 				}
-				far.rest()
+				far.waitIdle()
 				all := far.all()
 				moved := slices.IndexFunc(all, func(e wire.Event) bool { o, is := e.Data.(wire.OwnerChanged); return is && o.Replica == "b" })
 				ended := slices.IndexFunc(all, func(e wire.Event) bool { r, is := e.Data.(wire.AgentResponse); return is && r.IsComplete })
@@ -66,19 +65,19 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 	}
 }
 
-// Who waits for people holds nothing up, and is no reason to cut others off.
+// A turn that waits for people does not delay the drain, nor does it cut other turns off.
 func TestDrainLetsTurnsFinishBesideAQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t)
-		a := agentHub(t, s, hubConfig{})
-		b := agentHub(t, s, hubConfig{replica: "b"})
+		s := newSyncDeployment(t)
+		a := startAgentHub(t, s, hubConfig{})
+		b := startAgentHub(t, s, hubConfig{replica: "b"})
 		d := a.newDesktop(t, "ses-1")
-		far := b.enter(t, "ses-1")
-		d.say("monitor-1", "ask", "/nosteer", "/ask Well? | a | b")
-		question := d.asked("main-monitor-1-ask").ID
-		d.say(first, "m1", "/nosteer", "/stream 41 10")
-		d.begins("m1")
+		far := b.openDesktop(t, "ses-1")
+		d.sendText("monitor-1", "ask", "/nosteer", "/ask Well? | a | b")
+		question := d.waitPrompt("main-monitor-1-ask").ID
+		d.sendText(firstMonitor, "m1", "/nosteer", "/stream 41 10")
+		d.waitTurnOutput("m1")
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -86,7 +85,7 @@ func TestDrainLetsTurnsFinishBesideAQuestion(t *testing.T) {
 		if took := time.Since(began); took < 4*time.Second || took > 10*time.Second {
 			t.Errorf("handed over after %v", took)
 		}
-		if end := far.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+		if end := far.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
 			t.Errorf("the stream ended with %+v", end)
 		}
 		all := far.all()
@@ -96,7 +95,7 @@ func TestDrainLetsTurnsFinishBesideAQuestion(t *testing.T) {
 			t.Errorf("the owner changed with event %d and the stream ended with event %d", moved, ended)
 		}
 		far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
-		far.ends("ask")
-		far.rest()
+		far.waitTurnEnd("ask")
+		far.waitIdle()
 	})
 }

@@ -15,52 +15,51 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// isA reports whether a payload is of a type.
 func isA[T wire.ServerPayload](p wire.ServerPayload) bool {
 	_, is := p.(T)
 	return is
 }
 
-// Who sends something again gets the same answer again, and nobody else does.
+// A repeated message gets the first answer again, and only its sender gets it.
 func TestDuplicatesAreAnsweredToTheSender(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s)
-		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
-		one, two := watch(t, owner, "conn-a"), watch(t, follower, "conn-b")
-		deliver(t, owner, says("conn-a", "emit", emit(window("win"))))
-		first := next(t, one, any1[wire.Emitted])
+		a, b, _ := startPair(t, s)
+		owner, follower := openHandle(t, a, "ses-1"), openHandle(t, b, "ses-1")
+		one, two := attachTab(t, owner, "conn-a"), attachTab(t, follower, "conn-b")
+		deliver(t, owner, command("conn-a", "emit", emit(window("win"))))
+		first := nextEvent(t, one, anyOf[wire.Emitted])
 		hello := wire.UserMessage{Content: "hello"}
-		deliver(t, owner, says("conn-a", "said", hello))
+		deliver(t, owner, command("conn-a", "said", hello))
 		for _, w := range []*tab{one, two} {
-			if p := next(t, w, any1[wire.MessageRejected]); p.Duplicate || p.By != "conn-a" {
+			if p := nextEvent(t, w, anyOf[wire.MessageRejected]); p.Duplicate || p.By != "conn-a" {
 				t.Errorf("everybody sees %+v", p)
 			}
 		}
-		deliver(t, follower, says("conn-b", "emit", emit(window("win"))))
-		if again := next(t, two, any1[wire.Emitted]); again != first {
+		deliver(t, follower, command("conn-b", "emit", emit(window("win"))))
+		if again := nextEvent(t, two, anyOf[wire.Emitted]); again != first {
 			t.Errorf("EMIT again is answered with %+v, before with %+v", again, first)
 		}
-		deliver(t, follower, says("conn-b", "said", hello))
-		if p := next(t, two, any1[wire.MessageRejected]); p.MessageID != "said" || !p.Duplicate || p.Code != wire.CodeProviderUnavailable {
+		deliver(t, follower, command("conn-b", "said", hello))
+		if p := nextEvent(t, two, anyOf[wire.MessageRejected]); p.MessageID != "said" || !p.Duplicate || p.Code != wire.CodeProviderUnavailable {
 			t.Errorf("the same message again is answered with %+v", p)
 		}
-		upTo(t, follower, settled(t, owner))
+		waitPosition(t, follower, deliverBarrier(t, owner))
 		synctest.Wait()
 		seen := one.seen
 		for len(one.events) > 0 {
 			seen = append(seen, <-one.events)
 		}
-		actions := find[wire.Actions](seen)
-		if n := len(find[wire.MessageRejected](seen)); n != 0 || len(actions) != 2 { // the last is of settled
+		actions := payloads[wire.Actions](seen)
+		if n := len(payloads[wire.MessageRejected](seen)); n != 0 || len(actions) != 2 { // the last is of settled
 			t.Errorf("the other tab has seen %d more refusals and %+v", n, actions)
 		}
 	})
 }
 
-// Two who use the same id for different messages are not told of each other's.
-func TestAnswersAreNotMixedUp(t *testing.T) {
+// Two connections that use the same id for different messages do not get each other's answers.
+func TestSameMessageIDOfTwoConnections(t *testing.T) {
 	t.Parallel()
 	for name, messages := range map[string][2]wire.ClientPayload{
 		"EMIT":         {emit(window("A")), emit(window("B"))},
@@ -69,11 +68,11 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := openMeddler(t)
+				m := openFaultStore(t)
 				h, _ := startHub(t, m, "a", session.Config{})
-				create(t, h, "ses-1")
-				r := enter(t, h, "ses-1")
-				settled(t, r)
+				createSession(t, h, "ses-1")
+				r := openHandle(t, h, "ses-1")
+				deliverBarrier(t, r)
 				gate := make(chan struct{})
 				m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 					<-gate
@@ -83,7 +82,7 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 				for i, p := range messages {
 					answers[i] = make(chan session.Answer, 1)
 					go func() {
-						a, err := r.DeliverAndWait(t.Context(), says("", "same", p))
+						a, err := r.DeliverAndWait(t.Context(), command("", "same", p))
 						if err != nil {
 							t.Error(err)
 						}
@@ -104,64 +103,63 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 	}
 }
 
-// A step that is committed and goes wrong after that is not refused, however
-// often that happens.
-func TestWhatIsDoneIsNotRefused(t *testing.T) {
+// A panic after the commit of a step refuses none of its items, however often it happens.
+func TestPanicAfterCommitRefusesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		h, _ := startHub(t, m, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		settled(t, r)
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		deliverBarrier(t, r)
 		panics := 0
 		m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
 			receipt, err := do()
-			if has(b, `"m1"`) && panics < 2 {
+			if batchContains(b, `"m1"`) && panics < 2 {
 				panics++
 				panic("after the commit")
 			}
 			return receipt, err
 		})
-		if a := ask(t, r, says("c", "m1", emit(window("win")))); isA[wire.MessageRejected](a.Data) {
+		if a := deliverAndWait(t, r, command("c", "m1", emit(window("win")))); isA[wire.MessageRejected](a.Data) {
 			t.Errorf("the answer is %+v", a.Data)
 		}
-		settled(t, r)
-		log := history(t, m)
-		if n := len(find[wire.MessageRejected](log)); n != 0 || panics != 2 {
+		deliverBarrier(t, r)
+		log := readLog(t, m)
+		if n := len(payloads[wire.MessageRejected](log)); n != 0 || panics != 2 {
 			t.Errorf("after %d panics %d messages were refused", panics, n)
 		}
 	})
 }
 
 // A window may be named with its monitor.
-func TestPendingPlacesOnOtherMonitors(t *testing.T) {
+func TestPendingMoveOnAnotherMonitor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		h, _ := startHub(t, s, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		ask(t, r, says("c", "e1", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{window("win")}}))
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		deliverAndWait(t, r, command("c", "e1", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{window("win")}}))
 		for x := range 2 {
-			move := drag(float64(200 + x))
+			move := moveInteraction(float64(200 + x))
 			move.MonitorID = "monitor-1"
-			deliver(t, r, says("c", "", move))
+			deliver(t, r, command("c", "", move))
 		}
-		ask(t, r, says("c", "e2", emit(wire.WindowSetTitle{WindowID: "monitor-1/win", Title: "x"})))
-		if got := places(history(t, s)); len(got) == 0 || got[len(got)-1] != 201 {
+		deliverAndWait(t, r, command("c", "e2", emit(wire.WindowSetTitle{WindowID: "monitor-1/win", Title: "x"})))
+		if got := windowPositions(readLog(t, s)); len(got) == 0 || got[len(got)-1] != 201 {
 			t.Errorf("the window was told to be at %v before it got another title", got)
 		}
 	})
 }
 
-// Others learn which monitors a tab looks at, also when it changes its mind.
+// The presence list has the monitors that a tab watches, also after a change.
 func TestPresenceAfterWatch(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	h, _ := startHub(t, s, "a", session.Config{})
-	create(t, h, "ses-1")
-	r := enter(t, h, "ses-1")
+	createSession(t, h, "ses-1")
+	r := openHandle(t, h, "ses-1")
 	server, client := net.Pipe()
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = io.Copy(io.Discard, client) })
@@ -172,11 +170,11 @@ func TestPresenceAfterWatch(t *testing.T) {
 		Who:    wire.Connection{ConnectionID: "conn", Monitors: []wire.MonitorID{"monitor-0"}},
 		Closed: func(wire.CloseCode, string) {},
 	})
-	ok(t, err)
+	requireNoError(t, err)
 	defer r.Leave(tab)
-	await(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 })
+	waitLogged(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 })
 	r.Watch(tab, "monitor-1")
-	await(t, s, "ses-1", func(p wire.Presence) bool {
+	waitLogged(t, s, "ses-1", func(p wire.Presence) bool {
 		return p.Total == 1 && slices.Equal(p.Connections[0].Monitors, []wire.MonitorID{"monitor-0", "monitor-1"})
 	})
 }

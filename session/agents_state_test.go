@@ -12,20 +12,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// While turns of all kinds run, whoever looks at a position of the log sees the
-// same state: the owner, a follower, and who reads the log from its beginning.
-func TestStateIsTheSameForAll(t *testing.T) {
+// While turns of all kinds run, the state at a position of the log is the same for the owner, a
+// follower, and a reader of the whole log.
+func TestOwnerFollowerAndLogAgree(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			cfg := hubConfig{limits: agentpool.Limits{Agents: 8}, session: session.Config{Budget: roomyBudget}}
-			a := agentHub(t, s, cfg)
+			a := startAgentHub(t, s, cfg)
 			cfg.replica = "b"
-			b := agentHub(t, s, cfg)
+			b := startAgentHub(t, s, cfg)
 			d := a.newDesktop(t, "ses-1")
-			far := b.enter(t, "ses-1")
+			far := b.openDesktop(t, "ses-1")
 
 			var mu sync.Mutex
 			seen := map[wire.Position]map[string]string{}
@@ -57,36 +57,36 @@ func TestStateIsTheSameForAll(t *testing.T) {
 				})
 			}
 
-			d.say(first, "m0", "/nosteer", "/think hmm 안녕", "/stream 40 300", opening("w"), "/task web /stream 20 200; "+opening("t"), "/say done")
-			d.say(first, "m1", "/say beside")
-			far.say("monitor-1", "m2", opening("w"), `/call window:lock {"windowId":"w"}`, "/stream 40 300", "/toast bread", "/ask Which? | a | b")
-			d.begins("m2")
-			d.say("monitor-1", "m3", "/say three")
-			p := d.asked("main-monitor-1-m2")
+			d.sendText(firstMonitor, "m0", "/nosteer", "/think hmm 안녕", "/stream 40 300", openWindowDirective("w"), "/task web /stream 20 200; "+openWindowDirective("t"), "/say done")
+			d.sendText(firstMonitor, "m1", "/say beside")
+			far.sendText("monitor-1", "m2", openWindowDirective("w"), `/call window:lock {"windowId":"w"}`, "/stream 40 300", "/toast bread", "/ask Which? | a | b")
+			d.waitTurnOutput("m2")
+			d.sendText("monitor-1", "m3", "/say three")
+			p := d.waitPrompt("main-monitor-1-m2")
 			far.send("w0", wire.WindowMessage{MonitorID: "monitor-1", WindowID: "w", Content: "/stream 20 200\n/fail rate 1s: enough"})
 			d.send("", wire.UserInteractions{MonitorID: "monitor-1", Interactions: []wire.UserInteraction{
 				{Type: wire.DidMoveWindow, WindowID: "w", Bounds: &wire.Bounds{X: 5, Y: 5, W: 100, H: 100}},
 			}})
 			far.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
-			d.say("monitor-2", "m4", "/nosteer", "/stream 1000 300")
-			d.begins("m4")
+			d.sendText("monitor-2", "m4", "/nosteer", "/stream 1000 300")
+			d.waitTurnOutput("m4")
 			for i := range 3 {
-				d.say("monitor-2", wire.MessageID(fmt.Sprintf("m4%d", i)), "/stream 10 300")
+				d.sendText("monitor-2", wire.MessageID(fmt.Sprintf("m4%d", i)), "/stream 10 300")
 			}
 			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: "monitor-2", Queues: wire.QueuesDrop})
-			d.ends("m0")
+			d.waitTurnEnd("m0")
 			d.send("", wire.RemoveMonitor{MonitorID: "monitor-2"})
-			d.rest()
+			d.waitIdle()
 			close(stop)
 			wg.Wait()
-			at := settled(t, d.handle)
-			upTo(t, far.handle, at)
+			at := deliverBarrier(t, d.handle)
+			waitPosition(t, far.handle, at)
 			look("owner", d.handle)
 			look("follower", far.handle)
 
 			mirror := desktop.New("ses-1")
 			both, compared := 0, 0
-			for _, e := range history(t, s) {
+			for _, e := range readLog(t, s) {
 				mirror.Apply(e)
 				hashes := seen[e.At]
 				if len(hashes) == 2 {

@@ -12,37 +12,36 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A store whose file was cut has lost what was said last. The session says so in its
-// conversation, once.
-func TestLossIsShown(t *testing.T) {
+// A store whose file was truncated has lost the newest events. The conversation reports that once.
+func TestStoreLossIsShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	with := func(do func(h *session.Hub)) {
 		t.Helper()
 		s, err := filestore.Open(dir, filestore.Config{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-		ok(t, err)
+		requireNoError(t, err)
 		h, stop := startHub(t, s, "a", session.Config{})
 		do(h)
 		stop()
-		ok(t, s.Close())
+		requireNoError(t, s.Close())
 	}
 	with(func(h *session.Hub) {
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
 		for _, id := range []wire.MessageID{"m1", "m2", "m3", "m4"} {
-			ask(t, r, says("c", id, wire.UserMessage{Content: strings.Repeat("words ", 200)}))
+			deliverAndWait(t, r, command("c", id, wire.UserMessage{Content: strings.Repeat("words ", 200)}))
 		}
 	})
 	path := filepath.Join(dir, "00000001.seg")
 	info, err := os.Stat(path)
-	ok(t, err)
-	ok(t, os.Truncate(path, info.Size()/2))
+	requireNoError(t, err)
+	requireNoError(t, os.Truncate(path, info.Size()/2))
 	for range 2 {
 		with(func(h *session.Hub) {
-			r := enter(t, h, "ses-1")
-			settled(t, r)
+			r := openHandle(t, h, "ses-1")
+			deliverBarrier(t, r)
 			state, err := r.Snapshot(t.Context(), nil)
-			ok(t, err)
+			requireNoError(t, err)
 			var told, said int
 			for _, row := range state.RecentMessages {
 				switch {

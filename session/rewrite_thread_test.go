@@ -13,34 +13,34 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A store forgets a rewind. What was taken back is not among what moved away from the
-// agent's memory either.
-func TestForgottenRewindOfALongMemory(t *testing.T) {
+// A store loses a rewind. The removed messages are not in the archived part of the agent's history
+// either.
+func TestLostRewindOfALongThread(t *testing.T) {
 	t.Parallel()
-	var m *meddler
-	s := onFiles(t)
-	open := s.open
-	s.open = func(t *testing.T) engine {
+	var m *faultStore
+	s := newFileDeployment(t)
+	open := s.openStore
+	s.openStore = func(t *testing.T) agentStore {
 		t.Helper()
 		e := open(t)
-		m = meddle(e)
+		m = newFaultStore(e)
 		return struct {
-			*meddler
+			*faultStore
 			agentpool.Semaphores
 			tools.Documents
 		}{m, e, e}
 	}
-	o := agentHub(t, s, hubConfig{logger: silence()})
+	o := startAgentHub(t, s, hubConfig{logger: discardLogger()})
 	d := o.newDesktop(t, "ses-1")
 	for i := range 7 {
 		id := wire.MessageID(fmt.Sprintf("m%d", i))
-		d.say(first, id, "/say hello", fmt.Sprintf("word %d", i)+strings.Repeat("x", 200_000))
-		d.ends(id)
+		d.sendText(firstMonitor, id, "/say hello", fmt.Sprintf("word %d", i)+strings.Repeat("x", 200_000))
+		d.waitTurnEnd(id)
 	}
 	const list = "cold:api:main-monitor-0"
 	away := func() int {
 		page, err := m.ReadList(t.Context(), "ses-1", list, 0, 100)
-		ok(t, err)
+		requireNoError(t, err)
 		return page.Total
 	}
 	if away() == 0 {
@@ -50,18 +50,18 @@ func TestForgottenRewindOfALongMemory(t *testing.T) {
 	m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
 		if forgets.Load() {
 			forgot.Store(true)
-			return acknowledged(b), nil
+			return receiptFor(b), nil
 		}
 		return do()
 	})
-	page := archived(t, o.Hub, first, 100)
+	page := readArchive(t, o.Hub, firstMonitor, 100)
 	forgets.Store(true)
-	if p, is := d.ask("r", wire.Rewind{TS: page[0].TS, MonitorID: first}).(wire.HistoryRewound); !is {
+	if p, is := d.sendAndWait("r", wire.Rewind{TS: page[0].TS, MonitorID: firstMonitor}).(wire.HistoryRewound); !is {
 		t.Fatalf("%+v", p)
 	}
 	forgets.Store(false)
-	d.ask("after", emit(window("after")))
-	settled(t, d.handle)
+	d.sendAndWait("after", emit(window("after")))
+	deliverBarrier(t, d.handle)
 	if n := away(); n > 0 || !forgot.Load() {
 		t.Errorf("%d messages are there that were taken back", n)
 	}

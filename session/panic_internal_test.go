@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// An item is refused only after it went wrong in a step of its own: before, what
-// was due besides may have done it.
-func TestBystandersAreNotBlamed(t *testing.T) {
+// An item is refused only after it failed in a step of its own: before, another part of the step
+// may have failed.
+func TestItemIsRefusedOnlyAfterItFailedAlone(t *testing.T) {
 	t.Parallel()
 	l := &owner{items: make([]item, 3), committed: 1, handled: 2}
 	l.blamePanic()
@@ -25,8 +25,8 @@ func TestBystandersAreNotBlamed(t *testing.T) {
 	}
 }
 
-// Who no longer waits for a snapshot leaves nothing behind.
-func TestSnapshotsNobodyWaitsFor(t *testing.T) {
+// A cancelled snapshot request is removed from the mailbox.
+func TestCancelledSnapshotRequests(t *testing.T) {
 	t.Parallel()
 	k := &liveSession{mailbox: newMailbox(), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())

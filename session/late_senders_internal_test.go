@@ -7,9 +7,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// However many send a message again before it is answered, few are remembered,
-// and each of them once.
-func TestLateSendersAreFew(t *testing.T) {
+// However many connections repeat a message before it is answered, few are remembered, and each
+// once.
+func TestLateSendersAreBounded(t *testing.T) {
 	t.Parallel()
 	a := &agents{lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	for i := range 5000 {

@@ -17,50 +17,50 @@ func largeWindows(t *testing.T, r *session.Handle, n int) {
 	for i := range n {
 		win := window(wire.WindowID(fmt.Sprintf("w%d", i)))
 		win.Content = wire.TextContent{Data: strings.Repeat("x", 1_000_000)}
-		ask(t, r, says("c", wire.MessageID(fmt.Sprintf("open-%d", i)), emit(win)))
+		deliverAndWait(t, r, command("c", wire.MessageID(fmt.Sprintf("open-%d", i)), emit(win)))
 	}
 }
 
-// Moving many large windows, and adding a word to each, are many small commits
-// and not one that no store takes.
-func TestLargeWindowsAreUsed(t *testing.T) {
+// Moving many large windows, and appending a word to each, makes many small commits and not one
+// that is too large for the store.
+func TestLargeWindowsInSmallCommits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		h, _ := startHub(t, m, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
-		w := watch(t, r, "tab")
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		w := attachTab(t, r, "tab")
 		largeWindows(t, r, 10)
 		before, err := m.Session(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		for round := range 3 {
 			for i := range 20 {
-				deliver(t, r, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{{
+				deliver(t, r, command("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{{
 					Type: wire.DidMoveWindow, WindowID: wire.WindowID(fmt.Sprintf("w%d", i%10)),
 					Bounds: &wire.Bounds{X: float64(10 + round*20 + i), Y: 1, W: 300, H: 200},
 				}}}))
 			}
 			for i := range 10 {
-				deliver(t, r, says("c", "", emit(wire.WindowUpdateContent{
+				deliver(t, r, command("c", "", emit(wire.WindowUpdateContent{
 					WindowID: wire.WindowID(fmt.Sprintf("w%d", i)), Operation: wire.UpdateAppend{Data: []byte(`"y"`)},
 				})))
 			}
 			time.Sleep(5 * time.Second)
 		}
-		settled(t, r)
+		deliverBarrier(t, r)
 		select {
 		case c := <-w.closed:
 			t.Errorf("the tab was closed with %d", c)
 		default:
 		}
 		after, err := m.Session(t.Context(), "ses-1")
-		ok(t, err)
+		requireNoError(t, err)
 		if after.Epoch != before.Epoch {
 			t.Errorf("the owner has loaded the session again: epoch %d, then %d", before.Epoch, after.Epoch)
 		}
 		now, err := r.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		for _, win := range now.Windows {
 			text, is := win.Content.(wire.TextContent)
 			if !is || !strings.HasSuffix(text.Data, "xyyy") || win.Bounds.X < 60 {
@@ -74,17 +74,17 @@ func TestLargeWindowsAreUsed(t *testing.T) {
 func TestFullDesktop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := openMeddler(t)
+		m := openFaultStore(t)
 		h, _ := startHub(t, m, "a", session.Config{})
-		create(t, h, "ses-1")
-		r := enter(t, h, "ses-1")
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
 		largeWindows(t, r, 20)
 		now, err := r.Snapshot(t.Context(), nil)
-		ok(t, err)
+		requireNoError(t, err)
 		if n := len(now.Windows); n != 16 {
 			t.Errorf("%d windows of a megabyte are open", n)
 		}
-		if p := rejection(t, m, "open-19"); p.Code != wire.CodeSessionInvalidState {
+		if p := waitRejection(t, m, "open-19"); p.Code != wire.CodeSessionInvalidState {
 			t.Errorf("the last one was answered %+v", p)
 		}
 	})

@@ -1,0 +1,212 @@
+package session_test
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// faultStore is a store that can be made to fail.
+type faultStore struct {
+	session.Store
+
+	cut   atomic.Bool  // every call fails
+	calls atomic.Int64 // number of calls
+	tails atomic.Int64 // number of open tails
+	lists atomic.Int64 // number of list reads
+	// parts, if set, is the partition of a session, and lost is the partition that is unavailable.
+	parts func(wire.SessionID) int
+	lost  atomic.Int64
+
+	mu     sync.Mutex // guards the following
+	commit func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)
+	renew  func(l store.Lease) error
+	claim  func(replica wire.ReplicaID) error
+	hooks  hooks
+}
+
+// hooks are called around calls that few tests change.
+type hooks struct {
+	send     func(c store.Command, do func() (bool, error)) (bool, error)
+	loaded   func()
+	claimed  func(l store.Lease, err error) error
+	released func()
+}
+
+func (m *faultStore) setHooks(h hooks) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hooks = h
+}
+
+func (m *faultStore) currentHooks() hooks {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hooks
+}
+
+// err returns the error of calls for a session, if there is one.
+func (m *faultStore) err(id wire.SessionID) error {
+	m.calls.Add(1)
+	if m.cut.Load() || m.parts != nil && int64(m.parts(id)) == m.lost.Load() {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (m *faultStore) Partition(id wire.SessionID) int {
+	if m.parts != nil {
+		return m.parts(id)
+	}
+	return m.Store.Partition(id)
+}
+
+func (m *faultStore) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+	if err := m.err(id); err != nil {
+		return store.Info{}, err
+	}
+	return m.Store.Session(ctx, id)
+}
+
+func (m *faultStore) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+	if err := m.err(id); err != nil {
+		return nil, err
+	}
+	return m.Store.Read(ctx, id, after, limit)
+}
+
+func (m *faultStore) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
+	m.lists.Add(1)
+	if err := m.err(id); err != nil {
+		return store.ListPage{}, err
+	}
+	return m.Store.ReadList(ctx, id, list, from, limit)
+}
+
+func (m *faultStore) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
+	return func(yield func(store.News, error) bool) {
+		m.tails.Add(1)
+		defer m.tails.Add(-1)
+		m.Store.Tail(ctx, id, after)(yield)
+	}
+}
+
+func (m *faultStore) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
+	if err := m.err(id); err != nil {
+		return false, err
+	}
+	do := func() (bool, error) { return m.Store.Send(ctx, id, c) }
+	if f := m.currentHooks().send; f != nil {
+		return f(c, do)
+	}
+	return do()
+}
+
+func (m *faultStore) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
+	if err := m.err(id); err != nil {
+		return store.State{}, err
+	}
+	s, err := m.Store.Load(ctx, id)
+	if f := m.currentHooks().loaded; f != nil {
+		f()
+	}
+	return s, err
+}
+
+func (m *faultStore) Release(ctx context.Context, l store.Lease) error {
+	if err := m.err(l.Session); err != nil {
+		return err
+	}
+	err := m.Store.Release(ctx, l)
+	if f := m.currentHooks().released; f != nil {
+		f()
+	}
+	return err
+}
+
+func (m *faultStore) onCommit(f func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.commit = f
+}
+
+func (m *faultStore) onRenew(f func(l store.Lease) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.renew = f
+}
+
+func (m *faultStore) onClaim(f func(replica wire.ReplicaID) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.claim = f
+}
+
+func (m *faultStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	if err := m.err(l.Session); err != nil {
+		return store.Receipt{}, err
+	}
+	m.mu.Lock()
+	f := m.commit
+	m.mu.Unlock()
+	do := func() (store.Receipt, error) { return m.Store.Commit(ctx, l, b) }
+	if f == nil {
+		return do()
+	}
+	return f(ctx, l, b, do)
+}
+
+func (m *faultStore) Renew(ctx context.Context, l store.Lease) error {
+	if err := m.err(l.Session); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	f := m.renew
+	m.mu.Unlock()
+	if f != nil {
+		if err := f(l); err != nil {
+			return err
+		}
+	}
+	return m.Store.Renew(ctx, l)
+}
+
+func (m *faultStore) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	if err := m.err(id); err != nil {
+		return store.Lease{}, err
+	}
+	m.mu.Lock()
+	f := m.claim
+	m.mu.Unlock()
+	if f != nil {
+		if err := f(replica); err != nil {
+			return store.Lease{}, err
+		}
+	}
+	l, err := m.Store.Claim(ctx, id, replica, ttl)
+	if f := m.currentHooks().claimed; f != nil {
+		if err := f(l, err); err != nil {
+			return l, err
+		}
+	}
+	return l, err
+}
+
+func openFaultStore(t *testing.T) *faultStore {
+	t.Helper()
+	return newFaultStore(openStore(t))
+}
+
+// newFaultStore is the connection of one replica to a store.
+func newFaultStore(s session.Store) *faultStore {
+	m := &faultStore{Store: s}
+	m.lost.Store(-1)
+	return m
+}
