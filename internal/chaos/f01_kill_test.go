@@ -14,8 +14,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// killed is what is known of fleets whose owners are killed.
-type killed struct {
+// killResults is what is known of fleets whose owners are killed.
+type killResults struct {
 	kills sample // take-overs, one for every session that a kill hit
 	turns sample // until a turn goes on or ends
 	swept sample // take-overs of sessions without tabs
@@ -31,28 +31,28 @@ func TestF01Kill(t *testing.T) {
 	began := time.Now()
 	shards := plan.Rounds(2, 8)
 	short := shards / 4 // how many of them have the short lease
-	var long, quick killed
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	var long, quick killResults
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		switch {
 		case !plan.Full:
-			kills(t, &long, shard, "2s", 1)
+			runKills(t, &long, shard, "2s", 1)
 		case int(shard) < short:
-			kills(t, &quick, shard, "3s", 50)
+			runKills(t, &quick, shard, "3s", 50)
 		default:
-			kills(t, &long, shard, "6s", (200+shards-short-1)/(shards-short))
+			runKills(t, &long, shard, "6s", (200+shards-short-1)/(shards-short))
 		}
 	}, func() {
 		// A lease may have been renewed just before the kill, and nobody can take a
 		// session before it is over. A second more is for the rest: up to 150 ms by
 		// which those who wait for it are spread, up to 750 ms until a hub without
 		// tabs of the session looks for it, and until a tab is shown the new owner.
-		within(t, "take-over p99", &long.kills, 0.99, 7*time.Second)
-		within(t, "take-over p99 with the short lease", &quick.kills, 0.99, 4*time.Second)
-		within(t, "a turn goes on after", &long.turns, 1, 10*time.Second)
-		within(t, "a turn goes on after with the short lease", &quick.turns, 1, 10*time.Second)
-		measured(t, "take-overs without tabs", &long.swept)
-		measured(t, "take-overs without tabs with the short lease", &quick.swept)
+		requireQuantile(t, "take-over p99", &long.kills, 0.99, 7*time.Second)
+		requireQuantile(t, "take-over p99 with the short lease", &quick.kills, 0.99, 4*time.Second)
+		requireQuantile(t, "a turn goes on after", &long.turns, 1, 10*time.Second)
+		requireQuantile(t, "a turn goes on after with the short lease", &quick.turns, 1, 10*time.Second)
+		requireSamples(t, "take-overs without tabs", &long.swept)
+		requireSamples(t, "take-overs without tabs with the short lease", &quick.swept)
 		plan.Add(t, hubtest.Result{
 			Fault: "F1", What: "kill -9 of the owner at random moments", Rounds: long.round.count() + quick.round.count(),
 			Violations: long.round.violations + quick.round.violations, Seconds: time.Since(began).Seconds(),
@@ -62,47 +62,47 @@ func TestF01Kill(t *testing.T) {
 }
 
 // figures are the numbers of a sample.
-func (k *killed) figures(name, wanted string) []hubtest.Figure {
+func (k *killResults) figures(name, wanted string) []hubtest.Figure {
 	if k.kills.count() == 0 {
 		return nil
 	}
 	return []hubtest.Figure{
 		{Name: name + ": take-overs", Value: strconv.Itoa(k.kills.count())},
-		{Name: name + ": take-over p50", Value: shown(k.kills.quantile(0.5))},
-		{Name: name + ": take-over p99", Value: shown(k.kills.quantile(0.99)), Wanted: wanted},
-		{Name: name + ": turn goes on p99", Value: shown(k.turns.quantile(0.99))},
-		{Name: name + ": turn goes on, most", Value: shown(k.turns.quantile(1)), Wanted: "≤ 10s"},
-		{Name: name + ": taken without tabs, most", Value: shown(k.swept.quantile(1))},
+		{Name: name + ": take-over p50", Value: roundDuration(k.kills.quantile(0.5))},
+		{Name: name + ": take-over p99", Value: roundDuration(k.kills.quantile(0.99)), Wanted: wanted},
+		{Name: name + ": turn goes on p99", Value: roundDuration(k.turns.quantile(0.99))},
+		{Name: name + ": turn goes on, most", Value: roundDuration(k.turns.quantile(1)), Wanted: "≤ 10s"},
+		{Name: name + ": taken without tabs, most", Value: roundDuration(k.swept.quantile(1))},
 	}
 }
 
-// episode is how many kills a set of sessions goes through: few enough for the log
+// killsPerEpisode is how many kills a set of sessions goes through: few enough for the log
 // to hold all of it.
-const episode = 12
+const killsPerEpisode = 12
 
-// kills is one fleet whose owners die, one after the other.
-func kills(t *testing.T, k *killed, shard uint64, lease string, rounds int) {
+// runKills is one fleet whose owners die, one after the other.
+func runKills(t *testing.T, k *killResults, shard uint64, lease string, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
 	redis := redistest.Standalone(t)
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: append([]string{"--lease", lease}, workArgs...)})
 	for part := 0; rounds > 0 && !t.Failed(); part++ {
-		n := min(rounds, episode)
+		n := min(rounds, killsPerEpisode)
 		rounds -= n
 		h := plan.NewHistory(t, fmt.Sprintf("f01-%d-%d", shard, part))
-		killing{f: f, h: h, rng: rng, out: k}.episode(t, n)
+		killRun{f: f, h: h, rng: rng, out: k}.runEpisode(t, n)
 	}
 }
 
-// killing is some sessions of a fleet.
-type killing struct {
+// killRun is some sessions of a fleet.
+type killRun struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
 	rng *rand.Rand
-	out *killed
+	out *killResults
 }
 
-func (k killing) episode(t *testing.T, rounds int) {
+func (k killRun) runEpisode(t *testing.T, rounds int) {
 	t.Helper()
 	door := func(int) string { return k.f.Door.URL() }
 	var all []*desktop
@@ -115,24 +115,24 @@ func (k killing) episode(t *testing.T, rounds int) {
 	}
 	for n := 0; n < rounds; {
 		if n%6 == 5 {
-			tabs = append(tabs, k.alone(t, all, n))
+			tabs = append(tabs, k.killWithoutTabs(t, all, n))
 			n++
 			continue
 		}
-		n += k.kill(t, all)
+		n += k.killDuringWork(t, all)
 	}
-	k.out.round.blame(k.f.Finish(t, k.h, tabs, hubtest.Rules{}))
+	k.out.round.addViolations(k.f.Finish(t, k.h, tabs, hubtest.Rules{}))
 	for _, tab := range tabs {
 		tab.Close()
 	}
 }
 
-// hit is a session whose owner is killed.
-type hit struct {
+// killedOwner is a session whose owner is killed.
+type killedOwner struct {
 	d     *desktop
 	when  time.Duration
 	epoch uint64
-	scene *scene
+	scene *workload
 	asked bool
 	was   wire.OpenPrompt
 	over  bool // its stream had ended
@@ -141,21 +141,21 @@ type hit struct {
 	until time.Duration
 }
 
-// blows are what a round of killing does: all sessions that were hit, and when each
+// killRound are what a round of killing does: all sessions that were hit, and when each
 // hub was killed. Sessions that nobody had taken over when another hub was killed
 // are waited for like all others, from when their own owner was.
-type blows struct {
-	hits  []*hit
+type killRound struct {
+	hits  []*killedOwner
 	kills map[wire.ReplicaID]time.Duration
 }
 
-// kill kills the owner of a session in the middle of a scene, and sometimes the
+// killDuringWork kills the owner of a session in the middle of a scene, and sometimes the
 // next owner right after it. It returns how many were killed.
-func (k killing) kill(t *testing.T, all []*desktop) int {
+func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	t.Helper()
-	scenes := make([]*scene, len(all))
+	scenes := make([]*workload, len(all))
 	for i, d := range all {
-		scenes[i] = d.play(t, k.rng)
+		scenes[i] = d.startWorkload(t, k.rng)
 	}
 	which := k.rng.IntN(len(all))
 	target, s := all[which], scenes[which]
@@ -163,10 +163,10 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	var err error
 	switch moment {
 	case 0: // messages are on their way
-		dwell(t.Context(), time.Duration(k.rng.IntN(20))*time.Millisecond)
+		waitFor(t.Context(), time.Duration(k.rng.IntN(20))*time.Millisecond)
 	case 1: // one was just accepted
 		err = target.tabs[0].Until(t.Context(), func() bool {
-			_, ok := target.since(0, 0, isAbout(s.stream))
+			_, ok := target.delayOf(0, 0, isAbout(s.stream))
 			return ok
 		})
 	default:
@@ -175,22 +175,22 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	victim := k.must(t, target)
-	b := &blows{kills: map[wire.ReplicaID]time.Duration{}}
-	k.strike(t, b, victim, all, scenes)
+	victim := k.liveOwner(t, target)
+	b := &killRound{kills: map[wire.ReplicaID]time.Duration{}}
+	k.killHub(t, b, victim, all, scenes)
 	if k.rng.IntN(2) == 0 {
 		victim.Start(t)
 	}
 	dead := []*hubtest.Hub{victim}
-	if first := b.last(target); moment == 4 && first != nil { // and the next one, as soon as it has claimed
+	if first := b.lastKill(target); moment == 4 && first != nil { // and the next one, as soon as it has claimed
 		witness := target.tabs[len(target.tabs)-1]
-		target.taken(t, witness, first.epoch)
+		target.waitEpoch(t, witness, first.epoch)
 		if next := k.f.By(witness.Client.State().Owner); next != nil && next.Alive() {
-			k.strike(t, b, next, all, scenes)
+			k.killHub(t, b, next, all, scenes)
 			dead = append(dead, next)
 		}
 	}
-	b.taken(t)
+	b.waitTakeovers(t)
 	for _, v := range dead {
 		if !v.Alive() {
 			v.Start(t)
@@ -199,7 +199,7 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	for i, s := range scenes {
 		var was wire.OpenPrompt
 		asked := false
-		if h := b.last(all[i]); h != nil {
+		if h := b.lastKill(all[i]); h != nil {
 			was, asked = h.was, h.asked
 		}
 		s.finish(t, k.rng, was, asked)
@@ -208,8 +208,8 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	return len(dead)
 }
 
-// last is the last hit of a session; nil if there was none.
-func (b *blows) last(d *desktop) *hit {
+// lastKill is the last hit of a session; nil if there was none.
+func (b *killRound) lastKill(d *desktop) *killedOwner {
 	for _, h := range slices.Backward(b.hits) {
 		if h.d == d {
 			return h
@@ -218,16 +218,16 @@ func (b *blows) last(d *desktop) *hit {
 	return nil
 }
 
-// taken waits until the sessions that were hit are taken over.
-func (b *blows) taken(t *testing.T) {
+// waitTakeovers waits until the sessions that were hit are taken over.
+func (b *killRound) waitTakeovers(t *testing.T) {
 	t.Helper()
 	for _, h := range b.hits {
-		h.d.taken(t, h.d.tabs[0], h.epoch)
+		h.d.waitEpoch(t, h.d.tabs[0], h.epoch)
 	}
 }
 
-// must is the owner of a session, which has one that is alive.
-func (k killing) must(t *testing.T, d *desktop) *hubtest.Hub {
+// liveOwner is the owner of a session, which has one that is alive.
+func (k killRun) liveOwner(t *testing.T, d *desktop) *hubtest.Hub {
 	t.Helper()
 	owner := d.owner()
 	if owner == nil || !owner.Alive() {
@@ -236,16 +236,16 @@ func (k killing) must(t *testing.T, d *desktop) *hubtest.Hub {
 	return owner
 }
 
-// strike kills a hub, adds the sessions that it had, as far as their tabs know, and
+// killHub kills a hub, adds the sessions that it had, as far as their tabs know, and
 // returns when.
-func (k killing) strike(t *testing.T, b *blows, victim *hubtest.Hub, all []*desktop, scenes []*scene) time.Duration {
+func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []*desktop, scenes []*workload) time.Duration {
 	t.Helper()
-	var hits []*hit
+	var hits []*killedOwner
 	for i, d := range all {
 		if d.owner() != victim {
 			continue
 		}
-		h := &hit{d: d, epoch: d.epoch()}
+		h := &killedOwner{d: d, epoch: d.epoch()}
 		if scenes != nil {
 			h.scene = scenes[i]
 			h.was, h.asked = h.scene.question(d.tabs[0])
@@ -258,7 +258,7 @@ func (k killing) strike(t *testing.T, b *blows, victim *hubtest.Hub, all []*desk
 	victim.Kill(t)
 	k.out.round.add(0)
 	for _, h := range hits {
-		if before := b.last(h.d); before != nil {
+		if before := b.lastKill(h.d); before != nil {
 			before.until = when
 		}
 		h.when = when
@@ -267,11 +267,11 @@ func (k killing) strike(t *testing.T, b *blows, victim *hubtest.Hub, all []*desk
 	return when
 }
 
-// unseen finds sessions that were taken over by a hub that was killed before any
+// addUnseen finds sessions that were taken over by a hub that was killed before any
 // tab was shown so, and adds what that is: a hit of its own.
-func (b *blows) unseen() {
+func (b *killRound) addUnseen() {
 	for _, h := range b.hits {
-		by, epoch := h.d.next(h.epoch)
+		by, epoch := h.d.nextOwner(h.epoch)
 		when := b.kills[by]
 		if h.until != 0 || when <= h.when {
 			continue
@@ -285,10 +285,10 @@ func (b *blows) unseen() {
 
 // measure finds out when the sessions that were hit were taken over, and when the
 // turns that were under way went on, after both have.
-func (k killing) measure(b *blows) {
-	b.unseen()
+func (k killRun) measure(b *killRound) {
+	b.addUnseen()
 	for _, h := range b.hits {
-		if span, ok := h.d.since(h.when, h.epoch, anything); ok {
+		if span, ok := h.d.delayOf(h.when, h.epoch, anyEntry); ok {
 			if h.until != 0 { // it had been taken by then, whoever was shown it when
 				span = min(span, h.until-h.when)
 			}
@@ -297,31 +297,31 @@ func (k killing) measure(b *blows) {
 		if h.scene == nil || h.over {
 			continue
 		}
-		span, ok := h.d.since(h.when, h.epoch, goesOn(h.scene.stream))
+		span, ok := h.d.delayOf(h.when, h.epoch, continuesTurn(h.scene.stream))
 		if ok && (h.until == 0 || h.when+span <= h.until) {
 			k.out.turns.add(span)
 		}
 	}
 }
 
-// alone kills the owner of a session that has work and no tabs. It returns a tab
+// killWithoutTabs kills the owner of a session that has work and no tabs. It returns a tab
 // that was opened when all was over.
-func (k killing) alone(t *testing.T, all []*desktop, n int) *hubtest.Tab {
+func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.Tab {
 	t.Helper()
 	d := newDesktop(t, k.f, k.h, fmt.Sprintf("gone-%d", n), 1, func(int) string { return k.f.Door.URL() })
 	id := wire.MessageID("alone")
 	const length = 60
-	if err := d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), words(length)); err != nil {
+	if err := d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.tabs[0].Begun(t.Context(), id, 3); err != nil {
 		t.Fatal(err)
 	}
-	victim, epoch := k.must(t, d), d.epoch()
+	victim, epoch := k.liveOwner(t, d), d.epoch()
 	d.tabs[0].Close()
-	b := &blows{kills: map[wire.ReplicaID]time.Duration{}}
-	when := k.strike(t, b, victim, all, nil)
-	b.taken(t)
+	b := &killRound{kills: map[wire.ReplicaID]time.Duration{}}
+	when := k.killHub(t, b, victim, all, nil)
+	b.waitTakeovers(t)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// workArgs are the settings of hubs that do what a [scene] asks for: what comes
+// workArgs are the settings of hubs that do what a [workload] asks for: what comes
 // when three agents of a session run has to wait.
 var workArgs = []string{"--max-session-agents", "3"}
 
@@ -24,8 +24,8 @@ type desktop struct {
 	h    *hubtest.History
 	f    *hubtest.Fleet
 	said int
-	// ruled says that somebody may take messages away before they are answered.
-	ruled bool
+	// messagesMayVanish says that somebody may take messages away before they are answered.
+	messagesMayVanish bool
 }
 
 // newDesktop makes a session and opens tabs: each at the URL that where gives.
@@ -45,17 +45,17 @@ func (d *desktop) owner() *hubtest.Hub { return d.f.By(d.tabs[0].Client.State().
 // epoch is that of what the first tab has seen last.
 func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
 
-// taken waits until a tab knows of a later epoch.
-func (d *desktop) taken(t *testing.T, tab *hubtest.Tab, epoch uint64) {
+// waitEpoch waits until a tab knows of a later epoch.
+func (d *desktop) waitEpoch(t *testing.T, tab *hubtest.Tab, epoch uint64) {
 	t.Helper()
 	if err := tab.Until(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
 		t.Fatalf("nobody takes %s over after epoch %d: %v", d.id, epoch, err)
 	}
 }
 
-// since is how long after a time any tab of the session was shown something of a
+// delayOf is how long after a time any tab of the session was shown something of a
 // later epoch that is wanted.
-func (d *desktop) since(from time.Duration, epoch uint64, wanted func(hubtest.Entry) bool) (time.Duration, bool) {
+func (d *desktop) delayOf(from time.Duration, epoch uint64, wanted func(hubtest.Entry) bool) (time.Duration, bool) {
 	for _, e := range d.h.Entries() {
 		shown := e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindSnapshot
 		if e.T > from && e.Session == d.id && shown && e.Event.At.Epoch > epoch && wanted(e) {
@@ -65,9 +65,9 @@ func (d *desktop) since(from time.Duration, epoch uint64, wanted func(hubtest.En
 	return 0, false
 }
 
-// next is who took the session over after an epoch, and with which; as far as tabs
+// nextOwner is who took the session over after an epoch, and with which; as far as tabs
 // were shown it.
-func (d *desktop) next(epoch uint64) (wire.ReplicaID, uint64) {
+func (d *desktop) nextOwner(epoch uint64) (wire.ReplicaID, uint64) {
 	for _, e := range d.h.Entries() {
 		if e.Session == d.id && e.Kind == hubtest.KindEvent && e.Event.Replica != "" && e.Event.At.Epoch > epoch {
 			return e.Event.Replica, e.Event.At.Epoch
@@ -76,11 +76,11 @@ func (d *desktop) next(epoch uint64) (wire.ReplicaID, uint64) {
 	return "", 0
 }
 
-// anything is wanted.
-func anything(hubtest.Entry) bool { return true }
+// anyEntry is wanted.
+func anyEntry(hubtest.Entry) bool { return true }
 
-// goesOn is when an agent says something new about a message, or its turn ends.
-func goesOn(id wire.MessageID) func(hubtest.Entry) bool {
+// continuesTurn is when an agent says something new about a message, or its turn ends.
+func continuesTurn(id wire.MessageID) func(hubtest.Entry) bool {
 	return func(e hubtest.Entry) bool { return e.Event.Message == id && (e.Event.Text != "" || e.Event.Ends()) }
 }
 
@@ -89,9 +89,9 @@ func isAbout(id wire.MessageID) func(hubtest.Entry) bool {
 	return func(e hubtest.Entry) bool { return e.Event.Message == id }
 }
 
-// scene is a round of mixed work in a session: an answer that is streamed, a window
+// workload is a round of mixed work in a session: an answer that is streamed, a window
 // that is written to again and again, a question, and two messages that wait.
-type scene struct {
+type workload struct {
 	d      *desktop
 	n      int
 	window wire.WindowID
@@ -102,31 +102,31 @@ type scene struct {
 	sent   sync.WaitGroup
 }
 
-// written is how often the window of a scene is written to.
-const written = 6
+// windowWrites is how often the window of a scene is written to.
+const windowWrites = 6
 
-// play sends the messages of a scene from all tabs, without waiting for the
+// startWorkload sends the messages of a scene from all tabs, without waiting for the
 // answers.
-func (d *desktop) play(t *testing.T, rng *rand.Rand) *scene {
+func (d *desktop) startWorkload(t *testing.T, rng *rand.Rand) *workload {
 	t.Helper()
 	d.said++
-	s := &scene{d: d, n: d.said, window: wire.WindowID(fmt.Sprintf("w-%d", d.said))}
+	s := &workload{d: d, n: d.said, window: wire.WindowID(fmt.Sprintf("w-%d", d.said))}
 	say := func(name string, monitor wire.MonitorID, expect string, lines ...string) wire.MessageID {
 		id := wire.MessageID(fmt.Sprintf("%s-%d", name, s.n))
 		s.all = append(s.all, id)
 		tab := d.tabs[rng.IntN(len(d.tabs))]
 		m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
 		s.sent.Go(func() {
-			if err := tab.SayTo(t.Context(), m, expect); err != nil && !d.ruled {
+			if err := tab.SayTo(t.Context(), m, expect); err != nil && !d.messagesMayVanish {
 				t.Errorf("say %s in %s: %v", id, d.id, err)
 			}
 		})
 		return id
 	}
 	const n = 50
-	s.stream = say("stream", "monitor-0", words(n), "/nosteer", fmt.Sprintf("/stream %d 25", n))
+	s.stream = say("stream", "monitor-0", streamWords(n), "/nosteer", fmt.Sprintf("/stream %d 25", n))
 	build := []string{"/nosteer", fmt.Sprintf("/window %s Notes | 0", s.window)}
-	for i := range written {
+	for i := range windowWrites {
 		build = append(build, fmt.Sprintf(`/call window:update {"windowId":%q,"operation":"append","content":" %d"}`, s.window, i+1), "/sleep 150ms")
 	}
 	s.build = say("build", "monitor-0", "", build...)
@@ -139,7 +139,7 @@ func (d *desktop) play(t *testing.T, rng *rand.Rand) *scene {
 }
 
 // question is what the scene asks, if a tab is shown it.
-func (s *scene) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
+func (s *workload) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
 	for _, p := range tab.Client.State().Prompts {
 		if strings.HasSuffix(string(p.AgentID), "-"+string(s.ask)) {
 			return p, true
@@ -150,7 +150,7 @@ func (s *scene) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
 
 // finish waits for the question, answers it, and waits for the end of everything.
 // What was asked before has to be asked still, with the time that was left.
-func (s *scene) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, asked bool) {
+func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, asked bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("scene %d of %s does not end", s.n, s.d.id))
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *scene) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, ask
 }
 
 // end waits until every message has ended, and looks at the window.
-func (s *scene) end(ctx context.Context, t *testing.T) {
+func (s *workload) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tab := s.d.tabs[0]
 	outcomes := map[wire.MessageID]wire.Outcome{}
@@ -194,7 +194,7 @@ func (s *scene) end(ctx context.Context, t *testing.T) {
 		t.Errorf("%s in %s was answered and ended as %q", s.ask, s.d.id, o)
 	}
 	var want strings.Builder
-	for i := range written + 1 {
+	for i := range windowWrites + 1 {
 		fmt.Fprintf(&want, " %d", i)
 	}
 	for _, w := range tab.Client.State().Windows {

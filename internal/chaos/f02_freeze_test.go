@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// frozen is what is known of fleets whose owners are frozen.
-type frozen struct {
+// freezeResults is what is known of fleets whose owners are frozen.
+type freezeResults struct {
 	rounds sample
 	// stops is from CONT until the hub has noticed that it is not the owner. Who was
 	// frozen for less than a lease still is, and has nothing to notice.
@@ -32,10 +32,10 @@ func TestF02Freeze(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(2, 8)
-	var all frozen
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	var all freezeResults
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
-		z := freezing{rng: plan.Rand(shard), out: &all, lease: "6s", rounds: 200 / shards}
+		z := freezeRun{rng: plan.Rand(shard), out: &all, lease: "6s", rounds: 200 / shards}
 		if !plan.Full {
 			z.lease, z.rounds = "2s", 1
 		}
@@ -43,39 +43,39 @@ func TestF02Freeze(t *testing.T) {
 		// says everything again when it is asked again. What the demo says has to fit
 		// together, and so most fleets have that.
 		if shard%4 == 0 {
-			z.model = newModel(t)
+			z.model = newFakeModel(t)
 		}
 		z.run(t, shard)
 	}, func() {
-		stopped := within(t, "a hub that goes on stops itself", &all.stops, 1, time.Second)
-		dropped := within(t, "the requests of a hub that goes on are gone", &all.drops, 1, 5*time.Second)
+		stopped := requireQuantile(t, "a hub that goes on stops itself", &all.stops, 1, time.Second)
+		dropped := requireQuantile(t, "the requests of a hub that goes on are gone", &all.drops, 1, 5*time.Second)
 		plan.Add(t, hubtest.Result{
 			Fault: "F2", What: "SIGSTOP of the owner for 2 to 30 s, then SIGCONT", Rounds: all.rounds.count(),
 			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "frozen p50", Value: shown(all.rounds.quantile(0.5))},
+				{Name: "frozen p50", Value: roundDuration(all.rounds.quantile(0.5))},
 				{Name: "taken over meanwhile", Value: strconv.Itoa(all.stops.count())},
-				{Name: "stops itself after CONT, p50", Value: shown(all.stops.quantile(0.5))},
-				{Name: "stops itself after CONT, most", Value: shown(stopped), Wanted: "≤ 1s"},
-				{Name: "its requests to the model are gone, most", Value: shown(dropped), Wanted: "≤ 5s"},
+				{Name: "stops itself after CONT, p50", Value: roundDuration(all.stops.quantile(0.5))},
+				{Name: "stops itself after CONT, most", Value: roundDuration(stopped), Wanted: "≤ 1s"},
+				{Name: "its requests to the model are gone, most", Value: roundDuration(dropped), Wanted: "≤ 5s"},
 			},
 		})
 	})
 }
 
-// freezing is one fleet.
-type freezing struct {
+// freezeRun is one fleet.
+type freezeRun struct {
 	rng    *rand.Rand
-	out    *frozen
+	out    *freezeResults
 	lease  string
 	rounds int
-	model  *model // nil where the demo answers
+	model  *fakeModel // nil where the demo answers
 
 	f *hubtest.Fleet
 	h *hubtest.History
 }
 
-func (z *freezing) run(t *testing.T, shard uint64) {
+func (z *freezeRun) run(t *testing.T, shard uint64) {
 	t.Helper()
 	redis := redistest.Standalone(t)
 	args := append([]string{"--lease", z.lease}, workArgs...)
@@ -84,52 +84,52 @@ func (z *freezing) run(t *testing.T, shard uint64) {
 	}
 	z.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: args})
 	for part := 0; z.rounds > 0 && !t.Failed(); part++ {
-		n := min(z.rounds, episode)
+		n := min(z.rounds, killsPerEpisode)
 		z.rounds -= n
 		z.h = plan.NewHistory(t, fmt.Sprintf("f02-%d-%d", shard, part))
 		// A tab at every hub, also at the one that will be frozen.
 		d := newDesktop(t, z.f, z.h, "tab", len(z.f.Hubs), func(i int) string { return z.f.Hubs[i].URL })
 		for range n {
 			if z.model != nil {
-				z.thinking(t, d)
+				z.freezeDuringModelCall(t, d)
 			} else {
-				z.working(t, d)
+				z.freezeDuringWork(t, d)
 			}
 		}
-		z.out.rounds.blame(z.f.Finish(t, z.h, d.tabs, hubtest.Rules{}))
+		z.out.rounds.addViolations(z.f.Finish(t, z.h, d.tabs, hubtest.Rules{}))
 		for _, tab := range d.tabs {
 			tab.Close()
 		}
 	}
 }
 
-// span is for how long something is frozen: short and long times are as likely.
-func (z *freezing) span() time.Duration {
+// randomSpan is for how long something is frozen: short and long times are as likely.
+func (z *freezeRun) randomSpan() time.Duration {
 	if !plan.Full {
 		return 3*time.Second + time.Duration(z.rng.IntN(1000))*time.Millisecond
 	}
 	return time.Duration(2 * math.Pow(15, z.rng.Float64()) * float64(time.Second))
 }
 
-// working freezes the owner in the middle of a scene.
-func (z *freezing) working(t *testing.T, d *desktop) {
+// freezeDuringWork freezes the owner in the middle of a scene.
+func (z *freezeRun) freezeDuringWork(t *testing.T, d *desktop) {
 	t.Helper()
-	s := d.play(t, z.rng)
+	s := d.startWorkload(t, z.rng)
 	if err := d.tabs[0].Begun(t.Context(), s.stream, 1+z.rng.IntN(20)); err != nil {
 		t.Fatal(err)
 	}
-	victim, witness := z.cast(t, d)
+	victim, witness := z.pickVictim(t, d)
 	was, asked := s.question(witness)
 	epoch := witness.Client.Position().Epoch
 	over := z.freeze(t, victim)
 	if witness.Client.Position().Epoch > epoch {
-		z.stops(t, d, victim, over)
+		z.waitStopped(t, d, victim, over)
 	}
 	s.finish(t, z.rng, was, asked)
 }
 
-// cast finds the owner, and a tab that is not there.
-func (z *freezing) cast(t *testing.T, d *desktop) (victim *hubtest.Hub, witness *hubtest.Tab) {
+// pickVictim finds the owner, and a tab that is not there.
+func (z *freezeRun) pickVictim(t *testing.T, d *desktop) (victim *hubtest.Hub, witness *hubtest.Tab) {
 	t.Helper()
 	victim = d.owner()
 	if victim == nil {
@@ -139,12 +139,12 @@ func (z *freezing) cast(t *testing.T, d *desktop) (victim *hubtest.Hub, witness 
 }
 
 // freeze stops a hub for a while and returns when that was over.
-func (z *freezing) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
+func (z *freezeRun) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	t.Helper()
-	d := z.span()
+	d := z.randomSpan()
 	z.h.Fault("stop %s for %v", victim.ID(), d)
 	victim.Stop(t)
-	dwell(t.Context(), d)
+	waitFor(t.Context(), d)
 	z.h.Fault("continue %s", victim.ID())
 	over := time.Now()
 	victim.Continue(t)
@@ -152,9 +152,9 @@ func (z *freezing) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	return over
 }
 
-// stops waits until a hub that goes on has noticed, and all that it did for the
+// waitStopped waits until a hub that goes on has noticed, and all that it did for the
 // session has ended. over is when it went on.
-func (z *freezing) stops(t *testing.T, d *desktop, victim *hubtest.Hub, over time.Time) {
+func (z *freezeRun) waitStopped(t *testing.T, d *desktop, victim *hubtest.Hub, over time.Time) {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="lease lost" .*session=` + regexp.QuoteMeta(string(d.id)))
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -182,8 +182,8 @@ func (z *freezing) stops(t *testing.T, d *desktop, victim *hubtest.Hub, over tim
 	}
 }
 
-// thinking freezes the owner while a model answers without an end.
-func (z *freezing) thinking(t *testing.T, d *desktop) {
+// freezeDuringModelCall freezes the owner while a model answers without an end.
+func (z *freezeRun) freezeDuringModelCall(t *testing.T, d *desktop) {
 	t.Helper()
 	d.said++
 	id := wire.MessageID(fmt.Sprintf("think-%d", d.said))
@@ -193,13 +193,13 @@ func (z *freezing) thinking(t *testing.T, d *desktop) {
 	if err := d.tabs[0].Begun(t.Context(), id, 1+z.rng.IntN(5)); err != nil {
 		t.Fatal(err)
 	}
-	victim, witness := z.cast(t, d)
+	victim, witness := z.pickVictim(t, d)
 	epoch := witness.Client.Position().Epoch
-	before := z.model.open()
+	before := z.model.openCalls()
 	over := z.freeze(t, victim)
 	if witness.Client.Position().Epoch > epoch {
-		z.stops(t, d, victim, over)
-		if !gone(t, before) {
+		z.waitStopped(t, d, victim, over)
+		if !waitRequestsEnded(t, before) {
 			t.Fatalf("hub %s goes on and keeps its requests to the model\n%s", victim.Name, victim.Log())
 		}
 		z.out.drops.add(time.Since(over))
@@ -219,8 +219,8 @@ func (z *freezing) thinking(t *testing.T, d *desktop) {
 	}
 }
 
-// gone waits until all of the requests have ended.
-func gone(t *testing.T, calls []*modelCall) bool {
+// waitRequestsEnded waits until all of the requests have ended.
+func waitRequestsEnded(t *testing.T, calls []*modelCall) bool {
 	t.Helper()
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()

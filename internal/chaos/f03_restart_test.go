@@ -16,8 +16,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// outages is what is known of fleets whose store is killed.
-type outages struct {
+// outageResults is what is known of fleets whose store is killed.
+type outageResults struct {
 	rounds sample // for how long nobody listened
 	told   sample // from the kill until a tab is told
 	back   sample // from the opened port until something happens in a session again
@@ -32,37 +32,37 @@ func TestF03Restart(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(2, 6)
-	var all outages
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	var all outageResults
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
-		o := outage{rng: plan.Rand(shard), out: &all, sync: "always"}
+		o := outageRun{rng: plan.Rand(shard), out: &all, sync: "always"}
 		if shard%2 == 1 {
 			o.sync = "everysec"
 		}
 		o.run(t, shard, plan.Rounds(1, 10))
 	}, func() {
-		back := within(t, "a session goes on after the port opened", &all.back, 1, 3*time.Second)
-		acks := within(t, "a message is accepted after the port opened", &all.acks, 1, 3*time.Second)
-		measured(t, "tabs are told", &all.told)
+		back := requireQuantile(t, "a session goes on after the port opened", &all.back, 1, 3*time.Second)
+		acks := requireQuantile(t, "a message is accepted after the port opened", &all.acks, 1, 3*time.Second)
+		requireSamples(t, "tabs are told", &all.told)
 		told := all.told.quantile(1)
 		plan.Add(t, hubtest.Result{
 			Fault: "F3", What: "kill -9 of Redis with an append only file, and its restart", Rounds: all.rounds.count(),
 			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "nobody listened, most", Value: shown(all.rounds.quantile(1))},
-				{Name: "sessions go on after the port opened, most", Value: shown(back), Wanted: "≤ 3s"},
-				{Name: "a message is accepted after the port opened, most", Value: shown(acks), Wanted: "≤ 3s"},
-				{Name: "tabs are told after the kill, most", Value: shown(told)},
+				{Name: "nobody listened, most", Value: roundDuration(all.rounds.quantile(1))},
+				{Name: "sessions go on after the port opened, most", Value: roundDuration(back), Wanted: "≤ 3s"},
+				{Name: "a message is accepted after the port opened, most", Value: roundDuration(acks), Wanted: "≤ 3s"},
+				{Name: "tabs are told after the kill, most", Value: roundDuration(told)},
 				{Name: "lost connections", Value: strconv.Itoa(all.closes.count()), Wanted: "0"},
 			},
 		})
 	})
 }
 
-// outage is one fleet and its store.
-type outage struct {
+// outageRun is one fleet and its store.
+type outageRun struct {
 	rng  *rand.Rand
-	out  *outages
+	out  *outageResults
 	sync string
 
 	redis *redistest.Server
@@ -70,7 +70,7 @@ type outage struct {
 	h     *hubtest.History
 }
 
-func (o *outage) run(t *testing.T, shard uint64, rounds int) {
+func (o *outageRun) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	o.redis = redistest.Standalone(t, "--appendonly", "yes", "--appendfsync", o.sync)
 	o.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: o.redis.URL(), Args: workArgs})
@@ -86,7 +86,7 @@ func (o *outage) run(t *testing.T, shard uint64, rounds int) {
 	}
 	// With everysec Redis answers before it has written when an fsync takes long;
 	// the owners notice, and write it again.
-	o.out.rounds.blame(o.f.Finish(t, o.h, tabs, hubtest.Rules{Loss: o.sync == "everysec"}))
+	o.out.rounds.addViolations(o.f.Finish(t, o.h, tabs, hubtest.Rules{Loss: o.sync == "everysec"}))
 	for _, e := range o.h.Entries() {
 		if e.Kind == hubtest.KindLink && strings.HasPrefix(e.Note, "reconnecting") {
 			o.out.closes.add(e.T)
@@ -94,23 +94,23 @@ func (o *outage) run(t *testing.T, shard uint64, rounds int) {
 		}
 	}
 	for _, tab := range tabs {
-		if err := tab.Until(t.Context(), func() bool { _, back := o.status(tab, 0); return back }); err != nil {
+		if err := tab.Until(t.Context(), func() bool { _, back := o.storeStatus(tab, 0); return back }); err != nil {
 			t.Errorf("tab %s does not know that the store is back: %v", tab.Name, err)
 		}
 	}
 }
 
-// span is how long Redis is away: up to longer than a lease lasts.
-func (o *outage) span() time.Duration {
+// randomSpan is how long Redis is away: up to longer than a lease lasts.
+func (o *outageRun) randomSpan() time.Duration {
 	longest := float64(plan.Rounds(1, 8))
 	return time.Duration(0.1 * math.Pow(longest/0.1, o.rng.Float64()) * float64(time.Second))
 }
 
-func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round int) {
+func (o *outageRun) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round int) {
 	t.Helper()
-	scenes := make([]*scene, len(all))
+	scenes := make([]*workload, len(all))
 	for i, d := range all {
-		scenes[i] = d.play(t, o.rng)
+		scenes[i] = d.startWorkload(t, o.rng)
 	}
 	if err := all[0].tabs[0].Begun(t.Context(), scenes[0].stream, 1+o.rng.IntN(20)); err != nil {
 		t.Fatal(err)
@@ -121,13 +121,13 @@ func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round 
 	}
 	killed := o.h.Fault("kill redis")
 	o.redis.Kill(t)
-	dwell(t.Context(), o.span())
+	waitFor(t.Context(), o.randomSpan())
 	if round%2 == 0 { // as long as it takes until everybody is told
 		for _, tab := range tabs {
-			if err := tab.Until(t.Context(), func() bool { return o.isTold(tab, killed) }); err != nil {
+			if err := tab.Until(t.Context(), func() bool { return o.isNotified(tab, killed) }); err != nil {
 				t.Fatalf("tab %s is not told that the store is away: %v", tab.Name, err)
 			}
-			if away, _ := o.status(tab, killed); away > 0 {
+			if away, _ := o.storeStatus(tab, killed); away > 0 {
 				o.out.told.add(away - killed)
 			}
 		}
@@ -143,16 +143,16 @@ func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round 
 	}()
 	o.h.Fault("restart redis")
 	opened := make(chan time.Duration, 1)
-	go func() { opened <- o.opened(t.Context()) }()
+	go func() { opened <- o.waitListening(t.Context()) }()
 	o.redis.Restart(t)
 	port := <-opened
 	o.out.rounds.add(port - killed)
 	o.out.acks.add(max(0, <-said-port))
 	for i, d := range all {
-		if err := d.tabs[0].Until(t.Context(), func() bool { _, ok := d.since(port, 0, isEvent); return ok }); err != nil {
+		if err := d.tabs[0].Until(t.Context(), func() bool { _, ok := d.delayOf(port, 0, isEvent); return ok }); err != nil {
 			t.Fatalf("%s does not go on: %v", d.id, err)
 		}
-		back, _ := d.since(port, 0, isEvent)
+		back, _ := d.delayOf(port, 0, isEvent)
 		o.out.back.add(back)
 		scenes[i].finish(t, o.rng, was[i], asked[i])
 	}
@@ -164,8 +164,8 @@ func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round 
 // isEvent is everything that is in the log.
 func isEvent(e hubtest.Entry) bool { return e.Kind == hubtest.KindEvent }
 
-// opened waits until Redis listens.
-func (o *outage) opened(ctx context.Context) time.Duration {
+// waitListening waits until Redis listens.
+func (o *outageRun) waitListening(ctx context.Context) time.Duration {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var d net.Dialer
@@ -183,17 +183,17 @@ func (o *outage) opened(ctx context.Context) time.Duration {
 	}
 }
 
-// isTold reports whether a tab knows that the store is away: since some time, or
+// isNotified reports whether a tab knows that the store is away: since some time, or
 // still from the last time, since only changes are told.
-func (o *outage) isTold(tab *hubtest.Tab, from time.Duration) bool {
-	away, _ := o.status(tab, from)
-	_, back := o.status(tab, 0)
+func (o *outageRun) isNotified(tab *hubtest.Tab, from time.Duration) bool {
+	away, _ := o.storeStatus(tab, from)
+	_, back := o.storeStatus(tab, 0)
 	return away > 0 || !back
 }
 
-// status is when a tab was told for the first time since then that the store is
+// storeStatus is when a tab was told for the first time since then that the store is
 // away, and whether it was told last that it is there.
-func (o *outage) status(tab *hubtest.Tab, from time.Duration) (away time.Duration, back bool) {
+func (o *outageRun) storeStatus(tab *hubtest.Tab, from time.Duration) (away time.Duration, back bool) {
 	back = true
 	for _, e := range o.h.Entries() {
 		if e.Kind != hubtest.KindNotice || e.Who != tab.Name || e.Event.Type != "store_status" || e.T < from {

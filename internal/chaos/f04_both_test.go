@@ -21,7 +21,7 @@ func TestF04Both(t *testing.T) {
 	began := time.Now()
 	shardsNow, rounds := plan.Rounds(1, shards), plan.Rounds(1, 24)/plan.Rounds(1, shards)
 	var spans sample
-	sharded(t, shardsNow, func(t *testing.T, shard uint64) {
+	runShards(t, shardsNow, func(t *testing.T, shard uint64) {
 		t.Helper()
 		redis := redistest.SentinelOver(t, 2)
 		// Well within the time that hubs wait for a second node; on a machine that
@@ -38,16 +38,16 @@ func TestF04Both(t *testing.T) {
 		for round := range rounds {
 			spans.add(bothFail(t, redis, f, h, tabs, rng, round))
 		}
-		spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
+		spans.addViolations(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
 	}, func() {
-		measured(t, "messages end", &spans)
+		requireSamples(t, "messages end", &spans)
 		plan.Add(t, hubtest.Result{
 			Fault: "F4c", What: "master of Redis and owner fail together when a message is accepted, replicas 20 ms late",
 			Rounds: spans.count(), Violations: spans.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "accepted messages lost", Value: fmt.Sprintf("0 of %d", spans.count()), Wanted: "0"},
-				{Name: "message ended after p50", Value: shown(spans.quantile(0.5))},
-				{Name: "slowest", Value: shown(spans.quantile(1))},
+				{Name: "message ended after p50", Value: roundDuration(spans.quantile(0.5))},
+				{Name: "slowest", Value: roundDuration(spans.quantile(1))},
 			},
 		})
 	})
@@ -66,7 +66,7 @@ func bothFail(
 		t.Fatal("nobody owns the session")
 	}
 	const n = 20
-	if err := tabs[rng.IntN(len(tabs))].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), words(n)); err != nil {
+	if err := tabs[rng.IntN(len(tabs))].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
 		t.Fatalf("say %s: %v", id, err)
 	}
 	failed := h.Fault("%s and server %d of redis fail", owner.ID(), master)

@@ -29,7 +29,7 @@ import (
 // orders has its effects without the calls, and has ended.
 func TestF04Detached(t *testing.T) {
 	t.Parallel()
-	kinds := []*detachments{
+	kinds := []*detachResults{
 		{fault: "F4d", what: "Sentinel failover after 4.5 s, replicas detached before"},
 		{fault: "F4e", what: "the same with --short-lease", args: []string{"--short-lease"}},
 	}
@@ -40,7 +40,7 @@ func TestF04Detached(t *testing.T) {
 		shards, rounds = len(kinds), 1
 	}
 	began := time.Now()
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		kinds[shard%2].run(t, shard, rounds)
 	}, func() {
@@ -50,8 +50,8 @@ func TestF04Detached(t *testing.T) {
 	})
 }
 
-// detachments is what several fleets with the same lease go through.
-type detachments struct {
+// detachResults is what several fleets with the same lease go through.
+type detachResults struct {
 	fault, what string
 	args        []string
 
@@ -65,9 +65,9 @@ type detachments struct {
 	told  int        // those of them without an effect in a session that says that something was lost
 }
 
-func (k *detachments) report(t *testing.T, began time.Time) {
+func (k *detachResults) report(t *testing.T, began time.Time) {
 	t.Helper()
-	measured(t, k.fault+": rounds", &k.spans)
+	requireSamples(t, k.fault+": rounds", &k.spans)
 	plan.Add(t, hubtest.Result{
 		Fault: k.fault, What: k.what, Rounds: k.spans.count(), Violations: k.spans.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
@@ -75,13 +75,13 @@ func (k *detachments) report(t *testing.T, began time.Time) {
 			{Name: "tool calls", Value: strconv.Itoa(k.calls)},
 			{Name: "effects that came twice", Value: strconv.Itoa(k.twice), Wanted: "0"},
 			{Name: "calls lost and reported", Value: strconv.Itoa(k.told)},
-			{Name: "round p50", Value: shown(k.spans.quantile(0.5))},
+			{Name: "round p50", Value: roundDuration(k.spans.quantile(0.5))},
 		},
 	})
 }
 
 // run is one fleet whose masters go one after the other.
-func (k *detachments) run(t *testing.T, shard uint64, rounds int) {
+func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(100 + shard)
 	// In the first session no turn takes another message in; in the second one messages
@@ -98,7 +98,7 @@ func (k *detachments) run(t *testing.T, shard uint64, rounds int) {
 		k.round(t, rig, rng, round)
 		k.spans.add(time.Since(began))
 	}
-	k.spans.blame(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
 	for s, session := range rig.sessions {
 		k.count(t, rig, session, s == 1)
 	}
@@ -106,7 +106,7 @@ func (k *detachments) run(t *testing.T, shard uint64, rounds int) {
 
 // round lets the master fail after its replicas were detached, while messages come all
 // the time.
-func (k *detachments) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) {
+func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) {
 	t.Helper()
 	const (
 		before = 800 * time.Millisecond  // from the first message until the replicas are detached
@@ -115,7 +115,7 @@ func (k *detachments) round(t *testing.T, rig *ensemble, rng *rand.Rand, round i
 	var wg sync.WaitGroup
 	say := func(tab *hubtest.Tab, after time.Duration, id wire.MessageID, text string) {
 		wg.Go(func() {
-			dwell(t.Context(), after)
+			waitFor(t.Context(), after)
 			err := tab.Say(t.Context(), id, text, "")
 			if _, refused := errors.AsType[*client.RefusedError](err); err != nil && !refused {
 				t.Errorf("say %s: %v", id, err)
@@ -145,11 +145,11 @@ func (k *detachments) round(t *testing.T, rig *ensemble, rng *rand.Rand, round i
 			say(rig.tabs[3*s+rng.IntN(3)], at, id, text)
 		}
 	}
-	dwell(t.Context(), before)
+	waitFor(t.Context(), before)
 	master, _, _ := rig.redis.Master(t)
 	rig.redis.Detach(t, master)
 	rig.h.Fault("the replicas of server %d of redis are detached", master)
-	dwell(t.Context(), 100*time.Millisecond+time.Duration(rng.IntN(400))*time.Millisecond)
+	waitFor(t.Context(), 100*time.Millisecond+time.Duration(rng.IntN(400))*time.Millisecond)
 	rig.h.Fault("server %d of redis fails", master)
 	next, _ := rig.redis.FailAfter(t, master, 4500*time.Millisecond)
 	rig.h.Fault("server %d of redis was promoted", next)
@@ -173,7 +173,7 @@ func detachedCall(id wire.MessageID, rng *rand.Rand) string {
 // rows of the conversation and the window. A turn that messages join may be given up with
 // them. So there a call must have its effect if its message has ended as completed, unless
 // the conversation says that something was lost.
-func (k *detachments) count(t *testing.T, rig *ensemble, session wire.SessionID, steered bool) {
+func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionID, steered bool) {
 	t.Helper()
 	rows, notes := rowsBy(t, rig.f, session), windowText(t, rig.f, session)
 	outcomes := rig.outcomes(session)
@@ -226,7 +226,7 @@ func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) conversation
 			Rows []wire.UIRow `json:"rows"`
 			More bool         `json:"more"`
 		}
-		get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/rows?limit=200"+before, &page)
+		mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/rows?limit=200"+before, &page)
 		for _, r := range page.Rows {
 			c.said[r.MessageID] = c.said[r.MessageID] || r.Say == wire.SayUserFeedback
 			c.ended[r.MessageID] = c.ended[r.MessageID] || r.Say == wire.SayAPIReqFinished
@@ -247,6 +247,6 @@ func windowText(t *testing.T, f *hubtest.Fleet, session wire.SessionID) string {
 			Content any `json:"content"`
 		} `json:"windows"`
 	}
-	get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
+	mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
 	return fmt.Sprint(state.Windows)
 }

@@ -21,7 +21,7 @@ func TestF04Failover(t *testing.T) {
 	t.Parallel()
 	const each = 2 // fleets with and without lag
 	rounds := plan.Rounds(each, 50) / each
-	kinds := []*failovers{
+	kinds := []*failoverResults{
 		{fault: "F4a", what: "Sentinel failover, replicas keep up"},
 		{fault: "F4b", what: "Sentinel failover, replicas 200 ms late", lag: 200 * time.Millisecond},
 	}
@@ -30,7 +30,7 @@ func TestF04Failover(t *testing.T) {
 		shards, rounds = len(kinds), 1
 	}
 	began := time.Now()
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		kinds[shard%2].run(t, shard, rounds)
 	}, func() {
@@ -40,8 +40,8 @@ func TestF04Failover(t *testing.T) {
 	})
 }
 
-// failovers is what several fleets go through.
-type failovers struct {
+// failoverResults is what several fleets go through.
+type failoverResults struct {
 	fault, what string
 	lag         time.Duration
 
@@ -56,9 +56,9 @@ type failovers struct {
 	ended  int // those of them that came to an end
 }
 
-func (k *failovers) report(t *testing.T, began time.Time) {
+func (k *failoverResults) report(t *testing.T, began time.Time) {
 	t.Helper()
-	slowest := within(t, k.fault+": all tabs go on after the promotion", &k.spans, 1, 5*time.Second)
+	slowest := requireQuantile(t, k.fault+": all tabs go on after the promotion", &k.spans, 1, 5*time.Second)
 	if plan.Full && k.lag > 0 && k.lossy == 0 {
 		t.Errorf("%s: nothing was lost, so nothing is proved", k.fault)
 	}
@@ -68,14 +68,14 @@ func (k *failovers) report(t *testing.T, began time.Time) {
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.acked-k.ended, k.acked), Wanted: "0"},
 			{Name: "events lost by Redis", Value: fmt.Sprintf("%d in %d rounds", k.lost, k.lossy)},
 			{Name: "sessions written again", Value: strconv.Itoa(k.healed)},
-			{Name: "all tabs go on after promotion p50", Value: shown(k.spans.quantile(0.5))},
-			{Name: "slowest", Value: shown(slowest), Wanted: "≤ 5s"},
+			{Name: "all tabs go on after promotion p50", Value: roundDuration(k.spans.quantile(0.5))},
+			{Name: "slowest", Value: roundDuration(slowest), Wanted: "≤ 5s"},
 		},
 	})
 }
 
 // run is one fleet whose masters go one after the other.
-func (k *failovers) run(t *testing.T, shard uint64, rounds int) {
+func (k *failoverResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
 	rig := startEnsemble(t, fmt.Sprintf("f04-%d", shard), plan.Rounds(2, 4))
@@ -84,13 +84,13 @@ func (k *failovers) run(t *testing.T, shard uint64, rounds int) {
 	}
 	// Also where replicas keep up: Redis answers before they have got it, and what is
 	// on its way when the master fails is lost. How much that is, is up to Redis.
-	k.spans.blame(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
 	k.count(rig.h.Entries(), rounds)
 }
 
 // round lets the master fail while every session is at work, and returns how long
 // it took from the promotion until all tabs were shown something again.
-func (k *failovers) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) time.Duration {
+func (k *failoverResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) time.Duration {
 	t.Helper()
 	f, redis, h, tabs := rig.f, rig.redis, rig.h, rig.tabs
 	const n = 240
@@ -100,13 +100,13 @@ func (k *failovers) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int
 		id := wire.MessageID(fmt.Sprintf("m-%d-%d", round, s/3))
 		ids = append(ids, id)
 		tab := tabs[s+rng.IntN(3)]
-		if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), words(n)); err != nil {
+		if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), streamWords(n)); err != nil {
 			t.Fatalf("say %s: %v", id, err)
 		}
 		// More of them wait, are accepted in the very moment, or come too late.
 		late := time.Duration(rng.IntN(4000)) * time.Millisecond
 		wg.Go(func() {
-			dwell(t.Context(), late)
+			waitFor(t.Context(), late)
 			if err := tab.Say(t.Context(), id+"-more", "/say more", "more"); err != nil {
 				t.Errorf("say %s-more: %v", id, err)
 			}
@@ -118,14 +118,14 @@ func (k *failovers) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int
 			t.Fatal(err)
 		}
 	}
-	dwell(t.Context(), k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
+	waitFor(t.Context(), k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
 	master, replicas, behind := redis.Master(t)
 	failed := h.Fault("server %d of redis fails, its %d replicas are up to %d bytes behind", master, replicas, behind)
 	next, promoted := redis.Fail(t, master)
 	at := h.Since() - time.Since(promoted)
 	h.Fault("server %d of redis was promoted at %v", next, at)
 	for i, id := range ids {
-		ended(t, f, tabs[3*i:3*i+3], id)
+		waitEnded(t, f, tabs[3*i:3*i+3], id)
 	}
 	wg.Wait()
 	redis.Lag(0)
@@ -167,7 +167,7 @@ func slowest(t *testing.T, entries []hubtest.Entry, tabs []*hubtest.Tab, failed,
 
 // count counts what Redis forgot, as far as tabs had seen it, and what became of
 // the messages.
-func (k *failovers) count(entries []hubtest.Entry, rounds int) {
+func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 	type place struct {
 		session wire.SessionID
 		at      wire.Position
@@ -219,10 +219,10 @@ func (k *failovers) count(entries []hubtest.Entry, rounds int) {
 	k.lossy += len(lossy)
 }
 
-// ended waits until a message has ended. Tabs that are given a state instead of what
+// waitEnded waits until a message has ended. Tabs that are given a state instead of what
 // was lost do not see that; then the log says so. That all have the same in the end
 // is checked in the end.
-func ended(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.MessageID) {
+func waitEnded(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.MessageID) {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

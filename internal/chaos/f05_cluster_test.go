@@ -19,36 +19,36 @@ func TestF05Cluster(t *testing.T) {
 	began := time.Now()
 	shards := plan.Rounds(1, 2)
 	rounds := plan.Rounds(1, 24) / shards
-	var n nodes
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	var n clusterResults
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		n.run(t, shard, rounds)
 	}, func() { n.report(t, began, shards*rounds) })
 }
 
-// nodes is what is measured: how long sessions of the killed node waited from the
+// clusterResults is what is measured: how long sessions of the killed node waited from the
 // kill on, and the longest silence in each of the others.
-type nodes struct{ waits, silences sample }
+type clusterResults struct{ waits, silences sample }
 
-func (n *nodes) report(t *testing.T, began time.Time, rounds int) {
+func (n *clusterResults) report(t *testing.T, began time.Time, rounds int) {
 	t.Helper()
-	wait := within(t, "a session of a killed node waits", &n.waits, 1, 6*time.Second)
+	wait := requireQuantile(t, "a session of a killed node waits", &n.waits, 1, 6*time.Second)
 	// All sessions say 60 words a second. A pause on a machine that has much else to do
 	// is shorter than this; the time after which a node is taken for dead is longer.
-	silence := within(t, "a session of another node is silent", &n.silences, 1, time.Second)
+	silence := requireQuantile(t, "a session of another node is silent", &n.silences, 1, time.Second)
 	plan.Add(t, hubtest.Result{
 		Fault: "F5", What: "kill -9 of a master of a Cluster of 3+3", Rounds: rounds, Violations: n.waits.violations,
 		Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "its sessions go on after p50", Value: shown(n.waits.quantile(0.5))},
-			{Name: "slowest", Value: shown(wait), Wanted: "≤ 6s"},
-			{Name: "longest silence of other sessions", Value: shown(silence), Wanted: "≤ 1s"},
+			{Name: "its sessions go on after p50", Value: roundDuration(n.waits.quantile(0.5))},
+			{Name: "slowest", Value: roundDuration(wait), Wanted: "≤ 6s"},
+			{Name: "longest silence of other sessions", Value: roundDuration(silence), Wanted: "≤ 1s"},
 		},
 	})
 }
 
 // run is one Cluster whose masters are killed one after the other.
-func (n *nodes) run(t *testing.T, shard uint64, rounds int) {
+func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
 	// Without the last setting a Cluster refuses everything while any slot is without
@@ -76,7 +76,7 @@ func (n *nodes) run(t *testing.T, shard uint64, rounds int) {
 	}
 	// Every master is killed at some time, and each answers before its replica has got
 	// everything: there is no session that never loses anything.
-	n.waits.blame(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
+	n.waits.addViolations(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
 }
 
 // masterOf is the number of the master that has a session's slot.
@@ -98,7 +98,7 @@ func masterOf(t *testing.T, redis *redistest.Sharded, session wire.SessionID) in
 }
 
 // round kills a master while every session streams.
-func (n *nodes) round(
+func (n *clusterResults) round(
 	t *testing.T, redis *redistest.Sharded, h *hubtest.History, tabs [][]*hubtest.Tab, rng *rand.Rand, round int,
 ) {
 	t.Helper()
@@ -108,7 +108,7 @@ func (n *nodes) round(
 	for _, ofMaster := range tabs {
 		for i := 0; i < len(ofMaster); i += 2 {
 			wg.Go(func() {
-				err := ofMaster[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", length), words(length))
+				err := ofMaster[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", length), streamWords(length))
 				if err == nil {
 					err = ofMaster[i+1].Begun(t.Context(), id, 2)
 				}
@@ -119,7 +119,7 @@ func (n *nodes) round(
 		}
 	}
 	wg.Wait()
-	dwell(t.Context(), time.Duration(rng.IntN(500))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(rng.IntN(500))*time.Millisecond)
 	victim := rng.IntN(len(redis.Masters))
 	killed := h.Fault("kill master %d of redis", victim)
 	redis.Fail(t, victim)
@@ -133,7 +133,7 @@ func (n *nodes) round(
 	}
 	for at, ofMaster := range tabs {
 		for _, tab := range ofMaster {
-			from, to := silence(h.Entries(), tab.Name, killed)
+			from, to := longestSilence(h.Entries(), tab.Name, killed)
 			if at == victim {
 				n.waits.add(to - killed)
 			} else {
@@ -144,9 +144,9 @@ func (n *nodes) round(
 	redis.Return(t, victim)
 }
 
-// silence is the longest time in which a tab was shown nothing, from just before
+// longestSilence is the longest time in which a tab was shown nothing, from just before
 // the fault on.
-func silence(entries []hubtest.Entry, tab string, fault time.Duration) (from, to time.Duration) {
+func longestSilence(entries []hubtest.Entry, tab string, fault time.Duration) (from, to time.Duration) {
 	var last time.Duration
 	for _, e := range entries {
 		if e.Who != tab || e.Kind != hubtest.KindEvent && e.Kind != hubtest.KindSnapshot {

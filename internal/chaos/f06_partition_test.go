@@ -24,8 +24,8 @@ func TestF06Partition(t *testing.T) {
 	began := time.Now()
 	const shards = 4
 	rounds := plan.Rounds(shards, 48) / shards
-	p := &partitions{way: ways(t)}
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	p := &partitionResults{way: linkMaker(t)}
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		p.run(t, shard, rounds)
 	}, func() { p.report(t, began) })
@@ -37,8 +37,8 @@ type link struct {
 	cut  func(up, down bool)
 }
 
-// ways makes links: through the network with all rounds, else through a proxy.
-func ways(t *testing.T) func(t *testing.T, addr string) link {
+// linkMaker makes links: through the network with all rounds, else through a proxy.
+func linkMaker(t *testing.T) func(t *testing.T, addr string) link {
 	t.Helper()
 	if !plan.Full {
 		return func(t *testing.T, addr string) link {
@@ -54,28 +54,28 @@ func ways(t *testing.T) func(t *testing.T, addr string) link {
 	}
 }
 
-// partitions is what several fleets go through.
-type partitions struct {
+// partitionResults is what several fleets go through.
+type partitionResults struct {
 	way            func(t *testing.T, addr string) link
 	stops, takings sample // how long until the owner's agents stop, and until others go on
 	mu             sync.Mutex
 	hiccups        int // cuts that were over before the lease was
 }
 
-func (p *partitions) report(t *testing.T, began time.Time) {
+func (p *partitionResults) report(t *testing.T, began time.Time) {
 	t.Helper()
 	// The hub gives up a second before its lease ends.
 	const limit = 6*time.Second - time.Second + 500*time.Millisecond
-	stopped := within(t, "an isolated owner stops its agents", &p.stops, 1, limit)
-	measured(t, "another hub goes on", &p.takings)
+	stopped := requireQuantile(t, "an isolated owner stops its agents", &p.stops, 1, limit)
+	requireSamples(t, "another hub goes on", &p.takings)
 	plan.Add(t, hubtest.Result{
 		Fault: "F6", What: "the owner is cut off from Redis, or only the answers are lost", Rounds: p.takings.count() + p.hiccups,
 		Violations: p.takings.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "isolated owner's agents stopped, slowest", Value: shown(stopped), Wanted: "≤ 5.5s"},
+			{Name: "isolated owner's agents stopped, slowest", Value: roundDuration(stopped), Wanted: "≤ 5.5s"},
 			{Name: "agents watched", Value: strconv.Itoa(p.stops.count())},
-			{Name: "new owner p50", Value: shown(p.takings.quantile(0.5))},
-			{Name: "new owner, slowest", Value: shown(p.takings.quantile(1))},
+			{Name: "new owner p50", Value: roundDuration(p.takings.quantile(0.5))},
+			{Name: "new owner, slowest", Value: roundDuration(p.takings.quantile(1))},
 			{Name: "cuts without a new owner", Value: strconv.Itoa(p.hiccups)},
 		},
 	})
@@ -83,7 +83,7 @@ func (p *partitions) report(t *testing.T, began time.Time) {
 
 // run is one fleet. In half of the fleets a model is asked over HTTP, which shows
 // when an agent stops; in the others the demo's text shows that none is doubled.
-func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
+func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
 	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
@@ -94,9 +94,9 @@ func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
 	o := hubtest.Options{
 		Program: program, Hubs: len(links), StoreOf: func(hub int) string { return "redis://" + links[hub].addr },
 	}
-	var m *model
+	var m *fakeModel
 	if shard%2 == 0 {
-		m = newModel(t)
+		m = newFakeModel(t)
 		o.Args = []string{"--provider", "anthropic", "--anthropic-key", "key", "--anthropic-url", m.url}
 	}
 	f := hubtest.Start(t, o)
@@ -107,10 +107,10 @@ func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
 		tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: "at-" + hub.Name, URL: hub.URL, Session: session}))
 	}
 	for round := range rounds {
-		r := partition{partitions: p, f: f, h: h, tabs: tabs, links: links, model: m, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
+		r := partitionRound{partitionResults: p, f: f, h: h, tabs: tabs, links: links, model: m, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
 		r.run(t, rng, (round+int(shard/2))%cutKinds)
 	}
-	p.takings.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	p.takings.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 }
 
 // The kinds of rounds.
@@ -121,21 +121,21 @@ const (
 	cutKinds
 )
 
-// partition is one round.
-type partition struct {
-	*partitions
+// partitionRound is one round.
+type partitionRound struct {
+	*partitionResults
 	f     *hubtest.Fleet
 	h     *hubtest.History
 	tabs  []*hubtest.Tab
 	links []link
-	model *model // nil if the demo answers
+	model *fakeModel // nil if the demo answers
 	id    wire.MessageID
 }
 
-func (p *partition) run(t *testing.T, rng *rand.Rand, kind int) {
+func (p *partitionRound) run(t *testing.T, rng *rand.Rand, kind int) {
 	t.Helper()
 	const n = 60
-	expect := words(n)
+	expect := streamWords(n)
 	if p.model != nil {
 		expect = "" // a model that is asked again says it all again
 	}
@@ -154,20 +154,20 @@ func (p *partition) run(t *testing.T, rng *rand.Rand, kind int) {
 		t.Fatal(err)
 	}
 	owner := p.owner(t)
-	running := p.model.open()
+	running := p.model.openCalls()
 	switch kind {
 	case cutBoth:
 		cut := p.h.Fault("cut %s off from redis", p.f.Hubs[owner].ID())
 		p.links[owner].cut(true, true)
-		p.elsewhere(t, owner, cut, running)
+		p.waitElsewhere(t, owner, cut, running)
 	case cutAnswers:
 		cut := p.h.Fault("redis does not answer %s", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
-		p.elsewhere(t, owner, cut, running)
+		p.waitElsewhere(t, owner, cut, running)
 	case cutShort:
 		p.h.Fault("redis does not answer %s for a moment", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
-		dwell(t.Context(), time.Duration(200+rng.IntN(1800))*time.Millisecond)
+		waitFor(t.Context(), time.Duration(200+rng.IntN(1800))*time.Millisecond)
 		p.mu.Lock()
 		p.hiccups++
 		p.mu.Unlock()
@@ -182,7 +182,7 @@ func (p *partition) run(t *testing.T, rng *rand.Rand, kind int) {
 }
 
 // owner is the number of the hub that owns the session.
-func (p *partition) owner(t *testing.T) int {
+func (p *partitionRound) owner(t *testing.T) int {
 	t.Helper()
 	id := string(ownerOf(t, p.f, p.tabs[0].Session))
 	for i, h := range p.f.Hubs {
@@ -194,9 +194,9 @@ func (p *partition) owner(t *testing.T) int {
 	return 0
 }
 
-// elsewhere waits until another hub has brought the turn to its end, and looks at
+// waitElsewhere waits until another hub has brought the turn to its end, and looks at
 // what the one that is cut off does.
-func (p *partition) elsewhere(t *testing.T, owner int, cut time.Duration, running []*modelCall) {
+func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duration, running []*modelCall) {
 	t.Helper()
 	began := time.Now()
 	for _, call := range running {

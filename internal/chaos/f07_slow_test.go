@@ -20,14 +20,14 @@ func TestF07Slow(t *testing.T) {
 	if plan.Full && !plan.Apart(t) {
 		return
 	}
-	kinds := []*slowness{{
-		fault: "F7a", what: "every connection in slices of 5 to 64 bytes, 10 KB/s to each tab", road: sliced, judged: true,
+	kinds := []*badNetwork{{
+		fault: "F7a", what: "every connection in slices of 5 to 64 bytes, 10 KB/s to each tab", proxy: slicingProxy, timed: true,
 	}}
 	if plan.Full {
-		kinds = append(kinds, lossy(t)...)
+		kinds = append(kinds, lossyNetworks(t)...)
 	}
 	began := time.Now()
-	sharded(t, len(kinds), func(t *testing.T, shard uint64) {
+	runShards(t, len(kinds), func(t *testing.T, shard uint64) {
 		t.Helper()
 		kinds[shard].run(t, shard)
 	}, func() {
@@ -37,18 +37,18 @@ func TestF07Slow(t *testing.T) {
 	})
 }
 
-// slowness is one kind of bad network.
-type slowness struct {
+// badNetwork is one kind of bad network.
+type badNetwork struct {
 	fault, what string
-	// road makes a way to the address of a hub or of Redis and returns where it
+	// proxy makes a way to the address of a hub or of Redis and returns where it
 	// begins.
-	road func(t *testing.T, rng *rand.Rand, addr string, hub bool) string
-	// judged says that answers must come in time.
-	judged bool
-	acks   sample
+	proxy func(t *testing.T, rng *rand.Rand, addr string, hub bool) string
+	// timed says that answers must come in time.
+	timed bool
+	acks  sample
 }
 
-// lossy are networks as netem makes them on the interface of whoever dials: 200 ms
+// lossyNetworks are networks as netem makes them on the interface of whoever dials: 200 ms
 // late, and a packet in twenty is lost.
 //
 // When tabs, and hubs too, are that far away from what they need, a message of a tab
@@ -56,7 +56,7 @@ type slowness struct {
 // hub, to the inbox, for the owner to look into it, to commit, and to tell. That is
 // a second without any loss, and each loss costs half a second more. So the two
 // together are not judged by the clock.
-func lossy(t *testing.T) []*slowness {
+func lossyNetworks(t *testing.T) []*badNetwork {
 	t.Helper()
 	lines := hubtest.NewLines(t, plan.Rand(1000))
 	over := func(hubs, redis bool) func(*testing.T, *rand.Rand, string, bool) string {
@@ -68,17 +68,17 @@ func lossy(t *testing.T) []*slowness {
 			return l.To(addr)
 		}
 	}
-	return []*slowness{
-		{fault: "F7b", what: "tabs to hubs: 200 ms late, 5 % of packets lost", road: over(true, false), judged: true},
-		{fault: "F7c", what: "hubs to Redis: 200 ms late, 5 % of packets lost", road: over(false, true), judged: true},
-		{fault: "F7d", what: "both at once", road: over(true, true)},
+	return []*badNetwork{
+		{fault: "F7b", what: "tabs to hubs: 200 ms late, 5 % of packets lost", proxy: over(true, false), timed: true},
+		{fault: "F7c", what: "hubs to Redis: 200 ms late, 5 % of packets lost", proxy: over(false, true), timed: true},
+		{fault: "F7d", what: "both at once", proxy: over(true, true)},
 	}
 }
 
-// sliced is a way through a proxy. Only tabs have narrow lines: what a hub writes and
+// slicingProxy is a way through a proxy. Only tabs have narrow lines: what a hub writes and
 // follows for all its sessions is more than 10 KB/s, so that it would wait for ever
 // longer on a line like that, whatever it does.
-func sliced(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
+func slicingProxy(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	t.Helper()
 	p := hubtest.NewProxy(t, addr)
 	w := hubtest.Weather{Slice: 5 + rng.IntN(60)}
@@ -89,32 +89,32 @@ func sliced(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	return p.Addr
 }
 
-func (k *slowness) report(t *testing.T, began time.Time) {
+func (k *badNetwork) report(t *testing.T, began time.Time) {
 	t.Helper()
-	measured(t, k.fault+": messages are acknowledged", &k.acks)
+	requireSamples(t, k.fault+": messages are acknowledged", &k.acks)
 	p99, wanted := k.acks.quantile(0.99), ""
-	if k.judged {
+	if k.timed {
 		wanted = "≤ 2s"
-		within(t, k.fault+": messages are acknowledged p99", &k.acks, 0.99, 2*time.Second)
+		requireQuantile(t, k.fault+": messages are acknowledged p99", &k.acks, 0.99, 2*time.Second)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: k.fault, What: k.what, Rounds: k.acks.count(), Violations: k.acks.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "message acknowledged p50", Value: shown(k.acks.quantile(0.5))},
-			{Name: "p99", Value: shown(p99), Wanted: wanted},
-			{Name: "slowest", Value: shown(k.acks.quantile(1))},
+			{Name: "message acknowledged p50", Value: roundDuration(k.acks.quantile(0.5))},
+			{Name: "p99", Value: roundDuration(p99), Wanted: wanted},
+			{Name: "slowest", Value: roundDuration(k.acks.quantile(1))},
 		},
 	})
 }
 
 // run is a fleet in bad weather, in which people speak.
-func (k *slowness) run(t *testing.T, shard uint64) {
+func (k *badNetwork) run(t *testing.T, shard uint64) {
 	t.Helper()
 	rng := plan.Rand(shard)
 	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Args: []string{"--hosts", "*"},
-		StoreOf: func(int) string { return "redis://" + k.road(t, rng, redis.Addr, false) },
+		StoreOf: func(int) string { return "redis://" + k.proxy(t, rng, redis.Addr, false) },
 	})
 	h := plan.NewHistory(t, fmt.Sprintf("f07-%d", shard))
 	tabs := make([]*hubtest.Tab, 3*plan.Rounds(2, 6))
@@ -122,7 +122,7 @@ func (k *slowness) run(t *testing.T, shard uint64) {
 	for i := 0; i < len(tabs); i += 3 {
 		session := f.Create(t)
 		for j, hub := range f.Hubs {
-			url := "http://" + k.road(t, rng, hub.Addr, true)
+			url := "http://" + k.proxy(t, rng, hub.Addr, true)
 			wg.Go(func() {
 				tabs[i+j] = h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", i/3, hub.Name), URL: url, Session: session})
 			})
@@ -134,22 +134,22 @@ func (k *slowness) run(t *testing.T, shard uint64) {
 		chance := plan.Rand(100*shard + uint64(s))
 		wg.Go(func() {
 			for round := range rounds {
-				k.say(t, tabs[s+chance.IntN(3)], wire.MessageID(fmt.Sprintf("m-%d", round)))
+				k.sendAndMeasure(t, tabs[s+chance.IntN(3)], wire.MessageID(fmt.Sprintf("m-%d", round)))
 			}
 		})
 	}
 	wg.Wait()
-	k.acks.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	k.acks.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 }
 
-// say says something, measures when that is acknowledged, and waits for its end.
-func (k *slowness) say(t *testing.T, tab *hubtest.Tab, id wire.MessageID) {
+// sendAndMeasure says something, measures when that is acknowledged, and waits for its end.
+func (k *badNetwork) sendAndMeasure(t *testing.T, tab *hubtest.Tab, id wire.MessageID) {
 	t.Helper()
 	// Less than half of what the narrowest line carries: on a full one everything
 	// waits, whatever hubs do.
 	const n = 10
 	began := time.Now()
-	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 10", n), words(n)); err != nil {
+	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 10", n), streamWords(n)); err != nil {
 		t.Errorf("%s says %s: %v", tab.Name, id, err)
 		return
 	}

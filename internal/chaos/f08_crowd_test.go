@@ -22,18 +22,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// crowdEnv has the [gathering] of a process that is a crowd and no test.
+// crowdEnv has the [crowdConfig] of a process that is a crowd and no test.
 const crowdEnv = "EVERDESK_TEST_CROWD"
 
-// gathering says where the tabs of a crowd go.
-type gathering struct {
+// crowdConfig says where the tabs of a crowd go.
+type crowdConfig struct {
 	URL      string           `json:"url"`
 	Sessions []wire.SessionID `json:"sessions"` // one for every tab
 }
 
-// sight is what is known of a crowd. Times are those of the machine's clock, in
+// crowdStatus is what is known of a crowd. Times are those of the machine's clock, in
 // nanoseconds, so that those of several processes can be compared.
-type sight struct {
+type crowdStatus struct {
 	Up int `json:"up"` // tabs that are connected
 	// After the time that was asked for: when anybody dialled, and when each
 	// tab was back first, where it was or, fresh, with a snapshot.
@@ -48,23 +48,23 @@ type sight struct {
 type crowd struct {
 	mu    sync.Mutex // guards the following
 	dials []int64
-	links [][]stage // of each tab
+	links [][]linkChange // of each tab
 	ended []string
 }
 
-// stage is a change of a tab's connection.
-type stage struct {
+// linkChange is a change of a tab's connection.
+type linkChange struct {
 	at      int64
 	up      bool
 	resumed bool
 }
 
-// entrance is how many tabs come at once in the beginning.
-const entrance = 32
+// dialBatch is how many tabs come at once in the beginning.
+const dialBatch = 32
 
-// gather opens the tabs and returns when all are there. They end with the context.
-func gather(ctx context.Context, g gathering) (*crowd, error) {
-	c := &crowd{links: make([][]stage, len(g.Sessions))}
+// openCrowd opens the tabs and returns when all are there. They end with the context.
+func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
+	c := &crowd{links: make([][]linkChange, len(g.Sessions))}
 	var d net.Dialer
 	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c.mu.Lock()
@@ -72,12 +72,12 @@ func gather(ctx context.Context, g gathering) (*crowd, error) {
 		c.mu.Unlock()
 		return d.DialContext(ctx, network, addr)
 	}}}
-	room := make(chan struct{}, entrance)
+	room := make(chan struct{}, dialBatch)
 	for i, session := range g.Sessions {
 		tab, err := client.New(client.Config{URL: g.URL, Session: session, HTTPClient: web, OnLink: func(_ context.Context, l client.Link) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.links[i] = append(c.links[i], stage{at: time.Now().UnixNano(), up: l.State == client.LinkConnected, resumed: l.Resumed})
+			c.links[i] = append(c.links[i], linkChange{at: time.Now().UnixNano(), up: l.State == client.LinkConnected, resumed: l.Resumed})
 		}})
 		if err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func gather(ctx context.Context, g gathering) (*crowd, error) {
 			<-room
 		}()
 	}
-	for range entrance {
+	for range dialBatch {
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():
@@ -112,11 +112,11 @@ func gather(ctx context.Context, g gathering) (*crowd, error) {
 	return c, nil
 }
 
-// look says what is known, in detail from a time on.
-func (c *crowd) look(since int64) sight {
+// status says what is known, in detail from a time on.
+func (c *crowd) status(since int64) crowdStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := sight{Ended: slices.Clone(c.ended)}
+	s := crowdStatus{Ended: slices.Clone(c.ended)}
 	for _, at := range c.dials {
 		if at >= since {
 			s.Dials = append(s.Dials, at)
@@ -126,7 +126,7 @@ func (c *crowd) look(since int64) sight {
 		if n := len(stages); n > 0 && stages[n-1].up {
 			s.Up++
 		}
-		first := slices.IndexFunc(stages, func(l stage) bool { return l.up && l.at >= since })
+		first := slices.IndexFunc(stages, func(l linkChange) bool { return l.up && l.at >= since })
 		switch {
 		case first < 0:
 		case stages[first].resumed:
@@ -138,22 +138,22 @@ func (c *crowd) look(since int64) sight {
 	return s
 }
 
-// asCrowd is what a process does that is a crowd: it opens its tabs, and answers
+// runCrowdProcess is what a process does that is a crowd: it opens its tabs, and answers
 // every time it is given with what it sees from then on.
-func asCrowd(text string) error {
-	var g gathering
+func runCrowdProcess(text string) error {
+	var g crowdConfig
 	if err := json.Unmarshal([]byte(text), &g); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c, err := gather(ctx, g)
+	c, err := openCrowd(ctx, g)
 	if err != nil {
 		return err
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for since := int64(math.MaxInt64); ; {
-		if err := out.Encode(c.look(since)); err != nil {
+		if err := out.Encode(c.status(since)); err != nil {
 			return err
 		}
 		if err := in.Decode(&since); errors.Is(err, io.EOF) {
@@ -164,14 +164,14 @@ func asCrowd(text string) error {
 	}
 }
 
-// outside is a crowd in a process of its own.
-type outside struct {
+// crowdProcess is a crowd in a process of its own.
+type crowdProcess struct {
 	in  *json.Encoder
 	out *json.Decoder
 }
 
-// send starts a process with tabs and returns when all are there.
-func send(t *testing.T, g gathering) (*outside, error) {
+// startCrowdProcess starts a process with tabs and returns when all are there.
+func startCrowdProcess(t *testing.T, g crowdConfig) (*crowdProcess, error) {
 	t.Helper()
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -196,19 +196,19 @@ func send(t *testing.T, g gathering) (*outside, error) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	o := &outside{in: json.NewEncoder(in), out: json.NewDecoder(bufio.NewReader(out))}
-	var s sight
+	o := &crowdProcess{in: json.NewEncoder(in), out: json.NewDecoder(bufio.NewReader(out))}
+	var s crowdStatus
 	if err := o.out.Decode(&s); err != nil {
 		return nil, fmt.Errorf("a crowd does not come: %w", err)
 	}
 	return o, nil
 }
 
-func (o *outside) look(since int64) (sight, error) {
+func (o *crowdProcess) status(since int64) (crowdStatus, error) {
 	if err := o.in.Encode(since); err != nil {
-		return sight{}, err
+		return crowdStatus{}, err
 	}
-	var s sight
+	var s crowdStatus
 	err := o.out.Decode(&s)
 	return s, err
 }

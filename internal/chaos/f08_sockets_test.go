@@ -36,13 +36,13 @@ func TestF08Sockets(t *testing.T) {
 	began := time.Now()
 	server := redistest.Standalone(t)
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: server.URL()})
-	c := &cutting{f: f, h: plan.NewHistory(t, "f08"), redis: server.Client(t), url: f.Door.URL()}
+	c := &cutRun{f: f, h: plan.NewHistory(t, "f08"), redis: server.Client(t), url: f.Door.URL()}
 	c.cut = func(*testing.T) { f.Door.Cut() }
 	if plan.Full {
 		n := newBalancer(t, f)
 		c.url, c.cut = n.url, n.cut
 	}
-	c.gather(t)
+	c.openTabs(t)
 	rounds := plan.Rounds(1, 3)
 	for range rounds {
 		c.round(t)
@@ -54,8 +54,8 @@ func TestF08Sockets(t *testing.T) {
 	})
 }
 
-// cutting is a fleet whose connections are cut, and a crowd.
-type cutting struct {
+// cutRun is a fleet whose connections are cut, and a crowd.
+type cutRun struct {
 	f     *hubtest.Fleet
 	h     *hubtest.History
 	redis *redis.Client
@@ -63,7 +63,7 @@ type cutting struct {
 	cut   func(t *testing.T)
 
 	tabs   []*hubtest.Tab // those whose every event is checked
-	crowds []func(since int64) (sight, error)
+	crowds []func(since int64) (crowdStatus, error)
 	all    int // tabs in crowds
 	said   int
 
@@ -80,10 +80,10 @@ type rates struct{ mean, peak float64 }
 
 func (r rates) ratio() float64 { return r.peak / r.mean }
 
-func (c *cutting) figures() []hubtest.Figure {
+func (c *cutRun) figures() []hubtest.Figure {
 	return []hubtest.Figure{
 		{Name: "tabs", Value: strconv.Itoa(c.all)},
-		{Name: "99 % resumed after, most", Value: shown(c.back.quantile(1)), Wanted: "≤ 35s"},
+		{Name: "99 % resumed after, most", Value: roundDuration(c.back.quantile(1)), Wanted: "≤ 35s"},
 		{Name: "given a snapshot instead", Value: strconv.Itoa(c.fresh)},
 		{Name: "dialled for each that came back", Value: fmt.Sprintf("%.2f", float64(c.made)/float64(c.all*c.back.count()))},
 		{Name: "dials a second, mean and peak", Value: fmt.Sprintf("%.0f, %.0f (%.2f)", c.dials.mean, c.dials.peak, c.dials.ratio())},
@@ -92,15 +92,15 @@ func (c *cutting) figures() []hubtest.Figure {
 	}
 }
 
-// gather makes the sessions and opens the tabs.
-func (c *cutting) gather(t *testing.T) {
+// openTabs makes the sessions and opens the tabs.
+func (c *cutRun) openTabs(t *testing.T) {
 	t.Helper()
 	for i := range plan.Rounds(2, 10) {
-		c.tabs = append(c.tabs, c.watched(t, i)...)
+		c.tabs = append(c.tabs, c.openCheckedTabs(t, i)...)
 	}
 	const each = 4 // tabs of a session
 	processes := plan.Rounds(1, 4)
-	groups := make([]gathering, processes)
+	groups := make([]crowdConfig, processes)
 	var wg sync.WaitGroup
 	for i := range groups {
 		groups[i].URL = c.url
@@ -112,12 +112,12 @@ func (c *cutting) gather(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	looks := make([]func(int64) (sight, error), len(groups))
+	looks := make([]func(int64) (crowdStatus, error), len(groups))
 	for i, g := range groups {
 		c.all += len(g.Sessions)
 		wg.Go(func() {
 			var err error
-			if looks[i], err = c.attend(t, g); err != nil {
+			if looks[i], err = c.openCrowdTabs(t, g); err != nil {
 				t.Error(err)
 			}
 		})
@@ -129,9 +129,9 @@ func (c *cutting) gather(t *testing.T) {
 	c.crowds = looks
 }
 
-// watched are the tabs of a session whose every event is checked. They come back as
+// openCheckedTabs are the tabs of a session whose every event is checked. They come back as
 // everybody's do.
-func (c *cutting) watched(t *testing.T, n int) []*hubtest.Tab {
+func (c *cutRun) openCheckedTabs(t *testing.T, n int) []*hubtest.Tab {
 	t.Helper()
 	session := c.f.Create(t)
 	tabs := make([]*hubtest.Tab, 2)
@@ -141,28 +141,28 @@ func (c *cutting) watched(t *testing.T, n int) []*hubtest.Tab {
 	return tabs
 }
 
-// attend opens the tabs of a crowd: with many of them in a process of their own,
+// openCrowdTabs opens the tabs of a crowd: with many of them in a process of their own,
 // since there are only so many files to a process.
-func (c *cutting) attend(t *testing.T, g gathering) (func(since int64) (sight, error), error) {
+func (c *cutRun) openCrowdTabs(t *testing.T, g crowdConfig) (func(since int64) (crowdStatus, error), error) {
 	t.Helper()
 	if plan.Full {
-		o, err := send(t, g)
+		o, err := startCrowdProcess(t, g)
 		if err != nil {
 			return nil, err
 		}
-		return o.look, nil
+		return o.status, nil
 	}
-	all, err := gather(t.Context(), g)
+	all, err := openCrowd(t.Context(), g)
 	if err != nil {
 		return nil, err
 	}
-	return func(since int64) (sight, error) { return all.look(since), nil }, nil
+	return func(since int64) (crowdStatus, error) { return all.status(since), nil }, nil
 }
 
-// look is what all crowds know.
-func (c *cutting) look(t *testing.T, since time.Time) sight {
+// crowdStatus is what all crowds know.
+func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 	t.Helper()
-	var all sight
+	var all crowdStatus
 	for _, look := range c.crowds {
 		s, err := look(since.UnixNano())
 		if err != nil {
@@ -180,13 +180,13 @@ func (c *cutting) look(t *testing.T, since time.Time) sight {
 }
 
 // round cuts all connections in the middle of answers.
-func (c *cutting) round(t *testing.T) {
+func (c *cutRun) round(t *testing.T) {
 	t.Helper()
 	c.said++
 	id := wire.MessageID(fmt.Sprintf("m-%d", c.said))
 	const n = 60
 	for i := 0; i < len(c.tabs); i += 2 {
-		if err := c.tabs[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), words(n)); err != nil {
+		if err := c.tabs[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +200,7 @@ func (c *cutting) round(t *testing.T) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	limit := time.After(2 * time.Minute)
-	var s sight
+	var s crowdStatus
 	for s.Up < c.all || len(s.Back)+len(s.Fresh) < c.all {
 		select {
 		case <-tick.C:
@@ -210,9 +210,9 @@ func (c *cutting) round(t *testing.T) {
 			t.Fatal("the test is over")
 		}
 		load = append(load, c.usage(t))
-		s = c.look(t, since)
+		s = c.crowdStatus(t, since)
 	}
-	c.judge(t, since, s, load)
+	c.checkReconnects(t, since, s, load)
 	for i := 0; i < len(c.tabs); i += 2 {
 		if _, err := c.tabs[i].Ended(t.Context(), id); err != nil {
 			t.Fatal(err)
@@ -220,10 +220,10 @@ func (c *cutting) round(t *testing.T) {
 	}
 }
 
-// judge looks at how they came back.
-func (c *cutting) judge(t *testing.T, since time.Time, s sight, load []usage) {
+// checkReconnects looks at how they came back.
+func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, load []usage) {
 	t.Helper()
-	dials, back := after(since, s.Dials), after(since, s.Back)
+	dials, back := delaysAfter(since, s.Dials), delaysAfter(since, s.Back)
 	if len(back) == 0 {
 		t.Fatal("nobody is known to have come back, so nothing is proved")
 	}
@@ -231,7 +231,7 @@ func (c *cutting) judge(t *testing.T, since time.Time, s sight, load []usage) {
 	if len(s.Fresh)*100 > c.all {
 		t.Errorf("%d of %d tabs were given a snapshot", len(s.Fresh), c.all)
 	}
-	made, ups, busy := rateOf(dials, took), rateOf(back, took), part(load, since.Add(took))
+	made, ups, busy := rateOf(dials, took), rateOf(back, took), cpuShare(load, since.Add(took))
 	t.Logf("%d tabs: half of them back after %v, 99 %% after %v; %d dials, %.0f a second, peak %.0f; connections %.0f a second, peak %.0f; Redis %.0f %%",
 		c.all, hubtest.Quantile(back, 0.5), took, len(dials), made.mean, made.peak, ups.mean, ups.peak, 100*busy)
 	c.back.add(took)
@@ -258,8 +258,8 @@ func (c *cutting) judge(t *testing.T, since time.Time, s sight, load []usage) {
 	}
 }
 
-// after is how long after a time each of some moments was, sorted.
-func after(since time.Time, moments []int64) []time.Duration {
+// delaysAfter is how long after a time each of some moments was, sorted.
+func delaysAfter(since time.Time, moments []int64) []time.Duration {
 	all := make([]time.Duration, len(moments))
 	for i, at := range moments {
 		all[i] = time.Duration(at - since.UnixNano())
@@ -290,7 +290,7 @@ type usage struct {
 	used time.Duration
 }
 
-func (c *cutting) usage(t *testing.T) usage {
+func (c *cutRun) usage(t *testing.T) usage {
 	t.Helper()
 	info, err := c.redis.Info(t.Context(), "cpu").Result()
 	if err != nil {
@@ -311,8 +311,8 @@ func (c *cutting) usage(t *testing.T) usage {
 	return u
 }
 
-// part is the part of a core that Redis used until some time.
-func part(load []usage, until time.Time) float64 {
+// cpuShare is the part of a core that Redis used until some time.
+func cpuShare(load []usage, until time.Time) float64 {
 	last := slices.IndexFunc(load, func(u usage) bool { return !u.at.Before(until) })
 	if last < 1 {
 		last = len(load) - 1

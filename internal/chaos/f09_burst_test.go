@@ -18,24 +18,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// sip is how many bytes a slow tab takes in a second.
-const sip = 1 << 10
+// slowBytesPerSecond is how many bytes a slow tab takes in a second.
+const slowBytesPerSecond = 1 << 10
 
-// throat is how fast some tabs read: as fast as they can, then slowly, then fast
+// readThrottle is how fast some tabs read: as fast as they can, then slowly, then fast
 // again.
-type throat struct {
+type readThrottle struct {
 	narrow, wide chan struct{}
 }
 
-func newThroat() *throat { return &throat{narrow: make(chan struct{}), wide: make(chan struct{})} }
+func newReadThrottle() *readThrottle {
+	return &readThrottle{narrow: make(chan struct{}), wide: make(chan struct{})}
+}
 
 // dial connects with the smallest buffer that the system gives, or else it, and
 // not the hub, would hold most of what is not read.
-func (th *throat) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (th *readThrottle) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
-			failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, sip)
+			failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, slowBytesPerSecond)
 		})
 		return errors.Join(err, failed)
 	}}
@@ -43,17 +45,17 @@ func (th *throat) dial(ctx context.Context, network, addr string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return sipping{c, th}, nil
+	return throttledConn{c, th}, nil
 }
 
-// sipping is a connection that is read slowly.
-type sipping struct {
+// throttledConn is a connection that is read slowly.
+type throttledConn struct {
 	net.Conn
-	throat *throat
+	throat *readThrottle
 }
 
 // Read implements [io.Reader].
-func (s sipping) Read(b []byte) (int, error) {
+func (s throttledConn) Read(b []byte) (int, error) {
 	select {
 	case <-s.throat.narrow:
 	default:
@@ -64,17 +66,17 @@ func (s sipping) Read(b []byte) (int, error) {
 		return s.Conn.Read(b)
 	default:
 	}
-	n, err := s.Conn.Read(b[:min(len(b), sip)])
+	n, err := s.Conn.Read(b[:min(len(b), slowBytesPerSecond)])
 	select {
-	case <-time.After(time.Duration(n) * time.Second / sip):
+	case <-time.After(time.Duration(n) * time.Second / slowBytesPerSecond):
 	case <-s.throat.wide:
 	}
 	return n, err
 }
 
-// stare opens a connection to a session of which nobody keeps what it is shown. It
+// openUncheckedTab opens a connection to a session of which nobody keeps what it is shown. It
 // ends with the test.
-func stare(t *testing.T, addr string, session wire.SessionID, th *throat) {
+func openUncheckedTab(t *testing.T, addr string, session wire.SessionID, th *readThrottle) {
 	t.Helper()
 	c, err := th.dial(t.Context(), "tcp", addr)
 	if err != nil {
@@ -90,7 +92,7 @@ func stare(t *testing.T, addr string, session wire.SessionID, th *throat) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := bufio.NewReaderSize(c, sip)
+	in := bufio.NewReaderSize(c, slowBytesPerSecond)
 	answer, err := http.ReadResponse(in, nil)
 	if err != nil {
 		t.Fatalf("handshake: %v", err)
@@ -102,27 +104,27 @@ func stare(t *testing.T, addr string, session wire.SessionID, th *throat) {
 	wg.Go(func() { _, _ = io.Copy(io.Discard, in) })
 }
 
-// spectacle is a session with a speaker, who says much in a short time, some who
+// burstSession is a session with a speaker, who says much in a short time, some who
 // watch, and some who are slow.
-type spectacle struct {
+type burstSession struct {
 	f       *hubtest.Fleet
 	h       *hubtest.History
 	session wire.SessionID
 	speaker *hubtest.Tab
 	watch   []*hubtest.Tab
 	slow    *hubtest.Tab
-	throat  *throat
+	throat  *readThrottle
 
 	mu   sync.Mutex // guards the following
 	sent map[wire.Position]time.Duration
 }
 
-// newSpectacle opens the tabs. The speaker is at the second hub, which therefore
+// newBurstSession opens the tabs. The speaker is at the second hub, which therefore
 // owns the session, and all others at the first.
-func newSpectacle(t *testing.T, f *hubtest.Fleet, name string, stares int) *spectacle {
+func newBurstSession(t *testing.T, f *hubtest.Fleet, name string, stares int) *burstSession {
 	t.Helper()
-	s := &spectacle{
-		f: f, h: plan.NewHistory(t, "f09-"+name), session: f.Create(t), throat: newThroat(),
+	s := &burstSession{
+		f: f, h: plan.NewHistory(t, "f09-"+name), session: f.Create(t), throat: newReadThrottle(),
 		sent: map[wire.Position]time.Duration{},
 	}
 	open := func(name string, at int, dial func(context.Context, string, string) (net.Conn, error)) *hubtest.Tab {
@@ -134,9 +136,9 @@ func newSpectacle(t *testing.T, f *hubtest.Fleet, name string, stares int) *spec
 	}
 	s.slow = open("slow", 0, s.throat.dial)
 	for range stares {
-		stare(t, f.Hubs[0].Addr, s.session, s.throat)
+		openUncheckedTab(t, f.Hubs[0].Addr, s.session, s.throat)
 	}
-	for i := range scenery {
+	for i := range burstWindows {
 		s.emit(t, wire.WindowCreate{
 			WindowID: windowOf(i), Title: "burst", Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: "none"},
 		})
@@ -144,13 +146,13 @@ func newSpectacle(t *testing.T, f *hubtest.Fleet, name string, stares int) *spec
 	return s
 }
 
-// scenery is how many windows are written to.
-const scenery = 20
+// burstWindows is how many windows are written to.
+const burstWindows = 20
 
-func windowOf(i int) wire.WindowID { return wire.WindowID(fmt.Sprintf("w-%d", i%scenery)) }
+func windowOf(i int) wire.WindowID { return wire.WindowID(fmt.Sprintf("w-%d", i%burstWindows)) }
 
 // emit has the speaker do something and waits until it is kept.
-func (s *spectacle) emit(t *testing.T, a wire.Action) {
+func (s *burstSession) emit(t *testing.T, a wire.Action) {
 	t.Helper()
 	from := s.h.Since()
 	answer, err := s.speaker.Client.Send(t.Context(), wire.Emit{Actions: []wire.Action{a}})
@@ -166,7 +168,7 @@ func (s *spectacle) emit(t *testing.T, a wire.Action) {
 }
 
 // burst has the speaker write so often so much into windows, at a steady pace.
-func (s *spectacle) burst(t *testing.T, times, size, rate int) {
+func (s *burstSession) burst(t *testing.T, times, size, rate int) {
 	t.Helper()
 	const every = 10 * time.Millisecond
 	tick := time.NewTicker(every)
@@ -192,7 +194,7 @@ func (s *spectacle) burst(t *testing.T, times, size, rate int) {
 
 // delays is how long after the speaker had said it those who watch were shown
 // everything.
-func (s *spectacle) delays() *sample {
+func (s *burstSession) delays() *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := &sample{}
@@ -207,8 +209,8 @@ func (s *spectacle) delays() *sample {
 	return out
 }
 
-// behind makes sure that the slow tab has not seen all that the others have.
-func (s *spectacle) behind(t *testing.T) {
+// checkBehind makes sure that the slow tab has not seen all that the others have.
+func (s *burstSession) checkBehind(t *testing.T) {
 	t.Helper()
 	top, slow := s.speaker.Client.Position(), s.slow.Client.Position()
 	if slow.Compare(top) >= 0 {
@@ -218,7 +220,7 @@ func (s *spectacle) behind(t *testing.T) {
 
 // finish checks what they have seen. It returns how many
 // promises were broken and how often the slow tab was given a snapshot.
-func (s *spectacle) finish(t *testing.T) (violations, snapshots int) {
+func (s *burstSession) finish(t *testing.T) (violations, snapshots int) {
 	t.Helper()
 	violations = s.f.Finish(t, s.h, append([]*hubtest.Tab{s.speaker, s.slow}, s.watch...), hubtest.Rules{})
 	for _, e := range s.h.Entries() {

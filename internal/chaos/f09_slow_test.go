@@ -24,17 +24,17 @@ const (
 func TestF09Slow(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	var out slowed
+	var out slowResults
 	if !plan.Full {
-		f := thirstyFleet(t)
-		s := newSpectacle(t, f, "short", 3)
+		f := newSlowFleet(t)
+		s := newBurstSession(t, f, "short", 3)
 		close(s.throat.narrow)
 		s.burst(t, 800, 1000, 800)
-		out.end(t, s, true)
+		out.finishBurst(t, s, true)
 	} else {
-		out.memory(t)
+		out.compareMemory(t)
 		for range 5 {
-			out.both(t)
+			out.compareDelays(t)
 		}
 	}
 	result := hubtest.Result{
@@ -42,19 +42,19 @@ func TestF09Slow(t *testing.T) {
 		Figures: []hubtest.Figure{{Name: "snapshots for the slow tab", Value: strconv.Itoa(out.snapshots)}},
 	}
 	if plan.Full {
-		result.Figures = append(result.Figures, out.judge(t)...)
+		result.Figures = append(result.Figures, out.figures(t)...)
 	}
 	plan.Add(t, result)
 }
 
-// slowed is what is known of bursts with and without slow tabs.
-type slowed struct {
+// slowResults is what is known of bursts with and without slow tabs.
+type slowResults struct {
 	rounds, violations, snapshots int
 	each                          float64 // bytes that a slow tab costs more
 	with, without                 []time.Duration
 }
 
-func thirstyFleet(t *testing.T, env ...string) *hubtest.Fleet {
+func newSlowFleet(t *testing.T, env ...string) *hubtest.Fleet {
 	t.Helper()
 	return hubtest.Start(t, hubtest.Options{
 		// Nobody answers pings for those that only stare.
@@ -71,11 +71,11 @@ const (
 	burstRate   = 400
 )
 
-// end lets everybody read on and checks the history.
-func (o *slowed) end(t *testing.T, s *spectacle, slow bool) {
+// finishBurst lets everybody read on and checks the history.
+func (o *slowResults) finishBurst(t *testing.T, s *burstSession, slow bool) {
 	t.Helper()
 	if slow {
-		s.behind(t)
+		s.checkBehind(t)
 	} else {
 		close(s.throat.narrow)
 	}
@@ -86,17 +86,17 @@ func (o *slowed) end(t *testing.T, s *spectacle, slow bool) {
 	o.snapshots += snapshots
 }
 
-// memory compares the memory of a hub of whose tabs many are slow with that of one
+// compareMemory compares the memory of a hub of whose tabs many are slow with that of one
 // whose tabs are not. What the system holds for sockets is not part of it. The
 // hubs collect garbage often, or what was thrown away would be more than what is
 // kept, and have some seconds of little work to do so, in which the slow ones are
 // as slow as before.
-func (o *slowed) memory(t *testing.T) {
+func (o *slowResults) compareMemory(t *testing.T) {
 	t.Helper()
 	const crowd = 100
 	var used [2]int
 	for i, slow := range []bool{false, true} {
-		s := newSpectacle(t, thirstyFleet(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
+		s := newBurstSession(t, newSlowFleet(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
 		if slow {
 			close(s.throat.narrow)
 		}
@@ -108,25 +108,25 @@ func (o *slowed) memory(t *testing.T) {
 		}
 		slices.Sort(all)
 		used[i] = all[len(all)/2]
-		o.end(t, s, slow)
+		o.finishBurst(t, s, slow)
 	}
 	o.each = float64(used[1]-used[0]) / crowd
 	t.Logf("%d bytes with %d slow tabs, %d without: %.0f each", used[1], crowd, used[0], o.each)
 }
 
-// both measures how late others are shown everything, with slow tabs and when the
+// compareDelays measures how late others are shown everything, with slow tabs and when the
 // same tabs are not slow.
-func (o *slowed) both(t *testing.T) {
+func (o *slowResults) compareDelays(t *testing.T) {
 	t.Helper()
-	f := thirstyFleet(t)
+	f := newSlowFleet(t)
 	for _, slow := range []bool{false, true} {
-		s := newSpectacle(t, f, fmt.Sprintf("delay-%d", o.rounds), 5)
+		s := newBurstSession(t, f, fmt.Sprintf("delay-%d", o.rounds), 5)
 		if slow {
 			close(s.throat.narrow)
 		}
 		s.burst(t, burstEvents, burstSize, burstRate)
 		delays := s.delays()
-		measured(t, "others are shown everything", delays)
+		requireSamples(t, "others are shown everything", delays)
 		p99 := delays.quantile(0.99)
 		t.Logf("slow %v: p50 %v, p99 %v", slow, delays.quantile(0.5), p99)
 		if slow {
@@ -134,12 +134,12 @@ func (o *slowed) both(t *testing.T) {
 		} else {
 			o.without = append(o.without, p99)
 		}
-		o.end(t, s, slow)
+		o.finishBurst(t, s, slow)
 	}
 }
 
-// judge compares.
-func (o *slowed) judge(t *testing.T) []hubtest.Figure {
+// figures compares.
+func (o *slowResults) figures(t *testing.T) []hubtest.Figure {
 	t.Helper()
 	slices.Sort(o.with)
 	slices.Sort(o.without)

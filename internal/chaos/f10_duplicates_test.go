@@ -28,7 +28,7 @@ func TestF10Duplicates(t *testing.T) {
 	var wg sync.WaitGroup
 	var tabs []*hubtest.Tab
 	for i := range sessions {
-		d := &doubler{t: t, fleet: f, history: h, rng: plan.Rand(uint64(i)), session: f.Create(t)}
+		d := &duplicateSender{t: t, fleet: f, history: h, rng: plan.Rand(uint64(i)), session: f.Create(t)}
 		for _, hub := range f.Hubs {
 			name := fmt.Sprintf("tab at %s of %d", hub.Name, i)
 			d.tabs = append(d.tabs, h.Open(t, hubtest.TabConfig{Name: name, URL: hub.URL, Session: d.session}))
@@ -36,7 +36,7 @@ func TestF10Duplicates(t *testing.T) {
 		tabs = append(tabs, d.tabs...)
 		wg.Go(func() {
 			for n := range each {
-				d.double(wire.MessageID(fmt.Sprintf("m-%d", n)), fmt.Sprintf("this is %d", n))
+				d.sendCopies(wire.MessageID(fmt.Sprintf("m-%d", n)), fmt.Sprintf("this is %d", n))
 			}
 		})
 	}
@@ -61,8 +61,8 @@ func TestF10Duplicates(t *testing.T) {
 	})
 }
 
-// doubler is one session whose messages are sent too often.
-type doubler struct {
+// duplicateSender is one session whose messages are sent too often.
+type duplicateSender struct {
 	t       *testing.T
 	fleet   *hubtest.Fleet
 	history *hubtest.History
@@ -71,9 +71,9 @@ type doubler struct {
 	tabs    []*hubtest.Tab
 }
 
-// double sends a message a few times at once, and perhaps once more when it has
+// sendCopies sends a message a few times at once, and perhaps once more when it has
 // ended.
-func (d *doubler) double(id wire.MessageID, says string) {
+func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
 	copies, late := 1+d.rng.IntN(5), 0
 	if copies > 1 {
 		late = d.rng.IntN(2)
@@ -107,7 +107,7 @@ func (d *doubler) double(id wire.MessageID, says string) {
 }
 
 // send sends one copy through a hub, by a tab or with a request.
-func (d *doubler) send(id wire.MessageID, says string, at int, request bool) {
+func (d *duplicateSender) send(id wire.MessageID, says string, at int, request bool) {
 	text := "/nosteer\n/say " + says
 	if !request {
 		if err := d.tabs[at].Say(d.t.Context(), id, text, says); err != nil {
@@ -146,15 +146,15 @@ func (d *doubler) send(id wire.MessageID, says string, at int, request bool) {
 	d.history.Add(entry)
 }
 
-// copied is what became of messages that were sent more than once.
-type copied struct {
+// copyCounts is what became of messages that were sent more than once.
+type copyCounts struct {
 	messages, copies, answers, turns int
 	doubled                          int // further turns
 	contrary                         int // answers that say something else
 }
 
 // countCopies compares what was answered with what is in the log.
-func countCopies(t *testing.T, entries []hubtest.Entry) copied {
+func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 	t.Helper()
 	type message struct {
 		session wire.SessionID
@@ -188,7 +188,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copied {
 			of(e.Session, e.Event.Message).queued++
 		}
 	}
-	var c copied
+	var c copyCounts
 	for k, m := range all {
 		c.messages++
 		c.copies += m.copies

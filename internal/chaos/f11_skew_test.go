@@ -28,9 +28,9 @@ import (
 // small program that clocks can be moved so.
 func TestF11Skew(t *testing.T) {
 	t.Parallel()
-	overlay := movedClock(t)
+	overlay := skewedTimeOverlay(t)
 	if !plan.Full {
-		tellsTime(t, overlay)
+		checkOverlay(t, overlay)
 		return
 	}
 	began := time.Now()
@@ -38,8 +38,8 @@ func TestF11Skew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := []*skewing{{skew: time.Hour}, {skew: -time.Hour}, {}}
-	sharded(t, len(kinds), func(t *testing.T, shard uint64) {
+	kinds := []*skewRun{{skew: time.Hour}, {skew: -time.Hour}, {}}
+	runShards(t, len(kinds), func(t *testing.T, shard uint64) {
 		t.Helper()
 		kinds[shard].run(t, skewed, shard)
 	}, func() {
@@ -54,9 +54,9 @@ func TestF11Skew(t *testing.T) {
 // skewEnv has the seconds that a clock is off.
 const skewEnv = "EVERDESK_TEST_SKEW"
 
-// movedClock writes an overlay for go build, with the package time of this very Go
+// skewedTimeOverlay writes an overlay for go build, with the package time of this very Go
 // but for the clock on the wall; that which measures is as it was.
-func movedClock(t *testing.T) string {
+func skewedTimeOverlay(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -92,9 +92,9 @@ func movedClock(t *testing.T) string {
 	return overlay
 }
 
-// tellsTime makes sure that a program that is built so has a clock that is off, and
+// checkOverlay makes sure that a program that is built so has a clock that is off, and
 // measures rightly.
-func tellsTime(t *testing.T, overlay string) {
+func checkOverlay(t *testing.T, overlay string) {
 	t.Helper()
 	folder := t.TempDir()
 	source, path := filepath.Join(folder, "main.go"), filepath.Join(folder, "clock")
@@ -128,42 +128,42 @@ func main() {
 	}
 }
 
-// skewing is a fleet of which one hub has another clock.
-type skewing struct {
+// skewRun is a fleet of which one hub has another clock.
+type skewRun struct {
 	skew  time.Duration
-	out   killed
-	calm  int // sessions that kept their owner as long as nothing happened
+	out   killResults
+	kept  int // sessions that kept their owner as long as nothing happened
 	shown int
 }
 
-// calmFor is how long nothing happens.
-const calmFor = 30 * time.Second
+// idleTime is how long nothing happens.
+const idleTime = 30 * time.Second
 
-func (k *skewing) run(t *testing.T, skewed string, shard uint64) {
+func (k *skewRun) run(t *testing.T, skewed string, shard uint64) {
 	t.Helper()
 	f := hubtest.Start(t, hubtest.Options{
 		Programs: []string{program, skewed, program}, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: workArgs,
 		Env: []string{fmt.Sprintf("%s=%d", skewEnv, int(k.skew.Seconds()))},
 	})
-	k.quiet(t, f, shard)
+	k.checkIdleSessions(t, f, shard)
 	h := plan.NewHistory(t, fmt.Sprintf("f11-%d", shard))
-	killing{f: f, h: h, rng: plan.Rand(shard), out: &k.out}.episode(t, episode)
+	killRun{f: f, h: h, rng: plan.Rand(shard), out: &k.out}.runEpisode(t, killsPerEpisode)
 }
 
-// quiet has sessions at every hub, each with a tab at every hub, and waits: nobody
+// checkIdleSessions has sessions at every hub, each with a tab at every hub, and waits: nobody
 // may take them from each other.
-func (k *skewing) quiet(t *testing.T, f *hubtest.Fleet, shard uint64) {
+func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64) {
 	t.Helper()
 	h := plan.NewHistory(t, fmt.Sprintf("f11-quiet-%d", shard))
 	const rate = 10
-	n := int(calmFor.Seconds()) * rate
+	n := int(idleTime.Seconds()) * rate
 	var all []*desktop
 	var tabs []*hubtest.Tab
 	for i := range 2 * len(f.Hubs) {
 		d := newDesktop(t, f, h, fmt.Sprintf("quiet-%d", i), len(f.Hubs), func(tab int) string { return f.Hubs[(i+tab)%len(f.Hubs)].URL })
 		all, tabs = append(all, d), append(tabs, d.tabs...)
 		if i < len(f.Hubs) { // the others do nothing at all
-			if err := d.tabs[1].Say(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), words(n)); err != nil {
+			if err := d.tabs[1].Say(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), streamWords(n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -175,25 +175,25 @@ func (k *skewing) quiet(t *testing.T, f *hubtest.Fleet, shard uint64) {
 			t.Errorf("%s is owned by %q, and its first tab was at %s", d.id, d.tabs[0].Client.State().Owner, f.Hubs[i%len(f.Hubs)].Name)
 		}
 	}
-	k.stamps(t, f, all[1].id)
-	dwell(t.Context(), calmFor)
-	k.out.round.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	k.checkTimestamps(t, f, all[1].id)
+	waitFor(t.Context(), idleTime)
+	k.out.round.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 	for i, d := range all {
 		if d.epoch() != epochs[i] {
 			t.Errorf("%s went from epoch %d to %d, and nothing had happened", d.id, epochs[i], d.epoch())
 			continue
 		}
-		k.calm++
+		k.kept++
 	}
 	for _, tab := range tabs {
 		tab.Close()
 	}
 }
 
-// stamps makes sure that the clock of the second hub is off, as its log says, and
+// checkTimestamps makes sure that the clock of the second hub is off, as its log says, and
 // that nobody else is told its time: it is the only one that writes the log of the
 // session, whose events go by the store's clock.
-func (k *skewing) stamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
+func (k *skewRun) checkTimestamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
 	t.Helper()
 	_, rest, _ := strings.Cut(f.Hubs[1].Log(), "time=")
 	text, _, _ := strings.Cut(rest, " ")
@@ -221,19 +221,19 @@ func (k *skewing) stamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID)
 	}
 }
 
-func (k *skewing) report(t *testing.T, r *hubtest.Result) {
+func (k *skewRun) report(t *testing.T, r *hubtest.Result) {
 	t.Helper()
 	name := "clock right"
 	if k.skew != 0 {
 		name = fmt.Sprintf("clock %+.0f h", k.skew.Hours())
 	}
-	p99 := within(t, name+": take-over p99", &k.out.kills, 0.99, 7*time.Second)
-	within(t, name+": a turn goes on after", &k.out.turns, 1, 10*time.Second)
+	p99 := requireQuantile(t, name+": take-over p99", &k.out.kills, 0.99, 7*time.Second)
+	requireQuantile(t, name+": a turn goes on after", &k.out.turns, 1, 10*time.Second)
 	r.Rounds += k.out.round.count()
 	r.Violations += k.out.round.violations
 	r.Figures = append(r.Figures,
-		hubtest.Figure{Name: name + ": sessions that kept their owner for 30 s", Value: fmt.Sprintf("%d of 6", k.calm), Wanted: "all"},
-		hubtest.Figure{Name: "take-over p50", Value: shown(k.out.kills.quantile(0.5))},
-		hubtest.Figure{Name: "p99", Value: shown(p99), Wanted: "≤ 7s"},
+		hubtest.Figure{Name: name + ": sessions that kept their owner for 30 s", Value: fmt.Sprintf("%d of 6", k.kept), Wanted: "all"},
+		hubtest.Figure{Name: "take-over p50", Value: roundDuration(k.out.kills.quantile(0.5))},
+		hubtest.Figure{Name: "p99", Value: roundDuration(p99), Wanted: "≤ 7s"},
 	)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// spoilt is what is known of damaged sessions.
-type spoilt struct {
+// corruptResults is what is known of damaged sessions.
+type corruptResults struct {
 	aside  sample // until they are set aside
 	well   sample // of those that nobody needs to set aside
 	shared sample // until all is well after damage to what all share
@@ -34,23 +34,23 @@ type spoilt struct {
 func TestF12Corrupt(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	var all spoilt
+	var all corruptResults
 	shards := plan.Rounds(1, 3)
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
-		spoil(t, &all, shard, plan.Rounds(6, 80), plan.Rounds(5, 40))
+		runCorrupt(t, &all, shard, plan.Rounds(6, 80), plan.Rounds(5, 40))
 	}, func() {
-		measured(t, "sessions are set aside", &all.aside)
-		measured(t, "shared keys are damaged", &all.shared)
+		requireSamples(t, "sessions are set aside", &all.aside)
+		requireSamples(t, "shared keys are damaged", &all.shared)
 		plan.Add(t, hubtest.Result{
 			Fault: "F12", What: "stored data is damaged", Rounds: all.aside.count() + all.well.count() + all.shared.count(),
 			Violations: all.faults.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "set aside with a reason", Value: strconv.Itoa(all.aside.count())},
-				{Name: "set aside after, p99", Value: shown(all.aside.quantile(0.99))},
+				{Name: "set aside after, p99", Value: roundDuration(all.aside.quantile(0.99))},
 				{Name: "damage that the owner wrote over or nobody reads", Value: strconv.Itoa(all.well.count())},
 				{Name: "shared keys damaged", Value: strconv.Itoa(all.shared.count())},
-				{Name: "all well again after, most", Value: shown(all.shared.quantile(1))},
+				{Name: "all well again after, most", Value: roundDuration(all.shared.quantile(1))},
 				{Name: "messages in other sessions", Value: strconv.FormatInt(all.beside.Load(), 10), Wanted: "0 errors"},
 				{Name: "panics", Value: strconv.FormatInt(all.panics.Load(), 10), Wanted: "0"},
 			},
@@ -58,38 +58,38 @@ func TestF12Corrupt(t *testing.T) {
 	})
 }
 
-// spoiling is one fleet whose data is damaged.
-type spoiling struct {
-	vandal
+// corruptRun is one fleet whose data is damaged.
+type corruptRun struct {
+	corruptor
 	f   *hubtest.Fleet
 	h   *hubtest.History
-	out *spoilt
+	out *corruptResults
 }
 
-func spoil(t *testing.T, out *spoilt, shard uint64, rounds, shared int) {
+func runCorrupt(t *testing.T, out *corruptResults, shard uint64, rounds, shared int) {
 	t.Helper()
 	redis := redistest.Standalone(t)
-	s := spoiling{vandal: vandal{redis: redis.Client(t), rng: plan.Rand(shard)}, out: out, h: plan.NewHistory(t, fmt.Sprintf("f12-%d", shard))}
+	s := corruptRun{corruptor: corruptor{redis: redis.Client(t), rng: plan.Rand(shard)}, out: out, h: plan.NewHistory(t, fmt.Sprintf("f12-%d", shard))}
 	s.f = hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: plan.Rounds(2, 3), Store: redis.URL(), Args: []string{"--dormant-after", "1s", "--lease", "2s"},
 	})
-	tabs, stop := s.others(t)
+	tabs, stop := s.startOtherSessions(t)
 	for n := range rounds {
 		tabs = append(tabs, s.round(t, n)...)
 	}
 	for range shared {
-		s.share(t)
+		s.corruptShared(t)
 	}
 	stop()
 	for _, hub := range s.f.Hubs {
 		out.panics.Add(int64(hub.Logged("panic"))) // each of which is a violation
 	}
-	out.faults.blame(s.f.Finish(t, s.h, tabs, hubtest.Rules{}))
+	out.faults.addViolations(s.f.Finish(t, s.h, tabs, hubtest.Rules{}))
 }
 
-// others are sessions in which people go on with their work, until the function is
+// startOtherSessions are sessions in which people go on with their work, until the function is
 // called.
-func (s spoiling) others(t *testing.T) ([]*hubtest.Tab, func()) {
+func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func (s spoiling) others(t *testing.T) ([]*hubtest.Tab, func()) {
 
 // round damages one session. It returns the tabs that are open after it was
 // repaired.
-func (s spoiling) round(t *testing.T, n int) []*hubtest.Tab {
+func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	t.Helper()
 	live := s.rng.IntN(2) == 0
 	// What was seen of a session before it was damaged is not checked.
@@ -139,30 +139,30 @@ func (s spoiling) round(t *testing.T, n int) []*hubtest.Tab {
 		for _, tab := range d.tabs {
 			tab.Close()
 		}
-		s.await(t, "nobody owns "+string(d.id), func() error { return s.unowned(t, d.id) })
+		s.retryUntil(t, "nobody owns "+string(d.id), func() error { return s.unowned(t, d.id) })
 	}
-	keys := s.of(t, d.id)
+	keys := s.sessionKeys(t, d.id)
 	key := keys[s.rng.IntN(len(keys))]
 	backup := s.backup(t, keys)
 	_, part, _ := strings.Cut(key, ":s:"+string(d.id)+":")
 	what := "a wrong type"
 	if s.rng.IntN(2) == 0 {
-		what = "a flipped bit in " + s.flip(t, key)
+		what = "a flipped bit in " + s.corruptValue(t, key)
 	} else {
-		s.replace(t, key)
+		s.replaceValue(t, key)
 	}
 	name := fmt.Sprintf("%s: %s (live %v)", part, what, live)
 	when := s.h.Fault("%s of %s", name, d.id)
-	aside := s.verdict(t, d, name, live)
+	aside := s.waitQuarantineOrUse(t, d, name, live)
 	if !aside {
-		if !live && mustShow(part, what) {
+		if !live && mustBeDetected(part, what) {
 			t.Errorf("%s: nobody notices", name)
 		}
 		s.out.well.add(s.h.Since() - when)
 		return nil
 	}
 	s.out.aside.add(s.h.Since() - when)
-	s.refused(t, d, name, live)
+	s.checkRefused(t, d, name, live)
 	if live {
 		return nil
 	}
@@ -179,10 +179,10 @@ func (s spoiling) round(t *testing.T, n int) []*hubtest.Tab {
 	return []*hubtest.Tab{tab}
 }
 
-// mustShow reports whether damage is always found when a session is loaded and its
+// mustBeDetected reports whether damage is always found when a session is loaded and its
 // log is read: the rest is about times and numbers, which may be others and still
 // make sense, or is not read then.
-func mustShow(part, what string) bool {
+func mustBeDetected(part, what string) bool {
 	structure := strings.HasPrefix(part, "t:") || strings.HasPrefix(part, "l:") && !strings.HasPrefix(part, "l:cold")
 	return structure || part == "log" || part == "meta" && (what == "a wrong type" || strings.HasSuffix(what, " card"))
 }
@@ -199,7 +199,7 @@ type adminDetail struct {
 	Row adminSession `json:"row"`
 }
 
-func (s spoiling) unowned(t *testing.T, id wire.SessionID) error {
+func (s corruptRun) unowned(t *testing.T, id wire.SessionID) error {
 	t.Helper()
 	var info adminDetail
 	if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(id), "", &info); err != nil {
@@ -211,14 +211,14 @@ func (s spoiling) unowned(t *testing.T, id wire.SessionID) error {
 	return nil
 }
 
-// verdict uses a session until it is set aside, or all of it has been seen to work.
-func (s spoiling) verdict(t *testing.T, d *desktop, name string, live bool) (aside bool) {
+// waitQuarantineOrUse uses a session until it is set aside, or all of it has been seen to work.
+func (s corruptRun) waitQuarantineOrUse(t *testing.T, d *desktop, name string, live bool) (aside bool) {
 	t.Helper()
 	said := make(chan error, 1)
 	if live {
 		go func() { said <- d.tabs[0].Say(t.Context(), "after", "/nosteer\n/say well", "") }()
 	}
-	s.await(t, name+": neither set aside nor well", func() error {
+	s.retryUntil(t, name+": neither set aside nor well", func() error {
 		var info adminDetail
 		if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info); err != nil {
 			return err
@@ -228,10 +228,10 @@ func (s spoiling) verdict(t *testing.T, d *desktop, name string, live bool) (asi
 		}
 		for _, hub := range s.f.Hubs {
 			if _, _, err := s.f.Snapshot(t, hub.URL, d.id); err != nil {
-				return s.coded(t, name, err)
+				return s.requireCode(t, name, err)
 			}
 			if _, err := s.f.Log(t, hub.URL, d.id); err != nil && !isCut(err) {
-				return s.coded(t, name, err)
+				return s.requireCode(t, name, err)
 			}
 		}
 		if live && !d.tabs[0].HasEnded("after") {
@@ -253,8 +253,8 @@ func isCut(err error) bool {
 	return ok && refused.Status == http.StatusGone
 }
 
-// coded checks that a refusal says what it is, and passes it on.
-func (s spoiling) coded(t *testing.T, name string, err error) error {
+// requireCode checks that a refusal says what it is, and passes it on.
+func (s corruptRun) requireCode(t *testing.T, name string, err error) error {
 	t.Helper()
 	status, ok := errors.AsType[*hubtest.StatusError](err)
 	if ok && status.Status != http.StatusConflict && status.Status != http.StatusServiceUnavailable {
@@ -263,8 +263,8 @@ func (s spoiling) coded(t *testing.T, name string, err error) error {
 	return err
 }
 
-// refused checks what people are told of a session that is set aside.
-func (s spoiling) refused(t *testing.T, d *desktop, name string, live bool) {
+// checkRefused checks what people are told of a session that is set aside.
+func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live bool) {
 	t.Helper()
 	for _, hub := range s.f.Hubs {
 		_, _, err := s.f.Snapshot(t, hub.URL, d.id)
@@ -272,8 +272,8 @@ func (s spoiling) refused(t *testing.T, d *desktop, name string, live bool) {
 		if !ok || status.Status != http.StatusConflict || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeSessionInvalidState))) {
 			t.Errorf("%s: hub %s answers %v, want %d with its code", name, hub.Name, err, http.StatusConflict)
 		}
-		s.await(t, name+": not listed", func() error {
-			reason, err := s.listed(t, hub.URL, d.id)
+		s.retryUntil(t, name+": not listed", func() error {
+			reason, err := s.quarantineReason(t, hub.URL, d.id)
 			if err == nil && reason == "" {
 				err = errors.New("not in the list of those that are set aside")
 			}
@@ -295,8 +295,8 @@ func (s spoiling) refused(t *testing.T, d *desktop, name string, live bool) {
 	}
 }
 
-// listed is why a session is set aside, as the list of those says.
-func (s spoiling) listed(t *testing.T, base string, id wire.SessionID) (string, error) {
+// quarantineReason is why a session is set aside, as the list of those says.
+func (s corruptRun) quarantineReason(t *testing.T, base string, id wire.SessionID) (string, error) {
 	t.Helper()
 	for after := ""; ; {
 		var page struct {
@@ -317,10 +317,10 @@ func (s spoiling) listed(t *testing.T, base string, id wire.SessionID) (string, 
 	}
 }
 
-// share damages a key that is no session's.
-func (s spoiling) share(t *testing.T) {
+// corruptShared damages a key that is no session's.
+func (s corruptRun) corruptShared(t *testing.T) {
 	t.Helper()
-	keys := s.shared(t)
+	keys := s.sharedKeys(t)
 	key := keys[s.rng.IntN(len(keys))]
 	if strings.HasSuffix(key, ":format") {
 		return // only those that start read it
@@ -331,13 +331,13 @@ func (s spoiling) share(t *testing.T) {
 	}
 	what := "a wrong type"
 	if s.rng.IntN(2) == 0 {
-		what = "a flipped bit in " + s.flip(t, key)
+		what = "a flipped bit in " + s.corruptValue(t, key)
 	} else {
-		s.replace(t, key)
+		s.replaceValue(t, key)
 	}
 	when := s.h.Fault("%s: %s", key, what)
 	for _, hub := range s.f.Hubs {
-		s.await(t, fmt.Sprintf("%s: %s at hub %s", key, what, hub.Name), func() error { return s.usable(t, hub.URL) })
+		s.retryUntil(t, fmt.Sprintf("%s: %s at hub %s", key, what, hub.Name), func() error { return s.checkUsable(t, hub.URL) })
 	}
 	s.out.shared.add(s.h.Since() - when)
 	if strings.Contains(key, ":doc.") { // documents cannot be made anew
@@ -347,8 +347,8 @@ func (s spoiling) share(t *testing.T) {
 	}
 }
 
-// usable makes a session and finds it listed.
-func (s spoiling) usable(t *testing.T, base string) error {
+// checkUsable makes a session and finds it listed.
+func (s corruptRun) checkUsable(t *testing.T, base string) error {
 	t.Helper()
 	if err := s.f.Call(t, http.MethodGet, base+"/readyz", "", nil); err != nil {
 		return err
@@ -365,7 +365,7 @@ func (s spoiling) usable(t *testing.T, base string) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for range 30 {
-		switch found, err := s.shows(t, base, made.SessionID); {
+		switch found, err := s.isListed(t, base, made.SessionID); {
 		case err != nil:
 			return err
 		case found:
@@ -377,8 +377,8 @@ func (s spoiling) usable(t *testing.T, base string) error {
 	return errors.New("a new session is not listed")
 }
 
-// shows reports whether the list of all sessions has one.
-func (s spoiling) shows(t *testing.T, base string, id wire.SessionID) (bool, error) {
+// isListed reports whether the list of all sessions has one.
+func (s corruptRun) isListed(t *testing.T, base string, id wire.SessionID) (bool, error) {
 	t.Helper()
 	var page struct {
 		Rows []adminSession `json:"rows"`
@@ -387,8 +387,8 @@ func (s spoiling) shows(t *testing.T, base string, id wire.SessionID) (bool, err
 	return len(page.Rows) == 1, err
 }
 
-// await tries something until it works.
-func (s spoiling) await(t *testing.T, what string, try func() error) {
+// retryUntil tries something until it works.
+func (s corruptRun) retryUntil(t *testing.T, what string, try func() error) {
 	t.Helper()
 	limit, tick := time.After(90*time.Second), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()

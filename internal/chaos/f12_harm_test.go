@@ -16,14 +16,14 @@ import (
 // lockedLog is the last id of a log that takes nothing by itself.
 const lockedLog = "18446744073709551615-18446744073709551615"
 
-// vandal damages what is stored.
-type vandal struct {
+// corruptor damages what is stored.
+type corruptor struct {
 	redis *redis.Client
 	rng   *rand.Rand
 }
 
 // keys are those that match, in order.
-func (v vandal) keys(t *testing.T, pattern string) []string {
+func (v corruptor) keys(t *testing.T, pattern string) []string {
 	t.Helper()
 	all, err := v.redis.Keys(t.Context(), pattern).Result()
 	if err != nil {
@@ -33,14 +33,14 @@ func (v vandal) keys(t *testing.T, pattern string) []string {
 	return all
 }
 
-// of are the keys of a session.
-func (v vandal) of(t *testing.T, id wire.SessionID) []string {
+// sessionKeys are the keys of a session.
+func (v corruptor) sessionKeys(t *testing.T, id wire.SessionID) []string {
 	t.Helper()
 	return v.keys(t, "*:s:"+string(id)+":*")
 }
 
-// shared are the keys that are no session's.
-func (v vandal) shared(t *testing.T) []string {
+// sharedKeys are the keys that are no session's.
+func (v corruptor) sharedKeys(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(v.keys(t, "*"), func(key string) bool {
 		return strings.Contains(key, "}:s:") || strings.Contains(key, "}:aside:")
@@ -48,7 +48,7 @@ func (v vandal) shared(t *testing.T) []string {
 }
 
 // backup is a copy of keys.
-func (v vandal) backup(t *testing.T, keys []string) map[string]string {
+func (v corruptor) backup(t *testing.T, keys []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, key := range keys {
@@ -62,10 +62,10 @@ func (v vandal) backup(t *testing.T, keys []string) map[string]string {
 }
 
 // restore makes a session what it was.
-func (v vandal) restore(t *testing.T, id wire.SessionID, backup map[string]string) {
+func (v corruptor) restore(t *testing.T, id wire.SessionID, backup map[string]string) {
 	t.Helper()
 	pipe := v.redis.TxPipeline()
-	pipe.Del(t.Context(), v.of(t, id)...)
+	pipe.Del(t.Context(), v.sessionKeys(t, id)...)
 	for key, value := range backup {
 		pipe.Restore(t.Context(), key, 0, value)
 	}
@@ -74,8 +74,8 @@ func (v vandal) restore(t *testing.T, id wire.SessionID, backup map[string]strin
 	}
 }
 
-// replace puts a string where something else should be.
-func (v vandal) replace(t *testing.T, key string) {
+// replaceValue puts a string where something else should be.
+func (v corruptor) replaceValue(t *testing.T, key string) {
 	t.Helper()
 	pipe := v.redis.TxPipeline()
 	pipe.Del(t.Context(), key)
@@ -89,8 +89,8 @@ func (v vandal) replace(t *testing.T, key string) {
 	}
 }
 
-// flipped is a text with one bit changed.
-func (v vandal) flipped(text string) string {
+// flipBit is a text with one bit changed.
+func (v corruptor) flipBit(text string) string {
 	b := []byte(text)
 	if len(b) == 0 {
 		return "x"
@@ -99,8 +99,8 @@ func (v vandal) flipped(text string) string {
 	return string(b)
 }
 
-// flip changes one bit of a value and says which.
-func (v vandal) flip(t *testing.T, key string) string {
+// corruptValue changes one bit of a value and says which.
+func (v corruptor) corruptValue(t *testing.T, key string) string {
 	t.Helper()
 	ctx := t.Context()
 	kind, err := v.redis.Type(ctx, key).Result()
@@ -117,7 +117,7 @@ func (v vandal) flip(t *testing.T, key string) string {
 		field := fields[v.rng.IntN(len(fields))]
 		value, err := v.redis.HGet(ctx, key, field).Result()
 		if err == nil {
-			err = v.redis.HSet(ctx, key, field, v.flipped(value)).Err()
+			err = v.redis.HSet(ctx, key, field, v.flipBit(value)).Err()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -131,14 +131,14 @@ func (v vandal) flip(t *testing.T, key string) string {
 		at := v.rng.Int64N(n)
 		value, err := v.redis.LIndex(ctx, key, at).Result()
 		if err == nil {
-			err = v.redis.LSet(ctx, key, at, v.flipped(value)).Err()
+			err = v.redis.LSet(ctx, key, at, v.flipBit(value)).Err()
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strconv.FormatInt(at, 10)
 	case "stream":
-		return v.flipEntry(t, key)
+		return v.corruptEntry(t, key)
 	case "set", "zset":
 		// A member under a name that nobody has.
 		if kind == "set" {
@@ -151,14 +151,14 @@ func (v vandal) flip(t *testing.T, key string) string {
 		}
 		return "member"
 	default:
-		v.replace(t, key)
+		v.replaceValue(t, key)
 		return "all of it"
 	}
 }
 
-// flipEntry changes one bit of an entry of a stream, which can only be written
+// corruptEntry changes one bit of an entry of a stream, which can only be written
 // anew.
-func (v vandal) flipEntry(t *testing.T, key string) string {
+func (v corruptor) corruptEntry(t *testing.T, key string) string {
 	t.Helper()
 	ctx := t.Context()
 	entries, err := v.redis.XRange(ctx, key, "-", "+").Result()
@@ -177,7 +177,7 @@ func (v vandal) flipEntry(t *testing.T, key string) string {
 	for i, e := range entries {
 		for name, value := range e.Values {
 			if text, ok := value.(string); ok && i == victim && (len(e.Values) == 1 || name == "d") {
-				e.Values[name] = v.flipped(text)
+				e.Values[name] = v.flipBit(text)
 			}
 		}
 		pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: e.ID, Values: e.Values})

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// crowded is what is known of stores without room.
-type crowded struct {
+// fullResults is what is known of stores without room.
+type fullResults struct {
 	refused sample // until somebody who says something is told to wait
 	read    sample // until somebody new sees the session
 	back    sample // until messages are taken, once there is room
@@ -26,38 +26,38 @@ type crowded struct {
 	faults  sample
 }
 
-func (c *crowded) judge(t *testing.T) {
+func (c *fullResults) check(t *testing.T) {
 	t.Helper()
-	within(t, "a message is refused", &c.refused, 1, time.Second)
-	measured(t, "new tabs open", &c.read)
-	measured(t, "messages are taken again", &c.back)
+	requireQuantile(t, "a message is refused", &c.refused, 1, time.Second)
+	requireSamples(t, "new tabs open", &c.read)
+	requireSamples(t, "messages are taken again", &c.back)
 }
 
-func (c *crowded) figures() []hubtest.Figure {
+func (c *fullResults) figures() []hubtest.Figure {
 	return []hubtest.Figure{
 		{Name: "messages refused", Value: strconv.Itoa(c.refused.count())},
-		{Name: "refused after p99", Value: shown(c.refused.quantile(0.99))},
-		{Name: "refused after, most", Value: shown(c.refused.quantile(1)), Wanted: "≤ 1s"},
-		{Name: "new tabs meanwhile, opened within", Value: shown(c.read.quantile(1))},
-		{Name: "messages taken again after, most", Value: shown(c.back.quantile(1))},
+		{Name: "refused after p99", Value: roundDuration(c.refused.quantile(0.99))},
+		{Name: "refused after, most", Value: roundDuration(c.refused.quantile(1)), Wanted: "≤ 1s"},
+		{Name: "new tabs meanwhile, opened within", Value: roundDuration(c.read.quantile(1))},
+		{Name: "messages taken again after, most", Value: roundDuration(c.back.quantile(1))},
 	}
 }
 
-// packed is a session whose store has no room.
-type packed struct {
+// fullStoreSession is a session whose store has no room.
+type fullStoreSession struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
-	out *crowded
+	out *fullResults
 	d   *desktop
 	n   int
 	// refused is how many messages were in the present round.
 	refused int
 }
 
-// meanwhile looks at the session and speaks in it while there is no room: what is
+// useWhileFull looks at the session and speaks in it while there is no room: what is
 // not taken is refused with a code and with the reason, and everything can be read at
 // all hubs.
-func (c *packed) meanwhile(t *testing.T) {
+func (c *fullStoreSession) useWhileFull(t *testing.T) {
 	t.Helper()
 	for i, hub := range c.f.Hubs {
 		for j := range 3 {
@@ -92,8 +92,8 @@ func (c *packed) meanwhile(t *testing.T) {
 	}
 }
 
-// again speaks until a message is taken.
-func (c *packed) again(t *testing.T, since time.Duration) {
+// sendUntilAccepted speaks until a message is taken.
+func (c *fullStoreSession) sendUntilAccepted(t *testing.T, since time.Duration) {
 	t.Helper()
 	for i, tab := range c.d.tabs {
 		if err := tab.Say(t.Context(), wire.MessageID(fmt.Sprintf("again-%d-%d", c.n, i)), "/nosteer\n/say well", "well"); err != nil {
@@ -107,14 +107,14 @@ func (c *packed) again(t *testing.T, since time.Duration) {
 	c.out.round.add(0)
 }
 
-// begin starts a turn that is under way when the room ends.
-func (c *packed) begin(t *testing.T) {
+// startTurn starts a turn that is under way when the room ends.
+func (c *fullStoreSession) startTurn(t *testing.T) {
 	t.Helper()
 	c.n++
 	c.refused = 0
 	id := wire.MessageID(fmt.Sprintf("running-%d", c.n))
 	const length = 40
-	if err := c.d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), words(length)); err != nil {
+	if err := c.d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.d.tabs[0].Begun(t.Context(), id, 2); err != nil {
@@ -128,21 +128,21 @@ func (c *packed) begin(t *testing.T) {
 func TestF13Memory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	var out crowded
-	sharded(t, 1, func(t *testing.T, _ uint64) {
+	var out fullResults
+	runShards(t, 1, func(t *testing.T, _ uint64) {
 		t.Helper()
 		server := redistest.Standalone(t, "--maxmemory", "50mb", "--maxmemory-policy", "noeviction")
 		f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 2, Store: server.URL(), Args: []string{"--lease", "3s"}})
 		h := plan.NewHistory(t, "f13")
-		c := &packed{f: f, h: h, out: &out}
+		c := &fullStoreSession{f: f, h: h, out: &out}
 		c.d = newDesktop(t, f, h, "f13", 2, func(tab int) string { return f.Hubs[tab].URL })
 		closed := f.Create(t)
 		client := server.Client(t)
 		for range plan.Rounds(1, 30) {
-			c.begin(t)
+			c.startTurn(t)
 			fillMemory(t, client)
 			h.Fault("the memory is full")
-			c.meanwhile(t)
+			c.useWhileFull(t)
 			for _, hub := range f.Hubs {
 				if status, err := c.readyWhenFull(t, client, hub); err != nil || status != "full" {
 					t.Errorf("/readyz of hub %s answers %q, %v, want full", hub.Name, status, err)
@@ -154,11 +154,11 @@ func TestF13Memory(t *testing.T) {
 			if err := client.Del(t.Context(), client.Keys(t.Context(), "foreign:*").Val()...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			c.again(t, h.Fault("there is memory"))
+			c.sendUntilAccepted(t, h.Fault("there is memory"))
 		}
-		out.faults.blame(f.Finish(t, h, c.d.tabs, hubtest.Rules{}))
+		out.faults.addViolations(f.Finish(t, h, c.d.tabs, hubtest.Rules{}))
 	}, func() {
-		out.judge(t)
+		out.check(t)
 		plan.Add(t, hubtest.Result{
 			Fault: "F13", What: "Redis has no memory left", Rounds: out.round.count(), Violations: out.faults.violations,
 			Figures: out.figures(), Seconds: time.Since(began).Seconds(),
@@ -168,7 +168,7 @@ func TestF13Memory(t *testing.T) {
 
 // readyWhenFull asks a hub whether it is ready right after the memory was filled. Keys
 // that expire free some in between, so it does that until the hub finds none.
-func (c *packed) readyWhenFull(t *testing.T, client *redis.Client, hub *hubtest.Hub) (status string, err error) {
+func (c *fullStoreSession) readyWhenFull(t *testing.T, client *redis.Client, hub *hubtest.Hub) (status string, err error) {
 	t.Helper()
 	for range 100 {
 		fillMemory(t, client)

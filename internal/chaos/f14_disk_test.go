@@ -30,7 +30,7 @@ func TestF14Disk(t *testing.T) {
 		return
 	}
 	began := time.Now()
-	var out crowded
+	var out fullResults
 	dir := filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -40,19 +40,19 @@ func TestF14Disk(t *testing.T) {
 	}
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 1, Store: "file:" + filepath.Join(dir, "data"), Args: []string{"--lease", "3s"}})
 	h := plan.NewHistory(t, "f14")
-	c := &packed{f: f, h: h, out: &out}
+	c := &fullStoreSession{f: f, h: h, out: &out}
 	c.d = newDesktop(t, f, h, "f14", 2, func(int) string { return f.Door.URL() })
 	hub := f.Hubs[0]
 	var opened, bad int
 	for n := range plan.Rounds(1, 30) {
-		c.begin(t)
-		fill, free := limited(t, hub)
+		c.startTurn(t)
+		fill, free := fileSizeLimiter(t, hub)
 		if plan.Full {
-			fill, free = filler(t, dir)
+			fill, free = diskFiller(t, dir)
 		}
 		fill()
 		h.Fault("the disk is full")
-		c.meanwhile(t)
+		c.useWhileFull(t)
 		if plan.Full && n%2 == 1 {
 			// Who starts on a full disk opens what can be claimed in the last bytes,
 			// and says so of the rest. Nothing in it is torn.
@@ -68,10 +68,10 @@ func TestF14Disk(t *testing.T) {
 			case !told:
 				t.Errorf("log of %d events from a hub that was started on a full disk: %v", len(log), err)
 			}
-			bad += scan(t, cloned(t, filepath.Join(dir, "data"))).damage()
+			bad += scan(t, copyDir(t, filepath.Join(dir, "data"))).damage()
 		}
 		free()
-		c.again(t, h.Fault("there is room"))
+		c.sendUntilAccepted(t, h.Fault("there is room"))
 	}
 	violations := f.Finish(t, h, c.d.tabs, hubtest.Rules{})
 	for _, tab := range c.d.tabs {
@@ -82,7 +82,7 @@ func TestF14Disk(t *testing.T) {
 	if bad > 0 {
 		t.Errorf("%d records cannot be read", bad)
 	}
-	out.judge(t)
+	out.check(t)
 	plan.Add(t, hubtest.Result{
 		Fault: "F14", What: "the disk is full", Rounds: out.round.count(), Violations: violations, Seconds: time.Since(began).Seconds(),
 		Figures: append(out.figures(), hubtest.Figure{Name: "opened by a hub started on a full disk", Value: strconv.Itoa(opened)},
@@ -90,8 +90,8 @@ func TestF14Disk(t *testing.T) {
 	})
 }
 
-// filler fills a disk with a file that is not the hub's.
-func filler(t *testing.T, dir string) (fill, free func()) {
+// diskFiller fills a disk with a file that is not the hub's.
+func diskFiller(t *testing.T, dir string) (fill, free func()) {
 	t.Helper()
 	name := filepath.Join(dir, "foreign")
 	fill = func() {
@@ -120,9 +120,9 @@ func filler(t *testing.T, dir string) (fill, free func()) {
 	return fill, free
 }
 
-// limited has the files of a hub not grow any more, for where nobody may mount a
+// fileSizeLimiter has the files of a hub not grow any more, for where nobody may mount a
 // disk.
-func limited(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
+func fileSizeLimiter(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
 	t.Helper()
 	limit := func(bytes uint64) {
 		// What may be raised again is the limit that counts, not the hard one.
@@ -134,8 +134,8 @@ func limited(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
 	return func() { limit(0) }, func() { limit(unix.RLIM_INFINITY) }
 }
 
-// cloned is a copy of a folder.
-func cloned(t *testing.T, dir string) string {
+// copyDir is a copy of a folder.
+func copyDir(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {

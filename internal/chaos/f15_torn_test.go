@@ -20,33 +20,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// contents are what a folder of a file store holds.
-type contents struct {
-	logs  map[wire.SessionID][]logged
-	told  map[wire.SessionID]bool // sessions that say that something may be lost
-	bad   int                     // what cannot be read
-	aside int                     // files with reports of damage, or with its bytes
+// storeContents are what a folder of a file store holds.
+type storeContents struct {
+	logs        map[wire.SessionID][]loggedEvent
+	reported    map[wire.SessionID]bool // sessions that say that something may be lost
+	bad         int                     // what cannot be read
+	damageFiles int                     // files with reports of damage, or with its bytes
 }
 
 // damage is how much cannot be read or was reported.
-func (c contents) damage() int { return c.bad + c.aside }
+func (c storeContents) damage() int { return c.bad + c.damageFiles }
 
-// logged is an event of a log.
-type logged struct {
+// loggedEvent is an event of a log.
+type loggedEvent struct {
 	at   wire.Position
 	hash [8]byte
 	size int
 }
 
 // scan opens a folder as a hub does and reads everything in it.
-func scan(t *testing.T, dir string) contents {
+func scan(t *testing.T, dir string) storeContents {
 	t.Helper()
 	s, err := filestore.Open(dir, filestore.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatalf("open %s: %v", dir, err)
 	}
 	defer func() { _ = s.Close() }()
-	all := contents{logs: map[wire.SessionID][]logged{}, told: map[wire.SessionID]bool{}}
+	all := storeContents{logs: map[wire.SessionID][]loggedEvent{}, reported: map[wire.SessionID]bool{}}
 	for q := (store.Query{}); ; {
 		page, err := s.Sessions(t.Context(), q)
 		if err != nil {
@@ -54,7 +54,7 @@ func scan(t *testing.T, dir string) contents {
 		}
 		for _, i := range page.Items {
 			state, err := s.Load(t.Context(), i.ID)
-			all.told[i.ID] = len(state.Tables[store.LossTable]) > 0
+			all.reported[i.ID] = len(state.Tables[store.LossTable]) > 0
 			if err != nil || i.Quarantined != "" {
 				t.Logf("session %s: %v %s", i.ID, err, i.Quarantined)
 				all.bad++
@@ -71,7 +71,7 @@ func scan(t *testing.T, dir string) contents {
 				}
 				for _, e := range events {
 					sum := sha256.Sum256(e.Frame)
-					all.logs[i.ID] = append(all.logs[i.ID], logged{e.At, [8]byte(sum[:8]), len(e.Frame)})
+					all.logs[i.ID] = append(all.logs[i.ID], loggedEvent{e.At, [8]byte(sum[:8]), len(e.Frame)})
 				}
 				after = events[len(events)-1].At
 			}
@@ -81,7 +81,7 @@ func scan(t *testing.T, dir string) contents {
 		}
 	}
 	if aside, err := os.ReadDir(filepath.Join(dir, "aside")); err == nil {
-		all.aside = len(aside)
+		all.damageFiles = len(aside)
 	}
 	return all
 }
@@ -97,13 +97,13 @@ func TestF15Torn(t *testing.T) {
 	began := time.Now()
 	var kills, cuts sample
 	shards := plan.Rounds(1, 4)
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		rng := plan.Rand(shard)
 		for part, left := 0, plan.Rounds(5, 500/shards); left > 0 && !t.Failed(); part++ {
 			n := min(left, 25)
 			left -= n
-			tear{rng: rng, kills: &kills, cuts: &cuts}.episode(t, fmt.Sprintf("f15-%d-%d", shard, part), n)
+			tearRun{rng: rng, kills: &kills, cuts: &cuts}.runEpisode(t, fmt.Sprintf("f15-%d-%d", shard, part), n)
 		}
 	}, func() {
 		plan.Add(t, hubtest.Result{
@@ -111,7 +111,7 @@ func TestF15Torn(t *testing.T) {
 			Violations: kills.violations + cuts.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "kills", Value: strconv.Itoa(kills.count())},
-				{Name: "a hub is back after p99", Value: shown(kills.quantile(0.99))},
+				{Name: "a hub is back after p99", Value: roundDuration(kills.quantile(0.99))},
 				{Name: "cuts", Value: strconv.Itoa(cuts.count())},
 				{Name: "broken promises after kills", Value: strconv.Itoa(kills.violations), Wanted: "0"},
 				{Name: "logs that are not a beginning after a cut", Value: strconv.Itoa(cuts.violations), Wanted: "0"},
@@ -120,13 +120,13 @@ func TestF15Torn(t *testing.T) {
 	})
 }
 
-// tear is a hub that is killed.
-type tear struct {
+// tearRun is a hub that is killed.
+type tearRun struct {
 	rng         *rand.Rand
 	kills, cuts *sample
 }
 
-func (k tear) episode(t *testing.T, name string, kills int) {
+func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 1, Store: "file:" + dir, Args: []string{"--store-sync", "always", "--lease", "2s"}})
@@ -158,16 +158,16 @@ func (k tear) episode(t *testing.T, name string, kills int) {
 		})
 	}
 	for range kills {
-		dwell(t.Context(), time.Duration(k.rng.IntN(400))*time.Millisecond)
+		waitFor(t.Context(), time.Duration(k.rng.IntN(400))*time.Millisecond)
 		h.Fault("kill %s", hub.ID())
 		hub.Kill(t)
-		k.cut(t, dir)
+		k.checkTruncated(t, dir)
 		began := time.Now()
 		hub.Start(t)
 		k.kills.add(time.Since(began))
 	}
 	stop()
-	k.kills.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	k.kills.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 	for _, tab := range tabs {
 		tab.Close()
 	}
@@ -193,19 +193,19 @@ func (k tear) episode(t *testing.T, name string, kills int) {
 // smallCut is less than the head of a record: it can hit the last one only.
 const smallCut = 8
 
-// cut looks at what is left of copies of a folder without their ends.
-func (k tear) cut(t *testing.T, dir string) {
+// checkTruncated looks at what is left of copies of a folder without their ends.
+func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	t.Helper()
-	whole := scan(t, cloned(t, dir))
+	whole := scan(t, copyDir(t, dir))
 	if bad := whole.damage(); bad > 0 {
 		t.Errorf("%d records cannot be read after a kill", bad)
-		k.cuts.blame(bad)
+		k.cuts.addViolations(bad)
 	}
 	n := 1 + k.rng.Int64N(smallCut)
 	if k.rng.IntN(2) == 0 {
 		n = 1 + k.rng.Int64N(64<<10)
 	}
-	torn := cloned(t, dir)
+	torn := copyDir(t, dir)
 	k.truncate(t, torn, n)
 	rest := scan(t, torn)
 	k.cuts.add(0)
@@ -214,7 +214,7 @@ func (k tear) cut(t *testing.T, dir string) {
 		left := rest.logs[id]
 		if len(left) > len(log) || !slices.Equal(left, log[:len(left)]) {
 			t.Errorf("without its last %d bytes the log of %s is %d events that are not the first of its %d", n, id, len(left), len(log))
-			k.cuts.blame(1)
+			k.cuts.addViolations(1)
 			continue
 		}
 		for _, e := range log[len(left):] {
@@ -227,24 +227,24 @@ func (k tear) cut(t *testing.T, dir string) {
 	// What was on disk and is gone is told to all sessions: of none it is known that it
 	// has lost nothing. What was not synced yet when the hub was killed is not missed.
 	for id := range rest.logs {
-		if rest.told[id] != (rest.aside > 0) {
-			t.Errorf("without the last %d bytes there are %d files of damage, and session %s says that something may be lost: %v", n, rest.aside, id, rest.told[id])
-			k.cuts.blame(1)
+		if rest.reported[id] != (rest.damageFiles > 0) {
+			t.Errorf("without the last %d bytes there are %d files of damage, and session %s says that something may be lost: %v", n, rest.damageFiles, id, rest.reported[id])
+			k.cuts.addViolations(1)
 		}
 	}
-	if rest.aside == 0 && int64(lost) > 256<<10 {
+	if rest.damageFiles == 0 && int64(lost) > 256<<10 {
 		t.Errorf("without the last %d bytes %d bytes of events are lost without a report", n, lost)
-		k.cuts.blame(1)
+		k.cuts.addViolations(1)
 	}
 	// The newest record may be much larger than the cut; all others are in it.
 	if rest.bad > 0 || n <= smallCut && sessions > 1 || int64(lost) > n+(256<<10) {
 		t.Errorf("without the last %d bytes %d bytes of events of %d sessions are lost, and %d records cannot be read", n, lost, sessions, rest.bad)
-		k.cuts.blame(1)
+		k.cuts.addViolations(1)
 	}
 }
 
 // truncate cuts the end off the newest file that has one.
-func (k tear) truncate(t *testing.T, dir string, n int64) {
+func (k tearRun) truncate(t *testing.T, dir string, n int64) {
 	t.Helper()
 	var newest string
 	var size int64

@@ -36,10 +36,10 @@ func TestF18Drain(t *testing.T) {
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", grace},
 	})
-	r := &rolling{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
+	r := &rollingRun{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
 	t.Cleanup(r.work.Wait) // they log to the test
 	for i := range plan.Rounds(12, 300) {
-		r.busy(t, i)
+		r.startBusySession(t, i)
 	}
 	for i := range plan.Rounds(2, 30) {
 		tabs := 1
@@ -71,12 +71,12 @@ func TestF18Drain(t *testing.T) {
 	if plan.Full && cut*100 > turns {
 		t.Errorf("%d of %d turns were interrupted, want at most 1 %%", cut, turns)
 	}
-	again, parked := r.again()
+	again, parked := r.countRepeatedTurns()
 	if brief := turns - int(r.long.Load()); plan.Full && again*100 > brief {
 		t.Errorf("%d of %d turns that a hub had time for were said again, want at most 1 %%", again, brief)
 	}
-	idled := within(t, "sessions without work have no owner", &r.idled, 1, idleLimit)
-	measured(t, "busy sessions go on", &r.busied)
+	idled := requireQuantile(t, "sessions without work have no owner", &r.idled, 1, idleLimit)
+	requireSamples(t, "busy sessions go on", &r.busied)
 	plan.Add(t, hubtest.Result{
 		Fault: "F18", What: "SIGTERM over 3 hubs, one after the other, under load", Rounds: rounds * len(f.Hubs), Violations: violations,
 		Seconds: time.Since(began).Seconds(),
@@ -87,20 +87,20 @@ func TestF18Drain(t *testing.T) {
 			{Name: "said again from the beginning", Value: strconv.Itoa(again), Wanted: "≤ 1 %"},
 			{Name: "longer than the grace", Value: strconv.Itoa(int(r.long.Load()))},
 			{Name: "said again of these", Value: strconv.Itoa(parked)},
-			{Name: "exit, most", Value: shown(r.exits.quantile(1)), Wanted: "≤ 30s"},
+			{Name: "exit, most", Value: roundDuration(r.exits.quantile(1)), Wanted: "≤ 30s"},
 			{Name: "handed over", Value: strconv.Itoa(r.idled.count())},
-			{Name: "without an owner p50", Value: shown(r.idled.quantile(0.5))},
-			{Name: "without an owner, most", Value: shown(idled), Wanted: "≤ 1s"},
-			{Name: "until the only tab is back p50", Value: shown(r.returned.quantile(0.5))},
-			{Name: "until the only tab is back, most", Value: shown(r.returned.quantile(1))},
-			{Name: "busy goes on p50", Value: shown(r.busied.quantile(0.5))},
-			{Name: "busy goes on p99", Value: shown(r.busied.quantile(0.99))},
+			{Name: "without an owner p50", Value: roundDuration(r.idled.quantile(0.5))},
+			{Name: "without an owner, most", Value: roundDuration(idled), Wanted: "≤ 1s"},
+			{Name: "until the only tab is back p50", Value: roundDuration(r.returned.quantile(0.5))},
+			{Name: "until the only tab is back, most", Value: roundDuration(r.returned.quantile(1))},
+			{Name: "busy goes on p50", Value: roundDuration(r.busied.quantile(0.5))},
+			{Name: "busy goes on p99", Value: roundDuration(r.busied.quantile(0.99))},
 		},
 	})
 }
 
-// rolling is a fleet whose hubs are replaced under load.
-type rolling struct {
+// rollingRun is a fleet whose hubs are replaced under load.
+type rollingRun struct {
 	f    *hubtest.Fleet
 	h    *hubtest.History
 	tabs []*hubtest.Tab
@@ -124,9 +124,9 @@ type rolling struct {
 // streamRate is how many words a second a busy session says.
 const streamRate = 3
 
-// busy makes a session that says something for 1 to 10 seconds, again and again. In
+// startBusySession makes a session that says something for 1 to 10 seconds, again and again. In
 // a full run some say it for longer than a hub may stay.
-func (r *rolling) busy(t *testing.T, n int) {
+func (r *rollingRun) startBusySession(t *testing.T, n int) {
 	t.Helper()
 	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Door.URL() })
 	r.laden, r.tabs = append(r.laden, d), append(r.tabs, d.tabs...)
@@ -142,22 +142,22 @@ func (r *rolling) busy(t *testing.T, n int) {
 				return
 			default:
 			}
-			if !r.turn(t, d, rng, wire.MessageID(fmt.Sprintf("m-%d", i)), lengthy) {
+			if !r.runTurn(t, d, rng, wire.MessageID(fmt.Sprintf("m-%d", i)), lengthy) {
 				return
 			}
 		}
 	})
 }
 
-// turn is one of them; false means that something went wrong.
-func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, lengthy bool) bool {
+// runTurn is one of them; false means that something went wrong.
+func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, lengthy bool) bool {
 	t.Helper()
 	seconds := 1 + rng.IntN(plan.Rounds(3, 10))
 	if lengthy {
 		seconds = 30
 		r.long.Add(1)
 	}
-	words, tab := words(seconds*streamRate), d.tabs[0]
+	words, tab := streamWords(seconds*streamRate), d.tabs[0]
 	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d %d", seconds*streamRate, streamRate), words); err != nil {
 		t.Errorf("say %s in %s: %v", id, d.id, err)
 		return false
@@ -182,9 +182,9 @@ func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.Message
 }
 
 // replace stops a hub as whoever deploys does, and starts a program in its place.
-func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
+func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	t.Helper()
-	dwell(t.Context(), time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
 	held := map[wire.SessionID]uint64{} // the epochs of what it has
 	for _, all := range [][]*desktop{r.laden, r.idle} {
 		for _, d := range all {
@@ -207,7 +207,7 @@ func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	for _, all := range [][]*desktop{r.laden, r.idle} {
 		for _, d := range all {
 			if epoch, ok := held[d.id]; ok {
-				d.taken(t, d.tabs[0], epoch)
+				d.waitEpoch(t, d.tabs[0], epoch)
 			}
 		}
 	}
@@ -217,14 +217,14 @@ func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	r.h.Fault("%s is there", hub.ID())
 }
 
-// again counts the turns of which something was taken back, because the next owner
+// countRepeatedTurns counts the turns of which something was taken back, because the next owner
 // has asked the model anew. A hub that stops lets turns end for some 11 s of a grace
 // of 20 s, in which those of the first kind do; the second are the lengthy ones.
-func (r *rolling) again() (brief, lengthy int) {
-	back := map[told]bool{}
+func (r *rollingRun) countRepeatedTurns() (brief, lengthy int) {
+	back := map[sentMessage]bool{}
 	for _, e := range r.h.Entries() {
 		if e.Kind == hubtest.KindLog && e.Event.Type == "AGENT_RESPONSE" && e.Event.Text == "" && e.Event.Outcome == "" {
-			back[told{e.Session, e.Event.Message}] = true
+			back[sentMessage{e.Session, e.Event.Message}] = true
 		}
 	}
 	for k := range back {
@@ -238,7 +238,7 @@ func (r *rolling) again() (brief, lengthy int) {
 }
 
 // measure finds out when somebody else owned the sessions.
-func (r *rolling) measure(from time.Duration, held map[wire.SessionID]uint64) {
+func (r *rollingRun) measure(from time.Duration, held map[wire.SessionID]uint64) {
 	first := map[wire.SessionID]time.Duration{}
 	for _, e := range r.h.Entries() {
 		epoch, ok := held[e.Session]

@@ -22,16 +22,16 @@ import (
 // end, and to say why.
 const modelSilence = 2 * time.Second
 
-// trouble is what a model does, and what people are told of it.
-type trouble struct {
+// modelFault is what a model does, and what people are told of it.
+type modelFault struct {
 	name, does string
 	// reason is a part of what the end of the turn says; says is all that is said
 	// in a turn that completes all the same.
 	reason, says string
 }
 
-// troubles are all kinds.
-var troubles = []trouble{
+// modelFaults are all kinds.
+var modelFaults = []modelFault{
 	{name: "hang", does: "/hang", reason: "silent"},
 	{name: "half and hang", does: "/say half\n/hang", reason: "silent"},
 	{name: "rate", does: "/fail rate", reason: "too many requests"},
@@ -56,7 +56,7 @@ func TestF19Model(t *testing.T) {
 	began := time.Now()
 	slots := plan.Rounds(3, 8)
 	h := plan.NewHistory(t, "f19")
-	model := newWitness(t, h, slots)
+	model := newCountingModel(t, h, slots)
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(),
 		Args: []string{
@@ -64,23 +64,23 @@ func TestF19Model(t *testing.T) {
 			"--anthropic-key", "fake-1", "--anthropic-url", model.url, "--openai-key", "fake-2", "--openai-url", model.url + "/v1",
 		},
 	})
-	m := &modelling{f: f, h: h, model: model, told: map[told]trouble{}}
+	m := &modelRun{f: f, h: h, model: model, told: map[sentMessage]modelFault{}}
 	var tabs []*hubtest.Tab
 	sessions := plan.Rounds(4, 16)
 	for i := range sessions {
 		d := newDesktop(t, f, h, fmt.Sprintf("tab-%d", i), 1, func(int) string { return f.Door.URL() })
 		m.all, tabs = append(m.all, d), append(tabs, d.tabs...)
-		m.work.Go(func() { m.use(t, d, i) })
+		m.work.Go(func() { m.runFaults(t, d, i) })
 	}
 	t.Cleanup(m.work.Wait) // they log to the test
 	kills := plan.Rounds(1, 8)
 	rng := plan.Rand(1000)
 	for range kills {
-		m.kill(t, rng)
+		m.killHub(t, rng)
 	}
 	m.work.Wait()
 	violations := f.Finish(t, h, tabs, hubtest.Rules{Agents: slots})
-	m.judge(t)
+	m.checkEnds(t)
 	// Every turn that somebody has waited for is one of these.
 	if judged := m.bad + m.good + m.cut; judged != int(m.turns.Load()) {
 		t.Errorf("%d turns have ended and the log has the end of %d", m.turns.Load(), judged)
@@ -94,34 +94,34 @@ func TestF19Model(t *testing.T) {
 			{Name: "cut by a kill", Value: strconv.Itoa(m.cut)},
 			{Name: "kills", Value: strconv.Itoa(kills)},
 			{Name: "requests", Value: strconv.Itoa(model.requests())},
-			{Name: "requests at once, most", Value: strconv.Itoa(model.crowd()), Wanted: fmt.Sprintf("≤ %d", slots)},
+			{Name: "requests at once, most", Value: strconv.Itoa(model.mostOpenRequests()), Wanted: fmt.Sprintf("≤ %d", slots)},
 		},
 	})
 }
 
-// told is a message of a session.
-type told struct {
+// sentMessage is a message of a session.
+type sentMessage struct {
 	session wire.SessionID
 	message wire.MessageID
 }
 
-// modelling is some sessions whose model is in trouble.
-type modelling struct {
+// modelRun is some sessions whose model is in trouble.
+type modelRun struct {
 	f     *hubtest.Fleet
 	h     *hubtest.History
-	model *witness
+	model *countingModel
 	all   []*desktop
 	work  sync.WaitGroup
 	turns atomic.Int64
 
 	mu   sync.Mutex // guards the following
-	told map[told]trouble
+	told map[sentMessage]modelFault
 
 	bad, good, cut int
 }
 
-// use has a session go through troubles, and says something good after each.
-func (m *modelling) use(t *testing.T, d *desktop, n int) {
+// runFaults has a session go through troubles, and says something good after each.
+func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 	t.Helper()
 	tab, rng := d.tabs[0], plan.Rand(uint64(n))
 	if n%2 == 1 {
@@ -130,27 +130,27 @@ func (m *modelling) use(t *testing.T, d *desktop, n int) {
 			return
 		}
 	}
-	for i, which := range rng.Perm(len(troubles))[:plan.Rounds(2, len(troubles))] {
+	for i, which := range rng.Perm(len(modelFaults))[:plan.Rounds(2, len(modelFaults))] {
 		if !plan.Full && i == 0 {
-			which = n % len(troubles) // every run has some of the first
+			which = n % len(modelFaults) // every run has some of the first
 		}
-		now := troubles[which]
+		now := modelFaults[which]
 		says := "after " + now.name
-		after := trouble{does: "/sleep 100ms\n/say " + says, says: says}
-		if !m.turn(t, d, wire.MessageID(fmt.Sprintf("bad-%d", i)), now) ||
-			!m.turn(t, d, wire.MessageID(fmt.Sprintf("good-%d", i)), after) {
+		after := modelFault{does: "/sleep 100ms\n/say " + says, says: says}
+		if !m.runTurn(t, d, wire.MessageID(fmt.Sprintf("bad-%d", i)), now) ||
+			!m.runTurn(t, d, wire.MessageID(fmt.Sprintf("good-%d", i)), after) {
 			return
 		}
 	}
 }
 
-// turn says something and waits for the end.
-func (m *modelling) turn(t *testing.T, d *desktop, id wire.MessageID, x trouble) bool {
+// runTurn says something and waits for the end.
+func (m *modelRun) runTurn(t *testing.T, d *desktop, id wire.MessageID, x modelFault) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s (%s) in %s does not end", id, x.name, d.id))
 	defer cancel()
 	m.mu.Lock()
-	m.told[told{d.id, id}] = x
+	m.told[sentMessage{d.id, id}] = x
 	m.mu.Unlock()
 	if err := d.tabs[0].Say(ctx, id, x.does, x.says); err != nil {
 		t.Errorf("say %s in %s: %v", id, d.id, err)
@@ -164,43 +164,43 @@ func (m *modelling) turn(t *testing.T, d *desktop, id wire.MessageID, x trouble)
 	return true
 }
 
-// kill kills a hub that has work, and starts it again.
-func (m *modelling) kill(t *testing.T, rng *rand.Rand) {
+// killHub kills a hub that has work, and starts it again.
+func (m *modelRun) killHub(t *testing.T, rng *rand.Rand) {
 	t.Helper()
-	dwell(t.Context(), time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
 	victim := m.all[rng.IntN(len(m.all))].owner()
 	if victim == nil || !victim.Alive() {
 		victim = m.f.Hubs[rng.IntN(len(m.f.Hubs))]
 	}
 	m.h.Fault("kill %s", victim.ID())
 	victim.Kill(t)
-	dwell(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 	victim.Start(t)
 }
 
-// judge compares how turns ended with what the model did.
-func (m *modelling) judge(t *testing.T) {
+// checkEnds compares how turns ended with what the model did.
+func (m *modelRun) checkEnds(t *testing.T) {
 	t.Helper()
-	resumed := map[told]int{} // how often a new owner has begun it again
+	resumed := map[sentMessage]int{} // how often a new owner has begun it again
 	open := map[wire.SessionID]wire.MessageID{}
 	for _, e := range m.h.Entries() {
 		if e.Kind != hubtest.KindLog {
 			continue
 		}
-		k := told{e.Session, e.Event.Message}
+		k := sentMessage{e.Session, e.Event.Message}
 		switch {
 		case e.Event.Type == "MESSAGE_ACCEPTED":
 			open[e.Session] = e.Event.Message
 		case e.Event.Type == "OWNER_CHANGED" && open[e.Session] != "":
-			resumed[told{e.Session, open[e.Session]}]++
+			resumed[sentMessage{e.Session, open[e.Session]}]++
 		case e.Event.Ends():
 			delete(open, e.Session)
-			m.ended(t, k, e.Event, resumed[k])
+			m.checkEnd(t, k, e.Event, resumed[k])
 		}
 	}
 }
 
-func (m *modelling) ended(t *testing.T, k told, e *hubtest.Event, resumed int) {
+func (m *modelRun) checkEnd(t *testing.T, k sentMessage, e *hubtest.Event, resumed int) {
 	t.Helper()
 	x, known := m.told[k]
 	if !known {
@@ -227,18 +227,18 @@ func (m *modelling) ended(t *testing.T, k told, e *hubtest.Event, resumed int) {
 	}
 }
 
-// witness is a model of which it is known how many requests are open at once.
-type witness struct {
-	*model
+// countingModel is a model of which it is known how many requests are open at once.
+type countingModel struct {
+	*fakeModel
 	h     *hubtest.History
 	slots int
 	most  int // guarded by the model
 }
 
-func newWitness(t *testing.T, h *hubtest.History, slots int) *witness {
+func newCountingModel(t *testing.T, h *hubtest.History, slots int) *countingModel {
 	t.Helper()
-	w := &witness{model: newModel(t), h: h, slots: slots}
-	w.before = w.count
+	w := &countingModel{fakeModel: newFakeModel(t), h: h, slots: slots}
+	w.before = w.recordOpenRequests
 	return w
 }
 
@@ -246,12 +246,12 @@ func newWitness(t *testing.T, h *hubtest.History, slots int) *witness {
 // its end and given its slot to another.
 const slowEnd = time.Second
 
-// count writes down how many requests are open, when those that have ended are gone.
-func (w *witness) count(ctx context.Context) {
+// recordOpenRequests writes down how many requests are open, when those that have ended are gone.
+func (w *countingModel) recordOpenRequests(ctx context.Context) {
 	late := time.After(slowEnd)
 	for waits := true; ; {
 		w.mu.Lock()
-		n, left := len(w.calls), w.left
+		n, left := len(w.calls), w.callEnded
 		if n <= w.slots || !waits {
 			w.most = max(w.most, n)
 			w.mu.Unlock()
@@ -269,7 +269,7 @@ func (w *witness) count(ctx context.Context) {
 	}
 }
 
-func (w *witness) crowd() int {
+func (w *countingModel) mostOpenRequests() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most

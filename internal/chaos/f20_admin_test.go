@@ -26,9 +26,9 @@ func TestF20Admin(t *testing.T) {
 	began := time.Now()
 	shards := plan.Rounds(2, 6)
 	var rounds, acts, wrong sample
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
-		r := ruling{rng: plan.Rand(shard), rounds: &rounds, acts: &acts, wrong: &wrong, wrote: map[string]string{}}
+		r := adminRun{rng: plan.Rand(shard), rounds: &rounds, acts: &acts, wrong: &wrong, wrote: map[string]string{}}
 		r.run(t, shard, plan.Rounds(2, 30))
 	}, func() {
 		plan.Add(t, hubtest.Result{
@@ -36,16 +36,16 @@ func TestF20Admin(t *testing.T) {
 			Violations: rounds.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "actions, each sent up to 3 times", Value: strconv.Itoa(acts.count())},
-				{Name: "answered p50", Value: shown(acts.quantile(0.5))},
-				{Name: "answered, most", Value: shown(acts.quantile(1))},
+				{Name: "answered p50", Value: roundDuration(acts.quantile(0.5))},
+				{Name: "answered, most", Value: roundDuration(acts.quantile(1))},
 				{Name: "records that are missing or too many", Value: strconv.Itoa(wrong.count()), Wanted: "0"},
 			},
 		})
 	})
 }
 
-// ruling is one fleet and those who rule it.
-type ruling struct {
+// adminRun is one fleet and those who rule it.
+type adminRun struct {
 	rng    *rand.Rand
 	rounds *sample
 	acts   *sample // until everybody is answered
@@ -57,60 +57,60 @@ type ruling struct {
 	wrote map[string]string // action and target by the id of what was done
 }
 
-func (r *ruling) run(t *testing.T, shard uint64, rounds int) {
+func (r *adminRun) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	redis := redistest.Standalone(t)
 	r.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: workArgs})
 	for part := 0; rounds > 0 && !t.Failed(); part++ {
-		n := min(rounds, episode)
+		n := min(rounds, killsPerEpisode)
 		rounds -= n
 		r.h = plan.NewHistory(t, fmt.Sprintf("f20-%d-%d", shard, part))
 		d := newDesktop(t, r.f, r.h, "tab", 3, func(int) string { return r.f.Door.URL() })
-		d.ruled = true
+		d.messagesMayVanish = true
 		for i := range n {
 			name := fmt.Sprintf("%d-%d", part, i)
 			if i%4 == 1 {
-				r.deleted(t, name)
+				r.deleteSession(t, name)
 			} else {
-				r.ruled(t, d, name)
+				r.actOnSession(t, d, name)
 			}
 			r.rounds.add(0)
 		}
-		r.rounds.blame(r.f.Finish(t, r.h, d.tabs, hubtest.Rules{}))
+		r.rounds.addViolations(r.f.Finish(t, r.h, d.tabs, hubtest.Rules{}))
 		for _, tab := range d.tabs {
 			tab.Close()
 		}
 	}
-	r.audited(t)
+	r.checkAudit(t)
 }
 
-// ruled interrupts or resets a session in the middle of a scene.
-func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
+// actOnSession interrupts or resets a session in the middle of a scene.
+func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 	t.Helper()
-	s := d.play(t, r.rng)
-	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
+	s := d.startWorkload(t, r.rng)
+	waitFor(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	what := []string{"interrupt", "reset"}[r.rng.IntN(2)]
 	order := action{
 		id: what + "-" + name, action: "session." + what, target: d.id,
 		method: http.MethodPost, path: "/api/admin/sessions/" + string(d.id) + "/" + what,
 	}
 	rng := plan.Rand(r.rng.Uint64()) // what is done and what is killed are decided at the same time
-	r.during(t, d, func() { r.act(t, rng, order, 1+rng.IntN(3)) })
-	r.ended(t, s)
+	r.killDuring(t, d, func() { r.sendAction(t, rng, order, 1+rng.IntN(3)) })
+	r.waitEnded(t, s)
 	// The same once more is nothing new: what goes on then is not touched.
 	d.said++
 	id := wire.MessageID(fmt.Sprintf("after-%d", d.said))
-	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", words(20)); err != nil {
+	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", streamWords(20)); err != nil {
 		t.Fatal(err)
 	}
-	r.act(t, r.rng, order, 1)
+	r.sendAction(t, r.rng, order, 1)
 	if outcome, err := d.tabs[0].Ended(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
 		t.Errorf("%s was done again: %s ended as %q, %v", order.id, id, outcome, err)
 	}
 }
 
-// during does something, and sometimes kills the owner at about the same time.
-func (r *ruling) during(t *testing.T, d *desktop, do func()) {
+// killDuring does something, and sometimes kills the owner at about the same time.
+func (r *adminRun) killDuring(t *testing.T, d *desktop, do func()) {
 	t.Helper()
 	victim := d.owner()
 	if victim == nil || !victim.Alive() || r.rng.IntN(3) > 0 {
@@ -120,7 +120,7 @@ func (r *ruling) during(t *testing.T, d *desktop, do func()) {
 	wait := time.Duration(r.rng.IntN(100)) * time.Millisecond
 	var wg sync.WaitGroup
 	wg.Go(do)
-	dwell(t.Context(), wait)
+	waitFor(t.Context(), wait)
 	d.h.Fault("kill %s", victim.ID())
 	victim.Kill(t)
 	if r.rng.IntN(2) == 0 {
@@ -132,9 +132,9 @@ func (r *ruling) during(t *testing.T, d *desktop, do func()) {
 	}
 }
 
-// ended waits until all messages of a scene have ended, and answers what is still
+// waitEnded waits until all messages of a scene have ended, and answers what is still
 // asked.
-func (r *ruling) ended(t *testing.T, s *scene) {
+func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 	t.Helper()
 	tab := s.d.tabs[0]
 	err := tab.Until(t.Context(), func() bool {
@@ -158,18 +158,18 @@ func (r *ruling) ended(t *testing.T, s *scene) {
 	s.sent.Wait()
 }
 
-// deleted deletes a session in the middle of a scene.
-func (r *ruling) deleted(t *testing.T, name string) {
+// deleteSession deletes a session in the middle of a scene.
+func (r *adminRun) deleteSession(t *testing.T, name string) {
 	t.Helper()
 	// Its log is gone in the end, so that its history is one of its own.
 	h := plan.NewHistory(t, "f20-"+strings.ReplaceAll(t.Name(), "/", "-")+"-deleted-"+name)
 	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Door.URL() })
-	d.ruled = true
-	s := d.play(t, r.rng)
-	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
+	d.messagesMayVanish = true
+	s := d.startWorkload(t, r.rng)
+	waitFor(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	rng := plan.Rand(r.rng.Uint64())
-	r.during(t, d, func() {
-		r.act(t, rng, action{
+	r.killDuring(t, d, func() {
+		r.sendAction(t, rng, action{
 			id: "delete-" + name, action: "session.delete", target: d.id,
 			method: http.MethodDelete, path: "/api/admin/sessions/" + string(d.id) + "?reason=because",
 		}, 1+rng.IntN(3))
@@ -183,7 +183,7 @@ func (r *ruling) deleted(t *testing.T, name string) {
 	}
 	s.sent.Wait()
 	for _, hub := range r.f.Up() {
-		err := answered(t, r.f, hub.URL+"/api/sessions/"+string(d.id), nil)
+		err := tryGet(t, r.f, hub.URL+"/api/sessions/"+string(d.id), nil)
 		if status, ok := errors.AsType[*hubtest.StatusError](err); !ok || status.Status != http.StatusNotFound && status.Status != http.StatusGone {
 			t.Errorf("hub %s still has deleted %s: %v", hub.Name, d.id, err)
 		}
@@ -220,9 +220,9 @@ type record struct {
 	Result string `json:"result"`
 }
 
-// act sends an action so many times at about the same time, each to another hub
+// sendAction sends an action so many times at about the same time, each to another hub
 // first, and tries until everybody is told that it is done.
-func (r *ruling) act(t *testing.T, rng *rand.Rand, d action, times int) {
+func (r *adminRun) sendAction(t *testing.T, rng *rand.Rand, d action, times int) {
 	t.Helper()
 	r.mu.Lock()
 	r.wrote[d.id] = d.action + " " + string(d.target)
@@ -234,11 +234,11 @@ func (r *ruling) act(t *testing.T, rng *rand.Rand, d action, times int) {
 	for i := range times {
 		late := time.Duration(rng.IntN(60)) * time.Millisecond
 		wg.Go(func() {
-			dwell(t.Context(), late)
+			waitFor(t.Context(), late)
 			var err error
 			for try := 0; ; try++ {
 				hub := r.f.Hubs[(first+i+try)%len(r.f.Hubs)]
-				if got[i], err = order(t, hub.URL, d); err == nil {
+				if got[i], err = requestAction(t, hub.URL, d); err == nil {
 					return
 				}
 				status, ok := errors.AsType[*hubtest.StatusError](err)
@@ -247,7 +247,7 @@ func (r *ruling) act(t *testing.T, rng *rand.Rand, d action, times int) {
 					t.Errorf("%s at hub %s: %v", d.id, hub.Name, err)
 					return
 				}
-				dwell(t.Context(), 50*time.Millisecond)
+				waitFor(t.Context(), 50*time.Millisecond)
 			}
 		})
 	}
@@ -260,8 +260,8 @@ func (r *ruling) act(t *testing.T, rng *rand.Rand, d action, times int) {
 	}
 }
 
-// order asks one hub for an action.
-func order(t *testing.T, base string, d action) (record, error) {
+// requestAction asks one hub for an action.
+func requestAction(t *testing.T, base string, d action) (record, error) {
 	t.Helper()
 	body := `{"reason":"because"}`
 	if d.method == http.MethodDelete {
@@ -293,15 +293,15 @@ func order(t *testing.T, base string, d action) (record, error) {
 	return rec, json.Unmarshal(b, &rec)
 }
 
-// audited compares the book with what was done: each action has begun and is done,
+// checkAudit compares the book with what was done: each action has begun and is done,
 // once, and the records are one chain.
-func (r *ruling) audited(t *testing.T) {
+func (r *adminRun) checkAudit(t *testing.T) {
 	t.Helper()
 	var chain struct {
 		OK      bool   `json:"ok"`
 		Records uint64 `json:"records"`
 	}
-	if get(t, r.f, r.f.Door.URL()+"/api/admin/audit/verify", &chain); !chain.OK {
+	if mustGet(t, r.f, r.f.Door.URL()+"/api/admin/audit/verify", &chain); !chain.OK {
 		r.wrong.add(0)
 		t.Errorf("the chain is %+v, want that it is whole", chain)
 	}
@@ -311,7 +311,7 @@ func (r *ruling) audited(t *testing.T) {
 			Records []record `json:"records"`
 			Next    string   `json:"next"`
 		}
-		get(t, r.f, r.f.Door.URL()+"/api/admin/audit?limit=50&after="+after, &page)
+		mustGet(t, r.f, r.f.Door.URL()+"/api/admin/audit?limit=50&after="+after, &page)
 		for _, rec := range page.Records {
 			found[rec.ID] = append(found[rec.ID], rec.Result) // the newest first
 			if want := r.wrote[rec.ID]; want != rec.Action+" "+rec.Target {

@@ -20,23 +20,23 @@ import (
 // F21: hubs of different releases have the same sessions.
 func TestF21Versions(t *testing.T) {
 	t.Parallel()
-	t.Run("next", beside)
+	t.Run("next", testNextRelease)
 	if plan.Full { // building another release takes longer than all the rest
-		t.Run("previous", upgraded)
+		t.Run("previous", testUpgrade)
 	}
 }
 
-// beside has hubs of this release and of one after it, and sessions that are killed
+// testNextRelease has hubs of this release and of one after it, and sessions that are killed
 // and drained away from both. The next release says, takes and keeps what this one
 // does not know.
-func beside(t *testing.T) {
+func testNextRelease(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	next := nextRelease(t)
 	f := hubtest.Start(t, hubtest.Options{
 		Programs: []string{program, next, program}, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: append([]string{"--lease", "2s"}, workArgs...),
 	})
-	m := &mixture{f: f, h: plan.NewHistory(t, "f21")}
+	m := &mixedRun{f: f, h: plan.NewHistory(t, "f21")}
 	rng := plan.Rand(0)
 	var tabs []*hubtest.Tab
 	for i := range plan.Rounds(2, 6) {
@@ -52,18 +52,18 @@ func beside(t *testing.T) {
 	rounds := plan.Rounds(2, 20)
 	for n := range rounds {
 		for i, d := range m.all {
-			m.wave(t, d, wire.MessageID(fmt.Sprintf("wave-%d-%d", n, i)))
+			m.sendWave(t, d, wire.MessageID(fmt.Sprintf("wave-%d-%d", n, i)))
 		}
-		scenes := make([]*scene, len(m.all))
+		scenes := make([]*workload, len(m.all))
 		for i, d := range m.all {
-			scenes[i] = d.play(t, rng)
+			scenes[i] = d.startWorkload(t, rng)
 		}
 		which := rng.IntN(len(m.all))
 		target := m.all[which]
 		if err := target.tabs[0].Begun(t.Context(), scenes[which].stream, 1+rng.IntN(20)); err != nil {
 			t.Fatal(err)
 		}
-		m.move(t, target, n%2 == 0)
+		m.moveSession(t, target, n%2 == 0)
 		for _, s := range scenes {
 			s.finish(t, rng, wire.OpenPrompt{}, false)
 		}
@@ -112,8 +112,8 @@ func undecoded(t *testing.T, f *hubtest.Fleet, h *hubtest.History) int {
 	return all
 }
 
-// mixture is some sessions that hubs of two releases have.
-type mixture struct {
+// mixedRun is some sessions that hubs of two releases have.
+type mixedRun struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
 	all []*desktop
@@ -121,9 +121,9 @@ type mixture struct {
 	moved, refused int
 }
 
-// wave sends a message that only the next release knows, through a hub of it. Who
+// sendWave sends a message that only the next release knows, through a hub of it. Who
 // runs the session does it, or says that it cannot.
-func (m *mixture) wave(t *testing.T, d *desktop, id wire.MessageID) {
+func (m *mixedRun) sendWave(t *testing.T, d *desktop, id wire.MessageID) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("nobody answers %s in %s", id, d.id))
 	defer cancel()
@@ -149,8 +149,8 @@ func (m *mixture) wave(t *testing.T, d *desktop, id wire.MessageID) {
 	}
 }
 
-// move takes a session away from its owner.
-func (m *mixture) move(t *testing.T, d *desktop, kill bool) {
+// moveSession takes a session away from its owner.
+func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 	t.Helper()
 	owner, epoch := d.owner(), d.epoch()
 	if owner == nil || !owner.Alive() {
@@ -167,28 +167,28 @@ func (m *mixture) move(t *testing.T, d *desktop, kill bool) {
 			t.Errorf("hub %s ended with code %d", owner.ID(), code)
 		}
 	}
-	d.taken(t, d.tabs[0], epoch)
+	d.waitEpoch(t, d.tabs[0], epoch)
 	owner.Start(t)
 }
 
-// previous is the last commit of the release before this one.
-const previous = "f1680e9"
+// previousCommit is the last commit of the release before this one.
+const previousCommit = "f1680e9"
 
-// upgraded has hubs of the release before this one, which are replaced by this
+// testUpgrade has hubs of the release before this one, which are replaced by this
 // one's under load and, since something else went wrong, the other way round, and
 // once more.
-func upgraded(t *testing.T) {
+func testUpgrade(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	before := previousRelease(t)
 	f := hubtest.Start(t, hubtest.Options{
 		Program: before, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", "20s", "--lease", "3s"},
 	})
-	r := &rolling{f: f, h: plan.NewHistory(t, "f21-previous"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
+	r := &rollingRun{f: f, h: plan.NewHistory(t, "f21-previous"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
 	t.Cleanup(r.work.Wait) // they log to the test
 	const sessions = 30
 	for i := range sessions {
-		r.busy(t, i)
+		r.startBusySession(t, i)
 	}
 	replaced := 0
 	for _, release := range []string{program, before, program} {
@@ -208,19 +208,19 @@ func upgraded(t *testing.T) {
 			{Name: "busy sessions", Value: strconv.Itoa(sessions)},
 			{Name: "turns", Value: strconv.Itoa(int(r.turns.Load()))},
 			{Name: "interrupted", Value: strconv.Itoa(int(r.cut.Load()))},
-			{Name: "exit, most", Value: shown(r.exits.quantile(1))},
-			{Name: "busy goes on p99", Value: shown(r.busied.quantile(0.99))},
+			{Name: "exit, most", Value: roundDuration(r.exits.quantile(1))},
+			{Name: "busy goes on p99", Value: roundDuration(r.busied.quantile(0.99))},
 			{Name: "decode errors", Value: strconv.Itoa(unread), Wanted: "0"},
 		},
 	})
 }
 
-// change is what the next release does to a file.
-type change struct{ file, from, to string }
+// sourceChange is what the next release does to a file.
+type sourceChange struct{ file, from, to string }
 
-// changes make the next release: a message, an event, a field of an event and one
+// nextReleaseChanges make the next release: a message, an event, a field of an event and one
 // of what is kept of a turn, and the words that go with them.
-var changes = []change{
+var nextReleaseChanges = []sourceChange{
 	{
 		"wire/entries.go", `		client[Interrupt](`,
 		`		client[Wave]("WAVE", FamilyDesktop, "Somebody waves."),
@@ -273,7 +273,7 @@ func nextRelease(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	replace := map[string]string{}
-	for _, c := range changes {
+	for _, c := range nextReleaseChanges {
 		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
 		if err != nil {
 			t.Fatal(err)
@@ -318,11 +318,11 @@ func previousRelease(t *testing.T) string {
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("the release before this one, %s, cannot be had: %s: %v: %s", previous, name, err, strings.TrimSpace(string(out)))
+			t.Fatalf("the release before this one, %s, cannot be had: %s: %v: %s", previousCommit, name, err, strings.TrimSpace(string(out)))
 		}
 	}
 	archive := filepath.Join(folder, "previous.tar")
-	run(filepath.Join("..", ".."), "git", "archive", "-o", archive, previous)
+	run(filepath.Join("..", ".."), "git", "archive", "-o", archive, previousCommit)
 	run(folder, "tar", "-xf", archive)
 	run(folder, "go", "build", "-trimpath", "-o", "previous", "./cmd/hub")
 	return filepath.Join(folder, "previous")

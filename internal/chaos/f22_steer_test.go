@@ -21,9 +21,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// steering is what is known of fleets whose owners are killed again and again while
+// steerResults is what is known of fleets whose owners are killed again and again while
 // messages join their turns.
-type steering struct {
+type steerResults struct {
 	rounds                   sample // one for every kill
 	messages, joined, effect atomic.Int64
 
@@ -31,8 +31,8 @@ type steering struct {
 	ends map[string]int // messages by how and why they ended
 }
 
-// endings are figures that say how many messages ended in which way.
-func (s *steering) endings() (figures []hubtest.Figure) {
+// endFigures are figures that say how many messages ended in which way.
+func (s *steerResults) endFigures() (figures []hubtest.Figure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, how := range slices.Sorted(maps.Keys(s.ends)) {
@@ -48,8 +48,8 @@ func TestF22Steer(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(1, 6)
-	s := steering{ends: map[string]int{}}
-	sharded(t, shards, func(t *testing.T, shard uint64) {
+	s := steerResults{ends: map[string]int{}}
+	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		rng := plan.Rand(1000 + shard)
 		redis := redistest.Standalone(t)
@@ -61,10 +61,10 @@ func TestF22Steer(t *testing.T) {
 			n := min(rounds, 10)
 			rounds -= n
 			h := plan.NewHistory(t, fmt.Sprintf("f22-%d-%d", shard, part))
-			newSteered(t, f, h, rng, &s).episode(t, n)
+			newSteeredSession(t, f, h, rng, &s).runEpisode(t, n)
 		}
 	}, func() {
-		measured(t, "kills", &s.rounds)
+		requireSamples(t, "kills", &s.rounds)
 		if plan.Full && s.joined.Load() == 0 {
 			t.Error("no message joined a turn")
 		}
@@ -74,16 +74,16 @@ func TestF22Steer(t *testing.T) {
 				{Name: "messages", Value: strconv.FormatInt(s.messages.Load(), 10)},
 				{Name: "joined a turn", Value: strconv.FormatInt(s.joined.Load(), 10)},
 				{Name: "effects", Value: strconv.FormatInt(s.effect.Load(), 10), Wanted: "one for each that completed"},
-			}, s.endings()...),
+			}, s.endFigures()...),
 		})
 	})
 }
 
-// steered is a session whose turns are steered.
-type steered struct {
+// steeredSession is a session whose turns are steered.
+type steeredSession struct {
 	*desktop
 	rng *rand.Rand
-	out *steering
+	out *steerResults
 	wg  sync.WaitGroup
 	mu  sync.Mutex
 	// ids are all messages, and refused those that were not accepted.
@@ -94,9 +94,9 @@ type steered struct {
 // steeredWindow is what the messages write into.
 const steeredWindow = "names"
 
-func newSteered(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Rand, out *steering) *steered {
+func newSteeredSession(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Rand, out *steerResults) *steeredSession {
 	t.Helper()
-	s := &steered{rng: rng, out: out, refused: map[wire.MessageID]bool{}}
+	s := &steeredSession{rng: rng, out: out, refused: map[wire.MessageID]bool{}}
 	s.desktop = newDesktop(t, f, h, "s", 2, func(int) string { return f.Door.URL() })
 	if err := s.tabs[0].Say(t.Context(), "open", "/window "+steeredWindow+" Names | -", ""); err != nil {
 		t.Fatal(err)
@@ -107,9 +107,9 @@ func newSteered(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Ra
 	return s
 }
 
-// say sends a message that writes its name, before, after or between other things,
+// sendJoining sends a message that writes its name, before, after or between other things,
 // and does not wait for the answer.
-func (s *steered) say(t *testing.T) {
+func (s *steeredSession) sendJoining(t *testing.T) {
 	t.Helper()
 	id := wire.MessageID(fmt.Sprintf("n%d", len(s.ids)))
 	s.ids = append(s.ids, id)
@@ -133,28 +133,28 @@ func (s *steered) say(t *testing.T) {
 	})
 }
 
-// episode kills the owner so many times, mostly before the turn could end that it
+// runEpisode kills the owner so many times, mostly before the turn could end that it
 // was killed in before, and looks at what came of all messages.
-func (s *steered) episode(t *testing.T, kills int) {
+func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 	t.Helper()
 	var when time.Duration // of the last kill, and the epoch before it
 	var epoch uint64
 	for range kills {
 		if !s.isBusy() {
-			s.say(t)
+			s.sendJoining(t)
 		}
 		if err := s.tabs[0].Until(t.Context(), func() bool {
-			_, ok := s.since(when, epoch, func(e hubtest.Entry) bool { return e.Event.Text != "" || e.Event.Ends() })
+			_, ok := s.delayOf(when, epoch, func(e hubtest.Entry) bool { return e.Event.Text != "" || e.Event.Ends() })
 			return ok
 		}); err != nil {
 			t.Fatalf("no turn of %s goes on after epoch %d: %v", s.id, epoch, err)
 		}
 		if s.rng.IntN(3) > 0 { // else nothing joins the turn before it is cut off again
 			for range 1 + s.rng.IntN(3) {
-				s.say(t)
-				dwell(t.Context(), time.Duration(s.rng.IntN(60))*time.Millisecond)
+				s.sendJoining(t)
+				waitFor(t.Context(), time.Duration(s.rng.IntN(60))*time.Millisecond)
 			}
-			dwell(t.Context(), time.Duration(s.rng.IntN(300))*time.Millisecond)
+			waitFor(t.Context(), time.Duration(s.rng.IntN(300))*time.Millisecond)
 		}
 		owner := s.owner()
 		if owner == nil || !owner.Alive() {
@@ -165,26 +165,26 @@ func (s *steered) episode(t *testing.T, kills int) {
 		owner.Kill(t)
 		s.out.rounds.add(0)
 		owner.Start(t)
-		s.taken(t, s.tabs[0], epoch)
+		s.waitEpoch(t, s.tabs[0], epoch)
 		s.wg.Wait()
 	}
-	s.out.rounds.blame(s.effects(t) + s.f.Finish(t, s.h, s.tabs, hubtest.Rules{}))
-	s.sort()
+	s.out.rounds.addViolations(s.checkEffects(t) + s.f.Finish(t, s.h, s.tabs, hubtest.Rules{}))
+	s.countEnds()
 	for _, tab := range s.tabs {
 		tab.Close()
 	}
 }
 
 // isBusy reports whether a turn of the main agent is under way.
-func (s *steered) isBusy() bool {
+func (s *steeredSession) isBusy() bool {
 	return slices.ContainsFunc(s.tabs[0].Client.State().Agents, func(a wire.AgentState) bool {
 		return strings.HasPrefix(string(a.Role), "main-")
 	})
 }
 
-// effects waits for the end of all messages and counts those that have written
+// checkEffects waits for the end of all messages and counts those that have written
 // their name too often or not at all.
-func (s *steered) effects(t *testing.T) (violations int) {
+func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("the turns of %s do not end", s.id))
 	defer cancel()
@@ -224,8 +224,8 @@ func (s *steered) effects(t *testing.T) (violations int) {
 	return violations
 }
 
-// sort counts the messages by how and why they ended, as the log says.
-func (s *steered) sort() {
+// countEnds counts the messages by how and why they ended, as the log says.
+func (s *steeredSession) countEnds() {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
 	for _, e := range s.h.Entries() {

@@ -16,9 +16,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// sharded does something in several fleets at once, since most of it is waiting,
+// runShards does something in several fleets at once, since most of it is waiting,
 // and then, when all are done, what is to be done after it.
-func sharded(t *testing.T, shards int, do func(t *testing.T, shard uint64), after func()) {
+func runShards(t *testing.T, shards int, do func(t *testing.T, shard uint64), after func()) {
 	t.Helper()
 	t.Cleanup(after)
 	for shard := range shards {
@@ -42,8 +42,8 @@ func (s *sample) add(d time.Duration) {
 	s.spans = append(s.spans, d)
 }
 
-// blame counts broken promises.
-func (s *sample) blame(violations int) {
+// addViolations counts broken promises.
+func (s *sample) addViolations(violations int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.violations += violations
@@ -62,20 +62,20 @@ func (s *sample) quantile(q float64) time.Duration {
 	return hubtest.Quantile(s.spans, q)
 }
 
-// measured fails a full run in which nothing was measured: of nothing everything
+// requireSamples fails a full run in which nothing was measured: of nothing everything
 // can be said.
-func measured(t *testing.T, what string, s *sample) {
+func requireSamples(t *testing.T, what string, s *sample) {
 	t.Helper()
 	if plan.Full && s.count() == 0 {
 		t.Errorf("%s: nothing was measured", what)
 	}
 }
 
-// within fails a full run in which a part of what was measured is above a limit, or
+// requireQuantile fails a full run in which a part of what was measured is above a limit, or
 // nothing was measured at all. It returns where that part ends.
-func within(t *testing.T, what string, s *sample, q float64, limit time.Duration) time.Duration {
+func requireQuantile(t *testing.T, what string, s *sample, q float64, limit time.Duration) time.Duration {
 	t.Helper()
-	measured(t, what, s)
+	requireSamples(t, what, s)
 	got := s.quantile(q)
 	if plan.Full && got > limit {
 		t.Errorf("%s: %v, want at most %v", what, got, limit)
@@ -83,19 +83,19 @@ func within(t *testing.T, what string, s *sample, q float64, limit time.Duration
 	return got
 }
 
-// dwell waits for a while, in which others act.
-func dwell(ctx context.Context, d time.Duration) {
+// wait waits for a while, in which others act.
+func waitFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
 
-// shown is a duration for people.
-func shown(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
+// roundDuration is a duration for people.
+func roundDuration(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
 
-// words is what the demo says to /stream.
-func words(n int) string {
+// streamWords is what the demo says to /stream.
+func streamWords(n int) string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = fmt.Sprintf("w%d", i+1)
@@ -109,22 +109,22 @@ func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.Replic
 	var state struct {
 		Owner wire.ReplicaID `json:"owner"`
 	}
-	get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
+	mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
 	return state.Owner
 }
 
-// get reads something that a fleet must have, and fails the test if it has not.
-func get(t *testing.T, f *hubtest.Fleet, url string, out any) {
+// mustGet reads something that a fleet must have, and fails the test if it has not.
+func mustGet(t *testing.T, f *hubtest.Fleet, url string, out any) {
 	t.Helper()
-	if err := answered(t, f, url, out); err != nil {
+	if err := tryGet(t, f, url, out); err != nil {
 		t.Fatalf("read %s: %v", url, err)
 	}
 }
 
-// answered reads something and returns why that was refused, if it was. A hub that does
+// tryGet reads something and returns why that was refused, if it was. A hub that does
 // not answer, or says that it cannot now, is asked again: how long that takes is up to the
 // machine.
-func answered(t *testing.T, f *hubtest.Fleet, url string, out any) error {
+func tryGet(t *testing.T, f *hubtest.Fleet, url string, out any) error {
 	t.Helper()
 	for {
 		err := f.Call(t, http.MethodGet, url, "", out)
@@ -132,6 +132,6 @@ func answered(t *testing.T, f *hubtest.Fleet, url string, out any) error {
 		if err == nil || ok && status.Status < 500 || t.Context().Err() != nil {
 			return err
 		}
-		dwell(t.Context(), 100*time.Millisecond)
+		waitFor(t.Context(), 100*time.Millisecond)
 	}
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// mark is a message of the log and its position, as text; empty when nobody has
+// logEntry is a message of the log and its position, as text; empty when nobody has
 // said yet where it is.
-type mark struct {
+type logEntry struct {
 	id wire.MessageID
 	at string
 }
 
-// want is an operation: to submit a message, or else to read what comes after one,
+// operation is an operation: to submit a message, or else to read what comes after one,
 // or everything.
-type want struct{ submit, after wire.MessageID }
+type operation struct{ submit, after wire.MessageID }
 
-// got is its answer.
-type got struct {
-	at    string // of a submit
-	marks []mark // of a read
-	lost  bool   // nobody knows whether the submit happened
+// answer is its answer.
+type answer struct {
+	at    string     // of a submit
+	marks []logEntry // of a read
+	lost  bool       // nobody knows whether the submit happened
 }
 
-// journal is what the log of a session should be: messages are added to its end,
+// logModel is what the log of a session should be: messages are added to its end,
 // each once, and stay where they are.
-func journal() porcupine.Model {
+func logModel() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return []mark(nil) },
+		Init: func() any { return []logEntry(nil) },
 		Step: func(state, input, output any) (bool, any) {
-			log, in, out := state.([]mark), input.(want), output.(got) //nolint:forcetypeassert // our own
+			log, in, out := state.([]logEntry), input.(operation), output.(answer) //nolint:forcetypeassert // our own
 			if in.submit != "" {
-				return added(log, in.submit, out)
+				return applySubmit(log, in.submit, out)
 			}
-			return read(log, in.after, out.marks)
+			return applyRead(log, in.after, out.marks)
 		},
-		Equal: func(a, b any) bool { return slices.Equal(a.([]mark), b.([]mark)) }, //nolint:forcetypeassert // our own
+		Equal: func(a, b any) bool { return slices.Equal(a.([]logEntry), b.([]logEntry)) }, //nolint:forcetypeassert // our own
 		DescribeOperation: func(input, output any) string {
-			in, out := input.(want), output.(got) //nolint:forcetypeassert // our own
+			in, out := input.(operation), output.(answer) //nolint:forcetypeassert // our own
 			switch {
 			case in.submit != "" && out.lost:
 				return fmt.Sprintf("submit %s: ?", in.submit)
@@ -54,24 +54,24 @@ func journal() porcupine.Model {
 	}
 }
 
-// added is the log after a submit, and whether that may have had the answer.
-func added(log []mark, id wire.MessageID, out got) (bool, []mark) {
-	i := slices.IndexFunc(log, func(m mark) bool { return m.id == id })
+// applySubmit is the log after a submit, and whether that may have had the answer.
+func applySubmit(log []logEntry, id wire.MessageID, out answer) (bool, []logEntry) {
+	i := slices.IndexFunc(log, func(m logEntry) bool { return m.id == id })
 	if i < 0 {
-		log, i = append(slices.Clip(log), mark{id: id}), len(log)
+		log, i = append(slices.Clip(log), logEntry{id: id}), len(log)
 	}
 	if out.lost {
 		return true, log
 	}
-	return placed(log, i, out.at)
+	return setPosition(log, i, out.at)
 }
 
-// read is what is known of the log after a read, and whether that may have had the
+// applyRead is what is known of the log after a read, and whether that may have had the
 // answer.
-func read(log []mark, after wire.MessageID, seen []mark) (bool, []mark) {
+func applyRead(log []logEntry, after wire.MessageID, seen []logEntry) (bool, []logEntry) {
 	from := 0
 	if after != "" {
-		from = 1 + slices.IndexFunc(log, func(m mark) bool { return m.id == after })
+		from = 1 + slices.IndexFunc(log, func(m logEntry) bool { return m.id == after })
 		if from == 0 {
 			return false, log
 		}
@@ -82,7 +82,7 @@ func read(log []mark, after wire.MessageID, seen []mark) (bool, []mark) {
 	for i, m := range seen {
 		ok := m.id == log[from+i].id
 		if ok {
-			ok, log = placed(log, from+i, m.at)
+			ok, log = setPosition(log, from+i, m.at)
 		}
 		if !ok {
 			return false, log
@@ -91,9 +91,9 @@ func read(log []mark, after wire.MessageID, seen []mark) (bool, []mark) {
 	return true, log
 }
 
-// placed is the log with the position of a message, if it can be there: where it
+// setPosition is the log with the position of a message, if it can be there: where it
 // was before, and in order.
-func placed(log []mark, i int, at string) (bool, []mark) {
+func setPosition(log []logEntry, i int, at string) (bool, []logEntry) {
 	if log[i].at != "" {
 		return log[i].at == at, log
 	}

@@ -30,7 +30,7 @@ func TestLinearizable(t *testing.T) {
 	waves := plan.Rounds(1, 25)
 	redis := redistest.Standalone(t)
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: []string{"--short-lease"}})
-	var sum tally
+	var sum trialResults
 	for wave := range waves {
 		var wg sync.WaitGroup
 		histories := make([]*trial, together)
@@ -38,12 +38,12 @@ func TestLinearizable(t *testing.T) {
 			histories[i] = newTrial(t, f, uint64(wave*together+i))
 		}
 		for _, s := range histories {
-			wg.Go(s.play)
+			wg.Go(s.run)
 		}
-		wg.Go(func() { upset(t, f, plan.Rand(1<<32+uint64(wave))) })
+		wg.Go(func() { breakHub(t, f, plan.Rand(1<<32+uint64(wave))) })
 		wg.Wait()
 		for i, s := range histories {
-			sum.judge(t, s, fmt.Sprintf("linear-%d-%d", plan.Seed, wave*together+i))
+			sum.checkTrial(t, s, fmt.Sprintf("linear-%d-%d", plan.Seed, wave*together+i))
 		}
 	}
 	if plan.Full && (sum.lost == 0 || sum.again == 0 || sum.open == 0) {
@@ -63,31 +63,31 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// upset breaks one hub while the others are used.
-func upset(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
+// breakHub breaks one hub while the others are used.
+func breakHub(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
 	t.Helper()
 	h := f.Hubs[rng.IntN(len(f.Hubs))]
-	dwell(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
 	if rng.IntN(3) > 0 {
 		h.Kill(t)
-		dwell(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		waitFor(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 		h.Start(t)
 		return
 	}
 	h.Stop(t)
-	dwell(t.Context(), time.Duration(1000+rng.IntN(5000))*time.Millisecond)
+	waitFor(t.Context(), time.Duration(1000+rng.IntN(5000))*time.Millisecond)
 	h.Continue(t)
 }
 
-// tally is what came of all histories.
-type tally struct {
+// trialResults is what came of all histories.
+type trialResults struct {
 	histories, illegal, unknown, operations, lost, again, open int
 	longest                                                    time.Duration
 }
 
-// judge looks for an order in which everything could have happened one after the
+// checkTrial looks for an order in which everything could have happened one after the
 // other.
-func (c *tally) judge(t *testing.T, s *trial, name string) {
+func (c *trialResults) checkTrial(t *testing.T, s *trial, name string) {
 	t.Helper()
 	if s.err != nil {
 		t.Fatalf("session %s: %v", s.session, s.err)
@@ -98,7 +98,7 @@ func (c *tally) judge(t *testing.T, s *trial, name string) {
 	c.again += s.again
 	c.open += s.open
 	began := time.Now()
-	verdict, info := porcupine.CheckOperationsVerbose(journal(), s.ops, checkTimeout)
+	verdict, info := porcupine.CheckOperationsVerbose(logModel(), s.ops, checkTimeout)
 	c.longest = max(c.longest, time.Since(began))
 	switch verdict {
 	case porcupine.Ok:
@@ -109,81 +109,81 @@ func (c *tally) judge(t *testing.T, s *trial, name string) {
 		c.illegal++
 	}
 	picture := filepath.Join(plan.Folder, name+".html")
-	err := errors.Join(os.MkdirAll(plan.Folder, 0o750), porcupine.VisualizePath(journal(), info, picture))
+	err := errors.Join(os.MkdirAll(plan.Folder, 0o750), porcupine.VisualizePath(logModel(), info, picture))
 	t.Errorf("session %s is %s, seed %d, see %s (%v)", s.session, verdict, plan.Seed, picture, err)
 	for _, op := range s.ops {
-		t.Logf("%d: %v to %v: %s", op.ClientId, time.Duration(op.Call), time.Duration(op.Return), journal().DescribeOperation(op.Input, op.Output))
+		t.Logf("%d: %v to %v: %s", op.ClientId, time.Duration(op.Call), time.Duration(op.Return), logModel().DescribeOperation(op.Input, op.Output))
 	}
 }
 
 // A checker that finds nothing wrong with anything would be easy to pass.
-func TestJournal(t *testing.T) {
+func TestLogModel(t *testing.T) {
 	t.Parallel()
 	const never = 1 << 62
-	do := func(call, back int64, in want, out got) porcupine.Operation {
+	do := func(call, back int64, in operation, out answer) porcupine.Operation {
 		return porcupine.Operation{Call: call, Return: back, Input: in, Output: out}
 	}
-	one, two := mark{"m1", "1-1"}, mark{"m2", "1-2"}
+	one, two := logEntry{"m1", "1-1"}, logEntry{"m2", "1-2"}
 	for _, test := range []struct {
 		name string
 		want porcupine.CheckResult
 		ops  []porcupine.Operation
 	}{
 		{"in order", porcupine.Ok, []porcupine.Operation{
-			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
-			do(2, 3, want{}, got{marks: []mark{one}}),
-			do(4, 5, want{submit: "m1"}, got{at: "1-1"}),
-			do(6, 7, want{submit: "m2"}, got{at: "1-2"}),
-			do(8, 9, want{after: "m1"}, got{marks: []mark{two}}),
+			do(0, 1, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(2, 3, operation{}, answer{marks: []logEntry{one}}),
+			do(4, 5, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(6, 7, operation{submit: "m2"}, answer{at: "1-2"}),
+			do(8, 9, operation{after: "m1"}, answer{marks: []logEntry{two}}),
 		}},
 		{"lost, and there", porcupine.Ok, []porcupine.Operation{
-			do(0, never, want{submit: "m1"}, got{lost: true}),
-			do(2, 3, want{}, got{marks: []mark{one}}),
-			do(4, 5, want{submit: "m1"}, got{at: "1-1"}),
+			do(0, never, operation{submit: "m1"}, answer{lost: true}),
+			do(2, 3, operation{}, answer{marks: []logEntry{one}}),
+			do(4, 5, operation{submit: "m1"}, answer{at: "1-1"}),
 		}},
 		{"lost, and not there", porcupine.Ok, []porcupine.Operation{
-			do(0, never, want{submit: "m1"}, got{lost: true}),
-			do(2, 3, want{}, got{}),
+			do(0, never, operation{submit: "m1"}, answer{lost: true}),
+			do(2, 3, operation{}, answer{}),
 		}},
 		{"lost, and there late", porcupine.Ok, []porcupine.Operation{
-			do(0, never, want{submit: "m1"}, got{lost: true}),
-			do(2, 3, want{submit: "m2"}, got{at: "1-2"}),
-			do(4, 5, want{}, got{marks: []mark{two, {"m1", "2-1"}}}),
+			do(0, never, operation{submit: "m1"}, answer{lost: true}),
+			do(2, 3, operation{submit: "m2"}, answer{at: "1-2"}),
+			do(4, 5, operation{}, answer{marks: []logEntry{two, {"m1", "2-1"}}}),
 		}},
 		{"answered and not there", porcupine.Illegal, []porcupine.Operation{
-			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
-			do(2, 3, want{}, got{}),
+			do(0, 1, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(2, 3, operation{}, answer{}),
 		}},
 		{"there and gone", porcupine.Illegal, []porcupine.Operation{
-			do(0, never, want{submit: "m1"}, got{lost: true}),
-			do(2, 3, want{}, got{marks: []mark{one}}),
-			do(4, 5, want{}, got{}),
+			do(0, never, operation{submit: "m1"}, answer{lost: true}),
+			do(2, 3, operation{}, answer{marks: []logEntry{one}}),
+			do(4, 5, operation{}, answer{}),
 		}},
 		{"twice", porcupine.Illegal, []porcupine.Operation{
-			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
-			do(2, 3, want{}, got{marks: []mark{one, {"m1", "1-2"}}}),
+			do(0, 1, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(2, 3, operation{}, answer{marks: []logEntry{one, {"m1", "1-2"}}}),
 		}},
 		{"again, elsewhere", porcupine.Illegal, []porcupine.Operation{
-			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
-			do(2, 3, want{submit: "m1"}, got{at: "1-2"}),
+			do(0, 1, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(2, 3, operation{submit: "m1"}, answer{at: "1-2"}),
 		}},
 		{"before what came first", porcupine.Illegal, []porcupine.Operation{
-			do(0, 1, want{submit: "m2"}, got{at: "1-2"}),
-			do(2, 3, want{submit: "m1"}, got{at: "1-1"}),
+			do(0, 1, operation{submit: "m2"}, answer{at: "1-2"}),
+			do(2, 3, operation{submit: "m1"}, answer{at: "1-1"}),
 		}},
 		{"in another order", porcupine.Illegal, []porcupine.Operation{
-			do(0, 3, want{submit: "m1"}, got{at: "1-1"}),
-			do(0, 3, want{submit: "m2"}, got{at: "1-2"}),
-			do(4, 5, want{}, got{marks: []mark{two, one}}),
+			do(0, 3, operation{submit: "m1"}, answer{at: "1-1"}),
+			do(0, 3, operation{submit: "m2"}, answer{at: "1-2"}),
+			do(4, 5, operation{}, answer{marks: []logEntry{two, one}}),
 		}},
 		{"moved", porcupine.Illegal, []porcupine.Operation{
-			do(0, never, want{submit: "m1"}, got{lost: true}),
-			do(2, 3, want{}, got{marks: []mark{one}}),
-			do(4, 5, want{}, got{marks: []mark{{"m1", "2-1"}}}),
+			do(0, never, operation{submit: "m1"}, answer{lost: true}),
+			do(2, 3, operation{}, answer{marks: []logEntry{one}}),
+			do(4, 5, operation{}, answer{marks: []logEntry{{"m1", "2-1"}}}),
 		}},
-		{"from nowhere", porcupine.Illegal, []porcupine.Operation{do(0, 1, want{}, got{marks: []mark{one}})}},
+		{"from nowhere", porcupine.Illegal, []porcupine.Operation{do(0, 1, operation{}, answer{marks: []logEntry{one}})}},
 	} {
-		if got := porcupine.CheckOperationsTimeout(journal(), test.ops, checkTimeout); got != test.want {
+		if got := porcupine.CheckOperationsTimeout(logModel(), test.ops, checkTimeout); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
 		}
 	}

@@ -59,8 +59,8 @@ func newTrial(t *testing.T, f *hubtest.Fleet, part uint64) *trial {
 	}
 }
 
-// play has all clients do what they do, and then reads everything.
-func (s *trial) play() {
+// run has all clients do what they do, and then reads everything.
+func (s *trial) run() {
 	var wg sync.WaitGroup
 	for who := range trialClients {
 		rng := plan.Rand(s.part<<8 + uint64(who))
@@ -76,7 +76,7 @@ func (s *trial) play() {
 				submit = tab
 			}
 			for i := range trialOps {
-				s.act(who, rng, i, submit)
+				s.doRandom(who, rng, i, submit)
 			}
 		})
 	}
@@ -90,12 +90,12 @@ func (s *trial) fail(err error) {
 	s.err = errors.Join(s.err, err)
 }
 
-// submitting sends a message to a hub and returns its position.
-type submitting func(hub *hubtest.Hub, id wire.MessageID) (string, error)
+// submitFunc sends a message to a hub and returns its position.
+type submitFunc func(hub *hubtest.Hub, id wire.MessageID) (string, error)
 
-// act does one thing: submits something new, or what somebody else may be
+// doRandom does one thing: submits something new, or what somebody else may be
 // submitting too, or reads.
-func (s *trial) act(who int, rng *rand.Rand, i int, submit submitting) {
+func (s *trial) doRandom(who int, rng *rand.Rand, i int, submit submitFunc) {
 	id := wire.MessageID(fmt.Sprintf("m-%d-%d", who, i))
 	switch rng.IntN(6) {
 	case 0, 1:
@@ -104,32 +104,32 @@ func (s *trial) act(who int, rng *rand.Rand, i int, submit submitting) {
 	case 2:
 		id = wire.MessageID(fmt.Sprintf("shared-%d", rng.IntN(2)))
 	}
-	op := porcupine.Operation{ClientId: who, Input: want{submit: id}, Call: int64(time.Since(s.began)), Output: got{lost: true}, Return: math.MaxInt64}
+	op := porcupine.Operation{ClientId: who, Input: operation{submit: id}, Call: int64(time.Since(s.began)), Output: answer{lost: true}, Return: math.MaxInt64}
 	deadline := time.Now().Add(trialPatience)
 	for {
 		at, err := submit(s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))], id)
 		if err == nil {
-			op.Output, op.Return = got{at: at}, int64(time.Since(s.began))
-			s.submitted(op, id, at)
+			op.Output, op.Return = answer{at: at}, int64(time.Since(s.began))
+			s.recordSubmit(op, id, at)
 			return
 		}
-		if s.missed(who, err) && rng.IntN(2) == 0 {
-			s.submitted(op, id, "")
+		if s.recordLostAnswer(who, err) && rng.IntN(2) == 0 {
+			s.recordSubmit(op, id, "")
 			return
 		}
 		if time.Now().After(deadline) || s.ctx.Err() != nil {
 			s.fail(fmt.Errorf("%s is not kept after %v: %w", id, trialPatience, err))
 			return
 		}
-		dwell(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
+		waitFor(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
 	}
 }
 
-// missed notes that there was no answer, and reports whether the client may leave
+// recordLostAnswer notes that there was no answer, and reports whether the client may leave
 // it at that: then the message may be kept at any time, or never. Mostly it tries
 // again, and all tries are one operation, since a message is kept once: so many
 // that stay open could happen in too many orders to look at.
-func (s *trial) missed(who int, err error) (mayLeave bool) {
+func (s *trial) recordLostAnswer(who int, err error) (mayLeave bool) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false // nobody was there: nothing can have happened
 	}
@@ -139,9 +139,9 @@ func (s *trial) missed(who int, err error) (mayLeave bool) {
 	return !slices.ContainsFunc(s.ops, func(op porcupine.Operation) bool { return op.ClientId == who && op.Return == math.MaxInt64 })
 }
 
-// submitted writes down what became of a message; nobody knows where it is when
+// recordSubmit writes down what became of a message; nobody knows where it is when
 // its client has left it.
-func (s *trial) submitted(op porcupine.Operation, id wire.MessageID, at string) {
+func (s *trial) recordSubmit(op porcupine.Operation, id wire.MessageID, at string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ops = append(s.ops, op)
@@ -167,7 +167,7 @@ func (s *trial) post(hub *hubtest.Hub, id wire.MessageID) (string, error) {
 }
 
 // attach opens a tab that submits over its connections.
-func (s *trial) attach() (submit submitting, end func(), err error) {
+func (s *trial) attach() (submit submitFunc, end func(), err error) {
 	c, err := client.New(client.Config{
 		URL: s.fleet.Door.URL(), Session: s.session, Backoff: func(int) time.Duration { return 50 * time.Millisecond },
 	})
@@ -204,7 +204,7 @@ func (s *trial) attach() (submit submitting, end func(), err error) {
 // read reads what comes after a message that is known to be there, or everything.
 // A read without an answer has not happened, unless it must.
 func (s *trial) read(who int, rng *rand.Rand, must bool) {
-	for deadline := time.Now().Add(trialPatience); ; dwell(s.ctx, 100*time.Millisecond) {
+	for deadline := time.Now().Add(trialPatience); ; waitFor(s.ctx, 100*time.Millisecond) {
 		hub := s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))]
 		var after wire.MessageID
 		if !must && rng.IntN(2) == 0 {
@@ -244,15 +244,15 @@ func (s *trial) readFrom(who int, hub *hubtest.Hub, after wire.MessageID) error 
 		return err
 	}
 	back := time.Since(s.began)
-	var out got
+	var out answer
 	for _, e := range page.Events {
 		if e.Type == "ACTIONS" {
-			out.marks = append(out.marks, mark{e.Data.ID, e.At})
+			out.marks = append(out.marks, logEntry{e.Data.ID, e.At})
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ops = append(s.ops, porcupine.Operation{ClientId: who, Input: want{after: after}, Call: int64(call), Output: out, Return: int64(back)})
+	s.ops = append(s.ops, porcupine.Operation{ClientId: who, Input: operation{after: after}, Call: int64(call), Output: out, Return: int64(back)})
 	return nil
 }
 

@@ -28,7 +28,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if g := os.Getenv(crowdEnv); g != "" {
-		if err := asCrowd(g); err != nil {
+		if err := runCrowdProcess(g); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -13,17 +13,17 @@ import (
 	"github.com/everdesk/everdesk/providers/fakemodel"
 )
 
-// model is a model that knows which requests are under way.
-type model struct {
+// fakeModel is a model that knows which requests are under way.
+type fakeModel struct {
 	url  string
 	fake *fakemodel.Server
 	// before, when there, is called with every request before it is answered.
 	before func(context.Context)
 
-	mu    sync.Mutex // guards the following
-	asked int
-	calls map[*modelCall]bool
-	left  chan struct{} // closed and made anew when a request has ended
+	mu        sync.Mutex // guards the following
+	asked     int
+	calls     map[*modelCall]bool
+	callEnded chan struct{} // closed and made anew when a request has ended
 }
 
 // modelCall is one request.
@@ -32,9 +32,9 @@ type modelCall struct {
 	ended time.Time // after over
 }
 
-func newModel(t *testing.T) *model {
+func newFakeModel(t *testing.T) *fakeModel {
 	t.Helper()
-	m := &model{fake: fakemodel.New(), calls: map[*modelCall]bool{}, left: make(chan struct{})}
+	m := &fakeModel{fake: fakemodel.New(), calls: map[*modelCall]bool{}, callEnded: make(chan struct{})}
 	server := httptest.NewServer(m)
 	m.url = server.URL
 	t.Cleanup(func() {
@@ -46,7 +46,7 @@ func newModel(t *testing.T) *model {
 }
 
 // ServeHTTP implements [http.Handler].
-func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call := &modelCall{over: make(chan struct{})}
 	m.mu.Lock()
 	m.asked++
@@ -58,8 +58,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(m.calls, call)
 		call.ended = time.Now()
 		close(call.over)
-		close(m.left)
-		m.left = make(chan struct{})
+		close(m.callEnded)
+		m.callEnded = make(chan struct{})
 	}()
 	if m.before != nil {
 		m.before(r.Context())
@@ -67,8 +67,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.fake.ServeHTTP(w, r)
 }
 
-// open are the requests that are under way; none if there is no model.
-func (m *model) open() []*modelCall {
+// openCalls are the requests that are under way; none if there is no model.
+func (m *fakeModel) openCalls() []*modelCall {
 	if m == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (m *model) open() []*modelCall {
 }
 
 // requests is how often it was asked.
-func (m *model) requests() int {
+func (m *fakeModel) requests() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.asked
@@ -86,7 +86,7 @@ func (m *model) requests() int {
 
 // hang leaves the next request without an answer and returns what is closed when
 // it has come; nil if there is no model, or it is not to.
-func (m *model) hang(wanted bool) <-chan struct{} {
+func (m *fakeModel) hang(wanted bool) <-chan struct{} {
 	if m == nil || !wanted {
 		return nil
 	}
