@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ensemble is a fleet of three hubs on a master of Redis with two replicas.
+// ensemble is a fleet of three hubs on a Redis master with two replicas.
 type ensemble struct {
 	redis    *redistest.Ensemble
 	f        *hubtest.Fleet
@@ -35,8 +35,8 @@ func startEnsemble(t *testing.T, name string, sessions int, args ...string) *ens
 	return e
 }
 
-// outcomes says how the messages of a session have ended: as the log says or, where the log
-// has a state instead, as tabs were shown.
+// outcomes returns how the messages of a session have ended: from the log or, where the log has a
+// snapshot instead, from what tabs saw.
 func (e *ensemble) outcomes(session wire.SessionID) map[wire.MessageID]wire.Outcome {
 	out, logged := map[wire.MessageID]wire.Outcome{}, map[wire.MessageID]bool{}
 	for _, entry := range e.h.Entries() {

@@ -14,23 +14,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// killResults is what is known of fleets whose owners are killed.
+// killResults are the measurements of fleets whose owners are killed.
 type killResults struct {
-	kills sample // take-overs, one for every session that a kill hit
-	turns sample // until a turn goes on or ends
-	swept sample // take-overs of sessions without tabs
+	kills sample // takeovers, one for every session whose owner was killed
+	turns sample // until a turn continues or ends
+	swept sample // takeovers of sessions without tabs
 	round sample // one for every kill
 }
 
-// F1: owners are killed at random moments of mixed work: in a stream, when a
-// message is on its way or was just accepted, and while they take over from the
-// one that was killed before. Another hub takes the sessions over, with and
-// without tabs, and every turn goes on, or ends once.
+// F1: owners are killed at random moments of mixed work: during a stream, while a message is being
+// sent or was just accepted, and while they take over from an owner that was killed before. Another
+// hub takes the sessions over, with and without tabs, and every turn continues or ends once.
 func TestF01Kill(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(2, 8)
-	short := shards / 4 // how many of them have the short lease
+	short := shards / 4 // number of fleets with the short lease
 	var long, quick killResults
 	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
@@ -43,10 +42,10 @@ func TestF01Kill(t *testing.T) {
 			runKills(t, &long, shard, "6s", (200+shards-short-1)/(shards-short))
 		}
 	}, func() {
-		// A lease may have been renewed just before the kill, and nobody can take a
-		// session before it is over. A second more is for the rest: up to 150 ms by
-		// which those who wait for it are spread, up to 750 ms until a hub without
-		// tabs of the session looks for it, and until a tab is shown the new owner.
+		// A lease may have been renewed just before the kill, and a session cannot be claimed
+		// before it expires. A second more is for the rest: up to 150 ms of claim jitter, up to 750
+		// ms until a hub without tabs of the session sweeps, and the time until a tab sees the new
+		// owner.
 		requireQuantile(t, "take-over p99", &long.kills, 0.99, 7*time.Second)
 		requireQuantile(t, "take-over p99 with the short lease", &quick.kills, 0.99, 4*time.Second)
 		requireQuantile(t, "a turn goes on after", &long.turns, 1, 10*time.Second)
@@ -61,7 +60,7 @@ func TestF01Kill(t *testing.T) {
 	})
 }
 
-// figures are the numbers of a sample.
+// figures returns the numbers of a sample.
 func (k *killResults) figures(name, wanted string) []hubtest.Figure {
 	if k.kills.count() == 0 {
 		return nil
@@ -76,11 +75,11 @@ func (k *killResults) figures(name, wanted string) []hubtest.Figure {
 	}
 }
 
-// killsPerEpisode is how many kills a set of sessions goes through: few enough for the log
-// to hold all of it.
+// killsPerEpisode is the number of kills per set of sessions: few enough for the log to hold all
+// events.
 const killsPerEpisode = 12
 
-// runKills is one fleet whose owners die, one after the other.
+// runKills runs one fleet whose owners are killed one after the other.
 func runKills(t *testing.T, k *killResults, shard uint64, lease string, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -94,7 +93,7 @@ func runKills(t *testing.T, k *killResults, shard uint64, lease string, rounds i
 	}
 }
 
-// killRun is some sessions of a fleet.
+// killRun is a set of sessions of a fleet.
 type killRun struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
@@ -127,7 +126,7 @@ func (k killRun) runEpisode(t *testing.T, rounds int) {
 	}
 }
 
-// killedOwner is a session whose owner is killed.
+// killedOwner is a session whose owner was killed.
 type killedOwner struct {
 	d     *desktop
 	when  time.Duration
@@ -136,21 +135,20 @@ type killedOwner struct {
 	asked bool
 	was   wire.OpenPrompt
 	over  bool // its stream had ended
-	// until is when the next owner was killed too; zero if it was not. What had not
-	// happened by then is measured from that on, with the hit that this is.
+	// until is when the next owner was killed, too; zero if it was not. What had not happened by
+	// then is measured from that kill on.
 	until time.Duration
 }
 
-// killRound are what a round of killing does: all sessions that were hit, and when each
-// hub was killed. Sessions that nobody had taken over when another hub was killed
-// are waited for like all others, from when their own owner was.
+// killRound is one round of kills: all affected sessions, and when each hub was killed. A session
+// without an owner at a further kill is measured from the kill of its own owner.
 type killRound struct {
 	hits  []*killedOwner
 	kills map[wire.ReplicaID]time.Duration
 }
 
-// killDuringWork kills the owner of a session in the middle of a scene, and sometimes the
-// next owner right after it. It returns how many were killed.
+// killDuringWork kills the owner of a session during a workload, and sometimes the next owner right
+// after it. It returns the number of kills.
 func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	t.Helper()
 	scenes := make([]*workload, len(all))
@@ -162,7 +160,7 @@ func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	moment := k.rng.IntN(5)
 	var err error
 	switch moment {
-	case 0: // messages are on their way
+	case 0: // messages are being sent
 		waitFor(t.Context(), time.Duration(k.rng.IntN(20))*time.Millisecond)
 	case 1: // one was just accepted
 		err = target.tabs[0].Until(t.Context(), func() bool {
@@ -208,7 +206,7 @@ func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	return len(dead)
 }
 
-// lastKill is the last hit of a session; nil if there was none.
+// lastKill is the last kill of a session's owner, or nil.
 func (b *killRound) lastKill(d *desktop) *killedOwner {
 	for _, h := range slices.Backward(b.hits) {
 		if h.d == d {
@@ -218,7 +216,7 @@ func (b *killRound) lastKill(d *desktop) *killedOwner {
 	return nil
 }
 
-// waitTakeovers waits until the sessions that were hit are taken over.
+// waitTakeovers waits until all affected sessions are taken over.
 func (b *killRound) waitTakeovers(t *testing.T) {
 	t.Helper()
 	for _, h := range b.hits {
@@ -226,7 +224,7 @@ func (b *killRound) waitTakeovers(t *testing.T) {
 	}
 }
 
-// liveOwner is the owner of a session, which has one that is alive.
+// liveOwner returns the owner of a session and fails the test if there is none alive.
 func (k killRun) liveOwner(t *testing.T, d *desktop) *hubtest.Hub {
 	t.Helper()
 	owner := d.owner()
@@ -236,8 +234,7 @@ func (k killRun) liveOwner(t *testing.T, d *desktop) *hubtest.Hub {
 	return owner
 }
 
-// killHub kills a hub, adds the sessions that it had, as far as their tabs know, and
-// returns when.
+// killHub kills a hub, records its sessions, as far as their tabs know, and returns the time.
 func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []*desktop, scenes []*workload) time.Duration {
 	t.Helper()
 	var hits []*killedOwner
@@ -267,8 +264,8 @@ func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []
 	return when
 }
 
-// addUnseen finds sessions that were taken over by a hub that was killed before any
-// tab was shown so, and adds what that is: a hit of its own.
+// addUnseen finds sessions that were taken over by a hub that was killed before any tab saw it, and
+// records them as separate kills.
 func (b *killRound) addUnseen() {
 	for _, h := range b.hits {
 		by, epoch := h.d.nextOwner(h.epoch)
@@ -283,13 +280,13 @@ func (b *killRound) addUnseen() {
 	}
 }
 
-// measure finds out when the sessions that were hit were taken over, and when the
-// turns that were under way went on, after both have.
+// measure determines when the affected sessions were taken over and when their running turns
+// continued.
 func (k killRun) measure(b *killRound) {
 	b.addUnseen()
 	for _, h := range b.hits {
 		if span, ok := h.d.delayOf(h.when, h.epoch, anyEntry); ok {
-			if h.until != 0 { // it had been taken by then, whoever was shown it when
+			if h.until != 0 { // it was taken over by then, whenever a tab saw it
 				span = min(span, h.until-h.when)
 			}
 			k.out.kills.add(span)
@@ -304,8 +301,8 @@ func (k killRun) measure(b *killRound) {
 	}
 }
 
-// killWithoutTabs kills the owner of a session that has work and no tabs. It returns a tab
-// that was opened when all was over.
+// killWithoutTabs kills the owner of a session that has work and no tabs. It returns a tab that was
+// opened afterwards.
 func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.Tab {
 	t.Helper()
 	d := newDesktop(t, k.f, k.h, fmt.Sprintf("gone-%d", n), 1, func(int) string { return k.f.Door.URL() })

@@ -13,22 +13,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// workArgs are the settings of hubs that do what a [workload] asks for: what comes
-// when three agents of a session run has to wait.
+// workArgs are the settings of hubs for a [workload]: with three agents of a session running,
+// further messages are queued.
 var workArgs = []string{"--max-session-agents", "3"}
 
-// desktop is a session that is in use.
+// desktop is a session with tabs.
 type desktop struct {
 	id   wire.SessionID
 	tabs []*hubtest.Tab
 	h    *hubtest.History
 	f    *hubtest.Fleet
 	said int
-	// messagesMayVanish says that somebody may take messages away before they are answered.
+	// messagesMayVanish says that an admin may remove messages before they are answered.
 	messagesMayVanish bool
 }
 
-// newDesktop makes a session and opens tabs: each at the URL that where gives.
+// newDesktop creates a session and opens tabs, each at the URL that where returns.
 func newDesktop(t *testing.T, f *hubtest.Fleet, h *hubtest.History, name string, tabs int, where func(tab int) string) *desktop {
 	t.Helper()
 	d := &desktop{id: f.Create(t), h: h, f: f}
@@ -38,14 +38,14 @@ func newDesktop(t *testing.T, f *hubtest.Fleet, h *hubtest.History, name string,
 	return d
 }
 
-// owner is the hub that runs the session as far as the first tab knows; nil if
-// that process is gone.
+// owner is the hub that owns the session as far as the first tab knows; nil if its process has
+// ended.
 func (d *desktop) owner() *hubtest.Hub { return d.f.By(d.tabs[0].Client.State().Owner) }
 
-// epoch is that of what the first tab has seen last.
+// epoch is that of the last event of the first tab.
 func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
 
-// waitEpoch waits until a tab knows of a later epoch.
+// waitEpoch waits until a tab has seen a later epoch.
 func (d *desktop) waitEpoch(t *testing.T, tab *hubtest.Tab, epoch uint64) {
 	t.Helper()
 	if err := tab.Until(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
@@ -53,8 +53,8 @@ func (d *desktop) waitEpoch(t *testing.T, tab *hubtest.Tab, epoch uint64) {
 	}
 }
 
-// delayOf is how long after a time any tab of the session was shown something of a
-// later epoch that is wanted.
+// delayOf is the time from a moment until a tab of the session saw a matching event of a later
+// epoch.
 func (d *desktop) delayOf(from time.Duration, epoch uint64, wanted func(hubtest.Entry) bool) (time.Duration, bool) {
 	for _, e := range d.h.Entries() {
 		shown := e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindSnapshot
@@ -65,8 +65,7 @@ func (d *desktop) delayOf(from time.Duration, epoch uint64, wanted func(hubtest.
 	return 0, false
 }
 
-// nextOwner is who took the session over after an epoch, and with which; as far as tabs
-// were shown it.
+// nextOwner returns the owner and the epoch that followed an epoch, as far as tabs saw them.
 func (d *desktop) nextOwner(epoch uint64) (wire.ReplicaID, uint64) {
 	for _, e := range d.h.Entries() {
 		if e.Session == d.id && e.Kind == hubtest.KindEvent && e.Event.Replica != "" && e.Event.At.Epoch > epoch {
@@ -76,21 +75,20 @@ func (d *desktop) nextOwner(epoch uint64) (wire.ReplicaID, uint64) {
 	return "", 0
 }
 
-// anyEntry is wanted.
 func anyEntry(hubtest.Entry) bool { return true }
 
-// continuesTurn is when an agent says something new about a message, or its turn ends.
+// continuesTurn matches new output of an agent for a message, or the end of its turn.
 func continuesTurn(id wire.MessageID) func(hubtest.Entry) bool {
 	return func(e hubtest.Entry) bool { return e.Event.Message == id && (e.Event.Text != "" || e.Event.Ends()) }
 }
 
-// isAbout is everything about a message.
+// isAbout matches every entry about a message.
 func isAbout(id wire.MessageID) func(hubtest.Entry) bool {
 	return func(e hubtest.Entry) bool { return e.Event.Message == id }
 }
 
-// workload is a round of mixed work in a session: an answer that is streamed, a window
-// that is written to again and again, a question, and two messages that wait.
+// workload is a round of mixed work in a session: a streamed answer, a window that is written to
+// repeatedly, a question, and two queued messages.
 type workload struct {
 	d      *desktop
 	n      int
@@ -102,11 +100,10 @@ type workload struct {
 	sent   sync.WaitGroup
 }
 
-// windowWrites is how often the window of a scene is written to.
+// windowWrites is the number of writes to the window of a workload.
 const windowWrites = 6
 
-// startWorkload sends the messages of a scene from all tabs, without waiting for the
-// answers.
+// startWorkload sends the messages of a workload from all tabs, without waiting for the answers.
 func (d *desktop) startWorkload(t *testing.T, rng *rand.Rand) *workload {
 	t.Helper()
 	d.said++
@@ -138,7 +135,7 @@ func (d *desktop) startWorkload(t *testing.T, rng *rand.Rand) *workload {
 	return s
 }
 
-// question is what the scene asks, if a tab is shown it.
+// question is the open question of the workload, if a tab has it.
 func (s *workload) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
 	for _, p := range tab.Client.State().Prompts {
 		if strings.HasSuffix(string(p.AgentID), "-"+string(s.ask)) {
@@ -148,8 +145,8 @@ func (s *workload) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
 	return wire.OpenPrompt{}, false
 }
 
-// finish waits for the question, answers it, and waits for the end of everything.
-// What was asked before has to be asked still, with the time that was left.
+// finish waits for the question, answers it, and waits for the end of everything. A question that
+// was open before must still be open, with the remaining time.
 func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, asked bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("scene %d of %s does not end", s.n, s.d.id))
@@ -178,7 +175,7 @@ func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, 
 	s.end(ctx, t)
 }
 
-// end waits until every message has ended, and looks at the window.
+// end waits until every message has ended, and checks the window.
 func (s *workload) end(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tab := s.d.tabs[0]

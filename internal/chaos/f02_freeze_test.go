@@ -15,19 +15,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// freezeResults is what is known of fleets whose owners are frozen.
+// freezeResults are the measurements of fleets whose owners are frozen.
 type freezeResults struct {
 	rounds sample
-	// stops is from CONT until the hub has noticed that it is not the owner. Who was
-	// frozen for less than a lease still is, and has nothing to notice.
+	// stops is the time from SIGCONT until the hub has noticed that it is not the owner. A hub that
+	// was frozen for less than a lease still is.
 	stops sample
-	// drops is from CONT until its requests to the model are gone.
+	// drops is the time from SIGCONT until its requests to the model have ended.
 	drops sample
 }
 
-// F2: the owner is frozen for a while, in which another hub may take over, and
-// goes on as if nothing had happened. Nothing that it does then is in the log, and
-// it stops its agents.
+// F2: the owner is frozen for a while, in which another hub may take over, and then continues.
+// Nothing that it does then is in the log, and it stops its agents.
 func TestF02Freeze(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -39,9 +38,9 @@ func TestF02Freeze(t *testing.T) {
 		if !plan.Full {
 			z.lease, z.rounds = "2s", 1
 		}
-		// A model over HTTP shows when agents stop, for which two fleets are enough: it
-		// says everything again when it is asked again. What the demo says has to fit
-		// together, and so most fleets have that.
+		// A model over HTTP shows when agents stop, for which two fleets are enough: it repeats
+		// everything when it is called again. The text of the demo provider must be continuous, so
+		// most fleets use that.
 		if shard%4 == 0 {
 			z.model = newFakeModel(t)
 		}
@@ -69,7 +68,7 @@ type freezeRun struct {
 	out    *freezeResults
 	lease  string
 	rounds int
-	model  *fakeModel // nil where the demo answers
+	model  *fakeModel // nil with the demo provider
 
 	f *hubtest.Fleet
 	h *hubtest.History
@@ -103,7 +102,7 @@ func (z *freezeRun) run(t *testing.T, shard uint64) {
 	}
 }
 
-// randomSpan is for how long something is frozen: short and long times are as likely.
+// randomSpan is the duration of a freeze: short and long ones are equally likely.
 func (z *freezeRun) randomSpan() time.Duration {
 	if !plan.Full {
 		return 3*time.Second + time.Duration(z.rng.IntN(1000))*time.Millisecond
@@ -111,7 +110,7 @@ func (z *freezeRun) randomSpan() time.Duration {
 	return time.Duration(2 * math.Pow(15, z.rng.Float64()) * float64(time.Second))
 }
 
-// freezeDuringWork freezes the owner in the middle of a scene.
+// freezeDuringWork freezes the owner during a workload.
 func (z *freezeRun) freezeDuringWork(t *testing.T, d *desktop) {
 	t.Helper()
 	s := d.startWorkload(t, z.rng)
@@ -128,7 +127,7 @@ func (z *freezeRun) freezeDuringWork(t *testing.T, d *desktop) {
 	s.finish(t, z.rng, was, asked)
 }
 
-// pickVictim finds the owner, and a tab that is not there.
+// pickVictim returns the owner, and a tab at another hub.
 func (z *freezeRun) pickVictim(t *testing.T, d *desktop) (victim *hubtest.Hub, witness *hubtest.Tab) {
 	t.Helper()
 	victim = d.owner()
@@ -152,8 +151,8 @@ func (z *freezeRun) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	return over
 }
 
-// waitStopped waits until a hub that goes on has noticed, and all that it did for the
-// session has ended. over is when it went on.
+// waitStopped waits until a hub that continues has noticed, and all its work for the session has
+// ended. over is when it continued.
 func (z *freezeRun) waitStopped(t *testing.T, d *desktop, victim *hubtest.Hub, over time.Time) {
 	t.Helper()
 	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="lease lost" .*session=` + regexp.QuoteMeta(string(d.id)))
@@ -165,7 +164,7 @@ func (z *freezeRun) waitStopped(t *testing.T, d *desktop, victim *hubtest.Hub, o
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Times in logs are cut off to milliseconds.
+			// Times in logs are truncated to milliseconds.
 			if at = at.Add(time.Millisecond); at.After(over) {
 				z.out.stops.add(at.Sub(over))
 				return
@@ -204,7 +203,7 @@ func (z *freezeRun) freezeDuringModelCall(t *testing.T, d *desktop) {
 		}
 		z.out.drops.add(time.Since(over))
 	}
-	// It has no end of its own. The message may be lost with a connection.
+	// The answer does not end by itself. The message may be lost with a connection.
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for !witness.HasEnded(id) {
@@ -219,7 +218,7 @@ func (z *freezeRun) freezeDuringModelCall(t *testing.T, d *desktop) {
 	}
 }
 
-// waitRequestsEnded waits until all of the requests have ended.
+// waitRequestsEnded waits until all requests have ended.
 func waitRequestsEnded(t *testing.T, calls []*modelCall) bool {
 	t.Helper()
 	late := time.NewTimer(time.Minute)

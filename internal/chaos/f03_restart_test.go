@@ -16,18 +16,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// outageResults is what is known of fleets whose store is killed.
+// outageResults are the measurements of fleets whose store is killed.
 type outageResults struct {
-	rounds sample // for how long nobody listened
-	told   sample // from the kill until a tab is told
-	back   sample // from the opened port until something happens in a session again
-	acks   sample // and until a message is accepted that was sent meanwhile
-	closes sample // one for every lost connection
+	rounds sample // how long Redis did not listen
+	told   sample // from the kill until a tab is notified
+	back   sample // from the open port until the next event of a session
+	acks   sample // and until a message that was sent meanwhile is accepted
+	closes sample // one for every closed connection
 }
 
-// F3: Redis is killed under load and started again from its append only file. The
-// hubs wait for it, nothing that was acknowledged is lost, and no tab loses its
-// connection; all are told.
+// F3: Redis is killed under load and restarted from its append-only file. The hubs wait for it,
+// nothing that was acknowledged is lost, and no tab loses its connection; all tabs are notified.
 func TestF03Restart(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -84,8 +83,8 @@ func (o *outageRun) run(t *testing.T, shard uint64, rounds int) {
 	for round := range rounds {
 		o.round(t, all, tabs, round)
 	}
-	// With everysec Redis answers before it has written when an fsync takes long;
-	// the owners notice, and write it again.
+	// With everysec Redis answers before it has written when an fsync takes long; the owners notice
+	// the loss and write again.
 	o.out.rounds.addViolations(o.f.Finish(t, o.h, tabs, hubtest.Rules{Loss: o.sync == "everysec"}))
 	for _, e := range o.h.Entries() {
 		if e.Kind == hubtest.KindLink && strings.HasPrefix(e.Note, "reconnecting") {
@@ -100,7 +99,7 @@ func (o *outageRun) run(t *testing.T, shard uint64, rounds int) {
 	}
 }
 
-// randomSpan is how long Redis is away: up to longer than a lease lasts.
+// randomSpan is how long Redis is down: up to longer than a lease.
 func (o *outageRun) randomSpan() time.Duration {
 	longest := float64(plan.Rounds(1, 8))
 	return time.Duration(0.1 * math.Pow(longest/0.1, o.rng.Float64()) * float64(time.Second))
@@ -122,7 +121,7 @@ func (o *outageRun) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, rou
 	killed := o.h.Fault("kill redis")
 	o.redis.Kill(t)
 	waitFor(t.Context(), o.randomSpan())
-	if round%2 == 0 { // as long as it takes until everybody is told
+	if round%2 == 0 { // until all tabs are notified
 		for _, tab := range tabs {
 			if err := tab.Until(t.Context(), func() bool { return o.isNotified(tab, killed) }); err != nil {
 				t.Fatalf("tab %s is not told that the store is away: %v", tab.Name, err)
@@ -132,7 +131,7 @@ func (o *outageRun) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, rou
 			}
 		}
 	}
-	// Somebody says something while nobody listens.
+	// A message is sent while Redis is down.
 	said := make(chan time.Duration, 1)
 	id := wire.MessageID(fmt.Sprintf("meanwhile-%d", round))
 	go func() {
@@ -161,7 +160,7 @@ func (o *outageRun) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, rou
 	}
 }
 
-// isEvent is everything that is in the log.
+// isEvent matches everything that is in the log.
 func isEvent(e hubtest.Entry) bool { return e.Kind == hubtest.KindEvent }
 
 // waitListening waits until Redis listens.
@@ -183,16 +182,16 @@ func (o *outageRun) waitListening(ctx context.Context) time.Duration {
 	}
 }
 
-// isNotified reports whether a tab knows that the store is away: since some time, or
-// still from the last time, since only changes are told.
+// isNotified reports whether a tab knows that the store is unavailable: since the given time, or
+// still from the last time, because only changes are sent.
 func (o *outageRun) isNotified(tab *hubtest.Tab, from time.Duration) bool {
 	away, _ := o.storeStatus(tab, from)
 	_, back := o.storeStatus(tab, 0)
 	return away > 0 || !back
 }
 
-// storeStatus is when a tab was told for the first time since then that the store is
-// away, and whether it was told last that it is there.
+// storeStatus returns when a tab was first notified since then that the store is unavailable, and
+// whether the last notification said that it is available.
 func (o *outageRun) storeStatus(tab *hubtest.Tab, from time.Duration) (away time.Duration, back bool) {
 	back = true
 	for _, e := range o.h.Entries() {

@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F4, the worst of it: the master of Redis and the owner of a session fail at the
-// very moment in which a tab is told that its message is kept. Nobody is left who
-// could write again what the replicas have not got, so they must have had it.
+// F4, worst case: the Redis master and the owner of a session fail at the moment in which a tab
+// gets the acknowledgement of its message. No process is left that could write again what the
+// replicas lack, so they must have it.
 func TestF04Both(t *testing.T) {
 	t.Parallel()
 	const shards = 2
@@ -24,8 +24,8 @@ func TestF04Both(t *testing.T) {
 	runShards(t, shardsNow, func(t *testing.T, shard uint64) {
 		t.Helper()
 		redis := redistest.SentinelOver(t, 2)
-		// Well within the time that hubs wait for a second node; on a machine that
-		// stumbles, which is not to be judged, it might not be.
+		// Well within the time that hubs wait for a second node; on an overloaded machine, whose
+		// times are not checked, it might not be.
 		redis.Lag(time.Duration(plan.Rounds(0, 20)) * time.Millisecond)
 		f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
 		h := plan.NewHistory(t, fmt.Sprintf("f04both-%d", shard))
@@ -53,8 +53,8 @@ func TestF04Both(t *testing.T) {
 	})
 }
 
-// bothFail says something, breaks both when that is accepted, and waits for its
-// end, without which the test fails. It returns how long that took.
+// bothFail sends a message, kills both when it is accepted, and waits for its end, without which
+// the test fails. It returns the duration.
 func bothFail(
 	t *testing.T, redis *redistest.Ensemble, f *hubtest.Fleet, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
 ) time.Duration {

@@ -50,19 +50,19 @@ func TestF04Detached(t *testing.T) {
 	})
 }
 
-// detachResults is what several fleets with the same lease go through.
+// detachResults are the measurements of several fleets with the same lease.
 type detachResults struct {
 	fault, what string
 	args        []string
 
-	spans sample // how long a round took
+	spans sample // duration of a round
 
 	mu    sync.Mutex // guards the following
 	acked int        // messages
-	lost  int        // those of them without a row, an end or an effect
+	lost  int        // those without a row, an end or an effect
 	calls int        // messages that call a tool
-	twice int        // those of them with more than one effect
-	told  int        // those of them without an effect in a session that says that something was lost
+	twice int        // those with more than one effect
+	told  int        // those without an effect in a session that reports a loss
 }
 
 func (k *detachResults) report(t *testing.T, began time.Time) {
@@ -80,12 +80,12 @@ func (k *detachResults) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run is one fleet whose masters go one after the other.
+// run runs one fleet whose masters fail one after the other.
 func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(100 + shard)
-	// In the first session no turn takes another message in; in the second one messages
-	// are steered into the turn that runs. In both they call a tool.
+	// In the first session no turn takes further messages; in the second one messages are steered
+	// into the running turn. In both they call a tool.
 	rig := startEnsemble(t, fmt.Sprintf("f04detached-%d", shard), 2, k.args...)
 	for s := range rig.sessions {
 		id, text := wire.MessageID(fmt.Sprintf("open-%d", s)), "/nosteer\n/window w1 Notes | :"
@@ -104,13 +104,13 @@ func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	}
 }
 
-// round lets the master fail after its replicas were detached, while messages come all
-// the time.
+// round makes the master fail after its replicas were detached, while messages are sent all the
+// time.
 func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) {
 	t.Helper()
 	const (
 		before = 800 * time.Millisecond  // from the first message until the replicas are detached
-		within = 6500 * time.Millisecond // in which messages come
+		within = 6500 * time.Millisecond // during which messages are sent
 	)
 	var wg sync.WaitGroup
 	say := func(tab *hubtest.Tab, after time.Duration, id wire.MessageID, text string) {
@@ -139,7 +139,7 @@ func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round
 				text = "/say " + string(id)
 			}
 			at := time.Duration(rng.Int64N(int64(within)))
-			if i < 8 { // most of them come just before the failure
+			if i < 8 { // most of them are sent just before the failure
 				at = before - 100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))
 			}
 			say(rig.tabs[3*s+rng.IntN(3)], at, id, text)
@@ -210,10 +210,10 @@ func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionI
 	}
 }
 
-// conversation is what the rows of a session say.
+// conversation is what the rows of a session contain.
 type conversation struct {
-	said, ended map[wire.MessageID]bool // messages people see, and turns that have ended
-	lost        bool                    // something was lost in a failover
+	said, ended map[wire.MessageID]bool // visible messages, and turns that have ended
+	lost        bool                    // a row reports a loss in a failover
 }
 
 // rowsBy reads all rows of a conversation.
@@ -239,7 +239,7 @@ func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) conversation
 	}
 }
 
-// windowText is all that the windows of a session show, as a snapshot has it.
+// windowText is the text of all windows of a session's snapshot.
 func windowText(t *testing.T, f *hubtest.Fleet, session wire.SessionID) string {
 	t.Helper()
 	var state struct {

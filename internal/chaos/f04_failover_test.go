@@ -14,9 +14,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F4: the master of Redis is gone and Sentinel promotes a replica, which has
-// everything, or not what the master said in its last 200 ms. Hubs notice what is
-// missing and write it again: nobody loses a message, and all tabs go on.
+// F4: the Redis master fails and Sentinel promotes a replica, which has everything, or lacks the
+// master's last 200 ms. Hubs notice what is missing and write it again: no message is lost, and all
+// tabs continue.
 func TestF04Failover(t *testing.T) {
 	t.Parallel()
 	const each = 2 // fleets with and without lag
@@ -40,20 +40,20 @@ func TestF04Failover(t *testing.T) {
 	})
 }
 
-// failoverResults is what several fleets go through.
+// failoverResults are the measurements of several fleets.
 type failoverResults struct {
 	fault, what string
 	lag         time.Duration
 
-	spans sample // from the promotion until all tabs go on
+	spans sample // from the promotion until all tabs get events again
 
 	mu     sync.Mutex // guards the following
 	rounds int
 	lossy  int // rounds in which something was lost
 	lost   int // events that tabs had seen
-	healed int // sessions of a round that were written again
+	healed int // sessions of a round that were rewritten
 	acked  int // messages
-	ended  int // those of them that came to an end
+	ended  int // those that ended
 }
 
 func (k *failoverResults) report(t *testing.T, began time.Time) {
@@ -74,7 +74,7 @@ func (k *failoverResults) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run is one fleet whose masters go one after the other.
+// run runs one fleet whose masters fail one after the other.
 func (k *failoverResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -82,14 +82,14 @@ func (k *failoverResults) run(t *testing.T, shard uint64, rounds int) {
 	for round := range rounds {
 		k.spans.add(k.round(t, rig, rng, round))
 	}
-	// Also where replicas keep up: Redis answers before they have got it, and what is
-	// on its way when the master fails is lost. How much that is, is up to Redis.
+	// Also where replicas keep up: Redis answers before they have the write, and what is in flight
+	// when the master fails is lost. How much that is depends on Redis.
 	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
 	k.count(rig.h.Entries(), rounds)
 }
 
-// round lets the master fail while every session is at work, and returns how long
-// it took from the promotion until all tabs were shown something again.
+// round makes the master fail while every session works, and returns the time from the promotion
+// until all tabs got an event again.
 func (k *failoverResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) time.Duration {
 	t.Helper()
 	f, redis, h, tabs := rig.f, rig.redis, rig.h, rig.tabs
@@ -103,7 +103,7 @@ func (k *failoverResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, rou
 		if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), streamWords(n)); err != nil {
 			t.Fatalf("say %s: %v", id, err)
 		}
-		// More of them wait, are accepted in the very moment, or come too late.
+		// More messages are queued, accepted at that moment, or sent too late.
 		late := time.Duration(rng.IntN(4000)) * time.Millisecond
 		wg.Go(func() {
 			waitFor(t.Context(), late)
@@ -133,8 +133,8 @@ func (k *failoverResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, rou
 	return slowest(t, h.Entries(), tabs, failed, at)
 }
 
-// slowest is how long after the promotion the last of the tabs was shown anything,
-// of the new epoch if the session has one.
+// slowest is the time from the promotion until the last tab got an event, of the new epoch if the
+// session has one.
 func slowest(t *testing.T, entries []hubtest.Entry, tabs []*hubtest.Tab, failed, promoted time.Duration) time.Duration {
 	t.Helper()
 	before, now := map[wire.SessionID]uint64{}, map[wire.SessionID]uint64{}
@@ -165,8 +165,8 @@ func slowest(t *testing.T, entries []hubtest.Entry, tabs []*hubtest.Tab, failed,
 	return last
 }
 
-// count counts what Redis forgot, as far as tabs had seen it, and what became of
-// the messages.
+// count counts the events that Redis lost after tabs had seen them, and the outcomes of the
+// messages.
 func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 	type place struct {
 		session wire.SessionID
@@ -193,7 +193,7 @@ func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 	defer k.mu.Unlock()
 	k.rounds, k.healed = k.rounds+rounds, k.healed+healed
 	counted := map[place]bool{}
-	promotions, lossy := 0, map[int]bool{} // by the promotions before
+	promotions, lossy := 0, map[int]bool{} // by the number of promotions before
 	for _, e := range entries {
 		switch e.Kind {
 		case hubtest.KindFault:
@@ -212,16 +212,15 @@ func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 			}
 			counted[p] = true
 			k.lost++
-			// What is lost was shown before the promotion, or just after the last.
+			// A lost event was seen before the promotion, or just after the last one.
 			lossy[min(promotions, rounds-1)] = true
 		}
 	}
 	k.lossy += len(lossy)
 }
 
-// waitEnded waits until a message has ended. Tabs that are given a state instead of what
-// was lost do not see that; then the log says so. That all have the same in the end
-// is checked in the end.
+// waitEnded waits until a message has ended. A tab that gets a snapshot instead of lost events does
+// not see the end; then the log is checked. Finish checks that all tabs end with the same state.
 func waitEnded(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.MessageID) {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F5: a master of a Redis Cluster is killed. Only sessions whose slots it had wait
-// until its replica has taken its place; all others go on as if nothing were.
+// F5: a master of a Redis Cluster is killed. Only sessions in its slots wait until its replica is
+// promoted; all others continue undisturbed.
 func TestF05Cluster(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -26,15 +26,15 @@ func TestF05Cluster(t *testing.T) {
 	}, func() { n.report(t, began, shards*rounds) })
 }
 
-// clusterResults is what is measured: how long sessions of the killed node waited from the
-// kill on, and the longest silence in each of the others.
+// clusterResults are the measurements: how long sessions of the killed node waited since the kill,
+// and the longest silence of each other session.
 type clusterResults struct{ waits, silences sample }
 
 func (n *clusterResults) report(t *testing.T, began time.Time, rounds int) {
 	t.Helper()
 	wait := requireQuantile(t, "a session of a killed node waits", &n.waits, 1, 6*time.Second)
-	// All sessions say 60 words a second. A pause on a machine that has much else to do
-	// is shorter than this; the time after which a node is taken for dead is longer.
+	// All sessions stream 60 words a second. A pause on a busy machine is shorter than this; the
+	// node timeout is longer.
 	silence := requireQuantile(t, "a session of another node is silent", &n.silences, 1, time.Second)
 	plan.Add(t, hubtest.Result{
 		Fault: "F5", What: "kill -9 of a master of a Cluster of 3+3", Rounds: rounds, Violations: n.waits.violations,
@@ -47,12 +47,11 @@ func (n *clusterResults) report(t *testing.T, began time.Time, rounds int) {
 	})
 }
 
-// run is one Cluster whose masters are killed one after the other.
+// run runs one Cluster whose masters are killed one after the other.
 func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
-	// Without the last setting a Cluster refuses everything while any slot is without
-	// a master.
+	// Without the last setting a Cluster refuses all commands while any slot has no master.
 	redis := redistest.Cluster(t, 1, "--cluster-node-timeout", "1500", "--cluster-require-full-coverage", "no")
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
 	h := plan.NewHistory(t, fmt.Sprintf("f05-%d", shard))
@@ -63,7 +62,7 @@ func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 		session := f.Create(t)
 		at := masterOf(t, redis, session)
 		if len(tabs[at]) == 2*perMaster {
-			continue // it has enough
+			continue // the master has enough sessions
 		}
 		for i := range 2 {
 			hub := f.Hubs[(made+i)%len(f.Hubs)]
@@ -74,12 +73,12 @@ func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 	for round := range rounds {
 		n.round(t, redis, h, tabs, rng, round)
 	}
-	// Every master is killed at some time, and each answers before its replica has got
-	// everything: there is no session that never loses anything.
+	// Every master is killed at some time, and each answers before its replica has everything:
+	// every session may lose events.
 	n.waits.addViolations(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
 }
 
-// masterOf is the number of the master that has a session's slot.
+// masterOf is the number of the master of a session's slot.
 func masterOf(t *testing.T, redis *redistest.Sharded, session wire.SessionID) int {
 	t.Helper()
 	slot, err := redis.Masters[0].Client(t).ClusterKeySlot(t.Context(), string(session)).Result()
@@ -144,8 +143,7 @@ func (n *clusterResults) round(
 	redis.Return(t, victim)
 }
 
-// longestSilence is the longest time in which a tab was shown nothing, from just before
-// the fault on.
+// longestSilence is the longest time in which a tab got no event, from just before the fault on.
 func longestSilence(entries []hubtest.Entry, tab string, fault time.Duration) (from, to time.Duration) {
 	var last time.Duration
 	for _, e := range entries {

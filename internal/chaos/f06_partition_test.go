@@ -13,9 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F6: the owner cannot reach Redis, while its tabs can reach it. It stops its
-// agents before anybody else may begin, another hub goes on, and what the owner
-// says when it is back is not heard. Also when only the answers of Redis are lost.
+// F6: the owner cannot reach Redis, but its tabs can reach it. It stops its agents before another
+// hub can start them, another hub continues, and the owner's later writes are refused. Also when
+// only the answers of Redis are lost.
 func TestF06Partition(t *testing.T) {
 	t.Parallel()
 	if plan.Full && !plan.Apart(t) {
@@ -31,13 +31,14 @@ func TestF06Partition(t *testing.T) {
 	}, func() { p.report(t, began) })
 }
 
-// link is the way of one hub to Redis.
+// link is the connection of one hub to Redis.
 type link struct {
 	addr string
 	cut  func(up, down bool)
 }
 
-// linkMaker makes links: through the network with all rounds, else through a proxy.
+// linkMaker returns a function that makes links: through a network device with all rounds, else
+// through a proxy.
 func linkMaker(t *testing.T) func(t *testing.T, addr string) link {
 	t.Helper()
 	if !plan.Full {
@@ -54,17 +55,17 @@ func linkMaker(t *testing.T) func(t *testing.T, addr string) link {
 	}
 }
 
-// partitionResults is what several fleets go through.
+// partitionResults are the measurements of several fleets.
 type partitionResults struct {
 	way            func(t *testing.T, addr string) link
-	stops, takings sample // how long until the owner's agents stop, and until others go on
+	stops, takings sample // until the owner's agents stop, and until another hub continues
 	mu             sync.Mutex
-	hiccups        int // cuts that were over before the lease was
+	hiccups        int // cuts that were shorter than the lease
 }
 
 func (p *partitionResults) report(t *testing.T, began time.Time) {
 	t.Helper()
-	// The hub gives up a second before its lease ends.
+	// The hub stops a second before its lease ends.
 	const limit = 6*time.Second - time.Second + 500*time.Millisecond
 	stopped := requireQuantile(t, "an isolated owner stops its agents", &p.stops, 1, limit)
 	requireSamples(t, "another hub goes on", &p.takings)
@@ -81,8 +82,8 @@ func (p *partitionResults) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run is one fleet. In half of the fleets a model is asked over HTTP, which shows
-// when an agent stops; in the others the demo's text shows that none is doubled.
+// run runs one fleet. Half of the fleets call a model over HTTP, which shows when an agent stops;
+// in the others the text of the demo provider shows that no agent runs twice.
 func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -113,11 +114,11 @@ func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	p.takings.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 }
 
-// The kinds of rounds.
+// Kinds of rounds.
 const (
 	cutBoth    = iota
-	cutAnswers // of Redis: what it is told arrives
-	cutShort   // the same, over before the lease is
+	cutAnswers // only Redis' answers are lost, commands arrive
+	cutShort   // the same, shorter than the lease
 	cutKinds
 )
 
@@ -128,7 +129,7 @@ type partitionRound struct {
 	h     *hubtest.History
 	tabs  []*hubtest.Tab
 	links []link
-	model *fakeModel // nil if the demo answers
+	model *fakeModel // nil with the demo provider
 	id    wire.MessageID
 }
 
@@ -139,7 +140,7 @@ func (p *partitionRound) run(t *testing.T, rng *rand.Rand, kind int) {
 	if p.model != nil {
 		expect = "" // a model that is asked again says it all again
 	}
-	// An agent that nobody stops would wait for its model for ever.
+	// Without a stop the agent would wait for its model forever.
 	asked := p.model.hang(kind != cutShort)
 	if err := p.tabs[rng.IntN(len(p.tabs))].Say(t.Context(), p.id, fmt.Sprintf("/nosteer\n/stream %d 30", n), expect); err != nil {
 		t.Fatalf("say %s: %v", p.id, err)
@@ -194,8 +195,7 @@ func (p *partitionRound) owner(t *testing.T) int {
 	return 0
 }
 
-// waitElsewhere waits until another hub has brought the turn to its end, and looks at
-// what the one that is cut off does.
+// waitElsewhere waits until another hub has ended the turn, and checks the hub that is cut off.
 func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duration, running []*modelCall) {
 	t.Helper()
 	began := time.Now()
@@ -215,7 +215,7 @@ func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duratio
 	for _, e := range p.h.Entries() {
 		switch {
 		case e.Who == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Event.Type == "store_status":
-			// Who was told so before, and not that it was over, is not told again.
+			// A tab that was notified before, without a later all-clear, is not notified again.
 			told = e.Note == "away" || told && e.T > cut
 		case e.T > cut && e.Who == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
 			taken = e.T - cut

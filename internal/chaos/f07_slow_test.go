@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F7: a bad network, between tabs and hubs and between hubs and Redis: packets are
-// late and get lost, lines are slow, and what is said comes in small pieces. Nothing
-// is lost or doubled, and answers come in time.
+// F7: a bad network between tabs and hubs and between hubs and Redis: packets are delayed and lost,
+// links are slow, and data arrives in small pieces. Nothing is lost or duplicated, and answers
+// arrive in time.
 func TestF07Slow(t *testing.T) {
 	t.Parallel()
 	if plan.Full && !plan.Apart(t) {
@@ -40,22 +40,20 @@ func TestF07Slow(t *testing.T) {
 // badNetwork is one kind of bad network.
 type badNetwork struct {
 	fault, what string
-	// proxy makes a way to the address of a hub or of Redis and returns where it
-	// begins.
+	// proxy makes a connection to the address of a hub or of Redis and returns the address to dial.
 	proxy func(t *testing.T, rng *rand.Rand, addr string, hub bool) string
-	// timed says that answers must come in time.
+	// timed says that answers must arrive in time.
 	timed bool
 	acks  sample
 }
 
-// lossyNetworks are networks as netem makes them on the interface of whoever dials: 200 ms
-// late, and a packet in twenty is lost.
+// lossyNetworks are networks that netem makes on the interface of the dialling side: 200 ms delay,
+// and one packet in twenty is lost.
 //
-// When tabs, and hubs too, are that far away from what they need, a message of a tab
-// that is not at the owner takes five such ways before it is acknowledged: to the
-// hub, to the inbox, for the owner to look into it, to commit, and to tell. That is
-// a second without any loss, and each loss costs half a second more. So the two
-// together are not judged by the clock.
+// If both tabs and hubs are that far away, a message of a tab that is not at the owner takes five
+// such trips before it is acknowledged: to the hub, to the inbox, for the owner to read it, to
+// commit, and back. That is a second without any loss, and each loss costs half a second more. So
+// the combination is not timed.
 func lossyNetworks(t *testing.T) []*badNetwork {
 	t.Helper()
 	lines := hubtest.NewLines(t, plan.Rand(1000))
@@ -75,9 +73,8 @@ func lossyNetworks(t *testing.T) []*badNetwork {
 	}
 }
 
-// slicingProxy is a way through a proxy. Only tabs have narrow lines: what a hub writes and
-// follows for all its sessions is more than 10 KB/s, so that it would wait for ever
-// longer on a line like that, whatever it does.
+// slicingProxy is a connection through a proxy. Only tabs have narrow links: a hub reads and writes
+// more than 10 KB/s for all its sessions, so on such a link its backlog would grow without bound.
 func slicingProxy(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	t.Helper()
 	p := hubtest.NewProxy(t, addr)
@@ -107,7 +104,7 @@ func (k *badNetwork) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run is a fleet in bad weather, in which people speak.
+// run runs a fleet on a bad network, in which messages are sent.
 func (k *badNetwork) run(t *testing.T, shard uint64) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -142,11 +139,11 @@ func (k *badNetwork) run(t *testing.T, shard uint64) {
 	k.acks.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 }
 
-// sendAndMeasure says something, measures when that is acknowledged, and waits for its end.
+// sendAndMeasure sends a message, measures the time to its acknowledgement, and waits for its end.
 func (k *badNetwork) sendAndMeasure(t *testing.T, tab *hubtest.Tab, id wire.MessageID) {
 	t.Helper()
-	// Less than half of what the narrowest line carries: on a full one everything
-	// waits, whatever hubs do.
+	// Less than half of the narrowest link's capacity: on a full link everything waits, whatever
+	// hubs do.
 	const n = 10
 	began := time.Now()
 	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 10", n), streamWords(n)); err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// balancer is an nginx in front of a fleet, set up as deploy/nginx.conf is.
+// balancer is an nginx in front of a fleet, configured like deploy/nginx.conf.
 type balancer struct {
 	url  string
 	addr string
 	pid  int // of the master
 }
 
-// balancerConf has the folder, the address and the hubs. Each worker may have so
-// many files as a process may here, two for every tab.
+// balancerConf is a template for the folder, the address and the hubs. Each worker may open as many
+// files as a process may, two for every tab.
 const balancerConf = `daemon off;
 pid %[1]s/nginx.pid;
 error_log %[1]s/error.log warn;
@@ -125,7 +125,7 @@ func (b *balancer) await(t *testing.T) {
 	}
 }
 
-// cut kills all workers, and with them all connections. The master starts others.
+// cut kills all workers, and with them all connections. The master starts new ones.
 func (b *balancer) cut(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", b.pid, b.pid))

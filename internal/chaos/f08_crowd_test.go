@@ -22,29 +22,29 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// crowdEnv has the [crowdConfig] of a process that is a crowd and no test.
+// crowdEnv has the [crowdConfig] of a process that runs a crowd instead of tests.
 const crowdEnv = "EVERDESK_TEST_CROWD"
 
-// crowdConfig says where the tabs of a crowd go.
+// crowdConfig says which sessions the tabs of a crowd open.
 type crowdConfig struct {
 	URL      string           `json:"url"`
 	Sessions []wire.SessionID `json:"sessions"` // one for every tab
 }
 
-// crowdStatus is what is known of a crowd. Times are those of the machine's clock, in
-// nanoseconds, so that those of several processes can be compared.
+// crowdStatus is the state of a crowd. Times are wall-clock times in nanoseconds, so that those of
+// several processes can be compared.
 type crowdStatus struct {
-	Up int `json:"up"` // tabs that are connected
-	// After the time that was asked for: when anybody dialled, and when each
-	// tab was back first, where it was or, fresh, with a snapshot.
+	Up int `json:"up"` // connected tabs
+	// Since the requested time: when tabs dialled, and when each tab was first connected again, at
+	// its position or, fresh, with a snapshot.
 	Dials []int64 `json:"dials,omitempty"`
 	Back  []int64 `json:"back,omitempty"`
 	Fresh []int64 `json:"fresh,omitempty"`
-	// Ended is why tabs that have ended did.
+	// Ended are the errors of tabs that have ended.
 	Ended []string `json:"ended,omitempty"`
 }
 
-// crowd is many tabs: the product's own client, as it is.
+// crowd is many tabs with the Go client.
 type crowd struct {
 	mu    sync.Mutex // guards the following
 	dials []int64
@@ -59,10 +59,10 @@ type linkChange struct {
 	resumed bool
 }
 
-// dialBatch is how many tabs come at once in the beginning.
+// dialBatch is the number of tabs that connect concurrently at the start.
 const dialBatch = 32
 
-// openCrowd opens the tabs and returns when all are there. They end with the context.
+// openCrowd opens the tabs and returns when all are connected. They end with the context.
 func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
 	c := &crowd{links: make([][]linkChange, len(g.Sessions))}
 	var d net.Dialer
@@ -112,7 +112,7 @@ func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
 	return c, nil
 }
 
-// status says what is known, in detail from a time on.
+// status returns the state, in detail since a time.
 func (c *crowd) status(since int64) crowdStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +138,8 @@ func (c *crowd) status(since int64) crowdStatus {
 	return s
 }
 
-// runCrowdProcess is what a process does that is a crowd: it opens its tabs, and answers
-// every time it is given with what it sees from then on.
+// runCrowdProcess is the main function of a crowd process: it opens its tabs, and answers every
+// time that it reads with the status since then.
 func runCrowdProcess(text string) error {
 	var g crowdConfig
 	if err := json.Unmarshal([]byte(text), &g); err != nil {
@@ -170,7 +170,7 @@ type crowdProcess struct {
 	out *json.Decoder
 }
 
-// startCrowdProcess starts a process with tabs and returns when all are there.
+// startCrowdProcess starts a process with tabs and returns when all are connected.
 func startCrowdProcess(t *testing.T, g crowdConfig) (*crowdProcess, error) {
 	t.Helper()
 	text, err := json.Marshal(g)

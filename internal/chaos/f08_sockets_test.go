@@ -18,19 +18,17 @@ import (
 )
 
 const (
-	// backLimit is how long the first 99 of 100 tabs may take to be back.
+	// backLimit bounds the time until 99 of 100 tabs are connected again.
 	backLimit = 35 * time.Second
-	// peakLimit is how many times the mean rate of connections the highest may be.
+	// peakLimit bounds the ratio of the highest to the mean rate of connections.
 	peakLimit = 2.0
-	// cpuLimit is how much of a core Redis may use meanwhile, on average: it works in
-	// short bursts at the pace at which tabs are let in, and in some moments it is busy
-	// however little it has to do. Too much is what does not go away by itself.
+	// cpuLimit bounds the mean CPU use of Redis meanwhile, in cores: it works in short bursts as
+	// tabs are admitted, and in some moments it is busy however little it has to do.
 	cpuLimit = 0.8
 )
 
-// F8: the load balancer cuts every connection at once. The tabs come back spread
-// over time, by themselves and where they were, and neither the hubs nor Redis are
-// overrun.
+// F8: the load balancer cuts every connection at once. The tabs reconnect spread over time, by
+// themselves and at their positions, and neither the hubs nor Redis are overloaded.
 func TestF08Sockets(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -67,15 +65,15 @@ type cutRun struct {
 	all    int // tabs in crowds
 	said   int
 
-	back        sample // when 99 of 100 tabs were back
+	back        sample // when 99 of 100 tabs were connected again
 	dials, ups  rates  // the worst
 	busy        float64
 	fresh, made int
 }
 
-// rates are how many connections a second there were, until 99 of 100 tabs were
-// back. Judged are those that were let in, which is what hubs and Redis work for;
-// tabs dial within half a second and then stand in line, which is shown too.
+// rates are connections per second until 99 of 100 tabs were connected again. Checked are the
+// admitted connections, which cost hubs and Redis work; tabs dial within half a second and then
+// wait, which is reported, too.
 type rates struct{ mean, peak float64 }
 
 func (r rates) ratio() float64 { return r.peak / r.mean }
@@ -92,7 +90,7 @@ func (c *cutRun) figures() []hubtest.Figure {
 	}
 }
 
-// openTabs makes the sessions and opens the tabs.
+// openTabs creates the sessions and opens the tabs.
 func (c *cutRun) openTabs(t *testing.T) {
 	t.Helper()
 	for i := range plan.Rounds(2, 10) {
@@ -129,8 +127,7 @@ func (c *cutRun) openTabs(t *testing.T) {
 	c.crowds = looks
 }
 
-// openCheckedTabs are the tabs of a session whose every event is checked. They come back as
-// everybody's do.
+// openCheckedTabs opens the tabs of a session whose every event is checked.
 func (c *cutRun) openCheckedTabs(t *testing.T, n int) []*hubtest.Tab {
 	t.Helper()
 	session := c.f.Create(t)
@@ -141,8 +138,8 @@ func (c *cutRun) openCheckedTabs(t *testing.T, n int) []*hubtest.Tab {
 	return tabs
 }
 
-// openCrowdTabs opens the tabs of a crowd: with many of them in a process of their own,
-// since there are only so many files to a process.
+// openCrowdTabs opens the tabs of a crowd: with many tabs in a process of its own, because the
+// number of files per process is limited.
 func (c *cutRun) openCrowdTabs(t *testing.T, g crowdConfig) (func(since int64) (crowdStatus, error), error) {
 	t.Helper()
 	if plan.Full {
@@ -159,7 +156,7 @@ func (c *cutRun) openCrowdTabs(t *testing.T, g crowdConfig) (func(since int64) (
 	return func(since int64) (crowdStatus, error) { return all.status(since), nil }, nil
 }
 
-// crowdStatus is what all crowds know.
+// crowdStatus merges the status of all crowds.
 func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 	t.Helper()
 	var all crowdStatus
@@ -179,7 +176,7 @@ func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 	return all
 }
 
-// round cuts all connections in the middle of answers.
+// round cuts all connections during answers.
 func (c *cutRun) round(t *testing.T) {
 	t.Helper()
 	c.said++
@@ -220,7 +217,7 @@ func (c *cutRun) round(t *testing.T) {
 	}
 }
 
-// checkReconnects looks at how they came back.
+// checkReconnects checks how the tabs reconnected.
 func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, load []usage) {
 	t.Helper()
 	dials, back := delaysAfter(since, s.Dials), delaysAfter(since, s.Back)
@@ -258,7 +255,7 @@ func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, l
 	}
 }
 
-// delaysAfter is how long after a time each of some moments was, sorted.
+// delaysAfter returns the sorted delays of moments after a time.
 func delaysAfter(since time.Time, moments []int64) []time.Duration {
 	all := make([]time.Duration, len(moments))
 	for i, at := range moments {
@@ -268,8 +265,8 @@ func delaysAfter(since time.Time, moments []int64) []time.Duration {
 	return all
 }
 
-// rateOf is how many there were a second until some time, and most in any second,
-// or in any tenth of that time if that is shorter.
+// rateOf returns the mean rate per second until a time, and the highest in any second, or in any
+// tenth of that time if that is shorter.
 func rateOf(sorted []time.Duration, until time.Duration) rates {
 	n, _ := slices.BinarySearch(sorted, until+1)
 	window := min(time.Second, max(until/10, time.Millisecond))
@@ -284,7 +281,7 @@ func rateOf(sorted []time.Duration, until time.Duration) rates {
 	return r
 }
 
-// usage is how much time Redis has worked until when.
+// usage is the CPU time of Redis at a moment.
 type usage struct {
 	at   time.Time
 	used time.Duration
@@ -311,7 +308,7 @@ func (c *cutRun) usage(t *testing.T) usage {
 	return u
 }
 
-// cpuShare is the part of a core that Redis used until some time.
+// cpuShare is the mean CPU use of Redis until a time, in cores.
 func cpuShare(load []usage, until time.Time) float64 {
 	last := slices.IndexFunc(load, func(u usage) bool { return !u.at.Before(until) })
 	if last < 1 {

@@ -18,10 +18,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// slowBytesPerSecond is how many bytes a slow tab takes in a second.
+// slowBytesPerSecond is the rate at which a slow tab reads.
 const slowBytesPerSecond = 1 << 10
 
-// readThrottle is how fast some tabs read: as fast as they can, then slowly, then fast
+// readThrottle controls how fast some tabs read: at full speed, then slowly, then at full speed
 // again.
 type readThrottle struct {
 	narrow, wide chan struct{}
@@ -31,8 +31,8 @@ func newReadThrottle() *readThrottle {
 	return &readThrottle{narrow: make(chan struct{}), wide: make(chan struct{})}
 }
 
-// dial connects with the smallest buffer that the system gives, or else it, and
-// not the hub, would hold most of what is not read.
+// dial connects with the smallest socket buffer, because else the system, and not the hub, would
+// hold most of the unread data.
 func (th *readThrottle) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error
@@ -74,8 +74,8 @@ func (s throttledConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// openUncheckedTab opens a connection to a session of which nobody keeps what it is shown. It
-// ends with the test.
+// openUncheckedTab opens a connection to a session whose events are discarded. It ends with the
+// test.
 func openUncheckedTab(t *testing.T, addr string, session wire.SessionID, th *readThrottle) {
 	t.Helper()
 	c, err := th.dial(t.Context(), "tcp", addr)
@@ -104,8 +104,8 @@ func openUncheckedTab(t *testing.T, addr string, session wire.SessionID, th *rea
 	wg.Go(func() { _, _ = io.Copy(io.Discard, in) })
 }
 
-// burstSession is a session with a speaker, who says much in a short time, some who
-// watch, and some who are slow.
+// burstSession is a session with one tab that sends much in a short time, some tabs that read, and
+// some that read slowly.
 type burstSession struct {
 	f       *hubtest.Fleet
 	h       *hubtest.History
@@ -119,8 +119,8 @@ type burstSession struct {
 	sent map[wire.Position]time.Duration
 }
 
-// newBurstSession opens the tabs. The speaker is at the second hub, which therefore
-// owns the session, and all others at the first.
+// newBurstSession opens the tabs. The sending tab is at the second hub, which therefore owns the
+// session, and all others at the first.
 func newBurstSession(t *testing.T, f *hubtest.Fleet, name string, stares int) *burstSession {
 	t.Helper()
 	s := &burstSession{
@@ -146,12 +146,12 @@ func newBurstSession(t *testing.T, f *hubtest.Fleet, name string, stares int) *b
 	return s
 }
 
-// burstWindows is how many windows are written to.
+// burstWindows is the number of windows that are written to.
 const burstWindows = 20
 
 func windowOf(i int) wire.WindowID { return wire.WindowID(fmt.Sprintf("w-%d", i%burstWindows)) }
 
-// emit has the speaker do something and waits until it is kept.
+// emit sends an action and waits until it is accepted.
 func (s *burstSession) emit(t *testing.T, a wire.Action) {
 	t.Helper()
 	from := s.h.Since()
@@ -167,7 +167,7 @@ func (s *burstSession) emit(t *testing.T, a wire.Action) {
 	}
 }
 
-// burst has the speaker write so often so much into windows, at a steady pace.
+// burst writes to windows at a steady rate.
 func (s *burstSession) burst(t *testing.T, times, size, rate int) {
 	t.Helper()
 	const every = 10 * time.Millisecond
@@ -192,8 +192,7 @@ func (s *burstSession) burst(t *testing.T, times, size, rate int) {
 	}
 }
 
-// delays is how long after the speaker had said it those who watch were shown
-// everything.
+// delays returns the times from sending until each reading tab got the events.
 func (s *burstSession) delays() *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +208,7 @@ func (s *burstSession) delays() *sample {
 	return out
 }
 
-// checkBehind makes sure that the slow tab has not seen all that the others have.
+// checkBehind checks that the slow tab has not seen everything that the others have.
 func (s *burstSession) checkBehind(t *testing.T) {
 	t.Helper()
 	top, slow := s.speaker.Client.Position(), s.slow.Client.Position()
@@ -218,8 +217,8 @@ func (s *burstSession) checkBehind(t *testing.T) {
 	}
 }
 
-// finish checks what they have seen. It returns how many
-// promises were broken and how often the slow tab was given a snapshot.
+// finish checks the history. It returns the number of violations and of snapshots that the slow tab
+// got.
 func (s *burstSession) finish(t *testing.T) (violations, snapshots int) {
 	t.Helper()
 	violations = s.f.Finish(t, s.h, append([]*hubtest.Tab{s.speaker, s.slow}, s.watch...), hubtest.Rules{})

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// memoryLimit is what a slow tab may cost a hub more than one that is not.
+	// memoryLimit bounds the additional memory of a slow tab.
 	memoryLimit = 64 << 10
-	// delayLimit is how many times the delay of the others it may become.
+	// delayLimit bounds the factor by which slow tabs may delay the others.
 	delayLimit = 1.1
 )
 
-// F9: tabs read a kilobyte a second while 5 MB are shown, many times what the ring of
-// a hub holds. They cost the hub little, nobody else waits for them, and when they
-// read on they are given what they missed and end with the same as all.
+// F9: tabs read a kilobyte a second while 5 MB are published, many times what the ring of a hub
+// holds. They cost the hub little and delay no other tab, and when they read faster again they
+// catch up and end with the same state as all.
 func TestF09Slow(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -47,7 +47,7 @@ func TestF09Slow(t *testing.T) {
 	plan.Add(t, result)
 }
 
-// slowResults is what is known of bursts with and without slow tabs.
+// slowResults are the measurements of bursts with and without slow tabs.
 type slowResults struct {
 	rounds, violations, snapshots int
 	each                          float64 // bytes that a slow tab costs more
@@ -57,21 +57,20 @@ type slowResults struct {
 func newSlowFleet(t *testing.T, env ...string) *hubtest.Fleet {
 	t.Helper()
 	return hubtest.Start(t, hubtest.Options{
-		// Nobody answers pings for those that only stare.
+		// The unchecked tabs answer no pings.
 		Program: program, Hubs: 2, Store: redistest.Standalone(t).URL(), Args: []string{"--heartbeat", "5m"}, Env: env,
 	})
 }
 
-// The burst of the fault table, in fewer events than a log may have: what was
-// dropped from it could not be checked. Those who fall behind its beginning are
-// given a snapshot, see package broadcast.
+// The burst of the fault table, in fewer events than a log may have: trimmed events could not be
+// checked. Tabs that fall behind the beginning of the log get a snapshot, see package broadcast.
 const (
 	burstEvents = 4000
 	burstSize   = 1300
 	burstRate   = 400
 )
 
-// finishBurst lets everybody read on and checks the history.
+// finishBurst lets all tabs read at full speed and checks the history.
 func (o *slowResults) finishBurst(t *testing.T, s *burstSession, slow bool) {
 	t.Helper()
 	if slow {
@@ -86,11 +85,9 @@ func (o *slowResults) finishBurst(t *testing.T, s *burstSession, slow bool) {
 	o.snapshots += snapshots
 }
 
-// compareMemory compares the memory of a hub of whose tabs many are slow with that of one
-// whose tabs are not. What the system holds for sockets is not part of it. The
-// hubs collect garbage often, or what was thrown away would be more than what is
-// kept, and have some seconds of little work to do so, in which the slow ones are
-// as slow as before.
+// compareMemory compares the memory of a hub with many slow tabs with that of one without. Socket
+// buffers of the system are not part of it. The hubs collect garbage often, because else garbage
+// would dominate, and have some seconds of little work for it, in which the slow tabs stay slow.
 func (o *slowResults) compareMemory(t *testing.T) {
 	t.Helper()
 	const crowd = 100
@@ -114,8 +111,8 @@ func (o *slowResults) compareMemory(t *testing.T) {
 	t.Logf("%d bytes with %d slow tabs, %d without: %.0f each", used[1], crowd, used[0], o.each)
 }
 
-// compareDelays measures how late others are shown everything, with slow tabs and when the
-// same tabs are not slow.
+// compareDelays measures the delay of the other tabs, with slow tabs and when the same tabs are not
+// slow.
 func (o *slowResults) compareDelays(t *testing.T) {
 	t.Helper()
 	f := newSlowFleet(t)
@@ -138,7 +135,6 @@ func (o *slowResults) compareDelays(t *testing.T) {
 	}
 }
 
-// figures compares.
 func (o *slowResults) figures(t *testing.T) []hubtest.Figure {
 	t.Helper()
 	slices.Sort(o.with)

@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F10: every message is sent one to five times, at once and later, by tabs at all
-// hubs and with requests. There is one turn of each, and all are told the same.
+// F10: every message is sent one to five times, at once and later, by tabs at all hubs and with
+// REST requests. Each has one turn, and all senders get the same answer.
 func TestF10Duplicates(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -61,7 +61,7 @@ func TestF10Duplicates(t *testing.T) {
 	})
 }
 
-// duplicateSender is one session whose messages are sent too often.
+// duplicateSender is one session whose messages are sent repeatedly.
 type duplicateSender struct {
 	t       *testing.T
 	fleet   *hubtest.Fleet
@@ -71,8 +71,7 @@ type duplicateSender struct {
 	tabs    []*hubtest.Tab
 }
 
-// sendCopies sends a message a few times at once, and perhaps once more when it has
-// ended.
+// sendCopies sends a message a few times at once, and perhaps once more when it has ended.
 func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
 	copies, late := 1+d.rng.IntN(5), 0
 	if copies > 1 {
@@ -81,7 +80,7 @@ func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
 	some := d.rng.Perm(len(d.tabs))[:1+d.rng.IntN(len(d.tabs))]
 	pick := func() (at int, request bool) { return some[d.rng.IntN(len(some))], d.rng.IntN(4) == 0 }
 	var wg sync.WaitGroup
-	byTab := make([]int, len(d.tabs)) // which send nothing twice at the same time
+	byTab := make([]int, len(d.tabs)) // a tab does not send the same message twice at a time
 	for range copies - late {
 		if at, request := pick(); request {
 			wg.Go(func() { d.send(id, says, at, true) })
@@ -146,14 +145,14 @@ func (d *duplicateSender) send(id wire.MessageID, says string, at int, request b
 	d.history.Add(entry)
 }
 
-// copyCounts is what became of messages that were sent more than once.
+// copyCounts are the outcomes of repeated messages.
 type copyCounts struct {
 	messages, copies, answers, turns int
 	doubled                          int // further turns
-	contrary                         int // answers that say something else
+	contrary                         int // answers that differ
 }
 
-// countCopies compares what was answered with what is in the log.
+// countCopies compares the answers with the log.
 func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 	t.Helper()
 	type message struct {
@@ -199,7 +198,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 			t.Errorf("%s of %s was begun %d times and queued %d times", k.id, k.session, m.begun, m.queued)
 		}
 		for _, e := range m.answers {
-			// A message that waits is answered so until it is begun.
+			// A queued message is answered as queued until it starts.
 			waits := e.Event.Type == "MESSAGE_QUEUED" && m.queued == 1
 			if !waits && (e.Event.Type != m.taken.Type || e.Event.Agent != m.taken.Agent || e.Event.How != m.taken.How) {
 				c.contrary++

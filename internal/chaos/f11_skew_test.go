@@ -17,15 +17,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F11: the clock of one hub is an hour fast, or slow. Leases, take-overs, turns and
-// open questions are as they are with a clock that is right; only the times in its
-// events are not.
+// F11: the clock of one hub is an hour fast, or slow. Leases, takeovers, turns and open questions
+// are as with a correct clock.
 //
-// A program in Go asks the kernel for the time without any library in between, so
-// the clock is moved in the hub itself: it is built with a package time of which
-// Now is an hour off. That compiles everything anew, about two minutes of a
-// processor, and is done for the full run only; the short run makes sure with a
-// small program that clocks can be moved so.
+// A Go program asks the kernel for the time without a library in between, so the clock is moved in
+// the hub itself: it is built with a package time whose Now is an hour off. That compiles
+// everything again, about two minutes of CPU time, and is done for the full run only; the short run
+// checks with a small program that clocks can be moved that way.
 func TestF11Skew(t *testing.T) {
 	t.Parallel()
 	overlay := skewedTimeOverlay(t)
@@ -51,11 +49,11 @@ func TestF11Skew(t *testing.T) {
 	})
 }
 
-// skewEnv has the seconds that a clock is off.
+// skewEnv has the seconds by which a clock is off.
 const skewEnv = "EVERDESK_TEST_SKEW"
 
-// skewedTimeOverlay writes an overlay for go build, with the package time of this very Go
-// but for the clock on the wall; that which measures is as it was.
+// skewedTimeOverlay writes an overlay for go build, with the package time of the Go in use except
+// for its wall clock; the monotonic clock is unchanged.
 func skewedTimeOverlay(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -92,8 +90,8 @@ func skewedTimeOverlay(t *testing.T) string {
 	return overlay
 }
 
-// checkOverlay makes sure that a program that is built so has a clock that is off, and
-// measures rightly.
+// checkOverlay checks that a program that is built so has a wrong wall clock and a correct
+// monotonic clock.
 func checkOverlay(t *testing.T, overlay string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -128,15 +126,15 @@ func main() {
 	}
 }
 
-// skewRun is a fleet of which one hub has another clock.
+// skewRun is a fleet of which one hub has a wrong clock.
 type skewRun struct {
 	skew  time.Duration
 	out   killResults
-	kept  int // sessions that kept their owner as long as nothing happened
+	kept  int // sessions that kept their owner while idle
 	shown int
 }
 
-// idleTime is how long nothing happens.
+// idleTime is how long the sessions are idle.
 const idleTime = 30 * time.Second
 
 func (k *skewRun) run(t *testing.T, skewed string, shard uint64) {
@@ -150,8 +148,8 @@ func (k *skewRun) run(t *testing.T, skewed string, shard uint64) {
 	killRun{f: f, h: h, rng: plan.Rand(shard), out: &k.out}.runEpisode(t, killsPerEpisode)
 }
 
-// checkIdleSessions has sessions at every hub, each with a tab at every hub, and waits: nobody
-// may take them from each other.
+// checkIdleSessions opens sessions at every hub, each with a tab at every hub, and waits: no hub
+// may take a session from another.
 func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64) {
 	t.Helper()
 	h := plan.NewHistory(t, fmt.Sprintf("f11-quiet-%d", shard))
@@ -162,7 +160,7 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 	for i := range 2 * len(f.Hubs) {
 		d := newDesktop(t, f, h, fmt.Sprintf("quiet-%d", i), len(f.Hubs), func(tab int) string { return f.Hubs[(i+tab)%len(f.Hubs)].URL })
 		all, tabs = append(all, d), append(tabs, d.tabs...)
-		if i < len(f.Hubs) { // the others do nothing at all
+		if i < len(f.Hubs) { // the other sessions stay idle
 			if err := d.tabs[1].Say(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), streamWords(n)); err != nil {
 				t.Fatal(err)
 			}
@@ -190,9 +188,8 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 	}
 }
 
-// checkTimestamps makes sure that the clock of the second hub is off, as its log says, and
-// that nobody else is told its time: it is the only one that writes the log of the
-// session, whose events go by the store's clock.
+// checkTimestamps checks that the clock of the second hub is off, as its log shows, and that events
+// do not show it: the hub alone writes the log of the session, whose events have the store's time.
 func (k *skewRun) checkTimestamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
 	t.Helper()
 	_, rest, _ := strings.Cut(f.Hubs[1].Log(), "time=")

@@ -17,20 +17,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// corruptResults is what is known of damaged sessions.
+// corruptResults are the measurements of damaged sessions.
 type corruptResults struct {
-	aside  sample // until they are set aside
-	well   sample // of those that nobody needs to set aside
-	shared sample // until all is well after damage to what all share
+	aside  sample // until they are quarantined
+	well   sample // of those that need no quarantine
+	shared sample // until everything works after damage to shared keys
 	beside atomic.Int64
 	panics atomic.Int64
 	faults sample
 }
 
-// F12: what is stored is damaged, a bit or a whole key, of sessions that are in use
-// and of others, and of what they share. A session that cannot be read is set
-// aside with the reason, and works again when it is repaired and released; the
-// others do not notice, and no hub ends.
+// F12: stored data is damaged, a bit or a whole key, of sessions that are in use and of others, and
+// of shared keys. A session that cannot be read is quarantined with the reason, and works again
+// when it is repaired and released; other sessions are not affected, and no hub ends.
 func TestF12Corrupt(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -87,8 +86,7 @@ func runCorrupt(t *testing.T, out *corruptResults, shard uint64, rounds, shared 
 	out.faults.addViolations(s.f.Finish(t, s.h, tabs, hubtest.Rules{}))
 }
 
-// startOtherSessions are sessions in which people go on with their work, until the function is
-// called.
+// startOtherSessions runs sessions with continuous work, until the returned function is called.
 func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +100,7 @@ func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 			defer tick.Stop()
 			for n := 0; ; n++ {
 				id := wire.MessageID(fmt.Sprintf("b-%d-%d", i, n))
-				// Its end is waited for by the check.
+				// The check waits for its end.
 				if err := d.tabs[n%2].Say(t.Context(), id, "/nosteer\n/say well", "well"); err != nil {
 					t.Errorf("a message to a session that nobody harmed: %v", err)
 				}
@@ -120,12 +118,11 @@ func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 	return tabs, stop
 }
 
-// round damages one session. It returns the tabs that are open after it was
-// repaired.
+// round damages one session. It returns the tabs that are open after it was repaired.
 func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	t.Helper()
 	live := s.rng.IntN(2) == 0
-	// What was seen of a session before it was damaged is not checked.
+	// The events of a session before the damage are not checked.
 	h := plan.NewHistory(t, fmt.Sprintf("f12-broken-%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), n))
 	d := newDesktop(t, s.f, h, fmt.Sprintf("v-%d", n), 2, func(tab int) string { return s.f.Hubs[(n+tab)%len(s.f.Hubs)].URL })
 	work := wire.MessageID("work")
@@ -166,7 +163,7 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	if live {
 		return nil
 	}
-	s.restore(t, d.id, backup) // by an operator, who had one
+	s.restore(t, d.id, backup) // as an operator with a backup would
 	err := s.f.Call(t, http.MethodPost, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id)+"/release", `{"reason":"repaired"}`, nil)
 	if err != nil {
 		t.Errorf("%s: release: %v", name, err)
@@ -179,22 +176,22 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	return []*hubtest.Tab{tab}
 }
 
-// mustBeDetected reports whether damage is always found when a session is loaded and its
-// log is read: the rest is about times and numbers, which may be others and still
-// make sense, or is not read then.
+// mustBeDetected reports whether damage is always detected when a session is loaded and its log is
+// read: other damage concerns times and numbers that are still plausible, or keys that are not read
+// then.
 func mustBeDetected(part, what string) bool {
 	structure := strings.HasPrefix(part, "t:") || strings.HasPrefix(part, "l:") && !strings.HasPrefix(part, "l:cold")
 	return structure || part == "log" || part == "meta" && (what == "a wrong type" || strings.HasSuffix(what, " card"))
 }
 
-// adminSession is what admins are shown.
+// adminSession is a session in the admin API.
 type adminSession struct {
 	SessionID wire.SessionID `json:"sessionId"`
 	Owner     wire.ReplicaID `json:"owner"`
 	Reason    string         `json:"reason"`
 }
 
-// adminDetail is what they are shown of one.
+// adminDetail is the detail of a session in the admin API.
 type adminDetail struct {
 	Row adminSession `json:"row"`
 }
@@ -211,7 +208,7 @@ func (s corruptRun) unowned(t *testing.T, id wire.SessionID) error {
 	return nil
 }
 
-// waitQuarantineOrUse uses a session until it is set aside, or all of it has been seen to work.
+// waitQuarantineOrUse uses a session until it is quarantined, or everything in it works.
 func (s corruptRun) waitQuarantineOrUse(t *testing.T, d *desktop, name string, live bool) (aside bool) {
 	t.Helper()
 	said := make(chan error, 1)
@@ -237,7 +234,7 @@ func (s corruptRun) waitQuarantineOrUse(t *testing.T, d *desktop, name string, l
 		if live && !d.tabs[0].HasEnded("after") {
 			return errors.New("its message has no end")
 		}
-		// What was found while it was read counts.
+		// Damage that was detected while reading counts.
 		err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info)
 		aside = info.Row.Reason != ""
 		return err
@@ -245,15 +242,14 @@ func (s corruptRun) waitQuarantineOrUse(t *testing.T, d *desktop, name string, l
 	return aside
 }
 
-// isCut reports whether a refusal says that the log does not go back to its
-// beginning. A single damaged bit may say so too, and then nobody is shown anything
-// wrong: they begin with the state.
+// isCut reports whether a refusal says that the log does not go back to its beginning. A single
+// damaged bit may cause that, and then no wrong data is shown: tabs begin with a snapshot.
 func isCut(err error) bool {
 	refused, ok := errors.AsType[*hubtest.StatusError](err)
 	return ok && refused.Status == http.StatusGone
 }
 
-// requireCode checks that a refusal says what it is, and passes it on.
+// requireCode checks that a refusal has a code, and returns it.
 func (s corruptRun) requireCode(t *testing.T, name string, err error) error {
 	t.Helper()
 	status, ok := errors.AsType[*hubtest.StatusError](err)
@@ -263,7 +259,7 @@ func (s corruptRun) requireCode(t *testing.T, name string, err error) error {
 	return err
 }
 
-// checkRefused checks what people are told of a session that is set aside.
+// checkRefused checks the refusals for a quarantined session.
 func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live bool) {
 	t.Helper()
 	for _, hub := range s.f.Hubs {
@@ -295,7 +291,7 @@ func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live boo
 	}
 }
 
-// quarantineReason is why a session is set aside, as the list of those says.
+// quarantineReason is the reason in the list of quarantined sessions.
 func (s corruptRun) quarantineReason(t *testing.T, base string, id wire.SessionID) (string, error) {
 	t.Helper()
 	for after := ""; ; {
@@ -317,17 +313,17 @@ func (s corruptRun) quarantineReason(t *testing.T, base string, id wire.SessionI
 	}
 }
 
-// corruptShared damages a key that is no session's.
+// corruptShared damages a key that belongs to no session.
 func (s corruptRun) corruptShared(t *testing.T) {
 	t.Helper()
 	keys := s.sharedKeys(t)
 	key := keys[s.rng.IntN(len(keys))]
 	if strings.HasSuffix(key, ":format") {
-		return // only those that start read it
+		return // only a starting hub reads it
 	}
 	kept, err := s.redis.Dump(t.Context(), key).Result()
 	if err != nil {
-		return // it had a time to live
+		return // it had a TTL
 	}
 	what := "a wrong type"
 	if s.rng.IntN(2) == 0 {
@@ -340,14 +336,14 @@ func (s corruptRun) corruptShared(t *testing.T) {
 		s.retryUntil(t, fmt.Sprintf("%s: %s at hub %s", key, what, hub.Name), func() error { return s.checkUsable(t, hub.URL) })
 	}
 	s.out.shared.add(s.h.Since() - when)
-	if strings.Contains(key, ":doc.") { // documents cannot be made anew
+	if strings.Contains(key, ":doc.") { // documents cannot be rebuilt
 		if err := s.redis.RestoreReplace(t.Context(), key, 0, kept).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// checkUsable makes a session and finds it listed.
+// checkUsable creates a session and checks that it is listed.
 func (s corruptRun) checkUsable(t *testing.T, base string) error {
 	t.Helper()
 	if err := s.f.Call(t, http.MethodGet, base+"/readyz", "", nil); err != nil {
@@ -360,8 +356,8 @@ func (s corruptRun) checkUsable(t *testing.T, base string) error {
 	if err := s.f.Call(t, http.MethodGet, base+"/api/admin/replicas", "", nil); err != nil {
 		return err
 	}
-	// Lists may be a second old. It is looked for again rather than made again, or
-	// there would be more and more of them.
+	// Lists may be a second old. The check repeats the search and not the creation, to avoid more
+	// and more sessions.
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for range 30 {
@@ -387,7 +383,7 @@ func (s corruptRun) isListed(t *testing.T, base string, id wire.SessionID) (bool
 	return len(page.Rows) == 1, err
 }
 
-// retryUntil tries something until it works.
+// retryUntil calls try until it succeeds.
 func (s corruptRun) retryUntil(t *testing.T, what string, try func() error) {
 	t.Helper()
 	limit, tick := time.After(90*time.Second), time.NewTicker(50*time.Millisecond)

@@ -13,16 +13,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lockedLog is the last id of a log that takes nothing by itself.
+// lockedLog is the last id of a stream that accepts no further entries with automatic ids.
 const lockedLog = "18446744073709551615-18446744073709551615"
 
-// corruptor damages what is stored.
+// corruptor damages stored data.
 type corruptor struct {
 	redis *redis.Client
 	rng   *rand.Rand
 }
 
-// keys are those that match, in order.
+// keys returns the matching keys, sorted.
 func (v corruptor) keys(t *testing.T, pattern string) []string {
 	t.Helper()
 	all, err := v.redis.Keys(t.Context(), pattern).Result()
@@ -33,13 +33,13 @@ func (v corruptor) keys(t *testing.T, pattern string) []string {
 	return all
 }
 
-// sessionKeys are the keys of a session.
+// sessionKeys returns the keys of a session.
 func (v corruptor) sessionKeys(t *testing.T, id wire.SessionID) []string {
 	t.Helper()
 	return v.keys(t, "*:s:"+string(id)+":*")
 }
 
-// sharedKeys are the keys that are no session's.
+// sharedKeys returns the keys that belong to no session.
 func (v corruptor) sharedKeys(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(v.keys(t, "*"), func(key string) bool {
@@ -47,7 +47,7 @@ func (v corruptor) sharedKeys(t *testing.T) []string {
 	})
 }
 
-// backup is a copy of keys.
+// backup returns copies of keys.
 func (v corruptor) backup(t *testing.T, keys []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -61,7 +61,7 @@ func (v corruptor) backup(t *testing.T, keys []string) map[string]string {
 	return all
 }
 
-// restore makes a session what it was.
+// restore restores the keys of a session.
 func (v corruptor) restore(t *testing.T, id wire.SessionID, backup map[string]string) {
 	t.Helper()
 	pipe := v.redis.TxPipeline()
@@ -74,7 +74,7 @@ func (v corruptor) restore(t *testing.T, id wire.SessionID, backup map[string]st
 	}
 }
 
-// replaceValue puts a string where something else should be.
+// replaceValue puts a string in place of a value of another type.
 func (v corruptor) replaceValue(t *testing.T, key string) {
 	t.Helper()
 	pipe := v.redis.TxPipeline()
@@ -89,7 +89,7 @@ func (v corruptor) replaceValue(t *testing.T, key string) {
 	}
 }
 
-// flipBit is a text with one bit changed.
+// flipBit returns a text with one bit changed.
 func (v corruptor) flipBit(text string) string {
 	b := []byte(text)
 	if len(b) == 0 {
@@ -99,7 +99,7 @@ func (v corruptor) flipBit(text string) string {
 	return string(b)
 }
 
-// corruptValue changes one bit of a value and says which.
+// corruptValue changes one bit of a value and returns which.
 func (v corruptor) corruptValue(t *testing.T, key string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -140,7 +140,7 @@ func (v corruptor) corruptValue(t *testing.T, key string) string {
 	case "stream":
 		return v.corruptEntry(t, key)
 	case "set", "zset":
-		// A member under a name that nobody has.
+		// A member with an unknown name.
 		if kind == "set" {
 			err = v.redis.SAdd(ctx, key, "t:no one's").Err()
 		} else {
@@ -156,8 +156,7 @@ func (v corruptor) corruptValue(t *testing.T, key string) string {
 	}
 }
 
-// corruptEntry changes one bit of an entry of a stream, which can only be written
-// anew.
+// corruptEntry changes one bit of an entry of a stream, which has to be written again for that.
 func (v corruptor) corruptEntry(t *testing.T, key string) string {
 	t.Helper()
 	ctx := t.Context()

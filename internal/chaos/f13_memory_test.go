@@ -17,11 +17,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// fullResults is what is known of stores without room.
+// fullResults are the measurements of full stores.
 type fullResults struct {
-	refused sample // until somebody who says something is told to wait
-	read    sample // until somebody new sees the session
-	back    sample // until messages are taken, once there is room
+	refused sample // until a message is refused
+	read    sample // until a new tab has the session
+	back    sample // until messages are accepted, once there is space
 	round   sample
 	faults  sample
 }
@@ -43,20 +43,19 @@ func (c *fullResults) figures() []hubtest.Figure {
 	}
 }
 
-// fullStoreSession is a session whose store has no room.
+// fullStoreSession is a session whose store is full.
 type fullStoreSession struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
 	out *fullResults
 	d   *desktop
 	n   int
-	// refused is how many messages were in the present round.
+	// refused is the number of refused messages of the present round.
 	refused int
 }
 
-// useWhileFull looks at the session and speaks in it while there is no room: what is
-// not taken is refused with a code and with the reason, and everything can be read at
-// all hubs.
+// useWhileFull reads the session and sends messages while the store is full: a message that is not
+// accepted is refused with a code and the reason, and everything can be read at all hubs.
 func (c *fullStoreSession) useWhileFull(t *testing.T) {
 	t.Helper()
 	for i, hub := range c.f.Hubs {
@@ -66,8 +65,8 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 			err := c.f.Call(t, http.MethodPost, hub.URL+"/api/sessions/"+string(c.d.id)+"/messages",
 				fmt.Sprintf(`{"messageId":%q,"content":"/nosteer\n/say never mind"}`, id), nil)
 			if err == nil {
-				// The last bytes come and go with what else the store does. Who was
-				// not refused must not be lost.
+				// Other work of the store frees and uses the last bytes. A message that was not
+				// refused must not be lost.
 				c.h.Add(hubtest.Entry{Kind: hubtest.KindAck, Who: hub.Name, Session: c.d.id, Message: wire.MessageID(id)})
 				continue
 			}
@@ -92,7 +91,7 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 	}
 }
 
-// sendUntilAccepted speaks until a message is taken.
+// sendUntilAccepted sends messages until one is accepted.
 func (c *fullStoreSession) sendUntilAccepted(t *testing.T, since time.Duration) {
 	t.Helper()
 	for i, tab := range c.d.tabs {
@@ -107,7 +106,7 @@ func (c *fullStoreSession) sendUntilAccepted(t *testing.T, since time.Duration) 
 	c.out.round.add(0)
 }
 
-// startTurn starts a turn that is under way when the room ends.
+// startTurn starts a turn that runs when the store becomes full.
 func (c *fullStoreSession) startTurn(t *testing.T) {
 	t.Helper()
 	c.n++
@@ -122,9 +121,9 @@ func (c *fullStoreSession) startTurn(t *testing.T) {
 	}
 }
 
-// F13: another client fills the memory of Redis. Messages are refused with an error
-// that says that the store is full, as does /readyz, all sessions can be read, turns
-// wait, and all goes on when there is memory again.
+// F13: another client fills the memory of Redis. Messages are refused with an error that says that
+// the store is full, as does /readyz, all sessions can be read, turns wait, and everything
+// continues when there is memory again.
 func TestF13Memory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -166,8 +165,8 @@ func TestF13Memory(t *testing.T) {
 	})
 }
 
-// readyWhenFull asks a hub whether it is ready right after the memory was filled. Keys
-// that expire free some in between, so it does that until the hub finds none.
+// readyWhenFull asks a hub whether it is ready right after the memory was filled. Expiring keys
+// free some memory in between, so it repeats that until the hub finds the store full.
 func (c *fullStoreSession) readyWhenFull(t *testing.T, client *redis.Client, hub *hubtest.Hub) (status string, err error) {
 	t.Helper()
 	for range 100 {
@@ -181,7 +180,7 @@ func (c *fullStoreSession) readyWhenFull(t *testing.T, client *redis.Client, hub
 	return status, err
 }
 
-// fillMemory adds keys until Redis takes no more.
+// fillMemory adds keys until Redis refuses more.
 func fillMemory(t *testing.T, client *redis.Client) {
 	t.Helper()
 	for size := 1 << 20; size >= 16; size /= 4 {

@@ -20,10 +20,9 @@ import (
 // diskBytes is the size of the disk.
 const diskBytes = 8 << 20
 
-// F14: the disk of a file store is full. Messages are refused with an error that
-// says to try again, what is open can be read, a hub that starts on the full disk
-// opens what it can and says so of the rest, nothing is torn, and all goes on when
-// there is room again.
+// F14: the disk of a file store is full. Messages are refused with an error that says to retry,
+// open sessions can be read, a hub that starts on the full disk opens the sessions that it can and
+// refuses the others, no record is torn, and everything continues when there is space again.
 func TestF14Disk(t *testing.T) {
 	t.Parallel()
 	if plan.Full && !plan.Apart(t) {
@@ -54,8 +53,8 @@ func TestF14Disk(t *testing.T) {
 		h.Fault("the disk is full")
 		c.useWhileFull(t)
 		if plan.Full && n%2 == 1 {
-			// Who starts on a full disk opens what can be claimed in the last bytes,
-			// and says so of the rest. Nothing in it is torn.
+			// A hub that starts on a full disk opens the sessions that can be claimed in the last
+			// bytes, and refuses the others. No record is torn.
 			h.Fault("kill %s", hub.ID())
 			hub.Kill(t)
 			hub.Start(t)
@@ -120,12 +119,11 @@ func diskFiller(t *testing.T, dir string) (fill, free func()) {
 	return fill, free
 }
 
-// fileSizeLimiter has the files of a hub not grow any more, for where nobody may mount a
-// disk.
+// fileSizeLimiter limits the file size of a hub process, where no disk can be mounted.
 func fileSizeLimiter(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
 	t.Helper()
 	limit := func(bytes uint64) {
-		// What may be raised again is the limit that counts, not the hard one.
+		// The soft limit can be raised again, unlike the hard one.
 		l := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
 		if err := unix.Prlimit(hub.Pid(), unix.RLIMIT_FSIZE, &l, nil); err != nil {
 			t.Fatal(err)
@@ -134,7 +132,7 @@ func fileSizeLimiter(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
 	return func() { limit(0) }, func() { limit(unix.RLIM_INFINITY) }
 }
 
-// copyDir is a copy of a folder.
+// copyDir returns a copy of a folder.
 func copyDir(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()

@@ -20,15 +20,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// storeContents are what a folder of a file store holds.
+// storeContents is everything in a folder of a file store.
 type storeContents struct {
 	logs        map[wire.SessionID][]loggedEvent
-	reported    map[wire.SessionID]bool // sessions that say that something may be lost
-	bad         int                     // what cannot be read
+	reported    map[wire.SessionID]bool // sessions that report a possible loss
+	bad         int                     // unreadable records
 	damageFiles int                     // files with reports of damage, or with its bytes
 }
 
-// damage is how much cannot be read or was reported.
+// damage is the number of unreadable records and of reports.
 func (c storeContents) damage() int { return c.bad + c.damageFiles }
 
 // loggedEvent is an event of a log.
@@ -86,12 +86,11 @@ func scan(t *testing.T, dir string) storeContents {
 	return all
 }
 
-// F15: a hub on a file store is killed again and again in the middle of work, and
-// the end of what it wrote is cut off as a power cut may. A killed hub has lost
-// nothing that it had acknowledged. What is cut is the newest: the rest can be read,
-// and of every log it is a beginning; no more is gone than what was in the bytes
-// that are, and the record that they were a part of. Sessions say what was on disk and is
-// gone.
+// F15: a hub on a file store is killed repeatedly during work, and the end of its files is
+// truncated as a power failure may do. A killed hub has lost nothing that it had acknowledged. A
+// truncation removes the newest data: the rest can be read and is a prefix of every log; no more is
+// lost than the truncated bytes and the record that they belonged to. Sessions report a loss of
+// data that was on disk.
 func TestF15Torn(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -171,7 +170,7 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	for _, tab := range tabs {
 		tab.Close()
 	}
-	// In the end a hub itself has to do with what is left.
+	// Finally a hub runs on what is left.
 	hub.Kill(t)
 	k.truncate(t, dir, 1+k.rng.Int64N(4096))
 	hub.Start(t)
@@ -190,10 +189,10 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	}
 }
 
-// smallCut is less than the head of a record: it can hit the last one only.
+// smallCut is less than the header of a record: it can damage the last record only.
 const smallCut = 8
 
-// checkTruncated looks at what is left of copies of a folder without their ends.
+// checkTruncated checks truncated copies of a folder.
 func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	t.Helper()
 	whole := scan(t, copyDir(t, dir))
@@ -224,8 +223,8 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 			sessions++
 		}
 	}
-	// What was on disk and is gone is told to all sessions: of none it is known that it
-	// has lost nothing. What was not synced yet when the hub was killed is not missed.
+	// All sessions report a loss of data that was on disk, because none is known to be unaffected.
+	// Data that was not synced when the hub was killed is not reported.
 	for id := range rest.logs {
 		if rest.reported[id] != (rest.damageFiles > 0) {
 			t.Errorf("without the last %d bytes there are %d files of damage, and session %s says that something may be lost: %v", n, rest.damageFiles, id, rest.reported[id])
@@ -236,14 +235,14 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 		t.Errorf("without the last %d bytes %d bytes of events are lost without a report", n, lost)
 		k.cuts.addViolations(1)
 	}
-	// The newest record may be much larger than the cut; all others are in it.
+	// The newest record may be much larger than the cut; all others are within it.
 	if rest.bad > 0 || n <= smallCut && sessions > 1 || int64(lost) > n+(256<<10) {
 		t.Errorf("without the last %d bytes %d bytes of events of %d sessions are lost, and %d records cannot be read", n, lost, sessions, rest.bad)
 		k.cuts.addViolations(1)
 	}
 }
 
-// truncate cuts the end off the newest file that has one.
+// truncate truncates the newest file that is long enough.
 func (k tearRun) truncate(t *testing.T, dir string, n int64) {
 	t.Helper()
 	var newest string

@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// exitLimit is how long a hub may take from SIGTERM to its end.
+	// exitLimit bounds the time from SIGTERM to the end of a hub.
 	exitLimit = 30 * time.Second
-	// idleLimit is how long nobody owns a session that has nothing to do.
+	// idleLimit bounds the time without an owner for an idle session.
 	idleLimit = time.Second
 )
 
-// F18: hubs are told to stop one after the other, while all their sessions have
-// work, and each is replaced by a new process. Nothing is lost or done twice, turns
-// go on elsewhere, also those that take longer than a hub may stay, and every hub
-// ends well and in time.
+// F18: hubs are stopped one after the other, while all their sessions work, and each is replaced by
+// a new process. Nothing is lost or executed twice, turns continue elsewhere, also those that take
+// longer than the grace period, and every hub exits without an error and in time.
 func TestF18Drain(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -66,8 +65,8 @@ func TestF18Drain(t *testing.T) {
 	r.work.Wait()
 	violations := f.Finish(t, r.h, r.tabs, hubtest.Rules{})
 	turns, cut := int(r.turns.Load()), int(r.cut.Load())
-	// Of all turns, also of those that a hub has no time to let end: they go on
-	// elsewhere, and nobody but the model has to know.
+	// Of all turns, also of those that a hub has no time to finish: they continue elsewhere, and
+	// only the model call is repeated.
 	if plan.Full && cut*100 > turns {
 		t.Errorf("%d of %d turns were interrupted, want at most 1 %%", cut, turns)
 	}
@@ -104,28 +103,27 @@ type rollingRun struct {
 	f    *hubtest.Fleet
 	h    *hubtest.History
 	tabs []*hubtest.Tab
-	// laden are the sessions that always have a turn, idle those that have none.
+	// laden are the sessions that always have a turn, idle those without one.
 	laden, idle []*desktop
-	// lengthy are the laden ones whose turns take longer than a hub may stay.
+	// lengthy are the laden sessions whose turns take longer than the grace period.
 	lengthy map[wire.SessionID]bool
 
-	stop chan struct{} // closed when no further turns begin
+	stop chan struct{} // closed when no further turns start
 	work sync.WaitGroup
 
 	turns, cut, long atomic.Int64
 	exits, busied    sample
-	// idled is how long nobody owned a session that is watched at all hubs.
-	// returned is the same of one with a single tab, when that was at the hub that
-	// stopped: another hub has the session when its tab is back, along with all the
-	// others, and how long that takes is up to the machine.
+	// idled is the time without an owner of a session with tabs at all hubs. returned is that of a
+	// session with a single tab at the stopped hub: another hub claims it when its tab has
+	// reconnected along with all the others, which depends on the machine.
 	idled, returned sample
 }
 
-// streamRate is how many words a second a busy session says.
+// streamRate is the number of words per second of a busy session.
 const streamRate = 3
 
-// startBusySession makes a session that says something for 1 to 10 seconds, again and again. In
-// a full run some say it for longer than a hub may stay.
+// startBusySession starts a session that streams for 1 to 10 seconds, repeatedly. In a full run
+// some turns take longer than the grace period.
 func (r *rollingRun) startBusySession(t *testing.T, n int) {
 	t.Helper()
 	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Door.URL() })
@@ -149,7 +147,7 @@ func (r *rollingRun) startBusySession(t *testing.T, n int) {
 	})
 }
 
-// runTurn is one of them; false means that something went wrong.
+// runTurn runs one turn; false means that it failed.
 func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, lengthy bool) bool {
 	t.Helper()
 	seconds := 1 + rng.IntN(plan.Rounds(3, 10))
@@ -181,11 +179,11 @@ func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.M
 	return true
 }
 
-// replace stops a hub as whoever deploys does, and starts a program in its place.
+// replace stops a hub as a deployment does, and starts a program in its place.
 func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	t.Helper()
 	waitFor(t.Context(), time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
-	held := map[wire.SessionID]uint64{} // the epochs of what it has
+	held := map[wire.SessionID]uint64{} // the epochs of its sessions
 	for _, all := range [][]*desktop{r.laden, r.idle} {
 		for _, d := range all {
 			if d.owner() == hub {
@@ -217,9 +215,9 @@ func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	r.h.Fault("%s is there", hub.ID())
 }
 
-// countRepeatedTurns counts the turns of which something was taken back, because the next owner
-// has asked the model anew. A hub that stops lets turns end for some 11 s of a grace
-// of 20 s, in which those of the first kind do; the second are the lengthy ones.
+// countRepeatedTurns counts the turns of which output was withdrawn, because the next owner has
+// called the model again. A stopping hub lets turns run for some 11 s of a grace period of 20 s, in
+// which brief turns end; lengthy ones do not.
 func (r *rollingRun) countRepeatedTurns() (brief, lengthy int) {
 	back := map[sentMessage]bool{}
 	for _, e := range r.h.Entries() {
@@ -237,7 +235,7 @@ func (r *rollingRun) countRepeatedTurns() (brief, lengthy int) {
 	return brief, lengthy
 }
 
-// measure finds out when somebody else owned the sessions.
+// measure determines when the sessions had a new owner.
 func (r *rollingRun) measure(from time.Duration, held map[wire.SessionID]uint64) {
 	first := map[wire.SessionID]time.Duration{}
 	for _, e := range r.h.Entries() {

@@ -16,17 +16,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// modelSilence is how long the model may say nothing. That it is given up then and
-// not much later is shown by the tests of package sse; here a turn may wait for
-// a slot, be begun again by another owner and be silent there again, and only has to
-// end, and to say why.
+// modelSilence is how long the model may send nothing. The tests of package sse check that the call
+// is ended then and not much later; here a turn may wait for a slot, be started again by another
+// owner and time out there again, and only has to end with the reason.
 const modelSilence = 2 * time.Second
 
-// modelFault is what a model does, and what people are told of it.
+// modelFault is a fault of the model, and how the turn must end.
 type modelFault struct {
 	name, does string
-	// reason is a part of what the end of the turn says; says is all that is said
-	// in a turn that completes all the same.
+	// reason is a part of the reason of the end; says is the whole text of a turn that completes
+	// all the same.
 	reason, says string
 }
 
@@ -47,10 +46,9 @@ var modelFaults = []modelFault{
 	{name: "garbage", does: "/garbage", reason: "transport"},
 }
 
-// F19: the model hangs, refuses, breaks off in the middle and talks nonsense, in all
-// sessions of three hubs, which share too few slots, and hubs are killed meanwhile.
-// Every turn ends and says why, what waits is begun after it, and the model is never
-// asked more at once than it may be.
+// F19: the model hangs, refuses, breaks off and answers nonsense, in all sessions of three hubs
+// that share too few slots, and hubs are killed meanwhile. Every turn ends with the reason, queued
+// messages start after it, and the model never has more open requests than slots.
 func TestF19Model(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -81,7 +79,7 @@ func TestF19Model(t *testing.T) {
 	m.work.Wait()
 	violations := f.Finish(t, h, tabs, hubtest.Rules{Agents: slots})
 	m.checkEnds(t)
-	// Every turn that somebody has waited for is one of these.
+	// Every turn that was waited for is one of these.
 	if judged := m.bad + m.good + m.cut; judged != int(m.turns.Load()) {
 		t.Errorf("%d turns have ended and the log has the end of %d", m.turns.Load(), judged)
 	}
@@ -105,7 +103,7 @@ type sentMessage struct {
 	message wire.MessageID
 }
 
-// modelRun is some sessions whose model is in trouble.
+// modelRun is a set of sessions with a faulty model.
 type modelRun struct {
 	f     *hubtest.Fleet
 	h     *hubtest.History
@@ -120,7 +118,7 @@ type modelRun struct {
 	bad, good, cut int
 }
 
-// runFaults has a session go through troubles, and says something good after each.
+// runFaults runs turns with faults in a session, and a successful one after each.
 func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 	t.Helper()
 	tab, rng := d.tabs[0], plan.Rand(uint64(n))
@@ -132,7 +130,7 @@ func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 	}
 	for i, which := range rng.Perm(len(modelFaults))[:plan.Rounds(2, len(modelFaults))] {
 		if !plan.Full && i == 0 {
-			which = n % len(modelFaults) // every run has some of the first
+			which = n % len(modelFaults) // so that every run has all of them
 		}
 		now := modelFaults[which]
 		says := "after " + now.name
@@ -144,7 +142,7 @@ func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 	}
 }
 
-// runTurn says something and waits for the end.
+// runTurn sends a message and waits for the end.
 func (m *modelRun) runTurn(t *testing.T, d *desktop, id wire.MessageID, x modelFault) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s (%s) in %s does not end", id, x.name, d.id))
@@ -164,7 +162,7 @@ func (m *modelRun) runTurn(t *testing.T, d *desktop, id wire.MessageID, x modelF
 	return true
 }
 
-// killHub kills a hub that has work, and starts it again.
+// killHub kills a hub that has work, and restarts it.
 func (m *modelRun) killHub(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	waitFor(t.Context(), time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
@@ -178,10 +176,10 @@ func (m *modelRun) killHub(t *testing.T, rng *rand.Rand) {
 	victim.Start(t)
 }
 
-// checkEnds compares how turns ended with what the model did.
+// checkEnds compares the ends of turns with the faults.
 func (m *modelRun) checkEnds(t *testing.T) {
 	t.Helper()
-	resumed := map[sentMessage]int{} // how often a new owner has begun it again
+	resumed := map[sentMessage]int{} // how often a new owner has started it again
 	open := map[wire.SessionID]wire.MessageID{}
 	for _, e := range m.h.Entries() {
 		if e.Kind != hubtest.KindLog {
@@ -206,15 +204,14 @@ func (m *modelRun) checkEnd(t *testing.T, k sentMessage, e *hubtest.Event, resum
 	if !known {
 		return
 	}
-	// A turn is not begun for ever: the third owner that is killed under it is the
-	// last.
+	// A turn is started three times at most.
 	if resumed >= 3 && e.Outcome == wire.OutcomeFailed && strings.Contains(e.Reason, "cut off") {
 		m.cut++
 		return
 	}
 	if x.reason == "" {
 		m.good++
-		// A machine that is slow enough makes a model that is silent.
+		// On a slow machine every model may be silent for too long.
 		slow := !plan.Full && strings.Contains(e.Reason, "silent")
 		if e.Outcome != wire.OutcomeCompleted && !slow {
 			t.Errorf("%s in %s ended as %q: %s", k.message, k.session, e.Outcome, e.Reason)
@@ -227,7 +224,7 @@ func (m *modelRun) checkEnd(t *testing.T, k sentMessage, e *hubtest.Event, resum
 	}
 }
 
-// countingModel is a model of which it is known how many requests are open at once.
+// countingModel is a model that records the number of open requests.
 type countingModel struct {
 	*fakeModel
 	h     *hubtest.History
@@ -242,11 +239,11 @@ func newCountingModel(t *testing.T, h *hubtest.History, slots int) *countingMode
 	return w
 }
 
-// slowEnd is how long a request may still be counted here after its hub has seen
-// its end and given its slot to another.
+// slowEnd is how long a request may still be counted here after its hub has seen its end and
+// released its slot.
 const slowEnd = time.Second
 
-// recordOpenRequests writes down how many requests are open, when those that have ended are gone.
+// recordOpenRequests records the number of open requests, after ended ones have been removed.
 func (w *countingModel) recordOpenRequests(ctx context.Context) {
 	late := time.After(slowEnd)
 	for waits := true; ; {

@@ -18,9 +18,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F20: admins interrupt, reset and delete sessions while people use them and
-// owners are killed. Each action is sent up to three times, to different hubs. A
-// message ends once, an action is done once, and the book has it once.
+// F20: admins interrupt, reset and delete sessions while they are used and owners are killed. Each
+// action is sent up to three times, to different hubs. A message ends once, an action is executed
+// once, and the audit log has it once.
 func TestF20Admin(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -44,17 +44,17 @@ func TestF20Admin(t *testing.T) {
 	})
 }
 
-// adminRun is one fleet and those who rule it.
+// adminRun is one fleet and its admin actions.
 type adminRun struct {
 	rng    *rand.Rand
 	rounds *sample
-	acts   *sample // until everybody is answered
-	wrong  *sample // one for every record that should not be, or should
+	acts   *sample // until every request is answered
+	wrong  *sample // one for every missing or unexpected audit record
 	f      *hubtest.Fleet
 	h      *hubtest.History
 
 	mu    sync.Mutex        // guards the following
-	wrote map[string]string // action and target by the id of what was done
+	wrote map[string]string // action and target by action id
 }
 
 func (r *adminRun) run(t *testing.T, shard uint64, rounds int) {
@@ -84,7 +84,7 @@ func (r *adminRun) run(t *testing.T, shard uint64, rounds int) {
 	r.checkAudit(t)
 }
 
-// actOnSession interrupts or resets a session in the middle of a scene.
+// actOnSession interrupts or resets a session during a workload.
 func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 	t.Helper()
 	s := d.startWorkload(t, r.rng)
@@ -94,10 +94,10 @@ func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 		id: what + "-" + name, action: "session." + what, target: d.id,
 		method: http.MethodPost, path: "/api/admin/sessions/" + string(d.id) + "/" + what,
 	}
-	rng := plan.Rand(r.rng.Uint64()) // what is done and what is killed are decided at the same time
+	rng := plan.Rand(r.rng.Uint64()) // actions and kills are decided concurrently
 	r.killDuring(t, d, func() { r.sendAction(t, rng, order, 1+rng.IntN(3)) })
 	r.waitEnded(t, s)
-	// The same once more is nothing new: what goes on then is not touched.
+	// A repetition has no effect: the work that runs then is not touched.
 	d.said++
 	id := wire.MessageID(fmt.Sprintf("after-%d", d.said))
 	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", streamWords(20)); err != nil {
@@ -109,7 +109,7 @@ func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 	}
 }
 
-// killDuring does something, and sometimes kills the owner at about the same time.
+// killDuring runs do, and sometimes kills the owner at about the same time.
 func (r *adminRun) killDuring(t *testing.T, d *desktop, do func()) {
 	t.Helper()
 	victim := d.owner()
@@ -132,8 +132,7 @@ func (r *adminRun) killDuring(t *testing.T, d *desktop, do func()) {
 	}
 }
 
-// waitEnded waits until all messages of a scene have ended, and answers what is still
-// asked.
+// waitEnded waits until all messages of a workload have ended, and answers open questions.
 func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 	t.Helper()
 	tab := s.d.tabs[0]
@@ -149,7 +148,7 @@ func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 		t.Fatalf("scene %d of %s has no end: %v", s.n, s.d.id, err)
 	}
 	if p, asked := s.question(tab); asked {
-		// Somebody may be quicker to take the question away.
+		// An admin action may remove the question first.
 		_, _ = tab.Client.Send(t.Context(), wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
 		if _, err := tab.Ended(t.Context(), s.ask); err != nil {
 			t.Fatalf("%s has no end: %v", s.ask, err)
@@ -158,10 +157,10 @@ func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 	s.sent.Wait()
 }
 
-// deleteSession deletes a session in the middle of a scene.
+// deleteSession deletes a session during a workload.
 func (r *adminRun) deleteSession(t *testing.T, name string) {
 	t.Helper()
-	// Its log is gone in the end, so that its history is one of its own.
+	// Its log is deleted in the end, so it has a history of its own.
 	h := plan.NewHistory(t, "f20-"+strings.ReplaceAll(t.Name(), "/", "-")+"-deleted-"+name)
 	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Door.URL() })
 	d.messagesMayVanish = true
@@ -203,14 +202,14 @@ func (r *adminRun) deleteSession(t *testing.T, name string) {
 	}
 }
 
-// action is what an admin does.
+// action is an admin action.
 type action struct {
 	id, action   string
 	target       wire.SessionID
 	method, path string
 }
 
-// record is how the book has it.
+// record is an entry of the audit log.
 type record struct {
 	Seq    uint64 `json:"seq"`
 	ID     string `json:"id"`
@@ -220,8 +219,8 @@ type record struct {
 	Result string `json:"result"`
 }
 
-// sendAction sends an action so many times at about the same time, each to another hub
-// first, and tries until everybody is told that it is done.
+// sendAction sends an action several times at about the same time, each to another hub first, and
+// repeats it until every request reports success.
 func (r *adminRun) sendAction(t *testing.T, rng *rand.Rand, d action, times int) {
 	t.Helper()
 	r.mu.Lock()
@@ -260,7 +259,7 @@ func (r *adminRun) sendAction(t *testing.T, rng *rand.Rand, d action, times int)
 	}
 }
 
-// requestAction asks one hub for an action.
+// requestAction requests an action of one hub.
 func requestAction(t *testing.T, base string, d action) (record, error) {
 	t.Helper()
 	body := `{"reason":"because"}`
@@ -293,8 +292,8 @@ func requestAction(t *testing.T, base string, d action) (record, error) {
 	return rec, json.Unmarshal(b, &rec)
 }
 
-// checkAudit compares the book with what was done: each action has begun and is done,
-// once, and the records are one chain.
+// checkAudit compares the audit log with the actions: each action has a start and an end, once, and
+// the records form one chain.
 func (r *adminRun) checkAudit(t *testing.T) {
 	t.Helper()
 	var chain struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F21: hubs of different releases have the same sessions.
+// F21: hubs of different releases share sessions.
 func TestF21Versions(t *testing.T) {
 	t.Parallel()
 	t.Run("next", testNextRelease)
@@ -26,9 +26,9 @@ func TestF21Versions(t *testing.T) {
 	}
 }
 
-// testNextRelease has hubs of this release and of one after it, and sessions that are killed
-// and drained away from both. The next release says, takes and keeps what this one
-// does not know.
+// testNextRelease runs hubs of this release and of a later one, and moves sessions between them by
+// kills and drains. The next release has messages, events and stored fields that this one does not
+// know.
 func testNextRelease(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -40,7 +40,8 @@ func testNextRelease(t *testing.T) {
 	rng := plan.Rand(0)
 	var tabs []*hubtest.Tab
 	for i := range plan.Rounds(2, 6) {
-		// The first tab finds its way, the others stay: see mixture.wave.
+		// The first tab uses the load balancer, the others stay at their hubs: see
+		// mixedRun.sendWave.
 		d := newDesktop(t, f, m.h, string(rune('p'+i)), 1+len(f.Hubs), func(tab int) string {
 			if tab == 0 {
 				return f.Door.URL()
@@ -91,8 +92,8 @@ func testNextRelease(t *testing.T) {
 	})
 }
 
-// undecoded counts what tabs and hubs could not read. Hubs go on without it, and
-// say so in their logs.
+// undecoded counts the frames that tabs and hubs could not decode. Hubs continue without them and
+// log them.
 func undecoded(t *testing.T, f *hubtest.Fleet, h *hubtest.History) int {
 	t.Helper()
 	all := 0
@@ -112,7 +113,7 @@ func undecoded(t *testing.T, f *hubtest.Fleet, h *hubtest.History) int {
 	return all
 }
 
-// mixedRun is some sessions that hubs of two releases have.
+// mixedRun is a set of sessions that hubs of two releases share.
 type mixedRun struct {
 	f   *hubtest.Fleet
 	h   *hubtest.History
@@ -121,13 +122,13 @@ type mixedRun struct {
 	moved, refused int
 }
 
-// sendWave sends a message that only the next release knows, through a hub of it. Who
-// runs the session does it, or says that it cannot.
+// sendWave sends a message that only the next release knows, through one of its hubs. The owner
+// executes it or refuses it.
 func (m *mixedRun) sendWave(t *testing.T, d *desktop, id wire.MessageID) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("nobody answers %s in %s", id, d.id))
 	defer cancel()
-	tab := d.tabs[2] // that of the hub in the middle
+	tab := d.tabs[2] // at the hub in the middle
 	frame := fmt.Appendf(nil, `{"type":"WAVE","data":{"messageId":%q,"text":"hello"}}`, id)
 	if _, err := tab.Client.Forward(ctx, frame); err != nil {
 		t.Fatalf("send %s: %v", id, err)
@@ -149,7 +150,7 @@ func (m *mixedRun) sendWave(t *testing.T, d *desktop, id wire.MessageID) {
 	}
 }
 
-// moveSession takes a session away from its owner.
+// moveSession moves a session away from its owner.
 func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 	t.Helper()
 	owner, epoch := d.owner(), d.epoch()
@@ -171,12 +172,11 @@ func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 	owner.Start(t)
 }
 
-// previousCommit is the last commit of the release before this one.
+// previousCommit is the last commit of the previous release.
 const previousCommit = "f1680e9"
 
-// testUpgrade has hubs of the release before this one, which are replaced by this
-// one's under load and, since something else went wrong, the other way round, and
-// once more.
+// testUpgrade runs hubs of the previous release, which are upgraded under load, downgraded again,
+// and upgraded once more.
 func testUpgrade(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -215,11 +215,11 @@ func testUpgrade(t *testing.T) {
 	})
 }
 
-// sourceChange is what the next release does to a file.
+// sourceChange is a change of a file for the next release.
 type sourceChange struct{ file, from, to string }
 
-// nextReleaseChanges make the next release: a message, an event, a field of an event and one
-// of what is kept of a turn, and the words that go with them.
+// nextReleaseChanges make the next release: a message, an event, a field of an event and a stored
+// field of a turn.
 var nextReleaseChanges = []sourceChange{
 	{
 		"wire/entries.go", `		client[Interrupt](`,
@@ -268,7 +268,7 @@ type Waved struct {
 	},
 }
 
-// nextRelease builds a hub that says, takes and keeps more than this one.
+// nextRelease builds a hub with these changes.
 func nextRelease(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -309,7 +309,7 @@ func nextRelease(t *testing.T) string {
 	return path
 }
 
-// previousRelease builds the hub of the release before this one.
+// previousRelease builds the hub of the previous release.
 func previousRelease(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -21,17 +21,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// steerResults is what is known of fleets whose owners are killed again and again while
-// messages join their turns.
+// steerResults are the measurements of fleets whose owners are killed repeatedly while messages
+// join their turns.
 type steerResults struct {
 	rounds                   sample // one for every kill
 	messages, joined, effect atomic.Int64
 
 	mu   sync.Mutex     // guards ends
-	ends map[string]int // messages by how and why they ended
+	ends map[string]int // messages by outcome and reason
 }
 
-// endFigures are figures that say how many messages ended in which way.
+// endFigures returns the numbers of messages by outcome.
 func (s *steerResults) endFigures() (figures []hubtest.Figure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,9 +41,9 @@ func (s *steerResults) endFigures() (figures []hubtest.Figure) {
 	return figures
 }
 
-// F22: messages join a turn that is cut off again and again, until it is given up,
-// and join the next one. Each message writes its name into a window, once if it
-// completes and at most once if it does not, and has one end under its own id.
+// F22: messages join a turn that is cut off repeatedly, until it is given up, and join the next
+// one. Each message writes its id into a window, once if it completes and at most once if it does
+// not, and has one end under its own id.
 func TestF22Steer(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -91,7 +91,7 @@ type steeredSession struct {
 	refused map[wire.MessageID]bool
 }
 
-// steeredWindow is what the messages write into.
+// steeredWindow is the window that the messages write to.
 const steeredWindow = "names"
 
 func newSteeredSession(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Rand, out *steerResults) *steeredSession {
@@ -107,8 +107,8 @@ func newSteeredSession(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *
 	return s
 }
 
-// sendJoining sends a message that writes its name, before, after or between other things,
-// and does not wait for the answer.
+// sendJoining sends a message that writes its id, before, after or between other directives, and
+// does not wait for the answer.
 func (s *steeredSession) sendJoining(t *testing.T) {
 	t.Helper()
 	id := wire.MessageID(fmt.Sprintf("n%d", len(s.ids)))
@@ -133,8 +133,8 @@ func (s *steeredSession) sendJoining(t *testing.T) {
 	})
 }
 
-// runEpisode kills the owner so many times, mostly before the turn could end that it
-// was killed in before, and looks at what came of all messages.
+// runEpisode kills the owner several times, mostly before the turn that was cut off can end, and
+// checks all messages.
 func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 	t.Helper()
 	var when time.Duration // of the last kill, and the epoch before it
@@ -149,7 +149,7 @@ func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 		}); err != nil {
 			t.Fatalf("no turn of %s goes on after epoch %d: %v", s.id, epoch, err)
 		}
-		if s.rng.IntN(3) > 0 { // else nothing joins the turn before it is cut off again
+		if s.rng.IntN(3) > 0 { // else no message joins the turn before it is cut off again
 			for range 1 + s.rng.IntN(3) {
 				s.sendJoining(t)
 				waitFor(t.Context(), time.Duration(s.rng.IntN(60))*time.Millisecond)
@@ -175,15 +175,15 @@ func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 	}
 }
 
-// isBusy reports whether a turn of the main agent is under way.
+// isBusy reports whether a turn of the main agent runs.
 func (s *steeredSession) isBusy() bool {
 	return slices.ContainsFunc(s.tabs[0].Client.State().Agents, func(a wire.AgentState) bool {
 		return strings.HasPrefix(string(a.Role), "main-")
 	})
 }
 
-// checkEffects waits for the end of all messages and counts those that have written
-// their name too often or not at all.
+// checkEffects waits for the end of all messages and counts those that wrote their id too often or
+// not at all.
 func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("the turns of %s do not end", s.id))
@@ -224,7 +224,7 @@ func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 	return violations
 }
 
-// countEnds counts the messages by how and why they ended, as the log says.
+// countEnds counts the messages by outcome and reason, from the log.
 func (s *steeredSession) countEnds() {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()

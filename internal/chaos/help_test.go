@@ -16,8 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// runShards does something in several fleets at once, since most of it is waiting,
-// and then, when all are done, what is to be done after it.
+// runShards runs do for several fleets concurrently, because most of it is waiting, and then after.
 func runShards(t *testing.T, shards int, do func(t *testing.T, shard uint64), after func()) {
 	t.Helper()
 	t.Cleanup(after)
@@ -29,7 +28,7 @@ func runShards(t *testing.T, shards int, do func(t *testing.T, shard uint64), af
 	}
 }
 
-// sample is what was measured, by several goroutines.
+// sample is a set of measurements of several goroutines.
 type sample struct {
 	mu         sync.Mutex
 	spans      []time.Duration
@@ -42,7 +41,7 @@ func (s *sample) add(d time.Duration) {
 	s.spans = append(s.spans, d)
 }
 
-// addViolations counts broken promises.
+// addViolations counts violations.
 func (s *sample) addViolations(violations int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +61,7 @@ func (s *sample) quantile(q float64) time.Duration {
 	return hubtest.Quantile(s.spans, q)
 }
 
-// requireSamples fails a full run in which nothing was measured: of nothing everything
-// can be said.
+// requireSamples fails a full run without measurements.
 func requireSamples(t *testing.T, what string, s *sample) {
 	t.Helper()
 	if plan.Full && s.count() == 0 {
@@ -71,8 +69,8 @@ func requireSamples(t *testing.T, what string, s *sample) {
 	}
 }
 
-// requireQuantile fails a full run in which a part of what was measured is above a limit, or
-// nothing was measured at all. It returns where that part ends.
+// requireQuantile fails a full run in which a quantile is above a limit, or without measurements.
+// It returns the quantile.
 func requireQuantile(t *testing.T, what string, s *sample, q float64, limit time.Duration) time.Duration {
 	t.Helper()
 	requireSamples(t, what, s)
@@ -83,7 +81,7 @@ func requireQuantile(t *testing.T, what string, s *sample, q float64, limit time
 	return got
 }
 
-// wait waits for a while, in which others act.
+// waitFor waits for a while.
 func waitFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -91,10 +89,10 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// roundDuration is a duration for people.
+// roundDuration formats a duration for results.
 func roundDuration(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
 
-// streamWords is what the demo says to /stream.
+// streamWords is the text of the demo provider for /stream.
 func streamWords(n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -103,7 +101,7 @@ func streamWords(n int) string {
 	return strings.Join(all, " ")
 }
 
-// ownerOf asks the store, through the door, who owns a session.
+// ownerOf returns the owner of a session in the directory, through the load balancer.
 func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.ReplicaID {
 	t.Helper()
 	var state struct {
@@ -113,7 +111,7 @@ func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.Replic
 	return state.Owner
 }
 
-// mustGet reads something that a fleet must have, and fails the test if it has not.
+// mustGet reads a URL and fails the test on an error.
 func mustGet(t *testing.T, f *hubtest.Fleet, url string, out any) {
 	t.Helper()
 	if err := tryGet(t, f, url, out); err != nil {
@@ -121,9 +119,8 @@ func mustGet(t *testing.T, f *hubtest.Fleet, url string, out any) {
 	}
 }
 
-// tryGet reads something and returns why that was refused, if it was. A hub that does
-// not answer, or says that it cannot now, is asked again: how long that takes is up to the
-// machine.
+// tryGet reads a URL and returns the refusal, if there is one. It retries while a hub does not
+// answer or is temporarily unavailable.
 func tryGet(t *testing.T, f *hubtest.Fleet, url string, out any) error {
 	t.Helper()
 	for {

@@ -9,26 +9,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// logEntry is a message of the log and its position, as text; empty when nobody has
-// said yet where it is.
+// logEntry is a message of the log and its position as text; empty while no answer has named it.
 type logEntry struct {
 	id wire.MessageID
 	at string
 }
 
-// operation is an operation: to submit a message, or else to read what comes after one,
-// or everything.
+// operation is a client's operation: to submit a message, or to read what comes after one, or
+// everything.
 type operation struct{ submit, after wire.MessageID }
 
-// answer is its answer.
+// answer is the answer to an operation.
 type answer struct {
 	at    string     // of a submit
 	marks []logEntry // of a read
-	lost  bool       // nobody knows whether the submit happened
+	lost  bool       // it is unknown whether the submit happened
 }
 
-// logModel is what the log of a session should be: messages are added to its end,
-// each once, and stay where they are.
+// logModel is the sequential specification of a session's log: messages are appended, each once,
+// and stay where they are.
 func logModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return []logEntry(nil) },
@@ -54,7 +53,7 @@ func logModel() porcupine.Model {
 	}
 }
 
-// applySubmit is the log after a submit, and whether that may have had the answer.
+// applySubmit returns the log after a submit, and whether the answer is possible.
 func applySubmit(log []logEntry, id wire.MessageID, out answer) (bool, []logEntry) {
 	i := slices.IndexFunc(log, func(m logEntry) bool { return m.id == id })
 	if i < 0 {
@@ -66,8 +65,7 @@ func applySubmit(log []logEntry, id wire.MessageID, out answer) (bool, []logEntr
 	return setPosition(log, i, out.at)
 }
 
-// applyRead is what is known of the log after a read, and whether that may have had the
-// answer.
+// applyRead returns the log after a read, and whether the answer is possible.
 func applyRead(log []logEntry, after wire.MessageID, seen []logEntry) (bool, []logEntry) {
 	from := 0
 	if after != "" {
@@ -91,8 +89,8 @@ func applyRead(log []logEntry, after wire.MessageID, seen []logEntry) (bool, []l
 	return true, log
 }
 
-// setPosition is the log with the position of a message, if it can be there: where it
-// was before, and in order.
+// setPosition returns the log with the position of a message, if that is possible: equal to a known
+// one, and in order.
 func setPosition(log []logEntry, i int, at string) (bool, []logEntry) {
 	if log[i].at != "" {
 		return log[i].at == at, log

@@ -17,12 +17,11 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// checkTimeout is how long the search for an order of one history may take.
+// checkTimeout bounds the search for a linearization of one history.
 const checkTimeout = 10 * time.Second
 
-// L: whoever submits to a session and reads it, through whichever hubs, sees one
-// log to which messages are added one after the other, each once, while hubs are
-// killed and frozen.
+// Clients that submit to a session and read it, through any hubs, see one log to which messages are
+// appended one after the other, each once, while hubs are killed and frozen.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -63,7 +62,7 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// breakHub breaks one hub while the others are used.
+// breakHub kills or freezes one hub while the others are used.
 func breakHub(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
 	t.Helper()
 	h := f.Hubs[rng.IntN(len(f.Hubs))]
@@ -79,14 +78,13 @@ func breakHub(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
 	h.Continue(t)
 }
 
-// trialResults is what came of all histories.
+// trialResults are the results of all histories.
 type trialResults struct {
 	histories, illegal, unknown, operations, lost, again, open int
 	longest                                                    time.Duration
 }
 
-// checkTrial looks for an order in which everything could have happened one after the
-// other.
+// checkTrial searches for a linearization.
 func (c *trialResults) checkTrial(t *testing.T, s *trial, name string) {
 	t.Helper()
 	if s.err != nil {
@@ -116,7 +114,7 @@ func (c *trialResults) checkTrial(t *testing.T, s *trial, name string) {
 	}
 }
 
-// A checker that finds nothing wrong with anything would be easy to pass.
+// The checker rejects histories that are not linearizable.
 func TestLogModel(t *testing.T) {
 	t.Parallel()
 	const never = 1 << 62

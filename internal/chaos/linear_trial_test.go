@@ -25,16 +25,15 @@ import (
 )
 
 const (
-	trialClients = 4 // the last one has a WebSocket
-	trialOps     = 3 // of each client
-	// trialWait is how long a request may take, shorter than a take-over so that
-	// answers are lost.
+	trialClients = 4 // the last one uses a WebSocket
+	trialOps     = 3 // per client
+	// trialWait bounds a request. It is shorter than a takeover, so that answers are lost.
 	trialWait = 1500 * time.Millisecond
-	// trialPatience is how long a client tries until its message is kept.
+	// trialPatience is how long a client retries until its message is accepted.
 	trialPatience = time.Minute
 )
 
-// trial is one session, a few clients, and what they did.
+// trial is one session, a few clients, and their operations.
 type trial struct {
 	ctx     context.Context
 	fleet   *hubtest.Fleet
@@ -45,7 +44,7 @@ type trial struct {
 
 	mu          sync.Mutex // guards the following
 	ops         []porcupine.Operation
-	known       map[wire.MessageID]string // where messages are
+	known       map[wire.MessageID]string // positions of messages
 	lost, again int                       // answers, messages that were kept before
 	open        int                       // operations
 	err         error
@@ -59,7 +58,7 @@ func newTrial(t *testing.T, f *hubtest.Fleet, part uint64) *trial {
 	}
 }
 
-// run has all clients do what they do, and then reads everything.
+// run runs all clients, and then reads everything.
 func (s *trial) run() {
 	var wg sync.WaitGroup
 	for who := range trialClients {
@@ -93,8 +92,8 @@ func (s *trial) fail(err error) {
 // submitFunc sends a message to a hub and returns its position.
 type submitFunc func(hub *hubtest.Hub, id wire.MessageID) (string, error)
 
-// doRandom does one thing: submits something new, or what somebody else may be
-// submitting too, or reads.
+// doRandom does one random operation: it submits a new message, or one that another client may be
+// submitting, or reads.
 func (s *trial) doRandom(who int, rng *rand.Rand, i int, submit submitFunc) {
 	id := wire.MessageID(fmt.Sprintf("m-%d-%d", who, i))
 	switch rng.IntN(6) {
@@ -125,13 +124,13 @@ func (s *trial) doRandom(who int, rng *rand.Rand, i int, submit submitFunc) {
 	}
 }
 
-// recordLostAnswer notes that there was no answer, and reports whether the client may leave
-// it at that: then the message may be kept at any time, or never. Mostly it tries
-// again, and all tries are one operation, since a message is kept once: so many
-// that stay open could happen in too many orders to look at.
+// recordLostAnswer records that there was no answer, and reports whether the client may stop: then
+// the message may be appended at any time, or never. Mostly the client retries, and all attempts
+// are one operation, because a message is appended once: many open operations would have too many
+// orders to check.
 func (s *trial) recordLostAnswer(who int, err error) (mayLeave bool) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return false // nobody was there: nothing can have happened
+		return false // no hub was reached: nothing can have happened
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +138,7 @@ func (s *trial) recordLostAnswer(who int, err error) (mayLeave bool) {
 	return !slices.ContainsFunc(s.ops, func(op porcupine.Operation) bool { return op.ClientId == who && op.Return == math.MaxInt64 })
 }
 
-// recordSubmit writes down what became of a message; nobody knows where it is when
-// its client has left it.
+// recordSubmit records the result of a submit; the position is empty if its client has stopped.
 func (s *trial) recordSubmit(op porcupine.Operation, id wire.MessageID, at string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +184,7 @@ func (s *trial) attach() (submit submitFunc, end func(), err error) {
 	}
 	return func(_ *hubtest.Hub, id wire.MessageID) (string, error) {
 		toast := wire.ToastShow{Toast: wire.Toast{ID: "t", Message: string(id)}}
-		// Long enough for any take-over: the client sends it again by itself.
+		// Long enough for any takeover: the client repeats the message by itself.
 		ctx, cancel := context.WithTimeout(ctx, trialPatience/2)
 		defer cancel()
 		answer, err := c.Send(ctx, wire.Emit{MessageID: id, Actions: []wire.Action{toast}})
@@ -201,8 +199,8 @@ func (s *trial) attach() (submit submitFunc, end func(), err error) {
 	}, end, nil
 }
 
-// read reads what comes after a message that is known to be there, or everything.
-// A read without an answer has not happened, unless it must.
+// read reads what comes after a known message, or everything. A read without an answer is not
+// recorded, unless it must succeed.
 func (s *trial) read(who int, rng *rand.Rand, must bool) {
 	for deadline := time.Now().Add(trialPatience); ; waitFor(s.ctx, 100*time.Millisecond) {
 		hub := s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))]

@@ -19,7 +19,7 @@ var (
 	report = flag.String("chaos.report", "", "file to add results to")
 )
 
-// What TestMain makes for all tests.
+// Made by TestMain for all tests.
 var (
 	plan    *hubtest.Plan
 	program string // the hub
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// These tests wait more than they work.
+	// These tests wait more than they compute.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -50,7 +50,7 @@ func run(m *testing.M) int {
 	case plan.Full:
 		plan.Seed = rand.Uint64N(1 << 32)
 	default:
-		plan.Seed = 1 // with few rounds every run is to try the same
+		plan.Seed = 1 // a short run always makes the same decisions
 	}
 	folder, err := os.MkdirTemp("", "everdesk-hub-")
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/everdesk/everdesk/providers/fakemodel"
 )
 
-// fakeModel is a model that knows which requests are under way.
+// fakeModel is a model that knows its open requests.
 type fakeModel struct {
 	url  string
 	fake *fakemodel.Server
-	// before, when there, is called with every request before it is answered.
+	// before, if set, is called with every request before it is answered.
 	before func(context.Context)
 
 	mu        sync.Mutex // guards the following
 	asked     int
 	calls     map[*modelCall]bool
-	callEnded chan struct{} // closed and made anew when a request has ended
+	callEnded chan struct{} // closed and replaced when a request has ended
 }
 
 // modelCall is one request.
@@ -67,7 +67,7 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.fake.ServeHTTP(w, r)
 }
 
-// openCalls are the requests that are under way; none if there is no model.
+// openCalls are the open requests; none if m is nil.
 func (m *fakeModel) openCalls() []*modelCall {
 	if m == nil {
 		return nil
@@ -77,15 +77,15 @@ func (m *fakeModel) openCalls() []*modelCall {
 	return slices.Collect(maps.Keys(m.calls))
 }
 
-// requests is how often it was asked.
+// requests is the number of requests so far.
 func (m *fakeModel) requests() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.asked
 }
 
-// hang leaves the next request without an answer and returns what is closed when
-// it has come; nil if there is no model, or it is not to.
+// hang leaves the next request without an answer and returns a channel that is closed when it has
+// arrived; nil if m is nil or hanging is not wanted.
 func (m *fakeModel) hang(wanted bool) <-chan struct{} {
 	if m == nil || !wanted {
 		return nil
