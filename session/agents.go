@@ -41,7 +41,7 @@ type agents struct {
 	nextPoolDue time.Time
 	poolWorking bool
 	poolTouched bool
-	// gaugesStale says that the pool may have changed since its levels were counted.
+	// gaugesStale says that the pool may have changed since its gauges were counted.
 	gaugesStale bool
 	parkedSince time.Time // since when no new tool starts; zero while tools may start
 

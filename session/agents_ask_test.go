@@ -50,7 +50,7 @@ func TestAgentGetsFirstValidAnswer(t *testing.T) {
 			deliver(t, far.handle, command("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
 			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
-				t.Errorf("everybody hears %+v", c)
+				t.Errorf("all tabs get %+v", c)
 			}
 			deliver(t, d.handle, command("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
@@ -237,7 +237,7 @@ func TestQueuedMessageAnswersPrompt(t *testing.T) {
 		d.waitTurnEnd("m1")
 		a := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted]("m2"))
 		if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
-			t.Errorf("it is taken as %+v", a)
+			t.Errorf("it is answered with %+v", a)
 		}
 		closed := payloads[wire.PromptClosed](d.all())
 		if len(closed) != 2 || closed[1].Reason != wire.ClosedAnswered || closed[1].AnsweredBy != "conn" || closed[1].MessageID != "m2" {
@@ -253,7 +253,7 @@ func TestQueuedMessageAnswersPrompt(t *testing.T) {
 		d.waitTurnEnd("m3")
 		d.waitIdle()
 		if got := d.turnText("m3"); got != "later" {
-			t.Errorf("who came later hears %q", got)
+			t.Errorf("the later sender gets %q", got)
 		}
 		if n := len(payloads[wire.MessageQueued](d.all())); n != 2 || len(payloads[wire.MessageRejected](d.all())) > 0 {
 			t.Errorf("%d were told that they wait", n)

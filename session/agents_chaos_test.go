@@ -36,6 +36,7 @@ func (s *randomUser) id() wire.MessageID {
 func (s *randomUser) monitor() wire.MonitorID {
 	return wire.MonitorID(fmt.Sprintf("monitor-%d", s.r.IntN(3)))
 }
+
 func (s *randomUser) window() wire.WindowID { return wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(4))) }
 
 // randomScript returns the directives of a turn.

@@ -130,7 +130,7 @@ func TestDefect15SecondTabSeesEverything(t *testing.T) {
 	// The answer of one tab is published to the other, and so is what follows.
 	d.send("", wire.UserPromptResponse{PromptID: now.Prompts[0].ID, SelectedValues: []string{"b"}})
 	if c := nextEvent(t, w, anyOf[wire.PromptClosed]); c.AnsweredBy != "conn" || c.Reason != wire.ClosedAnswered {
-		t.Errorf("the other tab hears %+v", c)
+		t.Errorf("the other tab gets %+v", c)
 	}
 	nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m1" })
 	nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m2" })

@@ -115,7 +115,7 @@ func TestDefect06ParallelButtons(t *testing.T) {
 					t.Errorf("%s ended with %+v", id, e)
 				}
 				if got := d.turnText(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
-					t.Errorf("%s was told %q", id, got)
+					t.Errorf("%s got %q", id, got)
 				}
 				waitEvent(t, d.eventLog, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
 				var states []wire.WindowAgentChange
@@ -221,12 +221,12 @@ func TestDefect10TheFirstMonitorStays(t *testing.T) {
 		t.Errorf("it is refused with %+v", r)
 	}
 	if got, _ := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageAccepted); got.How != wire.TakenSteered {
-		t.Errorf("the next message is taken as %+v", got)
+		t.Errorf("the next message is answered with %+v", got)
 	}
 	d.send("", wire.Interrupt{})
 	d.waitTurnEnd("m1")
 	if got, _ := d.sendAndWait("m3", wire.UserMessage{Content: "/recall"}).(wire.MessageAccepted); got.AgentID != "main-monitor-0-m3" {
-		t.Errorf("the one after that is taken as %+v", got)
+		t.Errorf("the one after that is answered with %+v", got)
 	}
 	d.waitIdle()
 	if got := d.turnText("m3"); !strings.Contains(got, "/say two") {

@@ -160,7 +160,7 @@ func TestRewriteOfLongConversations(t *testing.T) {
 		d.sendAndWait("after", emit(window("after")))
 		deliverBarrier(t, d.handle)
 		if n := len(d.snapshot().Windows); n != 10 {
-			t.Errorf("after the store forgot one there are %d windows", n)
+			t.Errorf("after the store lost one there are %d windows", n)
 		}
 		after, err := s.Load(t.Context(), "ses-1")
 		requireNoError(t, err)
@@ -282,7 +282,7 @@ func TestMessageRepeatedManyTimes(t *testing.T) {
 			}
 		}
 		if len(heard) != 40 {
-			t.Errorf("%d senders heard of it", len(heard))
+			t.Errorf("%d senders got the answer", len(heard))
 		}
 		taken := payloads[wire.MessageAccepted](d.all())
 		if last := taken[len(taken)-1]; len(taken) != 2 || last.MessageID != "m2" || last.How != wire.TakenSteered {

@@ -41,7 +41,7 @@ func TestGuestRights(t *testing.T) {
 	shared.sendAsGuest("m1", wire.UserMessage{MonitorID: firstMonitor, Content: `/call system:list_memories {}`})
 	shared.waitTurnEnd("m1")
 	if got := shared.turnText("m1"); strings.Contains(got, "4711") || !strings.Contains(got, "owner") {
-		t.Errorf("a guest is told %q", got)
+		t.Errorf("a guest gets %q", got)
 	}
 	shared.sendAsGuest("m2", wire.UserMessage{MonitorID: firstMonitor, Content: setHookCall})
 	shared.waitTurnEnd("m2")
@@ -113,7 +113,7 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 	}
 	deliverBarrier(t, d.handle)
 	if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
-		t.Errorf("nobody asks %d dialogs and %d prompts", len(now.Dialogs), len(now.Prompts))
+		t.Errorf("%d dialogs and %d prompts are open without a waiting call", len(now.Dialogs), len(now.Prompts))
 	}
 	running := 0
 	for _, e := range payloads[wire.ToolProgress](d.all()) {
@@ -130,12 +130,12 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 	q := wire.DialogConfirm{ID: "question-1", Title: "t", Message: "m"}
 	wg.Go(func() {
 		if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err != nil || !v.Confirmed {
-			t.Errorf("the first hears %+v, %v", v, err)
+			t.Errorf("the first gets %+v, %v", v, err)
 		}
 	})
 	waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 	if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err == nil {
-		t.Errorf("the second hears %+v", v)
+		t.Errorf("the second gets %+v", v)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.ID, Confirmed: true})
 	wg.Wait()
@@ -182,7 +182,7 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		}
 		for i, q := range again {
 			if c, _ := q.Request.(wire.AppCommandRequest); q.To != "tab" || c.Command != fmt.Sprintf("c%d", i+2) {
-				t.Errorf("%s is told %s", q.To, c.Command)
+				t.Errorf("%s gets %s", q.To, c.Command)
 			}
 		}
 		d.send("", wire.Interrupt{})

@@ -109,7 +109,7 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 					}
 					cut := waitEvent(t, d.eventLog, anyOf[wire.TurnInterrupted])
 					if !cut.Resumable || cut.MessageID != "m1" || cut.AgentID != "main-monitor-0-m1" {
-						t.Errorf("everybody hears %+v", cut)
+						t.Errorf("all tabs get %+v", cut)
 					}
 					row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.Ask == wire.AskResumeTask }).Message
 					if row.MonitorID != firstMonitor || row.IsAnswered {

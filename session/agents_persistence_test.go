@@ -37,7 +37,7 @@ func TestDefect18StateSurvivesARestart(t *testing.T) {
 			o = o.restart(t, cfg)
 			d = o.openDesktop(t, "ses-1")
 			if q, is := d.sendAndWait("b2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say hi"}).(wire.MessageQueued); !is {
-				t.Errorf("the budget is forgotten: %+v", q)
+				t.Errorf("the budget is lost: %+v", q)
 			}
 			d.send("w2", wire.WindowMessage{WindowID: "child", Content: "/recall"})
 			d.waitTurnEnd("w2")
@@ -90,7 +90,7 @@ func TestDefect19IdleSessionsAreUnloaded(t *testing.T) {
 		d.waitTurnEnd("m1") // without any handle
 		time.Sleep(2 * time.Minute)
 		if owner() != "" {
-			t.Error("a session that nobody uses is still loaded")
+			t.Error("an unused session is still loaded")
 		}
 		d = o.openDesktop(t, "ses-1")
 		d.sendText(firstMonitor, "m2", "/recall")

@@ -143,7 +143,7 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 				d.sendText("", "m2", "/say two") // it is read when the question is answered
 				waits := wire.MessageQueued{MessageID: "m2", Position: 1, MonitorID: firstMonitor, To: "other", Duplicate: true}
 				if got := again(d, "m2", "/say two"); got != waits {
-					t.Errorf("who sent it again hears %+v", got)
+					t.Errorf("the repeated message gets %+v", got)
 				}
 				prompt, _ := p.Actions[0].(wire.PromptShow)
 				d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
@@ -152,7 +152,7 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: firstMonitor, How: wire.TakenSteered, To: "other", Duplicate: true,
 				}
 				if got := again(d, "m2", "/say two"); got != want {
-					t.Errorf("who sent it once more hears %+v", got)
+					t.Errorf("the message repeated again gets %+v", got)
 				}
 				if got := d.turnText("m1"); got != `{"selected":["a"]}`+"\ntwo" {
 					t.Errorf("it said %q", got)

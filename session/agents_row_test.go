@@ -159,7 +159,7 @@ func TestMessageAnswersPrompt(t *testing.T) {
 			p := d.waitPrompt("main-monitor-0-m1")
 			a, _ := d.sendAndWait("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted)
 			if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
-				t.Errorf("it is taken as %+v", a)
+				t.Errorf("it is answered with %+v", a)
 			}
 			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.PromptID != p.ID || c.Reason != wire.ClosedAnswered || c.AnsweredBy != "conn" || c.MessageID != "m2" {
@@ -273,7 +273,7 @@ func TestApprovalRules(t *testing.T) {
 			d.send("r1", wire.SetAutoApproval{Rules: rules})
 			c := waitEvent(t, d.eventLog, anyOf[wire.AutoApprovalChanged])
 			if !c.Rules.AlwaysAllowWriteProtected || c.By != "conn" || c.MessageID != "r1" {
-				t.Errorf("everybody hears %+v", c)
+				t.Errorf("all tabs get %+v", c)
 			}
 			d.sendText(firstMonitor, "m1", setHookCall)
 			d.waitTurnEnd("m1")
@@ -285,7 +285,7 @@ func TestApprovalRules(t *testing.T) {
 				t.Errorf("the row is %+v", row)
 			}
 			if n := len(payloads[wire.ApprovalRequest](d.all())); n != 0 {
-				t.Errorf("somebody was asked %d times", n)
+				t.Errorf("%d questions were asked", n)
 			}
 			guest := command("guest", "r2", wire.SetAutoApproval{Rules: rules})
 			guest.From.User = "eve"
@@ -337,7 +337,7 @@ func TestFirstOptionAfterTimeout(t *testing.T) {
 		d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidClickIcon}}})
 		d.waitTurnEnd("m2")
 		if waited := time.Since(began).Round(time.Second); waited != 5*time.Minute {
-			t.Errorf("somebody who is there had %v", waited)
+			t.Errorf("a user who is active had %v", waited)
 		}
 		d.waitIdle()
 	})

@@ -61,7 +61,7 @@ func TestApprovalRulesDeny(t *testing.T) {
 				}
 			}
 			if n := len(payloads[wire.ApprovalRequest](d.all())) + len(payloads[wire.DialogClosed](d.all())); n != 0 {
-				t.Errorf("somebody was asked: %d", n)
+				t.Errorf("questions were asked: %d", n)
 			}
 			o = o.restart(t, hubConfig{otherProviders: []providers.Provider{commandDemo{renamedDemo{demo.New(demo.Config{}), "runner"}}}})
 			d = o.openDesktop(t, "ses-1")

@@ -122,7 +122,7 @@ func TestPicturesInMessages(t *testing.T) {
 	d.send("m", draw("data:image/png;base64,aGk="))
 	d.waitIdle()
 	if got := d.conversation(o.deployment, "main-monitor-0"); !strings.Contains(got, "<ui:draw>[image attached]</ui:draw>") {
-		t.Errorf("the agent was told %q", got)
+		t.Errorf("the agent got %q", got)
 	}
 	row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m" })
 	if len(row.Message.Images) != 1 || row.Message.Images[0] != "data:image/png;base64,aGk=" {
@@ -146,7 +146,7 @@ func TestDeleteQueuedMessage(t *testing.T) {
 			}
 			d.send("", wire.DeleteQueuedMessage{Target: "q1"})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("q1")); r.Code != wire.CodeSessionInvalidState {
-				t.Errorf("it is told %+v", r)
+				t.Errorf("the agent gets %+v", r)
 			}
 			for id, target := range map[wire.MessageID]wire.MessageID{"d1": "q1", "d2": "m", "d3": "nothing"} {
 				d.send(id, wire.DeleteQueuedMessage{Target: target})
@@ -163,7 +163,7 @@ func TestDeleteQueuedMessage(t *testing.T) {
 			d = o.openDesktop(t, "ses-1")
 			got, is := d.sendAndWaitAs("other", "q2", wire.UserMessage{Content: "/say 2"}).(wire.MessageQueued)
 			if !is || !got.Duplicate || got.Position != 3 {
-				t.Errorf("who sends it again is told %+v", got)
+				t.Errorf("the repeated message gets %+v", got)
 			}
 			d.send("", wire.Interrupt{})
 			d.waitIdle()

@@ -150,8 +150,8 @@ func (l *owner) answerAfterCommit(name string, answer any) {
 	if l.agents == nil {
 		return
 	}
-	if tell := l.agents.answerWaits.takeMatching(name, answer); tell != nil {
-		l.step.effects = append(l.step.effects, tell)
+	if deliver := l.agents.answerWaits.takeMatching(name, answer); deliver != nil {
+		l.step.effects = append(l.step.effects, deliver)
 	}
 }
 

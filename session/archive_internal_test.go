@@ -224,6 +224,6 @@ func TestRowsAreRewound(t *testing.T) {
 	k.runInStep(func(l *owner) { l.emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
 	k.add(1)
 	if got, want := k.archiveText(), idRange(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
-		t.Errorf("after it was forgotten there are %s", got)
+		t.Errorf("after the loss there are %s", got)
 	}
 }

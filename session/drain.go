@@ -35,19 +35,19 @@ func (h *Hub) Drain(ctx context.Context) {
 		h.draining = make(chan struct{})
 	}
 	withdrawn := h.draining
-	keepers := slices.Collect(maps.Values(h.sessions))
-	orders := make([]*drainOrder, len(keepers))
-	for i, k := range keepers {
+	sessions := slices.Collect(maps.Values(h.sessions))
+	orders := make([]*drainOrder, len(sessions))
+	for i, k := range sessions {
 		if orders[i] = k.drainOrder.Load(); orders[i] == nil {
 			orders[i] = &drainOrder{done: make(chan struct{}), finish: finish}
 			k.drainOrder.Store(orders[i])
 		}
 	}
 	h.mu.Unlock()
-	for _, k := range keepers {
+	for _, k := range sessions {
 		k.mailbox.signal()
 	}
-	for i, k := range keepers {
+	for i, k := range sessions {
 		select {
 		case <-orders[i].done:
 		case <-k.done:

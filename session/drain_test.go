@@ -42,7 +42,7 @@ func TestUndrain(t *testing.T) {
 			step.drained.Undrain()
 			time.Sleep(time.Second)
 			if got := step.drained.Load(); got != want { // what another replica claimed stays there
-				t.Errorf("round %d: after that was taken back there are %+v", i, got)
+				t.Errorf("round %d: after Undrain there are %+v", i, got)
 			}
 			openHandle(t, step.drained, "ses-1").Close()
 		}
@@ -67,7 +67,7 @@ func TestUndrainAlone(t *testing.T) {
 			h.Undrain()
 			deliverBarrier(t, r)
 			if got := h.Load(); got != (session.Load{Owned: 1}) {
-				t.Errorf("after that was taken back there are %+v", got)
+				t.Errorf("after Undrain there are %+v", got)
 			}
 		}
 	})

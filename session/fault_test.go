@@ -126,7 +126,7 @@ func TestFencedOwnerFollows(t *testing.T) {
 		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		others.Store(true)
 		if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
-			t.Errorf("the sender hears %+v", e)
+			t.Errorf("the sender gets %+v", e)
 		}
 		synctest.Wait()
 		actions := payloads[wire.Actions](readLog(t, m))

@@ -92,14 +92,14 @@ func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 	other := attachTab(t, owner, "conn-a")
 	deliver(t, follower, command("conn-b", "m1", emit(window("win"))))
 	if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
-		t.Errorf("the sender hears %+v", e)
+		t.Errorf("the sender gets %+v", e)
 	}
 	got := deliverAndWait(t, follower, command("conn-b", "m2", emit(wire.WindowFocus{WindowID: "no"})))
 	if p, is := got.Data.(wire.MessageRejected); !is || p.To != "conn-b" {
 		t.Errorf("the refusal is %+v", got.Data)
 	}
 	if e := nextEvent(t, w, anyOf[wire.ErrorNotice]); e.MessageID != "m2" {
-		t.Errorf("the sender hears %+v", e)
+		t.Errorf("the sender gets %+v", e)
 	}
 	// The same message through both replicas is one message.
 	hello := wire.UserMessage{Content: "hello"}
@@ -289,7 +289,7 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if _, err := follower.DeliverAndWait(ctx, command("conn-b", "after", emit(window("late")))); err != nil {
-		t.Fatalf("nobody took over: %v", err)
+		t.Fatalf("no replica took over: %v", err)
 	}
 	nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 	nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "after" })

@@ -61,12 +61,12 @@ func TestFullStore(t *testing.T) {
 		a, err := r.DeliverAndWait(t.Context(), command("c", "m1", emit(window("second"))))
 		requireNoError(t, err)
 		if no, is := a.Data.(wire.MessageRejected); !is || no.Code != wire.CodeStoreUnavailable || no.MessageID != "m1" {
-			t.Errorf("who waits is told %+v, want that the store is away", a.Data)
+			t.Errorf("the waiting caller gets %+v, want store unavailable", a.Data)
 		}
 		for range 2000 { // more than a mailbox holds
 			err := r.Deliver(t.Context(), command("c", "m2", emit(window("third"))))
 			if e, is := errors.AsType[*session.Error](err); !is || e.Code != wire.CodeStoreUnavailable {
-				t.Fatalf("who comes later is told %v, want that the store is away", err)
+				t.Fatalf("a later caller gets %v, want store unavailable", err)
 			}
 		}
 		if n, err := r.DeliverAll(t.Context(), []session.Command{command("c", "m2", emit(window("third")))}); n != 0 || !errors.Is(err, store.ErrNoSpace) {
@@ -112,7 +112,7 @@ func TestFullStoreIsFollowed(t *testing.T) {
 				nextEvent(t, attachTab(t, far, "late"), anyOf[wire.SessionState])
 				err = far.Deliver(t.Context(), command("d", "m1", emit(window("second"))))
 				if e, is := errors.AsType[*session.Error](err); !is || e.Reason != "the store is full; try again in a moment" {
-					t.Errorf("who speaks there is told %v, want that the store is full", err)
+					t.Errorf("a sender there gets %v, want that the store is full", err)
 				}
 				m.onClaim(nil)
 				m.setHooks(hooks{})

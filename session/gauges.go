@@ -22,7 +22,7 @@ type Gauges struct {
 	Tabs     int
 	// Mailbox counts the items in all mailboxes.
 	Mailbox int
-	// Pool are the levels of agents and their queues.
+	// Pool are the gauges of agents and their queues.
 	Pool contextpool.Gauges
 	// Approvals, Prompts and the questions of Plans wait for a person; the oldest was opened at
 	// Oldest.

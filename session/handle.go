@@ -137,9 +137,9 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 		c.From.Connection = wire.ConnectionID("ask-" + strings.ToLower(rand.Text())) // answers are matched by connection
 	}
 	answer := make(chan Answer, 1)
-	who := replyWaiter{conn: c.From.Connection, to: answer}
-	r.live.replyWaiters.add(id, who)
-	defer r.live.replyWaiters.remove(id, who)
+	waiter := replyWaiter{conn: c.From.Connection, to: answer}
+	r.live.replyWaiters.add(id, waiter)
+	defer r.live.replyWaiters.remove(id, waiter)
 	if err := r.Deliver(ctx, c); err != nil {
 		return Answer{}, err
 	}

@@ -248,7 +248,7 @@ func TestLeaseAboutToExpire(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := r.DeliverAndWait(ctx, command("c", "m", emit(window("w")))); err != nil {
-			t.Errorf("nobody takes over: %v", err)
+			t.Errorf("no replica takes over: %v", err)
 		}
 	})
 }

@@ -21,16 +21,16 @@ func TestEmitIsCommittedPublishedAndAnswered(t *testing.T) {
 	deliver(t, r, command("conn-1", "m1", emit(window("win"))))
 	shown := nextEvent(t, w, anyOf[wire.Actions])
 	if shown.MessageID != "m1" || shown.By != "conn-1" || shown.MonitorID != "monitor-0" || len(shown.Actions) != 1 {
-		t.Errorf("the tab is shown %+v", shown)
+		t.Errorf("the tab sees %+v", shown)
 	}
 	if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" || e.At.IsZero() {
-		t.Errorf("the sender hears %+v", e)
+		t.Errorf("the sender gets %+v", e)
 	}
 	a := deliverAndWait(t, r, command("conn-1", "m2", emit(wire.WindowFocus{WindowID: "nowhere"})))
 	if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState || p.To != "conn-1" {
 		t.Errorf("an action that may not be is answered with %+v", a.Data)
 	}
 	if e := nextEvent(t, w, anyOf[wire.ErrorNotice]); e.MessageID != "m2" {
-		t.Errorf("the sender hears %+v", e)
+		t.Errorf("the sender gets %+v", e)
 	}
 }

@@ -43,13 +43,13 @@ func TestLedgerIsBounded(t *testing.T) {
 		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0].id, e, ok)
 	}
 	if _, ok := again.find("m99"); ok {
-		t.Error("the ledger knows what it should have forgotten")
+		t.Error("the ledger has entries beyond its bound")
 	}
 	for range ledgerIDs/ledgerPrune + 1 {
 		var ops []store.Op
 		again.prune(now.Add(ledgerAge), &ops)
 		if len(ops) > ledgerPrune {
-			t.Fatalf("one step forgets %d ids", len(ops))
+			t.Fatalf("one step removes %d ids", len(ops))
 		}
 		applyOps(table, ops)
 	}

@@ -35,7 +35,7 @@ func (w *tab) checkUnbroken(t *testing.T, name string) {
 	gone := w.takeStoreStatuses()
 	for i, available := range gone {
 		if available != (i%2 == 1) {
-			t.Errorf("%s was told %v", name, gone)
+			t.Errorf("%s got %v", name, gone)
 		}
 	}
 	var last wire.Position

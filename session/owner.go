@@ -67,7 +67,7 @@ type owner struct {
 	dueTimer       dueTimer  // signals the mailbox when something is due
 	lastEventAt    time.Time // time of the newest event
 	lastProgressAt time.Time // when agents last made progress, or the session was claimed
-	// gauge is read by Hub.Levels.
+	// gauge is read by Hub.Gauges.
 	gauge gauges
 	// statusRequests are those of the admin view.
 	statusRequests statusRequests
@@ -260,7 +260,7 @@ func (l *owner) handleOrder(it *item) {
 			return
 		}
 		if next.equal(l.card) && it.deliveryID == "" {
-			return // a remote caller waits for the order in the card instead
+			return // no change; only for a remote caller the card must record the order
 		}
 		if next.Title != l.card.Title {
 			l.emit(wire.SessionRenamed{Title: next.Title})

@@ -37,6 +37,6 @@ func TestCancelledSnapshotRequests(t *testing.T) {
 		}
 	}
 	if n := len(k.mailbox.snapshotRequests); n != 0 {
-		t.Errorf("%d requests wait for nobody", n)
+		t.Errorf("%d cancelled requests are left", n)
 	}
 }

@@ -88,7 +88,7 @@ func TestPlanQuestionsAreCounted(t *testing.T) {
 		t.Errorf("the levels are %+v", l)
 	}
 	if all := o.Statuses(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
-		t.Errorf("the census is %+v", all)
+		t.Errorf("the statuses are %+v", all)
 	}
 	i, err := o.Inspect(t.Context(), "ses-1")
 	if requireNoError(t, err); len(i.Requests) != 1 || i.Status.Questions != 1 {

@@ -24,7 +24,7 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 		go func() { result <- port{l}.put(t.Context(), item{}) }()
 		synctest.Wait()
 		if len(result) > 0 {
-			t.Fatal("there was room")
+			t.Fatal("there was space")
 		}
 		cancel(errLost)
 		synctest.Wait()
@@ -52,7 +52,7 @@ func TestWorkEndsWithItsOwner(t *testing.T) {
 		t.Errorf("left are %+v", left)
 	}
 	if err := <-done; !errors.Is(err, errLost) {
-		t.Errorf("the agent hears %v", err)
+		t.Errorf("the agent gets %v", err)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestAnswersSurviveTheOwner(t *testing.T) {
 		then()
 	}
 	if got := <-w.answer; fmt.Sprint(got) != fmt.Sprint(given) {
-		t.Errorf("who waits hears %+v", got)
+		t.Errorf("the waiting call gets %+v", got)
 	}
 	for range 2 {
 		next := &owner{agents: &agents{}}

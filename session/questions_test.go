@@ -58,7 +58,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 	for id, by := range map[wire.MessageID]string{"d2": "c1", "d4": "c1", "p2": "c2"} {
 		if p := waitRejection(t, s, id); p.Code != wire.CodeHITLRequestExpired || !strings.Contains(p.Reason, by) {
-			t.Errorf("%s came too late and hears %+v", id, p)
+			t.Errorf("%s was late and gets %+v", id, p)
 		}
 	}
 	if p := payloads[wire.PromptClosed](events); len(p) != 1 || p[0].AnsweredBy != "c2" || p[0].Reason != wire.ClosedAnswered {
@@ -121,7 +121,7 @@ func TestQuestionsExpire(t *testing.T) {
 		}
 		deliver(t, r, command("c", "late", wire.DialogFeedback{DialogID: "d"}))
 		if p := waitRejection(t, s, "late"); p.Code != wire.CodeHITLRequestExpired {
-			t.Errorf("who comes too late hears %+v", p)
+			t.Errorf("a late answer gets %+v", p)
 		}
 	})
 }

@@ -240,9 +240,9 @@ func splitOps(ops []store.Op) [][]store.Op {
 			}
 		}
 		for op.Kind == store.OpPush && len(op.Values) > 1 {
-			fits, handle := 0, rewriteBytes-size
-			for fits < len(op.Values) && items+1+fits < rewriteItems && len(op.Values[fits]) <= handle {
-				handle -= len(op.Values[fits])
+			fits, free := 0, rewriteBytes-size
+			for fits < len(op.Values) && items+1+fits < rewriteItems && len(op.Values[fits]) <= free {
+				free -= len(op.Values[fits])
 				fits++
 			}
 			if fits = max(fits, 1); fits == len(op.Values) {
@@ -307,15 +307,15 @@ func (l *owner) stateEvents() []wire.ServerPayload {
 	now := l.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown
 	now.HeartbeatMS = int(max(l.live.center.Heartbeat(), time.Millisecond) / time.Millisecond)
-	handle := rewriteSnapshotBytes
+	free := rewriteSnapshotBytes
 	var rest []wire.ServerPayload
 	fits := func(p wire.ServerPayload) bool {
 		n := len(wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.now, Data: p}))
-		if n > handle {
+		if n > free {
 			rest = append(rest, p)
 			return false
 		}
-		handle -= n
+		free -= n
 		return true
 	}
 	for i := range now.Windows {

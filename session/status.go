@@ -64,10 +64,10 @@ const statusTimeout = 100 * time.Millisecond
 func (h *Hub) Statuses(ctx context.Context) []Status {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	keepers := h.appendSessions(nil)
-	all := append(make([]Status, 0, len(keepers)), h.suspendedStatuses()...)
+	sessions := h.appendSessions(nil)
+	all := append(make([]Status, 0, len(sessions)), h.suspendedStatuses()...)
 	var asked []*owner
-	for _, k := range keepers {
+	for _, k := range sessions {
 		l := k.activeOwner.Load()
 		if l == nil {
 			if s, ok := k.betweenOwners(); ok {

@@ -101,12 +101,12 @@ func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 // probeAll probes the store every probeEvery with one session of each partition that has tabs here,
 // until ctx ends. Idle sessions do not call the store themselves.
 func (h *Hub) probeAll(ctx context.Context) {
-	var keepers []*liveSession
+	var sessions []*liveSession
 	for sleep(ctx, probeEvery) {
-		clear(keepers)
-		keepers = h.appendSessions(keepers[:0])
+		clear(sessions)
+		sessions = h.appendSessions(sessions[:0])
 		parts := map[int]*partitionSessions{}
-		for _, k := range keepers {
+		for _, k := range sessions {
 			if !k.isReady() || k.center == nil {
 				continue
 			}

@@ -27,7 +27,7 @@ func (w *tab) checkStoreStatuses(t *testing.T, when string, want ...bool) {
 	t.Helper()
 	synctest.Wait()
 	if got := w.takeStoreStatuses(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s the tab was told %v of the store, want %v", when, got, want)
+		t.Errorf("%s the tab got %v of the store, want %v", when, got, want)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestFollowerNotifiesTabsOfStoreStatus(t *testing.T) {
 		nextEvent(t, late, anyOf[wire.SessionState])
 		late.checkStoreStatuses(t, "on its arrival", false)
 		if err := follower.Deliver(t.Context(), command("conn-b", "m1", emit(window("w")))); errorCode(err) != wire.CodeStoreUnavailable {
-			t.Errorf("a command is taken: %v", err)
+			t.Errorf("a command is accepted: %v", err)
 		}
 		time.Sleep(time.Hour)
 		far.cut.Store(false)

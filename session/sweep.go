@@ -24,35 +24,35 @@ func (h *Hub) renewEvery() time.Duration {
 func (h *Hub) renewAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	turns := make(chan struct{}, renewers)
+	slots := make(chan struct{}, renewers)
 	tick := time.NewTicker(max(h.cfg.Lease/20, time.Millisecond))
 	defer tick.Stop()
 	// Other replicas may claim the session when the lease expires; the owner stops a little
 	// earlier.
-	patience := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
-	var keepers []*liveSession
+	staleAfter := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
+	var sessions []*liveSession
 	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		clear(keepers)
-		keepers = h.appendSessions(keepers[:0])
-		for _, k := range keepers {
+		clear(sessions)
+		sessions = h.appendSessions(sessions[:0])
+		for _, k := range sessions {
 			l := k.activeOwner.Load()
 			if l == nil {
 				continue
 			}
 			age := time.Since(h.started) - time.Duration(l.renewed.Load())
 			switch {
-			case age > patience:
+			case age > staleAfter:
 				l.cancel(errStale)
 			case age >= l.renewEvery && l.renewing.CompareAndSwap(false, true):
 				wg.Go(func() {
 					defer l.renewing.Store(false)
-					turns <- struct{}{}
-					defer func() { <-turns }()
+					slots <- struct{}{}
+					defer func() { <-slots }()
 					h.renew(ctx, l)
 				})
 			}

@@ -145,7 +145,7 @@ func TestTakeOwnershipByAReplicaThatDies(t *testing.T) {
 		deliver(t, r, command("conn", "later", emit(window("w"))))
 		time.Sleep(10 * time.Second)
 		if !a.Owns("ses-1") {
-			t.Error("nobody has taken it back")
+			t.Error("no replica has claimed it again")
 		}
 		if got := len(payloads[wire.Actions](readLog(t, m))); got != 2 { // one is that of settled
 			t.Errorf("%d actions, want two", got)

@@ -163,7 +163,7 @@ func TestPresence(t *testing.T) {
 		first := attachTab(t, r, "conn-0")
 		synctest.Wait()
 		if p := payloads[wire.Presence](readLog(t, s)); len(p) != 1 || p[0].Total != 1 || p[0].Connections[0].ConnectionID != "conn-0" {
-			t.Errorf("the first tab is told at once as %+v", p)
+			t.Errorf("the first PRESENCE is %+v", p)
 		}
 		for i := range 100 {
 			attachTab(t, r, wire.ConnectionID(fmt.Sprintf("conn-%d", i+1)))
@@ -177,7 +177,7 @@ func TestPresence(t *testing.T) {
 		time.Sleep(time.Second)
 		all = payloads[wire.Presence](readLog(t, s))
 		if len(all) != 3 || all[2].Total != 100 {
-			t.Errorf("one that leaves is told as %+v", all)
+			t.Errorf("the PRESENCE after a detach is %+v", all)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestRetention(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if _, err := h.Info(t.Context(), "ses-old"); errorCode(err) != wire.CodeSessionNotFound {
-			t.Errorf("a session nobody used is still there: %v", err)
+			t.Errorf("an unused session still exists: %v", err)
 		}
 		if _, err := h.Info(t.Context(), "ses-used"); err != nil {
 			t.Errorf("a session in use was deleted: %v", err)

@@ -28,7 +28,7 @@ func TestUnconfirmedIsBounded(t *testing.T) {
 		t.Errorf("%d items of %d bytes are left, want 2 of %d", len(u.items), u.bytes, unconfirmedBytes)
 	}
 	if due := u.due(); !due.Equal(now.Add(unconfirmedAge)) {
-		t.Errorf("something is to be forgotten at %v, want %v", due, now.Add(unconfirmedAge))
+		t.Errorf("an item expires at %v, want %v", due, now.Add(unconfirmedAge))
 	}
 	u.expire(now.Add(unconfirmedAge))
 	if len(u.items) != 0 || u.bytes != 0 || u.dropped != (wire.Position{}) || !u.due().IsZero() {

@@ -202,7 +202,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 			waits := e.Event.Type == "MESSAGE_QUEUED" && m.queued == 1
 			if !waits && (e.Event.Type != m.taken.Type || e.Event.Agent != m.taken.Agent || e.Event.How != m.taken.How) {
 				c.contrary++
-				t.Errorf("%s of %s is taken by %s (%s), and %s is told %s by %s (%s)", k.id, k.session,
+				t.Errorf("%s of %s is taken by %s (%s), and %s gets %s by %s (%s)", k.id, k.session,
 					m.taken.Agent, m.taken.How, e.Who, e.Event.Type, e.Event.Agent, e.Event.How)
 			}
 		}

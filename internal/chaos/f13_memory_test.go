@@ -96,12 +96,12 @@ func (c *fullStoreSession) sendUntilAccepted(t *testing.T, since time.Duration) 
 	t.Helper()
 	for i, tab := range c.d.tabs {
 		if err := tab.Say(t.Context(), wire.MessageID(fmt.Sprintf("again-%d-%d", c.n, i)), "/nosteer\n/say well", "well"); err != nil {
-			t.Errorf("there is room and tab %s is told %v", tab.Name, err)
+			t.Errorf("there is room and tab %s gets %v", tab.Name, err)
 		}
 	}
 	c.out.back.add(c.h.Since() - since)
 	if c.refused == 0 {
-		t.Errorf("no message was refused in round %d: there was room", c.n)
+		t.Errorf("no message was refused in round %d: there was space", c.n)
 	}
 	c.out.round.add(0)
 }
