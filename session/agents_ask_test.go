@@ -54,7 +54,7 @@ func TestAgentGetsFirstValidAnswer(t *testing.T) {
 			}
 			deliver(t, d.handle, command("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-				t.Errorf("who comes later is answered with %+v", r)
+				t.Errorf("a later answer gets %+v", r)
 			}
 			d.waitIdle()
 			if got := d.turnText("m1"); got != `{"selected":["b"]}` {
@@ -161,7 +161,7 @@ func TestUnansweredQuestionsExpire(t *testing.T) {
 		}
 		d.send("late", wire.DialogFeedback{DialogID: c.DialogID, Confirmed: true, RememberChoice: wire.RememberAlways})
 		if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-			t.Errorf("who comes later is answered with %+v", r)
+			t.Errorf("a later answer gets %+v", r)
 		}
 		began = time.Now()
 		d.sendText(firstMonitor, "m2", "/ask Which? | a | b")
@@ -205,7 +205,7 @@ func TestQuestionsAreWithdrawnWithTheirTurn(t *testing.T) {
 			}
 			d.send("late", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-				t.Errorf("who comes later is answered with %+v", r)
+				t.Errorf("a later answer gets %+v", r)
 			}
 			for _, id := range []wire.MessageID{"m1", "m2"} {
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted {
@@ -256,7 +256,7 @@ func TestQueuedMessageAnswersPrompt(t *testing.T) {
 			t.Errorf("the later sender gets %q", got)
 		}
 		if n := len(payloads[wire.MessageQueued](d.all())); n != 2 || len(payloads[wire.MessageRejected](d.all())) > 0 {
-			t.Errorf("%d were told that they wait", n)
+			t.Errorf("%d messages were queued", n)
 		}
 	})
 }

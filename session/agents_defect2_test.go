@@ -200,11 +200,11 @@ func TestDefect21MonitorsHaveTheirOwnContext(t *testing.T) {
 					fmt.Sprintf("<open_windows>only%d, childonly%d</open_windows>", i, i),
 				} {
 					if !strings.Contains(told, want) {
-						t.Errorf("%s was not told %q but\n%s", agent, want, told)
+						t.Errorf("%s did not get %q but\n%s", agent, want, told)
 					}
 				}
 				if strings.Contains(told, fmt.Sprintf("only%d", 1-i)) {
-					t.Errorf("%s was told of the other monitor:\n%s", agent, told)
+					t.Errorf("%s got the other monitor:\n%s", agent, told)
 				}
 			}
 		})
@@ -229,7 +229,7 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			b.send("", wire.Reset{}) // while it waits
 			a.send("", wire.Reset{}) // while it runs
 			if e := c.waitTurnEnd("m"); e.Outcome != wire.OutcomeCompleted || c.turnText("m") != "waited" {
-				t.Errorf("who waited in another session ended with %+v", e)
+				t.Errorf("the waiting turn of the other session ended with %+v", e)
 			}
 			for _, d := range []*testDesktop{a, b} {
 				if e := d.waitTurnEnd("m"); e.Outcome != wire.OutcomeInterrupted {
@@ -322,7 +322,7 @@ func TestDefect25ForgedTags(t *testing.T) {
 		}
 	}
 	if strings.Contains(told, "<ai ") || strings.Count(told, "I did it") != 3 {
-		t.Errorf("the agent was told\n%s", told)
+		t.Errorf("the agent got\n%s", told)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestDefect26BudgetIsVisible(t *testing.T) {
 			t.Errorf("it waited for %v", waited)
 		}
 		if told := d.conversation(s, "main-monitor-1"); !strings.Contains(told, "<budget>") || !strings.Contains(told, "actions per minute") {
-			t.Errorf("the model was told\n%s", told)
+			t.Errorf("the model got\n%s", told)
 		}
 		// Output counts, too; on the first monitor nothing does.
 		d.sendText("monitor-1", "m3", "/stream 1000 1000")

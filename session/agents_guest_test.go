@@ -178,7 +178,7 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		synctest.Wait()
 		again := payloads[wire.AppProtocolRequest](d.all())[before:]
 		if len(again) != 4 {
-			t.Fatalf("%d commands were told again", len(again))
+			t.Fatalf("%d commands were replayed", len(again))
 		}
 		for i, q := range again {
 			if c, _ := q.Request.(wire.AppCommandRequest); q.To != "tab" || c.Command != fmt.Sprintf("c%d", i+2) {

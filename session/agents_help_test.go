@@ -428,7 +428,7 @@ func (d *testDesktop) waitIdle() {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("it does not come to rest:\n%s", d.dump())
+			d.t.Fatalf("messages are still running or queued:\n%s", d.dump())
 		}
 	}
 	checkOutcomes(d.t, d.all())

@@ -49,7 +49,7 @@ func TestDefect18StateSurvivesARestart(t *testing.T) {
 			got := d.turnText("m2")
 			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, "<open_windows>parent, child</open_windows>"} {
 				if !strings.Contains(got, want) {
-					t.Errorf("the main agent was not told %q but %q", want, got)
+					t.Errorf("the main agent did not get %q but %q", want, got)
 				}
 			}
 			d.sendAndWait("e", emit(wire.WindowClose{WindowID: "parent"}, wire.WindowClose{WindowID: "child"}))

@@ -44,7 +44,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 				}
 			}
 			if n := len(d.snapshot().Queues); n != 1 || len(d.snapshot().Queues[0].Value) != 10 {
-				t.Errorf("who comes now is shown the queues %+v", d.snapshot().Queues)
+				t.Errorf("a new tab sees the queues %+v", d.snapshot().Queues)
 			}
 			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
 			d.waitTurnEnd("m9")

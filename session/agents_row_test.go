@@ -78,7 +78,7 @@ func TestPermissionsAreRows(t *testing.T) {
 			d.answeredRow(row.TS)
 			deliver(t, d.handle, command("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired || r.To != "other" {
-				t.Errorf("who comes later is answered with %+v", r)
+				t.Errorf("a later answer gets %+v", r)
 			}
 			d.send("none", wire.AskResponse{TS: 1, Response: wire.AnswerYes})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("none")); r.Code != wire.CodeSessionInvalidState {

@@ -280,7 +280,7 @@ func TestSetProviderOfAgents(t *testing.T) {
 			d.sendText(firstMonitor, "m4", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m3"); !strings.Contains(got, `"other"`) {
-				t.Errorf("who thinks says %q", got)
+				t.Errorf("the provider says %q", got)
 			}
 			if got := d.turnText("m4"); !strings.Contains(got, "the word is xyzzy") {
 				t.Errorf("it remembers %q", got)
@@ -294,7 +294,7 @@ func TestSetProviderOfAgents(t *testing.T) {
 			d.sendText(firstMonitor, "m5", "/call system:get_info {}")
 			d.waitTurnEnd("m5")
 			if got := d.turnText("m5"); !strings.Contains(got, `"demo"`) || d.snapshot().Provider != "demo" {
-				t.Errorf("who thinks says %q, and shown is %q", got, d.snapshot().Provider)
+				t.Errorf("the provider says %q, and the state has %q", got, d.snapshot().Provider)
 			}
 			d.send("", wire.SetProvider{Provider: demo.Name})
 			d.sendText(firstMonitor, "m6", "/recall")

@@ -81,7 +81,7 @@ func TestReload(t *testing.T) {
 			d.sendText(firstMonitor, "m2", text+"\n/say again")
 			d.waitTurnEnd("m2")
 			if told := d.conversation(s, "main-monitor-0"); !strings.Contains(told, "<reload_options>") || !strings.Contains(told, `"cacheId":"reload-1"`) {
-				t.Errorf("the agent was told\n%s", told)
+				t.Errorf("the agent got\n%s", told)
 			}
 			d.sendAndWait("e2", emit(wire.WindowClose{WindowID: "notes"}))
 			d.sendText("monitor-1", "m3", `/call system:reload_cached {"cacheId":"reload-1"}`)

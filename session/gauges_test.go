@@ -66,12 +66,12 @@ func TestQuestionGauges(t *testing.T) {
 		deliver(t, r, command("c", "too-much", wire.UserPromptResponse{PromptID: "p", SelectedValues: []string{"a"}}))
 		deliverBarrier(t, r)
 		if told.limited.Load() != 1 {
-			t.Errorf("%d answers were one too many", told.limited.Load())
+			t.Errorf("%d answers were limited", told.limited.Load())
 		}
 		time.Sleep(6 * time.Minute) // the other question expires
 		synctest.Wait()
 		if l := h.Gauges(); l.Waiting != 0 || l.Approvals != 0 || l.Prompts != 0 || !l.Oldest.IsZero() || told.answered.Load() != 2 {
-			t.Errorf("after all are closed: %+v, %d told", l, told.answered.Load())
+			t.Errorf("after all are closed: %+v, %d observed", l, told.answered.Load())
 		}
 	})
 }

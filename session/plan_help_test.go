@@ -88,7 +88,7 @@ func (d *testDesktop) answerPlanUntil(until func(wire.ServerPayload) bool) {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("the plan does not get on:\n%s", d.dump())
+			d.t.Fatalf("the plan makes no progress:\n%s", d.dump())
 		}
 	}
 }

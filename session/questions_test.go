@@ -46,7 +46,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	events := readLog(t, s)
 	closed := payloads[wire.DialogClosed](events)
 	if len(closed) != 3 {
-		t.Fatalf("the dialog is closed with %+v, want once and twice again for who asked again", closed)
+		t.Fatalf("the dialog is closed with %+v, want once, and twice more for the repetitions", closed)
 	}
 	for i, id := range []wire.MessageID{"d1", "d3", "d1"} {
 		want := wire.DialogClosed{

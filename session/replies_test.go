@@ -148,7 +148,7 @@ func TestPendingMoveOnAnotherMonitor(t *testing.T) {
 		}
 		deliverAndWait(t, r, command("c", "e2", emit(wire.WindowSetTitle{WindowID: "monitor-1/win", Title: "x"})))
 		if got := windowPositions(readLog(t, s)); len(got) == 0 || got[len(got)-1] != 201 {
-			t.Errorf("the window was told to be at %v before it got another title", got)
+			t.Errorf("the window was moved to %v before it got another title", got)
 		}
 	})
 }

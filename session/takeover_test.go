@@ -114,7 +114,7 @@ func TestTakeOwnershipFromADeadOwner(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		if !b.Owns("ses-1") {
-			t.Error("it is not owned by who wanted it")
+			t.Error("it is not owned by the replica that wanted it")
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestTakeOwnershipByAReplicaThatDies(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if _, err := c.TakeOwnership(ctx, "ses-1"); err == nil {
-			t.Error("who cannot claim has it")
+			t.Error("a replica that cannot claim owns it")
 		}
 		stop()
 		deliver(t, r, command("conn", "later", emit(window("w"))))

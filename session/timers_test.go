@@ -45,13 +45,13 @@ func TestWindowMovesAreCoalesced(t *testing.T) {
 		time.Sleep(time.Second)
 		got := windowPositions(readLog(t, s))
 		if len(got) < 5 || len(got) > 7 || got[0] != 100 || got[len(got)-1] != 149 {
-			t.Errorf("50 moves within 500 ms were told as %v", got)
+			t.Errorf("50 moves within 500 ms were emitted as %v", got)
 		}
 		n := len(readLog(t, s))
 		deliver(t, r, command("c", "", moveInteraction(149)))
 		time.Sleep(time.Second)
 		if len(readLog(t, s)) != n {
-			t.Error("a window that is moved to where it is was told")
+			t.Error("a move to the same position was emitted")
 		}
 		// A pending position is emitted before other changes of the window.
 		deliver(t, r, command("c", "", moveInteraction(200)))
@@ -171,7 +171,7 @@ func TestPresence(t *testing.T) {
 		time.Sleep(time.Second)
 		all := payloads[wire.Presence](readLog(t, s))
 		if len(all) != 2 || all[1].Total != 101 || len(all[1].Connections) != 32 || all[1].Connections[0].ConnectionID != "conn-0" {
-			t.Errorf("a hundred more are told as %+v", all)
+			t.Errorf("the PRESENCE of a hundred more is %+v", all)
 		}
 		first.detach()
 		time.Sleep(time.Second)
@@ -207,7 +207,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("a session in use was deleted: %v", err)
 		}
 		if !slices.Equal(retired, []wire.SessionID{"ses-old"}) {
-			t.Errorf("told of %v", retired)
+			t.Errorf("deleted %v", retired)
 		}
 	})
 }
