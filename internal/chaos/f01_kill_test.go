@@ -332,7 +332,7 @@ func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.T
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("nobody takes %s, which has work and no tabs: %v", d.id, err)
+			t.Fatalf("no hub claims %s, which has work and no tabs: %v", d.id, err)
 		}
 	}
 	k.out.swept.add(k.h.Since() - when)

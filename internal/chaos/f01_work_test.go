@@ -49,7 +49,7 @@ func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
 func (d *desktop) waitEpoch(t *testing.T, tab *hubtest.Tab, epoch uint64) {
 	t.Helper()
 	if err := tab.Until(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
-		t.Fatalf("nobody takes %s over after epoch %d: %v", d.id, epoch, err)
+		t.Fatalf("no hub takes %s over after epoch %d: %v", d.id, epoch, err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, 
 		return ok || tab.HasEnded(s.ask)
 	})
 	if err != nil {
-		t.Fatalf("nobody asks %s: %v", s.ask, err)
+		t.Fatalf("no question of %s: %v", s.ask, err)
 	}
 	switch {
 	case p.ID == "" && asked:

@@ -124,7 +124,7 @@ func (o *outageRun) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, rou
 	if round%2 == 0 { // until all tabs are notified
 		for _, tab := range tabs {
 			if err := tab.Until(t.Context(), func() bool { return o.isNotified(tab, killed) }); err != nil {
-				t.Fatalf("tab %s is not told that the store is away: %v", tab.Name, err)
+				t.Fatalf("tab %s is not notified that the store is unavailable: %v", tab.Name, err)
 			}
 			if away, _ := o.storeStatus(tab, killed); away > 0 {
 				o.out.told.add(away - killed)

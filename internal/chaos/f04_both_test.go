@@ -63,7 +63,7 @@ func bothFail(
 	master, _, _ := redis.Master(t)
 	owner := f.By(ownerOf(t, f, tabs[0].Session))
 	if owner == nil {
-		t.Fatal("nobody owns the session")
+		t.Fatal("the session has no owner")
 	}
 	const n = 20
 	if err := tabs[rng.IntN(len(tabs))].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {

@@ -236,7 +236,7 @@ func waitEnded(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.Mess
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("nobody sees the end of %s: %v", id, err)
+			t.Fatalf("no tab sees the end of %s: %v", id, err)
 		}
 	}
 }

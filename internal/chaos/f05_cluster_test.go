@@ -92,7 +92,7 @@ func masterOf(t *testing.T, redis *redistest.Sharded, session wire.SessionID) in
 			return i
 		}
 	}
-	t.Fatalf("nobody has the slot of %s", session)
+	t.Fatalf("no master has the slot of %s", session)
 	return 0
 }
 

@@ -209,7 +209,7 @@ func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duratio
 	}
 	other := p.tabs[(owner+1)%len(p.tabs)]
 	if _, err := other.Ended(t.Context(), p.id); err != nil {
-		t.Fatalf("nobody else brings %s to its end: %v", p.id, err)
+		t.Fatalf("no other hub ends %s: %v", p.id, err)
 	}
 	taken, told := time.Duration(0), false
 	for _, e := range p.h.Entries() {
@@ -225,7 +225,7 @@ func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duratio
 		t.Errorf("%s ended without a new owner", p.id)
 	}
 	if !told {
-		t.Errorf("the tabs of the isolated %s were not told", p.f.Hubs[owner].ID())
+		t.Errorf("the tabs of the isolated %s were not notified", p.f.Hubs[owner].ID())
 	}
 	p.takings.add(taken)
 }

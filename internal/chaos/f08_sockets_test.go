@@ -222,7 +222,7 @@ func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, l
 	t.Helper()
 	dials, back := delaysAfter(since, s.Dials), delaysAfter(since, s.Back)
 	if len(back) == 0 {
-		t.Fatal("nobody is known to have come back, so nothing is proved")
+		t.Fatal("no tab is known to have reconnected, so nothing is proved")
 	}
 	took := hubtest.Quantile(back, min(1, 0.99*float64(c.all)/float64(max(1, len(back)))))
 	if len(s.Fresh)*100 > c.all {

@@ -102,7 +102,7 @@ func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 				id := wire.MessageID(fmt.Sprintf("b-%d-%d", i, n))
 				// The check waits for its end.
 				if err := d.tabs[n%2].Say(t.Context(), id, "/nosteer\n/say well", "well"); err != nil {
-					t.Errorf("a message to a session that nobody harmed: %v", err)
+					t.Errorf("a message to an undamaged session: %v", err)
 				}
 				s.out.beside.Add(1)
 				select {
@@ -153,7 +153,7 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	aside := s.waitQuarantineOrUse(t, d, name, live)
 	if !aside {
 		if !live && mustBeDetected(part, what) {
-			t.Errorf("%s: nobody notices", name)
+			t.Errorf("%s: the damage is not detected", name)
 		}
 		s.out.well.add(s.h.Since() - when)
 		return nil
@@ -283,10 +283,10 @@ func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live boo
 		select {
 		case <-tab.Done():
 			if link := tab.Client.Link(); link.Err == nil || !strings.Contains(link.Err.Error(), "409") {
-				t.Errorf("%s: tab %s ends with %v, want to be told why", name, tab.Name, link.Err)
+				t.Errorf("%s: tab %s ends with %v, want the reason", name, tab.Name, link.Err)
 			}
 		case <-time.After(time.Minute):
-			t.Errorf("%s: tab %s is not told; its link is %+v", name, tab.Name, tab.Client.Link())
+			t.Errorf("%s: tab %s is not notified; its link is %+v", name, tab.Name, tab.Client.Link())
 		}
 	}
 }

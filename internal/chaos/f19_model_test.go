@@ -124,7 +124,7 @@ func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 	tab, rng := d.tabs[0], plan.Rand(uint64(n))
 	if n%2 == 1 {
 		if err := tab.Client.Post(t.Context(), wire.SetProvider{Provider: "openai"}); err != nil {
-			t.Errorf("change who answers: %v", err)
+			t.Errorf("change the provider: %v", err)
 			return
 		}
 	}

@@ -126,7 +126,7 @@ type mixedRun struct {
 // executes it or refuses it.
 func (m *mixedRun) sendWave(t *testing.T, d *desktop, id wire.MessageID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("nobody answers %s in %s", id, d.id))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("no answer to %s in %s", id, d.id))
 	defer cancel()
 	tab := d.tabs[2] // at the hub in the middle
 	frame := fmt.Appendf(nil, `{"type":"WAVE","data":{"messageId":%q,"text":"hello"}}`, id)
