@@ -1,4 +1,4 @@
-// What events say of agents and of the messages that wait for them.
+// Applies events about agents and queued messages.
 
 import { type Agent, type Draft, firstMonitor, firstOf, limits } from "./state.js";
 import { compareText, firstBytes, utf8Length, wholeUnits } from "./text.js";
@@ -16,7 +16,7 @@ import type {
   WindowAgentStatus,
 } from "./wire.gen.js";
 
-/** A plan and those who work for it are tasks. */
+/** The kind of an agent by its role. Plans and their todo agents are task agents. */
 function kindOfAgent(role: AgentID): AgentKind {
   if (role.startsWith("plan-")) return "task";
   const kinds: AgentKind[] = ["window", "ephemeral", "task"];
@@ -29,7 +29,7 @@ interface Named {
   messageId?: MessageID;
 }
 
-/** An agent exists from the first event that names it until its turn is complete. */
+/** Returns the agent of an event, and adds it if it is new. An agent exists from the first event that names it until its turn is complete. */
 function agentOf(d: Draft, p: Named, now: number): Agent | undefined {
   if (!p.agentId) return undefined;
   const known = d.desktop.agents.get(p.agentId);
@@ -60,7 +60,7 @@ function change(d: Draft, agent: Agent, what: Partial<Agent>): Agent {
   return next;
 }
 
-/** An agent for events that only one at work causes. */
+/** Returns the agent of an event that only a running agent causes, and marks it as running. */
 function runningAgent(d: Draft, p: Named, now: number): Agent | undefined {
   const a = agentOf(d, p, now);
   return a === undefined || a.status === "running" ? a : change(d, a, { status: "running" });
@@ -94,8 +94,8 @@ export function respond(d: Draft, p: AgentResponse, now: number): void {
 }
 
 /**
- * Puts a delta at its place, which is the end of the text unless something is said anew. What lies behind the end is
- * lost: the text before it was too long to be kept. An event that has the whole text replaces it.
+ * Writes a delta at its offset, which is the end of the text unless the agent rewrites a part. A delta beyond the end is
+ * dropped, because the text before it was truncated. An event with the whole content replaces the text.
  */
 function writeText(
   text: string,
@@ -115,7 +115,7 @@ function writeText(
   return { text: text + more, bytes: bytes + utf8Length(more) };
 }
 
-/** A text as long as it may be. */
+/** Truncates a text to the limit of agent texts. */
 export function bounded(text: string): { text: string; bytes: number } {
   const kept = firstBytes(text, limits.agentText);
   return { text: kept, bytes: utf8Length(kept) };

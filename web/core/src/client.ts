@@ -1,5 +1,5 @@
-// Puts the parts together: one session in one tab. It owns the socket, the mirror of the desktop and the outbox, and
-// does what the machine of the connection wants. Everything from outside comes in through its options, so that tests
+// The client of one session in one tab. It owns the socket, the mirror of the desktop state and the outbox, and performs the
+// effects of the connection state machine (link.ts). Sockets, clocks and storage come in through its options, so that tests
 // need no browser.
 
 import { decodeFrame, type HubEvent } from "./event.js";
@@ -10,7 +10,7 @@ import { type DesktopState, emptyDesktop } from "./state.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
 import { errorCodes } from "./wire.gen.js";
 
-/** What a client needs of a WebSocket. Who makes one says what its events are. */
+/** The part of a WebSocket that the client uses. The implementation types its events. */
 export interface Socket {
   readonly readyState: number;
   onopen: ((e: never) => void) | null;
@@ -21,55 +21,55 @@ export interface Socket {
   close(code?: number, reason?: string): void;
 }
 
-/** Time, as tests may replace it. */
+/** The clock of the client; tests replace it. */
 export interface Clock {
   now(): number;
   setTimeout(f: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
 }
 
-/** What a client needs of sessionStorage. */
+/** The part of sessionStorage that the client uses. */
 export type Storage = Pick<globalThis.Storage, "getItem" | "setItem" | "removeItem">;
 
 export interface ClientOptions {
   /** The hub's address, as in ws://127.0.0.1:8080. */
   url: string;
   session: SessionID;
-  /** How the tab names itself over all its connections. */
+  /** The id of the tab; all its connections send it. */
   clientId: string;
-  /** Who is there. What somebody else left unsent in this tab is not sent. */
+  /** The signed-in user. Unsent messages that another user left in this tab are not sent. */
   user?: string;
-  /** The only monitors to be shown; none means all. */
+  /** The monitors to subscribe to; empty means all. */
   monitors?: MonitorID[];
-  /** Credentials for the first frame, where no cookie says who we are. */
+  /** Credentials for the first frame, for clients without a session cookie. */
   auth?: Auth;
-  /** Gives new credentials, or undefined when there are none. */
+  /** Fetches new credentials; undefined if there are none. */
   refresh?: () => Promise<Auth | undefined>;
-  /** Asks the hub by a plain request why it takes no connection: an HTTP status. */
+  /** Requests the HTTP status that explains why the hub refused the WebSocket handshake. */
   probe?: () => Promise<number>;
   connect: (url: string, protocols: string[]) => Socket;
   clock?: Clock;
   random?: () => number;
   newId?: () => MessageID;
   storage?: Storage;
-  /** Where the tabs of a browser remember what they have seen, so that a page that is loaded again is known to be back. */
+  /** Storage shared by the tabs of a browser. It holds the last position seen of each session, which the client sends as proof of an earlier visit. */
   memory?: Storage;
-  /** Every event but pings, after the mirror has taken it. */
+  /** Called for every event except pings, after the event was applied to the desktop state. */
   onEvent?: (event: HubEvent, replayed: boolean) => void;
-  /** Something in the state of the client has changed. */
+  /** Called after each change of the client state. */
   onChange?: (state: ClientState) => void;
 }
 
-/** All there is to draw. Parts that have not changed are the same objects. */
+/** Everything the page draws. Unchanged parts keep their object identity. */
 export interface ClientState {
   readonly desktop: DesktopState;
   readonly link: Link;
   readonly outbox: Outbox;
-  /** Whether the desktop is known at all. */
+  /** Whether the client has received a session_state yet. */
   readonly ready: boolean;
 }
 
-/** A tab's hold on a session. */
+/** The client of one session. */
 export class Client {
   private current: ClientState;
   private socket: Socket | undefined;
@@ -80,10 +80,10 @@ export class Client {
   private readonly storageKey: string;
   private readonly seenKey: string;
   private saved = "";
-  /** The only monitors shown, unless there are none. The mirror knows nothing yet of those that are unseen. */
+  /** The subscribed monitors; empty means all. The desktop state has no content yet of those in `unseen`. */
   private monitors: MonitorID[];
   private unseen: MonitorID[] = [];
-  /** Those that the newest connection was asked for. */
+  /** The monitors in the query of the newest connection. */
   private asked: MonitorID[] = [];
 
   constructor(options: ClientOptions) {
@@ -101,7 +101,7 @@ export class Client {
     return this.current;
   }
 
-  /** How the tab names itself. */
+  /** The id of the tab. */
   get clientId(): string {
     return this.options.clientId;
   }
@@ -110,32 +110,32 @@ export class Client {
     this.step({ type: "start" });
   }
 
-  /** Ends the connection for good. The session lives on. */
+  /** Closes the connection without reconnecting. The session stays open in the hub. */
   stop(): void {
     this.step({ type: "stop" });
   }
 
-  /** Tries at once, because the user wants it. */
+  /** Reconnects immediately, at the user's request. */
   retry(): void {
     this.step({ type: "retry" });
   }
 
-  /** The page is visible, thawed or online again. */
+  /** Reports that the page is visible, unfrozen or online again. */
   wake(): void {
     this.step({ type: "awake" });
   }
 
-  /** The credentials are others now. */
+  /** Replaces the credentials and reconnects with them if the connection was stopped. */
   setAuth(auth: Auth): void {
     this.auth = auth;
     this.step({ type: "token" });
     this.step({ type: "retry" });
   }
 
-  /** Sends a message and gives its id, or undefined when too many are unanswered. */
+  /** Enqueues a message and returns its id, or undefined when too many messages are unanswered. */
   send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
     const given = (data as { messageId?: MessageID }).messageId;
-    // DELETE_QUEUED_MESSAGE names another message there.
+    // In DELETE_QUEUED_MESSAGE, messageId is the id of the message to delete.
     const id = (type === "DELETE_QUEUED_MESSAGE" ? undefined : given) ?? (this.options.newId ?? randomId)();
     const outbox = enqueue(this.current.outbox, { id, type, data, since: this.clock.now() });
     if (outbox === undefined) return undefined;
@@ -158,7 +158,7 @@ export class Client {
     this.flush();
   }
 
-  /** What an effect does to the state. All effects of a step are one change. */
+  /** Returns the state changes of one effect. The caller merges the effects of a step into one change. */
   private applyEffect(state: ClientState, effect: LinkEffect): Partial<ClientState> {
     switch (effect.type) {
       case "event": {
@@ -166,7 +166,7 @@ export class Client {
         const ready = state.ready || effect.event.type === "session_state";
         let outbox = applyToOutbox(state.outbox, effect.event, this.clock.now());
         if (mayHaveMissedTurnEnd(effect.event)) outbox = reconcile(outbox, desktop);
-        return { desktop: desktop, outbox, ready };
+        return { desktop, outbox, ready };
       }
       case "repeat":
         return { outbox: markForResend(state.outbox) };
@@ -184,13 +184,13 @@ export class Client {
         return this.close(effect.code);
       case "auth":
         if (this.auth !== undefined) this.write({ type: "auth", data: this.auth });
-        if (this.auth?.ticket !== undefined) this.auth = undefined; // it is good for one use
+        if (this.auth?.ticket !== undefined) this.auth = undefined; // a ticket is valid once
         return;
       case "pong":
         return this.write({ type: "pong", data: {} });
       case "event": {
         const e = effect.event;
-        // A snapshot has all monitors that its connection was asked for.
+        // A snapshot contains all monitors in the query of its connection.
         if (e.type === "session_state" && e.data.mode === "snapshot") {
           this.unseen = this.unseen.filter((id) => !this.asked.includes(id) && !e.data.monitors?.some((m) => m.monitorId === id));
         }
@@ -203,7 +203,7 @@ export class Client {
       case "probe":
         this.options.probe?.().then(
           (status) => this.step({ type: "probed", conn: effect.conn, status }),
-          () => undefined, // nobody is there; the next try tells
+          () => undefined, // the hub is unreachable; the next attempt finds out
         );
         return;
     }
@@ -230,7 +230,7 @@ export class Client {
       if (typeof e.data === "string") this.step({ type: "frame", conn, ...decodeFrame(e.data) });
     };
     socket.onclose = (e: { code: number; reason: string }) => this.step({ type: "closed", conn, code: e.code, reason: e.reason });
-    socket.onerror = () => undefined; // onclose follows and says more
+    socket.onerror = () => undefined; // onclose follows with the close code
   }
 
   private close(code: number): void {
@@ -251,7 +251,7 @@ export class Client {
     if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(frame));
   }
 
-  /** Writes the messages that are due, and sets the timer for what comes next. */
+  /** Writes the messages that are due, then sets the timer for the next one. */
   private flush(): void {
     let again = 0;
     while (this.current.link.released && this.current.link.phase === "live" && this.socket?.readyState === 1) {
@@ -266,7 +266,7 @@ export class Client {
     this.armTimer(again);
   }
 
-  /** Where only some monitors are shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too. */
+  /** Adds the monitor of a SUBSCRIBE_MONITOR to the subscribed ones, if these are not all, so that later connections ask for it too. */
   private recordSubscription(sent: Message): void {
     if (sent.type !== "SUBSCRIBE_MONITOR" || this.monitors.length === 0) return;
     const { monitorId } = sent.data as SubscribeMonitor;
@@ -298,35 +298,35 @@ export class Client {
     storeText(this.options.storage, this.storageKey, text === "[]" ? "" : text);
   }
 
-  /** Says that a tab of this browser has been here before. Who cannot prove it may come less often. */
+  /** Adds the last position seen to the query. The hub then counts the connection as a reconnect, which has a higher rate limit. */
   private addSeenMark(query: URLSearchParams): void {
     const seen = this.options.memory?.getItem(this.seenKey) ?? "";
     if (seen !== "") query.set("seen", seen);
   }
 }
 
-/** Keeps a text for the pages after this one, or forgets it. */
+/** Stores a text for later pages, or removes the key if the text is empty. */
 function storeText(storage: Storage | undefined, key: string, text: string): void {
   try {
     if (text === "") storage?.removeItem(key);
     else storage?.setItem(key, text);
   } catch {
-    // The storage is full or forbidden: this page has it all the same.
+    // The storage is full or forbidden: the text is lost with this page.
   }
 }
 
-/** What is sent to a session that is not there any more is refused, so that its text is not left waiting for ever. */
+/** Rejects all unanswered messages if the session is deleted, because no hub will ever answer them. */
 function rejectIfGone(link: Link, outbox: Outbox): Outbox {
   return isGone(link) ? rejectUnaccepted(outbox, 3001, errorCodes[3001].message) : outbox;
 }
 
-/** Whether the end of a turn may have been passed over: in a snapshot, or when the hub answers for the second time. */
+/** Whether the client may have missed the end of a turn: after a snapshot, or after a repeated acknowledgement. */
 function mayHaveMissedTurnEnd(e: HubEvent): boolean {
   if (e.type === "session_state") return e.data.mode === "snapshot";
   return e.type === "MESSAGE_ACCEPTED" && e.data.duplicate === true;
 }
 
-/** The frame of a message. The id is the envelope's, whatever the payload says. The hub refuses U+0000, which a pasted text may hold, so it is left out. */
+/** The frame of a message. The id in the envelope wins over one in the payload. U+0000, which pasted text may contain and the hub rejects, is removed. */
 function encodeFrame(s: Message): string {
   const frame = { type: s.type, message_id: isAnswered(s.type) ? s.id : undefined, data: s.data };
   const text = JSON.stringify(frame);

@@ -1,17 +1,17 @@
-// Reads text by a form, as strictly as the Go side does. Most frames are exactly what JSON.parse makes of them; `plain`
-// says so. The others are read by `decodeText`, which loses nothing.
+// Decodes JSON by a shape, as strictly as the Go side. Most frames are exactly what JSON.parse returns; `isExact` detects
+// them. `decodeText` decodes the others without loss.
 
 import { accepts, putMap } from "./encode.js";
 import { keepExact } from "./exact.js";
 import type { ObjectShape, Shape } from "./shape.js";
 
-/** A text that is no JSON, or not of the form that was asked for. */
+/** The text is not JSON, or does not have the expected shape. */
 export class DecodeError extends Error {}
 
 const maxDepth = 96;
 const maxFreeDepth = 32;
 
-/** Whether a parsed value is of a form and nothing in it has to be left out or mended. */
+/** Whether a parsed value has the shape and decoding would neither drop nor change anything in it. */
 export function isExact(shape: Shape, value: unknown): boolean {
   if (!accepts(shape, value)) return false;
   switch (shape.kind) {
@@ -55,7 +55,7 @@ function plainFields(shape: ObjectShape, object: Record<string, unknown>): boole
   return true;
 }
 
-/** How deep arrays and objects of a parsed value lie in each other. */
+/** The nesting depth of the arrays and objects of a parsed value. */
 function nesting(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let deepest = 0;
@@ -81,25 +81,25 @@ function goodText(shape: Shape & { kind: "string" }, text: string): boolean {
 const positionForm = /^(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})$/;
 const maxUint64 = "18446744073709551615";
 
-/** Whether a text is a position: two numbers of 64 bits. */
+/** Whether a text is a position: two 64-bit numbers. */
 export function isPosition(text: string): boolean {
   const m = positionForm.exec(text);
   return m !== null && [m[1]!, m[2]!].every((n) => n.length < 20 || n <= maxUint64);
 }
 
-/** Reads a text by a form. It throws a FormError. */
+/** Decodes a text by a shape. Throws a DecodeError. */
 export function decodeText(shape: Shape, text: string): unknown {
   const node = new Parser(text).whole();
   return decodeNode(shape, node, text);
 }
 
-/** A value in a text: where it is, and what it is made of. */
+/** A value in a text: its range and its parts. */
 interface Node {
   kind: "object" | "array" | "string" | "number" | "word";
   from: number;
   to: number;
   depth: number;
-  /** Of an object, in order; keys may come twice. */
+  /** The members of an object in order of the text; keys may repeat. */
   members: { key: string; value: Node }[];
   items: Node[];
 }
@@ -199,7 +199,7 @@ function decodeFields(shape: ObjectShape, node: Node, text: string, out: Record<
   const seen = new Set<string>();
   for (const { key, value } of node.members) {
     const f = shape.byName.get(key);
-    if (f === undefined || seen.has(key)) continue; // for somebody newer; the first counts
+    if (f === undefined || seen.has(key)) continue; // an unknown field of a newer hub, or a repeated key: the first one wins
     seen.add(key);
     if (f.optional && isNull(value, text)) continue;
     if (f.shape.kind === "map") {
@@ -229,13 +229,13 @@ function decodeUnion(shape: Shape & { kind: "union" }, node: Node, text: string)
   return decodeFields(shape.other as ObjectShape, node, text, {});
 }
 
-/** The text of a value without the space between its tokens. */
+/** The text of a value without white space between tokens. */
 function compact(text: string, node: Node): string {
   const source = text.slice(node.from, node.to);
   return source.replace(/"(?:[^"\\]|\\.)*"|[ \n\r\t]+/g, (token) => (token[0] === '"' ? token : ""));
 }
 
-/** Finds the values of a text. What they are is for JSON.parse to say. */
+/** Finds the ranges of the values in a text. JSON.parse decodes the scalars. */
 class Parser {
   private at = 0;
   private readonly text: string;
@@ -246,7 +246,7 @@ class Parser {
 
   whole(): Node {
     try {
-      JSON.parse(this.text); // so that what follows need not look at every letter
+      JSON.parse(this.text); // validates the whole text, so that the parser below need not
     } catch {
       throw new DecodeError("this is no JSON");
     }

@@ -1,11 +1,11 @@
-// Writes a value as the hub writes it, byte for byte: fields in their order, what is empty left out or null.
+// Encodes values byte for byte as the hub does: fields in declared order, empty ones omitted or null.
 
 import { exactOf, keepExact, rawText } from "./exact.js";
 import type { Field, ObjectShape, Shape } from "./shape.js";
 
 type Fields = Record<string, unknown>;
 
-/** A value of a form as JSON. */
+/** Encodes a value of a shape as JSON. */
 export function encode(shape: Shape, value: unknown): string {
   switch (shape.kind) {
     case "any":
@@ -35,7 +35,7 @@ export function encode(shape: Shape, value: unknown): string {
     }
     case "choice": {
       const chosen = shape.options.find((o) => accepts(o.of, value) && (o.keepsZero || !isZero(o.of, value)));
-      // None that is set is written as the first that is not.
+      // A union without a value is encoded as its first option without a value.
       return chosen ? encode(chosen.of, value) : encode(shape.options[0]!.of, undefined);
     }
   }
@@ -45,7 +45,7 @@ function encodeMap(of: Shape, entries: [string, unknown][]): string {
   return `{${entries.map(([k, v]) => `${encodeText(k)}:${encode(of, v)}`).join(",")}}`;
 }
 
-/** Gives an object a map as a field, with its text if an object would put the keys into another order. */
+/** Sets a map as a field of an object, and stores its text too if an object would reorder the keys. */
 export function putMap(out: object, field: string, of: Shape, entries: [string, unknown][]): void {
   const map = Object.fromEntries(entries);
   (out as Fields)[field] = map;
@@ -100,7 +100,7 @@ function isZero(shape: Shape, value: unknown): boolean {
   }
 }
 
-/** Whether a form takes values of this kind. */
+/** Whether a shape accepts values of this kind. */
 export function accepts(shape: Shape, value: unknown): boolean {
   switch (shape.kind) {
     case "any":

@@ -1,4 +1,4 @@
-// Frames of the hub, taken apart.
+// Decodes the frames of the hub into events.
 
 import { decodeText, isExact, isPosition } from "./decode.js";
 import { zero } from "./position.js";
@@ -6,22 +6,22 @@ import { type Shape, shapeOf } from "./shape.js";
 import { payloads } from "./shapes.gen.js";
 import type { Position, ServerPayloads, SessionID } from "./wire.gen.js";
 
-/** What there is of an event besides its payload. */
+/** The envelope of an event. */
 export interface Head {
   type: string;
   session: SessionID;
-  /** The position in the log; zero for what is not kept. */
+  /** The position in the log; zero for events outside the log. */
   at: Position;
-  /** When it happened, in ms. */
+  /** The time of the event, in Unix ms. */
   time: number;
 }
 
-/** An event that was understood. Told apart by `type`. */
+/** A decoded event, discriminated by `type`. */
 export type KnownEvent = {
   [T in keyof ServerPayloads]: Head & { type: T; data: ServerPayloads[T] };
 }[keyof ServerPayloads];
 
-/** An event of which only the head was understood, such as one that only a newer hub knows. */
+/** An event whose payload could not be decoded, such as one of a newer hub. */
 export interface UnknownEvent extends Head {
   type: "";
   name: string;
@@ -29,7 +29,7 @@ export interface UnknownEvent extends Head {
 
 export type HubEvent = KnownEvent | UnknownEvent;
 
-/** Takes a frame apart into its lines: with everdesk.v2.batch there may be several. */
+/** Decodes the lines of a frame; with everdesk.v2.batch there may be several. */
 export function decodeFrame(frame: string): { events: HubEvent[]; unreadable: number } {
   const events: HubEvent[] = [];
   let unreadable = 0;
@@ -50,10 +50,10 @@ interface Envelope {
   data?: unknown;
 }
 
-/** The time of an event that has none: the year 1. */
+/** The time of an event without one: the year 1, Go's zero time. */
 const noTime = -62_135_596_800_000;
 
-/** Reads one event. What is no event at all is undefined. */
+/** Decodes one event; undefined if the line is not an event. */
 export function decodeEvent(line: string): HubEvent | undefined {
   let env: Envelope;
   try {
@@ -71,11 +71,11 @@ export function decodeEvent(line: string): HubEvent | undefined {
   return { type: env.type, ...head, data } as KnownEvent;
 }
 
-/** The payload of an event, or undefined when it is not of its form. */
+/** The payload of an event; undefined if it does not have the shape of its type. */
 function payload(name: string, env: Envelope, line: string): unknown {
   const shape = shapeOf(name);
   const data = env.data ?? {};
-  // What comes back as the same text has lost nothing on its way.
+  // A value that encodes to the same text lost nothing in JSON.parse.
   if (isExact(shape, data) && (!hasFreeForm(shape) || JSON.stringify(env) === line)) return data;
   try {
     const field = { name: "data", optional: true, keepsZero: true, shape };
@@ -88,7 +88,7 @@ function payload(name: string, env: Envelope, line: string): unknown {
 
 const freeForms = new Map<Shape, boolean>();
 
-/** Whether a form has values that JSON.parse might change: free-form ones and maps. */
+/** Whether a shape contains values that JSON.parse may change: free-form values and maps. */
 function hasFreeForm(shape: Shape): boolean {
   let known = freeForms.get(shape);
   if (known === undefined) {

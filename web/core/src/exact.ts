@@ -1,19 +1,19 @@
-// Free-form values reach the hub's hash in the very text in which they came, and maps in the order of their keys; a
-// parsed value has lost some of that: 1e3, "\u00e9", {"b":1,"1":2}. Where something was lost, the object around the value
-// keeps the text beside it, under a symbol, which a copy with {...} takes along and JSON.stringify does not see.
+// The state hash covers the original text of free-form values, and maps in the order of their keys. A parsed value loses
+// some of that: 1e3, "\u00e9", {"b":1,"1":2}. In these cases the object around the value keeps the original text under a
+// symbol, which {...} copies and JSON.stringify ignores.
 
-/** Where an object keeps the texts of its fields, by name. */
+/** The key under which an object keeps the original texts of its fields, by field name. */
 export const exact: unique symbol = Symbol("exact");
 
 type Exact = { [exact]?: Record<string, string> };
 
-/** Remembers the text of a field. */
+/** Stores the original text of a field. */
 export function keepExact(object: object, field: string, text: string): void {
   const holder = object as Exact;
   holder[exact] = { ...holder[exact], [field]: text };
 }
 
-/** The text of a field, if it is more than its value can say. */
+/** The original text of a field, if its parsed value lost something. */
 export function exactOf(object: object, field: string): string | undefined {
   return (object as Exact)[exact]?.[field];
 }
@@ -23,7 +23,7 @@ export function rawText(object: object, field: string): string {
   return exactOf(object, field) ?? JSON.stringify((object as Record<string, unknown>)[field]) ?? "null";
 }
 
-/** Some fields of an object, with their texts. */
+/** Copies some fields of an object with their original texts. */
 export function pick<T extends object, K extends keyof T>(from: T, fields: readonly K[]): Pick<T, K> {
   const out = {} as Pick<T, K> & Exact;
   for (const f of fields) if (from[f] !== undefined) out[f] = from[f];

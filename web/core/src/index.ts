@@ -1,17 +1,17 @@
 // The core of the web desktop, without any framework.
 //
-// It owns, for one session in one tab: the mirror of the desktop by the same rules as the hub's (reduce.ts and what it
-// calls), the connection with its cursor (link.ts), the messages that were sent (outbox.ts), and what the tabs of a
-// browser share (tabs.ts). Client puts them together.
+// It owns, for one session in one tab: the desktop state, folded from the log by the rules of the hub (reduce.ts and what it
+// calls), the connection with its cursor (link.ts), the sent messages (outbox.ts), and the state that the tabs of a browser
+// share (tabs.ts). Client combines them.
 //
-// All states are values that are replaced and never changed, so that whoever draws them compares by reference. Nothing
-// here touches the page: sockets, clocks, storage and channels come in from outside.
+// All states are immutable values, so that views compare them by reference. Nothing here touches the page: sockets, clocks,
+// storage and channels are injected.
 //
-// A slow page slows its socket down; the hub then closes it and the client resumes where it was, so being slow loses
-// nothing. A lost connection is made anew for ever. Messages without an answer are sent again with the same id.
+// The hub closes the socket of a page that reads too slowly; the client resumes at its cursor and loses nothing. The client
+// reconnects without limit. It sends unanswered messages again with the same id.
 //
-// It refuses what the hub has refused for good, more unanswered messages than there may be, and every frame that is not
-// of its form: such an event only moves the cursor.
+// The client stops after a close code that forbids reconnecting, refuses messages beyond the limit of unanswered ones, and
+// ignores events that do not have the shape of their type except for their position.
 
 export * from "./client.js";
 export { decodeEvent, decodeFrame, type Head, type HubEvent, type KnownEvent, type UnknownEvent } from "./event.js";

@@ -1,58 +1,58 @@
-// The connection as a pure machine: (state, input, clock) → (state, effects). It opens connections, watches them, knows
-// where in the log it is, and decides when to try again. It says nothing about the session, which lives on without it.
+// The connection as a pure state machine: (state, input, clock) → (state, effects). It opens connections, detects silent ones,
+// keeps the cursor in the log and decides when to reconnect. The session in the hub does not depend on it.
 
 import type { HubEvent } from "./event.js";
 import { comparePositions, zero } from "./position.js";
 import { closeCodes, type Position, type StoreStatus } from "./wire.gen.js";
 
-/** How the connection is doing. */
+/** The phases of the connection. */
 export type Phase =
   | "idle" // not started
-  | "connecting" // a socket is being opened, or has said nothing yet
-  | "live" // the session's state or the replay has begun
-  | "waiting" // for the next try
+  | "connecting" // a socket is being opened, or no session_state has arrived yet
+  | "live" // session_state has arrived
+  | "waiting" // for the next attempt
   | "refreshing" // for a new token
-  | "stopped"; // until the user does something, or for good
+  | "stopped"; // until the user retries, or permanently
 
 export interface Link {
   readonly phase: Phase;
-  /** The number of the newest connection; there was none if it is 0. */
+  /** The number of the newest connection; 0 before the first. */
   readonly conn: number;
-  /** The newest event seen, where a new connection resumes. */
+  /** The position of the newest event; new connections resume there. */
   readonly cursor: Position;
-  /** Whether the connection goes on where the last one ended. */
+  /** Whether the connection resumed at the cursor instead of receiving a snapshot. */
   readonly resumed: boolean;
-  /** Events that a resumed connection brought from before. */
+  /** The number of events that the resumed connection replayed. */
   readonly caughtUp: number;
-  /** Why there is no connection: a close code and what the hub said. */
+  /** The close code and reason of the last connection; 0 while connected. */
   readonly code: number;
   readonly reason: string;
-  /** When the next try is due, in phase waiting. */
+  /** The time of the next attempt in phase waiting, in Unix ms. */
   readonly retryAt: number;
-  /** Since when there is no live connection; 0 while there is one. */
+  /** The time the connection was lost; 0 while live. */
   readonly downSince: number;
-  /** What the hub said last of its store over this connection; undefined if the store was never away. */
+  /** The last store_status of this connection; undefined if the store was never unavailable. */
   readonly store: StoreStatus | undefined;
-  /** How often session_state came, and what came over all connections. */
+  /** Counters over all connections. */
   readonly stats: LinkStats;
 
-  /** Tries since the last good connection. */
+  /** Failed attempts since the last good connection. */
   readonly failed: number;
-  /** A new token was fetched and the hub has not let us in since. */
+  /** Whether a new token was fetched since the last session_state. It prevents a refresh loop. */
   readonly refreshed: boolean;
   readonly opened: boolean;
-  /** When the connection began. */
+  /** The time the connection became live. */
   readonly since: number;
-  /** The end of the replay. */
+  /** The last position of the replay. */
   readonly until: Position;
-  /** Messages may be written. */
+  /** Whether messages may be written. */
   readonly released: boolean;
-  /** How long the hub may be silent, and since when it is. */
+  /** The longest allowed silence of the hub, in ms, and the time of its last frame. */
   readonly silenceLimit: number;
   readonly heard: number;
-  /** When the hub wants us back; 0 if it did not say. */
+  /** The reconnect time that the hub announced in a reconnect event; 0 if none. */
   readonly reconnectAt: number;
-  /** Nobody may try before that. */
+  /** The earliest time of an attempt, from retry_after of the close reason. */
   readonly notBefore: number;
 }
 
@@ -64,54 +64,54 @@ export interface LinkStats {
   unreadable: number;
 }
 
-/** What happens to the machine. Those of a connection that is not the newest are late and mean nothing. */
+/** The inputs of the state machine. Inputs of older connections are ignored. */
 export type LinkInput =
   | { type: "start" }
   | { type: "stop" }
-  | { type: "retry" } // the user wants it, or has done something about it
+  | { type: "retry" } // at the user's request
   | { type: "opened"; conn: number }
   | { type: "frame"; conn: number; events: HubEvent[]; unreadable: number }
   | { type: "closed"; conn: number; code: number; reason: string }
-  | { type: "probed"; conn: number; status: number } // what a plain request is answered with
+  | { type: "probed"; conn: number; status: number } // the HTTP status of a plain request
   | { type: "timer" }
-  | { type: "awake" } // the page is visible again, is thawed or is online again
-  | { type: "token" } // there is a new token
+  | { type: "awake" } // the page is visible, unfrozen or online again
+  | { type: "token" } // a new token was fetched
   | { type: "noToken" };
 
-/** What the machine wants done, in this order. */
+/** The effects that the client performs, in this order. */
 export type LinkEffect =
   | { type: "open"; conn: number; resume: Position | undefined }
   | { type: "close"; conn: number; code: number }
-  | { type: "auth"; conn: number } // say who we are, before everything else
+  | { type: "auth"; conn: number } // send the credentials, before every other frame
   | { type: "pong"; conn: number }
   | { type: "event"; event: HubEvent; replayed: boolean }
-  | { type: "repeat" } // answers may have been passed over
+  | { type: "repeat" } // replies may be missing: send unanswered messages again
   | { type: "release"; conn: number } // messages may be written
-  | { type: "culprit"; conn: number; code: number } // a frame of ours was refused
+  | { type: "culprit"; conn: number; code: number } // the hub closed the connection because of a frame of this client
   | { type: "probe"; conn: number }
   | { type: "refresh" };
 
-/** What the machine cannot know by itself. */
+/** The environment of one step. */
 export interface Env {
   now: number;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1, for jitter. */
   random: number;
-  /** Whether a new token can be had. */
+  /** Whether a new token can be fetched. */
   canRefresh: boolean;
 }
 
-/** The patience of a connection, in ms. */
+/** Timeouts and backoff of connections, in ms. */
 export const timeouts = {
   /** For the handshake, and for the first event after it. */
   connect: 15_000,
-  /** Messages are held back for a replay whose end we may not be shown, because it is on a monitor we did not ask for. */
+  /** How long messages wait for the end of the replay, which may be on a monitor that this connection does not receive. */
   replay: 1_000,
-  /** A connection that lasted so long was good, even if nothing happened. */
+  /** A connection that lasted this long resets the backoff. */
   stable: 10_000,
-  /** A timer that is later than that means that the tab was frozen. */
+  /** A timer that fires later than this was delayed by a frozen tab. */
   late: 5_000,
   firstBackoff: 500,
-  /** The longest wait for the first tries, about a minute of them: somebody may be watching a hub that begins anew. */
+  /** The longest backoff of the first earlyTries attempts, about a minute of them, while the hub may be restarting. */
   earlyBackoff: 5_000,
   earlyTries: 24,
   maxBackoff: 30_000,
@@ -143,17 +143,17 @@ export function newLink(cursor: Position = zero): Link {
   };
 }
 
-/** Whether the session is not there any more. */
+/** Whether the session was deleted or does not exist. */
 export function isGone(link: Link): boolean {
   return link.phase === "stopped" && (link.code === 4404 || link.code === 4410);
 }
 
-/** Whether the hub is there and cannot reach its store: nothing new is taken and nothing new is shown, and nothing is lost. */
+/** Whether the hub is connected but its store is unavailable: the hub accepts and sends nothing new, and loses nothing. */
 export function isStoreUnavailable(link: Link): boolean {
   return hasSocket(link) && link.store?.available === false;
 }
 
-/** When the machine wants a timer input next, or undefined when it needs none. */
+/** The time of the next timer input; undefined if none is needed. */
 export function nextTimer(link: Link): number | undefined {
   switch (link.phase) {
     case "waiting":
@@ -170,7 +170,7 @@ export function nextTimer(link: Link): number | undefined {
 
 type Step = { link: Link; effects: LinkEffect[] };
 
-/** Does one step. */
+/** Applies one input. */
 export function stepLink(link: Link, input: LinkInput, env: Env): Step {
   if ("conn" in input && input.conn !== link.conn) return { link, effects: [] };
   switch (input.type) {
@@ -230,7 +230,7 @@ function stop(link: Link, env: Env): Step {
   return { link: { ...link, phase: "stopped", code: 1000, reason: "", downSince: link.downSince || env.now }, effects };
 }
 
-/** Whether a timer that should have fired long ago has not: the tab was frozen, and what is left of the link is not trusted. */
+/** Whether a timer is long overdue. Then the tab was frozen, and the socket may be dead without a close event. */
 function wasFrozen(link: Link, now: number): boolean {
   return hasSocket(link) && now > link.heard + link.silenceLimit + timeouts.late;
 }
@@ -250,7 +250,7 @@ function awake(link: Link, env: Env): Step {
   return none(link);
 }
 
-/** Ends a connection from here. */
+/** Closes the connection from the client's side. */
 function closeConnection(link: Link, reason: string, env: Env, atOnce: boolean): Step {
   const close: LinkEffect = { type: "close", conn: link.conn, code: 4000 };
   if (atOnce) {
@@ -269,7 +269,7 @@ function down(link: Link, env: Env): Link {
   return { ...link, downSince: link.downSince || env.now };
 }
 
-/** Takes what came in one frame, in order. */
+/** Applies the events of one frame, in order. */
 function applyFrame(link: Link, events: HubEvent[], unreadable: number, env: Env): Step {
   if (!hasSocket(link)) return none(link);
   const frozen = wasFrozen(link, env.now);
@@ -279,7 +279,7 @@ function applyFrame(link: Link, events: HubEvent[], unreadable: number, env: Env
     const step = applyEvent(link, e, env);
     link = step.link;
     effects.push(...step.effects);
-    if (!hasSocket(link)) return { link, effects }; // the hub does not keep to the protocol
+    if (!hasSocket(link)) return { link, effects }; // closed above: the hub violated the protocol
   }
   if (frozen) {
     const step = closeConnection(link, "the tab was asleep", env, true);
@@ -294,7 +294,7 @@ function applyEvent(link: Link, e: HubEvent, env: Env): Step {
   if (e.at === zero) {
     if (e.type === "session_state") link = applySessionState(link, e.data, effects, env);
     if (e.type === "reconnect") link = { ...link, reconnectAt: env.now + e.data.after_ms };
-    // A store that was never away is not back.
+    // "available" counts only after "unavailable".
     if (e.type === "store_status" && (!e.data.available || isStoreUnavailable(link))) link = { ...link, store: e.data };
     if (e.type === "auth_refresh_required" && env.canRefresh) effects.push({ type: "refresh" });
     effects.push({ type: "event", event: e, replayed: false });
@@ -320,7 +320,7 @@ function count(link: Link, what: keyof LinkStats): Link {
   return { ...link, stats: { ...link.stats, [what]: link.stats[what] + 1 } };
 }
 
-/** Takes a session_state: a snapshot replaces what was known, even by something older. */
+/** Applies a session_state. A snapshot replaces the cursor, even by an older position. */
 function applySessionState(
   link: Link,
   s: { mode: string; heartbeat_ms: number; replay_until?: Position; last_message_id?: Position },
@@ -339,7 +339,7 @@ function applySessionState(
   return { ...count(link, "connections"), phase: "live", since: env.now, resumed, caughtUp: 0, code: 0, reason: "", downSince: 0 };
 }
 
-/** Says what to do after a connection ended. */
+/** Decides what follows a closed connection. */
 function afterClose(link: Link, code: number, reason: string, env: Env): Step {
   const lasted = link.phase === "live" && env.now - link.since >= timeouts.stable;
   const failed = (lasted ? 0 : link.failed) + 1;
@@ -347,7 +347,7 @@ function afterClose(link: Link, code: number, reason: string, env: Env): Step {
   const opened = link.opened;
   link = down({ ...link, code, reason, failed }, env);
   if (code === 1003 || code === 1007 || code === 1009) effects.push({ type: "culprit", conn: link.conn, code });
-  // A browser does not say why a handshake failed; a plain request is told.
+  // Browsers hide why a handshake failed; a plain HTTP request shows the status.
   if (!opened && code === 1006) effects.push({ type: "probe", conn: link.conn });
   const longest = failed <= timeouts.earlyTries ? timeouts.earlyBackoff : timeouts.maxBackoff;
   const backoff = env.random * Math.min(timeouts.firstBackoff * 2 ** Math.min(failed - 1, 10), longest);
@@ -373,18 +373,18 @@ function afterClose(link: Link, code: number, reason: string, env: Env): Step {
   return { link: { ...link, phase: "waiting", retryAt: env.now + wait, notBefore }, effects };
 }
 
-/** What a client does after a close. A code we do not use, such as that of a lost connection, is a reason to try again. */
+/** How a client reconnects after a close code. Unknown codes, such as that of a lost connection, mean backoff. */
 export function reconnectAfter(code: number): "never" | "user" | "now" | "later" | "backoff" {
   return Object.hasOwn(closeCodes, code) ? closeCodes[code as keyof typeof closeCodes].reconnect : "backoff";
 }
 
-/** The retry_after of a close reason, which is in seconds, in ms. */
+/** The retry_after of a close reason, converted from seconds to ms. */
 function retryAfter(reason: string): number {
   const match = /retry_after\D{0,4}(\d{1,6}(?:\.\d{1,3})?)/.exec(reason);
   return match === null ? 0 : Number(match[1]) * 1000;
 }
 
-/** The close codes that say the same as the status of a refused request. */
+/** The close codes that correspond to HTTP statuses. */
 const statusCodes = new Map([
   [401, 4401],
   [403, 4403],
@@ -392,7 +392,7 @@ const statusCodes = new Map([
   [410, 4410],
 ]);
 
-/** Takes what a plain request was answered with, after a handshake that failed. */
+/** Applies the HTTP status of the plain request after a failed handshake. */
 function afterProbe(link: Link, status: number, env: Env): Step {
   const code = statusCodes.get(status);
   if (link.phase !== "waiting" || code === undefined) return none(link);

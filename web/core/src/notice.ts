@@ -18,7 +18,7 @@ import type {
   UpdateShortcut,
 } from "./wire.gen.js";
 
-/** How long things last when nothing else is said, in ms. */
+/** The default lifetimes, in ms. */
 const defaultDurations = { dialog: 60_000, prompt: 300_000, toast: 5_000 };
 
 export function showNotification(d: Draft, ctx: ActionContext, a: NotificationShow): void {
@@ -31,7 +31,7 @@ export function showNotification(d: Draft, ctx: ActionContext, a: NotificationSh
   if (d.desktop.notifications.size > limits.notifications) d.drop("notifications", firstOf(d.desktop.notifications, bySince)!.id);
 }
 
-/** The order of notices: the oldest first. */
+/** Orders notices by age, oldest first. */
 export function bySince(a: ShownNotification | ShownToast, b: ShownNotification | ShownToast): number {
   return (a.since ?? 0) - (b.since ?? 0) || compareText(a.id, b.id);
 }
@@ -46,7 +46,7 @@ export function showToast(d: Draft, ctx: ActionContext, a: ToastShow): void {
   if (d.desktop.toasts.size > limits.toasts) d.drop("toasts", firstOf<ShownToast>(d.desktop.toasts, bySince)!.id);
 }
 
-/** When a toast's time is over. */
+/** The time a toast expires. */
 export function toastEnd(t: ShownToast): number {
   return (t.since ?? 0) + (t.duration || defaultDurations.toast);
 }
@@ -80,7 +80,7 @@ export function openDialog(d: Draft, p: ApprovalRequest, now: number): void {
   d.edit("dialogs").set(p.dialogId, p.deadline ? p : { ...p, deadline: now + defaultDurations.dialog });
 }
 
-/** An action that asks is an approval request of its agent. */
+/** Adds a DialogConfirm action as an approval request of its agent. */
 export function askDialog(d: Draft, ctx: ActionContext, a: DialogConfirm): void {
   const request: ApprovalRequest = {
     ...pick(a, ["title", "message", "confirmText", "cancelText", "permissionOptions"]),

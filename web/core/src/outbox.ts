@@ -1,77 +1,77 @@
-// The messages that were sent: kept until they are answered, sent again with the same id over a new connection, and
-// followed until the turn that took them has ended. Pure: every function gives a new outbox.
+// The outbox: messages are kept until the hub answers them, sent again with the same id over new connections, and followed
+// until the turn that processes them ends. All functions are pure and return a new outbox.
 
 import type { HubEvent, KnownEvent } from "./event.js";
 import { type DesktopState, firstMonitor } from "./state.js";
 import type { AgentID, ClientPayloads, ErrorNotice, MessageID, MonitorID } from "./wire.gen.js";
 
-/** What became of a message. */
+/** The status of a message. */
 export type MessageStatus =
-  | "sending" // not answered yet
-  | "queued" // waits for its agent
-  | "accepted" // an agent has taken it
-  | "steered" // the running turn has taken it
-  | "ephemeral" // an agent of its own has taken it
-  | "running" // its turn shows signs of life
-  | "done" // answered, and that is all there is to say
+  | "sending" // not acknowledged yet
+  | "queued" // waiting for its agent
+  | "accepted" // started a turn of an agent
+  | "steered" // added to the running turn
+  | "ephemeral" // started an ephemeral agent
+  | "running" // its turn has sent output
+  | "done" // acknowledged; nothing follows
   | "completed"
   | "failed"
   | "interrupted"
-  | "ended" // its turn is over; how it ended was not seen
-  | "rejected"; // nobody will take it
+  | "ended" // its turn is over with an unknown outcome
+  | "rejected"; // refused permanently
 
 export interface Message<T extends keyof ClientPayloads = keyof ClientPayloads> {
   readonly id: MessageID;
   readonly type: T;
   readonly data: ClientPayloads[T];
-  /** When the user sent it. */
+  /** The time the user sent it, in Unix ms. */
   readonly since: number;
 }
 
-/** A message that nobody answers, and that was not written yet. */
+/** An unwritten message of a type that the hub does not answer. */
 export interface OneWayMessage extends Message {
-  /** The last item when it was sent, so that all is written in the order it was sent in. */
+  /** The id of the last item when it was enqueued, which keeps the order of writing. */
   readonly after: MessageID;
 }
 
 export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> extends Message<T> {
   readonly status: MessageStatus;
-  /** The agent that took it. */
+  /** The agent whose turn processes it. */
   readonly agentId?: AgentID;
-  /** Its place in the queue. */
+  /** Its position in the queue, from 1. */
   readonly position?: number;
-  /** Why it was rejected, failed or was interrupted. */
+  /** The reason of status rejected, failed or interrupted. */
   readonly reason?: string;
   readonly code?: number;
-  /** The part of it that was wrong, when it was rejected for that. */
+  /** The invalid field, if it was rejected because of one. */
   readonly field?: string;
 
-  /** The connection it was written to last; 0 if to none, -1 if by the page before this one. */
+  /** The connection it was last written to; 0 if none, -1 if by the previous page. */
   readonly written: number;
-  /** It has to be written once more all the same. */
+  /** Whether it must be written again. */
   readonly again: boolean;
-  /** Answers that asked to wait. */
+  /** The number of replies that asked to wait. */
   readonly waits: number;
 }
 
 export interface Outbox {
-  /** The messages whose status is followed. They stay the same object whatever happens to notes. */
+  /** The followed messages. The array keeps its identity when only notes change. */
   readonly items: readonly Sent[];
   readonly notes: readonly OneWayMessage[];
-  /** Nothing is written before that. */
+  /** The earliest time of the next write. */
   readonly hold: number;
-  /** The time between two messages, after the hub found them too many. */
+  /** The minimum time between two messages, set after a rate limit error. */
   readonly gap: number;
   readonly last: number;
 }
 
-/** How much there may be. */
+/** The bounds of an outbox. */
 export const outboxLimits = {
-  /** Messages without an answer, and notes that were not written; no more are taken then. */
+  /** Unanswered messages plus unwritten notes; beyond that enqueue refuses. */
   unanswered: 64,
-  /** Messages that are remembered; then the oldest that has ended goes, and of what was said and refused only the rest. */
+  /** Remembered messages. Beyond that the oldest ended ones are dropped, rejected messages of the user last. */
   all: 200,
-  /** How often a message is sent again because the hub was busy. One that waits for the store is never given up. */
+  /** Resends of a message because the hub was busy. Waiting for the store is not limited. */
   waits: 20,
 } as const;
 
@@ -82,7 +82,7 @@ const maxGap = 10_000;
 
 export const emptyOutbox: Outbox = { items: [], notes: [], hold: 0, gap: 0, last: 0 };
 
-/** The types of which every message is answered. */
+/** The message types that the hub always answers. */
 const answered = new Set<string>([
   "USER_MESSAGE",
   "WINDOW_MESSAGE",
@@ -104,15 +104,15 @@ const answered = new Set<string>([
   "control_skip",
 ]);
 
-/** The types of which every message ends with a turn. */
+/** The message types that a turn processes. */
 const turns = new Set<string>(["USER_MESSAGE", "WINDOW_MESSAGE", "COMPONENT_ACTION", "EDIT_MESSAGE"]);
 
-/** Whether messages of a type are kept until they are answered. Others have left when they are written. */
+/** Whether messages of a type are kept until answered. Others are done when they are written. */
 export function isAnswered(type: string): boolean {
   return answered.has(type);
 }
 
-/** Whether messages of a type are items: of those without an answer, what was taken back is to be remembered. */
+/** Whether messages of a type are items. DELETE_QUEUED_MESSAGE is one although the hub does not answer it, because the page shows which messages were withdrawn. */
 function isFollowed(type: string): boolean {
   return isAnswered(type) || type === "DELETE_QUEUED_MESSAGE";
 }
@@ -121,7 +121,7 @@ export function hasEnded(s: Sent): boolean {
   return ["done", "completed", "failed", "interrupted", "ended", "rejected"].includes(s.status);
 }
 
-/** Takes a message, or gives undefined when too many are unanswered or this one is on its way already. */
+/** Adds a message; undefined if too many are unanswered or its id is already in the outbox. */
 export function enqueue(o: Outbox, m: Message): Outbox | undefined {
   const place = placementKey(m);
   const notes = place === undefined ? o.notes : o.notes.filter((n) => placementKey(n) !== place);
@@ -131,7 +131,7 @@ export function enqueue(o: Outbox, m: Message): Outbox | undefined {
   return { ...o, items: dropOldest([...o.items, { ...m, status: "sending", written: 0, again: false, waits: 0 }]) };
 }
 
-/** What a message tells the place of, if that is all it tells. Of such only the newest has to be told. */
+/** The key of a message that only moves or resizes one window. A newer message with the same key replaces it. */
 function placementKey(m: Message): string | undefined {
   if (m.type !== "USER_INTERACTION") return undefined;
   const { monitorId, interactions } = m.data as ClientPayloads["USER_INTERACTION"];
@@ -140,7 +140,7 @@ function placementKey(m: Message): string | undefined {
   return moved && more.length === 0 ? JSON.stringify([monitorId, did.windowId, did.type]) : undefined;
 }
 
-/** What somebody said and nobody took is nowhere else, so it is the last to go. */
+/** Drops the oldest ended messages beyond the limit. Rejected messages of the user exist nowhere else, so they are dropped last. */
 function dropOldest(items: readonly Sent[]): readonly Sent[] {
   let excess = items.length - outboxLimits.all;
   if (excess <= 0) return items;
@@ -149,7 +149,7 @@ function dropOldest(items: readonly Sent[]): readonly Sent[] {
   return rest.filter((i) => !(isLost(i) && excess-- > 0));
 }
 
-/** The message to write next to a connection, or when to ask again; 0 means when something changes. */
+/** The next message to write to a connection, or the time to call again; 0 means after the next change. */
 export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Message; at: number } {
   const i = o.items.findIndex((s) => (s.status === "sending" && s.written !== conn) || s.again);
   const [note] = o.notes;
@@ -160,19 +160,19 @@ export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Mess
   return at > now ? { at } : { sent, at: 0 };
 }
 
-/** Notes that a message was written to a connection. One that has no answer is done. */
+/** Records that a message was written to a connection. A message without a reply is done then. */
 export function markWritten(o: Outbox, id: MessageID, conn: number, now: number): Outbox {
   if (o.notes.some((n) => n.id === id)) return { ...o, notes: o.notes.filter((n) => n.id !== id), last: now };
   const done = (s: Sent): MessageStatus => (isAnswered(s.type) ? s.status : "done");
   return { ...updateItems(o, (s) => s.id === id, (s) => ({ written: conn, again: false, status: done(s) })), last: now };
 }
 
-/** Has everything written again whose answer may have been passed over. The hub knows it by its id and answers again. */
+/** Marks all messages whose reply may be lost for another write. The hub recognizes the id and answers again. */
 export function markForResend(o: Outbox): Outbox {
   return updateItems(o, (s) => s.status === "sending" && s.written !== 0, () => ({ again: true }));
 }
 
-/** Compares with a whole state, after which events that were not seen are not coming any more. */
+/** Compares the outbox with a snapshot. Events before the snapshot will not arrive any more. */
 export function reconcile(o: Outbox, desktop: DesktopState): Outbox {
   const queued = new Set([...desktop.queues.values()].flat().map((m) => m.id));
   const known = updateItems(o, (s) => s.status === "sending" && s.written !== 0 && wasDone(s, desktop), () => ({ status: "done", again: false }));
@@ -186,7 +186,7 @@ export function reconcile(o: Outbox, desktop: DesktopState): Outbox {
   );
 }
 
-/** Whether a state tells that the hub has done what a message wanted: of that it says nothing when the message comes again. */
+/** Whether the snapshot shows that the hub applied a message whose repetition it does not answer. */
 function wasDone(s: Sent, desktop: DesktopState): boolean {
   if (s.type === "CONDENSE") return true;
   if (s.type !== "REWIND") return false;
@@ -194,9 +194,9 @@ function wasDone(s: Sent, desktop: DesktopState): boolean {
   return (desktop.monitors.get(monitorOf(s))?.revision ?? 0) !== revision;
 }
 
-/** Ends the message that made the hub close a connection because a frame was too large, and is not sent again. */
+/** Rejects the message that made the hub close the connection with 1009: the largest one that was written to it. */
 export function rejectOversized(o: Outbox, conn: number, code: number, size: (s: Sent) => number): Outbox {
-  if (code !== 1009) return o; // what we write is always UTF-8
+  if (code !== 1009) return o; // other codes cannot be caused by one message: all frames are valid UTF-8 text
   let culprit: Sent | undefined;
   for (const s of o.items) {
     if (s.written === conn && s.status === "sending" && (culprit === undefined || size(s) > size(culprit))) culprit = s;
@@ -204,13 +204,13 @@ export function rejectOversized(o: Outbox, conn: number, code: number, size: (s:
   return updateItems(o, (s) => s === culprit, () => ({ status: "rejected", code: 1005, reason: "The message is too large." }));
 }
 
-/** Ends what waits to be taken: there is nobody to take it any more. */
+/** Rejects all unanswered messages, because no hub can accept them any more. */
 export function rejectUnaccepted(o: Outbox, code: number, reason: string): Outbox {
   const rest = o.notes.length === 0 ? o : { ...o, notes: [] };
   return updateItems(rest, (s) => s.status === "sending", () => ({ status: "rejected", again: false, code, reason }));
 }
 
-/** Takes an event that may say something of a message. */
+/** Applies an event to the messages it concerns. */
 export function applyToOutbox(o: Outbox, e: HubEvent, now: number): Outbox {
   if (e.type === "" || o.items.length === 0) return o;
   if (e.type === "store_status") return e.data.available && o.hold > 0 ? { ...o, hold: 0 } : o;
@@ -266,12 +266,12 @@ function statusOf(s: Sent, e: KnownEvent): Partial<Sent> {
   return {};
 }
 
-/** Whether a message is to the plan. Whatever names it says that the plan has taken it. */
+/** Whether a message is addressed to the plan. Any event with its id acknowledges it. */
 function isToPlan(s: Sent): boolean {
   return s.type.startsWith("hitl_") || s.type.startsWith("control_");
 }
 
-/** Whether the question that a message answers is over, whoever answered it. */
+/** Whether the event closes the question that the message answers, no matter which tab answered. */
 function isClosed(s: Sent, e: KnownEvent): boolean {
   return e.type === "hitl_closed" && "request_id" in s.data && s.data.request_id === e.data.request_id;
 }
@@ -284,7 +284,7 @@ function isTurnOf(s: Sent, agent: AgentID | undefined): boolean {
   return turns.has(s.type) && agent !== undefined && s.agentId === agent;
 }
 
-/** Takes an error about a message: a refusal, or that it is to be sent again later. */
+/** Applies an error about a message: rejects it, or schedules a resend. */
 function applyError(o: Outbox, p: ErrorNotice, now: number): Outbox {
   const s = o.items.find((i) => i.id === p.messageId && i.written !== 0 && i.status === "sending");
   if (s === undefined) return o;
@@ -297,7 +297,7 @@ function applyError(o: Outbox, p: ErrorNotice, now: number): Outbox {
   return { ...next, hold: Math.max(next.hold, now + wait), gap };
 }
 
-/** Changes some messages. The outbox stays the same object when nothing is changed. */
+/** Updates the matching messages. Returns the same object if nothing changes. */
 function updateItems(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Partial<Sent>): Outbox {
   let changed = false;
   const items = o.items.map((s) => {
@@ -309,7 +309,7 @@ function updateItems(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => 
   return changed ? { ...o, items } : o;
 }
 
-/** What is kept of an outbox for the page after this one: the messages that have not ended, in their order. */
+/** Serializes the messages that have not ended, in order, for the next page in this tab. */
 export function serializeOutbox(o: Outbox): string {
   const notesAfter = (known: (id: MessageID) => boolean): readonly Message[] => o.notes.filter((n) => known(n.after));
   const first = notesAfter((id) => !o.items.some((s) => s.id === id));
@@ -321,7 +321,7 @@ function stored({ status, ...rest }: Sent): object {
   return { ...rest, fate: status };
 }
 
-/** An outbox as the page before this one left it. What cannot be read is not there. */
+/** Restores the outbox of the previous page. Unreadable entries are dropped. */
 export function restoreOutbox(text: string | null): Outbox {
   try {
     const list: unknown = JSON.parse(text ?? "[]");

@@ -1,4 +1,4 @@
-// Plans: what their events make of the desktop. The rules are those of desktop/plan.go.
+// Applies the events of plans to the desktop state, by the rules of desktop/plan.go.
 
 import type { KnownEvent } from "./event.js";
 import { exact, pick, rawText } from "./exact.js";
@@ -64,7 +64,7 @@ export function applyPlan(d: Draft, e: KnownEvent): void {
   }
 }
 
-/** What the events of todos say. Of todos that are not in the plan nothing is known. */
+/** Applies an event of a todo. Todos that are not in the plan are ignored. */
 function applyTodo(d: Draft, e: KnownEvent): void {
   switch (e.type) {
     case "todo_started":
@@ -109,7 +109,7 @@ function editTodo(d: Draft, id: TodoID, change: Partial<Todo> & { [exact]?: unde
   if (t !== undefined) d.edit("todos").set(id, { ...t, ...change });
 }
 
-/** One that stands still goes on doing so. */
+/** Sets the status of the plan. A paused plan stays paused. */
 function setStatus(d: Draft, status: PlanStatus): void {
   const plan = d.desktop.plan;
   if (plan !== undefined && plan.status !== "paused") d.desktop.plan = { ...plan, status };
@@ -128,7 +128,7 @@ function generate(d: Draft, p: PlanGenerated): void {
   if (old?.status === "paused") d.desktop.plan = { ...d.desktop.plan, ...pick(old, ["status", "paused_by", "pause_reason"]) };
 }
 
-/** What is left of the time of questions is known, not when it ends: they are asked again when the plan goes on. */
+/** Replaces the deadlines of questions by the time left, because they restart when the plan resumes. */
 function pauseDeadlines(d: Draft, now: number): void {
   for (const q of d.desktop.requests.values()) {
     if (!q.expires_at) continue;
@@ -146,7 +146,7 @@ function resume(d: Draft): void {
     : undefined;
 }
 
-/** Keeps how the plan ended. One that never came to be is made for it. */
+/** Records the outcome of the plan, and adds a plan if generation failed before there was one. */
 function endPlan(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: PlanStatus): void {
   const plan = d.desktop.plan;
   const p = (how.complete ?? how.failed)!;
@@ -165,7 +165,7 @@ function endPlan(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: 
   d.desktop.requests = new Map();
 }
 
-/** A failure without results that are too large to be kept. */
+/** Drops the results of a failure that are too large to keep. */
 function truncateFailure(p: PlanFailure): PlanFailure {
   const r = p.partial_results;
   if (r?.available_data === undefined || utf8Length(rawText(r, "available_data")) <= limits.available) return p;
@@ -179,20 +179,20 @@ function clearPlan(d: Draft): void {
   d.desktop.requests = new Map();
 }
 
-/** Makes these the todos, in their order. */
+/** Replaces the todos, in plan order. */
 function setTodos(d: Draft, list: readonly Todo[]): void {
   const todos = new Map<TodoID, Todo>();
   for (const t of list) if (todos.has(t.id) || todos.size < limits.todos) todos.set(t.id, t);
   d.desktop.todos = todos;
 }
 
-/** Keeps a question, or what has become of it. */
+/** Adds or updates a question. */
 function openRequest(d: Draft, q: HITLRequest): void {
   const open = d.desktop.requests;
   if (open.has(q.request_id) || open.size < limits.requests) d.edit("requests").set(q.request_id, q);
 }
 
-/** Takes the plan of a snapshot. */
+/** Loads the plan of a snapshot. */
 export function loadPlan(d: Draft, p: SessionState): void {
   d.desktop.plan = p.plan ?? undefined;
   d.desktop.layer = p.current_layer ?? "";
@@ -200,7 +200,7 @@ export function loadPlan(d: Draft, p: SessionState): void {
   for (const q of p.hitl_requests ?? []) openRequest(d, q);
 }
 
-/** The plan for a snapshot. */
+/** The plan fields of a snapshot. */
 export function planSnapshot(desktop: DesktopState): Partial<SessionState> {
   const requests = [...desktop.requests.values()];
   return {

@@ -1,5 +1,5 @@
-// The rules of the desktop: what each event makes of it. They are those of package desktop, so that everybody who has seen
-// the same log has the same state and the same hash.
+// Folds events into the desktop state, by the rules of the Go package desktop. Every hub and page that applied the same log
+// has the same state and the same hash.
 
 import { accept, dequeue, enqueue, respond, setQueue, setWindowAgent, think, useTool } from "./agent.js";
 import type { HubEvent, KnownEvent } from "./event.js";
@@ -33,9 +33,9 @@ import {
 import type { Action, MonitorID, MonitorStatus } from "./wire.gen.js";
 
 /**
- * Folds an event in. Events must come in the order of the log; one that is not newer than the desktop changes nothing.
- * A session_state in mode snapshot replaces everything, be it in the log or, without a position, the first word of a
- * connection, which may also lead back. What is not understood or means nothing to the desktop only moves the position.
+ * Applies an event. Events must come in log order; an event that is not newer than the state changes nothing.
+ * A session_state in mode snapshot replaces the whole state, whether it is in the log or, without a position, the first event
+ * of a connection, which may be older. Unknown events and events without effect only advance the position.
  */
 export function applyEvent(desktop: DesktopState, e: HubEvent): DesktopState {
   const whole = e.type === "session_state" && e.data.mode === "snapshot" ? e.data : undefined;
@@ -50,7 +50,7 @@ export function applyEvent(desktop: DesktopState, e: HubEvent): DesktopState {
   return d.desktop;
 }
 
-/** The only connection that an event is for; all others learn nothing from it, not even the time. */
+/** The connection that an event is addressed to. The state ignores such events, including their time. */
 function addressee(e: KnownEvent): string {
   switch (e.type) {
     case "MESSAGE_ACCEPTED":
@@ -121,7 +121,7 @@ function applyPayload(d: Draft, e: KnownEvent): void {
   }
 }
 
-/** Does one of the actions. Captures and refreshed apps leave nothing behind. */
+/** Applies one action. Captures and app refreshes do not change the state. */
 function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
   const m = ctx.monitor;
   switch (a.type) {
@@ -165,7 +165,7 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
   }
 }
 
-/** Does the actions that concern no window. */
+/** Applies an action that does not concern a window. */
 function applyNonWindowAction(d: Draft, ctx: ActionContext, a: Action): void {
   switch (a.type) {
     case "notification.show":
@@ -193,7 +193,7 @@ function applyNonWindowAction(d: Draft, ctx: ActionContext, a: Action): void {
   }
 }
 
-/** Makes, changes or removes a monitor. */
+/** Adds, updates or removes a monitor. */
 function setMonitor(d: Draft, p: MonitorStatus): void {
   const { messageId: _, ...status } = p;
   if (p.state !== "removed") {

@@ -4,7 +4,7 @@ import { type Draft, limits } from "./state.js";
 import { utf8Length } from "./text.js";
 import type { HistoryRewound, MessageUpdated, UIRow } from "./wire.gen.js";
 
-/** Keeps a row that is new or has changed. */
+/** Adds or replaces a row. */
 export function setRow(d: Draft, p: MessageUpdated): void {
   const row = { ...p.message };
   row.monitorId ||= p.monitorId;
@@ -26,7 +26,7 @@ export function putRow(d: Draft, row: UIRow): void {
   }
 }
 
-/** What counts of a row, in bytes. */
+/** The bytes of a row that count towards the limit. */
 function rowSize(row: UIRow): number {
   const images = row.images ?? [];
   return images.reduce((n, image) => n + utf8Length(image), utf8Length(row.text ?? "") + utf8Length(row.reasoning ?? ""));
@@ -37,7 +37,7 @@ function dropRow(d: Draft, ts: number): void {
   d.drop("rows", ts);
 }
 
-/** Drops a row and those that came after it, but for those that stay, and fills the room with older ones. */
+/** Removes a row and the later ones except those that stay, and refills the list with older rows. */
 export function rewind(d: Draft, p: HistoryRewound): void {
   for (const [ts, { row }] of [...d.desktop.rows]) {
     const goes = (ts > p.ts && !p.kept?.includes(ts)) || (ts === p.ts && !p.included);

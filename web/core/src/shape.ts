@@ -1,9 +1,9 @@
-// The forms of what the hub sends, as generated from Go and linked to each other. Types are gone at run time; these are
-// what frames are checked by and what a snapshot is written by.
+// The shapes of the hub's messages, generated from Go and linked to each other. Types do not exist at run time; shapes
+// validate frames and encode snapshots.
 
 import { shapes } from "./shapes.gen.js";
 
-/** A form as it is generated: others are named. */
+/** A generated shape, which refers to other shapes by name. */
 export type ShapeSource =
   | { kind: "any" | "boolean" | "position" }
   | { kind: "integer" | "number"; min?: number; max?: number }
@@ -18,9 +18,9 @@ export type ShapeSource =
 export interface Field {
   name: string;
   optional: boolean;
-  /** An empty value is something else than no value. */
+  /** Whether an empty value differs from an absent one. */
   keepsZero: boolean;
-  /** What the object's first field says where no value is null instead of being left out. */
+  /** The value of the object's first field for which an absent value is encoded as null instead of omitted. */
   nullIn?: string | undefined;
   shape: Shape;
 }
@@ -31,7 +31,7 @@ export interface ObjectShape {
   byName: Map<string, Field>;
 }
 
-/** A form, linked to those it is made of. */
+/** A shape, linked to the shapes it consists of. */
 export type Shape =
   | { kind: "any" | "boolean" | "position" }
   | { kind: "integer" | "number"; min: number; max: number }
@@ -44,13 +44,13 @@ export type Shape =
 
 const linked = new Map<string, Shape>();
 
-/** The form with a name. */
+/** Returns a shape by name. */
 export function shapeOf(name: string): Shape {
   const known = linked.get(name);
   if (known !== undefined) return known;
   const source = shapes[name];
   if (source === undefined) throw new Error(`there is no form ${name}`);
-  // Forms may contain themselves, so it must be known before it is filled.
+  // Shapes may be recursive, so the object is registered before it is filled.
   const shape = {} as Shape;
   linked.set(name, shape);
   return Object.assign(shape, link(source));

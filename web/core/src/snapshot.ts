@@ -1,4 +1,4 @@
-// The whole state as everybody agrees on it: to begin with it, to show it, and to compare it by its hash.
+// Snapshots of the desktop state: loading, writing and hashing them.
 
 import { bounded } from "./agent.js";
 import { encode, putMap } from "./encode.js";
@@ -11,7 +11,7 @@ import { compareText } from "./text.js";
 import { byZ, compareMonitors } from "./window.js";
 import type { AgentState, Budget, Position, SessionState, SessionStatus } from "./wire.gen.js";
 
-/** Makes a desktop of a snapshot, wherever that was taken. */
+/** Builds the desktop state of a snapshot. */
 export function load(p: SessionState, at: Position): DesktopState {
   const d = new Draft({
     ...emptyDesktop(),
@@ -33,7 +33,7 @@ export function load(p: SessionState, at: Position): DesktopState {
     queues: new Map(Object.entries(p.queues ?? {})),
   });
   for (const a of p.agents ?? []) {
-    const before = d.desktop.agents.get(a.role); // one that comes twice says both
+    const before = d.desktop.agents.get(a.role); // a role that occurs twice is merged
     const text = bounded((before?.text ?? "") + (a.text ?? ""));
     const thinking = bounded((before?.thinking ?? "") + (a.thinking ?? ""));
     d.edit("agents").set(a.role, {
@@ -50,7 +50,7 @@ export function load(p: SessionState, at: Position): DesktopState {
   return d.desktop;
 }
 
-/** The whole state in the order everybody agrees on. */
+/** The snapshot of a desktop state, in canonical order. */
 export function snapshot(desktop: DesktopState): SessionState {
   const monitors = [...desktop.monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId));
   const budgets = monitors.flatMap((m) => (m.budget === undefined ? [] : [[m.monitorId, m.budget] as [string, Budget]]));
@@ -84,7 +84,7 @@ export function snapshot(desktop: DesktopState): SessionState {
   return state;
 }
 
-/** Sums up what the session does. */
+/** Summarizes the activity of the session. */
 export function status(desktop: DesktopState): SessionStatus {
   if (desktop.plan?.status === "paused") return "paused";
   if (desktop.dialogs.size > 0 || desktop.prompts.size > 0 || desktop.requests.size > 0) return "waiting";
@@ -93,14 +93,14 @@ export function status(desktop: DesktopState): SessionStatus {
   return "idle";
 }
 
-/** The text of a snapshot, byte for byte as the hub writes it. */
+/** The text of a snapshot, byte for byte as the hub encodes it. */
 export function snapshotText(state: SessionState): string {
   return encode(shapeOf("SessionState"), state);
 }
 
 /**
- * The same for everybody who has seen the same log, and what the hub calls X-State-Hash. It needs WebCrypto, which
- * browsers only have on https and on localhost.
+ * The hash of the state, equal to the hub's X-State-Hash for the same log. It needs WebCrypto, which
+ * browsers provide only on https and on localhost.
  */
 export async function hash(desktop: DesktopState): Promise<string> {
   const { mode: _, last_message_id: __, ...state } = snapshot(desktop);

@@ -1,5 +1,5 @@
-// What a desktop looks like at one position of its log. Values are never changed, only replaced: what is the same object
-// after an event is the same thing, so whoever draws it can compare by reference.
+// The desktop state at one position of the log. Values are immutable: an object that is identical after an event is unchanged,
+// so views compare by reference.
 
 import { zero } from "./position.js";
 import type {
@@ -33,7 +33,7 @@ import type {
   WindowState,
 } from "./wire.gen.js";
 
-/** How much there may be of everything: the limits of package desktop. */
+/** The limits of the Go package desktop. */
 export const limits = {
   monitors: 4,
   windows: 100,
@@ -50,12 +50,12 @@ export const limits = {
   agentText: 1 << 20,
   todos: 50,
   requests: 20,
-  /** Bytes that are kept of a plan's answer, and of what there is of one that was given up. */
+  /** The largest response of a plan, and partial response of a cancelled one, in bytes. */
   response: 32 << 10,
   available: 16 << 10,
 } as const;
 
-/** An agent with what it has said, and how many bytes that has. */
+/** An agent with its texts and their sizes in bytes. */
 export interface Agent extends AgentState {
   text: string;
   thinking: string;
@@ -63,7 +63,7 @@ export interface Agent extends AgentState {
   thinkingBytes: number;
 }
 
-/** A row of a conversation, and how many bytes count of it. */
+/** A row of a conversation and the bytes that count towards the limit. */
 export interface Row {
   row: UIRow;
   bytes: number;
@@ -71,17 +71,17 @@ export interface Row {
 
 export type Table<K, V> = ReadonlyMap<K, V>;
 
-/** A desktop. */
+/** The desktop state, folded from the log. */
 export interface DesktopState {
-  /** The position of the newest event applied. */
+  /** The position of the last applied event. */
   readonly at: Position;
   readonly title: string;
   readonly owner: string;
   readonly provider: string;
-  /** What agents may do without asking; undefined until somebody has said so. */
+  /** The auto-approval rules; undefined until set. */
   readonly autoApproval: AutoApproval | undefined;
   readonly presence: readonly Connection[];
-  /** How many connections there are; presence has the oldest of them. */
+  /** The number of connections; presence lists the oldest of them. */
   readonly connections: number;
   readonly monitors: Table<MonitorID, MonitorStatus>;
   /** By `windowKey`. */
@@ -96,20 +96,20 @@ export interface DesktopState {
   readonly queues: Table<MonitorID, readonly QueuedMessage[]>;
   readonly rows: Table<number, Row>;
   readonly rowBytes: number;
-  /** The newest plan, also one that has ended. It has no id while a request stands still that there is no plan for yet. */
+  /** The newest plan, which may have ended. Its id is empty while a request is paused before its plan was generated. */
   readonly plan: PlanState | undefined;
-  /** Where the plan is; empty when none is under way. */
+  /** The current layer of the plan; empty if no plan is active. */
   readonly layer: Layer | "";
-  /** In the order of the plan. */
+  /** The todos in plan order. */
   readonly todos: Table<TodoID, Todo>;
-  /** The open questions of the plan, the oldest first. */
+  /** The open questions of the plan, oldest first. */
   readonly requests: Table<RequestID, HITLRequest>;
 }
 
-/** The monitor that is always there. */
+/** The monitor that every session has. */
 export const firstMonitor: MonitorID = "monitor-0";
 
-/** The desktop of a session whose log is empty. */
+/** The desktop state of an empty log. */
 export function emptyDesktop(): DesktopState {
   return {
     at: zero,
@@ -142,7 +142,7 @@ export function idleMonitor(monitorId: MonitorID): MonitorStatus {
   return { monitorId, state: "idle", queue: 0 };
 }
 
-/** The key of a window. Ids of monitors have no slashes, so it is not ambiguous. */
+/** The key of a window. It is unambiguous because monitor ids contain no slashes. */
 export function windowKey(monitor: MonitorID, id: WindowID): string {
   return `${monitor}/${id}`;
 }
@@ -151,7 +151,7 @@ type TableName = {
   [N in keyof DesktopState]: DesktopState[N] extends ReadonlyMap<infer _, infer __> ? N : never;
 }[keyof DesktopState];
 
-/** A desktop that is being changed by one event: tables are copied when they are first written to. */
+/** A desktop state under change by one event. Tables are copied on the first write. */
 export class Draft {
   desktop: { -readonly [N in keyof DesktopState]: DesktopState[N] };
   private readonly copied = new Set<TableName>();
@@ -160,7 +160,7 @@ export class Draft {
     this.desktop = { ...desktop };
   }
 
-  /** A table to write to. */
+  /** Returns a writable copy of a table. */
   edit<N extends TableName>(name: N): DesktopState[N] extends Table<infer K, infer V> ? Map<K, V> : never {
     if (!this.copied.has(name)) {
       this.copied.add(name);
@@ -169,19 +169,19 @@ export class Draft {
     return this.desktop[name] as never;
   }
 
-  /** Takes a value out of a table. */
+  /** Removes a value from a table. */
   drop<N extends TableName>(name: N, key: DesktopState[N] extends Table<infer K, unknown> ? K : never): void {
     if ((this.desktop[name] as Map<unknown, unknown>).has(key)) (this.edit(name) as Map<unknown, unknown>).delete(key);
   }
 
-  /** Takes out what is unwanted. */
+  /** Removes the values that match. */
   dropIf<N extends TableName>(name: N, unwanted: (value: DesktopState[N] extends Table<unknown, infer V> ? V : never) => boolean): void {
     for (const [key, value] of [...(this.desktop[name] as Map<never, never>)]) {
       if (unwanted(value)) (this.edit(name) as Map<unknown, unknown>).delete(key);
     }
   }
 
-  /** Says whether a monitor is there, and makes it if there is room. */
+  /** Adds a monitor if it is new and the limit allows. Returns whether it exists. */
   addMonitor(id: MonitorID): boolean {
     if (this.desktop.monitors.has(id)) return true;
     if (id === "" || this.desktop.monitors.size >= limits.monitors) return false;
@@ -190,12 +190,12 @@ export class Draft {
   }
 }
 
-/** The value of a table that comes before all others in an order. */
+/** The smallest value of a table by an order. */
 export function firstOf<V>(table: ReadonlyMap<unknown, V>, order: (a: V, b: V) => number): V | undefined {
   let best: V | undefined;
   for (const v of table.values()) if (best === undefined || order(v, best) < 0) best = v;
   return best;
 }
 
-/** What a window shows when it shows nothing. */
+/** The content of a window without content. */
 export const noContent: Content = { renderer: "text", data: "" };

@@ -1,9 +1,9 @@
-// What the tabs of one browser tell each other: drafts, so that what was typed in one tab is in all, and who of them
-// shows notifications, so that there is one per browser and not one per tab.
+// State that the tabs of one browser share: drafts, so that typed text appears in all tabs, and the leader, the one tab that
+// shows browser notifications.
 
 import type { Clock, Storage } from "./client.js";
 
-/** What tabs need of a BroadcastChannel. It does not deliver to its own sender. Who makes one says what its events are. */
+/** The part of a BroadcastChannel that tabs use. It does not deliver to its own sender. The implementation types its events. */
 export interface Channel {
   onmessage: ((e: never) => void) | null;
   postMessage(data: unknown): void;
@@ -12,12 +12,12 @@ export interface Channel {
 
 interface Draft {
   text: string;
-  /** When and where it was typed; the newest counts, and of two the one of the greater tab. */
+  /** The time and tab of the last change. The newest wins; at equal times the greater tab id. */
   at: number;
   tab: string;
 }
 
-/** The texts that were typed and not sent, by a key such as a session and a monitor. */
+/** The unsent drafts, by a key such as session and monitor. */
 export class Drafts {
   private readonly known = new Map<string, Draft>();
   private readonly options: DraftOptions;
@@ -32,10 +32,10 @@ export class Drafts {
     return this.known.get(key)?.text ?? "";
   }
 
-  /** Takes what the user typed. An empty text is none. */
+  /** Sets the draft of a key. An empty text deletes it. */
   set(key: string, text: string): void {
     const last = this.known.get(key);
-    // A clock that goes back must not make what was typed last the older one.
+    // The time never goes back, so that a changed clock cannot make the newest text the older one.
     const at = Math.max(this.options.now(), (last?.at ?? 0) + 1);
     const draft = { text: text.slice(0, maxDraft), at, tab: this.options.tab };
     this.store(key, draft);
@@ -56,7 +56,7 @@ export class Drafts {
   }
 
   private store(key: string, draft: Draft): void {
-    this.known.delete(key); // so that the oldest are the first
+    this.known.delete(key); // keeps the map in order of age
     this.known.set(key, draft);
     for (const oldest of this.known.keys()) {
       if (this.known.size <= maxDrafts) break;
@@ -65,7 +65,7 @@ export class Drafts {
     try {
       this.options.storage?.setItem(draftsKey, JSON.stringify([...this.known].filter(([, d]) => d.text !== "")));
     } catch {
-      // The storage is full or forbidden: the other tabs have it all the same.
+      // The storage is full or forbidden: open tabs still receive the draft.
     }
   }
 
@@ -77,7 +77,7 @@ export class Drafts {
         if (typeof key === "string" && isDraft(draft)) this.known.set(key, draft);
       }
     } catch {
-      // What cannot be read is not there.
+      // Unreadable storage counts as empty.
     }
   }
 }
@@ -86,9 +86,9 @@ export interface DraftOptions {
   tab: string;
   channel: Channel;
   now: () => number;
-  /** For the tabs that are opened later: localStorage. */
+  /** localStorage, for tabs that open later. */
   storage?: Storage;
-  /** Another tab has typed something. */
+  /** Called when another tab changed a draft. */
   onDraft?: (key: string, text: string) => void;
 }
 
@@ -101,7 +101,7 @@ function isDraft(v: unknown): v is Draft {
   return typeof d.text === "string" && d.text.length <= maxDraft && typeof d.at === "number" && typeof d.tab === "string";
 }
 
-/** What a leader needs of navigator.locks. */
+/** The part of navigator.locks that Leader uses. */
 export interface Locks {
   request(name: string, options: { signal: AbortSignal }, held: () => Promise<void>): Promise<unknown>;
 }
@@ -110,17 +110,17 @@ export interface LeaderOptions {
   tab: string;
   channel: Channel;
   clock: Clock;
-  /** Absent where the browser has none; then tabs agree among themselves. */
+  /** Absent on insecure pages; then tabs elect a leader by messages. */
   locks?: Locks;
   onChange?: (leading: boolean) => void;
 }
 
 type LeaderMessage = { word: "lead" | "leave" | "ask"; tab: string } | { word: "shown"; tab: string; key: string };
 
-/** How often a leader says that it is there, and after how much silence there is none, in ms. */
+/** The heartbeat interval of the leader and the silence after which another tab takes over, in ms. */
 export const lease = { beat: 1_000, end: 3_500 } as const;
 
-/** One tab of a browser is the leader. There may be none for a moment, and two only where there are no locks. */
+/** Elects one tab of a browser as the leader. For a moment there may be none; two are possible only without locks. */
 export class Leader {
   private state = false;
   private heard = 0;
@@ -143,14 +143,14 @@ export class Leader {
       this.lead(true);
       return new Promise((done) => this.stop.signal.addEventListener("abort", () => done()));
     };
-    options.locks.request("everdesk.leader", { signal: this.stop.signal }, held).catch(() => undefined); // it was closed first
+    options.locks.request("everdesk.leader", { signal: this.stop.signal }, held).catch(() => undefined); // closed before the lock was acquired
   }
 
   get leading(): boolean {
     return this.state;
   }
 
-  /** Whether this tab is the one to show something. It is asked once per thing; the other tabs are told. */
+  /** Whether this tab shows the notification of a key. Call it once per key; the leader announces the key to the other tabs. */
   claim(key: string): boolean {
     if (!this.state || this.shown.has(key)) return false;
     this.remember(key);
@@ -158,7 +158,7 @@ export class Leader {
     return true;
   }
 
-  /** Lets another tab lead. */
+  /** Gives up leadership. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -196,7 +196,7 @@ export class Leader {
         if (this.state) this.broadcast({ word: "lead", tab: this.options.tab });
         return;
       case "lead":
-        // Of two that lead, the smaller stays; both hear of it.
+        // Of two leaders the smaller tab id stays; both receive each other's heartbeat.
         if (this.state && this.options.tab < word.tab) {
           this.broadcast({ word: "lead", tab: this.options.tab });
           return;
@@ -212,16 +212,16 @@ export class Leader {
     }
   }
 
-  /** Waits for silence, or says again that it leads. */
+  /** Sets the timer for the next heartbeat, or for the takeover after silence. */
   private armTimer(): void {
     const { clock, tab } = this.options;
     clock.clearTimeout(this.timer);
     const now = clock.now();
-    // Tabs do not all take over at the same moment.
+    // The delay differs by tab, so that tabs do not take over simultaneously.
     const wait = this.state ? lease.beat : Math.max(this.heard + lease.end - now, 0) + takeoverDelay(tab);
     this.timer = clock.setTimeout(() => {
       if (this.closed) return;
-      // A leader that was frozen for longer than its lease may not be the leader any more.
+      // A leader that was frozen longer than its lease may have been replaced.
       if (this.state && clock.now() > now + lease.end) {
         this.heard = clock.now();
         this.lead(false);
@@ -233,7 +233,7 @@ export class Leader {
   }
 }
 
-/** Up to 250 ms, the same for the same tab. */
+/** A delay of up to 250 ms, derived from the tab id. */
 function takeoverDelay(tab: string): number {
   let sum = 0;
   for (let i = 0; i < tab.length; i++) sum = (sum * 31 + tab.charCodeAt(i)) % 251;

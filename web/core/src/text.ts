@@ -1,6 +1,6 @@
-// Texts as the Go side counts and orders them: by the bytes of UTF-8.
+// Sizes and order of texts by their UTF-8 bytes, as in Go.
 
-/** The order of two texts by their bytes, which is that of their characters, not of their UTF-16 units. */
+/** Compares two texts by UTF-8 bytes, which is the order of code points, not of UTF-16 units. */
 export function compareText(a: string, b: string): number {
   const most = Math.min(a.length, b.length);
   for (let i = 0; i < most; i++) {
@@ -8,7 +8,7 @@ export function compareText(a: string, b: string): number {
     const y = b.charCodeAt(i);
     if (x === y) continue;
     const high = isSurrogate(x);
-    // A character of two units comes after all that have one.
+    // Code points of two units sort after all of one unit.
     return high === isSurrogate(y) ? x - y : high ? 1 : -1;
   }
   return a.length - b.length;
@@ -18,7 +18,7 @@ function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xe000;
 }
 
-/** How many bytes a text has in UTF-8. */
+/** The size of a text in UTF-8 bytes. */
 export function utf8Length(text: string): number {
   let n = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -29,7 +29,7 @@ export function utf8Length(text: string): number {
   return n;
 }
 
-/** The longest beginning of a text that has at most so many bytes and splits no character. */
+/** The longest prefix of a text within the byte limit that splits no character. */
 export function firstBytes(text: string, limit: number): string {
   if (text.length * 3 <= limit) return text;
   let bytes = 0;
@@ -42,7 +42,7 @@ export function firstBytes(text: string, limit: number): string {
   return text;
 }
 
-/** A place in a text, in UTF-16 units, that lies neither behind it nor within a character. */
+/** Clamps an offset, in UTF-16 units, to the text and to a character boundary. */
 export function wholeUnits(text: string, units: number): number {
   if (units >= text.length) return text.length;
   const within = units > 0 && (text.charCodeAt(units) & 0xfc00) === 0xdc00 && (text.charCodeAt(units - 1) & 0xfc00) === 0xd800;

@@ -1,22 +1,22 @@
-// What belongs to one tab and to nobody else: which monitor it shows, whether the conversation is open. It survives a
-// reload in sessionStorage and never reaches the hub.
+// The view state of one tab: the shown monitor, whether the conversation is open. It survives a
+// reload in sessionStorage and is never sent to the hub.
 
 import type { Storage } from "./client.js";
 import { type DesktopState, firstMonitor } from "./state.js";
 import type { MonitorID } from "./wire.gen.js";
 
 export interface View {
-  /** The monitor that the user chose. */
+  /** The chosen monitor. */
   readonly monitor: MonitorID;
-  /** The tab shows only this monitor, on a screen of its own. */
+  /** Whether the tab shows only this monitor. */
   readonly pinned: boolean;
-  /** The conversation is open. */
+  /** Whether the conversation is open. */
   readonly drawer: boolean;
 }
 
 export type ViewInput = { type: "monitor"; monitor: MonitorID } | { type: "drawer"; open: boolean };
 
-/** The view of a new page: what its address says, else what the page before it left. `drawer` is for who never chose. */
+/** The view of a new page: from its address, else from the previous page. `drawer` is the default of users who never opened or closed the conversation. */
 export function newView(query: URLSearchParams, kept: string | null, drawer = true): View {
   const view: View = { monitor: firstMonitor, pinned: false, drawer };
   const monitor = query.get("monitor");
@@ -50,16 +50,16 @@ export function changeView(view: View, input: ViewInput): View {
   }
 }
 
-/** Keeps a view for the page after this one. */
+/** Stores a view for the next page in this tab. */
 export function saveView(view: View, storage: Storage, key: string): void {
   try {
     storage.setItem(key, JSON.stringify({ monitor: view.monitor, drawer: view.drawer }));
   } catch {
-    // The storage is full or forbidden: the next page begins as a new one.
+    // The storage is full or forbidden: the next page starts with defaults.
   }
 }
 
-/** The monitor to show: the one that was chosen while it is there. A pinned one may still be made. */
+/** The monitor to show: the chosen one while it exists. A pinned monitor is shown even before it exists. */
 export function shownMonitor(view: View, desktop: DesktopState): MonitorID {
   return view.pinned || desktop.monitors.has(view.monitor) ? view.monitor : firstMonitor;
 }

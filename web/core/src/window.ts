@@ -1,4 +1,4 @@
-// What actions do to windows.
+// Applies actions to windows.
 
 import { decodeText } from "./decode.js";
 import { pick, rawText } from "./exact.js";
@@ -17,7 +17,7 @@ import type {
   WindowUpdateContent,
 } from "./wire.gen.js";
 
-/** What an action needs to know of the event it came in. */
+/** The data of the event that an action needs. */
 export interface ActionContext {
   monitor: MonitorID;
   agent: AgentID;
@@ -25,14 +25,14 @@ export interface ActionContext {
   now: number;
 }
 
-/** The key of the window that an action on a monitor means: the id as a whole may name its monitor. */
+/** The key of the window that an action addresses. The id may itself be a key with a monitor. */
 export function findWindow(desktop: DesktopState, monitor: MonitorID, id: WindowID): string | undefined {
   if (id.indexOf("/") > 0 && desktop.windows.has(id)) return id;
   const key = windowKey(monitor, id);
   return desktop.windows.has(key) ? key : undefined;
 }
 
-/** Changes a window, if it is there. */
+/** Updates a window if it exists. */
 export function editWindow(d: Draft, monitor: MonitorID, id: WindowID, change: Partial<WindowState>): void {
   const key = findWindow(d.desktop, monitor, id);
   if (key !== undefined) d.edit("windows").set(key, { ...d.desktop.windows.get(key)!, ...change });
@@ -58,7 +58,7 @@ export function createWindow(d: Draft, ctx: ActionContext, a: WindowCreate): voi
   raiseWindow(d, key);
 }
 
-/** The window whose agent acts, if it is one: the longest id of a window in its role counts. */
+/** The window of a window agent: the one with the longest id that its role contains. */
 function parentOf(desktop: DesktopState, monitor: MonitorID, agent: AgentID): WindowState | undefined {
   const prefix = "window-";
   if (!agent.startsWith(prefix)) return undefined;
@@ -69,7 +69,7 @@ function parentOf(desktop: DesktopState, monitor: MonitorID, agent: AgentID): Wi
   return undefined;
 }
 
-/** The room for the z of widgets; standard windows lie above. Panels have no z. */
+/** The z range of widgets; standard windows are above. Panels have no z. */
 const layerHeight = 1 << 20;
 
 function layerOf(w: WindowState): number {
@@ -88,19 +88,19 @@ export function raiseWindow(d: Draft, key: string): void {
   const z = w.z ?? 0;
   if (z > top && z < base + layerHeight) return;
   if (top + 1 >= base + layerHeight) {
-    // The numbers are used up: the others get new ones in the same order.
+    // The range is used up: renumber the other windows in the same order.
     top = base;
     for (const o of others.sort(byZ)) d.edit("windows").set(windowKey(o.monitorId, o.windowId), { ...o, z: ++top });
   }
   d.edit("windows").set(key, { ...w, z: top + 1 });
 }
 
-/** The order of windows: by monitor, then from the back to the front. */
+/** Orders windows by monitor, then from back to front. */
 export function byZ(a: WindowState, b: WindowState): number {
   return compareMonitors(a.monitorId, b.monitorId) || (a.z ?? 0) - (b.z ?? 0) || compareText(a.windowId, b.windowId);
 }
 
-/** The order of monitors: the first one first. */
+/** Orders monitors, the first one first. */
 export function compareMonitors(a: MonitorID, b: MonitorID): number {
   if (a === b) return 0;
   if (a === firstMonitor) return -1;
@@ -148,14 +148,14 @@ export function updateWindow(d: Draft, monitor: MonitorID, a: WindowUpdateConten
   if (content !== undefined) d.edit("windows").set(key, { ...w, content });
 }
 
-/** The renderers that take text. */
+/** Whether a renderer takes text. */
 function isText(renderer: string): renderer is "markdown" | "html" | "text" {
   return renderer === "markdown" || renderer === "html" || renderer === "text";
 }
 
 /**
- * Content after an operation. Adding to something that is not text, or something that is not text, replaces it instead
- * if the data fits; else nothing changes.
+ * Content after an operation. If the old content or the new data is not text, append and prepend replace the content
+ * if the data fits the renderer; else nothing changes.
  */
 function applyUpdate(content: Content, op: UpdateOperation, renderer: string): Content | undefined {
   if (op.op === "clear") return blankContent(renderer);
@@ -178,10 +178,10 @@ function blankContent(renderer: string): Content {
     case "component":
       return { renderer, data: { components: [] } };
   }
-  return { renderer, data: "" } as unknown as Content; // one that nobody here knows
+  return { renderer, data: "" } as unknown as Content; // a renderer that this page does not know
 }
 
-/** Data for a renderer, if it is what that renderer takes. */
+/** Content for a renderer, if the data fits it. */
 function contentFor(renderer: string, data: string): Content | undefined {
   try {
     return decodeText(shapeOf("Content"), `{"renderer":${JSON.stringify(renderer)},"data":${data}}`) as Content;
