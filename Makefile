@@ -31,18 +31,18 @@ demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is kil
 	docs/try-replicas.sh
 
 .PHONY: demo-crowd
-demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch in the monitor
+demo-crowd: ## three hubs, Redis and 2,000 active sessions, to look at in the admin page
 	@scripts/need.sh redis-server
 	@scripts/build.sh bin/plain-hub ./cmd/hub
 	@scripts/build.sh bin/crowd ./crowd bench
 	exec bin/crowd --hub bin/plain-hub $(CROWD)
 
 .PHONY: build
-build: ## build bin/hub, static, guided by the profile of a hub under load
+build: ## build bin/hub, static, compiled with the profile of a hub under load
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo cmd/hub/release.pgo -ldflags "-s -w $$(scripts/ldflags.sh)" -o bin/hub ./cmd/hub
 
 .PHONY: profile
-profile: ## measure a hub under load and write cmd/hub/release.pgo, which builds are guided by
+profile: ## measure a hub under load and write cmd/hub/release.pgo, the profile of make build
 	scripts/need.sh redis-server
 	scripts/profile.sh
 
@@ -59,7 +59,7 @@ test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-systems check-scripts check-web ## all that can be said without running tests
+check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-systems check-scripts check-web ## format, linters, generated files and everything else that needs no tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -71,7 +71,7 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 	cd bench && $(GO) test -p 1 -run '^$$' -bench . -benchmem ./...
 
 .PHONY: test-bench
-test-bench: ## tests of the programs in bench, which is a module of its own
+test-bench: ## tests of the programs in bench, which is a separate module
 	scripts/need.sh gcc redis-server
 	cd bench && CGO_ENABLED=1 $(GO) test -race ./...
 
@@ -94,7 +94,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: soak
-soak: ## run the tests of stores, histories and plans over and over for SOAKTIME seconds (1800)
+soak: ## repeat the tests of stores, histories and plans for SOAKTIME seconds (1800)
 	scripts/need.sh gcc redis-server
 	scripts/soak.sh $(SOAKTIME)
 
@@ -104,11 +104,11 @@ chaos: ## break hubs and stores with all rounds, or those of FAULTS="F01 F02"
 	scripts/chaos.sh $(FAULTS)
 
 .PHONY: vuln
-vuln: ## look for known vulnerabilities; needs vuln.go.dev
+vuln: ## check for known vulnerabilities; needs vuln.go.dev
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
 
 .PHONY: clean
-clean: ## remove what make built or installed; never the hub's data
+clean: ## remove what make built or installed, but not the data of the hub
 	rm -rf bin .bin web/node_modules
 
 # The parts of check. They compile as tests build the hub, whose work is then not
