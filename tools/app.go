@@ -34,7 +34,7 @@ type commandInput struct {
 	Params   json.RawMessage `json:"params,omitempty" jsonschema:"What the command takes, see the manifest."`
 }
 
-// app asks the app in a window, once it is sure that there can be one.
+// app sends a request to the app in a window, after checking that the window can have one.
 func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
 	err := u.Desktop.View(ctx, func(s *desktop.State) {
@@ -79,7 +79,7 @@ func commandApp(ctx context.Context, u *use, in commandInput) providers.ToolResu
 	})
 }
 
-// appResult is what an app answered.
+// appResult converts the answer of an app.
 func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
 	var data json.RawMessage
 	var wrong string

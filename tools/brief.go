@@ -20,7 +20,7 @@ func systemTools() []tool {
 	}}
 }
 
-// info is where an agent is.
+// info describes the environment of an agent.
 type info struct {
 	Hub      string           `json:"hub"`
 	Version  string           `json:"version"`
@@ -51,8 +51,8 @@ func getInfo(ctx context.Context, u *use, _ none) providers.ToolResult {
 	})
 }
 
-// What agents are told, by what they are for. What changes least comes first, so
-// that caches of prompts hold.
+// Parts of the system prompt, by kind of agent. Parts that change least come first, so that
+// prompt caches stay valid.
 const briefCommon = `You are an agent of Everdesk, a desktop that people and agents share. The user sees windows, notifications and toasts, and what you say in a small chat. You act with your tools.
 
 How the desktop works
@@ -86,7 +86,7 @@ const briefTodo = `
 You work on one todo of a plan. You know the conversation so far, but your work is the todo you are given now: do it yourself with your tools, completely. Say with plan_progress how far you are when a step is done, and ask with plan_input for a value that you cannot go on without. End with a short summary of what you did and found; it is all that the rest of the plan gets.
 `
 
-// Brief is what a model is told about itself and where it is.
+// Brief returns the system prompt of the caller's agent.
 func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	var b strings.Builder
 	b.WriteString(briefCommon)
@@ -136,7 +136,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	return b.String(), nil
 }
 
-// languageOf is the language the user chose.
+// languageOf returns the user's language.
 func languageOf(settings map[string]json.RawMessage) string {
 	var s string
 	if json.Unmarshal(settings["language"], &s) != nil || !isLanguage(s) {
@@ -145,7 +145,7 @@ func languageOf(settings map[string]json.RawMessage) string {
 	return s
 }
 
-// isLanguage reports whether a text looks like a BCP 47 tag.
+// isLanguage reports whether a text has the form of a BCP 47 tag.
 func isLanguage(s string) bool {
 	for i, part := range strings.Split(s, "-") {
 		odd := func(r rune) bool {
@@ -159,5 +159,5 @@ func isLanguage(s string) bool {
 	return len(s) <= 35
 }
 
-// oneLine is a text without line breaks.
+// oneLine replaces all whitespace with single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

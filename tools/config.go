@@ -59,7 +59,7 @@ func (in setConfigInput) hook() hook {
 	return h
 }
 
-// askForHook asks before something will happen by itself.
+// askForHook asks before a hook is added.
 func askForHook(_ context.Context, u *use, in setConfigInput) (*question, error) {
 	if in.Section != sectionHooks {
 		return nil, nil //nolint:nilnil // no question, no error
@@ -104,8 +104,8 @@ func setConfig(ctx context.Context, u *use, in setConfigInput) providers.ToolRes
 	})
 }
 
-// setSettings changes what is named and leaves the rest as it is, also what only
-// others know.
+// setSettings changes the given settings and leaves all others as they are, including unknown
+// ones.
 func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.ToolResult, error) {
 	if in.Language == "" && in.OnboardingCompleted == nil {
 		return providers.ToolResult{}, errors.New("language: either it or onboardingCompleted must be there")

@@ -11,110 +11,107 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Caller is who uses a tool, and where.
+// Caller identifies the agent that calls a tool, and its context.
 type Caller struct {
 	Session wire.SessionID
 	User    string
 	Monitor wire.MonitorID
-	// Agent is the role in this turn, Turn the message that began it.
+	// Agent is the agent's role in this turn, Turn the message that began it.
 	Agent wire.AgentID
 	Turn  wire.MessageID
 	Kind  wire.AgentKind
-	// Window is the one a window agent is for.
+	// Window is the window of a window agent.
 	Window  wire.WindowID
 	Profile string
-	// Guest says that somebody else than User has the turn: what belongs to User
-	// on all desktops is not for it.
+	// Guest says that someone other than User began the turn: data of User beyond this desktop
+	// is not accessible.
 	Guest bool
-	// Job is the work for a plan that the turn is, if it is that, and Todo what of
-	// the plan it is for.
+	// Job is the plan's job that the turn executes, if any, and Todo the plan's todo that it is
+	// for.
 	Job  string
 	Todo wire.TodoID
-	// Provider is who thinks.
+	// Provider is the backend of the turn.
 	Provider string
-	// Desktop is the session.
-	Desktop Desktop
+	Desktop  Desktop
 }
 
-// Call is one use of a tool, as the session is told of it.
+// Call is one tool call as reported to the session.
 type Call struct {
 	providers.ToolCall
 	// Tool is the registry name, such as window:create.
 	Tool string
-	// Repeatable says that running it twice is as good as once, so that no
-	// intent has to be kept.
+	// Repeatable says that the call may run twice, so that its begin need not be stored.
 	Repeatable bool
 }
 
-// Plan is what a tool wants to do to the desktop.
+// Plan is the effect of a tool on the desktop.
 type Plan struct {
-	// Actions are done together, or not at all.
+	// Actions are applied together, or not at all.
 	Actions []wire.Action
 	Result  providers.ToolResult
 }
 
-// Desktop is the session as tools see it. Every method returns after the commit,
-// with an error when the turn is over, the session is lost or ctx ends.
+// Desktop is the interface of tools to the session. Every method returns after the commit, with
+// an error if the turn is over, the session is lost or ctx ends.
 type Desktop interface {
-	// View looks at the desktop between two steps. look must not keep it.
+	// View calls look with the desktop state between two steps. look must not retain it.
 	View(ctx context.Context, look func(*desktop.State)) error
-	// Act runs plan inside a step and does what it says: TOOL_PROGRESS, ACTIONS
-	// and the result are one commit. Actions the desktop or the monitor's budget
-	// refuse become an error result. A plan must be a pure function.
+	// Act runs plan inside a step and applies it: TOOL_PROGRESS, ACTIONS and the result are one
+	// commit. If the desktop or the monitor's budget refuses the actions, the result is an
+	// error. plan must be a pure function.
 	Act(ctx context.Context, c Caller, call Call, plan func(*desktop.State) Plan) (providers.ToolResult, error)
-	// Begin says that a tool starts, and End what came of it.
+	// Begin records the start of a tool call, and End its result.
 	Begin(ctx context.Context, c Caller, call Call) error
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error
 
-	// Confirm asks a yes or no question about a call and waits for the first answer,
-	// unless the rules of the session answer it.
+	// Confirm asks a yes-or-no question about a call and waits for the first answer, unless the
+	// auto-approval rules answer it.
 	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (Verdict, error)
 	// Ask shows a prompt and waits for the first valid answer.
 	Ask(ctx context.Context, c Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error)
-	// Show does an action that a tab answers with RENDERING_FEEDBACK; it sets the
-	// request's id. ok is false when no tab answered in time.
+	// Show applies an action that a tab answers with RENDERING_FEEDBACK; it generates the
+	// request id. ok is false if no tab answered in time.
 	Show(ctx context.Context, c Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (f wire.RenderingFeedback, ok bool, err error)
-	// App asks the app in a window.
+	// App sends a request to the app in a window.
 	App(ctx context.Context, c Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error)
 
-	// Delegate runs a task agent and waits for its result. Whoever owns the
-	// session then sees to it that the call has one.
+	// Delegate starts a task agent and waits for its result. The call gets a result even if the
+	// session changes its owner.
 	Delegate(ctx context.Context, c Caller, t Task) (providers.ToolResult, error)
-	// Progress says how far the todo of a caller is, and Input asks people for a
-	// value that it needs, until they have answered or it is known that they do not.
+	// Progress reports the progress of the caller's todo. Input asks users for a value that the
+	// todo needs, until they answer or decline.
 	Progress(ctx context.Context, c Caller, p wire.TodoProgress) error
 	Input(ctx context.Context, c Caller, q wire.HITLInputRequest) (json.RawMessage, error)
-	// ReloadOptions are what could be done again for this turn, and Reload does
-	// one of them again.
+	// ReloadOptions returns the matching entries of the reload cache for this turn, and Reload
+	// repeats one of them.
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)
 	Reload(ctx context.Context, c Caller, call Call, id string) (providers.ToolResult, error)
-	// Submit brings a message into the session as if a user had sent it; hooks
-	// do.
+	// Submit sends a message to the session as if a user had sent it; hooks use it.
 	Submit(ctx context.Context, user string, m wire.Message) error
 }
 
-// Verdict is the answer to a yes or no question.
+// Verdict is the answer to a yes-or-no question.
 type Verdict struct {
 	Confirmed bool
 	Remember  wire.RememberChoice
-	// Answered is false when nobody did in time.
+	// Answered is false if there was no answer in time.
 	Answered bool
-	// Rules says that the rules of the session decided.
+	// Rules says that the auto-approval rules decided.
 	Rules bool
-	// Text is what somebody said who said no.
+	// Text is the user's reason for a denial.
 	Text string
 }
 
-// Task is work for a task agent.
+// Task is the work of a task agent.
 type Task struct {
 	Profile   string
 	Objective string
 	Hint      string
-	// Call is the tool call that wants it.
+	// Call is the tool call that delegates the task.
 	Call Call
 }
 
-// TaskResult is what came of a task.
+// TaskResult is the result of a task.
 type TaskResult struct {
 	Status  providers.Outcome `json:"status"`
 	Summary string            `json:"summary"`
@@ -122,7 +119,7 @@ type TaskResult struct {
 	Error   string            `json:"error,omitempty"`
 }
 
-// TaskAction is something a task agent did to the desktop.
+// TaskAction is an action of a task agent.
 type TaskAction struct {
 	Type     string        `json:"type"`
 	WindowID wire.WindowID `json:"windowId,omitempty"`

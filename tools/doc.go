@@ -1,29 +1,27 @@
-// Package tools acts: it is what agents can do.
+// Package tools implements the tools of agents.
 //
-// A tool has a name, a JSON Schema and a way to run. [Executor] finds it, checks
-// that the caller's profile has it and that the input fits, asks for permission
-// where that is needed, runs it and tells the session. Everything a tool knows
-// about where it acts comes with the call, in [Caller]: session, monitor, agent
-// and turn. Nothing is taken from the process.
+// A tool has a name, a JSON Schema and a handler. [Executor] looks it up, checks that the
+// caller's profile includes it and that the input is valid, asks for permission where
+// necessary, executes it and reports to the session. Everything a tool knows about its context
+// comes with the call, in [Caller]: session, monitor, agent and turn. Nothing is taken from the
+// process.
 //
-// Who may call: agents, from any goroutine. A tool that only changes the desktop
-// is a function of the desktop's state that runs inside the session's own step,
-// so that its progress, its actions and its result are one commit. Any other
-// tool runs with the caller, between a commit that says it begins and one that
-// says what came of it; when the first is there and the second is not, it may or
-// may not have run, and the session says so instead of running it again.
+// Agents call it from any goroutine. A tool that only changes the desktop is a function of the
+// desktop state that runs inside the session's own step, so that its progress, its actions and
+// its result are one commit. Any other tool runs on the caller's goroutine, between a commit
+// that records its begin and one that records its result; if only the first exists, the tool
+// may or may not have run, and the session reports that instead of running it again.
 //
-// What belongs to a user and not to a desktop is in documents of the store:
-// memory, hooks, settings and remembered permissions. One that cannot be read is
-// taken for empty, with a line in the log.
+// Data of a user, independent of the desktop, is in documents of the store: memory, hooks,
+// settings and remembered permissions. A document that cannot be read counts as empty and is
+// logged.
 //
-// When a tool is slow, its turn waits, until the turn is interrupted. A tool that
-// panics is a result that says so.
+// A slow tool delays only its turn, until the turn is interrupted. A panic becomes an error
+// result.
 //
-// It refuses, always with a result that says what would be right: tools that do
-// not exist or that the profile does not have, input that does not fit the schema
-// or is larger than 4 MiB, windows of other monitors, names of files that lead out
-// of the session's storage, addresses that are code, and what the user does not
-// allow. Nobody's answer within a minute is a no. Results have at most 50,000
-// characters; the rest is cut off, with a note.
+// It refuses, always with a result that says what would be right: unknown tools and tools
+// outside the profile, input that does not match the schema or exceeds 4 MiB, windows of other
+// monitors, file names outside the session's storage, addresses that are code, and what the
+// user does not allow. No answer within a minute counts as a denial. Results have at most
+// 50,000 characters; the rest is cut off, with a note.
 package tools

@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// The collections of documents that tools keep, each with one document per user.
+// Collections of documents, each with one document per user.
 const (
 	permissionCollection = "permissions"
 	hookCollection       = "hooks"
@@ -17,12 +17,11 @@ const (
 	settingsCollection   = "settings"
 )
 
-// editTries is how often a change is tried again when others change the same
-// document.
+// editTries bounds the attempts to change a document that others change at the same time.
 const editTries = 10
 
-// load reads a user's document. One that cannot be read is as good as none: a
-// broken file must not stop an agent.
+// load reads a user's document. An unreadable document counts as missing, because it must not
+// stop an agent.
 func load[T any](ctx context.Context, e *Executor, collection, user string) (v T, version uint64, err error) {
 	d, err := e.cfg.Documents.Get(ctx, collection, user)
 	switch {
@@ -42,8 +41,8 @@ func load[T any](ctx context.Context, e *Executor, collection, user string) (v T
 	return v, d.Version, nil
 }
 
-// edit changes a user's document. Two that change something at the same time
-// both get their way.
+// edit changes a user's document with optimistic locking, so that concurrent changes are not
+// lost.
 func edit[T any](ctx context.Context, e *Executor, collection, user string, change func(*T) error) error {
 	for range editTries {
 		v, version, err := load[T](ctx, e, collection, user)

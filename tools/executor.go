@@ -22,7 +22,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Files is where the files of sessions are; [files.Store] is one.
+// Files stores the files of sessions; [files.Store] implements it.
 type Files interface {
 	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
 	Open(session wire.SessionID, name string) (*os.File, files.Entry, error)
@@ -30,30 +30,29 @@ type Files interface {
 	Remove(session wire.SessionID, name string) error
 }
 
-// Documents is where memory, hooks, permissions and settings of users are. It is
-// a part of a store.
+// Documents stores memory, hooks, permissions and settings of users. It is a part of a store.
 type Documents interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 
-// Config is what an [Executor] works with.
+// Config holds the dependencies of an [Executor].
 type Config struct {
 	Files     Files
 	Documents Documents
-	// Version is that of the hub.
+	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger
 }
 
-// Executor runs tools. Make it with [New].
+// Executor executes tools. Create it with [New].
 type Executor struct {
 	cfg   Config
 	tools *registry
 	forms forms
 }
 
-// forms are the formats of what is shown and kept, made once.
+// forms are the formats of displayed and stored values, created once.
 type forms struct {
 	content  wire.Format[wire.Content]
 	layout   wire.Format[wire.Layout]
@@ -63,7 +62,7 @@ type forms struct {
 	manifest wire.Format[wire.AppManifest]
 }
 
-// New makes an executor.
+// New returns an executor.
 func New(cfg Config) *Executor {
 	return &Executor{cfg: cfg, tools: newRegistry(), forms: forms{
 		content:  wire.FormatOf[wire.Content](),
@@ -75,8 +74,8 @@ func New(cfg Config) *Executor {
 	}}
 }
 
-// Tools are those of a caller, which depend on its profile and on whether it works
-// on a todo. A profile that nobody knows has none.
+// Tools returns the tools of a caller, which depend on its profile and on whether it works on a
+// todo. An unknown profile has none.
 func (e *Executor) Tools(c Caller) []providers.Tool {
 	var out []providers.Tool
 	for i := range e.tools.all {
@@ -89,18 +88,18 @@ func (e *Executor) Tools(c Caller) []providers.Tool {
 	return out
 }
 
-// use is one use of a tool.
+// use is one call of a tool.
 type use struct {
 	*Executor
 	Caller
 	call Call
-	// fires says that the hooks that wait for the tool have not run yet.
+	// fires says that the hooks of the tool have not run yet.
 	fires bool
-	// quiet says that the session is not told of it.
+	// quiet says that the call is not reported to the session.
 	quiet bool
 }
 
-// Call uses a tool. Whatever goes wrong is a result that says so.
+// Call executes a tool. Every failure is an error result.
 func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) (r providers.ToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -149,13 +148,13 @@ func (e *Executor) toolNames(c Caller) string {
 	return strings.Join(names, ", ")
 }
 
-// panicked makes a result of a mistake of ours.
+// panicked logs a panic and returns an error result.
 func (e *Executor) panicked(tool string, v any) providers.ToolResult {
-	e.cfg.Logger.Error("tool panicked", "tool", cut(tool, 100), "panic", v, "stack", string(debug.Stack()))
+	e.cfg.Logger.Error("panic in a tool", "tool", cut(tool, 100), "panic", v, "stack", string(debug.Stack()))
 	return failf("The tool %s broke: %v.", cut(tool, 100), v)
 }
 
-// refuse tells the session of a call that is not made.
+// refuse reports a call that is not executed to the session.
 func (u *use) refuse(ctx context.Context, format string, args ...any) providers.ToolResult {
 	r := failf(format, args...)
 	u.fires = false
@@ -165,8 +164,7 @@ func (u *use) refuse(ctx context.Context, format string, args ...any) providers.
 	return u.act(ctx, func(*desktop.State) Plan { return Plan{Result: r} })
 }
 
-// act does what a plan says. The plan runs in the session, which must not suffer
-// from its mistakes.
+// act executes a plan in the session's step. A panic in the plan must not affect the session.
 func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers.ToolResult {
 	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desktop.State) (p Plan) {
 		defer func() {
@@ -190,22 +188,21 @@ func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers
 	return r
 }
 
-// endWithin is how long the session may take to hear what came of a tool whose
-// turn is over already.
+// endTimeout bounds reporting the result of a tool whose turn may be over already.
 const endWithin = 10 * time.Second
 
-// run does what is more than a change of the desktop.
+// run executes a tool that does more than change the desktop.
 func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) providers.ToolResult {
 	if err := u.Desktop.Begin(ctx, u.Caller, u.call); err != nil {
 		return unreachable(err)
 	}
 	u.fire(ctx)
 	r := bounded(u.attempt(ctx, do))
-	// What was done was done, even if nobody waits for it any more.
+	// The result is reported even if the turn no longer waits for it.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	if err := u.Desktop.End(end, u.Caller, u.call, r); err != nil {
-		u.cfg.Logger.Warn("the session did not hear what came of a tool", "session", u.Session, "tool", u.call.Tool, "error", err)
+		u.cfg.Logger.Warn("tool result not delivered to the session", "session", u.Session, "tool", u.call.Tool, "error", err)
 	}
 	return r
 }
@@ -231,8 +228,8 @@ func unreachable(err error) providers.ToolResult {
 	return failf("The desktop did not take it: %v.", err)
 }
 
-// sentence makes an error something to read. One that begins with the name of a
-// field leaves it as it is.
+// sentence formats an error as a sentence. An error that begins with a field name keeps its
+// first letter.
 func sentence(s string) string {
 	word, _, _ := strings.Cut(s, " ")
 	if s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.HasSuffix(word, ":") {
@@ -241,29 +238,29 @@ func sentence(s string) string {
 	return strings.TrimSuffix(s, ".") + "."
 }
 
-// id names something that belongs to this call: the same again when the call is
-// made again by whoever owns the session next.
+// id returns an id derived from this call: it is the same if the next owner of the session
+// repeats the call.
 func (u *use) id(kind string) string {
 	return kind + "-" + digest(string(u.Session), string(u.Agent), string(u.Turn), u.call.ID)
 }
 
-// QuestionPrefix is what the ids of all questions of agents begin with.
+// QuestionPrefix begins the ids of all questions of agents.
 const QuestionPrefix = "question-"
 
-// QuestionID names a question about a call: the same when it is asked again by
-// whoever owns the session next. An answer is to what was asked, so another
-// question has another name.
+// QuestionID returns the id of a question about a call. It is the same if the next owner of the
+// session asks again, and different for every other question, so that an answer applies only to
+// what was asked.
 func QuestionID(c Caller, call providers.ToolCall, asked ...string) string {
 	parts := append([]string{string(c.Session), string(c.Agent), string(c.Turn), call.ID}, asked...)
 	return QuestionPrefix + digest(append(parts, canonical(call.Input))...)
 }
 
-// question names a question of this call.
+// question returns the id of a question of this call.
 func (u *use) question(title, message string) string {
 	return QuestionID(u.Caller, u.call.ToolCall, u.call.Tool, title, message)
 }
 
-// digest is a short name of some texts.
+// digest returns a short hash of texts.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -272,8 +269,8 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// canonical is the same for JSON that means the same: what a store kept may be
-// spelled differently.
+// canonical returns the same text for equivalent JSON, because a store may format it
+// differently.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -288,14 +285,14 @@ func canonical(raw json.RawMessage) string {
 	return string(b)
 }
 
-// meta marks an action as the caller's.
+// meta returns the metadata of the caller's actions.
 func (u *use) meta() wire.ActionMeta { return wire.ActionMeta{AgentID: u.Agent} }
 
-// quoted is a text as JSON.
+// quoted encodes a text as JSON.
 func quoted(s string) json.RawMessage {
 	b, err := json.Marshal(s)
 	if err != nil {
-		return json.RawMessage(`""`) // a string always can
+		return json.RawMessage(`""`) // never happens for a string
 	}
 	return b
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Hooks are what a user wants to happen by itself: when a desktop begins, or when
-// an agent uses a tool.
+// Hooks are actions that a user wants to happen automatically: when a desktop is created, or
+// when an agent uses a tool.
 
 type (
 	hookEvent      string
 	hookActionType string
 )
 
-// When hooks run, and what they do.
+// Events and actions of hooks.
 const (
 	hookLaunch  hookEvent = "launch"
 	hookToolUse hookEvent = "tool_use"
@@ -32,14 +32,14 @@ const (
 	hookOSAction    hookActionType = "os_action"
 )
 
-// The bounds of hooks.
+// Bounds of hooks.
 const (
 	maxHooks       = 50
-	maxHookPayload = 4 << 10 // all of it is shown before a hook is added
+	maxHookPayload = 4 << 10 // the user sees all of it before a hook is added
 	maxHookActions = 20
 )
 
-// firstMonitor is where hooks act when nobody says where.
+// firstMonitor is the monitor of hooks whose caller has none.
 const firstMonitor wire.MonitorID = "monitor-0"
 
 type hook struct {
@@ -61,13 +61,12 @@ type hookAction struct {
 	Payload json.RawMessage `json:"payload" jsonschema:"For interaction the message to send; for os_action a desktop action or a list of them."`
 }
 
-// hooks is the document of one user.
 type hooks struct {
 	Hooks     []hook `json:"hooks"`
 	IDCounter int    `json:"idCounter"`
 }
 
-// tools are those a hook is for; none means all.
+// tools returns the tools that a hook is for; none means all.
 func (f *hookFilter) tools() ([]string, error) {
 	if f == nil || len(f.ToolName) == 0 || string(f.ToolName) == "null" {
 		return nil, nil
@@ -83,7 +82,7 @@ func (f *hookFilter) tools() ([]string, error) {
 	return some, nil
 }
 
-// actions are what a hook does to the desktop.
+// hookActions decodes the desktop actions of a hook.
 func (e *Executor) hookActions(a hookAction) ([]wire.Action, error) {
 	payload := strings.TrimSpace(string(a.Payload))
 	if strings.HasPrefix(payload, "[") {
@@ -100,7 +99,7 @@ func (e *Executor) hookActions(a hookAction) ([]wire.Action, error) {
 	return []wire.Action{one}, nil
 }
 
-// checkHook says what is wrong with a hook.
+// checkHook validates a hook.
 func (e *Executor) checkHook(h hook) error {
 	names, err := h.Filter.tools()
 	if err != nil {
@@ -143,7 +142,7 @@ func (e *Executor) checkHook(h hook) error {
 	return nil
 }
 
-// visible is a text with nothing in it that people cannot see.
+// visible replaces unprintable characters with escapes, so that the user sees the whole text.
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -168,11 +167,10 @@ func (e *Executor) matches(h hook, tool string) bool {
 	})
 }
 
-// hooksWithin is how long the store may take to say which hooks there are. They
-// are an extra: who waits for a tool should not wait for them.
+// hooksTimeout bounds loading the hooks, so that a slow store does not delay tools for long.
 const hooksWithin = 2 * time.Second
 
-// hooksOf are the hooks of a user for an event.
+// hooksOf returns the enabled hooks of a user for an event.
 func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []hook {
 	if user == "" {
 		return nil
@@ -181,14 +179,14 @@ func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []
 	defer cancel()
 	all, _, err := load[hooks](ctx, e, hookCollection, user)
 	if err != nil {
-		e.cfg.Logger.Warn("hooks could not be read", "user", user, "error", err)
+		e.cfg.Logger.Warn("hooks not loaded", "user", user, "error", err)
 		return nil
 	}
 	return slices.DeleteFunc(all.Hooks, func(h hook) bool { return !h.Enabled || h.Event != event })
 }
 
-// fire runs the hooks that wait for the tool, once the session has taken the call.
-// They never keep it from running.
+// fire runs the hooks of the tool once the session has accepted the call. Their failures do not
+// affect the call.
 func (u *use) fire(ctx context.Context) {
 	if !u.fires {
 		return
@@ -196,13 +194,13 @@ func (u *use) fire(ctx context.Context) {
 	u.fires = false
 	for _, h := range u.hooksOf(ctx, u.User, hookToolUse) {
 		if u.matches(h, u.call.Tool) {
-			// The same call fires once, even if it is made again.
+			// A repeated call runs its hooks only once.
 			u.launch(ctx, u.Caller, h, wire.MessageID(u.id(h.ID)))
 		}
 	}
 }
 
-// Launch does what the user wants to happen when a desktop begins.
+// Launch runs the launch hooks of the user.
 func (e *Executor) Launch(ctx context.Context, c Caller) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -234,6 +232,6 @@ func (e *Executor) launch(ctx context.Context, c Caller, h hook, id wire.Message
 		err = c.Desktop.Submit(ctx, c.User, m)
 	}
 	if err != nil {
-		e.cfg.Logger.Warn("a hook did not run", "session", c.Session, "hook", h.ID, "error", err)
+		e.cfg.Logger.Warn("hook not run", "session", c.Session, "hook", h.ID, "error", err)
 	}
 }

@@ -26,13 +26,13 @@ func memoryTools() []tool {
 	}
 }
 
-// The bounds of what is remembered of a user: all of it is in every prompt.
+// Bounds of a user's memory: all of it is in every prompt.
 const (
 	maxMemory  = 64 << 10
 	maxMemorys = 500
 )
 
-// memory is what is remembered of a user.
+// memory is the document with remembered facts about a user.
 type memory struct {
 	Items     []memoryItem `json:"items"`
 	IDCounter int          `json:"idCounter"`
@@ -49,7 +49,7 @@ type memorizeInput struct {
 }
 
 func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResult {
-	// It is a line of the prompt.
+	// An item is one line of the prompt.
 	line := strings.Join(strings.Fields(in.Content), " ")
 	if line == "" {
 		return u.refuse(ctx, "content: there is nothing to remember.")
@@ -81,7 +81,7 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 	})
 }
 
-// tell shows people something that a tool did beyond the desktop.
+// notifyUser shows a toast about an effect of a tool beyond the desktop.
 func (u *use) tell(ctx context.Context, what string) {
 	id := u.id("told")
 	err := u.Desktop.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{

@@ -9,50 +9,49 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// question is what the user is asked before a tool runs.
+// question is asked before a tool runs.
 type question struct {
 	title, message, yes string
-	// topic is what it is about. With a context, to which that is narrowed, the
-	// answer can be remembered.
+	// topic is the subject. If context, which narrows it, is set, the answer can be remembered.
 	topic, context string
 }
 
-// key is where an answer is kept. It has what was shown in it: who said always
-// did not say so of anything else.
+// key returns the key of a remembered answer. It includes the displayed text, so that "always"
+// applies to nothing else.
 func (q question) key() string {
 	return q.topic + ":" + q.context + ":" + digest(q.title, q.message)
 }
 
-// decision is what a user decided for good.
+// decision is a remembered decision of a user.
 type decision struct {
 	Decision string      `json:"decision"`
 	Time     wire.Millis `json:"timestamp"`
 	Context  string      `json:"context,omitempty"`
 }
 
-// What users decide.
+// Values of decision.Decision.
 const (
 	allowed = "allow"
 	denied  = "deny"
 )
 
-// permissions are the decisions of a user, by topic or topic:context.
+// permissions holds the decisions of a user, by topic or topic:context.
 type permissions map[string]decision
 
-// maxPermissions bounds what is remembered of one user.
+// maxPermissions bounds the remembered decisions of a user.
 const maxPermissions = 500
 
-// permissionWait is how long a user has for an answer.
+// permissionTimeout bounds the wait for the user's answer.
 const permissionWait = 60 * time.Second
 
-// Why a tool may not run.
+// Reasons why a tool may not run.
 var (
 	errDenied     = errors.New("the user said no")
 	errRules      = errors.New("the rules of this session deny it")
 	errUnanswered = errors.New("nobody answered in time, which means no")
 )
 
-// permitted asks the user, unless the answer is known.
+// permitted asks the user, unless the answer is remembered.
 func (u *use) permitted(ctx context.Context, q question) error {
 	dialog := wire.DialogConfirm{
 		ID: wire.DialogID(u.question(q.title, q.message)), Title: q.title, Message: q.message,
@@ -67,7 +66,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 		if known[q.key()].Decision == allowed {
 			return nil
 		}
-		// What says no may be as wide as it likes.
+		// Denials also apply if they were remembered for a wider scope.
 		for _, key := range []string{q.key(), q.topic + ":" + q.context, q.topic} {
 			if known[key].Decision == denied {
 				return fmt.Errorf("%w, for good", errDenied)
@@ -98,8 +97,8 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	return errDenied
 }
 
-// remember keeps an answer that was meant for good. That it could not be kept
-// makes it no other answer.
+// remember stores an answer that the user wants remembered. A failure does not change the
+// answer.
 func (u *use) remember(ctx context.Context, q question, v Verdict) {
 	d := decision{Time: wire.Millis(time.Now().UnixMilli()), Context: q.context}
 	switch {
@@ -122,6 +121,6 @@ func (u *use) remember(ctx context.Context, q question, v Verdict) {
 		return nil
 	})
 	if err != nil {
-		u.cfg.Logger.Warn("a decision could not be remembered", "user", u.User, "topic", q.topic, "error", err)
+		u.cfg.Logger.Warn("permission decision not stored", "user", u.User, "topic", q.topic, "error", err)
 	}
 }

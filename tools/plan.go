@@ -8,9 +8,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planTools are those of agents that work on a todo of a plan. The plan keeps what
-// they say and were answered, so the session is told of no calls: asking again
-// gives the same answer.
+// planTools are the tools of agents that work on a todo of a plan. The plan stores their
+// progress and answers, so the calls are not reported to the session: repeated questions get
+// the same answer.
 func planTools() []tool {
 	return []tool{
 		{
@@ -80,7 +80,7 @@ func planInput(ctx context.Context, u *use, in inputInput) providers.ToolResult 
 	})
 }
 
-// given is what people answered.
+// given is the answer of a user.
 type given struct {
 	Value json.RawMessage `json:"value"`
 }

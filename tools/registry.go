@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The profiles: which tools an agent has. Main is for the agent of a monitor,
-// which hands longer work on, and all for those who stand in for it: window agents
-// and ephemeral ones. The others are for task agents.
+// The profiles: which tools an agent has. Main is for the main agent of a monitor, which
+// delegates longer work; all is for window agents and ephemeral agents. The others are for task
+// agents.
 const (
 	ProfileMain    = "main"
 	ProfileAll     = "all"
@@ -24,12 +24,12 @@ const (
 	ProfileApp     = "app"
 )
 
-// Profiles are those a task agent can have.
+// Profiles returns the profiles of task agents.
 func Profiles() []string {
 	return []string{ProfileDefault, ProfileWeb, ProfileCode, ProfileApp}
 }
 
-// Who has a tool.
+// Groups of profiles.
 var (
 	workers  = append([]string{ProfileAll}, Profiles()...)
 	leaders  = []string{ProfileMain, ProfileAll}
@@ -41,32 +41,32 @@ type tool struct {
 	// name is namespace:tool.
 	name  string
 	about string
-	// in are the profiles that have it.
+	// in lists the profiles that include the tool.
 	in []string
-	// parallel tools may run beside others of the same turn, repeatable ones
-	// may run again when nobody knows whether they did.
+	// parallel tools may run concurrently with others of the same turn. repeatable tools may
+	// run again if it is unknown whether they ran.
 	parallel, repeatable bool
-	// todo tools are of agents that work on a todo of a plan alone, and the session
-	// is not told of their calls.
+	// todo tools are only for agents that work on a todo of a plan; their calls are not
+	// reported to the session.
 	todo bool
-	// personal tools are about the owner of the desktop, beyond it.
+	// personal tools access data of the desktop's owner beyond the desktop.
 	personal bool
 	use      handler
 }
 
-// handler is what a tool does, for one type of input.
+// handler executes a tool for one type of input.
 type handler struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
 	takes    string
 	decode   func([]byte) (any, error)
 	do       func(context.Context, *use, any) providers.ToolResult
-	// ask, if there is one, says what the user is asked before, if anything.
-	// An error means that the call is wrong anyway.
+	// ask, unless nil, returns the question for the user before the tool runs, or nil. The
+	// error means that the call is invalid.
 	ask func(context.Context, *use, any) (*question, error)
 }
 
-// with makes a handler of a function. The schema is that of its input.
+// with makes a handler of a function. The schema is that of its input type.
 func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler {
 	format := wire.FormatOf[T]()
 	schema := schemaOf[T]()
@@ -79,7 +79,7 @@ func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler
 	}
 }
 
-// guarded is [with] for what the user is asked about first.
+// guarded is [with] for tools that ask the user first.
 func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask func(context.Context, *use, T) (*question, error)) handler {
 	h := with(do)
 	h.ask = func(ctx context.Context, u *use, in any) (*question, error) {
@@ -88,10 +88,10 @@ func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask 
 	return h
 }
 
-// none is the input of tools that need none.
+// none is the input of tools without input.
 type none struct{}
 
-// table are all tools, in the order in which models see them.
+// table returns all tools, in the order in which models see them.
 func table() []tool {
 	return slices.Concat(
 		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(),
@@ -99,13 +99,13 @@ func table() []tool {
 	)
 }
 
-// modelName is how models call a tool: their APIs take no colons.
+// modelName returns the name of a tool for models, whose APIs allow no colons.
 func modelName(name string) string { return strings.Replace(name, ":", "_", 1) }
 
-// registry finds tools.
+// registry looks up tools.
 type registry struct {
 	all []tool
-	// byName has every tool by both its names.
+	// byName has every tool under both its names.
 	byName map[string]*tool
 }
 
@@ -123,12 +123,12 @@ func newRegistry() *registry {
 	return r
 }
 
-// of reports whether a caller has the tool.
+// availableTo reports whether a caller has the tool.
 func (t *tool) of(c Caller) bool {
 	return slices.Contains(t.in, c.Profile) && (!t.todo || c.Todo != "")
 }
 
-// names are the tools of a caller as models call them.
+// names returns the model names of a caller's tools.
 func (r *registry) names(c Caller) []string {
 	var out []string
 	for i := range r.all {

@@ -9,11 +9,10 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// maxResult is the most characters of a result. Models read everything again
-// with every step they make.
+// maxResult bounds the characters of a result, because models read it again with every step.
 const maxResult = 50_000
 
-// maxImage bounds a picture in a result.
+// maxImage bounds an image in a result.
 const maxImage = 5 << 20
 
 func text(s string) providers.ToolResult { return providers.ToolResult{Text: s} }
@@ -28,19 +27,19 @@ func failf(format string, args ...any) providers.ToolResult {
 	return fail(fmt.Sprintf(format, args...))
 }
 
-// asJSON shows a value of ours.
+// asJSON returns a result with a value as JSON.
 func asJSON(v any) providers.ToolResult {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // nobody reads it as HTML
+	enc.SetEscapeHTML(false) // the result is not used as HTML
 	if err := enc.Encode(v); err != nil {
 		return failf("The result cannot be written: %v.", err)
 	}
 	return text(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// bounded is a result that is text, not too long and not nothing, which APIs of
-// models refuse.
+// bounded makes a result valid UTF-8, limits its length and replaces an empty one, which model
+// APIs refuse.
 func bounded(r providers.ToolResult) providers.ToolResult {
 	r.Text = strings.ToValidUTF8(r.Text, "\uFFFD")
 	if r.Text == "" && len(r.Images) == 0 {
@@ -55,7 +54,7 @@ func bounded(r providers.ToolResult) providers.ToolResult {
 	return r
 }
 
-// cut is the beginning of a text.
+// truncate returns at most that many characters of a text.
 func cut(s string, runes int) string {
 	for i := range s {
 		if runes == 0 {

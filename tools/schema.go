@@ -14,20 +14,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxInput is the most bytes that a tool takes. A window's content is the largest
-// thing there is.
+// maxInput bounds the input of a tool in bytes. The content of a window is the largest input.
 const maxInput = 4 << 20
 
 // inputSchema is the JSON Schema of a tool's input.
 type inputSchema struct {
 	text     json.RawMessage
 	resolved *jsonschema.Resolved
-	// takes names the fields, for who got them wrong.
+	// takes lists the fields, for error messages.
 	takes string
 }
 
-// schemaOf makes the schema of an input type. It panics when there is none: the
-// types are written by us.
+// schemaOf returns the schema of an input type. It panics if there is none, because the types
+// are constant.
 func schemaOf[T any]() inputSchema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas()})
 	if err != nil {
@@ -49,12 +48,12 @@ func schemaOf[T any]() inputSchema {
 	return inputSchema{text: text, resolved: resolved, takes: fieldsOf(s)}
 }
 
-// refiner is an input type that says more about its schema than its fields do.
+// refiner is an input type that refines the schema derived from its fields.
 type refiner interface {
 	refine(s *jsonschema.Schema)
 }
 
-// fieldsOf says which fields an object has.
+// fieldsOf lists the fields of an object.
 func fieldsOf(s *jsonschema.Schema) string {
 	if len(s.PropertyOrder) == 0 {
 		return "It takes no fields."
@@ -68,8 +67,8 @@ func fieldsOf(s *jsonschema.Schema) string {
 	return "It takes " + strings.Join(fields, ", ") + "."
 }
 
-// withoutNull takes away that a value may be null, which only confuses models;
-// null is taken for absent anyway.
+// withoutNull removes null from the allowed types, which only confuses models; null counts as
+// absent anyway.
 func withoutNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -86,7 +85,7 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
-// typeSchemas are the schemas of what Go types alone do not say.
+// typeSchemas returns the schemas that cannot be derived from Go types.
 func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage]():    {},
@@ -114,10 +113,10 @@ func oneOf(values ...string) *jsonschema.Schema {
 	return s
 }
 
-// wireValues are the values of a type of the protocol.
+// wireValues returns the values of an enumeration of the protocol.
 func wireValues[T ~string]() []string { return wire.FormatOf[T]().Shape().Values }
 
-// read checks and decodes the input of a call.
+// read validates and decodes the input of a call.
 func (h *handler) read(raw json.RawMessage) (any, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -126,7 +125,7 @@ func (h *handler) read(raw json.RawMessage) (any, error) {
 	if len(raw) > maxInput {
 		return nil, fmt.Errorf("the input has %d bytes, at most %d are allowed", len(raw), maxInput)
 	}
-	in, err := h.decode(raw) // first, since it says best what is wrong
+	in, err := h.decode(raw) // first, because its error messages are best
 	if err != nil {
 		return nil, fieldError(err)
 	}
@@ -141,7 +140,7 @@ func (h *handler) read(raw json.RawMessage) (any, error) {
 	return in, nil
 }
 
-// dropNulls removes what is null from objects.
+// dropNulls removes null members from objects.
 func dropNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -159,7 +158,7 @@ func dropNulls(v any) {
 	}
 }
 
-// fieldError is what the decoder says, without its code.
+// fieldError returns the decoder's message without its code.
 func fieldError(err error) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok {
@@ -171,7 +170,7 @@ func fieldError(err error) error {
 	return fmt.Errorf("%s: %s", e.Path, e.Message)
 }
 
-// schemaError is what the schema says, with the field as callers know it.
+// schemaError returns the schema's message with the path of the field.
 func schemaError(err error) error {
 	text := err.Error()
 	path := ""
@@ -184,7 +183,7 @@ func schemaError(err error) error {
 		if !ok {
 			break
 		}
-		if text = rest; !strings.HasPrefix(part, "<") { // <anonymous schema> names nothing
+		if text = rest; !strings.HasPrefix(part, "<") { // skip <anonymous schema>
 			path = part
 		}
 	}
@@ -197,8 +196,8 @@ func schemaError(err error) error {
 	return fmt.Errorf("%s: %s", field, text)
 }
 
-// componentSchema describes one component. It is flat, since models fill in flat
-// objects better than alternatives; the decoder knows exactly what goes together.
+// componentSchema describes one component. It is flat, because models fill in flat objects
+// better than alternatives; the decoder checks the combinations.
 func componentSchema() *jsonschema.Schema {
 	text := func(about string) *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "string", Description: about}

@@ -33,7 +33,7 @@ func storageTools() []tool {
 	}
 }
 
-// maxText is the largest text file that is read.
+// maxText bounds a text file that is read.
 const maxText = 4 << 20
 
 type readInput struct {
@@ -54,8 +54,8 @@ type writeInput struct {
 	Content string `json:"content"`
 }
 
-// storageError says what is wrong with a file. What the system says may name
-// folders of the host, so that is for the log alone.
+// storageError converts a file error. Errors of the system may contain folders of the host and
+// are only logged.
 func (u *use) storageError(name string, err error) error {
 	name = cut(name, 200)
 	for _, plain := range []error{files.ErrName, files.ErrTooLarge, files.ErrFull, files.ErrBusy, context.Canceled, context.DeadlineExceeded} {
@@ -70,13 +70,13 @@ func (u *use) storageError(name string, err error) error {
 	return fmt.Errorf("storage has trouble with %q", name)
 }
 
-// readAll is a whole file that is not too large.
+// readAll reads a whole file of at most limit bytes.
 func (u *use) readAll(name string, limit int64) ([]byte, error) {
 	f, e, err := u.cfg.Files.Open(u.Session, name)
 	if err != nil {
 		return nil, u.storageError(name, err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	if e.Size > limit {
 		return nil, fmt.Errorf("%q has %d bytes; at most %d can be read", cut(name, 200), e.Size, limit)
 	}
@@ -97,7 +97,7 @@ func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 	})
 }
 
-// contentOf shows a file to a model.
+// contentOf returns the content of a file as a result.
 func contentOf(in readInput, data []byte) providers.ToolResult {
 	kind := http.DetectContentType(data)
 	switch kind {
@@ -122,7 +122,7 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 		return failf("%q has %d characters, there is nothing at %d.", in.Path, total, in.Offset)
 	}
 	rest := whole[len(cut(whole, in.Offset)):]
-	const room = maxResult - 200 // for what is said about the rest
+	const room = maxResult - 200 // leaves room for the note
 	if shown := cut(rest, room); len(shown) < len(rest) {
 		return textf("%s\n[characters %d to %d of %d; read on with offset %d]", shown, in.Offset, in.Offset+room, total, in.Offset+room)
 	}
@@ -137,7 +137,7 @@ type fileLine struct {
 	Modified string `json:"modifiedAt,omitempty"`
 }
 
-// maxListed bounds how many files are shown at once.
+// maxListed bounds the files in a list.
 const maxListed = 500
 
 func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult {
@@ -181,7 +181,7 @@ func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult 
 	})
 }
 
-// topLevel are the names in a session's storage, for the brief.
+// topLevel returns the top-level names in a session's storage, for the system prompt.
 func (e *Executor) topLevel(c Caller) []string {
 	entries, err := e.cfg.Files.List(c.Session, "")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// structured is a value that is an object. Models often write it as a string of its
-// JSON.
+// structured decodes an object that a model wrote as a string of JSON; other values are
+// returned unchanged.
 func structured(data json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -18,7 +18,7 @@ func structured(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// within is an error about a value in a field, with the path from the input on.
+// within adds the path of a field to an error about its value.
 func within(field, want string, err error) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok || e.Path == "" {
@@ -27,7 +27,7 @@ func within(field, want string, err error) error {
 	return fmt.Errorf("%s.%w", field, fieldError(err))
 }
 
-// table reads the table in a field.
+// table decodes the table in a field.
 func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
 	t, err := u.forms.table.Decode(structured(data))
 	if err != nil {
@@ -41,8 +41,8 @@ func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
 	return t, nil
 }
 
-// structured is an operation as a window with that content takes it: one that
-// replaces a table or components may have come as a string of JSON.
+// structured adapts an operation to the content of its window: the replacement of a table or
+// components may be a string of JSON.
 func (u *use) structured(c wire.Content, op wire.UpdateOperation) (wire.UpdateOperation, error) {
 	replace, ok := op.(wire.UpdateReplace)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 
 func taskTools() []tool {
 	return []tool{{
-		// The session keeps the call from the step on in which the task exists;
-		// before that nothing has happened.
+		// The session stores the call in the step that creates the task; before that the call
+		// has no effect.
 		name: "task:run", in: leaders, parallel: true, repeatable: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
 	}}
 }
 
-// taskProfile is the tools of a task agent.
+// taskProfile is the profile of a task agent.
 type taskProfile string
 
 type taskInput struct {
@@ -40,7 +40,7 @@ func runTask(ctx context.Context, u *use, in taskInput) providers.ToolResult {
 	})
 }
 
-// Result is what the agent reads that gave the task away.
+// Result returns the tool result for the delegating agent.
 func (t TaskResult) Result() providers.ToolResult {
 	t.Summary = cut(t.Summary, maxResult/2)
 	t.Error = cut(t.Error, 2000)
@@ -69,7 +69,7 @@ type reloadInput struct {
 	CacheID string `json:"cacheId" jsonschema:"Such as reload-1." wire:"min=1,max=100"`
 }
 
-// reloadCached is done by the session, which has the cache, in one step.
+// reloadCached is executed by the session, which has the cache, in one step.
 func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolResult {
 	r, err := u.Desktop.Reload(ctx, u.Caller, u.call, in.CacheID)
 	if err != nil {

@@ -24,10 +24,10 @@ func userTools() []tool {
 	}
 }
 
-// answerWait is how long a user has for an answer.
+// answerTimeout bounds the wait for a user's answer.
 const answerWait = 5 * time.Minute
 
-// maxOptions bounds what a user chooses from.
+// maxOptions bounds the options of a prompt.
 const maxOptions = 50
 
 type askInput struct {
@@ -46,7 +46,7 @@ type requestInput struct {
 	Multiline        bool   `json:"multiline,omitempty"`
 }
 
-// options are what a user chooses from.
+// options decodes the options of a prompt.
 func options(raw []json.RawMessage) ([]wire.PromptOption, error) {
 	if len(raw) < 2 || len(raw) > maxOptions {
 		return nil, fmt.Errorf("options: there are %d, it takes 2 to %d", len(raw), maxOptions)
@@ -94,7 +94,7 @@ func requestText(ctx context.Context, u *use, in requestInput) providers.ToolRes
 	return u.prompt(ctx, wire.Prompt{Title: in.Title, Message: in.Message, InputField: field})
 }
 
-// answer is what the user answered.
+// answer is the user's answer.
 type answer struct {
 	Selected []string `json:"selected,omitempty"`
 	Text     string   `json:"text,omitempty"`

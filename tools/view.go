@@ -41,7 +41,7 @@ func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
 	})
 }
 
-// shown is the renderer of some content, and the content as text.
+// shown returns the renderer of some content, and the content as text.
 func (u *use) shown(c wire.Content) (kind, body string) {
 	var parts struct {
 		Renderer string          `json:"renderer"`
@@ -61,7 +61,7 @@ type viewInput struct {
 	IncludeImage bool          `json:"includeImage,omitempty" jsonschema:"Also get a picture, which needs a browser that shows the window."`
 }
 
-// captureWait is how long a tab may take to make a picture.
+// captureTimeout bounds the wait for a screenshot by a tab.
 const captureWait = 5 * time.Second
 
 func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult {
@@ -92,7 +92,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 	})
 }
 
-// view is what a window shows, as text.
+// view returns the content of a window as text.
 func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	w, err := u.find(s, id)
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	return text(b.String())
 }
 
-// picture is what a tab captured, or why there is none.
+// picture returns the screenshot of a tab, or why there is none.
 func picture(f wire.RenderingFeedback, answered bool) (img providers.Image, why string) {
 	switch {
 	case !answered:

@@ -53,10 +53,10 @@ func windowTools() []tool {
 	}
 }
 
-// renderer is what draws the content of a new window.
+// renderer is the kind of content of a new window.
 type renderer string
 
-// place is where a window is.
+// place is the requested position and size of a window.
 type place struct {
 	X      *float64 `json:"x,omitempty" jsonschema:"Pixels from the left; by default where there is room."`
 	Y      *float64 `json:"y,omitempty" jsonschema:"Pixels from the top."`
@@ -64,7 +64,7 @@ type place struct {
 	Height *float64 `json:"height,omitempty" jsonschema:"Pixels; 400 by default." wire:"min=1"`
 }
 
-// look is the layer a window lives in.
+// look is the requested layer of a window.
 type look struct {
 	Variant  wire.WindowVariant `json:"variant,omitempty" jsonschema:"standard by default. A widget lies below the other windows; a panel sticks to an edge."`
 	DockEdge wire.DockEdge      `json:"dockEdge,omitempty" jsonschema:"The edge a panel sticks to; bottom by default."`
@@ -107,7 +107,7 @@ type layoutInput struct {
 	Gap        wire.Gap         `json:"gap,omitempty" jsonschema:"The space between components; md by default."`
 }
 
-// Where windows open, and by how much each next one is shifted.
+// Default position of windows, and the shift of each further one.
 const (
 	defaultX, defaultY = 100, 100
 	defaultW, defaultH = 500, 400
@@ -115,8 +115,8 @@ const (
 	cascadeTurns       = 8
 )
 
-// bounds are where a new window goes. One that replaces another stays where that
-// was; the others do not lie exactly on top of each other.
+// bounds returns the bounds of a new window. A window that replaces another keeps its bounds;
+// others are shifted so that they do not cover each other exactly.
 func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
 	shift := float64(len(s.Windows(monitor)) % cascadeTurns * cascadeStep)
 	b := wire.Bounds{X: defaultX + shift, Y: defaultY + shift, W: defaultW, H: defaultH}
@@ -131,7 +131,7 @@ func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID
 	return b
 }
 
-// raw is a window's id without the caller's monitor, which models add sometimes.
+// raw returns a window's id without the caller's monitor, which models add sometimes.
 func (u *use) raw(id wire.WindowID) wire.WindowID {
 	if raw, ok := strings.CutPrefix(string(id), string(u.Monitor)+"/"); ok && raw != "" {
 		return wire.WindowID(raw)
@@ -145,7 +145,7 @@ func (u *use) foreign(s *desktop.State, id wire.WindowID) bool {
 	return ok && monitor != string(u.Monitor) && s.HasMonitor(wire.MonitorID(monitor))
 }
 
-// find is a window of the caller's monitor.
+// find returns a window of the caller's monitor.
 func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error) {
 	w, ok := s.Window(u.Monitor, u.raw(id))
 	if ok && w.MonitorID == u.Monitor {
@@ -161,7 +161,7 @@ func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error)
 	return w, fmt.Errorf("there is no window %q; open are: %s", id, cut(strings.Join(ids, ", "), 2000))
 }
 
-// change plans an action on a window that is there.
+// change executes an action on an existing window.
 func (u *use) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		w, err := u.find(s, id)
@@ -172,7 +172,7 @@ func (u *use) change(ctx context.Context, id wire.WindowID, did string, action f
 	})
 }
 
-// opening is the action that opens a window, and what to say of it.
+// opening returns the action that opens a window, and the text of the result.
 func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
 	if u.foreign(s, a.WindowID) {
 		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
@@ -187,7 +187,7 @@ func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.Wind
 	return a, fmt.Sprintf("%s window %q.", did, a.WindowID), nil
 }
 
-// open plans a new window.
+// open opens a new window.
 func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		a, said, err := u.opening(s, a, p)
@@ -198,7 +198,7 @@ func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.
 	})
 }
 
-// iframeWait is how long a tab may take to say that it could not show a page.
+// iframeTimeout bounds the wait for a tab's report that it cannot show a page.
 const iframeWait = 2 * time.Second
 
 func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
@@ -234,7 +234,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	})
 }
 
-// content is what a new window shows.
+// content decodes the content of a new window.
 func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	const field = "content.content"
 	switch r {
@@ -270,7 +270,7 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	}
 }
 
-// checkActions refuses actions in which an agent would decide what a page may do.
+// checkActions refuses actions in which an agent sets the permissions of a page.
 func checkActions(actions []wire.Action) error {
 	for _, action := range actions {
 		var content wire.Content
@@ -313,7 +313,7 @@ func namesSandbox(data json.RawMessage) bool {
 	return ok
 }
 
-// layout is what a window with components shows.
+// layout returns the content of a window with components.
 func (in layoutInput) layout() (wire.ComponentContent, error) {
 	if len(in.Components) == 0 {
 		return wire.ComponentContent{}, errors.New("components: there must be at least one")
@@ -347,7 +347,7 @@ func (u *use) layoutFile(name string) (wire.ComponentContent, error) {
 	return layoutInput{l.Components, l.Cols, l.Gap}.layout()
 }
 
-// operation is how content changes.
+// operation is the kind of a content update.
 type operation string
 
 type updateInput struct {
@@ -418,8 +418,8 @@ func closeWindow(ctx context.Context, u *use, in windowInput) providers.ToolResu
 	})
 }
 
-// lockInput has the agent's id because other hubs want it. Locks are always those
-// of the caller.
+// lockInput has an agent id for compatibility with other hubs. Locks always belong to the
+// caller.
 type lockInput struct {
 	WindowID wire.WindowID   `json:"windowId"`
 	AgentID  json.RawMessage `json:"agentId,omitempty" jsonschema:"Not needed: the lock is yours."`

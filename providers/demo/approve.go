@@ -7,17 +7,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// deleteReports is a tool of the demo's own. There is nothing that it could
-// delete: it is there to be asked about.
+// deleteReports is a tool of the demo itself. It deletes nothing and only serves to ask for
+// approval.
 const deleteReports = "reports_delete"
 
-// has reports whether a tool can be called.
 func (s *session) has(tool string) bool {
 	_, ok := s.tools[tool]
 	return ok || tool == deleteReports
 }
 
-// approved asks whether a call may be made, and waits for the answer.
+// askApproval asks whether a call may be made, and waits for the answer.
 func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
 	decided := make(chan providers.Decision, 1)
 	t.s.mu.Lock()
@@ -41,7 +40,7 @@ func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
 	}
 }
 
-// Answer decides what a turn waits for. What nobody waits for is no error.
+// Answer answers a pending approval. An unknown approval is no error.
 func (s *session) Answer(_ context.Context, approval string, d providers.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,14 +12,13 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// outcome is a call with what came of it.
+// outcome is a call with its result.
 type outcome struct {
 	call   providers.ToolCall
 	result providers.ToolResult
 }
 
-// callTools calls the tools of a step, those that exist, and says what came of
-// it.
+// callTools calls the existing tools of a step and emits the text about the results.
 func (t *turn) callTools(st step) error {
 	var calls []providers.ToolCall
 	var blocks []providers.Block
@@ -30,7 +29,7 @@ func (t *turn) callTools(st step) error {
 			}
 			continue
 		}
-		c.ID = "demo-" + rand.Text() // a fork may have the turn's id, but not its calls
+		c.ID = "demo-" + rand.Text() // unique, because a fork may have the same turn id
 		calls = append(calls, c)
 		blocks = append(blocks, providers.Block{Kind: providers.BlockToolCall, Call: c.ID, Tool: c.Name, Input: c.Input, Origin: t.origin()})
 	}
@@ -41,8 +40,8 @@ func (t *turn) callTools(st step) error {
 	return t.settle(calls, nil, st)
 }
 
-// settle makes the calls of a step that have no result yet, remembers all results
-// and goes on with them.
+// finishCalls executes the calls without a result, adds all results to the conversation and
+// continues with them.
 func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, st step) error {
 	outcomes := t.perform(calls, done)
 	t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))
@@ -52,8 +51,7 @@ func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.Tool
 	return t.follow(st, outcomes)
 }
 
-// follow says what there is to say about the results of a step, and puts what
-// they make necessary before the rest of the script.
+// follow emits the text about the results of a step, and inserts the steps that they cause.
 func (t *turn) follow(st step, outcomes []outcome) error {
 	if st.then != nil {
 		t.script = append(withStepIDs(st.id, st.then(outcomes)), t.script...)
@@ -61,8 +59,8 @@ func (t *turn) follow(st step, outcomes []outcome) error {
 	return t.say(st.after(outcomes))
 }
 
-// perform makes calls, at once if all their tools allow it, but none of those
-// that are done.
+// perform executes the calls without a result in done, concurrently if all their tools allow
+// it.
 func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.ToolResult) []outcome {
 	together := !slices.ContainsFunc(calls, func(c providers.ToolCall) bool { return !t.s.tools[c.Name].Parallel })
 	out := make([]outcome, len(calls))
@@ -86,11 +84,11 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 	return out
 }
 
-// use calls one tool, perhaps on a goroutine of its own.
+// callTool calls one tool, possibly on a goroutine of its own.
 func (t *turn) use(c providers.ToolCall) (r providers.ToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
-			r = providers.ToolResult{Text: fmt.Sprintf("it broke: %v", v), IsError: true}
+			r = providers.ToolResult{Text: fmt.Sprintf("internal error: %v", v), IsError: true}
 		}
 	}()
 	if _, ok := t.s.tools[c.Name]; ok {
@@ -112,8 +110,8 @@ func resultBlocks(outcomes []outcome) (blocks []providers.Block) {
 	return blocks
 }
 
-// closeCalls gives calls that an earlier owner left open a result, for no backend
-// can go on without.
+// closeCalls adds results for calls that an earlier owner left open, because no backend can
+// continue without them.
 func (t *turn) closeCalls() {
 	var outcomes []outcome
 	for _, c := range openCalls(t.s.entries) {
@@ -124,7 +122,7 @@ func (t *turn) closeCalls() {
 	}
 }
 
-// openCalls are those without a result.
+// openCalls returns the calls without a result.
 func openCalls(entries []providers.Entry) (calls []providers.ToolCall) {
 	results := map[string]bool{}
 	for _, e := range slices.Backward(entries) {
@@ -141,11 +139,11 @@ func openCalls(entries []providers.Entry) (calls []providers.ToolCall) {
 	return calls
 }
 
-// input is the input of a call.
+// input encodes the input of a call.
 func input(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return json.RawMessage("{}") // cannot be: callers give maps of plain values
+		return json.RawMessage("{}") // impossible: callers
 	}
 	return raw
 }

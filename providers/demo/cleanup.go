@@ -14,14 +14,14 @@ const (
 	resultWindow  = "reports-result"
 )
 
-// report is a file that is not really there.
+// report is a simulated file.
 type report struct{ name, date, megabytes string }
 
 func reports() []report {
 	return []report{{"sales-2023-q1.pdf", "2023-04-03", "12.4"}, {"sales-2023-q2.pdf", "2023-07-05", "14.1"}, {"audit-2022.pdf", "2022-12-19", "31.8"}}
 }
 
-// cleanUp wants to delete something and asks first.
+// cleanUp asks for approval to delete something.
 func (w words) cleanUp() []step {
 	rows, names := [][]string{}, []string{}
 	for _, r := range reports() {
@@ -41,7 +41,7 @@ func (w words) cleanUp() []step {
 	}
 }
 
-// decided goes on as the user decided.
+// decided continues according to the user's decision.
 func (w words) decided(outcomes []outcome) []step {
 	allowed := !outcomes[0].result.IsError
 	said, state, colour := w.in("You said no, so I kept all three reports.", "안 된다고 하셔서 보고서 세 개를 그대로 두었어요."), w.in("kept", "보관"), "warning"
@@ -72,12 +72,12 @@ func (w words) decided(outcomes []outcome) []step {
 	}
 }
 
-// summary shows a summary in the form that was chosen.
+// summary shows a summary in the chosen form.
 func (w words) summary(outcomes []outcome) []step {
 	var answer struct {
 		Selected []string `json:"selected"`
 	}
-	_ = json.Unmarshal([]byte(outcomes[0].result.Text), &answer) // who did not answer has selected nothing
+	_ = json.Unmarshal([]byte(outcomes[0].result.Text), &answer) // without an answer nothing is selected
 	id, title, at := "reports-summary", w.in("Summary of the reports", "보고서 요약"), spot{24, 352, 992, 320}
 	switch {
 	case len(answer.Selected) == 0 || answer.Selected[0] == "none":

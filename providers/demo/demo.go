@@ -12,20 +12,20 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Name is what people choose the demo by.
+// Name is the name of the provider.
 const Name = "demo"
 
-// reads is how many tokens the demo reads, at four bytes each.
+// reads is the size of the demo's context window in tokens of four bytes.
 const reads = 100_000
 
-// Config says how a demo behaves.
+// Config holds the settings of the demo.
 type Config struct {
 	// Pace is the time between two pieces of text, so that answers look typed.
 	// Defaults to none.
 	Pace time.Duration
 }
 
-// Provider is the demo.
+// Provider implements [providers.Provider] without a model.
 type Provider struct {
 	cfg Config
 
@@ -34,27 +34,27 @@ type Provider struct {
 	closed bool
 }
 
-// New makes a demo.
+// New returns a demo.
 func New(cfg Config) *Provider {
 	return &Provider{cfg: cfg, open: map[*session]struct{}{}}
 }
 
-// Name is "demo".
+// Name returns "demo".
 func (p *Provider) Name() string { return Name }
 
-// Caps says that it can do everything but be a process.
+// Caps reports every capability except Process and MCP.
 func (p *Provider) Caps() providers.Caps {
 	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Window: reads}
 }
 
-// Open begins a conversation or goes on with one. The original of a fork is not
-// touched: what is remembered is never changed, only added to.
+// Open begins or continues a conversation. The original of a fork is not changed, because
+// entries are only appended.
 func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("open a demo: %w", err)
 	}
 	if spec.Hear == nil {
-		return nil, errors.New("open a demo: nobody listens")
+		return nil, errors.New("open a demo: Spec.Hear is missing")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Ses
 	return s, nil
 }
 
-// Close ends all conversations.
+// Close closes all sessions.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -78,7 +78,7 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-// forget drops a session that was closed.
+// removeSession removes a closed session.
 func (p *Provider) forget(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,18 +15,18 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Bounds of what directives may ask for.
+// Bounds of the arguments of directives.
 const (
 	maxSteps  = 500
 	maxSleep  = time.Hour
 	maxWords  = 100_000
 	maxRate   = 10_000
-	maxFill   = 50_000 // what is remembered at once has a bound with the hub
+	maxFill   = 50_000 // the hub bounds the size of an entry
 	maxClaim  = 10_000_000
 	rateUsual = 50
 )
 
-// order reads a line that gives an order. A path such as /usr/bin is none.
+// order parses a directive line. A path such as /usr/bin is none.
 func order(line string) (name, rest string, ok bool) {
 	line, ok = strings.CutPrefix(strings.TrimSpace(line), "/")
 	if !ok {
@@ -37,8 +37,7 @@ func order(line string) (name, rest string, ok bool) {
 	return name, strings.TrimSpace(rest), name != "" && !strings.ContainsFunc(name, notLetter)
 }
 
-// directives reads the orders of a text, one per line, and reports whether there
-// are any.
+// directives parses the directives of a text, one per line, and reports whether there are any.
 func directives(text string) (steps []step, found bool) {
 	var tasks []providers.ToolCall
 	endTasks := func() {
@@ -77,7 +76,7 @@ func directives(text string) (steps []step, found bool) {
 	return steps, found
 }
 
-// refusesSteers reports whether a message says so.
+// refusesSteers reports whether a message contains /nosteer.
 func refusesSteers(text string) bool {
 	for line := range strings.Lines(readPrompt(text).content) {
 		if name, _, ok := order(line); ok && name == "nosteer" {
@@ -91,7 +90,7 @@ func complaint(name string, err error) step {
 	return say(fmt.Sprintf("I cannot do /%s: %v.", name, err))
 }
 
-// directive reads one order.
+// directive parses one directive.
 func directive(name, rest string) ([]step, error) {
 	switch name {
 	case "say":
@@ -150,7 +149,7 @@ func directive(name, rest string) ([]step, error) {
 	}
 }
 
-// newlines makes line breaks of \n, since a directive is one line.
+// newlines replaces \n with line breaks, because a directive is one line.
 func newlines(s string) string { return strings.ReplaceAll(s, `\n`, "\n") }
 
 func stream(rest string) ([]step, error) {
@@ -171,8 +170,8 @@ func stream(rest string) ([]step, error) {
 	return []step{st}, nil
 }
 
-// calls reads names of tools, each with its input. Names are those of the
-// registry, such as window:create, or those of models, such as window_create.
+// calls parses names of tools, each with its input. Names are those of the registry, such as
+// window:create, or those of models, such as window_create.
 func calls(rest string) ([]step, error) {
 	st := step{kind: stepCall, after: tellResults}
 	for rest != "" {
@@ -203,7 +202,7 @@ func calls(rest string) ([]step, error) {
 	return []step{st}, nil
 }
 
-// nextDirective is where a task's next line begins.
+// nextDirective matches where a task's next line begins.
 var nextDirective = regexp.MustCompile(`;\s*/`)
 
 func task(rest string) (providers.ToolCall, error) {
@@ -258,7 +257,7 @@ func toast(text string) step {
 	return step{kind: stepCall, calls: []providers.ToolCall{c}, after: tellErrors}
 }
 
-// failure reads a kind of trouble, perhaps with a time, and a text.
+// failure parses a failure class, an optional delay, and a text.
 func failure(rest string) *providers.Failure {
 	f := &providers.Failure{Class: providers.Invalid}
 	if head, text, ok := strings.Cut(rest, ":"); ok {
@@ -284,7 +283,7 @@ func isClass(c providers.Class) bool {
 	return false
 }
 
-// tellResults says what calls brought.
+// tellResults describes the results of calls.
 func tellResults(outcomes []outcome) string {
 	lines := make([]string, 0, len(outcomes))
 	for _, o := range outcomes {
@@ -300,19 +299,19 @@ func tellResults(outcomes []outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// tellErrors says only what did not work.
+// tellErrors describes only failed calls.
 func tellErrors(outcomes []outcome) string {
 	return tellResults(slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return !o.result.IsError }))
 }
 
-// tellTasks says what came of each task.
+// tellTasks describes the result of each task.
 func tellTasks(outcomes []outcome) string {
 	lines := make([]string, 0, len(outcomes))
 	for _, o := range outcomes {
 		var in struct {
 			Profile string `json:"profile"`
 		}
-		_ = json.Unmarshal(o.call.Input, &in) // made by task, or without a profile
+		_ = json.Unmarshal(o.call.Input, &in) // created by task, or without
 		lines = append(lines, fmt.Sprintf("Task (%s): %s", in.Profile, tellResults([]outcome{o})))
 	}
 	return strings.Join(lines, "\n")

@@ -10,18 +10,18 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// planWindow is that of the whole plan. Each task has one of its own.
+// planWindow is the window of the whole plan. Each task has one of its own.
 const planWindow = "launch-plan"
 
 // job is one of the tasks of a launch.
 type job struct {
 	name string
-	// thought is what its agent thinks first, done what it says in the end.
+	// thought is the agent's thinking at the beginning, done its text at the end.
 	thought, done string
 	stages        []stage
 }
 
-// stage is a piece of a job, and how long it takes.
+// stage is a part of a job and its duration.
 type stage struct {
 	name string
 	wait time.Duration
@@ -60,7 +60,7 @@ func (w words) jobs() []job {
 	}
 }
 
-// launch plans a launch: a plan, and a task agent for each of its parts, at once.
+// launch shows a plan and starts a task agent for each of its parts, concurrently.
 func (w words) launch() []step {
 	jobs := w.jobs()
 	tasks := step{kind: stepCall, after: tellErrors, then: w.launched}
@@ -87,7 +87,7 @@ func (w words) launch() []step {
 	}
 }
 
-// planned is what the plan shows: each job, how it is, and what came of it.
+// planned returns the content of the plan: each job with its state and result.
 func (w words) planned(how []object, found []string) []object {
 	var components []object
 	for n, j := range w.jobs() {
@@ -100,7 +100,7 @@ func (w words) planned(how []object, found []string) []object {
 	return components
 }
 
-// launched puts together what came of the tasks.
+// launched combines the results of the tasks.
 func (w words) launched(outcomes []outcome) []step {
 	jobs := w.jobs()
 	how, found, good := []object{}, []string{}, 0
@@ -120,7 +120,7 @@ func (w words) launched(outcomes []outcome) []step {
 
 var jobNumber = regexp.MustCompile(`\d+`)
 
-// launchTask is one of the tasks, as a task agent does it.
+// launchTask returns the steps of one task agent.
 func (w words) launchTask() []step {
 	jobs := w.jobs()
 	n, err := strconv.Atoi(jobNumber.FindString(w.content))
@@ -136,7 +136,7 @@ func (w words) launchTask() []step {
 	return append(steps, say(j.done))
 }
 
-// progress is what the window of a job shows after some of its stages.
+// progress returns the content of a job's window after some of its stages.
 func (w words) progress(j job, done int) []object {
 	state, colour := badge(w.in("working", "진행 중"), "info"), "default"
 	if done == len(j.stages) {

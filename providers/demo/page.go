@@ -2,12 +2,12 @@ package demo
 
 import "strings"
 
-// pageStyle is how the page of the showcase looks. It uses nothing from elsewhere
-// and follows the colours of the system.
+// pageStyle is the style of the showcase's page. It loads no external resources and follows the
+// system's colours.
 const pageStyle = `:root{color-scheme:light dark;--ink:light-dark(#1c2430,#e6eaf0);--faint:light-dark(#66707e,#97a1b0);--one:light-dark(#3b6fd6,#7aa5ff);--two:light-dark(#14936f,#45d0a5)}
 *{box-sizing:border-box}body{margin:0;height:100vh;color:var(--ink);font:14px/1.4 system-ui,sans-serif}`
 
-// chartPage is a bar chart that moves.
+// chartPage returns an animated bar chart.
 func chartPage(korean bool) string {
 	words := strings.NewReplacer("{lang}", "en", "{title}", "Visitors per day", "{days}", "Mon,Tue,Wed,Thu,Fri,Sat,Sun", "{again}", "Shuffle", "{total}", "in this week")
 	if korean {

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// planMark begins what the hub says to who thinks for a plan or works on a todo of
-// it. What the step is called follows.
+// planMark begins prompts of the hub for planning and for todos. The name of the step follows.
 const planMark = "[everdesk plan: "
 
-// planner answers what the hub asks for a plan.
+// planner answers the hub's prompts for a plan.
 type planner struct {
 	*session
 	text    string
@@ -21,7 +20,7 @@ type planner struct {
 	korean  bool
 }
 
-// planSteps is what to do about a prompt of a plan, and whether it is one.
+// planSteps returns the steps for a prompt of a plan, and whether the text is one.
 func (s *session) planSteps(text string) ([]step, bool) {
 	rest, ok := strings.CutPrefix(text, planMark)
 	if !ok {
@@ -44,7 +43,7 @@ func (s *session) planSteps(text string) ([]step, bool) {
 	}
 }
 
-// section is what stands between the tags of a name, each on a line of its own.
+// section returns the text between the tags of a name, each on a line of its own.
 func section(text, tag string) string {
 	_, rest, _ := strings.Cut(text, "\n<"+tag+">\n")
 	body, _, ok := strings.Cut(rest, "\n</"+tag+">")
@@ -61,8 +60,8 @@ func (p planner) in(english, korean string) string {
 	return english
 }
 
-// thinks answers at once, since nobody watches, but for what the request says about
-// time and trouble.
+// thinks answers immediately, because its text is not displayed, except for delays and failures
+// in the request.
 func (p planner) thinks(answer string) (steps []step) {
 	for line := range strings.Lines(p.request) {
 		if name, rest, ok := order(line); ok && slices.Contains([]string{"sleep", "hang", "fail"}, name) {
@@ -74,18 +73,18 @@ func (p planner) thinks(answer string) (steps []step) {
 	return append(steps, step{kind: stepPut, text: answer})
 }
 
-// written is a value as JSON.
+// written encodes a value as JSON.
 func written(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(v) != nil {
-		return "{}" // cannot be: callers give plain values
+		return "{}" // impossible: callers
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// topics are what the demo takes requests to be about.
+// topics lists the topics that the demo recognizes.
 var topics = []struct {
 	asked            *regexp.Regexp
 	domain, category string
@@ -98,7 +97,7 @@ var topics = []struct {
 
 var quotedText = regexp.MustCompile(`["“]([^"”\n]{1,80})["”]`)
 
-// understand is what the request is about, as far as its words tell.
+// understand classifies the request by its words.
 func (p planner) understand() string {
 	words := wordsOf(p.request)
 	found := object{"domain": "general", "category": "request", "confidence": 0.5}
@@ -124,7 +123,7 @@ func (p planner) understand() string {
 	return written(answer)
 }
 
-// wordsOf is a request without its directives.
+// wordsOf returns a request without its directives.
 func wordsOf(request string) string {
 	var b strings.Builder
 	for line := range strings.Lines(request) {
@@ -135,9 +134,8 @@ func wordsOf(request string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// jsonAfter is the JSON that follows a directive at the beginning of a line, as it
-// was written, and whether there is some. What is no JSON is taken up to the next
-// directive.
+// jsonAfter returns the JSON after a directive at the beginning of a line, unmodified, and
+// whether there is any. Invalid JSON extends to the next directive.
 func jsonAfter(text, name string) (string, bool) {
 	for text != "" {
 		line, after, _ := strings.Cut(text, "\n")
@@ -160,8 +158,8 @@ func jsonAfter(text, name string) (string, bool) {
 	return "", false
 }
 
-// draft is the plan: the one that was given, the old one as the instruction changes
-// it, or one that shows what plans can do.
+// draft returns the plan: the one in the request, the old one changed by the instruction, or a
+// demonstration of all features.
 func (p planner) draft() string {
 	said := p.request
 	instruction := section(p.text, "instruction")
@@ -187,7 +185,7 @@ var (
 	removes = regexp.MustCompile(`(?i)^\s*remove\s+([\w-]+)\s*\.?\s*$|^\s*([\w-]+)\s*(?:을|를)?\s*(?:삭제|제거|빼)\S*.*$`)
 )
 
-// changed is the old plan as an instruction wants it.
+// changed returns the old plan changed by an instruction.
 func (p planner) changed(instruction string) string {
 	var old struct {
 		Todos []object `json:"todos"`
@@ -216,7 +214,7 @@ func hasTodo(todos []object, id string) bool {
 	return slices.ContainsFunc(todos, func(t object) bool { return t["id"] == id })
 }
 
-// without takes a todo out of a plan, also where others depend on it.
+// without removes a todo from a plan, including dependencies on it.
 func without(todos []object, id string) (left []object) {
 	for _, t := range todos {
 		if t["id"] == id {
@@ -238,7 +236,7 @@ func freeID(todos []object) string {
 	}
 }
 
-// showPlan is a plan with everything that can happen in one.
+// showPlan returns a plan that demonstrates all features.
 func (p planner) showPlan() []object {
 	about := shorten(strings.Join(strings.Fields(wordsOf(p.request)), " "), 60)
 	if about == "" {
@@ -275,12 +273,12 @@ func (p planner) showPlan() []object {
 	}
 }
 
-// doneTodo is a todo as a prompt tells how it ended.
+// doneTodo is a finished todo as described in a prompt.
 type doneTodo struct{ id, status, task, result string }
 
 var resultTag = regexp.MustCompile(`(?s)<result todo="([^"]*)" status="([^"]*)">\n([^\n]*)\n(.*?)\n</result>`)
 
-// results are the todos that a prompt tells of.
+// results returns the todos in a prompt.
 func (p planner) results() (all []doneTodo) {
 	for _, m := range resultTag.FindAllStringSubmatch(p.text, -1) {
 		all = append(all, doneTodo{m[1], m[2], m[3], m[4]})
@@ -290,16 +288,16 @@ func (p planner) results() (all []doneTodo) {
 
 var namedFiles = regexp.MustCompile(`"files":(\[[^\]]*\])`)
 
-// told is what a todo said of its work, and files those that it wrote.
+// told returns the text that a todo reported, and the files that it wrote.
 func (d doneTodo) told() (text string, files []string) {
 	var r struct {
 		Summary string   `json:"summary"`
 		Text    string   `json:"text"`
 		Files   []string `json:"files"`
 	}
-	_ = json.Unmarshal([]byte(d.result), &r) // what has no such fields says nothing
+	_ = json.Unmarshal([]byte(d.result), &r) // missing fields stay empty
 	if m := namedFiles.FindStringSubmatch(r.Text); m != nil && len(r.Files) == 0 {
-		_ = json.Unmarshal([]byte(m[1]), &r.Files) // or it was no list of names
+		_ = json.Unmarshal([]byte(m[1]), &r.Files) // an invalid list stays empty
 	}
 	text, _, _ = strings.Cut(r.Text, "\n")
 	if r.Summary != "" {
@@ -308,7 +306,7 @@ func (d doneTodo) told() (text string, files []string) {
 	return text, r.Files
 }
 
-// respond is the answer of the plan.
+// respond returns the final answer of the plan.
 func (p planner) respond() string {
 	all := p.results()
 	done := 0

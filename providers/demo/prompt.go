@@ -8,22 +8,22 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// prompt is what a message of the hub says.
+// prompt is a parsed message of the hub.
 type prompt struct {
-	// content is what the user said, without what the hub put before it.
+	// content is the user's text, without the hub's blocks before it.
 	content string
-	// orders is where directives may be: the content without what pages say.
+	// orders is the part that may contain directives: the content without text of pages.
 	orders string
-	// windows are those that are open.
+	// windows are the open windows.
 	windows []string
-	// click is there when a button was pressed.
+	// click is set if a button was pressed.
 	click *click
 }
 
-// click is a button that was pressed.
+// click is a pressed button.
 type click struct {
 	action string
-	// window is the title of its window, or the id if that has none.
+	// window is the title of its window, or the id if there is no title.
 	window string
 	form   string
 	fields []field
@@ -31,29 +31,27 @@ type click struct {
 
 type field struct{ name, value string }
 
-// blocks are what the hub puts before the words of the user.
+// blocks are the tags that the hub puts before the user's text.
 var blocks = []string{"timeline", "open_windows", "reload_options", "recent_conversation", "previous_conversation", "ui:draw"}
 
-// taskAgent begins what the hub tells a task agent; the objective follows after a
-// blank line.
+// taskAgent begins the prompt of a task agent; the objective follows after a blank line.
 const taskAgent = "You are a task agent"
 
-// cutOff begins what the hub tells an agent whose turn is to go on after it was
-// cut off, and cutMessage comes before what the turn was about.
+// cutOff begins the prompt of a turn that is resumed after it was cut off, and cutMessage
+// precedes its original message.
 const (
 	cutOff     = "Your work on this message was cut off"
 	cutMessage = "The message:\n\n"
 )
 
 var (
-	// wrapper is a line that is a tag and nothing else.
+	// wrapper matches a line that consists of a tag.
 	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
-	// gesture is a tag in which a desktop says what the user did.
+	// gesture matches a tag of a user's gesture.
 	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
-	// spoken is what a page in a window says. A tag inside has lost its meaning.
+	// spoken matches text of a page in a window. Tags inside are neutralized.
 	spoken = regexp.MustCompile(`(?s)<app_interaction>.*?</app_interaction>`)
-	// neutralised is how the hub takes the meaning from its own tags in what
-	// others say.
+	// neutralised matches the hub's own tags in foreign text, neutralized by the hub.
 	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui)\b)`)
 	escapes     = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#44;", ",", "&amp;", "&")
 
@@ -62,8 +60,7 @@ var (
 	unquote  = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 )
 
-// readPrompt takes a message of the hub apart. What is not as expected is taken
-// as words.
+// readPrompt parses a message of the hub. Unexpected parts are treated as text.
 func readPrompt(text string) prompt {
 	var p prompt
 	for _, name := range blocks {
@@ -97,8 +94,8 @@ func readPrompt(text string) prompt {
 	return p
 }
 
-// plain takes the hub's own tags out of a text and gives those that users wrote
-// their brackets back. Most lines have neither.
+// plain removes the hub's own tags from a text and restores the brackets of tags that users
+// wrote. Most lines have neither.
 func plain(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -116,7 +113,7 @@ func plain(text string) string {
 	return b.String()
 }
 
-// rawID is a window's id without its monitor.
+// rawID returns a window's id without its monitor.
 func rawID(id string) string {
 	if _, raw, ok := strings.Cut(id, "/"); ok {
 		return raw
@@ -124,7 +121,7 @@ func rawID(id string) string {
 	return id
 }
 
-// readClick reads what the hub says about a button, or returns nil.
+// readClick parses the hub's description of a button, or returns nil.
 func readClick(text string) *click {
 	inner, ok := strings.CutPrefix(text, "<ui:click>")
 	if !ok {
@@ -146,7 +143,7 @@ func readClick(text string) *click {
 	return c
 }
 
-// readFields reads the values of a form in their order.
+// readFields parses the values of a form in their order.
 func readFields(text string) (fields []field) {
 	d := json.NewDecoder(strings.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -172,7 +169,7 @@ func readFields(text string) (fields []field) {
 	return fields
 }
 
-// plan is what to do about a message, given what was said before it.
+// plan returns the steps for a message, given the earlier conversation.
 func (s *session) plan(before []providers.Entry, message providers.Entry) []step {
 	var text strings.Builder
 	pictures, results := 0, 0
@@ -190,7 +187,7 @@ func (s *session) plan(before []providers.Entry, message providers.Entry) []step
 		}
 	}
 	if results > 0 && text.Len() == 0 && pictures == 0 {
-		return nil // the answer to a call is no order
+		return nil // a tool result contains no directives
 	}
 	if strings.Contains(text.String(), sumUp) {
 		return []step{say(summary(before))}

@@ -10,12 +10,12 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// finished ends the origin of what was said when the step it names was done. No
-// step has an id that ends so.
+// finished is the suffix of the origin of text emitted after the named step was done. No step
+// id ends with it.
 const finished = "."
 
-// origin says where the turn is, for what it says and calls now. A turn that goes
-// on finds its place by it.
+// origin returns the current position in the script for new text and calls. A turn that
+// continues finds its position by it.
 func (t *turn) origin() string {
 	if t.stepDone {
 		return t.at + finished
@@ -23,23 +23,22 @@ func (t *turn) origin() string {
 	return t.at
 }
 
-// progress is what a conversation has of a turn that was cut off.
+// progress is the state of a turn that was cut off, read from the conversation.
 type progress struct {
-	// entries are the whole conversation, and those from begin on are of the turn.
-	// Each entry of a user is of one message.
+	// entries is the whole conversation; those from begin on belong to the turn. Each entry of
+	// a user is one message.
 	entries []providers.Entry
 	begin   int
-	// place is the origin of the newest thing that was said or called.
+	// place is the origin of the newest text or call.
 	place string
-	// calls are by the step that made them. Programs before this one did not note
-	// that; what they called is in unnamed.
+	// calls holds the calls by the step that made them. Older versions did not record the step;
+	// their calls are in unnamed.
 	calls   map[string][]providers.ToolCall
 	unnamed []providers.ToolCall
 	results map[string]providers.ToolResult
 }
 
-// readProgress finds the turn that a message began, which is the newest of the
-// conversation.
+// readProgress finds the turn that a message began, which is the newest of the conversation.
 func readProgress(entries []providers.Entry, message string) *progress {
 	p := &progress{
 		entries: splitMessages(entries), begin: -1,
@@ -50,7 +49,7 @@ func readProgress(entries []providers.Entry, message string) *progress {
 			p.begin = n
 		}
 	}
-	if p.begin < 0 { // it was left out, or is of an older program
+	if p.begin < 0 { // the message was left out, or written by an older version
 		p.begin = len(p.entries)
 		for p.begin > 0 && p.entries[p.begin-1].Turn == p.entries[len(p.entries)-1].Turn {
 			p.begin--
@@ -64,8 +63,7 @@ func readProgress(entries []providers.Entry, message string) *progress {
 	return p
 }
 
-// splitMessages undoes that neighbours were joined: messages of a user are entries of their
-// own.
+// splitMessages splits joined entries: each message of a user becomes an entry of its own.
 func splitMessages(entries []providers.Entry) (out []providers.Entry) {
 	for _, e := range entries {
 		blocks := e.Blocks
@@ -86,12 +84,12 @@ func splitMessages(entries []providers.Entry) (out []providers.Entry) {
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
-// isMessage reports whether an entry is something that a user said.
+// isMessage reports whether an entry is a message of a user.
 func isMessage(e providers.Entry) bool {
 	return e.Role == providers.RoleUser && len(e.Blocks) > 0 && !isResult(e.Blocks[0])
 }
 
-// addBlock takes a block of the turn.
+// addBlock processes a block of the turn.
 func (p *progress) addBlock(role providers.Role, b providers.Block) {
 	if role == providers.RoleAssistant && b.Origin != "" {
 		p.place = b.Origin
@@ -109,7 +107,7 @@ func (p *progress) addBlock(role providers.Role, b providers.Block) {
 	}
 }
 
-// beginning is what the turn was begun with.
+// beginning returns the text of the message that began the turn.
 func (p *progress) beginning() (text string) {
 	if p.begin < len(p.entries) {
 		for _, b := range p.entries[p.begin].Blocks {
@@ -121,9 +119,9 @@ func (p *progress) beginning() (text string) {
 	return text
 }
 
-// planMessages is what the messages of the turn want, one script for each, and the
-// names of the messages. Older programs did not note those, and what has none among
-// others is no message: somebody added it, or it stands for what was left out.
+// planMessages returns one script for each message of the turn, and the ids of the messages.
+// Older versions did not record ids; if others have one, an entry without an id is no message:
+// it was injected, or replaces what was left out.
 func (p *progress) planMessages(s *session) (scripts [][]step, messages []string) {
 	named := slices.ContainsFunc(p.entries[p.begin:], func(e providers.Entry) bool { return isMessage(e) && e.Blocks[0].Origin != "" })
 	for n, e := range p.entries[p.begin:] {
@@ -140,7 +138,7 @@ func (p *progress) planMessages(s *session) (scripts [][]step, messages []string
 	return scripts, messages
 }
 
-// outcomes are calls with their results, and open those of them that have none.
+// outcomes returns calls with their results; open are the calls without a result.
 func (p *progress) outcomes(calls []providers.ToolCall) (all []outcome, open []providers.ToolCall) {
 	for _, c := range calls {
 		r, ok := p.results[c.ID]
@@ -152,8 +150,7 @@ func (p *progress) outcomes(calls []providers.ToolCall) (all []outcome, open []p
 	return all, open
 }
 
-// identifyCalls finds the unnamed calls that a step made: the oldest, if they are the
-// same.
+// identifyCalls assigns the oldest unnamed calls to a step if they are equal to its calls.
 func (p *progress) identifyCalls(st step) {
 	for _, c := range st.calls {
 		if len(p.unnamed) > 0 && p.unnamed[0].Name == c.Name && sameInput(p.unnamed[0].Input, c.Input) {
@@ -168,9 +165,9 @@ func sameInput(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// resume goes on with the turn. Its script is planned again, and everything before
-// the newest step that something was said or called in is left out: what was done
-// is known by its identity, whatever else the conversation has or lacks.
+// resume continues the turn. It plans the script again and skips everything before the newest
+// step that produced text or calls: finished work is recognized by its id, whatever else the
+// conversation has or lacks.
 func (t *turn) resume() error {
 	p := readProgress(t.s.entries, t.first.ID)
 	for _, e := range p.entries[p.begin:] {
@@ -190,10 +187,10 @@ func (t *turn) resume() error {
 	case found && !isDone:
 		rest = append([]step{now}, rest...)
 	case found:
-	case p.place == "" && len(p.unnamed) > 0: // what is left of them is all that is known
+	case p.place == "" && len(p.unnamed) > 0: // only the remaining calls are known
 		return t.continueStep(p, step{after: tellResults}, p.unnamed)
 	case p.place == "" && p.isOpen():
-		rest = slices.Concat(scripts...) // nothing was done so far
+		rest = slices.Concat(scripts...) // no step was done
 	case p.place != "":
 		rest = slices.Concat(scripts[p.doneMessages(messages, t.first.ID):]...)
 	}
@@ -201,7 +198,7 @@ func (t *turn) resume() error {
 	return nil
 }
 
-// continueStep goes on in a step with calls that were begun.
+// continueStep continues a step whose calls were begun.
 func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (err error) {
 	t.at = st.id
 	if outcomes, open := p.outcomes(calls); len(open) > 0 {
@@ -213,13 +210,13 @@ func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (e
 	return err
 }
 
-// isOpen reports whether the user had the last word.
+// isOpen reports whether the last entry is the user's.
 func (p *progress) isOpen() bool {
 	return len(p.entries) > 0 && p.entries[len(p.entries)-1].Role == providers.RoleUser
 }
 
-// findStep is the step that the turn is at, and what comes after it. Results before it
-// may have made further steps necessary.
+// findStep returns the current step of the turn and the steps after it, including those caused
+// by earlier results.
 func (p *progress) findStep(script []step) (now step, rest []step, found bool) {
 	place := strings.TrimSuffix(p.place, finished)
 	for rest = script; len(rest) > 0; {
@@ -242,9 +239,9 @@ func (p *progress) findStep(script []step) (now step, rest []step, found bool) {
 	return step{}, nil, false
 }
 
-// doneMessages counts the first messages of a turn whose step is not found that are done:
-// those up to the message of the step. If that one is left out of the conversation,
-// it came after the first, if that is there, and before all others.
+// doneMessages returns the number of finished messages of a turn whose current step was not
+// found: those up to the message of the step. If that message is missing in the conversation,
+// it came after the first message, if that is present, and before all others.
 func (p *progress) doneMessages(messages []string, first string) int {
 	for n, id := range slices.Backward(messages) {
 		if strings.HasPrefix(p.place, id+"/") {
@@ -257,7 +254,7 @@ func (p *progress) doneMessages(messages []string, first string) int {
 	return 0
 }
 
-// withoutPastHangs is a script without the waiting of messages that others came after.
+// withoutPastHangs removes the /hang steps of messages that were followed by others.
 func withoutPastHangs(script []step, messages []string) []step {
 	return slices.DeleteFunc(script, func(st step) bool {
 		return st.kind == stepHang && !strings.HasPrefix(st.id, messages[len(messages)-1]+"/")

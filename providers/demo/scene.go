@@ -6,15 +6,14 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// scene is a longer piece that the demo plays: something to see for people who
-// have no model at hand yet.
+// scene is a longer scripted demonstration for people who have no model configured yet.
 type scene struct {
 	asked *regexp.Regexp
 	play  func(words) []step
 }
 
-// scenes are all of them. They are played again by the same words, so a turn that
-// was cut off and is to go on begins anew, in the same windows.
+// scenes are triggered by the same words again, so a resumed turn begins anew, in the same
+// windows.
 var scenes = []scene{
 	{regexp.MustCompile(`(?i)^\W*(?:launch task \d|출시 작업 \d)`), words.launchTask},
 	{regexp.MustCompile(`(?i)\bask\b.*\b(?:delet|remov|eras)|\b(?:delete|remove|erase)\b.*\breports?\b|` +
@@ -25,7 +24,7 @@ var scenes = []scene{
 	{regexp.MustCompile(`(?i)\b(?:show|open|make|create|give)\b.*\bwindows\b|창\S*\s.*(?:보여|열어|띄워|만들어)|(?:몇|여러)\s*개?의?\s*창`), words.showcase},
 }
 
-// scene is what to play for a order, or nothing.
+// scene returns the steps of the scene for a text, or nil.
 func (w words) scene(order string) []step {
 	for _, s := range scenes {
 		if s.asked.MatchString(order) {
@@ -35,9 +34,8 @@ func (w words) scene(order string) []step {
 	return nil
 }
 
-// spot is where a window of a scene opens. The scenes are made for a desktop of
-// 1040 by 700, on which their windows do not lie on top of each other.
-// One without a place opens where there is room.
+// spot is the position of a window. The scenes are made for a desktop of 1040 by 700, on which
+// their windows do not overlap. A window without a spot opens where there is room.
 type spot struct{ x, y, width, height int }
 
 func (s spot) of(in object) object {
@@ -55,7 +53,7 @@ func show(id, title, renderer string, content any, at spot) providers.ToolCall {
 	}))}
 }
 
-// add puts something at the end of a window with a text.
+// add appends text to a window.
 func add(id, text string) providers.ToolCall {
 	return providers.ToolCall{Name: "window_update", Input: input(object{"windowId": id, "operation": "append", "content": text})}
 }

@@ -9,32 +9,31 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// How much of a conversation is kept here. What is older is still with the hub;
-// here it only served to be recalled.
+// Bounds of the conversation in memory. The hub stores the older part, which only /recall would
+// use here.
 const (
 	maxEntries = 1000
 	maxBytes   = 8 << 20
 )
 
-// session is one conversation.
 type session struct {
 	provider *Provider
 	spec     providers.Spec
 	tools    map[string]providers.Tool
-	old      bool // it goes on with something
+	old      bool // the conversation continues
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu     sync.Mutex
-	turn   *turn         // nil while none runs
-	last   chan struct{} // closed when all that was begun has been heard
+	turn   *turn         // nil if idle
+	last   chan struct{} // closed when all events so far are delivered
 	closed bool
-	// asked are the approvals that a turn waits for.
+	// asked holds the approvals that a turn waits for.
 	asked map[string]chan providers.Decision
 
-	// entries belong to whoever's turn it is to be heard, see [session.begin].
+	// entries are accessed only by functions passed to [session.begin].
 	entries []providers.Entry
 }
 
@@ -54,10 +53,10 @@ func newSession(p *Provider, spec providers.Spec) *session {
 	return s
 }
 
-// ID is empty: the hub remembers for the demo.
+// ID is empty, because the hub stores the conversation.
 func (s *session) ID() string { return "" }
 
-// Send takes a message.
+// Send implements [providers.Session].
 func (s *session) Send(ctx context.Context, m providers.Message) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("send %s: %w", m.ID, err)
@@ -91,7 +90,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 	}
 }
 
-// start begins a turn.
+// start begins a turn. s.mu is held.
 func (s *session) start(m providers.Message) error {
 	if s.turn != nil {
 		return providers.ErrBusy
@@ -102,8 +101,8 @@ func (s *session) start(m providers.Message) error {
 	return nil
 }
 
-// begin runs f when everything that was begun before has been heard, so that one
-// goroutine at a time tells something and changes the entries.
+// begin runs f after everything begun before has ended, so that one goroutine at a time
+// delivers events and changes entries. s.mu is held.
 func (s *session) begin(f func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
@@ -114,7 +113,7 @@ func (s *session) begin(f func()) {
 	})
 }
 
-// inject adds something without a turn.
+// inject adds a message without a turn.
 func (s *session) inject(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: m.ID, Blocks: blocksOf(m)}
 	s.keep(e)
@@ -122,7 +121,7 @@ func (s *session) inject(m providers.Message) {
 	s.spec.Hear(providers.Event{Kind: providers.EventRemember, Message: m.ID, Entries: []providers.Entry{e}, Took: []string{m.ID}})
 }
 
-// keep adds to the conversation.
+// keep appends entries and drops the oldest ones beyond the bounds.
 func (s *session) keep(e ...providers.Entry) {
 	s.entries = append(s.entries, e...)
 	over := 0
@@ -131,7 +130,7 @@ func (s *session) keep(e ...providers.Entry) {
 	}
 	bytes := 0
 	for i := len(s.entries) - 1; i >= over; i-- {
-		// What was added now stays in any case: its calls need results.
+		// New entries always stay: their calls need results.
 		if bytes += size(s.entries[i]); bytes > maxBytes && i < len(s.entries)-len(e) {
 			over = i + 1
 		}
@@ -141,7 +140,7 @@ func (s *session) keep(e ...providers.Entry) {
 	}
 }
 
-// size is about how much memory an entry takes.
+// size returns the approximate memory of an entry in bytes.
 func size(e providers.Entry) (n int) {
 	for _, b := range e.Blocks {
 		n += 128 + len(b.Text) + len(b.Input) + len(b.Opaque) + len(b.Signature)
@@ -155,7 +154,7 @@ func size(e providers.Entry) (n int) {
 	return n
 }
 
-// Interrupt ends the turn.
+// Interrupt implements [providers.Session].
 func (s *session) Interrupt(ctx context.Context) error {
 	s.mu.Lock()
 	last := s.last
@@ -176,7 +175,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	}
 }
 
-// Close ends the conversation.
+// Close implements [providers.Session].
 func (s *session) Close() error {
 	s.end()
 	s.provider.forget(s)
@@ -191,7 +190,7 @@ func (s *session) end() {
 	s.wg.Wait()
 }
 
-// blocksOf is what a message is remembered as.
+// blocksOf returns the blocks of a message.
 func blocksOf(m providers.Message) []providers.Block {
 	var blocks []providers.Block
 	for _, i := range m.Images {

@@ -46,7 +46,7 @@ func (w words) showcase() []step {
 	)))
 }
 
-// brief is a text in pieces.
+// brief returns a text in pieces.
 func (w words) brief() []string {
 	if w.korean {
 		return []string{
@@ -68,7 +68,7 @@ func (w words) brief() []string {
 	}
 }
 
-// pipeline is a table with names and numbers.
+// pipeline returns a table with names and numbers.
 func (w words) pipeline() object {
 	headers, rows := "Customer|Country|Stage|Value (€)|Chance (%)", `Nordlicht GmbH|Germany|Proposal|48200|60
 Blue Harbor Ltd|Ireland|Qualified|12900|35
@@ -103,8 +103,8 @@ Polder Farms|Netherlands|Won|39900|100`
 	return object{"headers": strings.Split(headers, "|"), "rows": table}
 }
 
-// dashboard is a window with bars and buttons, in the nth state of its project,
-// as a new window or as what an open one shows.
+// dashboard shows bars and buttons for the nth state of its project, in a new window or as an
+// update of an open one.
 func (w words) dashboard(n int, open bool) providers.ToolCall {
 	grown := func(value, by int) int { return min(value+n*by, 100) }
 	state, colour := w.in("on track", "순조로움"), "success"
@@ -125,7 +125,7 @@ func (w words) dashboard(n int, open bool) providers.ToolCall {
 	return panel(dashboardWindow, w.in("Dashboard", "대시보드"), 2, spot{456, 352, 272, 308}, components...)
 }
 
-// today is a list of what there is to do, below the other windows.
+// today shows a todo list below the other windows.
 func (w words) today() providers.ToolCall {
 	at := spot{24, 480, 416, 180}
 	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
@@ -138,7 +138,7 @@ func (w words) today() providers.ToolCall {
 	}))}
 }
 
-// refreshed is how often the dashboard was brought up to date in a conversation.
+// refreshed returns how often the dashboard was refreshed in the conversation.
 func (w words) refreshed() (n int) {
 	for _, e := range w.before {
 		for _, b := range e.Blocks {

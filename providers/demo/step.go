@@ -10,21 +10,21 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// step is something a turn does.
+// step is one step of a turn's script.
 type step struct {
-	// id is unique in the turn and the same whenever the script is planned again:
-	// the message or the step that made it necessary, and its place among those.
+	// id is unique in the turn and the same whenever the script is planned again: the message
+	// or step that caused it, and its index.
 	id   string
 	kind stepKind
 	text string
 	wait time.Duration
 	n    int
 	rate int
-	// calls are tools to call at once, without their ids, and after says what is
-	// to be said about the results.
+	// calls are tools to call concurrently, without their ids; after returns the text about
+	// their results.
 	calls []providers.ToolCall
 	after func([]outcome) string
-	// then, if there is one, is what is done next, as the results are.
+	// then, unless nil, returns further steps depending on the results.
 	then    func([]outcome) []step
 	failure *providers.Failure
 }
@@ -45,7 +45,7 @@ const (
 	stepPut
 )
 
-// withStepIDs gives steps the ids that they have as those of a message or of a step.
+// withStepIDs sets the ids of the steps caused by a message or a step.
 func withStepIDs(of string, steps []step) []step {
 	for n := range steps {
 		steps[n].id = of + "/" + strconv.Itoa(n)
@@ -59,12 +59,12 @@ func think(text string) step { return step{kind: stepThink, text: text} }
 
 func pause(d time.Duration) step { return step{kind: stepSleep, wait: d} }
 
-// call calls tools at once and says only what did not work.
+// call is a step that calls tools concurrently and reports only errors.
 func call(calls ...providers.ToolCall) step {
 	return step{kind: stepCall, calls: calls, after: tellErrors}
 }
 
-// do takes the step.
+// do executes the step.
 func (st step) do(t *turn) error {
 	switch st.kind {
 	case stepSay:
@@ -96,7 +96,7 @@ func (st step) do(t *turn) error {
 	}
 }
 
-// say says something on a line of its own.
+// say emits text on a line of its own.
 func (t *turn) say(text string) error {
 	if text == "" {
 		return nil
@@ -117,7 +117,7 @@ func (t *turn) say(text string) error {
 	return nil
 }
 
-// speak says one piece.
+// speak emits one piece of text.
 func (t *turn) speak(piece string) error {
 	if err := t.spend(piece); err != nil {
 		return err
@@ -128,8 +128,7 @@ func (t *turn) speak(piece string) error {
 	return nil
 }
 
-// spend counts what is said and thought: what a turn was told to repeat could be
-// any amount.
+// spend counts text and thinking, because directives could ask for any amount.
 func (t *turn) spend(piece string) error {
 	if t.spent += len(piece); t.spent > maxSaid {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("a turn says at most %d bytes", maxSaid)}
@@ -152,8 +151,8 @@ func (t *turn) think(text string) error {
 	return nil
 }
 
-// stream says numbered words. Each has its time, counted from the first, so that
-// the rate is kept however long saying one takes.
+// stream emits numbered words. The time of each is computed from the first, so that the rate
+// does not depend on how long a delivery takes.
 func (t *turn) stream(n, rate int) error {
 	began := time.Now()
 	for i := range n {
@@ -174,13 +173,13 @@ func (t *turn) stream(n, rate int) error {
 	return nil
 }
 
-// Bounds of what is said: in one turn, and of what is recalled.
+// Bounds of the text of a turn and of /recall.
 const (
 	maxSaid   = 1 << 20
 	maxRecall = 64 << 10
 )
 
-// recalled is the newest part of what there is to recall.
+// recalled returns the newest part of a text.
 func recalled(text string) string {
 	const more = "[…] "
 	if len(text) <= maxRecall {
@@ -189,14 +188,13 @@ func recalled(text string) string {
 	return more + strings.ToValidUTF8(text[len(text)-maxRecall+len(more):], "")
 }
 
-// How text is cut: into pieces of a few words, and never into more than some.
+// Size of the pieces of text, and their maximum number.
 const (
 	pieceBytes = 12
 	maxPieces  = 400
 )
 
-// pieces cuts a text after spaces where it can, and between characters in any
-// case.
+// pieces splits a text after spaces where possible, and never inside a character.
 func pieces(text string) (out []string) {
 	size := max(pieceBytes, len(text)/maxPieces)
 	for len(text) > size {
@@ -219,7 +217,7 @@ func pieces(text string) (out []string) {
 	return out
 }
 
-// everything is all text of a conversation.
+// everything returns all text of a conversation.
 func everything(entries []providers.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {

@@ -8,17 +8,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// sumUp is in what the hub says when it wants a summary of the conversation.
+// sumUp occurs in the hub's prompt for a summary of the conversation.
 const sumUp = "is about to be replaced by a summary that you write now"
 
-// How many orders a summary names, and how much of each.
+// Number of messages in a summary, and the maximum length of each.
 const (
 	maxOrders  = 20
 	orderBytes = 120
 )
 
-// summary is what the demo makes of a conversation: it understands nothing, so it
-// lists what the user said last.
+// summary lists the user's last messages; the demo does not understand the conversation.
 func summary(entries []providers.Entry) string {
 	var orders []string
 	for _, e := range slices.Backward(entries) {
@@ -34,7 +33,7 @@ func summary(entries []providers.Entry) string {
 	return fmt.Sprintf("The demo sums up %d messages. The user said:\n%s", len(entries), strings.Join(orders, "\n"))
 }
 
-// firstLine is the beginning of a text.
+// firstLine returns the beginning of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if len(line) > orderBytes {

@@ -18,7 +18,7 @@ var (
 	failsTwice  = regexp.MustCompile(`first two attempts fail|처음 두 번은 실패`)
 )
 
-// work is what an agent of a todo does: what its directives say, or as if it worked.
+// work returns the steps of an agent of a todo: its directives, or simulated work.
 func (p planner) work() []step {
 	task := section(p.text, "task")
 	p.korean = isKorean(task)
@@ -51,8 +51,7 @@ func (p planner) work() []step {
 	return append(steps, say(fmt.Sprintf(p.in("I am the demo, so I only say that this is done: %s", "저는 데모라서 마쳤다고만 말씀드려요: %s"), did)))
 }
 
-// failing is a task as it is in an attempt: one with "/fail 2 TEXT" fails in the
-// first two.
+// failing returns the task of an attempt: one with "/fail 2 TEXT" fails in the first two.
 func failing(task string, attempt int) string {
 	var b strings.Builder
 	for line := range strings.Lines(task) {
@@ -71,7 +70,7 @@ func failing(task string, attempt int) string {
 	return b.String()
 }
 
-// noteFiles has a todo that writes files say which.
+// noteFiles makes a todo that writes files report their names.
 func noteFiles(steps []step) []step {
 	files := []string{}
 	for _, st := range steps {
@@ -90,7 +89,7 @@ func noteFiles(steps []step) []step {
 	return steps
 }
 
-// progress says how far it is, where that can be said, and takes its time.
+// progress reports the progress, if the tool exists, and waits a little.
 func (p planner) progress(percent int, doing string) []step {
 	steps := []step{pause(500 * time.Millisecond)}
 	if p.has("plan_progress") {
@@ -103,7 +102,7 @@ func progressCall(percent float64, doing string) providers.ToolCall {
 	return providers.ToolCall{Name: "plan_progress", Input: input(object{"percentage": percent, "step": doing})}
 }
 
-// writeReport keeps what the todos before found as a file.
+// writeReport stores the results of earlier todos as a file.
 func (p planner) writeReport(path string) step {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", p.in("Report", "보고서"))
@@ -114,7 +113,7 @@ func (p planner) writeReport(path string) step {
 	return call(providers.ToolCall{Name: "storage_write", Input: input(object{"path": path, "content": b.String()})})
 }
 
-// tellProgress reads "PERCENT STEP".
+// tellProgress parses "PERCENT STEP".
 func tellProgress(rest string) ([]step, error) {
 	first, doing, _ := strings.Cut(rest, " ")
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(first, "%"), 64)
@@ -124,8 +123,8 @@ func tellProgress(rest string) ([]step, error) {
 	return []step{call(progressCall(percent, strings.TrimSpace(doing)))}, nil
 }
 
-// askValue reads "FIELD TYPE QUESTION | option | option". A type that ends in "!"
-// must be answered, and daterange is a date with a beginning and an end.
+// askValue parses "FIELD TYPE QUESTION | option | option". A type that ends in "!" is required,
+// and daterange is a date with a beginning and an end.
 func askValue(rest string) ([]step, error) {
 	head, choices, _ := strings.Cut(rest, "|")
 	f := strings.Fields(head)

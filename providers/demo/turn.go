@@ -11,30 +11,30 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// turn is one turn. Its goroutine owns all fields but those that say otherwise.
+// turn is one turn. Its goroutine owns all fields unless noted otherwise.
 type turn struct {
 	s      *session
 	first  providers.Message
 	ctx    context.Context
 	cancel context.CancelFunc
-	closed bool // refuses steers from the beginning
+	closed bool // refuses steered messages from the beginning
 
-	// mail and later are messages that came meanwhile, and belong to the lock of
-	// the session; news says that there are some.
+	// mail and later hold messages that arrived meanwhile and are guarded by the session's
+	// lock; news signals new ones.
 	mail, later []providers.Message
 	news        chan struct{}
 
 	script []step
-	// at is the step that it is at, or was at last: then stepDone is set.
+	// at is the id of the current step, or of the last one if stepDone is set.
 	at       string
 	stepDone bool
 
-	text   strings.Builder  // said and not yet remembered
-	spoken bool             // something was said in this turn
-	ends   byte             // the last byte of it
-	spent  int              // bytes said and thought
-	since  time.Time        // since when it thinks
-	claim  *providers.Usage // what it is to say that it took
+	text   strings.Builder  // text that is not in the entries yet
+	spoken bool             // the turn has produced text
+	ends   byte             // last byte of the text
+	spent  int              // bytes of text and thinking
+	since  time.Time        // begin of the simulated model call
+	claim  *providers.Usage // usage to report, set by /usage
 }
 
 func newTurn(s *session, m providers.Message) *turn {
@@ -47,10 +47,10 @@ func newTurn(s *session, m providers.Message) *turn {
 	return t
 }
 
-// maxMail bounds the messages that wait for a turn to take them.
+// maxMail bounds the messages waiting for a turn.
 const maxMail = 100
 
-// post leaves a message for the turn. The lock of the session is held.
+// post adds a message for the turn. The session's lock is held.
 func (t *turn) post(m providers.Message) error {
 	if t.closed && m.Mode != providers.Inject || len(t.mail)+len(t.later) >= maxMail {
 		return providers.ErrNoSteer
@@ -62,12 +62,12 @@ func (t *turn) post(m providers.Message) error {
 	t.mail = append(t.mail, m)
 	select {
 	case t.news <- struct{}{}:
-	default: // it has been told
+	default: // a signal is pending already
 	}
 	return nil
 }
 
-// run is the turn from its start to its end.
+// run executes the turn from its start to its end.
 func (t *turn) run() {
 	defer t.cancel()
 	t.hear(providers.Event{Kind: providers.EventTurnStart})
@@ -83,11 +83,11 @@ func (t *turn) run() {
 	t.hear(end)
 }
 
-// act does what the turn is about. What breaks ends the turn, and not the hub.
+// act executes the turn's script. A panic fails the turn and not the hub.
 func (t *turn) act() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("something inside broke: %v", v)}
+			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("internal error: %v", v)}
 		}
 	}()
 	if t.first.Mode == providers.Continue {
@@ -99,15 +99,15 @@ func (t *turn) act() (err error) {
 	if err != nil {
 		return err
 	}
-	// Nobody is asked, but the demo stands for models that are: what they could not
-	// be sent does not pass here either.
+	// The demo stands in for models: a conversation that could not be sent to a model fails
+	// here, too.
 	if err := providers.Checked(providers.Mended(t.s.entries, providers.Mending{Backend: t.s.provider.Name()})); err != nil {
 		return err
 	}
 	return t.play()
 }
 
-// play takes one step after the other, and looks into the mail in between.
+// play executes one step after the other and collects messages in between.
 func (t *turn) play() error {
 	for {
 		if err := context.Cause(t.ctx); err != nil {
@@ -129,8 +129,8 @@ func (t *turn) play() error {
 	}
 }
 
-// over ends the turn for those who send, unless something is left to be read. It
-// comes before the end is heard, for who hears it may send at once.
+// endIfIdle makes the session idle unless messages are left, and reports whether it did. It
+// runs before the end is delivered, because the receiver may send the next message at once.
 func (t *turn) over() bool {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -145,7 +145,7 @@ func (t *turn) over() bool {
 	return true
 }
 
-// leave ends the turn for those who send, whatever they have sent.
+// leave makes the session idle, whatever messages are left.
 func (t *turn) leave() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -154,8 +154,7 @@ func (t *turn) leave() {
 	}
 }
 
-// collect takes all messages that have come, and reports whether one of them
-// wants an answer.
+// collect processes all waiting messages, and reports whether one of them needs an answer.
 func (t *turn) collect() (steered bool) {
 	t.s.mu.Lock()
 	mail := t.mail
@@ -168,8 +167,7 @@ func (t *turn) collect() (steered bool) {
 	return steered
 }
 
-// take makes a message part of the conversation, and what it wants part of what
-// the turn does.
+// takeMessage adds a message to the conversation and its steps to the script.
 func (t *turn) take(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
 	if m.Mode != providers.Inject {
@@ -179,16 +177,17 @@ func (t *turn) take(m providers.Message) {
 	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 }
 
-// heed adds what another message wants. A turn that was steered no longer waits
-// to be, also if it has not come to that yet.
+// appendSteps adds the steps of another message and removes /hang steps, because the turn has
+// been steered.
 func (t *turn) heed(planned []step) {
 	t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
 }
 
-// flush remembers what was said so far, and the calls that follow it.
+// flush adds the text so far and the calls that follow it to the conversation.
 func (t *turn) flush(calls ...providers.Block) { t.remember(nil, t.sayings(calls...)...) }
 
-// sayings is what was said and not remembered so far, and the calls that follow it.
+// pendingEntries returns the text that is not in the conversation yet, and the calls that
+// follow it.
 func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
 	if t.text.Len() > 0 || len(calls) > 0 {
 		var blocks []providers.Block
@@ -213,7 +212,7 @@ func (t *turn) entry(role providers.Role, blocks ...providers.Block) providers.E
 	return providers.Entry{Role: role, Turn: t.first.ID, Blocks: blocks}
 }
 
-// remember adds entries to the conversation, and with them the messages it took.
+// remember adds entries to the conversation, with the messages that they contain.
 func (t *turn) remember(took []string, entries ...providers.Entry) {
 	if len(entries) == 0 {
 		return
@@ -222,8 +221,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
 }
 
-// usage is what a model would have taken, at four bytes a token, unless the turn
-// was told what to say.
+// usage returns simulated usage at four bytes per token, unless /usage has set it.
 func (t *turn) usage(answer providers.Entry) providers.Usage {
 	if t.claim != nil {
 		return *t.claim
@@ -241,7 +239,7 @@ func (t *turn) usage(answer providers.Entry) providers.Usage {
 	return u
 }
 
-// hear tells something about this turn.
+// emit delivers an event of this turn.
 func (t *turn) hear(e providers.Event) {
 	if e.Message == "" {
 		e.Message = t.first.ID
@@ -249,7 +247,7 @@ func (t *turn) hear(e providers.Event) {
 	t.s.spec.Hear(e)
 }
 
-// wait lets time pass, and takes messages meanwhile.
+// wait waits for d and collects messages meanwhile.
 func (t *turn) wait(d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(t.ctx)
@@ -268,7 +266,7 @@ func (t *turn) wait(d time.Duration) error {
 	}
 }
 
-// hang waits until somebody steers the turn or stops it.
+// hang waits until the turn is steered or stopped.
 func (t *turn) hang() error {
 	for {
 		if t.collect() {

@@ -27,7 +27,7 @@ func windowOf(id, title, renderer string, content any) providers.ToolCall {
 	})}
 }
 
-// note is a window with a text.
+// note opens a window with a text.
 func (w words) note(id, title string) providers.ToolCall {
 	text := w.givenText()
 	if text == "" {
@@ -36,7 +36,7 @@ func (w words) note(id, title string) providers.ToolCall {
 	return markdownWindow(id, title, "# "+title+"\n\n"+text)
 }
 
-// table is a window with a table, of the columns that were asked for.
+// table opens a window with a table of the requested columns.
 func (w words) table(id, title string) providers.ToolCall {
 	headers := w.givenList()
 	rows := [][]string{}
@@ -53,7 +53,7 @@ func (w words) table(id, title string) providers.ToolCall {
 	return windowOf(id, title, "table", object{"headers": headers, "rows": rows})
 }
 
-// form is a window with inputs and a button.
+// form opens a window with inputs and a button.
 func (w words) form(id, title string) providers.ToolCall {
 	fields := w.givenList()
 	if len(fields) == 0 {
@@ -87,20 +87,20 @@ func (w words) form(id, title string) providers.ToolCall {
 	return panel(id, title, 1, spot{width: 420, height: min(300+76*len(fields), 640)}, components...)
 }
 
-// capital is a text with a capital letter at its beginning.
+// capital capitalizes the first letter of a text.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// What a field of a form is for, by its name.
+// Patterns of field names that determine the kind of a form's field.
 var (
 	isEmail  = regexp.MustCompile(`(?i)e-?mail|이메일|메일`)
 	isLong   = regexp.MustCompile(`(?i)message|comment|text|내용|의견|메시지`)
 	isNumber = regexp.MustCompile(`(?i)\b(?:age|number|amount|count)\b|나이|수량|개수`)
 )
 
-// pressed reacts to a button: the window says thanks and shows the values.
+// pressed handles a button: the window thanks and shows the values.
 func (w words) pressed() []step {
 	c := w.click
 	w.korean = isKorean(c.window) || w.korean
@@ -129,8 +129,8 @@ func (w words) pressed() []step {
 	return append(steps, say(thanks+" "+w.in("Thank you, I have:", "고마워요, 받은 내용이에요:")+"\n- "+strings.Join(lines, "\n- ")))
 }
 
-// formWindow is the window whose button was pressed: the form's own name, if the
-// demo made it, or what the window is called.
+// formWindow returns the window of the pressed button: the form's id, if the demo created it,
+// or the window's title.
 func (w words) formWindow() string {
 	for _, id := range w.windows {
 		if id == w.click.form || id == w.click.window {
@@ -143,7 +143,7 @@ func (w words) formWindow() string {
 	return ""
 }
 
-// kindOf is the kind of a window that the demo made, by its id.
+// kindOf returns the kind of a window that the demo created, by its id.
 func kindOf(id string) string {
 	name, n, ok := strings.Cut(id, "-")
 	if _, err := strconv.Atoi(n); !ok || err != nil {
@@ -157,8 +157,8 @@ func kindOf(id string) string {
 	return ""
 }
 
-// newest is the highest number among windows of a kind, those that were opened in
-// this conversation and those that are open.
+// newest returns the highest number among the windows of a kind, both opened in this
+// conversation and currently open.
 func (w words) newest(kind string) (highest int) {
 	see := func(id string) {
 		if rest, ok := strings.CutPrefix(id, kind+"-"); ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// words answers what is said without directives.
+// words answers messages without directives.
 type words struct {
 	*session
 	prompt
@@ -22,7 +22,7 @@ func isKorean(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
 }
 
-// in is one of two texts, as the language has it.
+// in returns the text in the language of the message.
 func (w words) in(english, korean string) string {
 	if w.korean {
 		return korean
@@ -30,7 +30,7 @@ func (w words) in(english, korean string) string {
 	return english
 }
 
-// kind is a kind of window the demo can make.
+// kind is a kind of window that the demo can open.
 type kind struct {
 	name            string
 	english, korean string
@@ -50,12 +50,11 @@ var (
 	asksClose  = regexp.MustCompile(`(?i)\b(?:close|remove)\b|닫아|닫기|지워`)
 	asksNotify = regexp.MustCompile(`(?i)\b(?:notify|notification|remind)\b|알림|알려`)
 	greets     = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|evening|day)|안녕)`)
-	// given is what a message says the content is: all after a colon, or what is
-	// between quotes.
+	// given matches the content in a message: all after a colon, or the text in quotes.
 	given = regexp.MustCompile(`(?s)["“]([^"”]+)["”]|[:：]\s*(.+)$|(?i:\b(?:saying|that says)\s+)(.+)$`)
 )
 
-// answer is what to say and do about plain words.
+// answer returns the steps for plain text.
 func (w words) answer(pictures int) []step {
 	text := w.content
 	switch {
@@ -96,7 +95,7 @@ func (w words) answer(pictures int) []step {
 	}
 }
 
-// opening makes a window of each kind that was asked for.
+// opening opens a window of each requested kind.
 func (w words) opening(asked []kind) []step {
 	st := step{kind: stepCall}
 	var titles []string
@@ -110,7 +109,7 @@ func (w words) opening(asked []kind) []step {
 	return []step{st}
 }
 
-// closing closes the newest window of each kind that was asked for.
+// closing closes the newest window of each requested kind.
 func (w words) closing(asked []kind) (steps []step) {
 	for _, k := range asked {
 		n := w.newest(k.name)
@@ -133,7 +132,6 @@ func (w words) notification() step {
 	return w.notify(body)
 }
 
-// notify shows a text as a notification.
 func (w words) notify(body string) step {
 	c := providers.ToolCall{Name: "window_show_notification", Input: input(map[string]string{
 		"id": "demo", "title": w.in("From the demo", "데모가 알려요"), "body": shorten(body, 500),
@@ -141,7 +139,7 @@ func (w words) notify(body string) step {
 	return step{kind: stepCall, calls: []providers.ToolCall{c}, after: w.success(w.in("I notified you.", "알림을 띄웠어요."))}
 }
 
-// success says a text if all went well, and what went wrong otherwise.
+// success returns the text if all calls succeeded, and the errors otherwise.
 func (w words) success(text string) func([]outcome) string {
 	return func(o []outcome) string {
 		if bad := tellErrors(o); bad != "" {
@@ -151,7 +149,7 @@ func (w words) success(text string) func([]outcome) string {
 	}
 }
 
-// givenText is the content that a message asks for, if it does.
+// givenText returns the content in a message, if any.
 func (w words) givenText() string {
 	m := given.FindStringSubmatch(w.content)
 	if m == nil {
@@ -160,7 +158,7 @@ func (w words) givenText() string {
 	return strings.Trim(m[1]+m[2]+m[3], "\"“” \n")
 }
 
-// givenList is the same, as a list.
+// givenList returns the content as a list.
 func (w words) givenList() (items []string) {
 	for item := range strings.FieldsFuncSeq(w.givenText(), func(r rune) bool { return r == ',' || r == '\n' || r == '、' }) {
 		if item = strings.TrimSpace(item); item != "" && len(items) < 20 {
@@ -170,13 +168,12 @@ func (w words) givenList() (items []string) {
 	return items
 }
 
-// shorten cuts a text at a number of characters.
+// shorten truncates a text to n characters.
 func shorten(s string, n int) string {
 	return truncation.RunesMarked(s, n, "…")
 }
 
-// introduction says what the demo is, what works with it, and how to have a model
-// instead.
+// introduction describes the demo, what works with it, and how to configure a model.
 func introduction(korean bool) string {
 	if korean {
 		return `저는 **데모**예요. 생각하는 AI 모델이 아니라, 정해진 문장을 알아듣고 정해진 답을 보여 드려요.
@@ -204,7 +201,7 @@ func introduction(korean bool) string {
 Say help to see everything that I know.`
 }
 
-// help says what the demo can do, and that it is one.
+// help describes the features of the demo.
 func help(korean bool) string {
 	if korean {
 		return `저는 **데모**예요. AI 모델이 아니라 몇 가지 규칙으로만 답해요. 진짜 답이 필요하면 다른 프로바이더를 골라 주세요.

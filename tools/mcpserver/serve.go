@@ -11,23 +11,23 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// instructions are for the model behind a program.
+// instructions are sent to the model behind a program.
 const instructions = "You act on a desktop that you share with its user and with other agents. " +
 	"Show results in windows; update a window that is there instead of opening another like it."
 
-// newServer makes the MCP server with the tools of a caller. Each call of a tool is made as the
-// agent whose MCP token came with it.
+// newServer returns the MCP server with the tools of a caller. Each call is executed on behalf
+// of the agent whose MCP token came with it.
 func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: d.cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: d.cfg.Logger,
-		// Neither logs nor changes of the list are ever sent.
+		// Logs and list changes are never sent.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		PageSize:     1000,
 	})
 	for _, t := range d.executor.Tools(c) {
 		s.AddTool(&mcp.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: t.Schema,
-			// Clients that load tools when they need them should not with these.
+			// Ask clients that load tools on demand to load these always.
 			Meta: mcp.Meta{"anthropic/alwaysLoad": true},
 		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return d.call(ctx, t.Name, r.Params.Arguments), nil
@@ -36,11 +36,11 @@ func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	return s
 }
 
-// call runs a tool as the MCP token's agent.
+// call executes a tool on behalf of the MCP token's agent.
 func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *mcp.CallToolResult {
 	b, ok := ticketOf(ctx)
 	if !ok {
-		return result(providers.ToolResult{Text: "There is no badge.", IsError: true})
+		return result(providers.ToolResult{Text: "There is no MCP token.", IsError: true})
 	}
 	if !b.calls {
 		return result(providers.ToolResult{Text: "Too many calls run at once; wait for some of them to end.", IsError: true})
@@ -48,15 +48,15 @@ func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.revoked, func() { cancel(context.Cause(b.revoked)) })()
-	if b.revoked.Err() != nil { // between the door and here
-		return result(providers.ToolResult{Text: "This badge is not good any more.", IsError: true})
+	if b.revoked.Err() != nil { // revoked since the request was admitted
+		return result(providers.ToolResult{Text: "This MCP token was revoked.", IsError: true})
 	}
-	// The ids of the protocol are unique in a connection only.
+	// Request ids of MCP are unique in a connection only.
 	call := providers.ToolCall{ID: "mcp-" + rand.Text(), Name: tool, Input: input}
 	return result(d.executor.Call(ctx, b.caller, call))
 }
 
-// result is what came of a call, in the form of the protocol.
+// result converts a tool result to MCP.
 func result(r providers.ToolResult) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{&mcp.TextContent{Text: r.Text}}}
 	for _, img := range r.Images {

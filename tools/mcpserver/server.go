@@ -21,31 +21,31 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// Path is where the door is.
+// Path is the path of the endpoint.
 const Path = "/mcp"
 
-// ToolExecutor is what programs act with; [tools.Executor] is one.
+// ToolExecutor executes tools; [tools.Executor] implements it.
 type ToolExecutor interface {
 	Tools(c tools.Caller) []providers.Tool
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 }
 
-// Config tunes a [Server]. Zero means the default.
+// Config holds the settings of a [Server]. Zero means the default.
 type Config struct {
-	// Version is that of the hub.
+	// Version is the hub's version.
 	Version string
-	// MaxBody bounds a request. It defaults to 6 MiB, which is more than the
-	// largest input of a tool.
+	// MaxBody bounds a request body. It defaults to 6 MiB, which exceeds the largest input of a
+	// tool.
 	MaxBody int64
-	// MaxCalls bounds the calls at once with one MCP token. It defaults to 16.
+	// MaxCalls bounds the concurrent calls with one MCP token. It defaults to 16.
 	MaxCalls int
-	// WriteWithin is how long a program may take to read an answer. It defaults
-	// to 30 seconds.
+	// WriteWithin bounds how long a program may take to read a response. It defaults to 30
+	// seconds.
 	WriteWithin time.Duration
 	Logger      *slog.Logger
 }
 
-// Server is the endpoint. Make it with [New].
+// Server is the endpoint. Create it with [New].
 type Server struct {
 	executor ToolExecutor
 	cfg      Config
@@ -54,35 +54,35 @@ type Server struct {
 
 	mu     sync.Mutex // guards the following, never while waiting
 	tokens map[digest]*badge
-	// servers are by the tools they have: what differs otherwise between MCP tokens
-	// comes with the request.
+	// servers holds the MCP servers by their tools; everything else that depends on the MCP
+	// token comes with the request.
 	servers map[toolset]*mcp.Server
 }
 
-// toolset is what the tools of a caller depend on.
+// toolset identifies the tools of a caller.
 type toolset struct {
 	profile string
 	todo    bool
 }
 
-// digest is the hash of a token. Tokens themselves are not kept.
+// digest is the hash of a token. Tokens themselves are not stored.
 type digest [sha256.Size]byte
 
-// MCP token is what one token is good for.
+// mcpToken is an issued token.
 type badge struct {
 	digest digest
 	caller tools.Caller
-	// free has room for one item per request with a call, until its answer is
-	// written, and crowd for all requests.
+	// free has room for one item per request with a call, until its response is written, and
+	// crowd for all requests.
 	free, crowd chan struct{}
-	// revoked ends when the MCP token does.
+	// revoked is canceled when the token is revoked.
 	revoked context.Context //nolint:containedctx // it is the life of the MCP token
 }
 
-// errRevoked is why calls end with their MCP token.
-var errRevoked = errors.New("the badge was revoked")
+// errRevoked cancels the calls of a revoked token.
+var errRevoked = errors.New("the MCP token was revoked")
 
-// New makes a door.
+// New returns an endpoint.
 func New(executor ToolExecutor, cfg Config) *Server {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
@@ -91,21 +91,21 @@ func New(executor ToolExecutor, cfg Config) *Server {
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
-		// It would refuse proxies on the same machine. What it is for, pages in
-		// browsers that are led here, have no MCP token.
+		// The protection would refuse proxies on the same machine. It is meant against web
+		// pages that are directed to this endpoint, which have no MCP token.
 		DisableLocalhostProtection: true,
 	})
 	return d
 }
 
-// SetURL says under which address programs reach the hub, such as
-// http://127.0.0.1:8000. Badges issued before have no address.
+// SetURL sets the address under which programs reach the hub, such as http://127.0.0.1:8000.
+// Tokens issued before have no address.
 func (d *Server) SetURL(base string) {
 	base = strings.TrimSuffix(base, "/")
 	d.base.Store(&base)
 }
 
-// Issue makes a MCP token that is good until it is revoked.
+// Issue returns an endpoint with a token that is valid until it is revoked.
 func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails: it crashes instead
@@ -130,7 +130,7 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	}
 }
 
-// admit finds the MCP token of a request, or nil.
+// admit returns the MCP token of a request, or nil.
 func (d *Server) admit(r *http.Request) *badge {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -140,15 +140,15 @@ func (d *Server) admit(r *http.Request) *badge {
 	d.mu.Lock()
 	b := d.tokens[sum]
 	d.mu.Unlock()
-	// Finding a hash takes as long for every token that is wrong, as far as
-	// those who send them can choose; the comparison says so in code too.
+	// The lookup by hash does not reveal how much of a wrong token is right; the comparison is
+	// constant-time as well.
 	if b == nil || subtle.ConstantTimeCompare(sum[:], b.digest[:]) != 1 {
 		return nil
 	}
 	return b
 }
 
-// ticketKey is where a request carries its ticket.
+// ticketKey is the context key of the ticket.
 type ticketKey struct{}
 
 // ServeHTTP implements [http.Handler].
@@ -156,7 +156,7 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := d.admit(r)
 	if b == nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="everdesk"`)
-		http.Error(w, "a badge is needed", http.StatusUnauthorized)
+		http.Error(w, "an MCP token is needed", http.StatusUnauthorized)
 		return
 	}
 	if !enter(b.crowd) {
@@ -168,7 +168,7 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.calls {
 		defer leave(b.free)
 	}
-	// It is of no use to anything behind the door.
+	// Handlers behind this one do not need the token.
 	r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, t))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Authorization")
@@ -177,11 +177,11 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.inner.ServeHTTP(out, r)
 }
 
-// crowdPerCall is how many requests at once there may be for each call at once:
-// programs ask for other things, too.
+// crowdPerCall is the number of concurrent requests per allowed concurrent call, because
+// programs send other requests, too.
 const crowdPerCall = 4
 
-// enter takes a place if there is one.
+// enter takes a place if one is free.
 func enter(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -193,23 +193,23 @@ func enter(places chan struct{}) bool {
 
 func leave(places chan struct{}) { <-places }
 
-// ticket is what a request may do: calls says whether it may call a tool.
+// ticket is an admitted request; calls says whether it may call a tool.
 type ticket struct {
 	*badge
 	calls bool
 }
 
-// ticketOf is what came with a request.
+// ticketOf returns the ticket of a request.
 func ticketOf(ctx context.Context) (*ticket, bool) {
 	t, ok := ctx.Value(ticketKey{}).(*ticket)
 	return t, ok
 }
 
-// lastWords is how long the answers to calls of a MCP token that is revoked may take.
+// revokedTimeout bounds writing the responses of a revoked token.
 const lastWords = time.Second
 
-// writer bounds how long an answer takes from when it begins: before that a tool
-// runs, which may take its time.
+// writer bounds how long a response takes from its first byte; before that a tool runs, which
+// may take long.
 type writer struct {
 	http.ResponseWriter
 	within time.Duration
@@ -218,7 +218,7 @@ type writer struct {
 	began, revoked bool
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -230,7 +230,7 @@ func (w *writer) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (w *writer) Write(p []byte) (int, error) {
 	w.begin()
-	return w.ResponseWriter.Write(p) //nolint:wrapcheck // it stands for that one
+	return w.ResponseWriter.Write(p) //nolint:wrapcheck // a transparent wrapper
 }
 
 func (w *writer) begin() {
@@ -250,11 +250,11 @@ func (w *writer) revoke() {
 }
 
 func (w *writer) endIn(d time.Duration) {
-	// A transport without deadlines is that of a test.
+	// Only transports of tests have no deadlines.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }
 
-// serverOf is the server for a request's MCP token.
+// serverOf returns the MCP server for a request's token.
 func (d *Server) serverOf(r *http.Request) *mcp.Server {
 	b, ok := ticketOf(r.Context())
 	if !ok {
