@@ -7,7 +7,7 @@ import (
 
 // invalidJSONKey is the only key of the object that replaces an input which is no JSON object,
 // so that the model can be shown what it wrote.
-const broken = "invalid_json"
+const invalidJSONKey = "invalid_json"
 
 // WholeInput returns the input of a tool as a JSON object, whatever the model wrote.
 func WholeInput(input json.RawMessage) json.RawMessage {
@@ -17,7 +17,7 @@ func WholeInput(input json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(input)) == 0 {
 		return json.RawMessage("{}")
 	}
-	object, err := json.Marshal(map[string]string{broken: string(input)})
+	object, err := json.Marshal(map[string]string{invalidJSONKey: string(input)})
 	if err != nil {
 		return json.RawMessage("{}")
 	}
@@ -30,7 +30,7 @@ func BrokenInput(input json.RawMessage) bool {
 	if json.Unmarshal(input, &o) != nil || o == nil {
 		return true
 	}
-	_, found := o[broken]
+	_, found := o[invalidJSONKey]
 	return found && len(o) == 1
 }
 

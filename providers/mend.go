@@ -35,7 +35,7 @@ func Mended(entries []Entry, m Mending) []Entry {
 		}
 		out = join(out, e)
 	}
-	out = pair(out, m.Open)
+	out = pairResults(out, m.Open)
 	if len(out) > 0 && out[0].Role == RoleAssistant {
 		out = slices.Insert(out, 0, Entry{
 			Role: RoleUser, Turn: out[0].Turn, Blocks: []Block{{Kind: BlockText, Text: noBeginning}},
@@ -78,7 +78,7 @@ func readable(e Entry, backend string, used map[string]bool) []Block {
 	fine := 0
 	for fine < len(e.Blocks) && fits(e.Role, &e.Blocks[fine], backend, used) &&
 		(e.Blocks[fine].Kind != BlockToolCall || isObject(e.Blocks[fine].Input)) {
-		note(&e.Blocks[fine], used)
+		markUsed(&e.Blocks[fine], used)
 		fine++
 	}
 	if fine == len(e.Blocks) {
@@ -92,14 +92,14 @@ func readable(e Entry, backend string, used map[string]bool) []Block {
 		if b.Kind == BlockToolCall {
 			b.Input = WholeInput(b.Input)
 		}
-		note(&b, used)
+		markUsed(&b, used)
 		out = append(out, b)
 	}
 	return out
 }
 
 // markUsed records the id of a tool call as used.
-func note(b *Block, used map[string]bool) {
+func markUsed(b *Block, used map[string]bool) {
 	if b.Kind == BlockToolCall {
 		used[b.Call] = true
 	}
@@ -126,20 +126,20 @@ func fits(role Role, b *Block, backend string, used map[string]bool) bool {
 
 // pairResults gives every call exactly one result, in the entry right after it, and removes
 // results without a call. Entries alternate before and after.
-func pair(entries []Entry, leaveOpen bool) []Entry {
+func pairResults(entries []Entry, leaveOpen bool) []Entry {
 	out := entries[:0] // writes never overtake the reads
 	var open []Block   // calls of the preceding assistant's entry
 	for _, e := range entries {
 		if e.Role == RoleAssistant {
 			open = callsOf(e.Blocks)
 		} else {
-			e.Blocks = answers(open, e.Blocks)
+			e.Blocks = withResults(open, e.Blocks)
 			open = nil
 		}
 		out = join(out, e)
 	}
 	if len(open) > 0 && !leaveOpen {
-		out = append(out, Entry{Role: RoleUser, Turn: out[len(out)-1].Turn, Blocks: answers(open, nil)})
+		out = append(out, Entry{Role: RoleUser, Turn: out[len(out)-1].Turn, Blocks: withResults(open, nil)})
 	}
 	return out
 }
@@ -155,7 +155,7 @@ func callsOf(blocks []Block) (calls []Block) {
 }
 
 // withResults returns the blocks of a user's entry that follows the open calls: results first.
-func answers(open, blocks []Block) []Block {
+func withResults(open, blocks []Block) []Block {
 	isResult := func(b Block) bool { return b.Kind == BlockToolResult }
 	if len(open) == 0 && !slices.ContainsFunc(blocks, isResult) {
 		return blocks

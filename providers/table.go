@@ -52,14 +52,14 @@ type Table struct {
 	wg     sync.WaitGroup
 	close  func() error
 
-	mu      sync.Mutex
-	trouble map[string]error
+	mu         sync.Mutex
+	warmErrors map[string]error
 }
 
 // NewTable returns a table of providers, which it owns from then on. If it returns an error it
 // owns none.
 func NewTable(cfg TableConfig, all ...Provider) (*Table, error) {
-	t := &Table{byName: map[string]Provider{}, trouble: map[string]error{}}
+	t := &Table{byName: map[string]Provider{}, warmErrors: map[string]error{}}
 	for _, p := range all {
 		if _, twice := t.byName[p.Name()]; twice || p.Name() == "" {
 			return nil, fmt.Errorf("table of providers: the name %q is taken twice or empty", p.Name())
@@ -111,10 +111,10 @@ func (t *Table) Names() []string { return slices.Clone(t.names) }
 
 // WarmErrors returns, by name, the last error of providers that cannot be kept ready. It is
 // empty if there are none.
-func (t *Table) Trouble() map[string]error {
+func (t *Table) WarmErrors() map[string]error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return maps.Clone(t.trouble)
+	return maps.Clone(t.warmErrors)
 }
 
 // Close closes all providers. Calling it again returns the same error.
@@ -161,11 +161,11 @@ func (t *Table) keepWarm(ctx context.Context, name string, w Warmer) {
 // report records the result of Warm and logs when it changes.
 func (t *Table) report(name string, err error) {
 	t.mu.Lock()
-	before := t.trouble[name]
+	before := t.warmErrors[name]
 	if err != nil {
-		t.trouble[name] = err
+		t.warmErrors[name] = err
 	} else {
-		delete(t.trouble, name)
+		delete(t.warmErrors, name)
 	}
 	t.mu.Unlock()
 	switch {

@@ -177,12 +177,12 @@ func TestTableReportsTroubleAndTriesAgain(t *testing.T) {
 		if want := []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second, 130 * time.Second, 190 * time.Second}; !slices.Equal(w.when(), want) {
 			t.Errorf("it was tried at %v, want %v", w.when(), want)
 		}
-		if err := table.Trouble()["w"]; !errors.Is(err, w.failing) {
+		if err := table.WarmErrors()["w"]; !errors.Is(err, w.failing) {
 			t.Errorf("trouble is %v", err)
 		}
 		w.fail(nil)
 		time.Sleep(time.Minute)
-		if got := table.Trouble(); len(got) > 0 {
+		if got := table.WarmErrors(); len(got) > 0 {
 			t.Errorf("trouble is %v though all is well", got)
 		}
 		if err := table.Close(); err != nil {
@@ -209,8 +209,8 @@ func TestTableStopsWarmingBeforeItCloses(t *testing.T) {
 		if !w.stopped.Load() {
 			t.Error("it was closed while it was being warmed")
 		}
-		if len(table.Trouble()) > 0 {
-			t.Errorf("the end is no trouble: %v", table.Trouble())
+		if len(table.WarmErrors()) > 0 {
+			t.Errorf("the end is no trouble: %v", table.WarmErrors())
 		}
 	})
 }

@@ -99,7 +99,7 @@ func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
 		wrong = "it answered something else"
 	}
 	if wrong != "" {
-		return providers.ToolResult{}, fmt.Errorf("the app says: %s", cut(wrong, 2000))
+		return providers.ToolResult{}, fmt.Errorf("the app says: %s", truncate(wrong, 2000))
 	}
 	if len(data) == 0 {
 		return text("Done; the app returned nothing."), nil

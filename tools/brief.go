@@ -117,7 +117,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	b.WriteString("\n<environment>\n")
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, policies.Escape(cut(oneLine(value), 2000)))
+			fmt.Fprintf(&b, "%s: %s\n", name, policies.Escape(truncate(oneLine(value), 2000)))
 		}
 	}
 	line("monitor", string(c.Monitor))

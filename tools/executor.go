@@ -79,7 +79,7 @@ func New(cfg Config) *Executor {
 func (e *Executor) Tools(c Caller) []providers.Tool {
 	var out []providers.Tool
 	for i := range e.tools.all {
-		if t := &e.tools.all[i]; t.of(c) {
+		if t := &e.tools.all[i]; t.availableTo(c) {
 			out = append(out, providers.Tool{
 				Name: modelName(t.name), Description: t.about, Schema: t.use.schema, Parallel: t.parallel,
 			})
@@ -110,13 +110,13 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	if call.ID == "" {
 		call.ID = rand.Text()
 	}
-	u := &use{Executor: e, Caller: c, call: Call{ToolCall: call, Tool: cut(call.Name, 100), Repeatable: true}}
+	u := &use{Executor: e, Caller: c, call: Call{ToolCall: call, Tool: truncate(call.Name, 100), Repeatable: true}}
 	t := e.tools.byName[call.Name]
 	if t == nil {
-		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", cut(call.Name, 100), e.toolNames(c))
+		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", truncate(call.Name, 100), e.toolNames(c))
 	}
 	u.call.Tool = t.name
-	if !t.of(c) {
+	if !t.availableTo(c) {
 		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c))
 	}
 	u.quiet = t.todo
@@ -150,8 +150,8 @@ func (e *Executor) toolNames(c Caller) string {
 
 // panicked logs a panic and returns an error result.
 func (e *Executor) panicked(tool string, v any) providers.ToolResult {
-	e.cfg.Logger.Error("panic in a tool", "tool", cut(tool, 100), "panic", v, "stack", string(debug.Stack()))
-	return failf("The tool %s broke: %v.", cut(tool, 100), v)
+	e.cfg.Logger.Error("panic in a tool", "tool", truncate(tool, 100), "panic", v, "stack", string(debug.Stack()))
+	return failf("The tool %s broke: %v.", truncate(tool, 100), v)
 }
 
 // refuse reports a call that is not executed to the session.
@@ -189,7 +189,7 @@ func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers
 }
 
 // endTimeout bounds reporting the result of a tool whose turn may be over already.
-const endWithin = 10 * time.Second
+const endTimeout = 10 * time.Second
 
 // run executes a tool that does more than change the desktop.
 func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) providers.ToolResult {
@@ -199,7 +199,7 @@ func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolR
 	u.fire(ctx)
 	r := bounded(u.attempt(ctx, do))
 	// The result is reported even if the turn no longer waits for it.
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := u.Desktop.End(end, u.Caller, u.call, r); err != nil {
 		u.cfg.Logger.Warn("tool result not delivered to the session", "session", u.Session, "tool", u.call.Tool, "error", err)

@@ -107,7 +107,7 @@ func (e *Executor) checkHook(h hook) error {
 	}
 	for _, name := range names {
 		if e.tools.byName[name] == nil {
-			return fmt.Errorf("filter.toolName: there is no tool %q", cut(name, 100))
+			return fmt.Errorf("filter.toolName: there is no tool %q", truncate(name, 100))
 		}
 	}
 	switch {
@@ -168,14 +168,14 @@ func (e *Executor) matches(h hook, tool string) bool {
 }
 
 // hooksTimeout bounds loading the hooks, so that a slow store does not delay tools for long.
-const hooksWithin = 2 * time.Second
+const hooksTimeout = 2 * time.Second
 
 // hooksOf returns the enabled hooks of a user for an event.
 func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []hook {
 	if user == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hooksWithin)
+	ctx, cancel := context.WithTimeout(ctx, hooksTimeout)
 	defer cancel()
 	all, _, err := load[hooks](ctx, e, hookCollection, user)
 	if err != nil {

@@ -75,14 +75,14 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 			return nil
 		})
 		if err == nil && id != "" {
-			u.tell(ctx, "Remembered about you: "+line)
+			u.notifyUser(ctx, "Remembered about you: "+line)
 		}
 		return text(said), err
 	})
 }
 
 // notifyUser shows a toast about an effect of a tool beyond the desktop.
-func (u *use) tell(ctx context.Context, what string) {
+func (u *use) notifyUser(ctx context.Context, what string) {
 	id := u.id("told")
 	err := u.Desktop.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{
 		MessageID: wire.MessageID(id), MonitorID: u.Monitor,

@@ -42,7 +42,7 @@ type permissions map[string]decision
 const maxPermissions = 500
 
 // permissionTimeout bounds the wait for the user's answer.
-const permissionWait = 60 * time.Second
+const permissionTimeout = 60 * time.Second
 
 // Reasons why a tool may not run.
 var (
@@ -76,7 +76,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	}
 	about := u.call.ToolCall
 	about.Name = u.call.Tool
-	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, about, permissionWait)
+	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, about, permissionTimeout)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the user could not be asked: %w", err)
@@ -92,7 +92,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	case v.Rules:
 		return errRules
 	case v.Text != "":
-		return fmt.Errorf("%w: %s", errDenied, cut(v.Text, 2000))
+		return fmt.Errorf("%w: %s", errDenied, truncate(v.Text, 2000))
 	}
 	return errDenied
 }

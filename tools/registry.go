@@ -124,7 +124,7 @@ func newRegistry() *registry {
 }
 
 // availableTo reports whether a caller has the tool.
-func (t *tool) of(c Caller) bool {
+func (t *tool) availableTo(c Caller) bool {
 	return slices.Contains(t.in, c.Profile) && (!t.todo || c.Todo != "")
 }
 
@@ -132,7 +132,7 @@ func (t *tool) of(c Caller) bool {
 func (r *registry) names(c Caller) []string {
 	var out []string
 	for i := range r.all {
-		if t := &r.all[i]; t.of(c) {
+		if t := &r.all[i]; t.availableTo(c) {
 			out = append(out, modelName(t.name))
 		}
 	}

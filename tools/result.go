@@ -49,13 +49,13 @@ func bounded(r providers.ToolResult) providers.ToolResult {
 		return r
 	}
 	if n := utf8.RuneCountInString(r.Text); n > maxResult {
-		r.Text = cut(r.Text, maxResult) + fmt.Sprintf("\n[cut: this is %d of %d characters]", maxResult, n)
+		r.Text = truncate(r.Text, maxResult) + fmt.Sprintf("\n[cut: this is %d of %d characters]", maxResult, n)
 	}
 	return r
 }
 
 // truncate returns at most that many characters of a text.
-func cut(s string, runes int) string {
+func truncate(s string, runes int) string {
 	for i := range s {
 		if runes == 0 {
 			return s[:i]

@@ -187,7 +187,7 @@ func schemaError(err error) error {
 			path = part
 		}
 	}
-	text = cut(text, 500)
+	text = truncate(text, 500)
 	field := strings.ReplaceAll(strings.TrimPrefix(path, "/properties/"), "/properties/", ".")
 	field = strings.ReplaceAll(field, "/items", "[]")
 	if field == "" || strings.Contains(field, "root") {

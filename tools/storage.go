@@ -57,7 +57,7 @@ type writeInput struct {
 // storageError converts a file error. Errors of the system may contain folders of the host and
 // are only logged.
 func (u *use) storageError(name string, err error) error {
-	name = cut(name, 200)
+	name = truncate(name, 200)
 	for _, plain := range []error{files.ErrName, files.ErrTooLarge, files.ErrFull, files.ErrBusy, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, plain) {
 			return fmt.Errorf("%q: %w", name, err)
@@ -78,7 +78,7 @@ func (u *use) readAll(name string, limit int64) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
 	if e.Size > limit {
-		return nil, fmt.Errorf("%q has %d bytes; at most %d can be read", cut(name, 200), e.Size, limit)
+		return nil, fmt.Errorf("%q has %d bytes; at most %d can be read", truncate(name, 200), e.Size, limit)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
@@ -121,9 +121,9 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 	if in.Offset > total {
 		return failf("%q has %d characters, there is nothing at %d.", in.Path, total, in.Offset)
 	}
-	rest := whole[len(cut(whole, in.Offset)):]
+	rest := whole[len(truncate(whole, in.Offset)):]
 	const room = maxResult - 200 // leaves room for the note
-	if shown := cut(rest, room); len(shown) < len(rest) {
+	if shown := truncate(rest, room); len(shown) < len(rest) {
 		return textf("%s\n[characters %d to %d of %d; read on with offset %d]", shown, in.Offset, in.Offset+room, total, in.Offset+room)
 	}
 	return text(rest)

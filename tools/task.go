@@ -42,8 +42,8 @@ func runTask(ctx context.Context, u *use, in taskInput) providers.ToolResult {
 
 // Result returns the tool result for the delegating agent.
 func (t TaskResult) Result() providers.ToolResult {
-	t.Summary = cut(t.Summary, maxResult/2)
-	t.Error = cut(t.Error, 2000)
+	t.Summary = truncate(t.Summary, maxResult/2)
+	t.Error = truncate(t.Error, 2000)
 	if t.Actions == nil {
 		t.Actions = []TaskAction{}
 	}

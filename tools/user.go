@@ -25,7 +25,7 @@ func userTools() []tool {
 }
 
 // answerTimeout bounds the wait for a user's answer.
-const answerWait = 5 * time.Minute
+const answerTimeout = 5 * time.Minute
 
 // maxOptions bounds the options of a prompt.
 const maxOptions = 50
@@ -67,7 +67,7 @@ func options(raw []json.RawMessage) ([]wire.PromptOption, error) {
 		case o.Value == "":
 			return nil, fmt.Errorf("options[%d].value: it is empty", i)
 		case seen[o.Value]:
-			return nil, fmt.Errorf("options[%d].value: %q is there twice", i, cut(o.Value, 100))
+			return nil, fmt.Errorf("options[%d].value: %q is there twice", i, truncate(o.Value, 100))
 		}
 		seen[o.Value] = true
 	}
@@ -103,7 +103,7 @@ type answer struct {
 func (u *use) prompt(ctx context.Context, p wire.Prompt) providers.ToolResult {
 	p.ID = wire.PromptID(u.question(p.Title, p.Message))
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		r, err := u.Desktop.Ask(ctx, u.Caller, p, answerWait)
+		r, err := u.Desktop.Ask(ctx, u.Caller, p, answerTimeout)
 		switch {
 		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded), err == nil && r.Dismissed:
 			return text("The user did not answer."), nil

@@ -62,7 +62,7 @@ type viewInput struct {
 }
 
 // captureTimeout bounds the wait for a screenshot by a tab.
-const captureWait = 5 * time.Second
+const captureTimeout = 5 * time.Second
 
 func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult {
 	if !in.IncludeImage {
@@ -78,7 +78,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 		}
 		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
 			return wire.WindowCapture{WindowID: u.raw(in.WindowID), ActionMeta: wire.ActionMeta{AgentID: u.Agent, RequestID: id}}
-		}, captureWait)
+		}, captureTimeout)
 		if err != nil {
 			return r, err
 		}
@@ -118,7 +118,7 @@ func picture(f wire.RenderingFeedback, answered bool) (img providers.Image, why 
 	case !answered:
 		return img, "no browser shows the window"
 	case !f.Success || f.ImageData == "":
-		return img, "the browser could not make one: " + cut(f.Error, 500)
+		return img, "the browser could not make one: " + truncate(f.Error, 500)
 	case base64.StdEncoding.DecodedLen(len(f.ImageData)) > maxImage:
 		return img, "it is too large"
 	}

@@ -158,7 +158,7 @@ func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error)
 	if len(ids) == 0 {
 		return w, fmt.Errorf("there is no window %q; no window is open on this monitor", id)
 	}
-	return w, fmt.Errorf("there is no window %q; open are: %s", id, cut(strings.Join(ids, ", "), 2000))
+	return w, fmt.Errorf("there is no window %q; open are: %s", id, truncate(strings.Join(ids, ", "), 2000))
 }
 
 // change executes an action on an existing window.
@@ -199,7 +199,7 @@ func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.
 }
 
 // iframeTimeout bounds the wait for a tab's report that it cannot show a page.
-const iframeWait = 2 * time.Second
+const iframeTimeout = 2 * time.Second
 
 func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
 	content, err := u.content(in.Content.Renderer, in.Content.Content)
@@ -222,13 +222,13 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
 			a.RequestID = id
 			return a
-		}, iframeWait)
+		}, iframeTimeout)
 		switch {
 		case err != nil:
 			return providers.ToolResult{}, err
 		case answered && !f.Success:
 			return failf("Window %q is open, but the page could not be shown: %s.",
-				a.WindowID, cmp.Or(cut(f.Error, 1000), "no reason was given")), nil
+				a.WindowID, cmp.Or(truncate(f.Error, 1000), "no reason was given")), nil
 		}
 		return text(said), nil
 	})

@@ -17,7 +17,7 @@ func (s *session) has(tool string) bool {
 }
 
 // askApproval asks whether a call may be made, and waits for the answer.
-func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
+func (t *turn) askApproval(c providers.ToolCall) providers.ToolResult {
 	decided := make(chan providers.Decision, 1)
 	t.s.mu.Lock()
 	t.s.asked[c.ID] = decided
@@ -27,7 +27,7 @@ func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
 		defer t.s.mu.Unlock()
 		delete(t.s.asked, c.ID)
 	}()
-	t.hear(providers.Event{Kind: providers.EventApproval, Approval: c.ID, Tool: c})
+	t.emit(providers.Event{Kind: providers.EventApproval, Approval: c.ID, Tool: c})
 	select {
 	case d := <-decided:
 		if !d.Allow {
@@ -35,7 +35,7 @@ func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
 		}
 		return providers.ToolResult{Text: "The user allowed it."}
 	case <-t.ctx.Done():
-		t.hear(providers.Event{Kind: providers.EventApprovalGone, Approval: c.ID})
+		t.emit(providers.Event{Kind: providers.EventApprovalGone, Approval: c.ID})
 		return providers.ToolResult{Text: context.Cause(t.ctx).Error(), IsError: true}
 	}
 }

@@ -37,12 +37,12 @@ func (t *turn) callTools(st step) error {
 		return nil
 	}
 	t.flush(blocks...)
-	return t.settle(calls, nil, st)
+	return t.finishCalls(calls, nil, st)
 }
 
 // finishCalls executes the calls without a result, adds all results to the conversation and
 // continues with them.
-func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, st step) error {
+func (t *turn) finishCalls(calls []providers.ToolCall, done map[string]providers.ToolResult, st step) error {
 	outcomes := t.perform(calls, done)
 	t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))
 	if err := context.Cause(t.ctx); err != nil {
@@ -74,9 +74,9 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 		case t.ctx.Err() != nil:
 			out[n].result = providers.ToolResult{Text: "interrupted before it began", IsError: true}
 		case together:
-			wg.Go(func() { out[n].result = t.use(c) })
+			wg.Go(func() { out[n].result = t.callTool(c) })
 		default:
-			out[n].result = t.use(c)
+			out[n].result = t.callTool(c)
 		}
 	}
 	wg.Wait()
@@ -85,7 +85,7 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 }
 
 // callTool calls one tool, possibly on a goroutine of its own.
-func (t *turn) use(c providers.ToolCall) (r providers.ToolResult) {
+func (t *turn) callTool(c providers.ToolCall) (r providers.ToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
 			r = providers.ToolResult{Text: fmt.Sprintf("internal error: %v", v), IsError: true}
@@ -95,7 +95,7 @@ func (t *turn) use(c providers.ToolCall) (r providers.ToolResult) {
 		return t.s.spec.Call(t.ctx, c)
 	}
 	if c.Name == deleteReports {
-		return t.approved(c)
+		return t.askApproval(c)
 	}
 	return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}
 }

@@ -79,7 +79,7 @@ func (p *Provider) Close() error {
 }
 
 // removeSession removes a closed session.
-func (p *Provider) forget(s *session) {
+func (p *Provider) removeSession(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, s)

@@ -202,7 +202,7 @@ func (t *turn) resume() error {
 func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (err error) {
 	t.at = st.id
 	if outcomes, open := p.outcomes(calls); len(open) > 0 {
-		err = t.settle(open, t.first.Done, st)
+		err = t.finishCalls(open, t.first.Done, st)
 	} else {
 		err = t.follow(st, outcomes)
 	}

@@ -178,7 +178,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 // Close implements [providers.Session].
 func (s *session) Close() error {
 	s.end()
-	s.provider.forget(s)
+	s.provider.removeSession(s)
 	return nil
 }
 

@@ -124,7 +124,7 @@ func (t *turn) speak(piece string) error {
 	}
 	t.text.WriteString(piece)
 	t.spoken, t.ends = true, piece[len(piece)-1]
-	t.hear(providers.Event{Kind: providers.EventText, Text: piece})
+	t.emit(providers.Event{Kind: providers.EventText, Text: piece})
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (t *turn) think(text string) error {
 		if err := t.spend(piece); err != nil {
 			return err
 		}
-		t.hear(providers.Event{Kind: providers.EventThinking, Text: piece})
+		t.emit(providers.Event{Kind: providers.EventThinking, Text: piece})
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (t *turn) post(m providers.Message) error {
 // run executes the turn from its start to its end.
 func (t *turn) run() {
 	defer t.cancel()
-	t.hear(providers.Event{Kind: providers.EventTurnStart})
+	t.emit(providers.Event{Kind: providers.EventTurnStart})
 	err := t.act()
 	t.leave()
 	t.flush()
@@ -80,7 +80,7 @@ func (t *turn) run() {
 	} else if err != nil {
 		end.Outcome = providers.Interrupted
 	}
-	t.hear(end)
+	t.emit(end)
 }
 
 // act executes the turn's script. A panic fails the turn and not the hub.
@@ -94,7 +94,7 @@ func (t *turn) act() (err error) {
 		err = t.resume()
 	} else {
 		t.closeCalls()
-		t.take(t.first)
+		t.takeMessage(t.first)
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (t *turn) play() error {
 		}
 		t.collect()
 		if len(t.script) == 0 {
-			if t.over() {
+			if t.endIfIdle() {
 				return nil
 			}
 			continue
@@ -131,7 +131,7 @@ func (t *turn) play() error {
 
 // endIfIdle makes the session idle unless messages are left, and reports whether it did. It
 // runs before the end is delivered, because the receiver may send the next message at once.
-func (t *turn) over() bool {
+func (t *turn) endIfIdle() bool {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if len(t.mail) > 0 {
@@ -161,34 +161,34 @@ func (t *turn) collect() (steered bool) {
 	t.mail = nil
 	t.s.mu.Unlock()
 	for _, m := range mail {
-		t.take(m)
+		t.takeMessage(m)
 		steered = steered || m.Mode != providers.Inject
 	}
 	return steered
 }
 
 // takeMessage adds a message to the conversation and its steps to the script.
-func (t *turn) take(m providers.Message) {
+func (t *turn) takeMessage(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
 	if m.Mode != providers.Inject {
-		t.heed(withStepIDs(m.ID, t.s.plan(t.s.entries, e)))
+		t.appendSteps(withStepIDs(m.ID, t.s.plan(t.s.entries, e)))
 	}
-	t.remember([]string{m.ID}, append(t.sayings(), e)...)
-	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+	t.remember([]string{m.ID}, append(t.pendingEntries(), e)...)
+	t.emit(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 }
 
 // appendSteps adds the steps of another message and removes /hang steps, because the turn has
 // been steered.
-func (t *turn) heed(planned []step) {
+func (t *turn) appendSteps(planned []step) {
 	t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
 }
 
 // flush adds the text so far and the calls that follow it to the conversation.
-func (t *turn) flush(calls ...providers.Block) { t.remember(nil, t.sayings(calls...)...) }
+func (t *turn) flush(calls ...providers.Block) { t.remember(nil, t.pendingEntries(calls...)...) }
 
 // pendingEntries returns the text that is not in the conversation yet, and the calls that
 // follow it.
-func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
+func (t *turn) pendingEntries(calls ...providers.Block) (entries []providers.Entry) {
 	if t.text.Len() > 0 || len(calls) > 0 {
 		var blocks []providers.Block
 		if t.text.Len() > 0 {
@@ -198,7 +198,7 @@ func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
 	}
 	if len(entries) > 0 {
 		usage := t.usage(entries[0])
-		t.hear(providers.Event{Kind: providers.EventUsage, Usage: usage})
+		t.emit(providers.Event{Kind: providers.EventUsage, Usage: usage})
 		if t.s.spec.Asked != nil {
 			t.s.spec.Asked(providers.Asked{Model: Name, Began: t.since, Ended: time.Now(), Usage: usage})
 		}
@@ -218,7 +218,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 		return
 	}
 	t.s.keep(entries...)
-	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
+	t.emit(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
 }
 
 // usage returns simulated usage at four bytes per token, unless /usage has set it.
@@ -240,7 +240,7 @@ func (t *turn) usage(answer providers.Entry) providers.Usage {
 }
 
 // emit delivers an event of this turn.
-func (t *turn) hear(e providers.Event) {
+func (t *turn) emit(e providers.Event) {
 	if e.Message == "" {
 		e.Message = t.first.ID
 	}

@@ -101,7 +101,7 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-func (p *Provider) forget(s *session) {
+func (p *Provider) removeSession(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, s)

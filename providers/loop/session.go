@@ -22,17 +22,17 @@ var (
 // While there is work, one goroutine executes run. Only this goroutine delivers events and
 // accesses the fields below "owned by run".
 type session struct {
-	p     *Provider
-	spec  providers.Spec
-	tools map[string]providers.Tool
-	wg    sync.WaitGroup
-	gone  chan struct{}
+	p        *Provider
+	spec     providers.Spec
+	tools    map[string]providers.Tool
+	wg       sync.WaitGroup
+	closedCh chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
-	blank   bool                // the conversation is empty
+	empty   bool                // the conversation is empty
 	running bool                // the goroutine of run exists
-	todo    []work              // the work queue of run
+	queue   []work              // the work queue of run
 	turn    *turn               // the turn that runs or is about to; nil if idle
 	last    *turn               // the newest turn, even if it has ended
 	inbox   []providers.Message // messages waiting for the turn
@@ -49,18 +49,18 @@ type work struct {
 }
 
 type turn struct {
-	id     string
-	ctx    context.Context // begins before the turn's goroutine
-	cancel context.CancelCauseFunc
-	done   chan struct{}           // closed when its end was delivered
-	cut    context.CancelCauseFunc // cancels the model call; nil between calls; guarded by mu
+	id         string
+	ctx        context.Context // begins before the turn's goroutine
+	cancel     context.CancelCauseFunc
+	done       chan struct{}           // closed when its end was delivered
+	cancelCall context.CancelCauseFunc // cancels the model call; nil between calls; guarded by mu
 
 	// Owned by run.
 	long int // number of replies that became too long
 }
 
 func newSession(p *Provider, spec providers.Spec) *session {
-	s := &session{p: p, spec: spec, tools: map[string]providers.Tool{}, gone: make(chan struct{})}
+	s := &session{p: p, spec: spec, tools: map[string]providers.Tool{}, closedCh: make(chan struct{})}
 	for _, t := range spec.Tools {
 		s.tools[t.Name] = t
 	}
@@ -68,7 +68,7 @@ func newSession(p *Provider, spec providers.Spec) *session {
 	for _, e := range s.thread {
 		s.size += size(e)
 	}
-	s.blank = len(s.thread) == 0
+	s.empty = len(s.thread) == 0
 	s.spec.From = providers.Thread{}
 	return s
 }
@@ -97,7 +97,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 		if s.turn != nil {
 			return providers.ErrBusy
 		}
-		if m.Mode == providers.Continue && s.blank {
+		if m.Mode == providers.Continue && s.empty {
 			return &providers.Failure{Class: providers.Invalid, Err: errors.New("there is no turn to go on with")}
 		}
 		s.begin(m)
@@ -105,17 +105,17 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 		if s.turn == nil {
 			return providers.ErrIdle
 		}
-		if err := s.wait(m); err != nil {
+		if err := s.addToInbox(m); err != nil {
 			return err
 		}
-		if m.Mode == providers.Steer && s.turn.cut != nil {
-			s.turn.cut(errSteered)
+		if m.Mode == providers.Steer && s.turn.cancelCall != nil {
+			s.turn.cancelCall(errSteered)
 		}
 	case providers.Inject:
 		if s.turn != nil {
-			return s.wait(m)
+			return s.addToInbox(m)
 		}
-		s.do(work{message: m})
+		s.enqueue(work{message: m})
 	default:
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("send a message: no mode %q", m.Mode)}
 	}
@@ -127,13 +127,13 @@ func (s *session) begin(m providers.Message) {
 	t := &turn{id: m.ID, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	s.turn, s.last = t, t
-	s.do(work{m, t})
+	s.enqueue(work{m, t})
 }
 
 // enqueue adds work for run and starts its goroutine if necessary; mu is held.
-func (s *session) do(w work) {
-	s.blank = false
-	s.todo = append(s.todo, w)
+func (s *session) enqueue(w work) {
+	s.empty = false
+	s.queue = append(s.queue, w)
 	if !s.running {
 		s.running = true
 		s.wg.Go(s.run)
@@ -141,7 +141,7 @@ func (s *session) do(w work) {
 }
 
 // addToInbox puts a message in the inbox; mu is held.
-func (s *session) wait(m providers.Message) error {
+func (s *session) addToInbox(m providers.Message) error {
 	if len(s.inbox) >= MaxWaiting {
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("too many messages wait for this turn")}
 	}
@@ -153,19 +153,19 @@ func (s *session) wait(m providers.Message) error {
 func (s *session) run() {
 	for {
 		s.mu.Lock()
-		if len(s.todo) == 0 || s.closed {
+		if len(s.queue) == 0 || s.closed {
 			s.running = false
 			s.mu.Unlock()
 			return
 		}
-		w := s.todo[0]
-		s.todo = s.todo[1:]
+		w := s.queue[0]
+		s.queue = s.queue[1:]
 		s.mu.Unlock()
 		if w.turn == nil {
-			s.take(w.message.ID, w.message)
+			s.addMessages(w.message.ID, w.message)
 			continue
 		}
-		s.play(w.turn, w.message)
+		s.runTurn(w.turn, w.message)
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	select {
 	case <-t.done:
 		return nil
-	case <-s.gone:
+	case <-s.closedCh:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the turn to end: %w", context.Cause(ctx))
@@ -195,30 +195,30 @@ func (s *session) Close() error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
-		close(s.gone)
+		close(s.closedCh)
 	}
 	if s.last != nil {
 		s.last.cancel(providers.ErrClosed)
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
-	s.p.forget(s)
+	s.p.removeSession(s)
 	return nil
 }
 
 // emit delivers an event to the hub.
-func (s *session) tell(e providers.Event) {
+func (s *session) emit(e providers.Event) {
 	if s.spec.Hear != nil {
 		s.spec.Hear(e)
 	}
 }
 
 // addMessages adds messages to the conversation as part of a turn.
-func (s *session) take(turn string, messages ...providers.Message) {
-	s.takeAfter(turn, nil, messages)
+func (s *session) addMessages(turn string, messages ...providers.Message) {
+	s.addMessagesAfter(turn, nil, messages)
 }
 
-func (s *session) takeAfter(turn string, entries []providers.Entry, messages []providers.Message) {
+func (s *session) addMessagesAfter(turn string, entries []providers.Entry, messages []providers.Message) {
 	for _, m := range messages {
 		e := providers.Entry{Role: providers.RoleUser, Turn: turn}
 		if strings.TrimSpace(m.Text) != "" {
@@ -233,19 +233,19 @@ func (s *session) takeAfter(turn string, entries []providers.Entry, messages []p
 	for i, m := range messages {
 		took[i] = m.ID
 	}
-	s.rememberWith(turn, took, entries)
+	s.addEntriesWith(turn, took, entries)
 	for _, m := range messages {
-		s.tell(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+		s.emit(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 	}
 }
 
 // addEntries adds entries to the conversation and sends them to the hub.
-func (s *session) remember(turn string, entries ...providers.Entry) {
-	s.rememberWith(turn, nil, entries)
+func (s *session) addEntries(turn string, entries ...providers.Entry) {
+	s.addEntriesWith(turn, nil, entries)
 }
 
 // addEntriesWith is addEntries for entries that contain the messages took.
-func (s *session) rememberWith(turn string, took []string, entries []providers.Entry) {
+func (s *session) addEntriesWith(turn string, took []string, entries []providers.Entry) {
 	entries = slices.DeleteFunc(entries, func(e providers.Entry) bool { return len(e.Blocks) == 0 })
 	if len(entries) == 0 {
 		return
@@ -254,5 +254,5 @@ func (s *session) rememberWith(turn string, took []string, entries []providers.E
 	for _, e := range entries {
 		s.size += size(e)
 	}
-	s.tell(providers.Event{Kind: providers.EventRemember, Message: turn, Entries: entries, Took: took})
+	s.emit(providers.Event{Kind: providers.EventRemember, Message: turn, Entries: entries, Took: took})
 }

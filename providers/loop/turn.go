@@ -14,10 +14,10 @@ import (
 const maxLong = 3
 
 // runTurn runs one turn.
-func (s *session) play(t *turn, m providers.Message) {
+func (s *session) runTurn(t *turn, m providers.Message) {
 	defer close(t.done)
 	defer t.cancel(nil)
-	s.tell(providers.Event{Kind: providers.EventTurnStart, Message: t.id})
+	s.emit(providers.Event{Kind: providers.EventTurnStart, Message: t.id})
 	end := providers.Event{Kind: providers.EventTurnEnd, Message: t.id, Outcome: providers.Completed}
 	if err := s.guarded(func() error { return s.rounds(t, m) }); err != nil {
 		end.Outcome = providers.Interrupted
@@ -26,7 +26,7 @@ func (s *session) play(t *turn, m providers.Message) {
 		}
 		s.leave(t)
 	}
-	s.tell(end)
+	s.emit(end)
 }
 
 // guarded turns a panic into a failure, so that it ends a turn and not the hub.
@@ -43,7 +43,7 @@ func (s *session) guarded(call func() error) (err error) {
 // rounds calls the model and executes its tool calls until there is nothing more to do. When it
 // returns nil the session is idle already.
 func (s *session) rounds(t *turn, m providers.Message) error {
-	again := s.enter(t, m)
+	again := s.beginTurn(t, m)
 	for n := 0; ; n++ {
 		switch {
 		case t.ctx.Err() != nil:
@@ -65,9 +65,9 @@ func (s *session) rounds(t *turn, m providers.Message) error {
 
 // beginTurn adds the message of a new turn, or, for a continued one, executes the calls of the
 // last entry that have no result yet. It reports whether the model is to be called.
-func (s *session) enter(t *turn, m providers.Message) bool {
+func (s *session) beginTurn(t *turn, m providers.Message) bool {
 	if m.Mode != providers.Continue {
-		s.take(t.id, m)
+		s.addMessages(t.id, m)
 		return true
 	}
 	last := s.thread[len(s.thread)-1]
@@ -78,7 +78,7 @@ func (s *session) enter(t *turn, m providers.Message) bool {
 	if len(wanted) == 0 {
 		return false
 	}
-	s.results(t, wanted, m.Done)
+	s.addResults(t, wanted, m.Done)
 	return true
 }
 
@@ -86,7 +86,7 @@ func (s *session) enter(t *turn, m providers.Message) bool {
 // model is to be called again.
 func (s *session) round(t *turn) (bool, error) {
 	reply, err := s.ask(t)
-	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.own(reply.Blocks)}
+	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.adoptBlocks(reply.Blocks)}
 	if err != nil {
 		// Published text stays. Tools are not called: the reply is incomplete, and the model
 		// may want something else now.
@@ -96,51 +96,51 @@ func (s *session) round(t *turn) (bool, error) {
 	wanted := calls(entry.Blocks)
 	switch {
 	case errors.Is(err, errSteered) && t.ctx.Err() == nil:
-		s.takeAfter(t.id, []providers.Entry{entry}, s.inboxed(providers.Steer, providers.Inject))
+		s.addMessagesAfter(t.id, []providers.Entry{entry}, s.takeInbox(providers.Steer, providers.Inject))
 		return true, nil
 	case err == nil && reply.Stop == StopLength && len(wanted) == 0:
-		return true, s.goOn(t, entry)
+		return true, s.continueLong(t, entry)
 	}
-	s.remember(t.id, entry)
+	s.addEntries(t.id, entry)
 	if err != nil || len(wanted) == 0 {
 		return false, err
 	}
-	s.results(t, wanted, nil)
+	s.addResults(t, wanted, nil)
 	return true, nil
 }
 
 // addResults executes tool calls and adds their results to the conversation, with the messages
 // that arrived meanwhile.
-func (s *session) results(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) {
-	entry := providers.Entry{Role: providers.RoleUser, Turn: t.id, Blocks: s.use(t, wanted, done)}
-	s.takeAfter(t.id, []providers.Entry{entry}, s.inboxed(providers.Steer, providers.Inject))
+func (s *session) addResults(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) {
+	entry := providers.Entry{Role: providers.RoleUser, Turn: t.id, Blocks: s.callTools(t, wanted, done)}
+	s.addMessagesAfter(t.id, []providers.Entry{entry}, s.takeInbox(providers.Steer, providers.Inject))
 }
 
 // continueLong asks the model to continue a reply that became too long.
-func (s *session) goOn(t *turn, entry providers.Entry) error {
+func (s *session) continueLong(t *turn, entry providers.Entry) error {
 	t.long++
 	entry.Blocks = providers.Untail(entry.Blocks)
 	if t.long > maxLong {
-		s.remember(t.id, entry)
+		s.addEntries(t.id, entry)
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("the model's answers are longer than they may be")}
 	}
 	const note = "Your reply was cut because it became too long. Go on where it stops. " +
 		"A tool call that it cut was not made: make it again, in smaller parts."
-	s.remember(t.id, entry, providers.Entry{
+	s.addEntries(t.id, entry, providers.Entry{
 		Role: providers.RoleUser, Turn: t.id, Blocks: []providers.Block{{Kind: providers.BlockText, Text: note}},
 	})
 	return nil
 }
 
 // takeInbox removes the messages of the given modes from the inbox.
-func (s *session) inboxed(modes ...providers.Mode) (out []providers.Message) {
+func (s *session) takeInbox(modes ...providers.Mode) (out []providers.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pick(modes...)
+	return s.takeInboxLocked(modes...)
 }
 
 // takeInboxLocked is takeInbox; mu is held.
-func (s *session) pick(modes ...providers.Mode) (out []providers.Message) {
+func (s *session) takeInboxLocked(modes ...providers.Mode) (out []providers.Message) {
 	s.inbox = slices.DeleteFunc(s.inbox, func(m providers.Message) bool {
 		if !slices.Contains(modes, m.Mode) {
 			return false
@@ -157,7 +157,7 @@ func (s *session) pick(modes ...providers.Mode) (out []providers.Message) {
 func (s *session) more(t *turn) bool {
 	for {
 		s.mu.Lock()
-		news := s.pick(providers.Steer, providers.Inject)
+		news := s.takeInboxLocked(providers.Steer, providers.Inject)
 		answer := slices.ContainsFunc(news, func(m providers.Message) bool { return m.Mode == providers.Steer })
 		if queued := slices.IndexFunc(s.inbox, func(m providers.Message) bool { return m.Mode == providers.Queue }); !answer && queued >= 0 {
 			news = append(news, s.inbox[queued])
@@ -171,7 +171,7 @@ func (s *session) more(t *turn) bool {
 		if len(news) == 0 {
 			return false
 		}
-		s.take(t.id, news...)
+		s.addMessages(t.id, news...)
 		if answer {
 			return true
 		}
@@ -183,7 +183,7 @@ func (s *session) more(t *turn) bool {
 func (s *session) leave(t *turn) {
 	for {
 		s.mu.Lock()
-		news := s.pick(providers.Inject)
+		news := s.takeInboxLocked(providers.Inject)
 		if len(news) == 0 {
 			s.inbox, s.turn = nil, nil
 		}
@@ -191,6 +191,6 @@ func (s *session) leave(t *turn) {
 		if len(news) == 0 {
 			return
 		}
-		s.take(t.id, news...)
+		s.addMessages(t.id, news...)
 	}
 }

@@ -73,9 +73,9 @@ func (c *client) chatRequest(r loop.Request) chatRequest {
 	}
 	for _, e := range r.Entries {
 		if e.Role == providers.RoleAssistant {
-			out.Messages = append(out.Messages, chatSaid(e.Blocks)...)
+			out.Messages = append(out.Messages, assistantMessages(e.Blocks)...)
 		} else {
-			out.Messages = append(out.Messages, chatHeard(e.Blocks)...)
+			out.Messages = append(out.Messages, userMessages(e.Blocks)...)
 		}
 	}
 	for _, t := range r.Tools {
@@ -85,7 +85,7 @@ func (c *client) chatRequest(r loop.Request) chatRequest {
 }
 
 // assistantMessages translates an entry of the assistant.
-func chatSaid(blocks []providers.Block) []chatMessage {
+func assistantMessages(blocks []providers.Block) []chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text := ""
 	for _, b := range blocks {
@@ -110,7 +110,7 @@ func chatSaid(blocks []providers.Block) []chatMessage {
 
 // userMessages translates an entry of the user: first the results of tools, each as a message,
 // then everything else. A result cannot contain images, so they follow.
-func chatHeard(blocks []providers.Block) (out []chatMessage) {
+func userMessages(blocks []providers.Block) (out []chatMessage) {
 	var parts []chatPart
 	for _, b := range blocks {
 		switch b.Kind {

@@ -26,7 +26,7 @@ const (
 )
 
 // probeTimeout bounds [Models].
-const probe = 2 * time.Second
+const probeTimeout = 2 * time.Second
 
 // Dialect is one of the APIs.
 type Dialect string
@@ -104,7 +104,7 @@ func Models(ctx context.Context, cfg Config) ([]string, error) {
 		return nil, err
 	}
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(ctx, probe)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	body, err := server.Get(ctx, "/models")
 	if err != nil {

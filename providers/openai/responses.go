@@ -22,21 +22,21 @@ type responsesRequest struct {
 
 // item is an item of a conversation, in either direction.
 type item struct {
-	Type      string `json:"type"`
-	Status    string `json:"status,omitempty"`
-	Role      string `json:"role,omitempty"`
-	Content   []bit  `json:"content,omitempty"`
-	Call      string `json:"call_id,omitempty"`
-	Name      string `json:"name,omitempty"`
-	Arguments string `json:"arguments,omitempty"`
+	Type      string        `json:"type"`
+	Status    string        `json:"status,omitempty"`
+	Role      string        `json:"role,omitempty"`
+	Content   []contentPart `json:"content,omitempty"`
+	Call      string        `json:"call_id,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Arguments string        `json:"arguments,omitempty"`
 	// Output is a string or, with images, []bit.
 	Output any `json:"output,omitempty"`
 	// Encrypted is the encrypted content of a reasoning item.
 	Encrypted string `json:"encrypted_content,omitempty"`
 }
 
-// bit is a part of an item.
-type bit struct {
+// contentPart is a part of an item.
+type contentPart struct {
 	Type    string `json:"type"`
 	Text    string `json:"text,omitempty"`
 	Refusal string `json:"refusal,omitempty"`
@@ -55,14 +55,14 @@ func (c *client) responsesRequest(r loop.Request) responsesRequest {
 	out := responsesRequest{
 		Model: r.Model, Stream: true, Instructions: r.System, MaxTokens: c.cfg.MaxTokens,
 	}
-	if reasons(r.Model) {
+	if isReasoningModel(r.Model) {
 		out.Include = []string{"reasoning.encrypted_content"}
 	}
 	for _, e := range r.Entries {
 		if e.Role == providers.RoleAssistant {
-			out.Input = append(out.Input, responsesSaid(e.Blocks)...)
+			out.Input = append(out.Input, assistantItems(e.Blocks)...)
 		} else {
-			out.Input = append(out.Input, responsesHeard(e.Blocks)...)
+			out.Input = append(out.Input, userItems(e.Blocks)...)
 		}
 	}
 	for _, t := range r.Tools {
@@ -73,16 +73,16 @@ func (c *client) responsesRequest(r loop.Request) responsesRequest {
 
 // isReasoningModel reports whether a model reasons. Other models refuse requests for encrypted
 // reasoning.
-func reasons(model string) bool {
+func isReasoningModel(model string) bool {
 	return !strings.HasPrefix(model, "gpt-4") && !strings.HasPrefix(model, "gpt-3") && !strings.HasPrefix(model, "chatgpt")
 }
 
 // assistantItems translates an entry of the assistant.
-func responsesSaid(blocks []providers.Block) (out []any) {
+func assistantItems(blocks []providers.Block) (out []any) {
 	for _, b := range blocks {
 		switch b.Kind {
 		case providers.BlockText:
-			out = append(out, item{Type: "message", Role: "assistant", Content: []bit{{Type: "output_text", Text: b.Text}}})
+			out = append(out, item{Type: "message", Role: "assistant", Content: []contentPart{{Type: "output_text", Text: b.Text}}})
 		case providers.BlockOpaque:
 			out = append(out, b.Opaque)
 		case providers.BlockToolCall:
@@ -94,16 +94,16 @@ func responsesSaid(blocks []providers.Block) (out []any) {
 
 // userItems translates an entry of the user: each tool result as an item, and everything else
 // as one message.
-func responsesHeard(blocks []providers.Block) (out []any) {
+func userItems(blocks []providers.Block) (out []any) {
 	message := item{Type: "message", Role: "user"}
 	for _, b := range blocks {
 		switch b.Kind {
 		case providers.BlockToolResult:
 			out = append(out, item{Type: "function_call_output", Call: b.Call, Output: output(b)})
 		case providers.BlockText:
-			message.Content = append(message.Content, bit{Type: "input_text", Text: b.Text})
+			message.Content = append(message.Content, contentPart{Type: "input_text", Text: b.Text})
 		case providers.BlockImage:
-			message.Content = append(message.Content, bit{Type: "input_image", Image: dataURL(*b.Image)})
+			message.Content = append(message.Content, contentPart{Type: "input_image", Image: dataURL(*b.Image)})
 		}
 	}
 	if len(message.Content) > 0 {
@@ -121,12 +121,12 @@ func output(b providers.Block) any {
 	if len(b.Images) == 0 {
 		return text
 	}
-	var bits []bit
+	var bits []contentPart
 	if text != "" {
-		bits = append(bits, bit{Type: "input_text", Text: text})
+		bits = append(bits, contentPart{Type: "input_text", Text: text})
 	}
 	for _, i := range b.Images {
-		bits = append(bits, bit{Type: "input_image", Image: dataURL(i)})
+		bits = append(bits, contentPart{Type: "input_image", Image: dataURL(i)})
 	}
 	return bits
 }

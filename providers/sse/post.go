@@ -115,10 +115,10 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 		f.Err = fmt.Errorf("the server answered with %s and not with a stream: %w", kind, f.Err)
 		return f
 	}
-	in := alive{res.Body, func() { silence.Reset(s.cfg.Idle) }}
+	in := activityReader{res.Body, func() { silence.Reset(s.cfg.Idle) }}
 	for e, err := range Events(in) {
 		if err != nil {
-			return s.broken(ctx, "read the stream", err)
+			return s.connectionFailure(ctx, "read the stream", err)
 		}
 		silence.Stop() // time spent in each does not count
 		if done, err := each(e); done || err != nil {
@@ -138,7 +138,7 @@ func (s *Server) Get(ctx context.Context, path string) ([]byte, error) {
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, s.broken(ctx, "read the answer", err)
+		return nil, s.connectionFailure(ctx, "read the answer", err)
 	}
 	return text, nil
 }
@@ -156,7 +156,7 @@ func (s *Server) send(ctx context.Context, method, path, accept string, body []b
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
-		return nil, s.broken(ctx, "reach the model server", err)
+		return nil, s.connectionFailure(ctx, "reach the model server", err)
 	}
 	if res.StatusCode/100 == 2 {
 		return res, nil
@@ -169,7 +169,7 @@ func (s *Server) send(ctx context.Context, method, path, accept string, body []b
 }
 
 // connectionFailure converts a connection error to a failure.
-func (s *Server) broken(ctx context.Context, doing string, err error) error {
+func (s *Server) connectionFailure(ctx context.Context, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -180,15 +180,15 @@ func (s *Server) broken(ctx context.Context, doing string, err error) error {
 }
 
 // activityReader calls onRead whenever data arrived.
-type alive struct {
+type activityReader struct {
 	io.Reader
-	tell func()
+	onRead func()
 }
 
-func (a alive) Read(p []byte) (int, error) {
+func (a activityReader) Read(p []byte) (int, error) {
 	n, err := a.Reader.Read(p)
 	if n > 0 {
-		a.tell()
+		a.onRead()
 	}
 	return n, err
 }

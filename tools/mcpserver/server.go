@@ -53,7 +53,7 @@ type Server struct {
 	base     atomic.Pointer[string]
 
 	mu     sync.Mutex // guards the following, never while waiting
-	tokens map[digest]*badge
+	tokens map[digest]*mcpToken
 	// servers holds the MCP servers by their tools; everything else that depends on the MCP
 	// token comes with the request.
 	servers map[toolset]*mcp.Server
@@ -69,7 +69,7 @@ type toolset struct {
 type digest [sha256.Size]byte
 
 // mcpToken is an issued token.
-type badge struct {
+type mcpToken struct {
 	digest digest
 	caller tools.Caller
 	// free has room for one item per request with a call, until its response is written, and
@@ -87,7 +87,7 @@ func New(executor ToolExecutor, cfg Config) *Server {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
 	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
-	d := &Server{executor: executor, cfg: cfg, tokens: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
+	d := &Server{executor: executor, cfg: cfg, tokens: map[digest]*mcpToken{}, servers: map[toolset]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
@@ -111,7 +111,7 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	rand.Read(secret) // never fails: it crashes instead
 	token := base64.RawURLEncoding.EncodeToString(secret)
 	life, end := context.WithCancelCause(context.Background())
-	b := &badge{
+	b := &mcpToken{
 		digest: sha256.Sum256([]byte(token)), caller: c, revoked: life,
 		free: make(chan struct{}, d.cfg.MaxCalls), crowd: make(chan struct{}, crowdPerCall*d.cfg.MaxCalls),
 	}
@@ -131,7 +131,7 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 }
 
 // admit returns the MCP token of a request, or nil.
-func (d *Server) admit(r *http.Request) *badge {
+func (d *Server) admit(r *http.Request) *mcpToken {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return nil
@@ -164,7 +164,7 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave(b.crowd)
-	t := &ticket{badge: b, calls: enter(b.free)}
+	t := &ticket{mcpToken: b, calls: enter(b.free)}
 	if t.calls {
 		defer leave(b.free)
 	}
@@ -195,7 +195,7 @@ func leave(places chan struct{}) { <-places }
 
 // ticket is an admitted request; calls says whether it may call a tool.
 type ticket struct {
-	*badge
+	*mcpToken
 	calls bool
 }
 
@@ -206,7 +206,7 @@ func ticketOf(ctx context.Context) (*ticket, bool) {
 }
 
 // revokedTimeout bounds writing the responses of a revoked token.
-const lastWords = time.Second
+const revokedTimeout = time.Second
 
 // writer bounds how long a response takes from its first byte; before that a tool runs, which
 // may take long.
@@ -246,7 +246,7 @@ func (w *writer) revoke() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.revoked = true
-	w.endIn(lastWords)
+	w.endIn(revokedTimeout)
 }
 
 func (w *writer) endIn(d time.Duration) {

@@ -17,7 +17,7 @@ const (
 // callTools executes tool calls and returns their results, one for each call. Adjacent calls of
 // parallel tools run concurrently; all others run in order. A call with a result in done is not
 // executed.
-func (s *session) use(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) []providers.Block {
+func (s *session) callTools(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) []providers.Block {
 	results := make([]providers.Block, len(wanted))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxAtOnce)

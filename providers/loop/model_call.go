@@ -13,12 +13,12 @@ import (
 
 // Retries of model calls.
 const (
-	retries   = 2
-	firstWait = 500 * time.Millisecond
-	longWait  = 8 * time.Second
+	retries      = 2
+	minRetryWait = 500 * time.Millisecond
+	maxRetryWait = 8 * time.Second
 	// maxRetryAfter is the longest accepted delay named by a backend. A turn that would have to
 	// wait longer fails and says when to retry.
-	patience = 30 * time.Second
+	maxRetryAfter = 30 * time.Second
 )
 
 // errTooMuch cancels the reading of a reply that exceeds MaxReply.
@@ -34,12 +34,12 @@ func (s *session) ask(t *turn) (Reply, error) {
 		s.mu.Unlock()
 		return Reply{}, errSteered
 	}
-	t.cut = cancel
+	t.cancelCall = cancel
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		t.cut = nil
+		t.cancelCall = nil
 	}()
 	for s.size > MaxBytes {
 		if !s.shorten(t) {
@@ -68,7 +68,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 		default:
 			try++
 		}
-		s.tell(providers.Event{Kind: providers.EventRetry, Message: t.id, Wait: wait, Text: f.Error()})
+		s.emit(providers.Event{Kind: providers.EventRetry, Message: t.id, Wait: wait, Text: f.Error()})
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -100,11 +100,11 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 		}
 		if p.Thinking != "" {
 			seen = true
-			s.tell(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: p.Thinking})
+			s.emit(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: p.Thinking})
 		}
 		if p.Text != "" {
 			seen = true
-			s.tell(providers.Event{Kind: providers.EventText, Message: t.id, Text: p.Text})
+			s.emit(providers.Event{Kind: providers.EventText, Message: t.id, Text: p.Text})
 		}
 	})
 	// Not every server sends everything in pieces that is in the reply.
@@ -116,20 +116,20 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 		s.spec.Asked(asked)
 	}
 	if reply.Usage != (providers.Usage{}) {
-		s.tell(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: reply.Usage})
+		s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: reply.Usage})
 	}
 	return reply, seen, err
 }
 
 // pause returns the wait after a failure, and whether a retry is worthwhile.
 func pause(f *providers.Failure, try int) (time.Duration, bool) {
-	if !f.Passing() || try >= retries || f.RetryAfter > patience {
+	if !f.Passing() || try >= retries || f.RetryAfter > maxRetryAfter {
 		return 0, false
 	}
 	if f.RetryAfter > 0 {
 		return f.RetryAfter, true
 	}
-	wait := min(firstWait<<try, longWait)
+	wait := min(minRetryWait<<try, maxRetryWait)
 	return wait - rand.N(wait/4), true //nolint:gosec // G404: chance keeps clients apart, nobody gains by guessing it
 }
 
@@ -149,7 +149,7 @@ func (s *session) shorten(t *turn) bool {
 		return s.shortenTurn(t)
 	}
 	end := begins[len(begins)/2]
-	s.keep(t, s.thread[end:])
+	s.truncateTo(t, s.thread[end:])
 	return true
 }
 
@@ -172,7 +172,7 @@ func (s *session) shortenTurn(t *turn) bool {
 			left = append(left, e)
 		}
 	}
-	s.keep(t, append(left, s.thread[end:]...))
+	s.truncateTo(t, append(left, s.thread[end:]...))
 	return true
 }
 
@@ -182,7 +182,7 @@ func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResu
 const tokenBytes = 4
 
 // truncateTo reduces the conversation to these entries and sends EventShrunk.
-func (s *session) keep(t *turn, entries []providers.Entry) {
+func (s *session) truncateTo(t *turn, entries []providers.Entry) {
 	shrunk := providers.Shrunk{Left: len(s.thread) - len(entries), Before: s.size / tokenBytes}
 	s.p.cfg.Logger.Info("conversation truncated", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
 	s.thread, s.size = slices.Clone(entries), 0
@@ -190,7 +190,7 @@ func (s *session) keep(t *turn, entries []providers.Entry) {
 		s.size += size(e)
 	}
 	shrunk.After = s.size / tokenBytes
-	s.tell(providers.Event{Kind: providers.EventShrunk, Message: t.id, Shrunk: shrunk})
+	s.emit(providers.Event{Kind: providers.EventShrunk, Message: t.id, Shrunk: shrunk})
 }
 
 // failure converts any error to a [*providers.Failure].

@@ -62,7 +62,7 @@ func (a *arguments) UnmarshalJSON(data []byte) error {
 }
 
 // partialCall is a tool call that is being received.
-type chatCalling struct {
+type partialCall struct {
 	index int
 	id    string
 	name  string
@@ -75,7 +75,7 @@ type chatReader struct {
 	say     func(loop.Piece)
 	text    strings.Builder
 	refused strings.Builder
-	calls   []*chatCalling
+	calls   []*partialCall
 	usage   providers.Usage
 	finish  string
 }
@@ -119,7 +119,7 @@ func (r *chatReader) event(e sse.Event) (bool, error) {
 
 // call returns the call that a fragment belongs to. Servers that do not number their calls give
 // each a different id, or send it in one piece.
-func (r *chatReader) call(index *int, id string) (*chatCalling, error) {
+func (r *chatReader) call(index *int, id string) (*partialCall, error) {
 	number := len(r.calls) - 1
 	switch {
 	case index != nil:
@@ -137,7 +137,7 @@ func (r *chatReader) call(index *int, id string) (*chatCalling, error) {
 	if len(r.calls) >= maxParts {
 		return nil, &providers.Failure{Class: providers.Transport, Err: errors.New("the reply has too many calls")}
 	}
-	c := &chatCalling{index: number}
+	c := &partialCall{index: number}
 	r.calls = append(r.calls, c)
 	return c, nil
 }

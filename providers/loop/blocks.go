@@ -17,7 +17,7 @@ const (
 // adoptBlocks prepares the blocks of a reply for the conversation: blocks that only this
 // backend understands get its name, calls get short unique ids, inputs become objects, and
 // blank text is dropped.
-func (s *session) own(blocks []providers.Block) []providers.Block {
+func (s *session) adoptBlocks(blocks []providers.Block) []providers.Block {
 	used := map[string]bool{"": true}
 	for _, e := range s.thread {
 		for _, b := range e.Blocks {
