@@ -20,8 +20,8 @@ import (
 // crowd is many agents of many sessions on several replicas that share a store.
 type crowd struct {
 	limits agentpool.Limits
-	// full is closed when there are as many as there may be. Until then all
-	// wait for each other, so that it is not luck.
+	// full is closed when the maximum number of agents runs. Until then all wait for each
+	// other, so that the test reaches the limit deterministically.
 	full chan struct{}
 	once sync.Once
 
@@ -32,7 +32,7 @@ type crowd struct {
 	unended int
 }
 
-// enter counts an agent in, and fails the test when there are too many.
+// enter counts a running agent, and fails the test if there are too many.
 func (c *crowd) enter(t *testing.T, session, user string) func() {
 	t.Helper()
 	bounds := map[string]int{"all": c.limits.Agents, session: c.limits.PerSession, user: c.limits.PerUser}
@@ -57,12 +57,12 @@ func (c *crowd) enter(t *testing.T, session, user string) func() {
 	}
 }
 
-// session is one session of the crowd and the owner of its session runner.
+// session is one session of the crowd, which receives the reports of its session runner.
 type session struct {
 	*crowd
 	id, user string
 	runner   *agentpool.SessionRunner
-	waiting  map[string]chan struct{} // by run: closed at its end
+	waiting  map[string]chan struct{} // by run id; closed when the run has ended
 	guard    sync.Mutex
 }
 
@@ -78,8 +78,7 @@ func (s *session) Report(ctx context.Context, r agentpool.Report) error {
 	return ctx.Err()
 }
 
-// live starts runs one after the other and treats each in one of the ways that a
-// session may.
+// live starts runs one after the other and ends each in a randomly chosen way.
 func (s *session) live(lives int, seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	for i := range lives {
@@ -117,7 +116,7 @@ func (s *session) live(lives int, seed uint64) {
 	}
 }
 
-// play is what an agent of the crowd does.
+// play is the turn of an agent of the crowd.
 func play(p *turn) (providers.Outcome, error) {
 	switch p.message.Text {
 	case "tool":
@@ -135,7 +134,7 @@ func play(p *turn) (providers.Outcome, error) {
 	return providers.Completed, nil
 }
 
-// run lets that many agents live on replicas, which share the stores in turn.
+// run executes that many agents on replicas, which use the stores in turn.
 func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 	t.Helper()
 	const sessions, streams = 8, 3
@@ -199,15 +198,15 @@ func useful(context.Context, tools.Caller, providers.ToolCall) providers.ToolRes
 	return providers.ToolResult{Text: "done"}
 }
 
-// The limits hold for ten thousand agents that live and die in all ways there
-// are.
+// TestTenThousandLives verifies the limits with ten thousand agents that end in every possible
+// way.
 func TestTenThousandLives(t *testing.T) {
 	t.Parallel()
 	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
 	c.run(t, []agentpool.Semaphores{openStore(t)}, 10_000)
 }
 
-// So they do on Redis, for replicas with a connection each.
+// TestLivesOnRedis does the same with Redis, for replicas with a connection each.
 func TestLivesOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)

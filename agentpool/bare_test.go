@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Who is told what it is by its run alone has no tools, and a conversation that is
-// kept is one that the backend leaves whole.
+// A run with its own System has no tools, and the backend must not shorten the conversation of
+// a lasting agent.
 func TestSystemOfARun(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {

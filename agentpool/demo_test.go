@@ -14,8 +14,7 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// The session runner with a backend that is not a puppet, found in the table that the hub
-// uses.
+// The session runner works with the demo provider from the table that the hub uses.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

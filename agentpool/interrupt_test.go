@@ -11,17 +11,17 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// state is something a run can be in the middle of, with the reports before it.
+// state is a state of a run in progress, with the reports before it.
 type state struct {
 	prepare func(r *rig)
 	before  []string
-	// late says that the backend has to be given up.
+	// late says that the backend does not react to the interrupt.
 	late bool
-	// kept says that the conversation is good for the next turn afterwards.
+	// kept says that the provider session is reused for the next turn.
 	kept bool
 }
 
-// stuck waits for something that nobody does before the test is over.
+// stuck blocks until the test is over.
 func stuck(t *testing.T) func() {
 	t.Helper()
 	never := make(chan struct{})
@@ -29,8 +29,7 @@ func stuck(t *testing.T) func() {
 	return func() { <-never }
 }
 
-// states are all that a run goes through, with backends that behave and backends
-// that do not.
+// states returns all states of a run, with well-behaved and misbehaving backends.
 func states() map[string]state {
 	return map[string]state{
 		"waiting for a slot": {prepare: func(r *rig) {
@@ -198,7 +197,7 @@ func TestCloseInEveryState(t *testing.T) {
 	})
 }
 
-// A session that is lost hears nothing more, and its run ends by itself.
+// After the session is lost, no report is delivered and the run ends.
 func TestReportFailsInEveryState(t *testing.T) {
 	t.Parallel()
 	inEveryState(t, func(r *rig, s state) {
@@ -213,7 +212,7 @@ func TestReportFailsInEveryState(t *testing.T) {
 	})
 }
 
-// The end of a turn that came before the interrupt counts.
+// An end of the turn before the interrupt counts.
 func TestInterruptTooLate(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -227,7 +226,7 @@ func TestInterruptTooLate(t *testing.T) {
 	})
 }
 
-// An agent whose slot the store has given away stops.
+// An agent stops when the store has given its slot to another one.
 func TestSlotLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {

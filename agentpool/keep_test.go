@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// opens says how many conversations there were and are.
+// opens checks how many provider sessions were opened in total and are open now.
 func (r *rig) opens(t *testing.T, total, now int) {
 	t.Helper()
 	synctest.Wait()
@@ -61,8 +61,8 @@ func TestConversationIsKept(t *testing.T) {
 	})
 }
 
-// An agent that is disposed of in the last moment leaves nothing open and says
-// nothing more.
+// Disposing of an agent at the end of its run leaves no session open and causes no further
+// report.
 func TestDisposeAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{`1 said "b" ""`, "1 spurned m"} {
@@ -109,8 +109,7 @@ func TestConversationIsParked(t *testing.T) {
 	})
 }
 
-// A conversation that ended by itself is opened again, whether that was noticed
-// or not.
+// A provider session that the backend ended is opened again, whether or not that was noticed.
 func TestConversationEndsByItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -139,7 +138,7 @@ func TestConversationEndsByItself(t *testing.T) {
 	})
 }
 
-// A backend that is a process counts as long as it lives.
+// A backend that is a process holds its slot while it is open.
 func TestProcessHoldsItsSlot(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -207,7 +206,7 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// An idle process makes room for those who wait, wherever they are.
+// An idle process is closed when another agent, on any replica, waits for a slot.
 func TestIdleProcessMakesRoom(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 2, PerSession: 1}, func(r *rig) {
@@ -217,7 +216,7 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		r.opens(t, 1, 1)
 		time.Sleep(time.Minute)
 		r.opens(t, 1, 1)
-		r.Start(brief("2")) // which the session's bound does not allow
+		r.Start(brief("2")) // exceeds the limit of the session
 		r.opens(t, 1, 1)
 		time.Sleep(2 * time.Second)
 		r.opens(t, 2, 0)
@@ -238,7 +237,7 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		slot = <-next
 		defer slot.Release()
 		r.opens(t, 4, 0)
-		// One that ends while somebody waits is not kept at all.
+		// A process whose run ends while another agent waits is not kept.
 		r.puppet.play = hang
 		c := r.runner("ses-6", r.ear)
 		last := main("6")

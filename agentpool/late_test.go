@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A conversation that ends in the very moment in which it is to go on is opened
-// again at once, whatever it still has to say.
+// A provider session that ends at the moment of its reuse is opened again at once, even if it
+// still has events to deliver.
 func TestConversationEndsInBetween(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(r *rig, s *thread){
@@ -35,7 +35,7 @@ func TestConversationEndsInBetween(t *testing.T) {
 				if _, began := report.(agentpool.Began); began {
 					s.wg.Go(s.exit)
 					s.wg.Go(func() { s.spec.Hear(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
-					time.Sleep(time.Second) // both wait to be heard
+					time.Sleep(time.Second) // both wait for delivery
 				}
 				return nil
 			}
@@ -56,8 +56,8 @@ func TestConversationEndsInBetween(t *testing.T) {
 	}
 }
 
-// A backend that asks without end is told no, and what it asked for before is
-// decided all the same.
+// A backend that requests approvals without end is denied, and its earlier requests are still
+// decided.
 func TestApprovalsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -94,8 +94,8 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 	})
 }
 
-// An approval can be asked for while the conversation opens, more than once, and
-// again after it was taken back.
+// An approval can be requested while the provider session is being opened, more than once, and
+// again after it was cancelled.
 func TestApprovalsInDisorder(t *testing.T) {
 	t.Parallel()
 	wanted := providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm"}}
@@ -157,7 +157,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 	}
 }
 
-// Slots that cannot be renewed are not in the way of those that can.
+// A slot that cannot be renewed does not delay the renewal of others.
 func TestRenewalGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// saboteur makes one step of an agent's life go wrong: the n-th of them.
+// saboteur lets the n-th step of a run fail.
 type saboteur struct {
 	how func() error
-	// ttl is how long slots last. It is long, so that nothing is covered up by
-	// expiring, unless giving back is what takes too long.
+	// ttl is the TTL of slots. It is long, so that expiry does not hide a leak, unless the
+	// release is what takes too long.
 	ttl time.Duration
 
 	mu    sync.Mutex // guards the following
@@ -27,7 +27,7 @@ type saboteur struct {
 	wrong int // which one goes wrong, counted from 1; 0 is none
 }
 
-// step is called at every step and says whether it goes wrong.
+// step is called at every step and returns an error if the step must fail.
 func (s *saboteur) step(name string) error {
 	s.mu.Lock()
 	s.steps = append(s.steps, name)
@@ -39,9 +39,9 @@ func (s *saboteur) step(name string) error {
 	return nil
 }
 
-// live runs a main turn, a second one in the same conversation, one that is
-// steered and interrupted, and a reserved ephemeral one, and closes the session runner.
-// Everything that is called on the way is a step.
+// live runs a main turn, a second one in the same provider session, one that is steered and
+// interrupted, and a reserved ephemeral one, and closes the session runner. Every call on the
+// way is a step.
 func (s *saboteur) live(t *testing.T, process bool) {
 	t.Helper()
 	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2, TTL: s.ttl}, func(r *rig) {
@@ -99,8 +99,7 @@ func (s *saboteur) pause() {
 	synctest.Wait()
 }
 
-// meddle makes steps of what the store is asked. What goes wrong there goes wrong
-// before or after it was done.
+// meddle turns store calls into steps, which fail before or after their effect.
 func (s *saboteur) meddle(r *rig) {
 	hook := func(what string, do func() error) error {
 		if err := s.step(what); err != nil {
@@ -118,7 +117,7 @@ func (s *saboteur) meddle(r *rig) {
 	r.meddler.release = func(q store.Slot, do func() error) error { return hook("release "+q.Semaphore, do) }
 }
 
-// Whatever fails, and however, no slot stays taken.
+// No slot leaks, whichever step fails in whichever way.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	for how, fail := range map[string]func() error{
@@ -152,9 +151,9 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// mayPanic tells calls into backends and tools, which may break, from those into
-// the store and the session and from the backend's own goroutine, where a panic
-// is nobody's to catch.
+// mayPanic reports whether a step may panic: calls into backends and tools may, calls into the
+// store and the session and those on the backend's own goroutine may not, because that panic
+// cannot be recovered.
 func mayPanic(step string) bool {
 	for _, ours := range []string{"acquire", "release", "answer", "turn", "began", "said", "remember", "took", "spurned", "completed", "interrupted", "failed"} {
 		if strings.HasPrefix(step, ours) {

@@ -19,7 +19,7 @@ func claim(session wire.SessionID) agentpool.Claim {
 	return agentpool.Claim{Session: session, User: "ada", Holder: "main"}
 }
 
-// uses fails the test when a semaphore is not in use like that.
+// uses fails the test unless a semaphore has these numbers of holders and waiters.
 func uses(t *testing.T, s agentpool.Semaphores, name string, held, waiting int) {
 	t.Helper()
 	synctest.Wait()
@@ -80,8 +80,8 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// Who gives up waiting leaves nothing behind and disturbs nobody else: neither a
-// deadline nor the end of one session rejects those of another.
+// A cancelled Acquire leaves nothing behind and does not affect others: neither a deadline nor
+// the end of one session rejects those of another.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func semaphoresOf(asked []store.SlotRequest) (names []string) {
 	return names
 }
 
-// Users and agents may have names that a store would not take.
+// Users and agents may have names that a store does not accept.
 func TestAwkwardNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestAwkwardNames(t *testing.T) {
 	})
 }
 
-// A busy session does not starve another, over replicas.
+// A busy session does not starve another one, across replicas.
 func TestFairness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// puppet is a backend that does what a test wants.
+// puppet is a provider controlled by a test.
 type puppet struct {
 	caps providers.Caps
 	// opening is called by Open, and closing by Close.
 	opening func(ctx context.Context, s providers.Spec) error
 	closing func() error
-	// play is a turn; what it returns is the end of it.
+	// play executes a turn; its results are the end of the turn.
 	play func(p *turn) (providers.Outcome, error)
 	// sending is called by Send before anything else, stopping by Interrupt.
 	sending  func(ctx context.Context, m providers.Message) error
@@ -29,7 +29,7 @@ type puppet struct {
 	latest  *thread
 }
 
-// thread are a session of a puppet.
+// thread is a session of a puppet.
 type thread struct {
 	p    *puppet
 	spec providers.Spec
@@ -42,7 +42,7 @@ type thread struct {
 	closed bool
 }
 
-// turn is one that a puppet plays.
+// turn is a turn executed by a puppet.
 type turn struct {
 	s       *thread
 	ctx     context.Context // ends with an interrupt
@@ -72,7 +72,7 @@ func (p *puppet) Open(ctx context.Context, spec providers.Spec) (providers.Sessi
 	return s, nil
 }
 
-// look returns what the puppet has seen so far.
+// look returns what the puppet has received so far.
 func (p *puppet) look() (specs []providers.Spec, sent []providers.Message, open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *thread) Close() error {
 	return nil
 }
 
-// exit ends the session as a process that dies does.
+// exit ends the session like a process that dies.
 func (s *thread) exit() {
 	s.mu.Lock()
 	s.closed = true
@@ -208,7 +208,7 @@ func (t *turn) call(tool string) providers.ToolResult {
 	return t.s.spec.Call(t.ctx, providers.ToolCall{ID: "call-" + tool, Name: tool})
 }
 
-// hang plays until it is interrupted.
+// hang runs until it is interrupted.
 func hang(t *turn) (providers.Outcome, error) {
 	<-t.ctx.Done()
 	return providers.Interrupted, nil

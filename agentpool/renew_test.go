@@ -11,14 +11,14 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// Whoever dies loses its slots, and whoever lives keeps them.
+// Slots of a dead replica expire, and slots of a live one are renewed.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		limits := agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}
 		alive := newLimiter(t, s, limits)
-		dead := agentpool.NewLimiter(s, limits, nil) // nobody runs it
+		dead := agentpool.NewLimiter(s, limits, nil) // Run is not called
 		kept, err := alive.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		_, err = dead.Try(t.Context(), claim("ses-2"))
@@ -43,7 +43,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// What is held of a slot is renewed while the rest is waited for.
+// Acquired parts of a slot are renewed while Acquire waits for the rest.
 func TestHalfASlotIsRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestHalfASlotIsRenewed(t *testing.T) {
 	})
 }
 
-// Half a slot that was lost while the rest was waited for is waited for again.
+// A part that was lost while Acquire waited for the rest is acquired again.
 func TestHalfASlotIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,8 +89,7 @@ func TestHalfASlotIsLost(t *testing.T) {
 	})
 }
 
-// A store that forgot a slot is told again; only when somebody else has it the
-// slot is lost.
+// A slot that the store lost is acquired again; it is lost only if another holder has it.
 func TestForgottenSlot(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
@@ -119,7 +118,7 @@ func TestForgottenSlot(t *testing.T) {
 	})
 }
 
-// Giving back a slot in the middle of its renewal leaves nothing behind.
+// Releasing a slot during its renewal leaves nothing behind.
 func TestReleaseWhileRenewing(t *testing.T) {
 	t.Parallel()
 	for name, released := range map[string]func(m *meddler, slot *agentpool.Slot){
@@ -159,7 +158,7 @@ func TestReleaseWhileRenewing(t *testing.T) {
 	}
 }
 
-// A store that is away makes those wait who can, and refuses those who cannot.
+// While the store is unavailable, Acquire waits and Try fails.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 3}, func(r *rig) {
@@ -203,7 +202,7 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// What cannot be given back is not tried for ever.
+// Retries of a release are bounded.
 func TestReleaseIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {

@@ -69,7 +69,7 @@ func (b backends) Get(name string) (providers.Provider, bool) {
 	return p, found
 }
 
-// hands are tools that do what a test wants.
+// hands is a ToolExecutor controlled by a test.
 type hands struct {
 	brief  func() (string, error)
 	tools  func() []providers.Tool
@@ -104,7 +104,7 @@ func (h *hands) Launch(ctx context.Context, c tools.Caller) {
 	}
 }
 
-// ear is a session that hears reports.
+// ear is a Sink that records reports.
 type ear struct {
 	mu      sync.Mutex // guards the following
 	reports []agentpool.Report
@@ -133,7 +133,7 @@ func (e *ear) heard() []agentpool.Report {
 	return slices.Clone(e.reports)
 }
 
-// lines are reports as text, for tests to compare.
+// lines returns the reports as text.
 func (e *ear) lines() []string {
 	var lines []string
 	for _, r := range e.heard() {
@@ -171,7 +171,7 @@ func line(r agentpool.Report) string {
 	return id + "?"
 }
 
-// wants compares everything that was reported.
+// wants compares all reports so far.
 func (e *ear) wants(t *testing.T, want ...string) {
 	t.Helper()
 	if got := e.lines(); !slices.Equal(got, want) {
@@ -179,7 +179,7 @@ func (e *ear) wants(t *testing.T, want ...string) {
 	}
 }
 
-// rig is a session runner with everything around it.
+// rig is a session runner with its environment.
 type rig struct {
 	*agentpool.SessionRunner
 	*ear
@@ -192,7 +192,7 @@ type rig struct {
 	hands   *hands
 }
 
-// newRig makes a rig; tests change the puppet and the hands before they use it.
+// newRig returns a rig; tests configure the puppet and the hands before they use it.
 func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	t.Helper()
 	r := &rig{t: t, ear: &ear{}, store: openStore(t), puppet: &puppet{caps: providers.Caps{Steer: true}}, hands: &hands{}}
@@ -218,7 +218,7 @@ func (r *rig) runner(session wire.SessionID, e *ear) *agentpool.SessionRunner {
 	return r.pool.Session(context.Background(), agentpool.SessionRef{Session: session, User: "ada", Sink: e})
 }
 
-// held is how many slots are held.
+// held returns the number of held slots.
 func (r *rig) held() int {
 	r.t.Helper()
 	u, err := r.store.Slots(context.Background(), "agents")
@@ -237,8 +237,8 @@ func (r *rig) free() {
 	}
 }
 
-// steal takes every slot of the global semaphore away from its holder, as a store
-// that forgot would, and gives it to somebody else.
+// steal gives every slot of the global semaphore to another holder, like a store that lost
+// data.
 func (r *rig) steal() {
 	r.t.Helper()
 	r.meddler.mu.Lock()
@@ -255,7 +255,7 @@ func (r *rig) steal() {
 	}
 }
 
-// surrender gives back what was stolen.
+// surrender releases the stolen slots.
 func (r *rig) surrender() {
 	r.t.Helper()
 	for i := range r.limiter.Limits().Agents {
@@ -263,7 +263,7 @@ func (r *rig) surrender() {
 	}
 }
 
-// main is a run of the main agent.
+// main returns a run of the main agent.
 func main(id string) agentpool.Run {
 	return agentpool.Run{
 		ID: id, Agent: "main-monitor-0", Role: "main-monitor-0-m", Kind: wire.AgentMain, Turn: wire.MessageID("m-" + id),
@@ -271,14 +271,14 @@ func main(id string) agentpool.Run {
 	}
 }
 
-// brief is a run of an agent that lives for one turn.
+// brief returns a run of an agent that exists for one turn.
 func brief(id string) agentpool.Run {
 	r := main(id)
 	r.Agent, r.Role, r.Kind, r.Lasting = "ephemeral-"+id, wire.AgentID("ephemeral-"+id), wire.AgentEphemeral, false
 	return r
 }
 
-// meddler is a store that tests get in the way of.
+// meddler is a store whose calls tests can intercept.
 type meddler struct {
 	agentpool.Semaphores
 	mu      sync.Mutex // guards the following

@@ -83,8 +83,8 @@ func TestRunFromStartToEnd(t *testing.T) {
 	})
 }
 
-// What is said comes in pieces of a twentieth of a second, the first at once,
-// and nothing is lost or overtaken.
+// Text is reported every twentieth of a second, the first piece at once, and nothing is lost or
+// reordered.
 func TestSpeechIsGathered(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -129,7 +129,7 @@ func TestSpeechIsGathered(t *testing.T) {
 	})
 }
 
-// A backend that says more than is told in time has to wait.
+// A backend that emits more text than can be reported is blocked.
 func TestSpeechIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Names and ids come from backends, and no entry has room for all that they are.
+// Names and ids come from backends and are bounded in entries.
 func TestNamesInEntriesAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -37,7 +37,7 @@ func TestNamesInEntriesAreBounded(t *testing.T) {
 	r.crash()
 }
 
-// What one agent wanted and nobody can keep is held against that agent alone.
+// If a step is too large to be stored, only the agent that caused it fails.
 func TestTooLargeToBeKept(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"run", "role"} {
@@ -45,7 +45,7 @@ func TestTooLargeToBeKept(t *testing.T) {
 		r.direct("m1")
 		r.direct("m2", second)
 		for range 5 {
-			r.crash(func() { r.pool.FailOversized("") }) // it was somebody else
+			r.crash(func() { r.pool.FailOversized("") }) // another cause
 		}
 		guilty := r.run("main-monitor-0-m1")
 		who := guilty.ID

@@ -14,7 +14,7 @@ func budgetOf(concurrent, actions, output int) policies.BudgetLimits {
 	return policies.BudgetLimits{Concurrent: concurrent, ActionsPerMin: actions, OutputPerMin: output}
 }
 
-// state is what was said last about a monitor.
+// state returns the newest status of a monitor.
 func (r *rig) state(m wire.MonitorID) wire.MonitorStatus {
 	for _, s := range r.desk.Monitors() {
 		if s.MonitorID == m {
@@ -27,11 +27,11 @@ func (r *rig) state(m wire.MonitorID) wire.MonitorStatus {
 func TestBackgroundSlots(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(1, 0, 0), second, third)
-	r.direct("m0") // takes none
+	r.direct("m0") // the first monitor needs no slot
 	one := r.direct("m1", second)
 	r.runner.slots = 5
 	r.user("m2", third)
-	r.wantStory("m2", "queued at 1") // no ephemeral either
+	r.wantStory("m2", "queued at 1") // and no ephemeral agent
 	s := r.state(third)
 	if s.State != wire.MonitorWaiting || s.Queue != 1 || s.Budget == nil || s.Budget.Denied != wire.BudgetSlots || s.Budget.Running != 1 {
 		t.Fatalf("status %+v", s)
@@ -47,8 +47,7 @@ func TestBackgroundSlots(t *testing.T) {
 	r.wantStory("m3", "queued at 1")
 }
 
-// What a budget refuses is told to the user and to the model,
-// and messages wait for it.
+// A refusal by the budget is reported to the user and to the model, and messages are queued.
 func TestActionBudget(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 3, 0), second)
@@ -88,7 +87,7 @@ func TestActionBudget(t *testing.T) {
 	}
 	r.step(func() { r.pool.Withdraw("n9") })
 	r.now = due
-	r.user("late", second) // before anybody looked at the clock
+	r.user("late", second) // before the next Tick
 	r.wantStory("n0", "queued at 1; direct by main-monitor-1-n0")
 	r.wantStory("late", "queued at 9")
 	prompt := r.run("main-monitor-1-n0").Prompt

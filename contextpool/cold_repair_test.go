@@ -18,7 +18,7 @@ import (
 
 const coldMain = "cold:api:" + mainThread
 
-// takenBack is a message that a rewind took away, and the store forgot that.
+// takenBack returns a message that a rewind removed and whose removal the store lost.
 func takenBack(t *testing.T, id uint64) []byte {
 	t.Helper()
 	e := asked("x")
@@ -30,8 +30,7 @@ func takenBack(t *testing.T, id uint64) []byte {
 	return data
 }
 
-// What a store still has that was taken back comes into no memory again, wherever
-// it is among what moved away.
+// Messages whose removal the store lost do not come back, wherever they are in the cold list.
 func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	t.Parallel()
 	base := newRig(t)
@@ -69,7 +68,7 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 						t.Errorf("%s has it of %d", list, had)
 					}
 				}
-				if !strings.HasPrefix(name, "instead") { // else some are lost
+				if !strings.HasPrefix(name, "instead") { // with "instead" some messages are lost
 					r.wantKnown(mainThread, strings.Join(want, "; "))
 				}
 			})
@@ -77,7 +76,7 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	}
 }
 
-// heal is what a session does that has found out that its store forgot something.
+// heal does what a session does after it found that its store lost data.
 func (r *rig) heal() {
 	r.t.Helper()
 	r.step(func() {
@@ -93,7 +92,7 @@ func (r *rig) heal() {
 	}
 }
 
-// A list of somebody who is gone, or who has nothing there any more, goes.
+// The cold list of an agent that no longer exists, or has no cold messages, is dropped.
 func TestStaleListsGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -112,11 +111,11 @@ func TestStaleListsGo(t *testing.T) {
 	}
 }
 
-// A rewind that the store could not take at once is refused before anything changes.
+// A rewind that is too large for one batch is refused before anything changes.
 func TestRewindOfTooMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	// The memories of many agents are just not too long, and then they are.
+	// The threads of many agents are just small enough, and then too large.
 	talk := func(i, pairs int) {
 		window := fmt.Sprintf("w%d", i)
 		id := fmt.Sprintf("m%d-%d", pairs, i)
@@ -149,7 +148,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 	if len(r.kept.lists[list]) != kept || r.most > 0 {
 		t.Error("something has changed")
 	}
-	// Less at once is possible.
+	// A smaller rewind is possible.
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-4").TS}); refused != nil {
 		t.Error(refused)
 	}
@@ -160,7 +159,7 @@ func sameOp(a, b store.Op) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && a.Field == b.Field && a.N == b.N && slices.EqualFunc(a.Values, b.Values, bytes.Equal)
 }
 
-// fork is a session that has had the same life, and was taken over.
+// fork returns a copy of the session after a takeover.
 func (r *rig) fork(t fataler) *rig {
 	c := *r
 	c.t = t

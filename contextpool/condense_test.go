@@ -16,8 +16,8 @@ import (
 
 const condenser = "condense-monitor-0"
 
-// newSmallRig is a rig whose models read that many tokens, of which conversations
-// may fill so many per cent.
+// newSmallRig returns a rig with a context window in tokens and the percentage from which on
+// threads are summarised.
 func newSmallRig(t fataler, window, percent int) *rig {
 	r := newRig(t)
 	r.cfg.Window, r.cfg.CondenseAt = window, percent
@@ -26,14 +26,14 @@ func newSmallRig(t fataler, window, percent int) *rig {
 	return r
 }
 
-// talks lets the main agent have a turn in which it says something, after which its
-// conversation has so many tokens.
+// talks runs a turn of the main agent with an answer, after which its thread has so many
+// tokens.
 func (r *rig) talks(id, says string, tokens int, monitor ...wire.MonitorID) {
 	r.t.Helper()
 	r.answers(r.direct(id, monitor...), says, tokens)
 }
 
-// answers has a run say something and end.
+// answers makes a run emit text and end.
 func (r *rig) answers(run agentpool.Run, says string, tokens int) {
 	r.said(run, says)
 	r.remember(run, userSays(run.Turn, run.Prompt), assistantSays(run.Turn, says))
@@ -56,7 +56,7 @@ func (r *rig) condense(monitor ...wire.MonitorID) (err error) {
 	return err
 }
 
-// sums has a model that sums up say something and end.
+// sums makes a summarising run emit text and end.
 func (r *rig) sums(says string) {
 	r.t.Helper()
 	run := r.run(condenser)
@@ -74,7 +74,7 @@ func assistantSays(turn wire.MessageID, text string) providers.Entry {
 	return providers.Entry{Role: providers.RoleAssistant, Turn: string(turn), Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}}}
 }
 
-// outline is a conversation in short.
+// outline summarises a conversation.
 func outline(entries []providers.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -87,7 +87,7 @@ func outline(entries []providers.Entry) string {
 	return b.String()
 }
 
-// lastRow is the newest row of a kind.
+// lastRow returns the newest row of a kind.
 func (r *rig) lastRow(say wire.Say) wire.UIRow {
 	r.t.Helper()
 	updates := all[wire.MessageUpdated](r)
@@ -135,7 +135,7 @@ func TestCondense(t *testing.T) {
 	wantEqual(t, row.ContextCondense.Summary, "all of it")
 	wantEqual(t, row.ContextCondense.PrevContextTokens, 200)
 	wantEqual(t, row.ContextCondense.Cost, 0.5)
-	// What the summary is estimated to have, whatever a backend counted before.
+	// The estimate for the summary, independent of earlier counts of the backend.
 	wantEqual(t, row.ContextCondense.NewContextTokens, history.Tokens(r.run("main-monitor-0-m3").From.Entries))
 	if row.ContextCondense.NewContextTokens >= 200 || row.ContextCondense.CondenseID == "" || row.Thread != "main-monitor-0" {
 		t.Errorf("the row is %+v of %+v", row.ContextCondense, row)
@@ -231,7 +231,7 @@ func TestInterruptingACondense(t *testing.T) {
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 }
 
-// Whoever owns the session next sums up again what was being summed up.
+// A new owner restarts a summary that was in progress.
 func TestCondenseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	r := newSmallRig(t, 1000, 0)
@@ -252,7 +252,7 @@ func TestCondenseIsTakenOver(t *testing.T) {
 	wantEqual(t, r.lastRow(wire.SayCondenseContext).ContextCondense.Summary, "all")
 	r.crash()
 	wantEqual(t, outline(r.run("main-monitor-0-m2").From.Entries), "u: Summary of the conversation so far:\n\nall\n")
-	// Whose hub dies three times over it is given up.
+	// After three crashes of the owner the summary fails.
 	r = newSmallRig(t, 1000, 0)
 	r.talks("m1", "hello", 200)
 	wantEqual(t, r.condense(), nil)
@@ -297,7 +297,7 @@ func TestCondenseByItself(t *testing.T) {
 		r := newSmallRig(t, 100_000, 80)
 		r.talks("m1", "hello", 81_000)
 		r.failed(r.run(condenser), providers.Overloaded)
-		wantEqual(t, len(r.runner.runs), 0) // there is room enough for another turn
+		wantEqual(t, len(r.runner.runs), 0) // the window has room for another turn
 		r.answers(r.direct("m2"), "again", 82_000)
 		r.failed(r.run(condenser), providers.Overloaded)
 		r.crash()
@@ -335,7 +335,7 @@ func TestCondenseByItself(t *testing.T) {
 	})
 }
 
-// The window is what the provider says unless it is set.
+// The context window is that of the provider unless it is configured.
 func TestWindowOfTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -382,7 +382,7 @@ func TestTooLongForEver(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	r.remember(run, userSays("m1", "text of m1"))
-	r.failed(run, providers.ContextLength) // there is nothing to leave out
+	r.failed(run, providers.ContextLength) // nothing can be hidden
 	r.wantStory("m1", "direct by main-monitor-0-m1; failed: context_length: it did not work")
 	for range 20 {
 		r.talks("m", "answer", 100)
@@ -395,7 +395,7 @@ func TestTooLongForEver(t *testing.T) {
 	r.wantStory("m2", "direct by main-monitor-0-m2; failed: context_length: it did not work")
 }
 
-// What nobody keeps a backend makes shorter itself, and people are told.
+// A backend shortens conversations that the hub does not store, and a row says so.
 func TestShrunkElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,8 +15,7 @@ const (
 	windowW1        = "window-monitor-0/w1"
 )
 
-// windowTalks lets the agent of the window w1 have a turn, after which its
-// conversation has so many tokens.
+// windowTalks runs a turn of the agent of window w1, after which its thread has so many tokens.
 func (r *rig) windowTalks(id, says string, tokens int) {
 	r.t.Helper()
 	r.toWindow(id, "w1")
@@ -25,8 +24,8 @@ func (r *rig) windowTalks(id, says string, tokens int) {
 	r.answers(run, says, tokens)
 }
 
-// newWindowRig is a rig with a window whose agent has said something, after which
-// its model's memory of 100,000 tokens has that many.
+// newWindowRig returns a rig with a window whose agent has a thread of that many tokens, with a
+// context window of 100,000.
 func newWindowRig(t *testing.T, tokens int) *rig {
 	t.Helper()
 	r := newSmallRig(t, 100_000, 80)
@@ -44,8 +43,8 @@ func (r *rig) windowSums(says string) {
 	r.ended(run)
 }
 
-// The memory of a window's agent is summed up as that of a main agent is: what is
-// said to the window meanwhile waits, and nobody else does.
+// The thread of a window agent is summarised like that of a main agent: messages to the window
+// are queued meanwhile, all others are not.
 func TestWindowAgentsAreSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 79_000)
@@ -62,10 +61,10 @@ func TestWindowAgentsAreSummedUp(t *testing.T) {
 	r.began(run)
 	r.toWindow("c", "w1")
 	r.wantStory("c", "queued at 1")
-	r.press("d", "w1", "beside") // has a turn of its own
+	r.press("d", "w1", "beside") // a button has a turn of its own
 	r.wantStory("d", "direct by window-w1/beside")
 	r.direct("m1")
-	wantEqual(t, len(r.statuses()), statuses+1) // that of the button
+	wantEqual(t, len(r.statuses()), statuses+1) // the status of the button's turn
 	r.crash()
 	r.windowSums("all of it")
 	row := r.lastRow(wire.SayCondenseContext)
@@ -87,7 +86,8 @@ func TestWindowAgentsAreSummedUpBeforeATurn(t *testing.T) {
 	r.wantStory("b", "queued at 1; direct by window-w1")
 }
 
-// What cannot be summed up is cut, and it is tried once before each turn.
+// A thread that cannot be summarised is truncated, and a summary is tried once before each
+// turn.
 func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 10)
@@ -109,7 +109,7 @@ func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 	r.wantStory("e", "direct by window-w1")
 }
 
-// Who closes the window has its agent forgotten, whatever is being summed up.
+// Closing the window deletes its agent, even during a summary.
 func TestWindowClosesWhileItIsSummedUp(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, agentpool.Run){

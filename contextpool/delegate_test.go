@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// leader begins a turn whose conversation has calls that nobody has made yet.
+// leader begins a turn whose thread has calls that were not executed yet.
 func (r *rig) leader(calls ...string) agentpool.Run {
 	r.t.Helper()
 	const id = "m1"
@@ -30,8 +30,8 @@ func (r *rig) leader(calls ...string) agentpool.Run {
 	return run
 }
 
-// hand makes a call that gives a task away. What comes of it goes into result, and
-// to the session as tools do.
+// hand makes a call that delegates a task. The result goes into result, and to the session as
+// tools report it.
 func (r *rig) hand(run agentpool.Run, call string, result *string) {
 	r.t.Helper()
 	use := callOf(call, "task:run")
@@ -46,7 +46,7 @@ func (r *rig) hand(run agentpool.Run, call string, result *string) {
 	})
 }
 
-// handed ends a call that gave a task away, as a tool does that has its result.
+// handed ends a delegating call, as a tool does that has its result.
 func (r *rig) handed(run agentpool.Run, call, result string) {
 	r.t.Helper()
 	r.end(run, call, "task:run", result)
@@ -56,7 +56,7 @@ func doneText(run agentpool.Run, call string) string { return run.Done[call].Tex
 
 const mainM1 = "main-monitor-0-m1"
 
-// Before the task exists nothing has happened: the call is made again.
+// If the owner dies before the task exists, the call is made again.
 func TestCrashBeforeTheTaskExists(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -82,7 +82,7 @@ func TestCrashBeforeTheTaskRuns(t *testing.T) {
 	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
-	r.crash() // the task has begun to exist, no more
+	r.crash() // the task exists but has not run
 	wantEqual(t, len(r.runner.started), 1)
 	task := r.run("task-m1-1")
 	wantEqual(t, task.Prompt != "" && task.Fork, true)
@@ -95,10 +95,10 @@ func TestCrashBeforeTheTaskRuns(t *testing.T) {
 	r.remember(again, toolResult("m1", "c1"))
 	r.ended(again)
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
-	wantEqual(t, result, "") // who waited is gone
+	wantEqual(t, result, "") // the waiting call died with the owner
 }
 
-// A task that has used no tool runs again, with what the turn it works for knew.
+// A task that has used no tool is restarted, with a copy of its parent's thread.
 func TestCrashWhileTheTaskRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -120,7 +120,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	r.began(task)
 	r.said(task, "all")
 	r.ended(task)
-	wantEqual(t, len(r.runner.started), 2) // there is another one
+	wantEqual(t, len(r.runner.started), 2) // the task is started again
 	r.crash()
 	wantEqual(t, len(r.runner.started), 1)
 	r.began(r.run("task-m1-2"))
@@ -135,7 +135,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["asks"]), 0)
 }
 
-// A task of which nobody knows how far it came ends, and its parent hears that.
+// A task whose progress is unknown ends, and its parent gets that as the result.
 func TestCrashWhileTheTaskUsesATool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -187,7 +187,7 @@ func TestCrashAfterTheTask(t *testing.T) {
 	}
 }
 
-// What a tool says after its task has ended changes nothing.
+// The result of a tool after the end of its task changes nothing.
 func TestTaskHasOneResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -195,7 +195,7 @@ func TestTaskHasOneResult(t *testing.T) {
 	run := r.leader("c1")
 	var result, more, late string
 	r.hand(run, "c1", &result)
-	r.hand(run, "c1", &more) // the same call once more
+	r.hand(run, "c1", &more) // a repeated call
 	wantEqual(t, len(r.runner.runs), 2)
 	r.ended(r.run("task-m1-1"))
 	r.handed(run, "c1", "something else")
@@ -208,7 +208,7 @@ func TestTaskHasOneResult(t *testing.T) {
 	wantEqual(t, len(r.runner.runs), 1)
 }
 
-// A tool of which nobody knows whether it ran cuts a turn off, with its tasks.
+// A turn with a tool call that may have run ends as interrupted, with its tasks.
 func TestTasksEndWithATurnThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -255,7 +255,7 @@ func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 	wantEqual(t, strings.Contains(from[len(from)-1].Blocks[0].Text, "the turn it works for was interrupted"), true)
 }
 
-// Stopping what waits for its tasks is kept like anything else.
+// The stop of a turn that waits for its tasks is stored.
 func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -283,7 +283,7 @@ func TestResetEndsATurnThatWaitsForItsTasks(t *testing.T) {
 	wantEqual(t, len(r.runner.runs), 0)
 }
 
-// A task that is cut off again and again fails, and its parent goes on.
+// A task that is cut off too often fails, and its parent continues.
 func TestTaskThatIsCutOffTooOften(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -299,7 +299,7 @@ func TestTaskThatIsCutOffTooOften(t *testing.T) {
 	wantEqual(t, again.Attempt, 2)
 }
 
-// What made a step too large fails; who waits for it goes on once.
+// The task that made a step too large fails; its parent continues once.
 func TestTaskThatWantedTooMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -314,7 +314,7 @@ func TestTaskThatWantedTooMuch(t *testing.T) {
 	wantEqual(t, strings.Contains(doneText(r.run(mainM1), "c1"), "too large"), true)
 }
 
-// A store that forgot the task and not who waits for it does not keep that waiting.
+// If the store lost a task but not the waiting call, the call ends.
 func TestTaskThatIsLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -332,7 +332,7 @@ func TestTaskThatIsLost(t *testing.T) {
 	wantEqual(t, doneText(r.run(mainM1), "c1"), `{"status":"interrupted","summary":"","actions":[],"error":"nobody knows what became of the task"}`)
 }
 
-// The id of a call can be longer than what the conversation keeps of it.
+// The id of a call can be longer than the id in the thread.
 func TestResultOfACallWithALongID(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -348,19 +348,19 @@ func TestResultOfACallWithALongID(t *testing.T) {
 	wantEqual(t, doneText(again, blocks[len(blocks)-1].Call), "done")
 }
 
-// boss is a turn that gives tasks away and the backend behind it, which forgets
-// everything that it was not given when it is cut off.
+// boss is a turn that delegates tasks, with its backend, which loses everything that is not in
+// the thread when it is cut off.
 type boss struct {
 	*rig
 	t       *rapid.T
 	want    []string          // calls to make
-	made    map[string]bool   // by the run that there is now
-	results map[string]string // that it has
+	made    map[string]bool   // calls made by the current run
+	results map[string]string // results received
 }
 
 func (b *boss) forget() { b.made, b.results = map[string]bool{}, map[string]string{} }
 
-// main does the next thing of the turn that gives tasks away.
+// main executes the next step of the delegating turn.
 func (b *boss) main(run agentpool.Run) {
 	for id, r := range run.Done {
 		b.results[id] = r.Text
@@ -403,8 +403,8 @@ func (b *boss) crashes() {
 	b.crash()
 }
 
-// Whenever the owner is killed: a turn that gave tasks away has one result of each,
-// no task has two ends, and the turn comes to its own.
+// Whenever the owner is killed: a delegating turn gets one result of each task, no task ends
+// twice, and the turn ends.
 func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

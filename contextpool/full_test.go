@@ -13,13 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What a store takes at once.
+// Limits of a batch of the store.
 const (
 	batchBytes = 8 << 20
 	batchItems = 4096
 )
 
-// wantSteps checks that no step was more than a store takes.
+// wantSteps checks that no step exceeded a batch of the store.
 func (r *rig) wantSteps() {
 	r.t.Helper()
 	if r.biggest > batchBytes || r.most > batchItems {
@@ -27,7 +27,7 @@ func (r *rig) wantSteps() {
 	}
 }
 
-// What waited for the budget of its monitor begins in as many steps as it takes.
+// Messages queued for the budget of their monitor begin in as many steps as necessary.
 func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, policies.BudgetLimits{OutputPerMin: 10}, second)
@@ -63,7 +63,7 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	r.wantSteps()
 }
 
-// What a turn was offered and did not take waits again, however long it is.
+// Messages that were offered and not accepted are queued again, however long they are.
 func TestLongOffersAreTakenBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -82,7 +82,7 @@ func TestLongOffersAreTakenBack(t *testing.T) {
 	r.wantSteps()
 }
 
-// What was said in turns that end together is too much for a step.
+// The texts of turns that end together may exceed a step.
 func TestManyTurnsAreCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -105,7 +105,7 @@ func TestManyTurnsAreCutOff(t *testing.T) {
 	r.wantSteps()
 }
 
-// A message that can never begin is rejected.
+// A message whose turn can never begin is rejected.
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -124,7 +124,7 @@ func TestDiscard(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["queue"])+len(r.kept.tables["queue.said"]), 0)
 }
 
-// However much turns did and said, they can be ended at once.
+// Turns with many actions and much text can be ended in one step.
 func TestResetOfMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -153,8 +153,7 @@ func TestResetOfMuch(t *testing.T) {
 	}
 }
 
-// What was said on one monitor is no matter of another, and what is kept of it is
-// bounded in its kept form.
+// The tapes of monitors are separate, and bounded by their encoded size.
 func TestTapesOfMonitors(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, policies.BudgetLimits{}, second)

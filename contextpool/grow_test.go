@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// checkRows makes sure that every row that grows has a turn that ends it, and that
-// what has ended does not grow again.
+// checkRows checks that every growing row has a turn that finishes it, and that finished rows
+// do not grow again.
 func (c *chaos) checkRows() {
 	growing := map[wire.Millis]bool{}
 	for _, rows := range c.archive {
@@ -33,7 +33,7 @@ func (c *chaos) checkRows() {
 	}
 }
 
-// versions are those of the rows with thoughts, in short.
+// versions summarises the versions of the thinking rows.
 func (r *rig) versions() []string {
 	var out []string
 	names := map[wire.Millis]int{}
@@ -54,7 +54,8 @@ func (r *rig) versions() []string {
 	return out
 }
 
-// A row that comes again says so, and its last version says that, under one name.
+// Versions of a growing row are marked as partial except the last one, and have the same
+// timestamp.
 func TestThoughtsGrow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -127,7 +128,7 @@ func TestThoughtsGrow(t *testing.T) {
 			run := r.run(mainM1)
 			r.thought(run, "hm")
 			r.said(run, "Well")
-			r.user("m2") // it is offered to the turn
+			r.user("m2") // offered to the turn
 			if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS}); refused != nil {
 				r.t.Fatalf("%+v", refused)
 			}
@@ -149,7 +150,7 @@ func TestThoughtsGrow(t *testing.T) {
 	}
 }
 
-// A row that nobody ends, because its turn was lost, is ended by the next owner.
+// The next owner finishes a growing row whose turn was lost.
 func TestRowsThatNobodyEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

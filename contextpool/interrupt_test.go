@@ -16,8 +16,8 @@ func (r *rig) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent
 	return found
 }
 
-// Partial text is kept, what was done is not offered again, and the
-// queue is what the user wants it to be.
+// Partial text is kept, the actions are not added to the reload cache, and the queue continues
+// or is dropped as requested.
 func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -59,7 +59,7 @@ func TestInterruptDropsQueues(t *testing.T) {
 	r.wantStory("m3", "")
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.wantStory("m6", "queued at 1; rejected with 3003: taken out of the queue")
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // too late
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // after the turn was interrupted
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.interrupted(two)
 	r.interrupted(r.run("window-w"))
@@ -166,7 +166,7 @@ func TestRemoveMonitor(t *testing.T) {
 	r.crash()
 }
 
-// What agents of two monitors do at once is never mixed up.
+// Concurrent turns of two monitors do not affect each other.
 func TestMonitorsAreApart(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second, third)
@@ -206,7 +206,7 @@ func TestLaunchHappensOnce(t *testing.T) {
 	wantEqual(t, r.runner.launched, 1)
 }
 
-// Whatever becomes of a turn, its slot in the budget is free after.
+// Every way to end a turn releases its slot in the budget.
 func TestEveryEndFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, agentpool.Run){

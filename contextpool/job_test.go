@@ -29,7 +29,7 @@ func thinkJob(name string) workflow.Job {
 	return j
 }
 
-// work begins a job and lets it run.
+// work starts a job and reports the start of its run.
 func (r *rig) work(j workflow.Job) agentpool.Run {
 	r.t.Helper()
 	r.step(func() { r.pool.StartJob(j) })
@@ -38,7 +38,7 @@ func (r *rig) work(j workflow.Job) agentpool.Run {
 	return run
 }
 
-// wantWorked looks at what came of the only job that has ended.
+// wantWorked checks the result of the only job that has ended.
 func (r *rig) wantWorked(want workflow.JobResult) {
 	r.t.Helper()
 	wantEqual(r.t, r.worked, []workflow.JobResult{want})
@@ -46,7 +46,7 @@ func (r *rig) wantWorked(want workflow.JobResult) {
 	wantEqual(r.t, len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]), 0)
 }
 
-// saysOf are the kinds of rows that an agent has.
+// saysOf returns the kinds of an agent's rows.
 func (r *rig) saysOf(role wire.AgentID) []wire.Say {
 	var says []wire.Say
 	for _, row := range r.archive[first] {
@@ -89,7 +89,7 @@ func TestJobOfATodo(t *testing.T) {
 	}
 }
 
-// What a job says that only thinks is for its plan alone.
+// The text of a job that only thinks is not published.
 func TestJobThatThinks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -166,7 +166,7 @@ func TestJobIsInterruptedByTheUser(t *testing.T) {
 	})
 }
 
-// The same job is never under way twice, and two of the same role have two names.
+// A job is never under way twice, and two jobs of the same role get different names.
 func TestJobsAreToldApart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -179,7 +179,7 @@ func TestJobsAreToldApart(t *testing.T) {
 	r.run("task-a/2")
 }
 
-// A job that did nothing is done again by the next owner, from the beginning.
+// A job that used no tool is restarted by the next owner.
 func TestJobGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, j := range []workflow.Job{todoJob("a"), thinkJob("cognitive")} {
@@ -198,7 +198,7 @@ func TestJobGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// One that waited for a slot has begun nothing, however often its owner dies.
+// A job that waited for a slot is not counted as cut off, however often its owner dies.
 func TestJobThatWaitsOutlivesItsOwners(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -222,7 +222,7 @@ func TestJobThatIsCutOffAgainAndAgainFails(t *testing.T) {
 	wantEqual(t, r.worked[0].Outcome == providers.Failed && r.worked[0].Unsure == "", true)
 }
 
-// What may have happened does not happen again unasked.
+// A job that may have had effects is not restarted.
 func TestJobOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{false, true} {
@@ -239,7 +239,7 @@ func TestJobOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
 			Job: "plan_1/a.1", Outcome: providers.Interrupted, Reason: reason, Unsure: unsure,
 		})
 		wantEqual(t, len(r.runner.started), 0)
-		wantEqual(t, len(r.kept.tables["asks"]), 0) // the plan asks
+		wantEqual(t, len(r.kept.tables["asks"]), 0) // no question of the pool: the plan asks
 	}
 }
 
@@ -322,7 +322,7 @@ func TestAPlanThatFails(t *testing.T) {
 	}
 }
 
-// job begins a job of a plan, or stops one.
+// job starts or stops a job of a plan.
 func (c *chaos) job() {
 	if len(c.jobs) > 0 && rapid.IntRange(0, 3).Draw(c.t, "stop") == 0 {
 		c.step(func() { c.pool.StopJob(rapid.SampledFrom(c.jobs).Draw(c.t, "job"), "stopped") })
@@ -337,7 +337,7 @@ func (c *chaos) job() {
 	c.step(func() { c.pool.StartJob(j) })
 }
 
-// checkJobs looks whether each job is under way or has come to one end.
+// checkJobs checks that each job is under way or has ended once.
 func (c *chaos) checkJobs() {
 	ended := map[string]int{}
 	for _, w := range c.worked {
@@ -350,7 +350,7 @@ func (c *chaos) checkJobs() {
 	}
 }
 
-// A todo that names no profile has the tools of any task.
+// A todo without a profile gets the default profile.
 func TestJobWithoutAProfile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

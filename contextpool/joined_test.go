@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// join has the turn of a run take a message.
+// join makes the turn of a run accept a message.
 func (r *rig) join(run agentpool.Run, id string) {
 	r.user(id)
 	r.hear(agentpool.Remember{
@@ -18,8 +18,7 @@ func (r *rig) join(run agentpool.Run, id string) {
 	})
 }
 
-// A message that joined a turn ends with it, once and under its own id, however the
-// turn ends and whoever ends it.
+// A message that joined a turn ends with it, once and under its own id, however the turn ends.
 func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,7 +59,7 @@ func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
 	}
 }
 
-// How often a message may be cut off counts from when it joined the turn.
+// Interruptions are counted from the message that joined last.
 func TestAttemptsCountFromJoining(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -84,7 +83,7 @@ func TestAttemptsCountFromJoining(t *testing.T) {
 	}
 }
 
-// A turn takes a bounded number of messages, and forgets none of them.
+// A turn accepts a bounded number of messages, and ends all of them.
 func TestATurnTakesManyMessages(t *testing.T) {
 	t.Parallel()
 	const most = 100

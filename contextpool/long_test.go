@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ours is how much of what is kept is the pool's.
+// ours returns the size of the pool's stored state.
 func (r *rig) ours() (items, bytes int) {
 	for _, op := range r.pool.AllOps() {
 		items += len(op.Values)
@@ -25,7 +25,7 @@ func (r *rig) ours() (items, bytes int) {
 	return items, bytes
 }
 
-// A session of 850 turns costs no more than one of 700.
+// The stored state of 850 turns is no larger than that of 700.
 func TestManyTurns(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second)
@@ -72,7 +72,7 @@ func TestManyTurns(t *testing.T) {
 	r.crash()
 }
 
-// Everything that is kept fits into a real store and comes back from it.
+// The state fits into a real store and is restored from it.
 func TestARealStore(t *testing.T) {
 	t.Parallel()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
@@ -124,6 +124,6 @@ func TestARealStore(t *testing.T) {
 	wantEqual(t, r.run("window-" + string(long)).From.Entries[2].Blocks[0], providers.Block{
 		Kind: providers.BlockToolResult, Call: "c1", Tool: "x_y", Text: "done",
 	})
-	// The pool has nothing to say about connections and sessions.
+	// The pool emits no connection events.
 	wantEqual(t, len(all[wire.ConnectionStatus](r)), 0)
 }

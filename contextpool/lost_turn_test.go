@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// conclude ends the turn of m1 as another owner did, which had given m2 to it.
+// conclude ends the turn of m1 as the previous owner did, where m2 had joined it.
 func (r *rig) conclude() {
 	r.t.Helper()
 	c := contextpool.LostTurnEnd{
@@ -24,8 +24,8 @@ func (r *rig) conclude() {
 	})
 }
 
-// A message that joined a turn at another owner and waits here ends with that turn. It
-// is not run a second time.
+// A message that joined a turn at the previous owner and is queued here ends with that turn. It
+// does not run a second time.
 func TestConcludeEndsWhatHadJoined(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -20,20 +20,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// chaos is a rig to which everything happens, and what must hold all the time.
+// chaos is a rig that receives random commands, with the invariants that must always hold.
 type chaos struct {
 	*rig
 	t     *rapid.T
 	sent  []string
 	jobs  []string
 	calls int
-	open  map[string][]string // calls that began, by run
-	seen  int                 // events that were checked
+	open  map[string][]string // open calls by run id
+	seen  int                 // number of checked events
 	fate  map[wire.MessageID]*fate
-	ends  map[string]int // of turns, by role and message, and rows of them and of their calls
+	ends  map[string]int // ends of turns by role and message, rows of ends and calls
 }
 
-// fate is what was said about a message.
+// fate collects the replies to a message.
 type fate struct {
 	queued, rejected int
 	accepted         []string // role and message of the turn
@@ -53,14 +53,14 @@ func (c *chaos) newID() string {
 	return id
 }
 
-// need makes a monitor as a session does.
+// need creates a monitor as a session does.
 func (c *chaos) need(m wire.MonitorID) {
 	if !c.desk.HasMonitor(m) {
 		c.step(func() { c.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle}) })
 	}
 }
 
-// anyRun is one of those that run.
+// anyRun returns a random running run.
 func (c *chaos) anyRun() (agentpool.Run, bool) {
 	ids := slices.Sorted(maps.Keys(c.runner.runs))
 	if len(ids) == 0 {
@@ -227,7 +227,7 @@ func (c *chaos) command() {
 	}
 }
 
-// takeBack rewinds a conversation to any row, or says something else there.
+// takeBack rewinds a conversation to a random row, or edits the message there.
 func (c *chaos) takeBack() {
 	u := contextpool.RewindRequest{Monitor: c.monitor(), Include: rapid.Bool().Draw(c.t, "include")}
 	rows := c.archive[u.Monitor]
@@ -252,7 +252,7 @@ func (c *chaos) takeBack() {
 
 func (c *chaos) open1(m wire.MonitorID, w string) { c.rig.open(m, w) }
 
-// questions are the rows that ask whether to go on.
+// questions returns the rows that ask whether to continue.
 func (c *chaos) questions() map[wire.Millis]bool {
 	open := map[wire.Millis]bool{}
 	for field := range c.kept.tables["asks"] {
@@ -265,7 +265,7 @@ func (c *chaos) questions() map[wire.Millis]bool {
 	return open
 }
 
-// read takes note of the events since the last time.
+// read processes the events since the last call.
 func (c *chaos) read() {
 	of := func(id wire.MessageID) *fate {
 		if c.fate[id] == nil {
@@ -322,7 +322,7 @@ func (c *chaos) read() {
 	c.seen = len(c.events)
 }
 
-// check is what must hold after every step.
+// check verifies the invariants after every step.
 func (c *chaos) check() {
 	c.read()
 	lasting := map[string]bool{}
@@ -350,7 +350,7 @@ func (c *chaos) check() {
 	}
 	turns := 0
 	for _, data := range c.kept.tables["turns"] {
-		if !strings.Contains(string(data), `"state":"waiting"`) { // else for its tasks
+		if !strings.Contains(string(data), `"state":"waiting"`) { // except turns that wait for their tasks
 			turns++
 		}
 	}
@@ -362,7 +362,7 @@ func (c *chaos) check() {
 	c.checkRows()
 }
 
-// checkKept compares what is kept with what the pool says is to be kept.
+// checkKept compares the stored state with AllOps.
 func (c *chaos) checkKept() {
 	want := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for _, op := range c.pool.AllOps() {
@@ -400,7 +400,7 @@ func (c *chaos) checkKept() {
 	wantEqual(c.t, text(got), text(want))
 }
 
-// finish lets everything come to its end and looks whether it did.
+// finish ends everything and checks that it ended.
 func (c *chaos) finish() {
 	for range 1000 {
 		if !c.pool.Busy() {
@@ -433,9 +433,8 @@ func (c *chaos) finish() {
 	}
 }
 
-// Whatever happens, in whatever order: every message has one answer and one end,
-// an agent has one turn at a time, queues are bounded, and what is kept is what
-// there is.
+// For random commands in random order: every message has one reply and one end, an agent has
+// one turn at a time, queues are bounded, and the stored state matches the pool.
 func TestEverythingThatCanHappen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

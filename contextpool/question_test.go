@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A question that the desktop has forgotten is shown as answered in the archive.
+// The answer to a question that the desktop state has dropped is shown in the archive.
 func TestAnsweredLate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -45,7 +45,7 @@ func (r *rig) end(run agentpool.Run, id, tool, result string) {
 	})
 }
 
-// A killed hub loses nothing of what it had accepted.
+// A killed hub loses no accepted message.
 func TestQueuedMessagesRunOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -100,11 +100,11 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		r.said(again, "anew")
 	}
 	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "anew")
-	for range 5 { // which does not count
+	for range 5 { // orderly hand-overs do not count
 		r.step(func() { r.pool.PrepareHandOver() })
 		r.crash()
 	}
-	for range 5 { // nor does this: it waits for a slot
+	for range 5 { // nor do crashes while it waits for a slot
 		r.crash()
 	}
 	r.wantStory("m1", "direct by main-monitor-0-m1")
@@ -115,8 +115,8 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 	r.wantStory("m1", "direct by main-monitor-0-m1; failed: the turn was cut off 3 times")
 }
 
-// A turn whose tools have ended goes on where it was, with their results. What
-// was said after what is remembered is said again.
+// A turn whose tools have ended continues with their results. Text that is not in the thread is
+// produced again.
 func TestATurnGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -151,7 +151,7 @@ func TestATurnGoesOn(t *testing.T) {
 		`tool: {"id":"c2","tool":"window:create","status":"complete","result":"done"}`,
 		"text: Found.",
 	})
-	wantEqual(t, len(r.kept.tables["reload"]), 2) // what was done before the crash counts
+	wantEqual(t, len(r.kept.tables["reload"]), 2) // actions before the crash count
 	wantEqual(t, len(r.direct("m2").From.Entries), 4)
 }
 
@@ -171,7 +171,7 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	ask := last[wire.MessageUpdated](r).Message
 	wantEqual(t, ask.Ask, wire.AskResumeTask)
 	wantEqual(t, len(r.runner.runs), 0)
-	r.crash() // the question is still there
+	r.crash() // the question survives
 	var no, yes, again bool
 	r.step(func() { no = r.pool.AnswerResume(ask.TS+1, true, "") })
 	r.step(func() { yes = r.pool.AnswerResume(ask.TS, true, "careful now") })
@@ -185,7 +185,7 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 			t.Fatalf("prompt %s", next.Prompt)
 		}
 	}
-	// The conversation says what became of the calls.
+	// The thread has results for the open calls.
 	results := next.From.Entries[len(next.From.Entries)-1].Blocks
 	if len(results) != 2 || results[0].Text != reason || !strings.Contains(results[1].Text, "before this tool was used") {
 		t.Fatalf("%+v", results)
@@ -235,7 +235,7 @@ func TestNotGoingOn(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["asks"]), 0)
 }
 
-// What nobody remembers begins again only if it has done nothing.
+// A turn without a thread is restarted only if it has used no tool.
 func TestEphemeralAndParallelTurnsAfterACrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -323,8 +323,7 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 	}
 }
 
-// A message that a turn took is part of its conversation from the same step on in
-// which it does not wait any more.
+// A message is in the thread from the same step on in which it leaves the queue.
 func TestTakenMessageIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

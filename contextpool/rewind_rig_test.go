@@ -13,8 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// file puts a row that is shown into the archive of the rig, as a session does: its
-// id never changes.
+// file adds a published row to the archive of the rig, as a session does: its id never changes.
 func (r *rig) file(row wire.UIRow) wire.UIRow {
 	if r.archive == nil {
 		r.archive = map[wire.MonitorID][]wire.UIRow{}
@@ -58,7 +57,7 @@ func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
 	r.Emit(e)
 }
 
-// What happens.
+// Commands.
 
 func (r *rig) rewind(u contextpool.RewindRequest) (refused *desktop.Refusal) {
 	if u.Monitor == "" {
@@ -68,7 +67,7 @@ func (r *rig) rewind(u contextpool.RewindRequest) (refused *desktop.Refusal) {
 	return refused
 }
 
-// back rewinds to the row of a text, which must work.
+// back rewinds to the row with a text, which must succeed.
 func (r *rig) back(text string) {
 	r.t.Helper()
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf(text).TS}); refused != nil {
@@ -87,9 +86,9 @@ func (r *rig) edit(row, id, text string) (refused *desktop.Refusal) {
 	return refused
 }
 
-// What came of it.
+// Results.
 
-// questionRow is the newest row with a text in it.
+// rowOf returns the newest row that contains a text.
 func (r *rig) rowOf(text string) wire.UIRow {
 	r.t.Helper()
 	var found wire.UIRow
@@ -106,7 +105,7 @@ func (r *rig) rowOf(text string) wire.UIRow {
 	return found
 }
 
-// seen is what people see of a monitor, in short.
+// seen summarises the rows of a monitor.
 func (r *rig) seen(monitor wire.MonitorID) string {
 	var out []string
 	for _, row := range r.archive[monitor] {
@@ -137,7 +136,7 @@ func (r *rig) wantSeen(want string) {
 	}
 }
 
-// thread is what is kept of a thread, also what moved away.
+// thread returns the stored messages of a thread, including its cold list.
 func (r *rig) thread(agent string) []history.Message {
 	r.t.Helper()
 	var all []history.Message
@@ -154,7 +153,7 @@ func (r *rig) thread(agent string) []history.Message {
 	return all
 }
 
-// known is what a model sees, in short.
+// known summarises the messages that a model reads.
 func known(entries []providers.Entry) string {
 	var out []string
 	for _, e := range entries {
@@ -185,8 +184,8 @@ func (r *rig) wantKnown(agent, want string) {
 	}
 }
 
-// agree looks whether both histories do: no message belongs to a row that is gone,
-// and what goes out makes sense. The desktop shows the end of what is archived.
+// agree checks that rows and threads are consistent: no message belongs to a removed row, every
+// conversation sent to a model is valid, and the desktop shows the end of the archive.
 func (r *rig) agree() {
 	r.t.Helper()
 	for name := range r.kept.lists {

@@ -21,7 +21,7 @@ func asked(turn string) providers.Entry {
 	}}
 }
 
-// talk is a turn of the main agent that answers one message.
+// talk runs a turn of the main agent that answers one message.
 func (r *rig) talk(id string) {
 	r.t.Helper()
 	run := r.direct(id)
@@ -53,7 +53,7 @@ func TestRewind(t *testing.T) {
 	wantEqual(t, r.runner.disposed, []string{mainThread})
 	r.crash()
 	r.agree()
-	// Ids are not given twice, and neither are rows.
+	// Ids of messages and rows are not reused.
 	r.talk("m4")
 	all := r.thread(mainThread)
 	if n := len(all); n != 4 || all[2].ID <= 12 || all[2].Row <= 9 {
@@ -114,8 +114,8 @@ func TestRewindIsRefused(t *testing.T) {
 	wantEqual(t, len(all[wire.HistoryRewound](r)), 1)
 }
 
-// A message that was sent while the agent spoke has its row before those of the
-// answer. Who takes it back does not take the answer back.
+// A message sent while the agent was answering has its row before the answer. Rewinding to it
+// does not remove the answer.
 func TestRewindOfAMessageSentWhileTheAgentSpoke(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -161,8 +161,8 @@ func TestRewindToASteeredMessage(t *testing.T) {
 	r.wantKnown(mainThread, "> text of m1; first, call c1; > c1: result of c1")
 }
 
-// What the agent had said before it heard a message stays with it, for people as
-// well, whether or not it used a tool in between.
+// Text from before a message joined is kept in a rewind to that message, whether or not a tool
+// was used in between.
 func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -187,7 +187,7 @@ func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
 	}
 }
 
-// The turn that runs ends in the same step; nothing is left of it.
+// A running turn ends in the same step and leaves no rows.
 func TestRewindOfATurnThatRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -203,8 +203,9 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	if r.pool.TurnActive(callerOf(run)) || r.pool.Busy() || len(r.runner.runs) > 0 {
 		t.Fatal("the turn goes on")
 	}
-	r.ended(run) // which is too late
-	// What it did is there, and the agent is told, for it does not remember.
+	r.ended(run) // after the rewind
+	// Its actions stay, and the next prompt reports them, because the thread no longer has
+	// them.
 	if next := r.direct("m3"); !strings.Contains(next.Prompt, "main-monitor-0-m2") || len(next.From.Entries) != 2 {
 		t.Fatalf("%+v", next)
 	}
@@ -212,7 +213,7 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	r.agree()
 }
 
-// What began before the row ends, too, and its tools are known to have run.
+// A turn that began before the row ends too, and its tool results stay.
 func TestRewindInATurnThatRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -228,12 +229,12 @@ func TestRewindInATurnThatRuns(t *testing.T) {
 	r.wantStory("m3", "queued at 2; rejected with 3003: the conversation was rewound")
 	r.wantSeen("> text of m1; c1 complete; > text of m2; c2 error; interrupted")
 	r.wantKnown(mainThread, "> text of m1; look, call c1, call c2; > c1: done, c2: tool http:post may or may not have run")
-	// What waited before the row begins.
+	// Messages queued before the row begin.
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	r.crash()
 }
 
-// A turn that waits for its tasks ends once, with them, whoever owns it then.
+// A turn that waits for its tasks ends once, with them.
 func TestRewindOfATurnWithTasks(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
@@ -273,7 +274,7 @@ func TestRewindOfWhatRanBeside(t *testing.T) {
 	r.answer(one, "answer to m1")
 	r.wantSeen("> text of m1; > text of m2; beside; completed; answer to m1; completed")
 	r.back("beside")
-	// The answer came later: its row is gone, and so is what the model knew of it.
+	// The answer came later: its row and its message are removed.
 	r.wantSeen("> text of m1; > text of m2")
 	r.wantKnown(mainThread, "> text of m1")
 }
@@ -299,7 +300,7 @@ func TestRewindOfAWindow(t *testing.T) {
 	r.wantKnown(run.Agent, "> text of a; answer to a")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
 	wantEqual(t, r.runner.disposed, []string{mainThread, run.Agent})
-	// It is said to the same window again, and the backend begins anew.
+	// The edited message goes to the same window, and the provider session is closed.
 	if refused := r.edit("text of a", "e", "what I meant"); refused != nil {
 		t.Fatal(refused)
 	}
@@ -332,7 +333,7 @@ func TestEdit(t *testing.T) {
 	r.began(next)
 	r.remember(next, asked("better"))
 	r.answer(next, "answer to better")
-	// Of an answer it is the message before it that is edited.
+	// Editing an answer edits the message before it.
 	if refused := r.edit("answer to m1", "e2", "best"); refused != nil {
 		t.Fatal(refused)
 	}
@@ -344,7 +345,7 @@ func TestEdit(t *testing.T) {
 	r.wantSeen("> best")
 }
 
-// Other monitors have conversations of their own.
+// Other monitors are not affected.
 func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second)
@@ -362,8 +363,8 @@ func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 	}
 }
 
-// A question whether to go on goes with its row, and the tape has nothing of what
-// was taken back.
+// A question whether to continue is removed with its row, and the tape loses the removed
+// messages.
 func TestRewindOfAQuestion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -393,8 +394,8 @@ func bytesOf(items [][]byte) (out []string) {
 	return out
 }
 
-// What was left out of a long conversation comes back when the conversation is
-// rewound to before that, from wherever it was moved to.
+// Hidden messages become visible again when the conversation is rewound to before they were
+// hidden, also those in the cold list.
 func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -34,8 +34,8 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// rig is a session around a pool: steps, a desktop, what is kept, and a session runner that
-// only notes what it is told.
+// rig is a session around a pool: steps, a desktop, stored state, and a session runner that
+// only records its calls.
 type rig struct {
 	t      fataler
 	cfg    contextpool.Config
@@ -51,21 +51,21 @@ type rig struct {
 	then   []func()
 	kept   kept
 
-	archive map[wire.MonitorID][]wire.UIRow // what people see, in all
-	gone    map[wire.RowID]wire.MonitorID   // rows that were rewound, and where
-	away    error                           // why a list cannot be read
+	archive map[wire.MonitorID][]wire.UIRow // all rows of each monitor
+	gone    map[wire.RowID]wire.MonitorID   // removed rows and their monitors
+	away    error                           // error of reads of cold lists
 
 	cancelled []wire.AgentID
 	worked    []workflow.JobResult
-	biggest   int // bytes of a step
-	most      int // items of a step
-	room      int // ops for which a step has room
+	biggest   int // size of the largest step in bytes
+	most      int // items of the largest step
+	room      int // number of operations after which a step is full
 	emitted   int // events in the step
-	told      int // their bytes
+	told      int // size of the events in the step
 	full      bool
 }
 
-// kept is what a store would have.
+// kept is the stored state.
 type kept struct {
 	tables map[string]map[string][]byte
 	lists  map[string][][]byte
@@ -82,7 +82,7 @@ func newRig(t fataler) *rig {
 	return r
 }
 
-// newRigWith is newRig with limits of the budget and more monitors.
+// newRigWith is newRig with budget limits and further monitors.
 func newRigWith(t fataler, limits policies.BudgetLimits, monitors ...wire.MonitorID) *rig {
 	r := newRig(t)
 	r.cfg.Budget = limits
@@ -105,8 +105,8 @@ func (r *rig) hire() {
 	r.pool = contextpool.New(r.cfg, r, r.runner)
 }
 
-// crash is what happens when the owner is killed and another one takes over, which
-// may do something first.
+// crash simulates that the owner is killed and another one takes over, which calls first before
+// it recovers.
 func (r *rig) crash(first ...func()) {
 	r.t.Helper()
 	before := r.pool.AllOps()
@@ -120,7 +120,7 @@ func (r *rig) crash(first ...func()) {
 	if err := r.pool.Restore(tables, lists); err != nil {
 		r.t.Fatalf("restore: %v", err)
 	}
-	if after := r.pool.AllOps(); !slices.EqualFunc(before, after, sameOp) { // texts of megabytes take seconds
+	if after := r.pool.AllOps(); !slices.EqualFunc(before, after, sameOp) { // cmp.Diff of long texts takes seconds
 		r.t.Fatalf("another pool was restored than was kept (-was +is):\n%s", cmp.Diff(legible(before), legible(after)))
 	}
 	r.step(func() {
@@ -131,7 +131,7 @@ func (r *rig) crash(first ...func()) {
 	})
 }
 
-// legible is ops as text.
+// legible returns operations as text.
 func legible(ops []store.Op) []string {
 	out := make([]string, len(ops))
 	for i, op := range ops {
@@ -140,8 +140,7 @@ func legible(ops []store.Op) []string {
 	return out
 }
 
-// step runs something and commits what it wants, and in steps of their own what
-// there was no room for.
+// step runs f and commits the step, and further steps for the work that had no room.
 func (r *rig) step(f func()) {
 	r.t.Helper()
 	f()
@@ -178,7 +177,7 @@ func (r *rig) commit() {
 	}
 }
 
-// weigh counts what is in the step as a store does.
+// weigh returns items and bytes of the step as a store counts them.
 func (r *rig) weigh() (items, size int) {
 	items, size = weigh(r.ops)
 	return items + r.emitted, size + r.told
@@ -252,7 +251,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	}
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
 	r.emitted++
-	r.told += len(wire.AppendEvent(nil, e)) // panics if it cannot be said
+	r.told += len(wire.AppendEvent(nil, e)) // panics if the event cannot be encoded
 	r.desk.Apply(e)
 }
 
@@ -265,7 +264,7 @@ func (r *rig) Row(row wire.UIRow) wire.Millis {
 	return row.TS
 }
 
-// What happens to a rig.
+// Commands and reports.
 
 func (r *rig) user(id string, monitor ...wire.MonitorID) {
 	m := contextpool.Message{ID: wire.MessageID(id), By: "c1", Monitor: first, Text: "text of " + id}
@@ -302,7 +301,7 @@ func (r *rig) remember(run agentpool.Run, entries ...providers.Entry) {
 	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: entries})
 }
 
-// run is the only one of an agent that runs.
+// run returns the only run of an agent.
 func (r *rig) run(role string) agentpool.Run {
 	r.t.Helper()
 	for _, run := range r.runner.runs {
@@ -314,7 +313,7 @@ func (r *rig) run(role string) agentpool.Run {
 	return agentpool.Run{}
 }
 
-// direct begins a turn of the main agent and lets it run.
+// direct begins a turn of the main agent and reports its start.
 func (r *rig) direct(id string, monitor ...wire.MonitorID) agentpool.Run {
 	r.t.Helper()
 	on := first
@@ -338,7 +337,7 @@ func callOf(id, tool string) tools.Call {
 	return tools.Call{Tool: tool, ToolCall: providers.ToolCall{ID: id, Name: strings.Replace(tool, ":", "_", 1), Input: json.RawMessage(`{}`)}}
 }
 
-// act does actions as an agent.
+// act executes actions as an agent.
 func (r *rig) act(run agentpool.Run, id string, actions ...wire.Action) (res providers.ToolResult, err error) {
 	r.step(func() {
 		res, err = r.pool.ExecuteToolPlan(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
@@ -354,7 +353,7 @@ func window(id string) wire.WindowCreate {
 	}
 }
 
-// open makes windows without an agent.
+// open opens windows without an agent.
 func (r *rig) open(monitor wire.MonitorID, ids ...string) {
 	r.step(func() {
 		for _, id := range ids {
@@ -363,7 +362,7 @@ func (r *rig) open(monitor wire.MonitorID, ids ...string) {
 	})
 }
 
-// close closes a window as a user does.
+// close closes a window as a user.
 func (r *rig) close(monitor wire.MonitorID, id string) {
 	r.step(func() {
 		r.Emit(wire.Actions{Actions: []wire.Action{wire.WindowClose{WindowID: wire.WindowID(id)}}, MonitorID: monitor})
@@ -386,10 +385,9 @@ func (r *rig) press(id, window, action string) {
 	})
 }
 
-// What came of it.
+// Results.
 
-// story is what was said about a message, in short: how it was answered and how
-// it ended.
+// story summarises the replies to a message and its end.
 func (r *rig) story(id string) string {
 	var out []string
 	for _, e := range r.events {
@@ -426,7 +424,7 @@ func (r *rig) wantStory(id, want string) {
 	}
 }
 
-// all are the events of a type.
+// all returns the events of a type.
 func all[E wire.ServerPayload](r *rig) []E {
 	var out []E
 	for _, e := range r.events {
@@ -437,7 +435,7 @@ func all[E wire.ServerPayload](r *rig) []E {
 	return out
 }
 
-// last is the newest event of a type.
+// last returns the newest event of a type.
 func last[E wire.ServerPayload](r *rig) E {
 	r.t.Helper()
 	found := all[E](r)
@@ -457,12 +455,12 @@ func wantEqual[T any](t fataler, got, want T) {
 
 // runner records the calls of the pool.
 type runner struct {
-	slots  int // that are free for those who do not wait
-	window int // how many tokens models read
+	slots  int // free slots for TryReserve
+	window int // context window of models in tokens
 	steers bool
 	has    []string
 
-	runs        map[string]agentpool.Run // that were started and have not ended
+	runs        map[string]agentpool.Run // runs that have not ended
 	started     []agentpool.Run
 	steered     []agentpool.Steering
 	interrupted []string

@@ -62,7 +62,7 @@ func TestBusyIsSteered(t *testing.T) {
 	run := r.direct("m1")
 	r.user("m2")
 	r.user("m3")
-	r.wantStory("m2", "") // the turn decides
+	r.wantStory("m2", "") // no reply before the turn's decision
 	wantEqual(t, len(r.runner.steered), 2)
 	wantEqual(t, r.runner.steered[0].Message, "m2")
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
@@ -74,8 +74,8 @@ func TestBusyIsSteered(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["queue"]), 0)
 }
 
-// A turn of the owner takes nothing of a guest, and those of guests are marked, with
-// all that comes of them.
+// A turn of the owner accepts no message of a guest, and turns of guests and their tasks are
+// marked.
 func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -96,7 +96,7 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	run = r.run("main-monitor-0-g1")
 	wantEqual(t, run.Guest, true)
 	r.began(run)
-	r.user("m2") // the owner may have a say in it
+	r.user("m2") // the owner's message may join a guest's turn
 	wantEqual(t, len(r.runner.steered), 1)
 	r.runner.slots = 1
 	r.step(func() {
@@ -134,10 +134,8 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	wantEqual(t, next.Prompt, want)
 }
 
-// A message that the turn never took is next when the turn ends (that a
-// backend has it does not mean that the model has).
-// A turn that waits for a tool takes nothing in, perhaps for long. Who sent a
-// message hears meanwhile that it waits.
+// A message that was offered and not accepted is the next one when the turn ends. A turn that
+// executes a tool accepts nothing, perhaps for long, so MESSAGE_QUEUED is sent meanwhile.
 func TestOfferedToATurnInAToolWaits(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]bool{"tool first": true, "message first": false} {
@@ -184,7 +182,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 		r.user(id)
 	}
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
-	r.runner.slots = 5 // no ephemeral agent is needed while the main agent is free
+	r.runner.slots = 5 // no ephemeral agent is created
 	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
@@ -205,12 +203,12 @@ func TestNoSteeringBeforeTheTurnHasBegun(t *testing.T) {
 	r.user("m2")
 	r.wantStory("m2", "queued at 1")
 	r.began(r.run("main-monitor-0-m1"))
-	r.user("m3") // m2 waits and comes first
+	r.user("m3") // m2 is queued before it
 	r.wantStory("m3", "queued at 2")
 	wantEqual(t, len(r.runner.steered), 0)
 }
 
-// The order of arrival is kept, whatever becomes of the messages.
+// Messages keep their order of arrival, whichever way they are routed.
 func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -235,8 +233,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Without a free slot a message to a new monitor waits for its turn,
-// and the turn is started.
+// Without a free slot a message to a new monitor begins a turn that waits for a slot.
 func TestNewMonitorWithoutAFreeSlot(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, policies.BudgetLimits{}, second)
@@ -293,20 +290,20 @@ func TestSetProvider(t *testing.T) {
 		t.Fatalf("run %+v", next)
 	}
 	wantEqual(t, next.Prompt, "text of m2")
-	// Who is no longer there is asked no more.
+	// A provider that no longer exists is not used.
 	r.runner.has = []string{"demo"}
 	wantEqual(t, r.pool.Provider(), "demo")
 }
 
-// said is an entry of a conversation.
+// said returns an entry of the assistant.
 func said(turn, text string) providers.Entry {
 	return providers.Entry{
 		Role: providers.RoleAssistant, Turn: turn, Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}},
 	}
 }
 
-// A backend that keeps its conversations itself does not have those of another:
-// the main agent is reminded of what was said.
+// A backend that holds its conversations itself does not have those of another one, so the main
+// agent's prompt repeats the conversation.
 func TestReminderWhenTheConversationIsElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

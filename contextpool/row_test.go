@@ -19,7 +19,7 @@ func (r *rig) thought(run agentpool.Run, text string) {
 	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Thinking: text})
 }
 
-// shown are the rows that there are now, in short.
+// shown summarises the current rows.
 func (r *rig) shown() []string {
 	var out []string
 	for _, row := range r.desk.Snapshot().RecentMessages {
@@ -28,8 +28,8 @@ func (r *rig) shown() []string {
 	return out
 }
 
-// What is said before tools are used stays before them, and nothing is said
-// twice, whoever goes on with the turn. The tape has it in one piece.
+// Text before tool calls has its row before theirs, and is not repeated after a restart. The
+// tape has the text in one piece.
 func TestTextHasRowsBetweenTools(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -47,7 +47,7 @@ func TestTextHasRowsBetweenTools(t *testing.T) {
 	r.act(run, "c2", window("w2"))
 	r.remember(run, toolResult("m1", "c2"))
 	r.said(run, "\n")
-	r.remember(run, toolCall("m1", "\n", "c3")) // nothing that could be read
+	r.remember(run, toolCall("m1", "\n", "c3")) // only whitespace
 	r.act(run, "c3", window("w3"))
 	r.crash()
 	run = r.run("main-monitor-0-m1")
@@ -65,8 +65,7 @@ func TestTextHasRowsBetweenTools(t *testing.T) {
 	wantEqual(t, said, []string{"First. ", "tool", "😀 Then. ", "tool", "tool", "\nLast.", "api_req_finished"})
 }
 
-// A turn with many tools does not fill the conversation with what it says between
-// them.
+// A turn with many tool calls has a bounded number of text rows.
 func TestTextOfManyParts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -88,8 +87,7 @@ func TestTextOfManyParts(t *testing.T) {
 	}
 }
 
-// What an agent thinks before it speaks, between its tools and in the end has
-// rows of its own.
+// Thinking before text, between tools and at the end has rows of its own.
 func TestThoughtsHaveRows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,7 +108,7 @@ func TestThoughtsHaveRows(t *testing.T) {
 	})
 }
 
-// A turn that is cut off thinks again what it thought, and that is one row.
+// A restarted turn thinks the same again, in one row.
 func TestThoughtsAfterACut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -124,15 +122,14 @@ func TestThoughtsAfterACut(t *testing.T) {
 	r.began(again)
 	r.thought(again, "second, again")
 	r.said(again, "Well. ")
-	r.crash() // now what was thought is known from the desktop alone
+	r.crash() // now the thinking is only in the desktop state
 	r.step(func() { r.pool.Reset() })
 	rows := r.shown()
 	wantEqual(t, rows[1:3], []string{"reasoning: first", "reasoning: second, again"})
 	wantEqual(t, strings.Count(strings.Join(rows, "\n"), "reasoning"), 2)
 }
 
-// What nobody had seen of the thoughts of a turn that was cut off and ends is
-// not lost.
+// Unpublished thinking of a turn that is cut off and ends is not lost.
 func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -156,7 +153,7 @@ func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
 	})
 }
 
-// Rows are short, can be read, and are not too many.
+// Rows are bounded in length and number, and readable.
 func TestRowsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -202,8 +199,8 @@ func TestRowsAreBounded(t *testing.T) {
 	wantEqual(t, calls, 60)
 }
 
-// A long field of an input does not take the room of the fields after it, neither in
-// the row of a call that has ended nor in that of one that was open at the end.
+// A long field of an input does not hide the fields after it, neither in the row of an ended
+// call nor in that of an open one.
 func TestRowsHaveAllFieldsOfAnInput(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("줄\n\"", 5_000)
@@ -261,13 +258,13 @@ func TestRowsHaveAllFieldsOfAnInput(t *testing.T) {
 	}
 }
 
-// nested is an object in an object, and so on.
+// nested returns nested objects.
 func nested(depth int) json.RawMessage {
 	return json.RawMessage(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))
 }
 
-// shownInput is an input with "cut" for each text that was cut, and lists with equal
-// items once.
+// shownInput returns an input with "cut" for each truncated text, and lists with equal items
+// once.
 func shownInput(t *testing.T, input json.RawMessage) string {
 	t.Helper()
 	var v any
@@ -300,7 +297,7 @@ func shownInput(t *testing.T, input json.RawMessage) string {
 	return string(out)
 }
 
-// Whoever comes later sees which messages nobody will answer, and why.
+// Rows show which messages will not be answered, and why.
 func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -327,7 +324,7 @@ func (r *rig) NextRow() wire.RowID {
 	return last + 1
 }
 
-// rows are what people see, in short.
+// rows summarises the rows.
 func (r *rig) rows() []string {
 	var out []string
 	for _, e := range all[wire.MessageUpdated](r) {

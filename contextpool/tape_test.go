@@ -20,7 +20,7 @@ func saidBy(by policies.Speaker, text string, window ...wire.WindowID) contextpo
 	return s
 }
 
-// tapeRig is a tape and what is kept of it.
+// tapeRig is a tape with its stored state.
 type tapeRig struct {
 	contextpool.Tape
 	kept kept
@@ -42,7 +42,7 @@ func (r *tapeRig) add(s ...contextpool.TapeMessage) {
 	}
 }
 
-// check compares the tape with what is kept of it.
+// check compares the tape with its stored state.
 func (r *tapeRig) check(t *testing.T) {
 	t.Helper()
 	var again contextpool.Tape
@@ -116,7 +116,7 @@ func TestTapePrunesTheOldest(t *testing.T) {
 	wantEqual(t, len(main), 100)
 	wantEqual(t, main[0].Text, "m101")
 	wantEqual(t, main[99].Text, "m200")
-	wantEqual(t, r.Len(), 101) // with what was said to the window
+	wantEqual(t, r.Len(), 101) // including the window's message
 	r.check(t)
 	for i := range 1000 {
 		r.add(saidBy(policies.SpeakerUser, fmt.Sprintf("n%d", i)), saidBy(policies.SpeakerUser, "x", "w2"))
@@ -150,7 +150,7 @@ func TestTapeIsBounded(t *testing.T) {
 		t.Fatalf("a message has %d bytes", len(s))
 	}
 	r.check(t)
-	for i := range 100 { // many short ones, to many windows
+	for i := range 100 { // many short messages to many windows
 		for range 30 {
 			r.add(saidBy(policies.SpeakerUser, "x", wire.WindowID(fmt.Sprintf("w%d", i))))
 		}
@@ -182,7 +182,7 @@ func TestTapeRefusesWhatItDidNotWrite(t *testing.T) {
 	}
 }
 
-// A newer hub that had the session before may have kept more.
+// A newer hub may have stored unknown fields.
 func TestTapeIgnoresWhatIsNewer(t *testing.T) {
 	t.Parallel()
 	var tape contextpool.Tape

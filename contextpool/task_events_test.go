@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// taskEvents are the events about tasks, in short.
+// taskEvents summarises the events about tasks.
 func (r *rig) taskEvents() []string {
 	var out []string
 	for _, e := range r.events {
@@ -38,7 +38,7 @@ func (r *rig) taskEvents() []string {
 	return out
 }
 
-// item is a task as it is kept.
+// item returns a stored task.
 func (r *rig) item(id wire.TaskID) history.Item {
 	r.t.Helper()
 	tasks, err := history.LoadTasks(r.kept.tables[history.TaskTable])
@@ -52,8 +52,7 @@ func (r *rig) item(id wire.TaskID) history.Item {
 	return i
 }
 
-// A turn is a task from the moment it is accepted, and those who look at tasks are
-// told of all that happens to it.
+// A turn is a task from its acceptance on, with events about all changes.
 func TestTurnsAreTasks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,10 +65,10 @@ func TestTurnsAreTasks(t *testing.T) {
 	run := r.run(mainM1)
 	r.began(run)
 	spent := agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 5, Output: 2, USD: 0.5}}
-	r.hear(spent) // too early to tell
+	r.hear(spent) // too early for an event
 	r.now = r.now.Add(3 * time.Second)
 	r.hear(spent)
-	r.hear(spent) // told a moment ago
+	r.hear(spent) // too soon after the last event
 	if _, err := r.act(run, "c1", wire.WindowFocus{WindowID: "nowhere"}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +89,7 @@ func TestTurnsAreTasks(t *testing.T) {
 		[]any{history.TaskCompleted, providers.Completed, 15, 1.5, "all done"})
 }
 
-// What was given away is in the list of tasks too, with all that is known of it,
-// also when another owner goes on.
+// Delegated tasks are in the list of tasks, also after a takeover.
 func TestTasksOfATaskTree(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,7 +126,7 @@ func TestTasksOfATaskTree(t *testing.T) {
 		"TaskCreated t3", "TaskSpawned t1 t3", "TaskStarted t2", "TaskCompleted t2",
 		"TaskStarted t3", "TaskAborted t3", "TaskUnpaused t1", "TaskToolFailed t1", "TaskCompleted t1",
 	})
-	// What the rows tell comes to the same.
+	// The list derived from the rows is the same.
 	var rows []wire.UIRow
 	for _, e := range all[wire.MessageUpdated](r) {
 		rows = append(rows, e.Message)
@@ -152,7 +150,7 @@ func TestTasksOfAMonitorGoWithIt(t *testing.T) {
 	wantEqual(t, r.item("t1").State(), "active")
 }
 
-// What is taken back of a conversation is no task any more.
+// Tasks are removed with their rows.
 func TestTasksGoWithTheirRows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -31,7 +31,7 @@ func TestConversationsAreBounded(t *testing.T) {
 	r.crash()
 }
 
-// checkThread finds what no backend would go on with.
+// checkThread checks that a backend can continue the conversation.
 func checkThread(t *testing.T, entries []providers.Entry) {
 	t.Helper()
 	open := map[string]bool{}
@@ -53,7 +53,7 @@ func checkThread(t *testing.T, entries []providers.Entry) {
 	}
 }
 
-// A single turn is bounded too, and keeps what began it.
+// A single long turn is bounded and keeps its first message.
 func TestALongTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -94,7 +94,7 @@ func TestEntriesAreKeptWhateverIsInThem(t *testing.T) {
 	r.crash()
 }
 
-// What tools said is not lost, whatever a backend calls it.
+// Tool results are matched to their calls for any call id.
 func TestResultsFitTheirCalls(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long-", 100)

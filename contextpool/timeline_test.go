@@ -69,7 +69,7 @@ func TestTimeline(t *testing.T) {
 	r.check(t)
 }
 
-// What is kept is what is there, however entries fold.
+// The stored state matches the timeline after folding.
 func TestTimelineIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// delegate runs a task and puts what came of it, as JSON, into result.
+// delegate runs a task and puts its result, as JSON, into result.
 func (r *rig) delegate(run agentpool.Run, objective string, result *string) {
 	r.step(func() {
 		task := tools.Task{Objective: objective, Profile: "web", Call: callOf("call of "+objective, "task:run")}
@@ -22,7 +22,7 @@ func (r *rig) delegate(run agentpool.Run, objective string, result *string) {
 	})
 }
 
-// progress is what was said about tools, in short.
+// progress summarises the events about tools.
 func (r *rig) progress() []string {
 	var out []string
 	for _, e := range all[wire.ToolProgress](r) {
@@ -50,7 +50,7 @@ func TestActIsOneCommit(t *testing.T) {
 	if made.AgentID != run.Role || made.MonitorID != first || made.MessageID != "" {
 		t.Fatalf("%+v", made)
 	}
-	// The same call again has no second effect.
+	// A repeated call has no second effect.
 	res, err := r.act(run, "c1", window("w2"))
 	if err != nil || res.Text != "made" || r.desk.WindowCount() != 1 {
 		t.Fatal(res, err)
@@ -145,7 +145,7 @@ func TestReload(t *testing.T) {
 	r.crash()
 }
 
-// When results of many tools are open, that of doing something again is not kept.
+// Reload returns its result even if more results are outstanding than are stored.
 func TestReloadAmongManyTools(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -201,7 +201,7 @@ func TestTasks(t *testing.T) {
 	r.said(second, "made it")
 	r.ended(second)
 	wantEqual(t, two, `{"status":"completed","summary":"made it","actions":[{"type":"window.create","windowId":"w1","title":"T w1"}]}`)
-	r.ended(run) // its tasks end with it
+	r.ended(run) // its tasks are stopped
 	wantEqual(t, len(r.runner.interrupted), 1)
 	r.interrupted(first)
 	if !strings.Contains(one, `"status":"interrupted"`) {
@@ -285,7 +285,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// The session does not remember for ever which ids were used.
+// Used message ids are remembered only for a limited time.
 func TestMessagesOfTheSameName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What waits answers what its agent asks in words: the oldest that can, once, and
-// whoever owns the session next knows that it did.
+// The oldest suitable queued message answers the agent's question in words, once, also after a
+// takeover.
 func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// statuses are those of the agents of a window, in short.
+// statuses summarises the WINDOW_AGENT_STATUS events.
 func (r *rig) statuses() []string {
 	var out []string
 	for _, s := range all[wire.WindowAgentStatus](r) {
@@ -21,7 +21,7 @@ func (r *rig) statuses() []string {
 func TestWindowMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for i := range 5 { // of which the last three turns are told
+	for i := range 5 { // the last three turns are in the prompt
 		run := r.direct(fmt.Sprintf("m%d", i))
 		r.said(run, fmt.Sprintf("answer %d", i))
 		r.ended(run)
@@ -52,7 +52,7 @@ func TestWindowMessage(t *testing.T) {
 	wantEqual(t, next.Prompt, "<open_windows>w1, w2</open_windows>\n\ntext of b")
 	wantEqual(t, len(next.From.Entries), 2)
 	r.ended(next)
-	r.toWindow("c", "w2") // it is of the same group
+	r.toWindow("c", "w2") // in the same group
 	wantEqual(t, r.run("window-w2").Agent, "window-monitor-0/w1")
 }
 
@@ -66,7 +66,7 @@ func TestUnknownWindow(t *testing.T) {
 	wantEqual(t, r.rows(), []string{"user_feedback: text of a", "user_feedback: save (nowhere)"})
 }
 
-// Buttons that run beside each other have turns of their own.
+// Parallel buttons have turns of their own.
 func TestParallelActions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -115,9 +115,9 @@ func TestWindowQueueIsBounded(t *testing.T) {
 		r.press(fmt.Sprintf("b%d", i), "w1", fmt.Sprintf("x%d", i))
 	}
 	rejected := all[wire.MessageRejected](r)
-	wantEqual(t, len(rejected), 9) // one runs and 50 wait or run beside it
+	wantEqual(t, len(rejected), 9) // one runs, and 50 are queued or run in parallel
 	wantEqual(t, rejected[0].Code, wire.CodeQueueFull)
-	r.toWindow("c", "w2") // which has a queue of its own
+	r.toWindow("c", "w2") // w2 has a queue of its own
 	r.wantStory("c", "direct by window-w2")
 }
 
@@ -141,8 +141,7 @@ func TestSameWindowOnTwoMonitors(t *testing.T) {
 	r.wantStory("a", "direct by window-w1; completed")
 }
 
-// When the last window of a group is closed, its agent and all that
-// was said to it are gone.
+// When the last window of a group is closed, its agent and its thread are deleted.
 func TestClosingWindows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -156,7 +155,7 @@ func TestClosingWindows(t *testing.T) {
 	r.toWindow("b", "w2")
 	run = r.run("window-w2")
 	r.toWindow("c", "w1")
-	r.close(first, "w1") // w2 is left
+	r.close(first, "w1") // w2 stays open
 	r.wantStory("c", "queued at 1")
 	wantEqual(t, len(r.kept.lists["tape:monitor-0/w1"]), 0)
 	wantEqual(t, len(r.kept.lists["tape:monitor-0/w2"]), 1)
@@ -174,7 +173,7 @@ func TestClosingWindows(t *testing.T) {
 	wantEqual(t, len(r.run("window-w1").From.Entries), 0)
 }
 
-// A turn that closes its own window comes to its own end.
+// A turn that closes its own window continues to its end.
 func TestClosingOnesOwnWindow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -194,7 +193,7 @@ func TestClosingOnesOwnWindow(t *testing.T) {
 	r.wantStory("a", "direct by window-w1; completed")
 	wantEqual(t, r.runner.disposed, []string{"window-monitor-0/w1"})
 	wantEqual(t, len(r.kept.tables["threads"]), 0)
-	r.toWindow("b", "w9") // nobody's child
+	r.toWindow("b", "w9") // not opened by an agent
 	wantEqual(t, r.run("window-w9").Agent, "window-monitor-0/w9")
 }
 
@@ -205,7 +204,7 @@ func TestLocksEndWithTheTurn(t *testing.T) {
 	run := r.direct("m1")
 	r.act(run, "c1", wire.WindowLock{WindowID: "w1", AgentID: "somebody else"})
 	w, _ := r.desk.Window(first, "w1")
-	wantEqual(t, w.Lock, run.Role) // who acts is known
+	wantEqual(t, w.Lock, run.Role) // the lock belongs to the agent
 	r.toWindow("a", "w1")
 	res, err := r.act(r.run("window-w1"), "c1", wire.WindowClose{WindowID: "w1"})
 	if err != nil || !res.IsError {
@@ -232,11 +231,11 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 		"<open_windows>w1</open_windows>\n\ntext of m2")
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"])+len(r.kept.lists["timeline:monitor-1"]), 0)
 	r.ended(mine)
-	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own actions are not news to it
+	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own actions are not in its timeline
 }
 
-// However many buttons are pressed, no more turns are under way than a desktop
-// shows; the rest waits.
+// The number of concurrent turns is bounded by what a desktop shows; further presses are
+// queued.
 func TestTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -293,8 +292,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	r.wantStory("c14", "queued at 15")
 }
 
-// A window may be called like a monitor, and a button like a window. They are
-// different agents.
+// Windows named like monitors, and buttons named like windows, are different agents.
 func TestWindowsThatAreCalledLikeMonitors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -308,7 +306,7 @@ func TestWindowsThatAreCalledLikeMonitors(t *testing.T) {
 	}
 }
 
-// A press is shown by what is on the button, as far as the page says so.
+// A press is shown with the label of the button, if the page sends one.
 func TestPressesAreNamed(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"": "save (Form)", "Button:": "save (Form)", "Button:Save\n it": "Save it (Form)", "Form/Button:Ja": "Ja (Form)"} {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// readChat reads a request of Chat Completions.
+// readChat decodes a request of Chat Completions.
 func readChat(body []byte) ([]said, error) {
 	var req struct {
 		Stream   bool `json:"stream"`
@@ -53,7 +53,7 @@ func readChat(body []byte) ([]said, error) {
 	return out, nil
 }
 
-// chat speaks Chat Completions.
+// chat writes replies of Chat Completions.
 type chat struct {
 	*stream
 	calls int

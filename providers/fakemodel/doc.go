@@ -1,7 +1,6 @@
-// Package fakemodel is a model server for tests and trials by hand. It speaks
-// the wires of the Anthropic Messages API and of the OpenAI Chat Completions and
-// Responses APIs, and thinks nothing: it does what the newest message of the
-// user says, in directives, one per line.
+// Package fakemodel is a model server for tests and trials by hand. It implements
+// the Anthropic Messages API and the OpenAI Chat Completions and Responses APIs without a
+// model: it executes the directives in the newest message of the user, one per line.
 //
 //	/say TEXT            say it, in pieces; a quoted Go string is unquoted
 //	/think TEXT          think it
@@ -21,12 +20,10 @@
 //	/garbage             send an event that is no JSON
 //	/huge                send an event of eight million bytes
 //
-// A message without directives is answered in plain words, and one that asks for a
-// summary of the conversation with a short one. [Server.Next] has
-// the next requests answered in another way altogether.
+// A message without directives is answered in plain text, and a request for a summary of
+// the conversation with a short one. [Server.Next] overrides the next responses.
 //
-// It is called from tests, which close it; Close ends every answer that is
-// under way and waits for it. It keeps the newest 1,000 requests for tests to look at,
-// asks for no key unless [Server.Key] is set, and refuses requests above 64 MiB or
-// [Server.Window].
+// Tests create and close it; Close ends all responses in progress and waits for them. It
+// records the newest 1,000 requests for tests, requires no key unless [Server.Key] is set,
+// and refuses requests above 64 MiB or [Server.Window].
 package fakemodel

@@ -7,7 +7,6 @@ import (
 	"fmt"
 )
 
-// object is a JSON object that is written once.
 type object = map[string]any
 
 // content is a text or a list of parts, in any dialect.
@@ -17,12 +16,12 @@ type content []part
 type part struct {
 	Type    string  `json:"type"`
 	Text    string  `json:"text"`
-	Content content `json:"content"` // of a tool result
+	Content content `json:"content"` // content of a tool result
 	ID      string  `json:"id"`
 	Result  string  `json:"tool_use_id"`
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes either form.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -37,7 +36,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// texts are those among the parts.
+// texts returns the texts among the parts.
 func (c content) texts() (out []string) {
 	for _, p := range c {
 		if p.Text != "" {
@@ -47,8 +46,8 @@ func (c content) texts() (out []string) {
 	return out
 }
 
-// readMessages reads a request of the Messages API, and is as strict as the real
-// one where a mistake would be easy to make.
+// readMessages decodes a request of the Messages API, and is as strict as the real API where
+// mistakes are likely.
 func readMessages(body []byte) ([]said, error) {
 	var req struct {
 		MaxTokens int  `json:"max_tokens"`
@@ -65,7 +64,7 @@ func readMessages(body []byte) ([]said, error) {
 		return nil, errors.New("max_tokens: Field required")
 	}
 	var out []said
-	var open map[string]bool // calls of the message before
+	var open map[string]bool // calls of the previous message
 	for i, m := range req.Messages {
 		one := said{assistant: m.Role == "assistant"}
 		if one.assistant != (i%2 == 1) {
@@ -103,16 +102,16 @@ func readMessages(body []byte) ([]said, error) {
 	return out, nil
 }
 
-// messages speaks the Messages API.
+// messages writes replies of the Messages API.
 type messages struct {
 	*stream
 	next int    // index of the next block
-	kind string // of the open block
+	kind string // kind of the open block
 }
 
 func speakMessages(s *stream) voice { return &messages{stream: s} }
 
-// block makes sure that a block of a kind is open.
+// block opens a block of a kind unless one is open.
 func (m *messages) block(kind string, start object) {
 	if m.next == 0 && m.kind == "" {
 		m.send("message_start", object{"type": "message_start", "message": object{
@@ -131,7 +130,7 @@ func (m *messages) block(kind string, start object) {
 	}
 }
 
-// stop ends the open block.
+// stop closes the open block.
 func (m *messages) stop() {
 	if m.kind == "thinking" {
 		m.delta(object{"type": "signature_delta", "signature": "signed by the fake"})
@@ -181,7 +180,7 @@ func (m *messages) fail(kind, message string) {
 	m.send("error", object{"type": "error", "error": object{"type": kind, "message": message}})
 }
 
-// halves cuts a text in two, between characters.
+// halves splits a text in two, between characters.
 func halves(text string) []string {
 	runes := []rune(text)
 	return []string{string(runes[:len(runes)/2]), string(runes[len(runes)/2:])}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// readResponses reads a request of the Responses API.
+// readResponses decodes a request of the Responses API.
 func readResponses(body []byte) ([]said, error) {
 	var req struct {
 		Stream bool  `json:"stream"`
@@ -56,7 +56,7 @@ func readResponses(body []byte) ([]said, error) {
 	return out, nil
 }
 
-// responses speaks the Responses API.
+// responses writes replies of the Responses API.
 type responses struct {
 	*stream
 	next int    // index of the next item
@@ -66,7 +66,7 @@ type responses struct {
 
 func speakResponses(s *stream) voice { return &responses{stream: s} }
 
-// event sends one of item number next.
+// event sends an event about item number next.
 func (r *responses) event(kind string, o object) {
 	o["type"], o["output_index"] = kind, r.next
 	r.send(kind, o)
@@ -91,7 +91,7 @@ func (r *responses) think(piece string) {
 	r.event("response.reasoning_summary_text.delta", object{"summary_index": 0, "delta": piece})
 }
 
-// message ends the open message.
+// message closes the open message.
 func (r *responses) message() {
 	if r.said != "" {
 		r.event("response.output_item.done", object{"item": object{
@@ -102,7 +102,7 @@ func (r *responses) message() {
 	}
 }
 
-// reasoned ends the open reasoning.
+// reasoned closes the open reasoning.
 func (r *responses) reasoned() {
 	if r.mind != "" {
 		r.event("response.output_item.done", object{"item": object{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// said is a message of a conversation, whatever the dialect.
+// said is a message of a conversation, in any dialect.
 type said struct {
 	assistant bool
 	texts     []string
@@ -23,7 +23,7 @@ type said struct {
 	calls     int
 }
 
-// dialect is one of the wires.
+// dialect is one of the APIs.
 type dialect struct {
 	path string
 	read func(body []byte) ([]said, error)
@@ -38,7 +38,7 @@ type voice interface {
 	call(tool, input string)
 	// end ends the reply: stop, calls, length or refused.
 	end(why string)
-	// fail is an error inside the stream.
+	// fail sends an error inside the stream.
 	fail(kind, message string)
 }
 
@@ -51,8 +51,8 @@ var dialects = []dialect{
 // line is a directive.
 type line struct{ verb, rest string }
 
-// plan finds out what to do now: the directives of the newest text of the user,
-// after as many rounds of calls as were made since.
+// plan returns the next directives: those of the newest text of the user, after the rounds of
+// calls already made.
 func plan(talk []said) []line {
 	prompt, rounds := "", 0
 	for _, m := range talk {
@@ -86,16 +86,16 @@ func plan(talk []said) []line {
 	return lines
 }
 
-// sumUp is in what a hub says when it wants a summary of the conversation.
+// sumUp occurs in the hub's prompt for a summary of the conversation.
 const sumUp = "is about to be replaced by a summary that you write now"
 
 func isCall(l line) bool { return l.verb == "call" }
 
-// earlier are parts of a hub's prompt that tell what was said before.
+// earlier matches parts of a hub's prompt that repeat earlier messages.
 var earlier = regexp.MustCompile(`(?s)<(timeline|recent_conversation|previous_conversation)>.*?</(timeline|recent_conversation|previous_conversation)>`)
 
-// directives are the lines of a text that begin with a slash. Those of earlier
-// messages, which a hub may tell about, do not count.
+// directives returns the lines of a text that begin with a slash. Those in repeated earlier
+// messages do not count.
 func directives(text string) (out []line) {
 	for l := range strings.Lines(earlier.ReplaceAllString(text, "")) {
 		l, found := strings.CutPrefix(strings.TrimSpace(l), "/")
@@ -106,7 +106,7 @@ func directives(text string) (out []line) {
 	return out
 }
 
-// reply answers a request as its directives say.
+// reply executes the directives of a request.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body []byte) {
 	talk, err := d.read(body)
 	switch {
@@ -131,16 +131,16 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 	p.play(plan(talk))
 }
 
-// player takes the steps of one reply.
+// player executes the directives of one reply.
 type player struct {
 	s     *Server
-	ctx   context.Context // of the request
+	ctx   context.Context // context of the request
 	talk  []said
 	out   *stream
 	voice voice
 }
 
-// play takes steps until the reply has ended.
+// play executes directives until the reply has ended.
 func (p *player) play(lines []line) {
 	for i, l := range lines {
 		if ended := p.step(l); ended {
@@ -154,7 +154,7 @@ func (p *player) play(lines []line) {
 	p.voice.end("stop")
 }
 
-// step takes one and reports whether the reply has ended.
+// step executes one directive and reports whether the reply has ended.
 func (p *player) step(l line) bool {
 	switch l.verb {
 	case "say":
@@ -179,7 +179,7 @@ func (p *player) step(l line) bool {
 	case "call":
 		tool, input, _ := strings.Cut(l.rest, " ")
 		if !json.Valid([]byte(input)) {
-			input = html.UnescapeString(input) // it may have been escaped on its way into a prompt
+			input = html.UnescapeString(input) // it may have been escaped for a prompt
 		}
 		p.voice.call(tool, input)
 	case "results":
@@ -192,7 +192,7 @@ func (p *player) step(l line) bool {
 	return false
 }
 
-// trouble takes the steps that end a reply badly.
+// trouble executes directives that end a reply with an error.
 func (p *player) trouble(l line) bool {
 	switch l.verb {
 	case "length":
@@ -226,14 +226,14 @@ func (p *player) trouble(l line) bool {
 	return true
 }
 
-// say says something word by word.
+// say sends a text word by word.
 func (p *player) say(text string) {
 	for _, piece := range pieces(unquote(text)) {
 		p.voice.text(piece)
 	}
 }
 
-// sleep waits and reports whether the client is still there.
+// sleep waits and reports whether the client is still connected.
 func (p *player) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -244,7 +244,7 @@ func (p *player) sleep(d time.Duration) bool {
 	return false
 }
 
-// results are those of the newest calls.
+// results returns the results of the newest calls.
 func (p *player) results() (out []string) {
 	for _, m := range p.talk {
 		if m.assistant {
@@ -255,7 +255,7 @@ func (p *player) results() (out []string) {
 	return out
 }
 
-// all is all text of the conversation.
+// all returns all text of the conversation.
 func (p *player) all() (out []string) {
 	for _, m := range p.talk {
 		out = append(out, m.results...)
@@ -264,10 +264,10 @@ func (p *player) all() (out []string) {
 	return out
 }
 
-// maxPieces is in how many pieces something is said.
+// maxPieces bounds the pieces of a text.
 const maxPieces = 200
 
-// pieces cuts a text after spaces: at each, unless there are very many.
+// pieces splits a text after spaces, at each one unless there are very many.
 func pieces(text string) (out []string) {
 	for word := range strings.SplitAfterSeq(text, " ") {
 		last := len(out) - 1
@@ -280,7 +280,7 @@ func pieces(text string) (out []string) {
 	return out
 }
 
-// unquote is the text of a quoted Go string, or the text as it is.
+// unquote returns the text of a quoted Go string, or the text itself.
 func unquote(text string) string {
 	if plain, err := strconv.Unquote(text); err == nil {
 		return plain
@@ -288,7 +288,7 @@ func unquote(text string) string {
 	return text
 }
 
-// troubles are the answers to /fail.
+// troubles are the responses to /fail.
 var troubles = map[string]struct {
 	status     int
 	kind, text string
@@ -301,7 +301,7 @@ var troubles = map[string]struct {
 	"invalid":        {http.StatusBadRequest, "invalid_request_error", "messages: something is wrong"},
 }
 
-// refuse answers with an error instead of a stream.
+// refuse sends an error instead of a stream.
 func refuse(w http.ResponseWriter, what, text string) {
 	t, ok := troubles[what]
 	if !ok {
@@ -309,18 +309,18 @@ func refuse(w http.ResponseWriter, what, text string) {
 		t.status = max(t.status, http.StatusBadRequest)
 		t.kind, t.text = "some_error", http.StatusText(t.status)
 	}
-	body, _ := json.Marshal(map[string]any{ // strings always can be
+	body, _ := json.Marshal(map[string]any{ // never fails for strings
 		"type": "error", "error": map[string]string{"type": t.kind, "message": cmp.Or(text, t.text)},
 	})
 	Status(t.status, string(body))(w, nil)
 }
 
-// stream is an answer on its way.
+// stream is a response in progress.
 type stream struct {
 	w      http.ResponseWriter
 	begun  bool
 	input  int // tokens read
-	output int // tokens said
+	output int // tokens written
 }
 
 // begin sends the headers.
@@ -345,7 +345,7 @@ func (s *stream) write(text string) {
 func (s *stream) send(name string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {
-		panic(err) // it is made of strings and numbers
+		panic(err) // never fails for strings and numbers
 	}
 	if name != "" {
 		name = "event: " + name + "\n"

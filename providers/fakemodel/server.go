@@ -13,27 +13,26 @@ import (
 	"time"
 )
 
-// maxRequests is how many requests are kept.
+// maxRequests bounds the recorded requests.
 const maxRequests = 1000
 
-// Request is one that came in.
+// Request is a recorded request.
 type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
 }
 
-// Server is a model server. Make one with [New].
+// Server is a model server. Create one with [New].
 //
-// Ownership: it owns the goroutines of its listeners and answers; Close ends
-// them and waits.
+// It owns the goroutines of its listeners and responses; Close ends them and waits.
 type Server struct {
-	// Key, unless empty, is what requests must carry. Set it before the first.
+	// Key, unless empty, is required in requests. Set it before the first request.
 	Key string
-	// Window, unless 0, is how many tokens it reads, at four bytes each. Set it
-	// before the first request.
+	// Window, unless 0, is the context window in tokens of four bytes. Set it before the first
+	// request.
 	Window int
-	// Models are the names that are listed. Set them before the first request.
+	// Models are the listed names. Set them before the first request.
 	Models []string
 
 	http    http.Server
@@ -46,7 +45,7 @@ type Server struct {
 	next     []http.HandlerFunc
 }
 
-// New returns a server that listens nowhere yet. It is a handler, too.
+// New returns a server that does not listen yet. It is also a handler.
 func New() *Server {
 	s := &Server{Models: []string{"fake"}, closing: make(chan struct{})}
 	s.http = http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
@@ -71,7 +70,7 @@ func (s *Server) Pipe() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: l.dial}}
 }
 
-// Close ends everything.
+// Close ends all listeners and responses.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -79,19 +78,19 @@ func (s *Server) Close() {
 		close(s.closing)
 	}
 	s.mu.Unlock()
-	_ = s.http.Close() // connections that are gone already are fine
+	_ = s.http.Close() // closed connections are no error
 	s.wg.Wait()
 }
 
-// Next has the next requests answered by these, one each, instead of by
-// directives.
+// Next makes these handlers answer the next requests, one each, instead of directives.
 func (s *Server) Next(answers ...http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = append(s.next, answers...)
 }
 
-// Status answers with a status, a body and headers given as "Name: value".
+// Status returns a handler that responds with a status, a body and headers given as "Name:
+// value".
 func Status(code int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -104,7 +103,7 @@ func Status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// Raw answers with a stream of exactly these bytes and a clean end.
+// Raw returns a handler that sends a stream of exactly these bytes and ends it cleanly.
 func Raw(stream string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -112,8 +111,7 @@ func Raw(stream string) http.HandlerFunc {
 	}
 }
 
-// Reset breaks the connection off without any answer, in the rudest way there
-// is.
+// Reset returns a handler that resets the connection without a response.
 func Reset() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -121,13 +119,13 @@ func Reset() http.HandlerFunc {
 			panic(http.ErrAbortHandler)
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // without it the end would be polite
+			_ = tcp.SetLinger(0) // makes Close send a reset
 		}
-		_ = conn.Close() // that is the point
+		_ = conn.Close()
 	}
 }
 
-// Requests are those that asked for a reply, oldest first.
+// Requests returns the recorded requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,57 +7,55 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Bench is a backend under test, and how to make its model do things.
+// Bench is a backend under test, with the means to control its model.
 type Bench struct {
-	// Around runs one check: synctest.Test, or a plain call where something real has
-	// to be waited for.
+	// Around runs one check: synctest.Test, or a plain call for backends that need real time.
 	Around func(t *testing.T, fn func(*testing.T))
-	// New makes a provider. Several of one check stand for several hubs one
-	// after the other: they share what the backend itself remembers, if it
-	// does. It is called inside Around; the check closes what it gets.
+	// New returns a provider. Several providers of one check represent several hubs one after
+	// the other: they share what the backend itself stores, if anything. It is called inside
+	// Around; the check closes the provider.
 	New func(t *testing.T) providers.Provider
-	// Prompt is the text of a message that makes the model take these steps one
-	// after the other, and then end its turn.
+	// Prompt returns the text of a message that makes the model execute these steps one after
+	// the other, and then end its turn.
 	Prompt func(steps ...Step) string
-	// Fails are the kinds of trouble that [Fail] can bring about.
+	// Fails lists the failure classes that [Fail] can cause.
 	Fails []providers.Class
-	// Usage says that turns tell what they took.
+	// Usage says that turns report their usage.
 	Usage bool
 }
 
-// Step is something the model is made to do. Make one with [Say] and the others.
+// Step is an instruction for the model. Create one with [Say] and the functions below.
 type Step struct {
-	// Say is what it says.
+	// Say is text to emit.
 	Say string
-	// Calls are the tools it asks for, all at once. Their IDs are left out: a
-	// model chooses those itself.
+	// Calls are tools to call concurrently. They have no IDs: a model chooses those itself.
 	Calls []providers.ToolCall
-	// Recall makes it say all text that it can read: what it was told, what it
-	// said itself and what tools gave back.
+	// Recall makes the model emit all text that it can read: messages, its own text and tool
+	// results.
 	Recall bool
-	// Hang makes it do nothing until somebody stops or steers it.
+	// Hang makes the model wait until it is interrupted or steered.
 	Hang bool
-	// Fail makes the backend fail in this way.
+	// Fail makes the backend fail with this class.
 	Fail providers.Class
 }
 
-// Say makes the model say something, exactly.
+// Say makes the model emit exactly this text.
 func Say(text string) Step { return Step{Say: text} }
 
-// Call makes the model ask for tools, all at once, and say what came back: the
-// texts of all results, in any form that contains them.
+// Call makes the model call tools concurrently and emit the texts of all results, in any form
+// that contains them.
 func Call(calls ...providers.ToolCall) Step { return Step{Calls: calls} }
 
-// Recall makes the model say all text that it can read.
+// Recall makes the model emit all text that it can read.
 func Recall() Step { return Step{Recall: true} }
 
-// Hang makes the model do nothing until somebody stops or steers it.
+// Hang makes the model wait until it is interrupted or steered.
 func Hang() Step { return Step{Hang: true} }
 
 // Fail makes the backend fail.
 func Fail(c providers.Class) Step { return Step{Fail: c} }
 
-// Run holds a backend against every sentence of the contract.
+// Run tests a backend against the contract.
 func Run(t *testing.T, b Bench) {
 	t.Helper()
 	for _, g := range possible(t, b) {
@@ -76,7 +74,7 @@ func Run(t *testing.T, b Bench) {
 	}
 }
 
-// possible are the groups that concern a backend.
+// possible returns the groups of checks that apply to a backend.
 func possible(t *testing.T, b Bench) (out []group) {
 	t.Helper()
 	var caps providers.Caps
@@ -98,8 +96,7 @@ func possible(t *testing.T, b Bench) (out []group) {
 	return out
 }
 
-// judge is the part of testing.T that checks use, so that the checks can be
-// tested themselves.
+// judge is the part of testing.T that checks use, so that the checks can be tested themselves.
 type judge interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -108,15 +105,15 @@ type judge interface {
 	Context() context.Context
 }
 
-// group is the checks of one concern.
+// group is a set of related checks.
 type group struct {
 	name   string
 	checks []check
-	// needs, unless nil, says whether it concerns a backend.
+	// needs, unless nil, reports whether the group applies to a backend.
 	needs func(Bench, providers.Caps) bool
 }
 
-// check is one sentence of the contract.
+// check tests one sentence of the contract.
 type check struct {
 	name string
 	run  func(*rig)

@@ -25,7 +25,7 @@ func closeSilent(r *rig) {
 	t := r.open()
 	t.turn("m-1", Say("done"))
 	t.ok(t.Close())
-	t.ear.closed.Store(true) // from here on the listener complains
+	t.ear.closed.Store(true) // events after this are faults
 }
 
 func closeMidTurn(r *rig) {
@@ -37,7 +37,7 @@ func closeMidTurn(r *rig) {
 	t.endedBy("m-1")
 }
 
-// endedBy reports a turn that has no end yet, or the wrong one.
+// endedBy reports a turn that has not ended, or ended wrongly.
 func (t *talk) endedBy(id string) {
 	t.Helper()
 	all, _ := t.ear.heard()

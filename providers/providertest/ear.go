@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// ear listens to a session and notes what makes no sense. Faults are told when
-// the check is over, for what is heard comes from other goroutines.
+// ear receives the events of a session and records violations of the contract. They are
+// reported at the end of the check, because events come from other goroutines.
 type ear struct {
 	provider string
 	closed   atomic.Bool
@@ -24,19 +24,19 @@ type ear struct {
 	all    []providers.Event
 	more   chan struct{}
 	faulty []string
-	turn   string // of the turn that runs
+	turn   string // id of the running turn
 	ended  map[string]bool
 	thread providers.Thread
 	calls  map[string]*callState
-	pause  chan struct{} // unless nil, hearing waits for it
-	onEnd  func()        // unless nil, called once while a turn's end is heard
+	pause  chan struct{} // unless nil, event delivery blocks on it
+	onEnd  func()        // unless nil, called once during the delivery of a turn's end
 }
 
-// callState is how far a call that is remembered has come.
+// callState is the state of a reported tool call.
 type callState struct {
 	block            providers.Block
 	made, remembered bool
-	inherited        bool // an earlier owner left it
+	inherited        bool // left open by an earlier owner
 }
 
 func newEar(provider string, t providers.Thread) *ear {
@@ -45,14 +45,14 @@ func newEar(provider string, t providers.Thread) *ear {
 		thread: providers.Thread{ID: t.ID, Provider: provider},
 	}
 	e.remember(t.Entries)
-	e.faulty = nil // what an earlier owner left is not this session's fault
+	e.faulty = nil // violations by an earlier owner do not count
 	for _, c := range e.calls {
 		c.inherited = true
 	}
 	return e
 }
 
-// hear is what [providers.Spec.Hear] is.
+// hear implements [providers.Spec.Hear].
 func (e *ear) hear(ev providers.Event) {
 	if !e.hearing.CompareAndSwap(false, true) {
 		e.fault("two events are told at once, one of them %s", ev.Kind)
@@ -81,7 +81,7 @@ func (e *ear) hear(ev providers.Event) {
 	e.hearing.Store(false)
 }
 
-// judge notes what is wrong with an event at this place.
+// judge records violations of the contract by an event.
 func (e *ear) judge(ev providers.Event) {
 	switch ev.Kind {
 	case providers.EventTurnStart:
@@ -104,7 +104,7 @@ func (e *ear) judge(ev providers.Event) {
 			e.thread.ID = ev.Thread
 		}
 		if e.turn == "" {
-			return // of what was injected
+			return // an injected message
 		}
 	case providers.EventText, providers.EventThinking:
 		if ev.Text == "" || !utf8.ValidString(ev.Text) {
@@ -150,7 +150,7 @@ var classes = []providers.Class{
 	providers.ContextLength, providers.Refused, providers.Invalid,
 }
 
-// remember keeps entries as the hub does, and notes what is wrong with them.
+// remember stores entries as the hub does, and records violations.
 func (e *ear) remember(entries []providers.Entry) {
 	for _, n := range entries {
 		if n.Turn == "" || len(n.Blocks) == 0 || n.Role != providers.RoleUser && n.Role != providers.RoleAssistant {
@@ -160,7 +160,7 @@ func (e *ear) remember(entries []providers.Entry) {
 			e.judgeBlock(n, b)
 		}
 	}
-	// What is kept has been written and read, and is nobody else's memory.
+	// Stored entries are encoded and decoded, so they share no memory.
 	raw, err := json.Marshal(entries)
 	if err == nil {
 		var kept []providers.Entry
@@ -200,7 +200,7 @@ func (e *ear) judgeBlock(n providers.Entry, b providers.Block) {
 	}
 }
 
-// watch notes calls of tools that make no sense.
+// watch wraps the tools and records invalid calls.
 func (e *ear) watch(call func(context.Context, providers.ToolCall) providers.ToolResult) func(context.Context, providers.ToolCall) providers.ToolResult {
 	return func(ctx context.Context, c providers.ToolCall) providers.ToolResult {
 		e.mu.Lock()
@@ -250,14 +250,14 @@ func (e *ear) faults() []string {
 	return faulty
 }
 
-// heard is all that was heard, and what is closed when there is more.
+// heard returns all events so far, and a channel that is closed when there are more.
 func (e *ear) heard() ([]providers.Event, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all), e.more
 }
 
-// said is the text of a turn.
+// said returns the text of a turn.
 func (e *ear) said(id string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -270,7 +270,7 @@ func (e *ear) said(id string) string {
 	return b.String()
 }
 
-// kept is the conversation as the hub has it now.
+// kept returns the conversation as the hub has stored it.
 func (e *ear) kept() providers.Thread {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -279,7 +279,7 @@ func (e *ear) kept() providers.Thread {
 	return t
 }
 
-// slow makes hearing wait until it is let go.
+// slow blocks the delivery of events until release is called.
 func (e *ear) slow() (release func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -293,7 +293,7 @@ func (e *ear) slow() (release func()) {
 	})
 }
 
-// atEnd has f called while the next end of a turn is heard.
+// atEnd calls f during the delivery of the next end of a turn.
 func (e *ear) atEnd(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -309,7 +309,7 @@ func count(all []providers.Event, k providers.EventKind, message string) (n int)
 	return n
 }
 
-// outline is what was heard, in short.
+// outline summarises events for failure messages.
 func outline(all []providers.Event) string {
 	var b strings.Builder
 	for _, e := range all {

@@ -75,8 +75,8 @@ func resumeDangling(r *rig) {
 	a.end("m-1", providers.Completed)
 }
 
-// resumeForeign goes on with what another backend has written: blocks that only
-// that one understands are no trouble.
+// resumeForeign continues a conversation of another backend, which contains blocks that only
+// that one understands.
 func resumeForeign(r *rig) {
 	t := r.open(from(providers.Thread{Provider: "another", Entries: []providers.Entry{
 		{Role: providers.RoleUser, Turn: "o-1", Blocks: []providers.Block{{Kind: providers.BlockText, Text: "I like quince"}}},
@@ -159,7 +159,7 @@ func continueChecks() []check {
 	}
 }
 
-// cut runs the turn m-1 up to a call and leaves it there, as a crash does.
+// cut runs the turn m-1 up to a tool call and abandons it there, like a crash.
 func (r *rig) cut(steps ...Step) providers.Thread {
 	r.Helper()
 	hold := newStuck("never")
@@ -171,7 +171,7 @@ func (r *rig) cut(steps ...Step) providers.Thread {
 	return kept
 }
 
-// openCalls are those that have no result.
+// openCalls returns the ids of calls without a result.
 func openCalls(t providers.Thread) (ids []string) {
 	done := map[string]bool{}
 	for _, e := range t.Entries {
@@ -191,7 +191,7 @@ func openCalls(t providers.Thread) (ids []string) {
 	return ids
 }
 
-// openCall is the only one that has no result.
+// openCall returns the only call without a result.
 func (r *rig) openCall(t providers.Thread) string {
 	r.Helper()
 	ids := openCalls(t)
@@ -201,7 +201,7 @@ func (r *rig) openCall(t providers.Thread) string {
 	return ids[0]
 }
 
-// counting is a tool that counts its calls.
+// counting returns a tool that counts its calls.
 func counting(name, text string) (tool, *atomic.Int32) {
 	n := new(atomic.Int32)
 	t := answers(name, text)
@@ -212,7 +212,7 @@ func counting(name, text string) (tool, *atomic.Int32) {
 	return t, n
 }
 
-// goOn goes on with the turn m-1.
+// goOn continues the turn m-1.
 func (t *talk) goOn(done map[string]providers.ToolResult) {
 	t.Helper()
 	t.ok(t.Send(t.ctx, providers.Message{ID: "m-1", Mode: providers.Continue, Done: done}))

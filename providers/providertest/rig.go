@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// rig is what a check works with.
+// rig holds the fixtures of a check.
 type rig struct {
 	judge
 	bench    Bench
@@ -34,7 +34,7 @@ func perform(j judge, b Bench, newProvider func() providers.Provider, c check) {
 	c.run(r)
 }
 
-// another makes a further provider, as another hub has.
+// another returns a further provider, like that of another hub.
 func (r *rig) another() providers.Provider {
 	r.Helper()
 	p := r.make()
@@ -46,7 +46,7 @@ func (r *rig) another() providers.Provider {
 	return p
 }
 
-// prompt is a message that starts a turn with these steps.
+// prompt returns a message that starts a turn with these steps.
 func (r *rig) prompt(id string, steps ...Step) providers.Message {
 	return providers.Message{ID: id, Mode: providers.Start, Text: r.bench.Prompt(steps...)}
 }
@@ -59,7 +59,7 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// is ends the check when err does not match target.
+// is ends the check unless err matches target.
 func (r *rig) is(err, target error, what string) {
 	r.Helper()
 	if !errors.Is(err, target) {
@@ -67,7 +67,7 @@ func (r *rig) is(err, target error, what string) {
 	}
 }
 
-// has reports what a text lacks.
+// has fails the check if a text lacks one of the wanted parts.
 func (r *rig) has(what, text string, want ...string) {
 	r.Helper()
 	for _, w := range want {
@@ -77,7 +77,7 @@ func (r *rig) has(what, text string, want ...string) {
 	}
 }
 
-// lacks reports what a text must not have.
+// lacks fails the check if a text has one of the unwanted parts.
 func (r *rig) lacks(what, text string, unwanted ...string) {
 	r.Helper()
 	for _, w := range unwanted {
@@ -97,20 +97,20 @@ func (r *rig) await(what string, c <-chan struct{}) {
 	}
 }
 
-// talk is an open session with the one who listens to it.
+// talk is an open session with its listener.
 type talk struct {
 	*rig
 	providers.Session
 	ear *ear
 }
 
-// option changes what a session is opened with.
+// option changes the Spec of a session.
 type option func(*providers.Spec)
 
-// from goes on with a thread.
+// from continues a thread.
 func from(t providers.Thread) option { return func(s *providers.Spec) { s.From = t } }
 
-// fork goes on with a copy of a thread.
+// fork continues a copy of a thread.
 func fork(t providers.Thread) option {
 	return func(s *providers.Spec) { s.From, s.Fork = t, true }
 }
@@ -139,8 +139,7 @@ func (r *rig) open(opts ...option) *talk {
 	return r.openAt(r.provider, opts...)
 }
 
-// openAt opens a session. What is heard is watched, and judged when the check
-// ends.
+// openAt opens a session whose events are verified until the check ends.
 func (r *rig) openAt(p providers.Provider, opts ...option) *talk {
 	r.Helper()
 	spec := r.spec(opts...)
@@ -179,14 +178,14 @@ func (t *talk) begin(id string, steps ...Step) {
 	t.ok(t.Send(t.ctx, t.prompt(id, steps...)))
 }
 
-// turn runs a whole turn that must complete, and returns what was said in it.
+// turn runs a turn that must complete, and returns its text.
 func (t *talk) turn(id string, steps ...Step) string {
 	t.Helper()
 	t.begin(id, steps...)
 	return t.end(id, providers.Completed)
 }
 
-// end waits for the end of a turn, and returns what was said in it.
+// end waits for the end of a turn, and returns its text.
 func (t *talk) end(id string, want providers.Outcome) string {
 	t.Helper()
 	e := t.ended(id)
@@ -212,7 +211,7 @@ func (t *talk) ended(id string) providers.Event {
 	return end
 }
 
-// saying waits until a turn has said something.
+// saying waits until a turn has emitted the text.
 func (t *talk) saying(id, text string) {
 	t.Helper()
 	t.until(fmt.Sprintf("turn %s says %q", id, text), func([]providers.Event) bool {
@@ -226,7 +225,7 @@ func (t *talk) taken(id string) {
 	t.until(id+" is taken", func(all []providers.Event) bool { return count(all, providers.EventTaken, id) > 0 })
 }
 
-// until waits for what is heard.
+// until waits for a condition on the events.
 func (t *talk) until(what string, cond func([]providers.Event) bool) {
 	t.Helper()
 	for {
@@ -242,16 +241,16 @@ func (t *talk) until(what string, cond func([]providers.Event) bool) {
 	}
 }
 
-// tool is a tool with what it does.
+// tool is a tool with its implementation.
 type tool struct {
 	providers.Tool
 	do func(ctx context.Context, c providers.ToolCall) providers.ToolResult
 }
 
-// schema takes any object.
+// schema accepts any object.
 var schema = json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"additionalProperties":true}`)
 
-// answers is a tool that gives a text back.
+// answers returns a tool with a constant result.
 func answers(name, text string) tool {
 	return tool{
 		Tool: providers.Tool{Name: name, Description: "Gives back a text.", Schema: schema},
@@ -261,8 +260,8 @@ func answers(name, text string) tool {
 	}
 }
 
-// stuck is a tool "hold" that says when it began and waits until it is let go or its
-// context ends.
+// stuck is a tool "hold" that signals its start and waits until it is released or its context
+// ends.
 type stuck struct {
 	tool
 	began   chan struct{}
@@ -288,11 +287,11 @@ func newStuck(text string) stuck {
 	return s
 }
 
-// use is a call of a tool.
+// use returns a tool call.
 func use(name, word string) providers.ToolCall {
 	in, err := json.Marshal(map[string]string{"word": word})
 	if err != nil {
-		panic(err) // a map of strings can be written
+		panic(err) // never fails for a map of strings
 	}
 	return providers.ToolCall{Name: name, Input: in}
 }

@@ -21,7 +21,7 @@ func steerChecks() []check {
 	}
 }
 
-// steer is a message for the running turn.
+// steer returns a message for the running turn.
 func (r *rig) steer(id string, mode providers.Mode, steps ...Step) providers.Message {
 	m := r.prompt(id, steps...)
 	m.Mode = mode
@@ -96,8 +96,8 @@ func steerRemembered(r *rig) {
 	}
 }
 
-// steerLate sends at the very end, when it is open whether the turn still takes
-// it. Whatever happens, it must be told truly.
+// steerLate sends at the end of a turn, when the turn may or may not take the message. Either
+// way the events must be consistent.
 func steerLate(r *rig) {
 	for n := range 10 {
 		t := r.open()

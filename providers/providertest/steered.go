@@ -9,18 +9,18 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// steeredChecks are those of backends that can both be steered and go on.
+// steeredChecks are for backends that support both steering and continuing.
 func steeredChecks() []check {
 	return []check{{"calls of steered messages are made once, however often the turn is cut off", continueSteered}}
 }
 
-// ledger counts the calls of a tool by their word, over all lives of a turn.
+// ledger counts the calls of a tool by their word, over all runs of a turn.
 type ledger struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-// tool is a tool that enters its calls.
+// tool returns a tool that records its calls.
 func (l *ledger) tool(name string) tool {
 	t := answers(name, "noted")
 	t.do = func(_ context.Context, c providers.ToolCall) providers.ToolResult {
@@ -36,9 +36,9 @@ func (l *ledger) tool(name string) tool {
 	return t
 }
 
-// continueSteered cuts a steered turn off twice. The turn before it was given up
-// and has left a steered message whose call was never made, and whatever neighbours
-// the conversation joins, that call is not one of the turn's.
+// continueSteered cuts a steered turn off twice. An earlier turn was abandoned and has left a
+// steered message whose call was never made; even if the conversation joins neighbouring
+// entries, that call does not belong to the turn.
 func continueSteered(r *rig) {
 	said := func(message, text string) providers.Entry {
 		return providers.Entry{Role: providers.RoleUser, Turn: "m-0", Blocks: []providers.Block{

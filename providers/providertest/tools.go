@@ -132,7 +132,7 @@ func toolAlone(r *rig) {
 			most.Store(n)
 		}
 		defer running.Add(-1)
-		select { // long enough for another to begin
+		select { // gives another call the chance to begin
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
 		}
