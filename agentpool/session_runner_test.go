@@ -159,7 +159,7 @@ func TestSpeechIsBounded(t *testing.T) {
 	})
 }
 
-// A slow session slows the turn and nothing else.
+// A slow session delays only the turn.
 func TestSlowSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -281,7 +281,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A store that is away when an agent is to be told who it is ends no turn.
+// A store that is unavailable while the system prompt is built does not end the turn.
 func TestBriefWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -344,7 +344,7 @@ func TestProviders(t *testing.T) {
 	})
 }
 
-// A backend that calls tools over MCP has a badge for one turn.
+// A backend that calls tools over MCP gets an MCP token for one turn.
 func TestBadge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -382,7 +382,7 @@ func (b *tokens) Issue(c tools.Caller) (providers.Endpoint, func()) {
 	}
 }
 
-// What a backend asks for is decided by whoever sits at the desktop.
+// Users decide the approvals that a backend requests.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ func TestSteer(t *testing.T) {
 				p.take(<-p.steers)
 				p.say("y")
 			}
-			<-p.steers // and does not take it
+			<-p.steers // but does not accept it
 			return providers.Completed, nil
 		}
 		r.Start(main("1"))
@@ -48,7 +48,7 @@ func TestSteer(t *testing.T) {
 	})
 }
 
-// A message that the backend refuses falls through at once, the others go on.
+// A message that the backend refuses is reported as refused at once; the others continue.
 func TestSteerRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -76,7 +76,7 @@ func TestSteerRefused(t *testing.T) {
 	})
 }
 
-// Messages for a run that has no turn yet wait for it, or are spurned with it.
+// Messages for a run without a turn wait for it, or are refused when the run ends.
 func TestSteerBeforeTheTurn(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
@@ -102,7 +102,7 @@ func TestSteerBeforeTheTurn(t *testing.T) {
 	})
 }
 
-// Nobody can fill the memory with messages for one turn.
+// The number of messages for one turn is bounded.
 func TestSteersAreBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {

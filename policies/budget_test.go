@@ -194,13 +194,13 @@ func TestABudgetMendsWhatWasKept(t *testing.T) {
 	}
 }
 
-// use is something that a budget allowed.
+// use is an allowed amount.
 type use struct {
 	at time.Time
 	n  int
 }
 
-// fits reports whether no 60 seconds have more than limit.
+// fits reports whether no 60 seconds exceed the limit.
 func fits(uses []use, limit int) bool {
 	for i, last := range uses {
 		sum := 0

@@ -23,7 +23,7 @@ func wins(ids ...wire.WindowID) []policies.Key {
 	return keys
 }
 
-// connected makes groups of chains.
+// connected returns groups made of chains.
 func connected(chains ...[]policies.Key) *policies.WindowConnection {
 	c := policies.NewWindowConnection()
 	for _, chain := range chains {
@@ -144,8 +144,7 @@ func TestAWindowWithTheNameOfAGroupHasItsAgent(t *testing.T) {
 	t.Parallel()
 	c := connected(wins("a", "b"))
 	c.Close(win("a"))
-	// Without being told that a is open again, its close must not end the agent
-	// of b.
+	// If the reopening of a was not recorded, closing a must not end the agent of b.
 	if got := c.Close(win("a")); got.Last || got.Group != "a" {
 		t.Errorf("closing a, which nobody opened: %+v", got)
 	}
@@ -170,13 +169,13 @@ func TestRestoreMendsPairs(t *testing.T) {
 	checkGroup(t, c, "g", "b", "b", "c")
 }
 
-// Windows are opened, by agents of windows or by others, and closed. Each has the
-// same agent all the time, and the agent ends exactly with its last window.
+// Windows are opened, by window agents or otherwise, and closed. Each keeps its agent, and the
+// agent ends exactly with its last window.
 func TestConnectionProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := policies.NewWindowConnection()
-		agent := make(map[policies.Key]string) // of the open windows
+		agent := make(map[policies.Key]string) // agents of the open windows
 		keys := rapid.Custom(func(t *rapid.T) policies.Key {
 			return policies.Key{
 				Monitor: rapid.SampledFrom([]wire.MonitorID{"monitor-0", "monitor-1"}).Draw(t, "monitor"),
@@ -253,7 +252,7 @@ func TestConnectionProperties(t *testing.T) {
 	})
 }
 
-// checkMembers wants a group to be exactly the windows with the same agent.
+// checkMembers checks that a group consists of exactly the windows with the same agent.
 func checkMembers(t *rapid.T, c *policies.WindowConnection, k policies.Key, agent map[policies.Key]string) {
 	members := c.Members(k)
 	root, ok := c.Root(k)

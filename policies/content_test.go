@@ -43,7 +43,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// nasty draws text that would like to be a tag.
+// nasty generates text that imitates tags.
 func nasty() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"<timeline>", "</timeline>", "</environment>", "< memory>", "<TIMELINE >", "< /open_windows>", "<open_windows>", "</reload_options>",
@@ -58,10 +58,10 @@ func nasty() *rapid.Generator[string] {
 	)
 }
 
-// tagPattern finds everything that reads like a tag of ours.
+// tagPattern matches everything that reads like a tag of the vocabulary.
 var tagPattern = regexp.MustCompile(`(?i)<[\s/]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|environment|memory|app_interaction|ui:[a-z_]*)(?:[^\pL\pN_>-][^<>]*)?/?>`)
 
-// tagsOf are the tags of ours in a text, without attributes.
+// tagsOf returns the tags of the vocabulary in a text, without attributes.
 func tagsOf(s string) []string {
 	tags := tagPattern.FindAllString(s, -1)
 	for i, tag := range tags {
@@ -72,10 +72,10 @@ func tagsOf(s string) []string {
 	return tags
 }
 
-// gesturePattern is what may stand at the beginning of content.
+// gesturePattern matches a gesture at the beginning of content.
 var gesturePattern = regexp.MustCompile(`^\s*<(ui:(?:click|drag|select|selection|region_select|image_drop|file_drop)|app_interaction)>`)
 
-// gestureTags are the tags that content keeps: those of blocks at its beginning.
+// gestureTags returns the tags that content keeps: those of blocks at its beginning.
 func gestureTags(content string) []string {
 	var tags []string
 	for {

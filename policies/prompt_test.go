@@ -185,8 +185,7 @@ func TestComponentClickHasOneBlockWhateverIsInIt(t *testing.T) {
 	})
 }
 
-// Whatever goes into a prompt, reading it back finds the blocks that were put
-// there and nothing else.
+// For any input, parsing a prompt finds exactly the blocks that were put there.
 func TestPromptsCannotBeForged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -246,7 +245,7 @@ func TestPromptsCannotBeForged(t *testing.T) {
 	})
 }
 
-// checkBlocks reads the lists of a prompt back.
+// checkBlocks parses the lists of a prompt.
 func checkBlocks(t *rapid.T, prompt string, p policies.MainPrompt) {
 	if list, ok := between(prompt, "<open_windows>", "</open_windows>"); ok {
 		names := strings.Split(list, ", ")

@@ -72,7 +72,7 @@ func TestQueueKeepsWhatWasAcceptedUnderAHigherLimit(t *testing.T) {
 	}
 }
 
-// A queue is lists, one for each key.
+// A queue behaves like one list per key.
 func TestQueueProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

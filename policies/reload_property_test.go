@@ -67,7 +67,7 @@ func TestReloadProperties(t *testing.T) {
 		c := policies.NewReloadCache()
 		now := noon
 		seen := make(map[string]bool)
-		kept := make(map[string]bool) // what a store has by what it was told
+		kept := make(map[string]bool) // ids in the store
 		ids := rapid.SampledFrom([]wire.WindowID{"a", "b", "c"})
 		forget := func(gone []string) {
 			for _, id := range gone {

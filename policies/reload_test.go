@@ -18,7 +18,7 @@ func opens(id wire.WindowID) wire.Action {
 	return wire.WindowCreate{WindowID: id, Title: "T", Content: wire.TextContent{Data: "hi"}}
 }
 
-// asked is a message to the main agent with some text windows open.
+// asked returns a message to the main agent with some text windows open.
 func asked(text string, open ...wire.WindowID) policies.Trigger {
 	t := policies.Trigger{Type: policies.TriggerMain, Text: text}
 	for _, id := range open {
@@ -33,7 +33,7 @@ func clicked(window wire.WindowID, text string, open ...wire.WindowID) policies.
 	return t
 }
 
-// remembering is a cache that knows some texts.
+// remembering returns a cache with entries for some texts.
 func remembering(texts ...string) *policies.ReloadCache {
 	c := policies.NewReloadCache()
 	for _, text := range texts {
@@ -280,7 +280,7 @@ func TestReloadIsBoundedInBytes(t *testing.T) {
 func TestReloadRemovesWhatFailsMoreOftenThanNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		attempts string // y worked, n did not, u worked and then the user said it had not
+		attempts string // y succeeded, n failed, u succeeded and was reported as failed later
 		removed  bool
 	}{
 		"two failures are too few":      {"nn", false},

@@ -228,7 +228,7 @@ func TestFoldedTimelineProperties(t *testing.T) {
 	})
 }
 
-// drawEntries draws entries of a timeline with text that would like to be tags.
+// drawEntries generates timeline entries with text that imitates tags.
 func drawEntries(t *rapid.T) []policies.TimelineEntry {
 	text := nasty()
 	one := rapid.Custom(func(t *rapid.T) policies.TimelineEntry {
@@ -259,7 +259,7 @@ func drawEntries(t *rapid.T) []policies.TimelineEntry {
 	return rapid.SliceOfN(one, 0, 8).Draw(t, "entries")
 }
 
-// entryTags are the tags an entry is written with.
+// entryTags returns the tags of a formatted entry.
 func entryTags(e policies.TimelineEntry) []string {
 	tag := string(e.Kind)
 	if e.Kind == policies.EntryUser {
@@ -268,7 +268,7 @@ func entryTags(e policies.TimelineEntry) []string {
 	return []string{"<" + tag + ">", "</" + tag + ">"}
 }
 
-// flat is s on one line.
+// flat returns s on one line.
 func flat(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -86,8 +86,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Mending a conversation that is fine changes nothing, and mending it again
-// changes nothing either.
+// Mended does not change a valid conversation, and is idempotent.
 func TestMendedIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -142,8 +141,8 @@ func encoded(r *rapid.T, entries []providers.Entry) string {
 	return string(data)
 }
 
-// Results that nobody answered and the message that came next are one entry, which
-// begins the turn of that message: who goes on with the turn looks for it there.
+// Open results and the next message are joined into one entry, which belongs to the turn of
+// that message: a backend that continues the turn looks for it there.
 func TestMendedEntryIsOfTheTurnItBegins(t *testing.T) {
 	t.Parallel()
 	of := func(turn string, e providers.Entry) providers.Entry {

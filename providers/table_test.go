@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cold is a provider that opens nothing.
+// cold is a provider that opens no session.
 type cold struct {
 	name   string
 	closed atomic.Int32
@@ -37,7 +37,7 @@ func (c *cold) Close() error {
 	return c.err
 }
 
-// warm notes when it is warmed, and fails as long as it is told to.
+// warm records the calls of Warm, and fails as long as failing is set.
 type warm struct {
 	cold
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func (w *warm) Warm(ctx context.Context, n int) error {
 	return err
 }
 
-// when is when it was warmed.
+// when returns the times of the Warm calls.
 func (w *warm) when() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

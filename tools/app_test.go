@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// withApp is a bench with an iframe window and one of text.
+// withApp returns a bench with an iframe window and a text window.
 func withApp(t *testing.T) *bench {
 	t.Helper()
 	b := setUp(t)
@@ -117,7 +117,7 @@ func TestAppsAnswer(t *testing.T) {
 			if diff := cmp.Diff([]wire.AppRequest{tt.request}, b.desk.requests); diff != "" {
 				t.Error(diff)
 			}
-			// What a command did nobody knows after a crash.
+			// The effect of a command is unknown after a crash.
 			if got := b.desk.begun[0].call.Repeatable; got != (tt.tool == "window_app_query") || len(b.desk.ended) != 1 {
 				t.Errorf("repeatable is %v, %d ends", got, len(b.desk.ended))
 			}

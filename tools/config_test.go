@@ -22,7 +22,7 @@ const (
 		`"action":{"type":"os_action","payload":{"type":"toast.show","id":"h","message":"a window"}}}`
 )
 
-// yes answers every dialog so.
+// yes confirms every dialog.
 func yes(remember wire.RememberChoice) func(wire.DialogConfirm) (tools.Verdict, error) {
 	return func(wire.DialogConfirm) (tools.Verdict, error) {
 		return tools.Verdict{Confirmed: true, Answered: true, Remember: remember}, nil
@@ -35,7 +35,7 @@ func no(remember wire.RememberChoice) func(wire.DialogConfirm) (tools.Verdict, e
 	}
 }
 
-// hooksOf are the hooks that are kept, as get_config shows them.
+// hooksOf returns the stored hooks as get_config shows them.
 func hooksOf(t *testing.T, b *bench) []map[string]any {
 	t.Helper()
 	var out struct{ Hooks []map[string]any }
@@ -68,7 +68,7 @@ func TestHooksAreAddedAndRemoved(t *testing.T) {
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || !strings.Contains(r.Text, "no hook") {
 		t.Errorf("removed twice: %+v", r)
 	}
-	// The counter goes on.
+	// Ids are not reused.
 	if got := b.must("system_set_config", launchHook); got != "Added hook-3." {
 		t.Errorf("add says %q", got)
 	}
@@ -182,14 +182,14 @@ func TestToolHooks(t *testing.T) {
 		"window_create": {`{"windowId":"w","title":"","content":{"renderer":"text","content":""}}`, []string{"1", "3"}},
 		"storage_read":  {`{"path":"x"}`, []string{"2", "3"}},
 		"window_list":   {`{}`, []string{"3"}},
-		"window_steal":  {`{}`, nil}, // no tool ran
+		"window_steal":  {`{}`, nil}, // unknown tool
 		"window_view":   {`{"id":3}`, nil},
 	} {
 		if diff := cmp.Diff(tt.want, fired(tool, tt.input)); diff != "" {
 			t.Errorf("%s: %s", tool, diff)
 		}
 	}
-	// The same call once more has the same ids, so that nothing happens twice.
+	// A repeated call has the same ids, so that its hooks have no second effect.
 	call := func() []wire.Message {
 		b.desk.submitted = nil
 		b.calls = 100
@@ -199,7 +199,7 @@ func TestToolHooks(t *testing.T) {
 	if one, two := call(), call(); len(one) != 1 || one[0].ID != two[0].ID {
 		t.Errorf("%v and %v", one, two)
 	}
-	// A session that does not take it, and a user without a name.
+	// A session that refuses the message, and a user without a name.
 	b.desk.lost = context.Canceled
 	if r := b.call("storage_list", `{}`); !r.IsError {
 		t.Error("a session that is lost")
@@ -214,7 +214,7 @@ func TestToolHooks(t *testing.T) {
 	}
 }
 
-// put writes a document as it is.
+// put writes a raw document.
 func (b *bench) put(collection, data string) {
 	b.t.Helper()
 	d, err := b.store.Get(b.t.Context(), collection, "ann")
@@ -282,7 +282,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	for name, tt := range map[string]struct {
 		confirm func(wire.DialogConfirm) (tools.Verdict, error)
 		kept    string // as get_config shows it
-		asked   int    // after three calls
+		asked   int    // dialogs after three calls
 		added   int
 	}{
 		"once":              {yes(wire.RememberOnce), "", 3, 3},
@@ -312,7 +312,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 			if tt.kept == "" && strings.Contains(got, "permissions") || !strings.Contains(got, tt.kept) {
 				t.Errorf("config %s", got)
 			}
-			// A call that is refused is told as one step and leaves no intent.
+			// A refused call is reported in one step, without an open call.
 			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
 				t.Errorf("the session heard %+v", b.desk.begun)
 			}
@@ -320,8 +320,7 @@ func TestPermissionsAreRemembered(t *testing.T) {
 	}
 }
 
-// Who said always said so of what was shown, and of nothing else. A no may be
-// wide.
+// "Always" applies only to the displayed question; a denial may apply more widely.
 func TestAlwaysIsOfWhatWasShown(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -415,7 +414,7 @@ func TestMemory(t *testing.T) {
 	t.Error("memory has no bound")
 }
 
-// Two who remember at the same time both get their way.
+// Concurrent changes of the memory are not lost.
 func TestMemoryOfMany(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

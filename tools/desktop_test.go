@@ -20,15 +20,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// testDesktop is a session without a store and without agents: a real desktop, with
-// answers that a test gives.
+// testDesktop is a session without a store and agents: a real desktop state, with answers set
+// by the test.
 type testDesktop struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	state *desktop.State
 	seq   uint64
-	// acted, begun and ended are what the session was told.
+	// acted, begun and ended are the reported calls.
 	acted, begun, ended []told
 	actions             []wire.Action
 	submitted           []wire.Message
@@ -40,7 +40,7 @@ type testDesktop struct {
 	waits               []time.Duration
 	progress            []wire.TodoProgress
 
-	// What the session answers. Nil functions are a mistake of the test.
+	// Answers of the session. Nil functions must not be called.
 	lost    error
 	confirm func(wire.DialogConfirm) (tools.Verdict, error)
 	ask     func(wire.Prompt) (wire.UserPromptResponse, error)
@@ -52,7 +52,7 @@ type testDesktop struct {
 	input   func(wire.HITLInputRequest) (json.RawMessage, error)
 }
 
-// told is what the session heard of a call.
+// told is a reported call.
 type told struct {
 	call   tools.Call
 	result providers.ToolResult
@@ -65,13 +65,13 @@ func newDesktop(t *testing.T, session wire.SessionID) *testDesktop {
 	return d
 }
 
-// apply folds an event in.
+// apply applies an event.
 func (d *testDesktop) apply(p wire.ServerPayload) {
 	d.seq++
 	d.state.Apply(wire.Event{Session: d.state.Session(), At: wire.Position{Epoch: 1, Seq: d.seq}, Time: time.UnixMilli(int64(d.seq)), Data: p})
 }
 
-// act does what the rules of the desktop allow.
+// act applies actions that the desktop allows.
 func (d *testDesktop) act(c tools.Caller, actions []wire.Action) *desktop.Refusal {
 	if len(actions) == 0 {
 		return nil
@@ -189,7 +189,7 @@ func (d *testDesktop) Submit(_ context.Context, user string, m wire.Message) err
 	return d.lost
 }
 
-// bench is everything a test of tools needs.
+// bench holds the fixtures of tool tests.
 type bench struct {
 	t         *testing.T
 	exec      *tools.Executor
@@ -201,7 +201,7 @@ type bench struct {
 	calls int
 }
 
-// lockedBuffer is a log that several may write.
+// lockedBuffer is a log for concurrent writers.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -266,7 +266,7 @@ func (b *bench) todo() tools.Caller {
 	return c
 }
 
-// callAs uses a tool with an input that is written as JSON.
+// callAs calls a tool with an input given as JSON.
 func (b *bench) callAs(c tools.Caller, tool, input string) providers.ToolResult {
 	b.t.Helper()
 	b.calls++
@@ -278,7 +278,7 @@ func (b *bench) call(tool, input string) providers.ToolResult {
 	return b.callAs(b.caller(), tool, input)
 }
 
-// must wants a call to succeed and returns its text.
+// must calls a tool that must succeed and returns its text.
 func (b *bench) must(tool, input string) string {
 	b.t.Helper()
 	r := b.call(tool, input)
@@ -288,7 +288,7 @@ func (b *bench) must(tool, input string) string {
 	return r.Text
 }
 
-// mustAs is must for somebody else.
+// mustAs is must for another caller.
 func (b *bench) mustAs(c tools.Caller, tool, input string) string {
 	b.t.Helper()
 	r := b.callAs(c, tool, input)
@@ -298,7 +298,7 @@ func (b *bench) mustAs(c tools.Caller, tool, input string) string {
 	return r.Text
 }
 
-// window is a window of monitor-0 that must be there.
+// window returns a window of monitor-0 that must exist.
 func (b *bench) window(id wire.WindowID) wire.WindowState {
 	b.t.Helper()
 	w, ok := b.desk.state.Window("monitor-0", id)
@@ -310,7 +310,7 @@ func (b *bench) window(id wire.WindowID) wire.WindowState {
 
 func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// quote is a text as JSON.
+// quote encodes a text as JSON.
 func quote(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {

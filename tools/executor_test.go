@@ -64,8 +64,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Every tool can be described to a model: an object schema of known fields, a
-// name that every API takes, words.
+// Every tool has an object schema of known fields, a name that every API accepts, and a
+// description.
 func TestToolsAreDescribed(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -146,7 +146,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// broken is storage and documents with a mistake.
+// broken is a faulty store of documents.
 type broken struct{ tools.Documents }
 
 func (broken) Save(context.Context, wire.SessionID, string, io.Reader, int64) (files.Entry, error) {
@@ -172,11 +172,11 @@ func TestPanicsAreResults(t *testing.T) {
 	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "tool panicked") {
 		t.Errorf("the session heard %+v", b.desk.ended)
 	}
-	// What the host says about its folders stays in the log.
+	// Paths of the host are only in the log.
 	if r := b.call("storage_read", `{"path":"x"}`); !r.IsError || strings.Contains(r.Text, "/var/lib") || !strings.Contains(b.log.String(), "/var/lib") {
 		t.Errorf("result %+v", r)
 	}
-	// A session that is none at all.
+	// An invalid session.
 	c := b.caller()
 	c.Desktop = nil
 	if r := b.callAs(c, "window_list", `{}`); !r.IsError {
@@ -201,8 +201,7 @@ func TestALostSessionIsAResult(t *testing.T) {
 	}
 }
 
-// A call whose turn ends says so to the session, which wants to know what came of
-// it.
+// An interrupted call is still reported to the session with its result.
 func TestInterruptedCallsEnd(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -240,7 +239,7 @@ func TestTasks(t *testing.T) {
 	if !r.IsError || r.Text != `{"status":"failed","summary":"","actions":[],"error":"Agent limit reached"}` {
 		t.Errorf("result %+v", r)
 	}
-	// The session is told which call wants it; until then it can be made again.
+	// The session gets the delegating call; until then it can be repeated.
 	want := []tools.Task{
 		{Profile: "default", Objective: "build it", Hint: "slowly", Call: b.desk.begun[0].call},
 		{Profile: "web", Objective: "look", Call: b.desk.begun[1].call},
@@ -253,7 +252,7 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%s: %+v", input, r)
 		}
 	}
-	// No recursion, whatever the profile says.
+	// No recursion, whatever the profile is.
 	c := b.caller()
 	c.Kind = wire.AgentTask
 	for _, profile := range []string{"main", "default"} {
@@ -391,7 +390,7 @@ func TestBriefs(t *testing.T) {
 			t.Errorf("%s is told about task_run: %v", kind, delegates)
 		}
 	}
-	// Tools that a brief names are there.
+	// Tools named in a system prompt exist.
 	brief, err := b.exec.Brief(t.Context(), b.caller())
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +410,7 @@ func TestBriefs(t *testing.T) {
 	}
 }
 
-// A plan is a pure function: run twice, it says the same.
+// A plan is a pure function: run twice, it returns the same.
 func TestPlansArePure(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -440,7 +439,7 @@ func TestPlansArePure(t *testing.T) {
 	}
 }
 
-// twice runs plans twice and does nothing.
+// twice runs plans twice and applies nothing.
 type twice struct {
 	*testDesktop
 	first, second tools.Plan

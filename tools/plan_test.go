@@ -26,7 +26,7 @@ func (d *testDesktop) Input(_ context.Context, _ tools.Caller, q wire.HITLInputR
 	return d.input(q)
 }
 
-// The tools of a plan are those of its todos' agents alone.
+// The plan tools are only for agents of todos.
 func TestPlanToolsBelongToTodos(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

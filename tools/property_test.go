@@ -18,8 +18,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// values are pieces that inputs are made of: what fields are called, and what
-// could be in them.
+// values generates parts of inputs: field names and values.
 func values() *rapid.Generator[any] {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"w", "monitor-1/x", "../x", "iframe", "table", "component", "append", "insertAt", "hooks", "settings", "launch", "tool_use",
@@ -55,8 +54,8 @@ func values() *rapid.Generator[any] {
 	})
 }
 
-// Whatever a model sends, it gets an answer that is text and not too long, the
-// session hears of every call and of its end, and nothing breaks.
+// For any input the result is bounded text, the session gets every call with its end, and
+// nothing panics.
 func TestAnyInputHasAResult(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

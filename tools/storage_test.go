@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 	if got := b.must("storage_list", `{"path":"notes/"}`); !strings.Contains(got, `{"path":"notes/한글.md","size":7,"modifiedAt":"20`) {
 		t.Errorf("list %s", got)
 	}
-	// Somebody else's session has none of it.
+	// Another session has none of the files.
 	other := w
 	other.Session = "ses-2"
 	if r := b.callAs(other, "storage_read", `{"path":"notes/한글.md"}`); !r.IsError {

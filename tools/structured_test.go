@@ -44,7 +44,7 @@ func TestStructuredContent(t *testing.T) {
 	}
 }
 
-// An error names the field from the input on.
+// An error contains the path of the field.
 func TestErrorsOfContentNameTheField(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ tool, input, want string }{
@@ -80,7 +80,7 @@ func TestErrorsOfContentNameTheField(t *testing.T) {
 	}
 }
 
-// The schema says of each field which JSON types it takes.
+// The schema has the JSON types of each field.
 func TestSchemasHaveTypes(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// All of what a hook will do is shown, or the hook is refused.
+// The user sees the whole payload of a hook, or the hook is refused.
 func TestHooksAreShownWhole(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -28,8 +28,8 @@ func TestHooksAreShownWhole(t *testing.T) {
 	}
 }
 
-// A yes is to what was asked: another question of the same call has another name,
-// the same one again has the same.
+// An answer applies to one question: another question of the same call has another id, a
+// repeated one has the same.
 func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -51,7 +51,7 @@ func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 	}
 }
 
-// What belongs to the owner on all desktops is not for turns of others.
+// Turns of guests cannot access the owner's data beyond the desktop.
 func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -75,12 +75,12 @@ func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
 	}
 }
 
-// People see what is remembered of them.
+// A toast shows what is remembered about a user.
 func TestMemoryIsToldToPeople(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("system_memorize", `{"content":"likes tea"}`)
-	b.must("system_memorize", `{"content":"likes tea"}`) // which is known
+	b.must("system_memorize", `{"content":"likes tea"}`) // already remembered
 	if len(b.desk.submitted) != 1 {
 		t.Fatalf("told %+v", b.desk.submitted)
 	}
@@ -90,7 +90,7 @@ func TestMemoryIsToldToPeople(t *testing.T) {
 	}
 }
 
-// Hooks run for calls that the session took, not for others.
+// Hooks run only for calls that the session accepted.
 func TestHooksWaitForTheSession(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

@@ -77,7 +77,7 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	}
 }
 
-// agentOf is the agent an action says it is of.
+// agentOf returns the agent id of an action.
 func agentOf(t *testing.T, a wire.Action) wire.AgentID {
 	t.Helper()
 	switch a := a.(type) {
@@ -170,8 +170,7 @@ func TestLocksAreTheCallers(t *testing.T) {
 	b.mustAs(other, "window_close", `{"windowId":"w"}`)
 }
 
-// Agents see and touch the windows of their own monitor, however they spell the
-// id.
+// Agents can only access the windows of their own monitor, however they spell the id.
 func TestMonitorsAreApart(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -253,7 +252,7 @@ func TestOnlyPagesAreFramed(t *testing.T) {
 	}
 }
 
-// What a page may do is not for agents to choose, and no address is code.
+// Agents cannot set the permissions of a page, and no address is code.
 func TestPagesStayPages(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

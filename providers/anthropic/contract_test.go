@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 
-// prompt is what makes the fake take these steps.
+// prompt returns the directives for these steps.
 func prompt(steps ...providertest.Step) string {
 	var b strings.Builder
 	for _, s := range steps {

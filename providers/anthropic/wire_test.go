@@ -18,7 +18,7 @@ import (
 	"github.com/everdesk/everdesk/providers/fakemodel"
 )
 
-// talk is a conversation with a fake.
+// talk is a session with a fake server.
 type talk struct {
 	providers.Session
 	t    *testing.T
@@ -29,7 +29,7 @@ type talk struct {
 	ends  chan providers.Event
 }
 
-// open opens a conversation, in a synctest bubble.
+// open opens a session, in a synctest bubble.
 func open(t *testing.T, cfg anthropic.Config, spec providers.Spec) *talk {
 	t.Helper()
 	k := &talk{t: t, fake: fakemodel.New(), ends: make(chan providers.Event, 10)}
@@ -66,7 +66,7 @@ func (k *talk) turn(text string) providers.Event {
 	return <-k.ends
 }
 
-// all are the events of a kind.
+// all returns the events of a kind.
 func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +78,7 @@ func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	return out
 }
 
-// said is what people read.
+// said returns the emitted text.
 func (k *talk) said() string {
 	var b strings.Builder
 	for _, e := range k.all(providers.EventText) {
@@ -87,7 +87,7 @@ func (k *talk) said() string {
 	return b.String()
 }
 
-// request is the n-th that the server got, as plain JSON.
+// request returns the n-th request of the server, as plain JSON.
 func (k *talk) request(n int) map[string]any {
 	k.t.Helper()
 	all := k.fake.Requests()
@@ -101,7 +101,7 @@ func (k *talk) request(n int) map[string]any {
 	return body
 }
 
-// plain is JSON as plain values.
+// plain decodes JSON.
 func plain(t *testing.T, text string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -203,7 +203,7 @@ func TestThinkingComesBackBeforeItsCall(t *testing.T) {
 	})
 }
 
-// hello is a reply as the API documents it.
+// hello is a reply from the documentation of the API.
 const hello = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-sonnet-4-5","stop_reason":null,"usage":{"input_tokens":1000,"cache_creation_input_tokens":2000,"cache_read_input_tokens":3000,"output_tokens":1}}}
 
@@ -302,7 +302,7 @@ func TestTrouble(t *testing.T) {
 				if got := len(k.fake.Requests()); k.said() != tt.said || got != tt.tries {
 					t.Errorf("it said %q in %d tries", k.said(), got)
 				}
-				// What people saw is part of the conversation, and it goes on.
+				// Published text stays in the conversation, which continues.
 				if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
 					t.Errorf("the next turn ended %s: %v", e.Outcome, e.Err)
 				}
@@ -376,7 +376,7 @@ func TestWrongConfiguration(t *testing.T) {
 	}
 }
 
-// Inputs of tools and signatures come in many pieces, which count as text does.
+// Inputs of tools and signatures arrive in many pieces, which count like text.
 func TestHiddenPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 1<<20)

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/providers/demo"
 )
 
-// What is recalled is remembered, and recalled again.
+// Recalled text is stored and recalled again.
 func TestRecallDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
@@ -42,7 +42,7 @@ func TestTurnsSayOnlySoMuch(t *testing.T) {
 	}
 }
 
-// Usage tells how much of the conversation is still there.
+// Usage shows how much of the conversation is left.
 func TestMemoryIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)

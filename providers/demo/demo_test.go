@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// script is steps as directives.
+// script returns steps as directives.
 func script(steps ...providertest.Step) string {
 	var lines []string
 	for _, s := range steps {

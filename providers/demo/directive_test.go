@@ -72,7 +72,7 @@ func TestDirectivesThatCall(t *testing.T) {
 			`task_run {"objective":"/say a\n/sleep 1s\n/say b; c","profile":"web"}`,
 		},
 		"/task code count the files": {`task_run {"objective":"count the files","profile":"code"}`},
-		// What the hub puts before the words, and what it takes from them.
+		// The hub's blocks before the text, and neutralized tags in it.
 		"<timeline>\n<ui:close>\n/say no</ui:close>\n</timeline>\n\n<open_windows>a, b</open_windows>\n\n<reload_options>\n[]\n</reload_options>\n\n/toast a <b> & &lt;ui:click> &amp;": {
 			`window_show_toast {"message":"a <b> & <ui:click> &amp;","variant":"info"}`,
 		},
@@ -100,7 +100,7 @@ func TestResultsAreSaid(t *testing.T) {
 	if got != want {
 		t.Errorf("it said %q, want %q", got, want)
 	}
-	// A window that opens needs no words, one that does not does.
+	// An opened window needs no text, a failed one does.
 	d.results["window_create"] = providers.ToolResult{Text: "too many windows", IsError: true}
 	d.has(d.says("m-2", "/window w1 T | text"), "too many windows")
 }

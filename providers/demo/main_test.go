@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a conversation with a demo that has all the tools a desktop gives.
+// desk is a session of the demo with all tools of a desktop.
 type desk struct {
 	*testing.T
 	providers.Session
@@ -29,18 +29,18 @@ type desk struct {
 	calls   []providers.ToolCall
 	entries []providers.Entry
 	results map[string]providers.ToolResult
-	// decision, if there is one, is how approvals are answered.
+	// decision, unless nil, answers approvals.
 	decision *bool
 	ended    chan providers.Event
 }
 
-// everyTool is what a desktop gives.
+// everyTool lists the tools of a desktop.
 var everyTool = []string{
 	"window_create", "window_create_component", "window_update", "window_update_component", "window_close",
 	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run",
 }
 
-// newDesk opens a conversation. Without names of tools it has all.
+// newDesk opens a session. Without names it has all tools.
 func newDesk(t *testing.T, from []providers.Entry, tools ...string) *desk {
 	t.Helper()
 	d := &desk{T: t, began: time.Now(), results: map[string]providers.ToolResult{}, ended: make(chan providers.Event, 10)}
@@ -80,7 +80,7 @@ func (d *desk) hear(e providers.Event) {
 	}
 }
 
-// heard are the events of a kind.
+// heard returns the events of a kind.
 func (d *desk) heard(kind providers.EventKind) (events []providers.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func (d *desk) call(_ context.Context, c providers.ToolCall) providers.ToolResul
 	return d.results[c.Name]
 }
 
-// turn runs a turn and returns how it ended.
+// turn runs a turn and returns its end.
 func (d *desk) turn(id, text string) providers.Event {
 	d.Helper()
 	if err := d.Send(d.Context(), providers.Message{ID: id, Mode: providers.Start, Text: text}); err != nil {
@@ -108,7 +108,7 @@ func (d *desk) turn(id, text string) providers.Event {
 	return <-d.ended
 }
 
-// says runs a turn that must complete and returns what was said in it.
+// says runs a turn that must complete and returns its text.
 func (d *desk) says(id, text string) string {
 	d.Helper()
 	if e := d.turn(id, text); e.Outcome != providers.Completed {
@@ -129,7 +129,7 @@ func (d *desk) said(id string) string {
 	return b.String()
 }
 
-// used are the calls so far, each as its name and its input with sorted keys.
+// used returns the calls so far, each as its name and its input with sorted keys.
 func (d *desk) used() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,7 +155,7 @@ func sorted(t *testing.T, raw json.RawMessage) string {
 	return strings.TrimSpace(b.String())
 }
 
-// uses reports calls other than those that are wanted.
+// uses fails the test if there were other calls.
 func (d *desk) uses(want ...string) {
 	d.Helper()
 	if got := d.used(); !slices.Equal(got, want) {
@@ -163,7 +163,7 @@ func (d *desk) uses(want ...string) {
 	}
 }
 
-// has reports what a text lacks.
+// has fails the test if a text lacks one of the wanted parts.
 func (d *desk) has(text string, want ...string) {
 	d.Helper()
 	for _, w := range want {
@@ -173,7 +173,7 @@ func (d *desk) has(text string, want ...string) {
 	}
 }
 
-// windows are the ids of the windows that calls were about, in order.
+// windows returns the ids of the windows in calls, in order.
 func (d *desk) windows() (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// planPrompt is what the hub says for a plan: the step, and parts between tags.
+// planPrompt returns the hub's prompt for a step of a plan, with its sections.
 func planPrompt(kind string, parts ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[everdesk plan: %s]\n\nRules that speak of <request> and <task>.", kind)
@@ -22,7 +22,7 @@ func planPrompt(kind string, parts ...string) string {
 	return b.String() + "\n\nAnswer."
 }
 
-// answers runs a turn that must be JSON.
+// answers runs a turn whose text must be JSON.
 func (d *desk) answers(id, prompt string) (v map[string]any) {
 	d.Helper()
 	text := d.says(id, prompt)
@@ -32,7 +32,7 @@ func (d *desk) answers(id, prompt string) (v map[string]any) {
 	return v
 }
 
-// todosOf are the ids of a plan, each with what it depends on.
+// todosOf returns the ids of a plan's todos, each with its dependencies.
 func todosOf(plan map[string]any) (ids []string) {
 	todos, _ := plan["todos"].([]any)
 	for _, t := range todos {
@@ -135,7 +135,7 @@ func TestPlansAreChanged(t *testing.T) {
 	}
 }
 
-// todoPrompt is what the agent of a todo is told.
+// todoPrompt returns the prompt of a todo's agent.
 func todoPrompt(id string, attempt int, task string, more ...string) string {
 	head := fmt.Sprintf("]\n\nTodo: %s\nAttempt: %d of 4", id, attempt)
 	return strings.Replace(planPrompt("todo", append([]string{"task", task, "request", "/say not this"}, more...)...), "]", head, 1)
@@ -181,7 +181,7 @@ func TestTodosFailAsOftenAsTheyAreTold(t *testing.T) {
 	}
 }
 
-// The todos of the plan that shows plans do what it says.
+// The todos of the demonstration plan can be executed.
 func TestTodosOfWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,7 @@ Write.
 	}
 }
 
-// What a request says about time and trouble holds for all who think about it.
+// Delays and failures in a request apply to all planning steps.
 func TestThinkingTakesTheTimeItIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

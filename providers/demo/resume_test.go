@@ -12,16 +12,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// closing is a directive that closes a window, which the tests count.
+// closing returns a directive that closes a window; the tests count these calls.
 func closing(window string) string {
 	return fmt.Sprintf("/call window:close {\"windowId\":%q}", window)
 }
 
-// hanging is how many entries of that conversation come before the first steer.
+// hanging is the number of entries before the first steered message.
 const hanging = 4
 
-// steered is the conversation of a turn m-1 that was steered twice, and how often
-// each window was closed in it.
+// steered returns the conversation of a turn m-1 that was steered twice, and how often each
+// window was closed in it.
 func steered(t *testing.T) ([]providers.Entry, map[string]int) {
 	t.Helper()
 	d := newDesk(t, nil)
@@ -42,7 +42,7 @@ func steered(t *testing.T) ([]providers.Entry, map[string]int) {
 	return d.entries, closed(d)
 }
 
-// closed counts the windows that a conversation has closed.
+// closed counts the windows that were closed.
 func closed(d *desk) map[string]int {
 	n := map[string]int{}
 	for _, id := range d.windows() {
@@ -51,7 +51,7 @@ func closed(d *desk) map[string]int {
 	return n
 }
 
-// results counts the windows whose closing has a result in a conversation.
+// results counts the windows whose close call has a result.
 func results(entries []providers.Entry) map[string]int {
 	window, n := map[string]string{}, map[string]int{}
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func results(entries []providers.Entry) map[string]int {
 	return n
 }
 
-// goOn goes on with turn m-1 to its end.
+// goOn continues turn m-1 to its end.
 func goOn(t *testing.T, entries []providers.Entry) *desk {
 	t.Helper()
 	d := newDesk(t, providers.Mended(entries, providers.Mending{Open: true}))
@@ -80,8 +80,8 @@ func goOn(t *testing.T, entries []providers.Entry) *desk {
 	return d
 }
 
-// Wherever a steered turn is cut off, every call of it is made once, also if the
-// turn before it was given up before it made the call of a message.
+// Wherever a steered turn is cut off, each of its calls is made once, even if the previous turn
+// was abandoned before it made a call.
 func TestSteeredTurnsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestSteeredTurnsGoOn(t *testing.T) {
 			for id, more := range closed(next) {
 				got[id] += more
 			}
-			// A message that was not taken when the turn was cut off is sent again.
+			// A message that was not taken before the cut is sent again.
 			if !slices.ContainsFunc(cut, func(e providers.Entry) bool { return e.Blocks[0].Origin == "s-2" }) {
 				got["f"]++
 			}
@@ -108,8 +108,7 @@ func TestSteeredTurnsGoOn(t *testing.T) {
 	})
 }
 
-// A turn of a program that did not note where blocks come from makes no call again
-// that has a result.
+// A turn recorded by an older version, without origins, repeats no call that has a result.
 func TestTurnsOfOlderProgramsGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +129,7 @@ func TestTurnsOfOlderProgramsGoOn(t *testing.T) {
 	})
 }
 
-// A turn whose conversation became too long does nothing again that was left out.
+// A turn whose conversation was truncated repeats no call that was left out.
 func TestTurnsGoOnWithoutTheirMiddle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

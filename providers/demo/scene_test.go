@@ -13,20 +13,20 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// decide answers all approvals of a desk alike.
+// decide answers all approvals the same way.
 func (d *desk) decide(allow bool) {
 	d.mu.Lock()
 	d.decision = &allow
 	d.mu.Unlock()
 }
 
-// place is where a window opens.
+// place is the position of a window.
 type place struct {
 	WindowID, Variant   string
 	X, Y, Width, Height int
 }
 
-// opened are the windows that were opened.
+// opened returns the opened windows.
 func (d *desk) opened() (places []place) {
 	d.Helper()
 	for _, c := range d.calls {
@@ -42,8 +42,7 @@ func (d *desk) opened() (places []place) {
 	return places
 }
 
-// tidy reports windows that are not on a desktop of 1040 by 700, or lie on top of
-// each other.
+// tidy fails the test if windows are outside a desktop of 1040 by 700, or overlap.
 func (d *desk) tidy() {
 	d.Helper()
 	places := d.opened()
@@ -59,7 +58,7 @@ func (d *desk) tidy() {
 	}
 }
 
-// speaks reports words of another language.
+// speaks fails the test on text in another language.
 func (d *desk) speaks(korean bool, text string) {
 	d.Helper()
 	hangul := strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
@@ -71,7 +70,7 @@ func (d *desk) speaks(korean bool, text string) {
 	}
 }
 
-// tours are the sentences of the guided tour, and other words for the same.
+// tours are the sentences of the guided tour, with variants.
 var tours = map[string][]string{
 	"showcase": {"Show me some windows", "창을 몇 개 보여 줘", "please open a few windows", "여러 개의 창을 띄워 주세요"},
 	"form":     {"Make a form: name, e-mail, message", "양식 만들어 줘: 이름, 이메일, 내용"},
@@ -84,7 +83,7 @@ var tours = map[string][]string{
 func TestTours(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tools         string // that are used, in order, once each
+		tools         string // used tools, in order, once each
 		windows       int
 		least, most   time.Duration
 		says, koreans []string
@@ -144,8 +143,8 @@ func TestTours(t *testing.T) {
 	}
 }
 
-// The tasks of a launch are three task agents at once, each of which knows what to
-// do from what it is told.
+// The tasks of a launch run as three concurrent task agents, each of which gets its work from
+// its prompt.
 func TestLaunchTasks(t *testing.T) {
 	t.Parallel()
 	for _, text := range tours["launch"][:2] {
@@ -205,7 +204,7 @@ func TestWhatIsNotAllowedIsNotDone(t *testing.T) {
 	}
 }
 
-// Nobody needs the answer when the turn is stopped.
+// A pending approval is withdrawn when the turn is stopped.
 func TestAnApprovalThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,8 +227,7 @@ func TestAnApprovalThatIsGone(t *testing.T) {
 	})
 }
 
-// Wherever a tour is cut off, it goes on with what is missing and does nothing
-// twice.
+// Wherever a tour is cut off, it continues with what is missing and repeats nothing.
 func TestToursGoOn(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"showcase", "clean up", "launch", "build"} {
@@ -262,7 +260,7 @@ func TestToursGoOn(t *testing.T) {
 							}
 						}
 					}
-					// Calls that are made at once have no order.
+					// Concurrent calls have no order.
 					got, left := slices.Sorted(slices.Values(next.used())), slices.Sorted(slices.Values(want[done:]))
 					if !slices.Equal(got, left) {
 						t.Fatalf("cut after %d entries, the calls are\n%s\nwant\n%s", n, strings.Join(got, "\n"), strings.Join(left, "\n"))
@@ -273,7 +271,7 @@ func TestToursGoOn(t *testing.T) {
 	}
 }
 
-// Who says that a tour that was cut off is to go on gets it once more.
+// A tour resumed by the user starts again.
 func TestToursAfterAQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

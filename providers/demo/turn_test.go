@@ -124,7 +124,7 @@ func TestInterruptEndsASleep(t *testing.T) {
 	})
 }
 
-// A turn that was steered goes on where it was, whoever goes on with it.
+// A steered turn continues where it was cut off.
 func TestContinueAfterASteer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestContinueAfterASteer(t *testing.T) {
 	})
 }
 
-// A turn goes on where it was though models are given its beginning and the results
-// that the turn before ended with as one.
+// A turn continues correctly if its first message was joined with the results of the previous
+// turn.
 func TestContinueBehindResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestContinueBehindResults(t *testing.T) {
 	})
 }
 
-// A turn that takes no steers takes none when somebody else goes on with it.
+// A turn that refuses steered messages still does after it is continued.
 func TestContinueWithoutSteers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -177,11 +177,11 @@ func FuzzPrompts(f *testing.F) {
 	slow := regexp.MustCompile(`(?i)windows|build|launch|task|delet|remov|eras|report|창|빌드|출시|병렬|지우|지워|삭제`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if slow.MatchString(text) && text != "Launch task 9: x" {
-			return // may be a scene, which takes its time
+			return // a scene takes long
 		}
 		for _, stop := range []string{"/hang", "/sleep", "/stream"} {
 			if strings.Contains(text, stop) {
-				return // takes its time
+				return // takes long
 			}
 		}
 		d := newDesk(t, nil)

@@ -45,7 +45,7 @@ func listen(t *testing.T) (*fakemodel.Server, func(path, body string) (int, stri
 	}
 }
 
-// chat is a request with these messages, given as JSON.
+// chat returns a request with these messages, given as JSON.
 func chat(messages ...string) string {
 	return `{"stream":true,"messages":[` + strings.Join(messages, ",") + `]}`
 }
@@ -55,7 +55,7 @@ func user(text string) string {
 	return string(raw)
 }
 
-// said is the text of a stream of Chat Completions.
+// said returns the text of a Chat Completions stream.
 func said(stream string) string {
 	var b strings.Builder
 	for _, m := range regexp.MustCompile(`"content":("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(stream, -1) {
@@ -174,7 +174,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 	}
 	defer res.Body.Close()
 	s.Close()
-	s.Close() // twice is once
+	s.Close() // closing again does nothing
 	_, _ = io.ReadAll(res.Body)
 	if _, err := s.Listen(t.Context(), "nowhere:-1"); err == nil {
 		t.Error("it listens nowhere")

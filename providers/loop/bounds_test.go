@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// length is how much there is to read in a request.
+// length returns the size of a request's entries.
 func length(r loop.Request) (n int) {
 	for _, e := range r.Entries {
 		for _, b := range e.Blocks {
@@ -21,7 +21,7 @@ func length(r loop.Request) (n int) {
 	return n
 }
 
-// Names of tools and ids of calls go into every step that is about them.
+// Names of tools and ids of calls are bounded, because every step about them contains them.
 func TestNamesOfModelsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 1<<20)
@@ -43,8 +43,8 @@ func TestNamesOfModelsAreBounded(t *testing.T) {
 	}
 }
 
-// A conversation that is much too long is not the end of its agent: not in the turn
-// that finds out, and not when it is opened again with all that is remembered.
+// A conversation that is much too long does not make its agent unusable: neither in the turn
+// that finds out, nor when it is opened again with all stored entries.
 func TestTooLongIsNotForEver(t *testing.T) {
 	t.Parallel()
 	picky := func(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
@@ -72,8 +72,7 @@ func TestTooLongIsNotForEver(t *testing.T) {
 	}
 }
 
-// A turn that becomes too long goes on with its newest part, and with what people
-// said in it.
+// A turn that becomes too long continues with its newest part and the user's messages.
 func TestLongTurnsAreShortened(t *testing.T) {
 	t.Parallel()
 	const rounds = 40

@@ -87,7 +87,7 @@ func TestSteerEndsTheWait(t *testing.T) {
 	})
 }
 
-// history is a conversation of so many turns.
+// history returns a conversation of so many turns.
 func history(turns int, words string) (out []providers.Entry) {
 	for i := range turns {
 		id := fmt.Sprint("t", i)
@@ -131,7 +131,7 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	}
 }
 
-// Who keeps the conversation makes it shorter, too: here nothing is left out.
+// With Spec.Whole nothing is left out, because the hub shortens the conversation itself.
 func TestWholeConversationsAreNotShortened(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -222,7 +222,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// Whoever measures hears of every call of the model, also of those that failed.
+// Spec.Asked is called for every model call, including failed ones.
 func TestEveryCallIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// Whatever a conversation is, and wherever it was cut, the model is asked
-// something that makes sense.
+// Every request is valid, whatever the conversation is and wherever it was truncated.
 func TestRequestsMakeSense(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -44,7 +43,7 @@ func TestRequestsMakeSense(t *testing.T) {
 	})
 }
 
-// judge holds a request against what [loop.Request] promises.
+// judge checks a request against the contract of [loop.Request].
 func judge(r *rapid.T, q loop.Request) {
 	if err := providers.Check(q.Entries); err != nil {
 		r.Fatalf("%v:\n%s", err, outline(q.Entries))

@@ -13,10 +13,10 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-// answer is what the scripted model does when it is asked.
+// answer is one scripted reply of the model.
 type answer func(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error)
 
-// script is a model that answers by the list, and with "done" from then on.
+// script is a model with a list of replies, and "done" from then on.
 type script struct {
 	mu       sync.Mutex
 	answers  []answer
@@ -35,7 +35,7 @@ func (s *script) Stream(ctx context.Context, r loop.Request, say func(loop.Piece
 	return next(ctx, r, say)
 }
 
-// asked is the n-th request.
+// asked returns the n-th request.
 func (s *script) asked(t *testing.T, n int) loop.Request {
 	t.Helper()
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *script) count() int {
 	return len(s.requests)
 }
 
-// says answers with a text.
+// says replies with a text.
 func says(words string) answer {
 	return func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		say(loop.Piece{Text: words})
@@ -60,19 +60,19 @@ func says(words string) answer {
 	}
 }
 
-// wants answers with blocks that nobody sees, such as calls.
+// wants replies with unpublished blocks, such as calls.
 func wants(blocks ...providers.Block) answer {
 	return func(context.Context, loop.Request, func(loop.Piece)) (loop.Reply, error) {
 		return loop.Reply{Blocks: blocks}, nil
 	}
 }
 
-// fails does not answer.
+// fails returns a failure.
 func fails(f *providers.Failure) answer {
 	return func(context.Context, loop.Request, func(loop.Piece)) (loop.Reply, error) { return loop.Reply{}, f }
 }
 
-// hangs says something and waits to be cut, with these blocks so far.
+// hangs emits text and waits to be cancelled, with these blocks so far.
 func hangs(words string, blocks ...providers.Block) answer {
 	return func(ctx context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		say(loop.Piece{Text: words})
@@ -93,7 +93,7 @@ func trouble(c providers.Class) *providers.Failure {
 	return &providers.Failure{Class: c, Err: errors.New("on purpose")}
 }
 
-// talk is a session with its model and all that was heard.
+// talk is a session with its model and all events.
 type talk struct {
 	providers.Session
 	t     *testing.T
@@ -144,7 +144,7 @@ func (k *talk) send(id string, mode providers.Mode, words string) {
 	}
 }
 
-// until waits until an event is heard.
+// until waits for an event.
 func (k *talk) until(match func(providers.Event) bool) providers.Event {
 	k.t.Helper()
 	for {
@@ -169,13 +169,13 @@ func (k *talk) end(id string) providers.Event {
 	return k.until(func(e providers.Event) bool { return e.Kind == providers.EventTurnEnd && e.Message == id })
 }
 
-// seen waits until people saw this.
+// seen waits until this text was emitted.
 func (k *talk) seen(words string) {
 	k.t.Helper()
 	k.until(func(e providers.Event) bool { return e.Kind == providers.EventText && e.Text == words })
 }
 
-// all are the events of a kind.
+// all returns the events of a kind.
 func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -187,7 +187,7 @@ func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	return out
 }
 
-// kept is the conversation as the hub has it.
+// kept returns the conversation as the hub has stored it.
 func (k *talk) kept() (out []providers.Entry) {
 	for _, e := range k.all(providers.EventRemember) {
 		out = append(out, e.Entries...)
@@ -195,7 +195,7 @@ func (k *talk) kept() (out []providers.Entry) {
 	return out
 }
 
-// outline is a conversation in short: who says what.
+// outline summarises a conversation.
 func outline(entries []providers.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -215,7 +215,7 @@ func outline(entries []providers.Entry) string {
 	return b.String()
 }
 
-// tools are tools by name; those with a star may run at once.
+// tools returns tools by name; those with a star are parallel.
 func tools(names ...string) (out []providers.Tool) {
 	for _, n := range names {
 		name, parallel := strings.CutSuffix(n, "*")

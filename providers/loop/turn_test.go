@@ -32,8 +32,8 @@ func TestSteerKeepsWhatWasSeenAndDropsTheRest(t *testing.T) {
 	if got := outline(k.kept()); got != want+"a: text done\n" {
 		t.Errorf("kept is\n%s", got)
 	}
-	// The hub may die between two reports: what was said and why it was cut
-	// must not be in different ones.
+	// The hub may crash between two reports: the text and the message that interrupted it must
+	// be in the same one.
 	if got := outline(k.all(providers.EventRemember)[1].Entries); !strings.HasPrefix(got, "a:") || !strings.Contains(got, "another way") {
 		t.Errorf("the cut reply and the new message are not remembered at once: %s", got)
 	}

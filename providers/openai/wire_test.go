@@ -18,7 +18,7 @@ import (
 	"github.com/everdesk/everdesk/providers/openai"
 )
 
-// talk is a conversation with a fake.
+// talk is a session with a fake server.
 type talk struct {
 	providers.Session
 	t    *testing.T
@@ -29,7 +29,7 @@ type talk struct {
 	ends  chan providers.Event
 }
 
-// open opens a conversation, in a synctest bubble.
+// open opens a session, in a synctest bubble.
 func open(t *testing.T, cfg openai.Config, spec providers.Spec) *talk {
 	t.Helper()
 	k := &talk{t: t, fake: fakemodel.New(), ends: make(chan providers.Event, 10)}
@@ -66,7 +66,7 @@ func (k *talk) turn(text string) providers.Event {
 	return <-k.ends
 }
 
-// all are the events of a kind.
+// all returns the events of a kind.
 func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +78,7 @@ func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 	return out
 }
 
-// texts are the pieces of a kind, together.
+// texts returns the joined pieces of a kind.
 func (k *talk) texts(kind providers.EventKind) string {
 	var b strings.Builder
 	for _, e := range k.all(kind) {
@@ -89,7 +89,7 @@ func (k *talk) texts(kind providers.EventKind) string {
 
 func (k *talk) said() string { return k.texts(providers.EventText) }
 
-// request is the n-th that the server got, as plain JSON.
+// request returns the n-th request of the server, as plain JSON.
 func (k *talk) request(n int) any {
 	k.t.Helper()
 	all := k.fake.Requests()
@@ -99,7 +99,7 @@ func (k *talk) request(n int) any {
 	return plain(k.t, string(all[n].Body))
 }
 
-// plain is JSON as plain values.
+// plain decodes JSON.
 func plain(t *testing.T, text string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -108,7 +108,7 @@ func plain(t *testing.T, text string) (v any) {
 	return v
 }
 
-// past is a conversation with everything in it.
+// past is a conversation with all kinds of blocks.
 func past() providers.Spec {
 	picture := providers.Image{MediaType: "image/png", Data: []byte("png")}
 	return providers.Spec{
@@ -223,14 +223,14 @@ func TestReasoningComesBack(t *testing.T) {
 		if first["type"] != "reasoning" || first["encrypted_content"] != "sealed by the fake" || second["type"] != "function_call" {
 			t.Errorf("the second request is %v", input)
 		}
-		// It is of no use to anybody else.
+		// Only this backend receives it.
 		if kept := k.all(providers.EventRemember)[1].Entries[0].Blocks[0]; kept.From != "openai" || kept.Kind != providers.BlockOpaque {
 			t.Errorf("it is kept as %+v", kept)
 		}
 	})
 }
 
-// Servers that speak Chat Completions differ; these are ways in which they do.
+// Servers of the Chat Completions API differ; these variants are tolerated.
 func TestServersAreForgiven(t *testing.T) {
 	t.Parallel()
 	chunk := func(delta, finish string) string {
@@ -376,7 +376,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// slicesOf is the same several times.
+// slicesOf repeats a list.
 func slicesOf(one []http.HandlerFunc, n int) (all []http.HandlerFunc) {
 	for range n {
 		all = append(all, one...)
@@ -424,7 +424,7 @@ func TestModels(t *testing.T) {
 func TestModelsOfSilentServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		// It accepts connections and says nothing.
+		// The server accepts connections and sends nothing.
 		cfg := openai.Config{HTTP: &http.Client{Transport: silent{}}}
 		start := time.Now()
 		if _, err := openai.Models(t.Context(), cfg); err == nil {
@@ -436,7 +436,7 @@ func TestModelsOfSilentServers(t *testing.T) {
 	})
 }
 
-// silent never answers.
+// silent never responds.
 type silent struct{}
 
 func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -453,7 +453,7 @@ func TestWrongConfiguration(t *testing.T) {
 	}
 }
 
-// Inputs of tools come in many pieces, which count as text does.
+// Inputs of tools arrive in many pieces, which count like text.
 func TestHiddenPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", 1<<20)

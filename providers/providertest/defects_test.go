@@ -15,8 +15,7 @@ import (
 	"github.com/everdesk/everdesk/providers/demo"
 )
 
-// spoilt is a provider that breaks one promise. A suite that does not notice is no
-// suite.
+// spoilt is a provider that violates one rule of the contract. The checks must detect it.
 type spoilt struct {
 	providers.Provider
 	spec    func(*providers.Spec)
@@ -38,7 +37,7 @@ func (p *spoilt) Open(ctx context.Context, s providers.Spec) (providers.Session,
 	return inner, err
 }
 
-// hears changes what is heard.
+// hears changes delivered events.
 func hears(change func(e providers.Event, hear func(providers.Event))) func(*providers.Spec) {
 	return func(s *providers.Spec) {
 		hear := s.Hear
@@ -46,7 +45,7 @@ func hears(change func(e providers.Event, hear func(providers.Event))) func(*pro
 	}
 }
 
-// sends changes what is sent.
+// sends changes sent messages.
 type sends struct {
 	providers.Session
 	send func(ctx context.Context, m providers.Message) error
@@ -64,7 +63,7 @@ func (s hasty) Interrupt(context.Context) error {
 	return nil
 }
 
-// talkative speaks after its end.
+// talkative emits text after its end.
 type talkative struct {
 	providers.Session
 	spec providers.Spec
@@ -76,7 +75,7 @@ func (s talkative) Close() error {
 	return err
 }
 
-// defects are ways to be no backend.
+// defects lists violations of the contract.
 func defects() map[string]*spoilt {
 	return map[string]*spoilt{
 		"does not tell the end of a turn": {spec: drops(providers.EventTurnEnd)},
@@ -177,7 +176,7 @@ func remembersLate(s *providers.Spec) {
 	})(s)
 }
 
-// changesBlocks changes what is remembered.
+// changesBlocks changes reported entries.
 func changesBlocks(change func([]providers.Block) []providers.Block) func(*providers.Spec) {
 	return hears(func(e providers.Event, hear func(providers.Event)) {
 		e.Entries = slices.Clone(e.Entries)
@@ -258,7 +257,7 @@ func busyAtEnd() *spoilt {
 	}
 }
 
-// verdict judges without failing the test.
+// verdict records failures without failing the test.
 type verdict struct {
 	ctx      context.Context
 	mu       sync.Mutex
@@ -281,7 +280,7 @@ func (v *verdict) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// examine runs one check and returns what it has to say.
+// examine runs one check and returns its failures.
 func examine(t *testing.T, b Bench, c check, p func() providers.Provider) []string {
 	t.Helper()
 	v := &verdict{ctx: t.Context()}

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// read reads a whole stream.
+// read decodes a whole stream.
 func read(r io.Reader) (out []string, err error) {
 	for e, err := range sse.Events(r) {
 		if err != nil {
@@ -80,7 +80,7 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
-// endless says the same again and again.
+// endless repeats the same bytes.
 type endless struct {
 	text string
 	at   int
@@ -100,8 +100,8 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// FuzzEvents looks for streams that are read differently when they come in other
-// pieces, or not as they were written.
+// FuzzEvents checks that a stream is decoded the same when it arrives in other pieces, and as
+// it was written.
 func FuzzEvents(f *testing.F) {
 	for _, seed := range []string{
 		"event: message_start\ndata: {\"type\":\"message_start\"}\n\n: ping\n\ndata: [DONE]\n\n",
@@ -122,7 +122,7 @@ func FuzzEvents(f *testing.F) {
 		for _, e := range got {
 			name, data, _ := strings.Cut(e, "|")
 			if strings.ContainsAny(name, "|") || strings.Contains(data, "|") {
-				return // the outline says too little
+				return // the summary is ambiguous
 			}
 			fmt.Fprintf(&again, "event: %s\ndata: %s\n\n", name, strings.ReplaceAll(data, "\n", "\ndata: "))
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// ask asks a server that gives this answer.
+// ask sends a request to a server with this response.
 func ask(t *testing.T, answer http.HandlerFunc) (int, *providers.Failure) {
 	t.Helper()
 	web := httptest.NewServer(answer)
@@ -29,7 +29,7 @@ func ask(t *testing.T, answer http.HandlerFunc) (int, *providers.Failure) {
 	return count(t, s)
 }
 
-// count asks and counts events; one that says "last" is the last.
+// count sends a request and counts events; one with "last" is the last.
 func count(t *testing.T, s *sse.Server) (n int, f *providers.Failure) {
 	t.Helper()
 	err := s.Stream(t.Context(), "/x", map[string]int{"a": 1}, func(e sse.Event) (bool, error) {
@@ -132,7 +132,7 @@ func TestStreams(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		events int
-		want   providers.Class // empty is none
+		want   providers.Class // empty means no failure
 		text   string
 	}{
 		"whole":           {fakemodel.Raw("data: 1\n\ndata: last\n\ndata: 3\n\n"), 2, "", ""},
@@ -173,7 +173,7 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// A redirect would take the key to another server.
+// Redirects are refused, because they would send the key to another server.
 func TestKeysStayAtHome(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -197,7 +197,7 @@ func TestSilenceHasAnEnd(t *testing.T) {
 		defer client.CloseIdleConnections()
 		slow := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			for i := range 5 { // slow, but never silent for long
+			for i := range 5 { // slow, but within the idle timeout
 				_, _ = io.WriteString(w, fmt.Sprintf("data: %d\n\n", i))
 				_ = http.NewResponseController(w).Flush()
 				time.Sleep(50 * time.Second)
@@ -225,7 +225,7 @@ func TestSilenceHasAnEnd(t *testing.T) {
 	})
 }
 
-// How long it takes us to do something with an event is not the server's silence.
+// Time spent on processing an event does not count as silence of the server.
 func TestOurSlownessIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

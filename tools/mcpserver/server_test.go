@@ -26,7 +26,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// room is a session: a real desktop that only knows plans and questions.
+// room is a session: a real desktop state that supports only plans and questions.
 type room struct {
 	tools.Desktop
 
@@ -35,7 +35,7 @@ type room struct {
 	seq     uint64
 	callers []tools.Caller
 	asked   []wire.DialogConfirm
-	// asks, if set, is told that somebody is asked, who then waits for ctx.
+	// asks, if set, receives a signal when a question is asked, which then waits for ctx.
 	asks chan struct{}
 }
 
@@ -77,7 +77,7 @@ func (r *room) Ask(ctx context.Context, _ tools.Caller, _ wire.Prompt, _ time.Du
 	return wire.UserPromptResponse{}, context.Cause(ctx)
 }
 
-// windows are the ids of what is open.
+// windows returns the ids of the open windows.
 func (r *room) windows() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +89,7 @@ func (r *room) windows() []string {
 	return ids
 }
 
-// hub is a door with everything behind it, on a real socket.
+// hub is a server with its dependencies, on a real socket.
 type hub struct {
 	t        *testing.T
 	endpoint *mcpserver.Server
@@ -124,7 +124,7 @@ func setUp(t *testing.T, cfg mcpserver.Config) *hub {
 	return h
 }
 
-// agent is somebody who acts in a room.
+// agent returns a caller in a room.
 func agent(r *room, profile, name string) tools.Caller {
 	return tools.Caller{
 		Session: r.state.Session(), User: "ann", Monitor: "monitor-0", Agent: wire.AgentID(name), Turn: "m1",
@@ -144,7 +144,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// connect is the SDK's own client with a MCP token.
+// connect returns the SDK's own client with an MCP token.
 func (h *hub) connect(e providers.Endpoint) *mcp.ClientSession {
 	h.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -232,7 +232,7 @@ func TestListAndCall(t *testing.T) {
 	}
 }
 
-// A dialog reaches the session whose agent asks, and nobody else's.
+// A dialog reaches only the session whose agent asks.
 func TestDialogsReachTheSession(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
@@ -249,7 +249,7 @@ func TestDialogsReachTheSession(t *testing.T) {
 	}
 }
 
-// A MCP token shows the tools of its own profile, and others cannot be called.
+// An MCP token shows the tools of its own profile, and others cannot be called.
 func TestProfilesAreApart(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
@@ -266,7 +266,7 @@ func TestProfilesAreApart(t *testing.T) {
 	}
 }
 
-// post sends a request by hand.
+// post sends a raw request.
 func (h *hub) post(token, method, body string) (status int, header http.Header, text string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.url+"/mcp", strings.NewReader(body))
@@ -341,7 +341,7 @@ func TestRawRequests(t *testing.T) {
 		}
 	}
 	revoke()
-	revoke() // once more does nothing
+	revoke() // revoking again does nothing
 	if status, _, _ := h.post(good, http.MethodPost, createRequest); status != http.StatusUnauthorized {
 		t.Errorf("after it was revoked: %d", status)
 	}
@@ -350,7 +350,7 @@ func TestRawRequests(t *testing.T) {
 	}
 }
 
-// Who has no MCP token learns nothing: neither what tools there are nor why.
+// A request without a valid MCP token reveals nothing: neither the tools nor the reason.
 func TestWithoutABadge(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
@@ -383,7 +383,7 @@ func TestWithoutABadge(t *testing.T) {
 	}
 }
 
-// A MCP token that is revoked ends the calls that run with it.
+// Revoking an MCP token ends its running calls.
 func TestRevokedWhileACallRuns(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
@@ -412,7 +412,7 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 	}
 }
 
-// Too many calls with one MCP token are refused, those of others go on.
+// Too many calls with one MCP token are refused; those of others continue.
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxCalls: 2})
@@ -437,7 +437,7 @@ func TestCallsAreBounded(t *testing.T) {
 	wg.Wait()
 }
 
-// Many agents in several sessions act at once; everything stays where it belongs.
+// Many agents in several sessions act concurrently without affecting each other.
 func TestAgentsAreApart(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})

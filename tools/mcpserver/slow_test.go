@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/tools/mcpserver"
 )
 
-// Who does not read answers has the places of its calls until they are cut off: in
-// time, and soon when the MCP token is revoked.
+// A client that does not read its responses occupies its places until they time out, or soon
+// after the MCP token is revoked.
 func TestSlowReadersAreBounded(t *testing.T) {
 	t.Parallel()
 	logger := slog.New(slog.DiscardHandler)
@@ -46,7 +46,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 			body := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"big","arguments":{}}}`
 			fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 				"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", e.Token, len(body), body)
-			if _, err := c.Read(make([]byte, 1)); err != nil { // the answer has begun
+			if _, err := c.Read(make([]byte, 1)); err != nil { // the response has begun
 				t.Fatal(err)
 			}
 			if tt.revoke {
@@ -61,7 +61,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 	}
 }
 
-// hands have one tool, which says something.
+// executor has one tool, which returns a text.
 type executor struct{ says string }
 
 func (h executor) Tools(tools.Caller) []providers.Tool {
