@@ -242,13 +242,13 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 		t.Fatalf("submitted %+v", b.desk.submitted)
 	}
 	b.must("window_list", `{}`)
-	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "a hook did not run") != 3 {
+	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "hook not run") != 3 {
 		t.Errorf("submitted %+v\n%s", b.desk.submitted, b.log)
 	}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	b.exec.Launch(over, b.caller())
-	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks could not be read") {
+	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks not loaded") {
 		t.Errorf("a store that does not answer: %+v\n%s", b.desk.submitted, b.log)
 	}
 	b.put("hooks", `{"hooks": not json`)

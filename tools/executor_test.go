@@ -169,7 +169,7 @@ func TestPanicsAreResults(t *testing.T) {
 	if !r.IsError || !strings.Contains(r.Text, "storage:write broke: save") {
 		t.Errorf("result %+v", r)
 	}
-	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "tool panicked") {
+	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
 		t.Errorf("the session heard %+v", b.desk.ended)
 	}
 	// Paths of the host are only in the log.
