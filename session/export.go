@@ -101,7 +101,7 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
 	state, err := desktop.Restore(id, wire.Position{}, nil)
 	if err != nil {
-		panic(err) // nothing was restored
+		panic(err) // empty tables are always valid
 	}
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, all[max(len(all)-desktop.MaxRows, 0):]

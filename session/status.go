@@ -93,21 +93,21 @@ func (h *Hub) Statuses(ctx context.Context) []Status {
 func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	answers := make([]atomic.Pointer[Status], len(asked))
 	looks := make([]*statusRequest, len(asked))
-	left := make(chan struct{}, 1) // holds a token once all have answered
+	allAnswered := make(chan struct{}, 1) // holds a token once all have answered
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
 	for i, l := range asked {
 		looks[i] = &statusRequest{run: func(l *owner) {
 			answers[i].Store(l.report())
 			if open.Add(-1) == 0 {
-				left <- struct{}{}
+				allAnswered <- struct{}{}
 			}
 		}}
 		l.requestStatus(looks[i])
 	}
 	if len(asked) > 0 {
 		select {
-		case <-left:
+		case <-allAnswered:
 		case <-ctx.Done():
 		}
 	}

@@ -230,7 +230,7 @@ func finishItems(done []item) {
 func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	began := l.live.hub.uptime()
 	defer l.activity.restore(l.activity.begin(activityCommit, began))
-	var steady *desktop.State // the committed state, for snapshots while the commit waits
+	var committed *desktop.State // the committed state, for snapshots while the commit waits
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.commitUncertain
 		l.commitUncertain = true // also if Commit panics
@@ -266,10 +266,10 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 			// The step waits for space. Callers that wait for a reply are refused.
 			l.live.storeFull.Store(true)
 			l.live.replyWaiters.rejectAll(errFull)
-			if steady == nil {
-				steady = l.loadCommitted()
+			if committed == nil {
+				committed = l.loadCommitted()
 			}
-			if steady != nil {
+			if committed != nil {
 				l.live.markReady(l.ctx) // a new owner's first step: tabs can attach to the committed state
 			}
 		}
@@ -277,7 +277,7 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 			l.live.setStoreIssue(l.ctx, issueCommit, true)
 		}
 		l.live.log.WarnContext(l.ctx, "commit failed, retrying", "err", err)
-		l.live.serveSnapshotsDuring(steady, func() {
+		l.live.serveSnapshotsDuring(committed, func() {
 			sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}

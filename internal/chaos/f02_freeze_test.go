@@ -137,7 +137,7 @@ func (z *freezeRun) pickVictim(t *testing.T, d *desktop) (victim *hubtest.Hub, w
 	return victim, d.tabs[(slices.Index(z.f.Hubs, victim)+1+z.rng.IntN(len(d.tabs)-1))%len(d.tabs)]
 }
 
-// freeze stops a hub for a while and returns when that was over.
+// freeze stops a hub for a while and returns when it continued.
 func (z *freezeRun) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	t.Helper()
 	d := z.randomSpan()

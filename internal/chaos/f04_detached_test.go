@@ -15,18 +15,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// F4, slow and lossy: both replicas of Redis are detached while hubs are at work, then the
-// master fails and Sentinel takes 4.5 s to notice. The leases in the older copy have run
-// out when a replica is promoted, so that every hub may claim every session, and the
-// newest messages are known to their owners alone. What was accepted is there in the end:
-// its row, the end of its turn, and what it did, once.
+// F4, slow and lossy: both Redis replicas are detached while hubs work, then the master fails and
+// Sentinel takes 4.5 s to notice. In the older copy the leases have expired when a replica is
+// promoted, so every hub may claim every session, and only the owners have the newest messages.
+// Everything accepted is there in the end: its row, the end of its turn, and its effect, once.
 //
-// A conversation never lacks a call whose effect is shown. An agent's run reports the call
-// before the tool begins, the mailbox keeps their order, a step is shown after it is
-// committed, and the copy of Redis that is promoted ends with a whole step: so where the
-// effect is, the call is. An owner that writes the session again writes what it has done of
-// the mailbox, which is a beginning of it as well. A turn that the new owner restores from
-// orders has its effects without the calls, and has ended.
+// A conversation never lacks a call whose effect is visible. An agent's run reports the call before
+// the tool starts, the mailbox keeps their order, a step is published after its commit, and the
+// promoted copy of Redis ends with a whole step: where the effect is, the call is. An owner that
+// rewrites the session writes the executed items of its mailbox, which are a prefix as well. A turn
+// that the new owner restores from orders has its effects without the calls, and has ended.
 func TestF04Detached(t *testing.T) {
 	t.Parallel()
 	kinds := []*detachResults{
@@ -157,8 +155,8 @@ func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round
 	rig.redis.Return(t, master)
 }
 
-// detachedCall writes the name of a message into the window, before, after or between
-// other things.
+// detachedCall writes the id of a message into the window, before, after or between other
+// directives.
 func detachedCall(id wire.MessageID, rng *rand.Rand) string {
 	write := fmt.Sprintf(`/call window:update {"windowId":"w1","operation":"append","content":" %s;"}`, id)
 	return []string{
@@ -169,10 +167,10 @@ func detachedCall(id wire.MessageID, rng *rand.Rand) string {
 	}[rng.IntN(4)]
 }
 
-// count looks for every message that was accepted in what people can see in the end: the
-// rows of the conversation and the window. A turn that messages join may be given up with
-// them. So there a call must have its effect if its message has ended as completed, unless
-// the conversation says that something was lost.
+// count checks every accepted message in the final rows of the conversation and in the window. A
+// turn that messages have joined may be given up together with them. So in the steered session a
+// call must have its effect only if its message ended as completed, unless the conversation reports
+// a loss.
 func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionID, steered bool) {
 	t.Helper()
 	rows, notes := rowsBy(t, rig.f, session), windowText(t, rig.f, session)
