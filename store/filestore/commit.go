@@ -10,111 +10,116 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Commit applies a batch of a session's owner.
+// Commit applies a batch of the session's owner atomically. The newest number again is a
+// retry, which returns the first receipt; any other number, or a Prev that is not the end
+// of the log, is a [*store.GapError]. A stale lease is [store.ErrFenced]. If ctx ends
+// first, the batch may still be applied; a retry detects that.
 func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Receipt{}, err
 	}
 	if err := s.cfg.Limits.CheckBatch(l, b); err != nil {
 		return store.Receipt{}, err
 	}
-	e := s.present(l.Session)
+	e := s.presentSession(l.Session)
 	if e == nil {
 		return store.Receipt{}, store.ErrFenced
 	}
-	if err := e.turn.take(ctx); err != nil {
+	if err := e.writeLock.lock(ctx); err != nil {
 		return store.Receipt{}, err
 	}
-	p := s.step(e)
+	p := s.newPendingCommit(e)
 	e.mu.Lock()
 	p.meta = e.meta
-	err := e.holdsLocked(l)
+	err := e.checkLeaseLocked(l)
 	if err == nil {
-		err = e.writableLocked()
+		err = e.checkWritableLocked()
 	}
 	e.mu.Unlock()
 	switch {
 	case err != nil:
 	case b.Number == p.meta.number:
-		e.turn.give()
+		e.writeLock.unlock()
 		return s.receipt(ctx, p.meta.top, p.meta.durable)
 	case b.Number != p.meta.number+1 || b.Prev != p.meta.top:
 		err = &store.GapError{Top: p.meta.top, Number: p.meta.number}
 	}
 	if err != nil {
-		e.turn.give()
+		e.writeLock.unlock()
 		return store.Receipt{}, err
 	}
-	if err := s.fill(p, &b); err != nil {
-		e.turn.give()
-		return store.Receipt{}, fmt.Errorf("commit: %w", s.corrupt(e, err))
+	if err := s.buildCommit(p, &b); err != nil {
+		e.writeLock.unlock()
+		return store.Receipt{}, fmt.Errorf("commit: %w", s.handleCorrupt(e, err))
 	}
-	if err := s.await(ctx, p.done, p.settle, &p.changes); err != nil {
+	if err := s.queueAndWait(ctx, p.done, p.onWritten, &p.changes); err != nil {
 		return store.Receipt{}, fmt.Errorf("commit: %w", err)
 	}
 	top, durable := p.meta.top, p.meta.durable
-	s.reuse(p)
+	s.recycleCommit(p)
 	return s.receipt(ctx, top, durable)
 }
 
-// step is a commit on its way.
-type step struct {
-	session *session
-	meta    meta // that the session will have
-	changes kvlog.Batch
-	buf     []byte      // for the meta as it is stored
-	done    chan error  // holds what became of it
-	settle  func(error) // is called by the log
+// pendingCommit is a commit in progress. The structs are pooled.
+type pendingCommit struct {
+	session   *session
+	meta      meta // the session's meta after the commit
+	changes   kvlog.Batch
+	buf       []byte      // encoding of meta
+	done      chan error  // receives the result
+	onWritten func(error) // the log's callback
 }
 
-// step returns a step of a session.
-func (s *Store) step(e *session) *step {
-	p, ok := s.steps.Get().(*step)
+// newPendingCommit returns an empty pendingCommit for a session.
+func (s *Store) newPendingCommit(e *session) *pendingCommit {
+	p, ok := s.commitPool.Get().(*pendingCommit)
 	if !ok {
-		p = &step{done: make(chan error, 1)}
-		p.settle = func(err error) {
-			p.session.place = p.changes.BucketRef()
-			p.session.finish(err, &p.meta)
-			p.done <- err // from here on it may be somebody else's
+		p = &pendingCommit{done: make(chan error, 1)}
+		p.onWritten = func(err error) {
+			p.session.bucketRef = p.changes.BucketRef()
+			p.session.finishWrite(err, &p.meta)
+			p.done <- err // p may be reused from here on
 		}
 	}
 	p.session = e
-	p.changes.Reset(e.bucket, e.place)
+	p.changes.Reset(e.bucket, e.bucketRef)
 	return p
 }
 
-// stepSpare is up to what size the memory of a step is used again.
-const stepSpare = 64 << 10
+// maxPooledBytes is the largest batch whose memory is kept for reuse.
+const maxPooledBytes = 64 << 10
 
-// reuse takes back a step that the log is done with and nobody waits for.
-func (s *Store) reuse(p *step) {
-	if p.session = nil; p.changes.Size() <= stepSpare {
-		s.steps.Put(p)
+// recycleCommit returns p to the pool. The log's callback must have run, and no caller may
+// wait for p.
+func (s *Store) recycleCommit(p *pendingCommit) {
+	if p.session = nil; p.changes.Size() <= maxPooledBytes {
+		s.commitPool.Put(p)
 	}
 }
 
-// receipt answers the newest batch of a session, when it is as durable as asked.
-// Where everything is forced to the disk, the batch was before it was applied.
+// receipt waits until the newest batch of a session is as durable as requested and returns
+// its receipt. With SyncAlways the batch was on disk before it was applied.
 func (s *Store) receipt(ctx context.Context, top wire.Position, durable bool) (store.Receipt, error) {
 	if durable && s.cfg.Sync == SyncInterval {
 		if err := s.log.Sync(ctx); err != nil {
-			return store.Receipt{}, fmt.Errorf("commit: %w", asContext(ctx, err))
+			return store.Receipt{}, fmt.Errorf("commit: %w", contextOrStoreError(ctx, err))
 		}
 	}
 	return store.Receipt{Top: top, Durable: durable}, nil
 }
 
-// asContext is asStore for errors that may be the context's.
-func asContext(ctx context.Context, err error) error {
+// contextOrStoreError returns err unchanged if the context has ended and storeError(err)
+// otherwise.
+func contextOrStoreError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	return asStore(err)
+	return storeError(err)
 }
 
-// fill adds a batch to the changes of a step, and makes its meta what the
-// session's will be.
-func (s *Store) fill(p *step, b *store.Batch) error {
+// buildCommit adds the batch to p.changes and updates p.meta to the session's meta after
+// it.
+func (s *Store) buildCommit(p *pendingCommit, b *store.Batch) error {
 	out, m := &p.changes, &p.meta
 	out.Grow(batchBytes(b))
 	m.number, m.durable = b.Number, b.Durable && s.cfg.Sync != SyncOff
@@ -130,7 +135,7 @@ func (s *Store) fill(p *step, b *store.Batch) error {
 	if err := s.applyOps(out, b.Ops); err != nil {
 		return err
 	}
-	if err := s.consume(out, b.Consumed); err != nil {
+	if err := s.consumeCommands(out, b.Consumed); err != nil {
 		return err
 	}
 	if b.Card != nil {
@@ -141,7 +146,7 @@ func (s *Store) fill(p *step, b *store.Batch) error {
 	return nil
 }
 
-// batchBytes is about how long a batch will be in the log.
+// batchBytes estimates the size of a batch in the log.
 func batchBytes(b *store.Batch) int {
 	n := 512 + len(b.Card) + 64*len(b.Ops)
 	for _, f := range b.Events {
@@ -155,13 +160,13 @@ func batchBytes(b *store.Batch) int {
 	return n
 }
 
-// putSealed gives a key the stored form of a value.
+// putSealed sets a key to the sealed value.
 func (s *Store) putSealed(out *kvlog.Batch, key, value []byte) {
 	s.cfg.Schema.Seal(out.Reserve(key, sealBytes+len(value))[:0], value)
 }
 
-// appendEntry adds an entry to the log, and takes from its other end what the
-// bounds have no room for.
+// appendEntry appends an entry with the frames to the session's log and trims the log's
+// oldest entries beyond the bounds.
 func (s *Store) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, frames [][]byte) error {
 	entry := span{epoch: epoch, first: first, count: uint32(len(frames))} //nolint:gosec // limited by CheckBatch
 	n := len(frames) - 1
@@ -186,23 +191,22 @@ func (s *Store) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, fram
 	return s.trim(out, m, entry)
 }
 
-// frameBytes is how many bytes of frames an entry holds, given the length of
-// its value without the seal.
+// frameBytes returns the bytes of the frames in an entry, given the length of its unsealed
+// value, which has a line break between two frames.
 func frameBytes(s span, value int) uint64 { return uint64(value) + 1 - uint64(s.count) } //nolint:gosec // a line break between each two
 
-// sealBytes is what a seal adds to a value.
+// sealBytes is the size that sealing adds to a value.
 var sealBytes = len(store.Schema{}.Seal(nil, nil))
 
-// trim drops the oldest entries as long as the log is over its bounds, but
-// never the newest one.
+// trim drops the oldest entries while the log is over its bounds, but never the newest one.
 func (s *Store) trim(out *kvlog.Batch, m *meta, newest span) error {
 	limits := s.cfg.Limits
 	over := func() bool { return m.events > uint64(limits.LogEvents) || m.bytes > uint64(limits.LogBytes) } //nolint:gosec // positive
 	if !over() {
 		return nil
 	}
-	err := s.look(out.Bucket(), func(x *kvlog.Index) {
-		for old := range x.Ascend(entryPrefix, after(entryPrefix)) {
+	err := s.withIndex(out.Bucket(), func(x *kvlog.Index) {
+		for old := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			entry := parseSpan(old.Key)
 			m.oldest = entry.oldest()
 			if !over() {
@@ -221,8 +225,8 @@ func (s *Store) trim(out *kvlog.Batch, m *meta, newest span) error {
 	return nil
 }
 
-// look calls fn with the index of a bucket.
-func (s *Store) look(bucket string, fn func(x *kvlog.Index)) error {
+// withIndex calls fn with the index of a bucket, which must not be retained.
+func (s *Store) withIndex(bucket string, fn func(x *kvlog.Index)) error {
 	sel, err := s.log.Select(bucket, func(x *kvlog.Index, _ func(kvlog.Entry)) { fn(x) })
 	if err != nil {
 		return err

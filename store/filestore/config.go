@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// Sync says what a power cut may take. The package comment tells.
+// Sync selects the data that a power failure may lose; see the package comment.
 type Sync = kvlog.Sync
 
 // The sync modes.
@@ -19,7 +19,7 @@ const (
 	SyncOff      = kvlog.SyncOff
 )
 
-// ParseSync reads the name of a sync mode: always, interval or off.
+// ParseSync parses the name of a sync mode: always, interval or off.
 func ParseSync(name string) (Sync, error) {
 	switch name {
 	case "always":
@@ -35,23 +35,23 @@ func ParseSync(name string) (Sync, error) {
 // Config tunes a store. The zero value means the defaults.
 type Config struct {
 	Sync Sync
-	// SyncEvery is how much a power cut may take with SyncInterval. Defaults
-	// to 50 ms: twenty fsyncs a second are cheap even for a disk that needs
-	// 10 ms for each, and nobody notices the loss of a twentieth of a second.
+	// SyncEvery is the time span of writes that a power failure may lose with SyncInterval.
+	// Defaults to 50 ms: 20 fsyncs per second are cheap even for a disk that needs 10 ms
+	// for each, and the loss of 50 ms of data is tolerable.
 	SyncEvery time.Duration
-	// SegmentBytes is the size of the files in the folder. Defaults to 16 MiB.
+	// SegmentBytes is the size of the segment files. Defaults to 16 MiB.
 	SegmentBytes int64
-	// Limits bound what is taken.
+	// Limits bound sizes; zero fields mean the defaults.
 	Limits store.Limits
-	// Schema says how values are stored.
+	// Schema is the version of stored values.
 	Schema store.Schema
-	// Logger defaults to silence.
+	// Logger defaults to one that discards.
 	Logger *slog.Logger
 
-	// What tests change: files that fail, and how long an unused session stays
-	// in memory.
-	openFile  func(path string, flag int) (kvlog.File, error)
-	foldAfter time.Duration
+	// Set by tests: files that fail, and the time after which the index of an unused
+	// session is evicted from memory.
+	openFile   func(path string, flag int) (kvlog.File, error)
+	evictAfter time.Duration
 }
 
 func (c Config) withDefaults() Config {

@@ -14,8 +14,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// located adds to an error about a selected value where it lies.
-func located(sel *kvlog.Selection, i int, err error) error {
+// withLocation adds the file and offset of the i-th selected value to a
+// [*store.CorruptError].
+func withLocation(sel *kvlog.Selection, i int, err error) error {
 	c, ok := errors.AsType[*store.CorruptError](err)
 	if !ok {
 		return err
@@ -24,76 +25,76 @@ func located(sel *kvlog.Selection, i int, err error) error {
 	return &store.CorruptError{Where: c.Where, Reason: fmt.Sprintf("%s (%s at %d)", c.Reason, file, off)}
 }
 
-// corrupt says an error of reading in the words of package store, and
-// quarantines the session if it means that its data is damaged.
-func (s *Store) corrupt(e *session, err error) error {
+// handleCorrupt converts a read error into one of package store, and quarantines the
+// session if the error means that its data is damaged.
+func (s *Store) handleCorrupt(e *session, err error) error {
 	if errors.Is(err, kvlog.ErrDamaged) {
 		err = &store.CorruptError{Where: "session " + string(e.id), Reason: err.Error()}
 	}
 	if c, ok := errors.AsType[*store.CorruptError](err); ok {
-		s.setAside(e, fmt.Sprintf("%s: %s", c.Where, c.Reason))
+		s.quarantineNow(e, fmt.Sprintf("%s: %s", c.Where, c.Reason))
 		return err
 	}
 	if err == nil || errors.Is(err, store.ErrNewerSchema) {
 		return err
 	}
-	return asStore(err)
+	return storeError(err)
 }
 
-// setAside quarantines a session at once and has the clock write it down.
-func (s *Store) setAside(e *session, reason string) {
+// quarantineNow quarantines a session in memory at once; the maintenance goroutine stores
+// it.
+func (s *Store) quarantineNow(e *session, reason string) {
 	e.mu.Lock()
 	first := e.quarantined == "" && !e.absent
 	if first {
 		e.quarantined = reason
-		e.unsaved = true
-		e.changedLocked()
+		e.quarantineUnsaved = true
+		e.notifyWaitersLocked()
 	}
 	e.mu.Unlock()
 	if !first {
 		return
 	}
-	s.cfg.Logger.Error("session is quarantined", "session", e.id, "reason", reason)
+	s.cfg.Logger.Error("session quarantined", "session", e.id, "reason", reason)
 	s.mu.Lock()
-	s.setAsides = append(s.setAsides, e)
+	s.unsavedQuarantines = append(s.unsavedQuarantines, e)
 	s.mu.Unlock()
-	signal(s.alarm)
+	notify(s.wake)
 }
 
-// saveQuarantines writes down what setAside decided. What could not be written
-// stays to be done.
+// saveQuarantines stores the quarantines of quarantineNow. Failed ones are retried later.
 func (s *Store) saveQuarantines() error {
 	s.mu.Lock()
-	list := s.setAsides
-	s.setAsides = nil
+	list := s.unsavedQuarantines
+	s.unsavedQuarantines = nil
 	s.mu.Unlock()
 	var errs []error
 	for _, e := range list {
-		err := s.writeQuarantine(s.life, e, func() (string, bool) { return e.quarantined, e.unsaved })
+		err := s.writeQuarantine(s.runCtx, e, func() (string, bool) { return e.quarantined, e.quarantineUnsaved })
 		if err == nil || errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		errs = append(errs, err)
 		s.mu.Lock()
-		s.setAsides = append(s.setAsides, e)
+		s.unsavedQuarantines = append(s.unsavedQuarantines, e)
 		s.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
 
-// damages is what the log has found and nobody has seen to yet.
-type damages struct {
+// damageQueue collects the damage that the log reported and that is not handled yet.
+type damageQueue struct {
 	mu   sync.Mutex
 	list []kvlog.Damage
 }
 
-func (d *damages) add(more ...kvlog.Damage) {
+func (d *damageQueue) add(more ...kvlog.Damage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.list = append(d.list, more...)
 }
 
-func (d *damages) take() []kvlog.Damage {
+func (d *damageQueue) drain() []kvlog.Damage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := d.list
@@ -101,112 +102,111 @@ func (d *damages) take() []kvlog.Damage {
 	return list
 }
 
-// heed quarantines and mends the sessions that the log found damaged, unless
-// that was done before: the log tells of the same damage at every Open. All of
-// them are set aside before anything is written, and what could not be written
-// stays to be done.
-func (s *Store) heed() error {
-	found := s.found.take()
-	known := map[string]bool{}
+// repairDamaged quarantines and repairs the sessions for which the log reported damage,
+// unless the report is already handled: the log reports the same damage at every Open. It
+// quarantines all of them before it writes, and failed repairs are retried later.
+func (s *Store) repairDamaged() error {
+	found := s.pendingDamage.drain()
+	handledReports := map[string]bool{}
 	if len(found) > 0 {
-		if err := s.look(heededBucket, func(x *kvlog.Index) {
+		if err := s.withIndex(handledBucket, func(x *kvlog.Index) {
 			for e := range x.Ascend("", "") {
-				known[e.Key] = true
+				handledReports[e.Key] = true
 			}
 		}); err != nil {
-			s.cfg.Logger.Warn("damage may be told of again", "error", err)
+			s.cfg.Logger.Warn("cannot read handled damage reports, damage may be reported again", "error", err)
 		}
 	}
-	type injury struct {
+	type damagedSession struct {
 		e    *session
 		what []kvlog.Damage
 	}
-	injuries := map[string]injury{}
-	var unnamed []kvlog.Damage
+	damaged := map[string]damagedSession{}
+	var unattributed []kvlog.Damage
 	for _, d := range found {
-		if d.Bucket == "" && !known[d.Report] {
-			unnamed = append(unnamed, d)
+		if d.Bucket == "" && !handledReports[d.Report] {
+			unattributed = append(unattributed, d)
 			continue
 		}
-		// Documents and graves have no quarantine. The log has reported it.
+		// Documents and tombstones have no quarantine. The log has reported the damage.
 		id, ok := strings.CutPrefix(d.Bucket, sessionPrefix)
-		if !ok || known[d.Report] {
+		if !ok || handledReports[d.Report] {
 			continue
 		}
-		in := injuries[id]
+		in := damaged[id]
 		if in.what = append(in.what, d); in.e == nil {
 			s.mu.RLock()
 			in.e = s.sessions[wire.SessionID(id)]
 			s.mu.RUnlock()
 		}
-		injuries[id] = in
+		damaged[id] = in
 		if in.e != nil {
-			s.setAside(in.e, d.String())
+			s.quarantineNow(in.e, d.String())
 			in.e.mu.Lock()
-			in.e.torn = true
+			in.e.needsRepair = true
 			in.e.mu.Unlock()
 		}
 	}
 	var errs []error
-	if err := s.markLoss(unnamed); err != nil {
-		s.found.add(unnamed...)
+	if err := s.markLoss(unattributed); err != nil {
+		s.pendingDamage.add(unattributed...)
 		errs = append(errs, fmt.Errorf("mark sessions that may have lost data: %w", err))
 	}
-	for id, in := range injuries {
-		if err := s.mend(in.e, in.what); err != nil {
-			s.found.add(in.what...)
-			errs = append(errs, fmt.Errorf("mend session %s: %w", id, err))
+	for id, in := range damaged {
+		if err := s.repairSession(in.e, in.what); err != nil {
+			s.pendingDamage.add(in.what...)
+			errs = append(errs, fmt.Errorf("repair session %s: %w", id, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// mend makes a session that lost records consistent with itself again: its log
-// begins after the last hole, and its meta tells what is there. It writes the
-// quarantine in the same batch, and only then that the damage is dealt with, so
-// that it is told of again whatever happens before. That is kept apart from the
-// session, for damage outlives a session that is deleted and made anew.
-func (s *Store) mend(e *session, what []kvlog.Damage) error {
-	heeded := kvlog.NewBatch(heededBucket)
+// repairSession makes a session that lost records consistent: its log begins after the last
+// gap, and its meta matches the remaining data. It stores the quarantine in the same batch
+// and only then records the damage as handled, so that the damage is reported again after a
+// crash in between. Handled reports are stored apart from the session, because damage
+// outlives a session that is deleted and created again.
+func (s *Store) repairSession(e *session, what []kvlog.Damage) error {
+	handled := kvlog.NewBatch(handledBucket)
 	for _, d := range what {
-		heeded.Put(d.Report, nil)
+		handled.Put(d.Report, nil)
 	}
-	if e == nil { // deleted since
-		return s.submit(s.life, func(error) {}, heeded)
+	if e == nil { // deleted meanwhile
+		return s.submit(s.runCtx, func(error) {}, handled)
 	}
-	if err := e.turn.take(s.life); err != nil {
+	if err := e.writeLock.lock(s.runCtx); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	m, reason, absent := e.meta, cmp.Or(e.quarantined, what[0].String()), e.absent
 	e.mu.Unlock()
 	if absent {
-		return s.submit(s.life, func(error) { e.turn.give() }, heeded)
+		return s.submit(s.runCtx, func(error) { e.writeLock.unlock() }, handled)
 	}
 	b := kvlog.NewBatch(e.bucket)
-	if err := s.remake(e, &m, b); err != nil {
-		e.turn.give()
+	if err := s.rebuildMeta(e, &m, b); err != nil {
+		e.writeLock.unlock()
 		return err
 	}
 	b.Put(quarantineKey, []byte(reason))
-	return s.submit(s.life, func(err error) {
+	return s.submit(s.runCtx, func(err error) {
 		if err == nil {
 			e.mu.Lock()
-			e.quarantined, e.unsaved, e.torn = reason, false, false
-			e.mail.ring()
+			e.quarantined, e.quarantineUnsaved, e.needsRepair = reason, false, false
+			e.inboxChanged.notifyAll()
 			e.mu.Unlock()
 		}
-		e.finish(err, &m)
-	}, b, heeded)
+		e.finishWrite(err, &m)
+	}, b, handled)
 }
 
-// remake writes a meta that fits what is left of a session.
-func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
-	if m.created.IsZero() { // there is no meta
+// rebuildMeta writes a meta that matches the remaining data of a session.
+func (s *Store) rebuildMeta(e *session, m *meta, b *kvlog.Batch) error {
+	if m.created.IsZero() { // the meta is lost
 		m.created = time.Now()
 		m.updated = m.created
 	}
-	entries, err := s.chain(e)
+	entries, err := s.contiguousTail(e)
 	if err != nil {
 		return err
 	}
@@ -224,11 +224,11 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	}
 	m.epoch = max(m.epoch, m.top.Epoch)
 	if m.top != top {
-		m.owner = "" // who knows of positions that are lost must claim anew
+		m.owner = "" // the owner knows positions that are lost, so it must claim again
 	}
-	if err := s.look(e.bucket, func(x *kvlog.Index) {
-		for entry := range x.Descend(inboxPrefix, after(inboxPrefix)) {
-			last, _ := number(inboxPrefix, entry.Key)
+	if err := s.withIndex(e.bucket, func(x *kvlog.Index) {
+		for entry := range x.Descend(inboxPrefix, prefixEnd(inboxPrefix)) {
+			last, _ := parseNumbered(inboxPrefix, entry.Key)
 			m.sent = max(m.sent, last)
 			break
 		}
@@ -240,13 +240,13 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	return nil
 }
 
-// remakeIfNeeded is remake for a session whose meta may be right.
-func (s *Store) remakeIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
+// rebuildMetaIfNeeded calls rebuildMeta if the meta is missing or does not match the log.
+func (s *Store) rebuildMetaIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 	var described bool
 	var events uint64
-	if err := s.look(e.bucket, func(x *kvlog.Index) {
+	if err := s.withIndex(e.bucket, func(x *kvlog.Index) {
 		_, described = x.Get(metaKey)
-		for entry := range x.Ascend(entryPrefix, after(entryPrefix)) {
+		for entry := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			events += uint64(parseSpan(entry.Key).count)
 		}
 	}); err != nil {
@@ -255,13 +255,14 @@ func (s *Store) remakeIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 	if described && events == m.events && !m.created.IsZero() {
 		return nil
 	}
-	return s.remake(e, m, b)
+	return s.rebuildMeta(e, m, b)
 }
 
-// chain returns the newest entries of a log that follow each other.
-func (s *Store) chain(e *session) ([]kvlog.Entry, error) {
+// contiguousTail returns the newest entries of a session's log that follow each other
+// without a gap.
+func (s *Store) contiguousTail(e *session) ([]kvlog.Entry, error) {
 	sel, err := s.log.Select(e.bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
-		for entry := range x.Ascend(entryPrefix, after(entryPrefix)) {
+		for entry := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			keep(entry)
 		}
 	})
@@ -274,8 +275,8 @@ func (s *Store) chain(e *session) ([]kvlog.Entry, error) {
 		before, this := parseSpan(entries[i-1].Key), parseSpan(entries[i].Key)
 		prev := wire.Position{Epoch: this.epoch, Seq: this.first - 1}
 		if this.first == 0 {
-			if prev, err = s.claimedAfter(sel, i); err != nil {
-				return entries[i:], nil // what cannot be read follows nothing
+			if prev, err = s.claimPrev(sel, i); err != nil {
+				return entries[i:], nil // an unreadable claim proves no predecessor
 			}
 		}
 		if before.newest() != prev {
@@ -285,8 +286,8 @@ func (s *Store) chain(e *session) ([]kvlog.Entry, error) {
 	return entries, nil
 }
 
-// claimedAfter returns where the log ended before a claim, as its event says.
-func (s *Store) claimedAfter(sel *kvlog.Selection, i int) (wire.Position, error) {
+// claimPrev returns the end of the log before a claim, from the claim's event.
+func (s *Store) claimPrev(sel *kvlog.Selection, i int) (wire.Position, error) {
 	values, err := sel.Values(i, i+1)
 	if err != nil {
 		return wire.Position{}, err

@@ -12,33 +12,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// core is what is on disk of a session's pinned keys, all of one batch.
-type core struct {
+// pinnedState is the content of a session's pinned keys as of one batch.
+type pinnedState struct {
 	meta        meta
 	card        []byte // sealed
 	quarantined string
-	described   bool   // there is a meta
-	damage      string // what is wrong with it
+	described   bool   // the meta exists
+	damage      string // what is wrong with the meta, or empty
 }
 
-func (s *Store) readCore(bucket string) (c core, err error) {
+func (s *Store) readPinned(bucket string) (c pinnedState, err error) {
 	sel, err := s.log.Pins(bucket)
 	if err != nil {
-		return core{}, err
+		return pinnedState{}, err
 	}
 	defer sel.Close()
 	values, err := sel.Values(0, len(sel.Entries()))
 	if err != nil {
-		return core{}, err
+		return pinnedState{}, err
 	}
-	c.damage = "its description is missing"
+	c.damage = "session metadata is missing"
 	for i, e := range sel.Entries() {
 		switch e.Key {
 		case metaKey:
 			c.described, c.damage = true, ""
 			if c.meta, err = decodeMeta(values[i]); err != nil {
 				file, off := sel.Location(i)
-				c.damage = fmt.Sprintf("its description: %v (%s at %d)", err, file, off)
+				c.damage = fmt.Sprintf("session metadata: %v (%s at %d)", err, file, off)
 			}
 		case cardKey:
 			c.card = values[i]
@@ -49,32 +49,33 @@ func (s *Store) readCore(bucket string) (c core, err error) {
 	return c, nil
 }
 
-// Session describes a session.
+// Session returns the directory entry of a session. An unreadable card is omitted and
+// quarantines the session.
 func (s *Store) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return store.Info{}, err
 	}
 	return s.info(e)
 }
 
-// info describes a session as it was after one batch.
+// info returns the directory entry of a session as of one batch.
 func (s *Store) info(e *session) (store.Info, error) {
-	c, err := s.readCore(e.bucket)
+	c, err := s.readPinned(e.bucket)
 	if err != nil {
-		return store.Info{}, fmt.Errorf("read session: %w", s.corrupt(e, err))
+		return store.Info{}, fmt.Errorf("read session: %w", s.handleCorrupt(e, err))
 	}
-	if e.gone(c.described) {
+	if e.isDeleted(c.described) {
 		return store.Info{}, fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
 	}
 	if c.damage != "" {
-		s.setAside(e, c.damage)
+		s.quarantineNow(e, c.damage)
 	}
 	var card []byte
 	if c.card != nil {
-		// A card that cannot be read is left out.
+		// An unreadable card is omitted.
 		card, err = s.cfg.Schema.Open(store.KindCard, string(e.id), c.card)
-		_ = s.corrupt(e, err)
+		_ = s.handleCorrupt(e, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *Store) info(e *session) (store.Info, error) {
 
 // Sessions lists sessions in the order of their ids.
 func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Page[store.Info]{}, err
 	}
 	s.mu.RLock()
@@ -130,9 +131,10 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 	return page, nil
 }
 
-// Unattended lists sessions with work and without an owner.
+// Unattended lists sessions that have unfinished work, are not quarantined, and whose lease
+// was released or has expired.
 func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	limit = store.PageLimit(limit)
@@ -154,24 +156,25 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	return out, nil
 }
 
-// Partition is the same for all sessions: one folder has them all.
+// Partition returns 0 for all sessions: they share one folder and fail together.
 func (s *Store) Partition(wire.SessionID) int { return 0 }
 
-// Quarantine forbids writing to a session, or allows it again.
+// Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts
+// the quarantine.
 func (s *Store) Quarantine(ctx context.Context, id wire.SessionID, reason string) error {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return err
 	}
 	return s.writeQuarantine(ctx, e, func() (string, bool) { return reason, true })
 }
 
-// writeQuarantine sets what decide says under the session's lock, if it says
-// anything. A session that leaves quarantine is mended if it needs to be: the
-// log tells of damage before it gives up what is damaged, so that a session may
-// have been mended too early.
+// writeQuarantine stores the reason that decide returns, unless decide returns false;
+// decide runs under the session's mutex. Lifting a quarantine rebuilds the meta if needed:
+// the log reports damage before it deletes the damaged values, so an earlier repair may
+// have run too soon.
 func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (reason string, ok bool)) error {
-	if err := e.turn.take(ctx); err != nil {
+	if err := e.writeLock.lock(ctx); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -179,7 +182,7 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 	reason, ok := decide()
 	e.mu.Unlock()
 	if absent || !ok {
-		e.turn.give()
+		e.writeLock.unlock()
 		if absent {
 			return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
 		}
@@ -188,9 +191,9 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 	b := kvlog.NewBatch(e.bucket)
 	if reason == "" {
 		b.Delete(quarantineKey)
-		if err := s.remakeIfNeeded(e, &m, b); err != nil {
-			e.turn.give()
-			return fmt.Errorf("quarantine session: %w", asStore(err))
+		if err := s.rebuildMetaIfNeeded(e, &m, b); err != nil {
+			e.writeLock.unlock()
+			return fmt.Errorf("quarantine session: %w", storeError(err))
 		}
 	} else {
 		b.Put(quarantineKey, []byte(reason))
@@ -198,11 +201,11 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 	if err := s.submit(ctx, func(err error) {
 		if err == nil {
 			e.mu.Lock()
-			e.quarantined, e.unsaved = reason, false
-			e.mail.ring()
+			e.quarantined, e.quarantineUnsaved = reason, false
+			e.inboxChanged.notifyAll()
 			e.mu.Unlock()
 		}
-		e.finish(err, &m)
+		e.finishWrite(err, &m)
 	}, b); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}

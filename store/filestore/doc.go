@@ -1,59 +1,58 @@
-// Package filestore keeps everything in one folder of one process: the store
-// that needs no server.
+// Package filestore implements the contract of package store in one folder, for one hub
+// process. It needs no server.
 //
-// It owns the folder, through store/filestore/kvlog, and everything in memory
-// that only makes sense while the process lives: leases' lifetimes, slots,
-// replicas, and those who wait. The contract is that of package store; this
-// package is its logic, kvlog is its disk.
+// The package owns the folder, through store/filestore/kvlog, and the state that exists
+// only while the process lives: expiry times of leases, slots, replicas, and waiting
+// callers. kvlog handles the files; this package implements the contract on top.
 //
-// # What is where
+// # Data model
 //
-// A session is one bucket of the log, so that each batch is one record and
-// damage concerns the sessions whose records it hit. All documents together are
-// another bucket. Every value is sealed with [store.Schema].
+// A session is one bucket of the log, so each batch is one record and damage affects only
+// the sessions whose records it hit. All documents share another bucket. Every value is
+// sealed with [store.Schema].
 //
-// Who holds the folder's lock is alone, so leases granted by a process that is
-// dead are void when the folder is opened: their sessions are free at once,
-// with their epochs still growing. Leases of this very process stay good over
-// closing and opening again. Slots and replicas are not kept.
+// The folder's lock admits one process, so leases granted by a previous process are void
+// when the folder is opened: their sessions are free at once, and epochs keep growing.
+// Leases of the same process stay valid across Close and Open. Slots and replicas are not
+// stored.
 //
-// # What may be lost
+// # Durability
 //
-// A process that dies loses nothing it was acknowledged, whatever the sync
-// mode. A power cut loses
+// The death of the process loses no acknowledged write in any sync mode. A power failure
+// loses
 //
 //	always    nothing
-//	interval  at most the last [Config.SyncEvery], 50 ms unless set otherwise
-//	off       what the operating system had not written by itself
+//	interval  at most the last [Config.SyncEvery], 50 ms by default
+//	off       everything the operating system had not yet written
 //
-// and what it loses is always the newest. A batch with Durable set is on disk
-// when Commit answers in the modes always and interval; with off it is not, and
-// the receipt says so.
+// and the loss is always a suffix of the writes. A batch with Durable set is on disk when
+// Commit returns in the modes always and interval; in mode off it is not, and the receipt
+// says so.
 //
 // # Bounds
 //
-// The folder is kept to twice the live data plus kvlog.SlackSegments segments
-// (96 MiB as delivered, less while there is less data). Bytes of a deleted
-// session are off the disk after at most a day. A session that nobody used for
-// five minutes costs about 1 KiB of memory, whatever its size; one in use costs
-// about 100 bytes for each batch in its log, field and item. Opening reads the
-// whole folder.
+// The folder is bounded by twice the live data plus kvlog.SlackSegments segments (96 MiB
+// with default settings, less while there is less data). The data of a deleted session is
+// off the disk after at most a day. A session that was not used for five minutes costs
+// about 1 KiB of memory, whatever its size; a session in use costs about 100 bytes for each
+// batch in its log, each field and each item. Opening reads the whole folder.
 //
-// # Who may call, and what happens when
+// # Concurrency
 //
-// Any goroutine may call. One who reads does not wait for those who write, nor
-// they for him; those who write to one session take turns, those who write to
-// several share system calls. A slow disk makes writers wait until their
-// context ends; the write may be done all the same and a retry will find out.
+// All methods are safe for concurrent use. Readers and writers do not wait for each other.
+// Writers to one session are serialised by its lock; writers to several sessions share
+// system calls. A slow disk blocks a writer until its context ends; the write may still
+// succeed then, and a retry detects that.
 //
-// A full disk refuses writes with [store.ErrNoSpace] and nothing is left half
-// done; reads go on, Open included, and so do writes as soon as there is space.
-// After a failed fsync writes are refused with [store.ErrUnavailable] until the
-// store is opened again. Data that cannot be read is copied to the folder's
-// aside/ with a report, its session is quarantined where it can be told, the
-// others run on. A damaged session is quarantined at every Open until that is
-// written down, and its log is not read until it begins after the hole.
+// # Errors
 //
-// It refuses a folder that another process has open, and folders of a newer
-// format.
+// A full disk refuses writes with [store.ErrNoSpace] and leaves no partial write. Reads,
+// including Open, go on, and writes succeed again as soon as there is space. After a failed
+// fsync writes are refused with [store.ErrUnavailable] until the store is opened again.
+// Unreadable data is copied to the quarantine folder aside/ with a report; its session is
+// quarantined if it can be identified, and other sessions are not affected. Every Open
+// quarantines a damaged session again until the quarantine is stored, and the session's log
+// is unreadable until it was repaired to begin after the gap.
+//
+// Open refuses a folder that another process has open, and folders of a newer format.
 package filestore

@@ -14,49 +14,49 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// documents is who may write which documents now. Each document has a turn,
-// which it shares with some others.
+// documents holds the locks that serialise writers of a document. Documents are hashed to
+// 64 locks, so some share one.
 type documents struct {
 	seed  maphash.Seed
-	turns [64]turn
+	locks [64]keyLock
 }
 
-func (d *documents) turn(key string) *turn {
-	return &d.turns[maphash.String(d.seed, key)%uint64(len(d.turns))]
+func (d *documents) lockOf(key string) *keyLock {
+	return &d.locks[maphash.String(d.seed, key)%uint64(len(d.locks))]
 }
 
-// stored is a document as it lies in the log: version and end, with a checksum
-// of their own, before the sealed data.
-type stored struct {
+// storedDocument is the stored form of a document: version and expiry, with their own
+// checksum, before the sealed data.
+type storedDocument struct {
 	version uint64
-	until   int64 // Unix nanoseconds; 0 for ever
+	until   int64 // expiry in Unix nanoseconds; 0 for none
 	sealed  []byte
 }
 
 const storedHeader = 20
 
-func (d stored) encode() []byte {
+func (d storedDocument) encode() []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, storedHeader+len(d.sealed)), d.version)
 	b = binary.BigEndian.AppendUint64(b, uint64(d.until)) //nolint:gosec // only the bits matter
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	return append(b, d.sealed...)
 }
 
-func decodeStored(b []byte) (stored, error) {
+func decodeStored(b []byte) (storedDocument, error) {
 	if len(b) < storedHeader || crc32.Checksum(b[:16], castagnoli) != binary.BigEndian.Uint32(b[16:]) {
-		return stored{}, errMeta
+		return storedDocument{}, errMeta
 	}
-	return stored{
+	return storedDocument{
 		version: binary.BigEndian.Uint64(b),
 		until:   int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // only the bits matter
 		sealed:  b[storedHeader:],
 	}, nil
 }
 
-func (d stored) over(now time.Time) bool { return d.until != 0 && d.until <= now.UnixNano() }
+func (d storedDocument) expired(now time.Time) bool { return d.until != 0 && d.until <= now.UnixNano() }
 
-// document reads a document. What is not there has version 0.
-func (s *Store) document(collection, name string) (stored, error) {
+// document reads a document. A missing document has version 0.
+func (s *Store) document(collection, name string) (storedDocument, error) {
 	key := documentKey(collection, name)
 	sel, err := s.log.Select(documentBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		if e, ok := x.Get(key); ok {
@@ -64,25 +64,25 @@ func (s *Store) document(collection, name string) (stored, error) {
 		}
 	})
 	if err != nil {
-		return stored{}, asStore(err)
+		return storedDocument{}, storeError(err)
 	}
 	defer sel.Close()
 	values, err := sel.Values(0, len(sel.Entries()))
 	if err != nil {
-		return stored{}, asStore(err)
+		return storedDocument{}, storeError(err)
 	}
 	if len(values) == 0 {
-		return stored{}, nil
+		return storedDocument{}, nil
 	}
 	d, err := decodeStored(values[0])
 	if err != nil {
-		return stored{}, located(sel, 0, &store.CorruptError{Where: "document " + collection + "/" + name, Reason: err.Error()})
+		return storedDocument{}, withLocation(sel, 0, &store.CorruptError{Where: "document " + collection + "/" + name, Reason: err.Error()})
 	}
 	return d, nil
 }
 
-// open makes a document of what is stored.
-func (s *Store) openDocument(collection, name string, d stored, now time.Time) (store.Document, error) {
+// openDocument unseals a document.
+func (s *Store) openDocument(collection, name string, d storedDocument, now time.Time) (store.Document, error) {
 	data, err := s.cfg.Schema.Open(store.KindDocument, collection+"/"+name, d.sealed)
 	if err != nil {
 		return store.Document{}, err
@@ -94,9 +94,9 @@ func (s *Store) openDocument(collection, name string, d stored, now time.Time) (
 	return out, nil
 }
 
-// Get returns a document.
+// Get returns a document, or [store.ErrNotFound] if it does not exist or has expired.
 func (s *Store) Get(ctx context.Context, collection, name string) (store.Document, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Document{}, err
 	}
 	d, err := s.document(collection, name)
@@ -104,68 +104,70 @@ func (s *Store) Get(ctx context.Context, collection, name string) (store.Documen
 		return store.Document{}, err
 	}
 	now := time.Now()
-	if d.version == 0 || d.over(now) {
+	if d.version == 0 || d.expired(now) {
 		return store.Document{}, fmt.Errorf("document %s/%s: %w", collection, name, store.ErrNotFound)
 	}
 	return s.openDocument(collection, name, d, now)
 }
 
-// Put creates or changes a document.
+// Put creates or changes a document if the stored version is d.Version (0: none), else
+// [store.ErrConflict]. It returns the new version.
 func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return 0, err
 	}
 	if err := s.cfg.Limits.CheckDocument(d); err != nil {
 		return 0, err
 	}
-	next := stored{version: d.Version + 1, sealed: s.cfg.Schema.Seal(nil, d.Data)}
+	next := storedDocument{version: d.Version + 1, sealed: s.cfg.Schema.Seal(nil, d.Data)}
 	if d.TTL > 0 {
 		next.until = time.Now().Add(d.TTL).UnixNano()
 	}
-	if err := s.replace(ctx, d.Collection, d.Name, d.Version, next); err != nil {
+	if err := s.replaceDocument(ctx, d.Collection, d.Name, d.Version, next); err != nil {
 		return 0, err
 	}
 	if next.until != 0 {
-		signal(s.alarm)
+		notify(s.wake)
 	}
 	return next.version, nil
 }
 
-// Remove deletes a document.
+// Remove deletes a document with that version, else, and if there is none,
+// [store.ErrConflict].
 func (s *Store) Remove(ctx context.Context, collection, name string, version uint64) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if version == 0 {
-		return fmt.Errorf("document %s/%s: %w: nothing has version 0", collection, name, store.ErrConflict)
+		return fmt.Errorf("document %s/%s: %w: versions begin at 1", collection, name, store.ErrConflict)
 	}
-	return s.replace(ctx, collection, name, version, stored{})
+	return s.replaceDocument(ctx, collection, name, version, storedDocument{})
 }
 
-// replace puts another document in the place of one that must have the given
-// version. A document of version 0 is none.
-func (s *Store) replace(ctx context.Context, collection, name string, version uint64, next stored) error {
+// replaceDocument replaces a document that must have the given version. Version 0 means no
+// document, both for the present one and for next.
+func (s *Store) replaceDocument(ctx context.Context, collection, name string, version uint64, next storedDocument) error {
 	key := documentKey(collection, name)
-	turn := s.documents.turn(key)
-	if err := turn.take(ctx); err != nil {
+	lock := s.documents.lockOf(key)
+	if err := lock.lock(ctx); err != nil {
 		return err
 	}
 	b := kvlog.NewBatch(documentBucket)
 	now, err := s.document(collection, name)
 	if _, corrupt := errors.AsType[*store.CorruptError](err); corrupt && version == 0 {
-		// Nobody can name the version of what cannot be read. Writing it anew
-		// is the only way to repair it.
-		now, err = stored{}, s.unmark(b, key)
+		// No caller can know the version of an unreadable document. Creating it
+		// again is the only way to repair it.
+		now, err = storedDocument{}, s.deleteExpiryMarks(b, key)
 	}
 	had := now.version
-	if now.over(time.Now()) {
+	if now.expired(time.Now()) {
 		had = 0
 	}
 	if err == nil && had != version {
 		err = fmt.Errorf("document %s/%s: %w: version %d instead of %d", collection, name, store.ErrConflict, had, version)
 	}
 	if err != nil {
-		turn.give()
+		lock.unlock()
 		return err
 	}
 	if now.until != 0 {
@@ -179,37 +181,39 @@ func (s *Store) replace(ctx context.Context, collection, name string, version ui
 	if next.until != 0 {
 		b.Put(expiryKey(next.until, key), nil)
 	}
-	if err := s.submit(ctx, func(error) { turn.give() }, b); err != nil {
+	if err := s.submit(ctx, func(error) { lock.unlock() }, b); err != nil {
 		return fmt.Errorf("document %s/%s: %w", collection, name, err)
 	}
 	return nil
 }
 
-// unmark takes all marks of a document away, for it cannot say which is its own.
-func (s *Store) unmark(b *kvlog.Batch, key string) error {
-	err := s.look(documentBucket, func(x *kvlog.Index) {
-		for e := range x.Ascend(expiryPrefix, after(expiryPrefix)) {
-			if _, of := number(expiryPrefix, e.Key); of == key {
+// deleteExpiryMarks deletes all expiry marks of an unreadable document, whose own mark is
+// unknown.
+func (s *Store) deleteExpiryMarks(b *kvlog.Batch, key string) error {
+	err := s.withIndex(documentBucket, func(x *kvlog.Index) {
+		for e := range x.Ascend(expiryPrefix, prefixEnd(expiryPrefix)) {
+			if _, of := parseNumbered(expiryPrefix, e.Key); of == key {
 				b.Delete(e.Key)
 			}
 		}
 	})
-	return asStore(err)
+	return storeError(err)
 }
 
-// expireAtOnce is how many documents are removed before looking again.
-const expireAtOnce = 500
+// expireBatchSize is the number of documents that are removed before the index is read
+// again.
+const expireBatchSize = 500
 
-// expireDocuments removes documents whose time is over and returns when the
-// next one's is, or the zero time.
+// expireDocuments removes expired documents and returns the time of the next expiry, or the
+// zero time if there is none.
 func (s *Store) expireDocuments(now time.Time) (next time.Time, err error) {
 	for {
 		var marks []string
-		err := s.look(documentBucket, func(x *kvlog.Index) {
-			for e := range x.Ascend(expiryPrefix, after(expiryPrefix)) {
-				n, _ := number(expiryPrefix, e.Key)
+		err := s.withIndex(documentBucket, func(x *kvlog.Index) {
+			for e := range x.Ascend(expiryPrefix, prefixEnd(expiryPrefix)) {
+				n, _ := parseNumbered(expiryPrefix, e.Key)
 				next = time.Unix(0, int64(n)) //nolint:gosec // was one before
-				if next.After(now) || len(marks) == expireAtOnce {
+				if next.After(now) || len(marks) == expireBatchSize {
 					return
 				}
 				marks = append(marks, e.Key)
@@ -217,33 +221,33 @@ func (s *Store) expireDocuments(now time.Time) (next time.Time, err error) {
 			next = time.Time{}
 		})
 		if err == nil {
-			err = s.removeMarked(marks)
+			err = s.removeExpired(marks)
 		}
 		if err != nil {
-			return time.Time{}, fmt.Errorf("remove documents whose time is over: %w", err)
+			return time.Time{}, fmt.Errorf("remove expired documents: %w", err)
 		}
-		if len(marks) < expireAtOnce {
+		if len(marks) < expireBatchSize {
 			return next, nil
 		}
 	}
 }
 
-// removeMarked removes documents with their marks, unless they were changed
-// meanwhile: then the marks are gone.
-func (s *Store) removeMarked(marks []string) error {
+// removeExpired removes the documents of expiry marks. A document that was changed
+// meanwhile has lost its mark and is kept.
+func (s *Store) removeExpired(marks []string) error {
 	errs := make(chan error, len(marks))
 	for _, mark := range marks {
-		_, key := number(expiryPrefix, mark)
-		turn := s.documents.turn(key)
-		if err := turn.take(s.life); err != nil {
+		_, key := parseNumbered(expiryPrefix, mark)
+		lock := s.documents.lockOf(key)
+		if err := lock.lock(s.runCtx); err != nil {
 			return err
 		}
 		done := func(err error) {
-			turn.give()
+			lock.unlock()
 			errs <- err
 		}
 		marked := false
-		err := s.look(documentBucket, func(x *kvlog.Index) { _, marked = x.Get(mark) })
+		err := s.withIndex(documentBucket, func(x *kvlog.Index) { _, marked = x.Get(mark) })
 		if err != nil || !marked {
 			done(err)
 			continue
@@ -262,21 +266,22 @@ func (s *Store) removeMarked(marks []string) error {
 	return err
 }
 
-// Documents lists a collection in the order of its names.
+// Documents lists a collection in the order of names. Unreadable documents are omitted and
+// logged.
 func (s *Store) Documents(ctx context.Context, collection, from string, limit int) (store.Page[store.Document], error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Page[store.Document]{}, err
 	}
 	var page store.Page[store.Document]
 	prefix := documentRange(collection)
 	lo := prefix
 	if from != "" {
-		lo += from + "\x00" // just after it
+		lo += from + "\x00" // the first key after from
 	}
 	more := false
 	sel, err := s.log.Select(documentBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		left := store.PageLimit(limit)
-		for e := range x.Ascend(lo, after(prefix)) {
+		for e := range x.Ascend(lo, prefixEnd(prefix)) {
 			if more = left == 0; more {
 				return
 			}
@@ -285,12 +290,12 @@ func (s *Store) Documents(ctx context.Context, collection, from string, limit in
 		}
 	})
 	if err != nil {
-		return page, asStore(err)
+		return page, storeError(err)
 	}
 	defer sel.Close()
 	values, err := sel.Values(0, len(sel.Entries()))
 	if err != nil {
-		return page, asStore(err)
+		return page, storeError(err)
 	}
 	now := time.Now()
 	for i, e := range sel.Entries() {
@@ -299,7 +304,7 @@ func (s *Store) Documents(ctx context.Context, collection, from string, limit in
 			page.Next = name
 		}
 		d, err := decodeStored(values[i])
-		if err == nil && d.over(now) {
+		if err == nil && d.expired(now) {
 			continue
 		}
 		var doc store.Document
@@ -310,8 +315,8 @@ func (s *Store) Documents(ctx context.Context, collection, from string, limit in
 			return store.Page[store.Document]{}, err
 		}
 		if err != nil {
-			// One bad document must not hide the others.
-			s.cfg.Logger.Error("document is unreadable and left out of a listing", "error", located(sel, i, err))
+			// One unreadable document must not hide the others.
+			s.cfg.Logger.Error("unreadable document omitted from listing", "error", withLocation(sel, i, err))
 			continue
 		}
 		page.Items = append(page.Items, doc)

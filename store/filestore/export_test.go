@@ -15,9 +15,9 @@ func (c Config) WithFiles(open func(path string, flag int) (kvlog.File, error)) 
 	return c
 }
 
-// WithFoldAfter makes a store fold sessions early.
-func (c Config) WithFoldAfter(d time.Duration) Config {
-	c.foldAfter = d
+// WithEvictAfter makes a store fold sessions early.
+func (c Config) WithEvictAfter(d time.Duration) Config {
+	c.evictAfter = d
 	return c
 }
 
@@ -29,7 +29,7 @@ func (s *Store) Locate(d storetest.Damage) (file string, off, size int64) {
 	}
 	sel, err := s.log.Select(bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		for e := range x.Ascend("", "") {
-			if isAt(x, e.Key, d) {
+			if isTarget(x, e.Key, d) {
 				keep(e)
 			}
 		}
@@ -42,10 +42,10 @@ func (s *Store) Locate(d storetest.Damage) (file string, off, size int64) {
 	return file, off, int64(sel.Entries()[0].Size())
 }
 
-func isAt(x *kvlog.Index, key string, d storetest.Damage) bool {
+func isTarget(x *kvlog.Index, key string, d storetest.Damage) bool {
 	switch d.Kind {
 	case store.KindEntry:
-		return key[:1] == entryPrefix && parseSpan(key).holds(d.At)
+		return key[:1] == entryPrefix && parseSpan(key).contains(d.At)
 	case store.KindField:
 		return key == tableKey(d.Name, d.Field)
 	case store.KindItem:
@@ -54,7 +54,7 @@ func isAt(x *kvlog.Index, key string, d storetest.Damage) bool {
 		if key[:1] != inboxPrefix {
 			return false
 		}
-		_, id := number(inboxPrefix, key)
+		_, id := parseNumbered(inboxPrefix, key)
 		return id == d.Name
 	case store.KindCard:
 		return key == cardKey
@@ -66,7 +66,7 @@ func isAt(x *kvlog.Index, key string, d storetest.Damage) bool {
 
 // StoredDocuments returns how many keys the documents have in the log.
 func (s *Store) StoredDocuments() (n int) {
-	_ = s.look(documentBucket, func(x *kvlog.Index) { n = x.Len() })
+	_ = s.withIndex(documentBucket, func(x *kvlog.Index) { n = x.Len() })
 	return n
 }
 
@@ -82,12 +82,12 @@ func (s *Store) Stall(release <-chan struct{}) {
 	}, b)
 }
 
-// Lose takes an entry out of a session's log behind the store's back.
-func (s *Store) Lose(id wire.SessionID, at wire.Position) error {
+// DeleteEntry takes an entry out of a session's log behind the store's back.
+func (s *Store) DeleteEntry(id wire.SessionID, at wire.Position) error {
 	b := kvlog.NewBatch(bucketOf(id))
-	if err := s.look(bucketOf(id), func(x *kvlog.Index) {
-		for e := range x.Ascend(entryPrefix, after(entryPrefix)) {
-			if parseSpan(e.Key).holds(at) {
+	if err := s.withIndex(bucketOf(id), func(x *kvlog.Index) {
+		for e := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
+			if parseSpan(e.Key).contains(at) {
 				b.Delete(e.Key)
 			}
 		}
@@ -97,8 +97,8 @@ func (s *Store) Lose(id wire.SessionID, at wire.Position) error {
 	return s.log.Apply(b)
 }
 
-// Hurt tells a store that a session has lost something.
-func (s *Store) Hurt(id wire.SessionID) {
-	s.found.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
-	signal(s.alarm)
+// InjectDamage tells a store that a session has lost something.
+func (s *Store) InjectDamage(id wire.SessionID) {
+	s.pendingDamage.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
+	notify(s.wake)
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Buckets of the log.
+// The buckets of the log. Their names are part of the file format.
 const (
 	sessionPrefix   = "s"      // followed by the session's id
 	documentBucket  = "docs"   // all documents
-	graveyardBucket = "grave"  // last epochs of deleted sessions, by id
-	heededBucket    = "heeded" // names of reports of damage that was dealt with
+	tombstoneBucket = "grave"  // last epochs of deleted sessions, by id
+	handledBucket   = "heeded" // names of damage reports that were handled
 )
 
-// Keys in a session's bucket. The pinned ones begin with a zero byte, so that
-// listings need not unfold sessions. What Load reads lies in one range. Names
-// hold no control characters, so a zero byte ends them.
+// Keys in a session's bucket. Those that listings read begin with a zero byte and stay in
+// memory when the index is evicted (kvlog.Log.Pins). The keys that Load reads form one
+// range. Names contain no control characters, so a zero byte ends them.
 //
 //	\x00m                    meta
 //	\x00c                    card
 //	\x00q                    reason of a quarantine
-//	b                        there was something before the log's oldest entry
+//	b                        entries before the log's oldest entry were trimmed
 //	e epoch first count      entry of the log: the frames of one batch
 //	h number id              id of a consumed command
 //	i number id              command in the inbox
@@ -47,15 +47,15 @@ const (
 	loadTo   = "u"
 )
 
-// after returns the end of the range of keys that begin with a prefix, which
-// does not end in 0xff.
-func after(prefix string) string {
+// prefixEnd returns the exclusive end of the range of keys that begin with prefix, which
+// must not end in 0xff.
+func prefixEnd(prefix string) string {
 	return prefix[:len(prefix)-1] + string([]byte{prefix[len(prefix)-1] + 1})
 }
 
 func bucketOf(id wire.SessionID) string { return sessionPrefix + string(id) }
 
-// numbered is a key that sorts by a number.
+// numbered returns a key that sorts by n.
 func numbered(prefix string, n uint64, rest string) string {
 	return string(append(appendNumbered(make([]byte, 0, len(prefix)+8+len(rest)), prefix, n), rest...))
 }
@@ -64,8 +64,8 @@ func appendNumbered(b []byte, prefix string, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, prefix...), n)
 }
 
-// number returns the number and the rest of a numbered key.
-func number(prefix, key string) (n uint64, rest string) {
+// parseNumbered returns the number and the rest of a numbered key.
+func parseNumbered(prefix, key string) (n uint64, rest string) {
 	key = key[len(prefix):]
 	return binary.BigEndian.Uint64([]byte(key[:8])), key[8:]
 }
@@ -82,7 +82,7 @@ func splitTableKey(key string) (table, field string) {
 	return table, field
 }
 
-// listRange is the prefix of the items of a list.
+// listRange returns the prefix of the items of a list.
 func listRange(list string) string {
 	if strings.HasPrefix(list, store.ColdPrefix) {
 		return coldPrefix + list + "\x00"
@@ -95,13 +95,13 @@ func splitListKey(key string) (list string) {
 	return list
 }
 
-// span is the positions of the events in one entry of a log.
+// span is the range of positions of the events in one entry of a session's log.
 type span struct {
 	epoch, first uint64
 	count        uint32
 }
 
-// spanKeyBytes is how long the key of an entry is.
+// spanKeyBytes is the length of the key of an entry.
 const spanKeyBytes = len(entryPrefix) + 8 + 8 + 4
 
 func (s span) key() string { return string(s.appendKey(make([]byte, 0, spanKeyBytes))) }
@@ -124,18 +124,18 @@ func (s span) newest() wire.Position {
 	return wire.Position{Epoch: s.epoch, Seq: s.first + uint64(s.count) - 1}
 }
 
-func (s span) holds(p wire.Position) bool {
+func (s span) contains(p wire.Position) bool {
 	return s.oldest().Compare(p) <= 0 && s.newest().Compare(p) >= 0
 }
 
-// notAfter is the end of the range of entries that begin at or before p.
-func notAfter(p wire.Position) string { return span{p.Epoch, p.Seq, 1<<32 - 1}.key() + "\x00" }
+// entriesUpTo returns the exclusive end of the range of entries that begin at or before p.
+func entriesUpTo(p wire.Position) string { return span{p.Epoch, p.Seq, 1<<32 - 1}.key() + "\x00" }
 
 func documentRange(collection string) string { return "d" + collection + "\x00" }
 
 func documentKey(collection, name string) string { return documentRange(collection) + name }
 
-// expiryPrefix begins the keys that say when documents end.
+// expiryPrefix begins the keys of expiry marks, which sort documents by expiry.
 const expiryPrefix = "x"
 
 func expiryKey(at int64, key string) string {

@@ -13,9 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Create makes a new session.
+// Create makes an empty session without an owner. [store.ErrExists] if the id is in use.
 func (s *Store) Create(ctx context.Context, n store.NewSession) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if err := s.cfg.Limits.CheckSession(n); err != nil {
@@ -24,10 +24,10 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 	return s.create(ctx, n, store.Lease{})
 }
 
-// Recreate makes a session again that is not there any more without having been
-// deleted.
+// Recreate creates a session that is missing without having been deleted, owned by the
+// lease's replica. [store.ErrExists] if it exists, [store.ErrNotFound] if it was deleted.
 func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	err := errors.Join(l.Replica.Validate(), store.CheckTTL(l.TTL), s.cfg.Limits.CheckSession(n), store.CheckLeaseOf(l, n))
@@ -37,9 +37,9 @@ func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession)
 	return s.create(ctx, n, l)
 }
 
-// Deleted says whether a session was deleted after an epoch.
+// Deleted reports whether a session was deleted at or after an epoch.
 func (s *Store) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (bool, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return false, err
 	}
 	if err := id.Validate(); err != nil {
@@ -47,12 +47,12 @@ func (s *Store) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (b
 	}
 	last, err := s.lastEpoch(id)
 	if err != nil {
-		return false, fmt.Errorf("ask about a deletion: %w", err)
+		return false, fmt.Errorf("read tombstone: %w", err)
 	}
 	return last > 0 && last >= epoch, nil
 }
 
-// create makes a session, owned by whoever has a lease of it.
+// create makes a session. If l has an epoch, its replica is the owner.
 func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) error {
 	e, err := s.reserve(ctx, n.ID)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 	}
 	now := time.Now()
 	m := meta{user: n.User, created: now, updated: now}
-	if m.before, err = s.lastEpoch(n.ID); err == nil && l.Epoch > 0 {
+	if m.prevEpoch, err = s.lastEpoch(n.ID); err == nil && l.Epoch > 0 {
 		m.owner, m.process, m.epoch, m.until = l.Replica, thisProcess, l.Epoch, now.Add(l.TTL)
-		if m.before >= l.Epoch {
+		if m.prevEpoch >= l.Epoch {
 			err = fmt.Errorf("session %s: %w", n.ID, store.ErrNotFound)
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 		s.registerLocked(e)
 		e.mu.Unlock()
 		s.mu.Unlock()
-		e.turn.give()
+		e.writeLock.unlock()
 	}, b)
 	if err != nil {
 		return fmt.Errorf("create session: %w", err)
@@ -92,7 +92,8 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 	return nil
 }
 
-// reserve returns an absent session with the turn to create it.
+// reserve returns an absent session with its write lock held, so that the caller can create
+// it.
 func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error) {
 	for {
 		s.mu.Lock()
@@ -102,11 +103,11 @@ func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error
 			s.sessions[e.id] = e
 		}
 		s.mu.Unlock()
-		if err := e.turn.take(ctx); err != nil {
+		if err := e.writeLock.lock(ctx); err != nil {
 			return nil, err
 		}
 		if !e.isAbsent() {
-			e.turn.give()
+			e.writeLock.unlock()
 			return nil, fmt.Errorf("session %s: %w", id, store.ErrExists)
 		}
 		s.mu.RLock()
@@ -115,60 +116,62 @@ func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error
 		if current {
 			return e, nil
 		}
-		e.turn.give() // deleted meanwhile
+		e.writeLock.unlock() // deleted meanwhile
 	}
 }
 
-// unreserve undoes reserve.
+// unreserve removes the absent session and unlocks it.
 func (s *Store) unreserve(e *session) {
 	s.mu.Lock()
 	delete(s.sessions, e.id)
 	s.mu.Unlock()
-	e.turn.give()
+	e.writeLock.unlock()
 }
 
-// Claim makes a replica the owner of a session.
+// Claim makes a replica the owner of a session: it increments the epoch, fences every
+// earlier lease and appends the OWNER_CHANGED event. [*store.OwnedError] while another
+// replica has a live lease, [*store.QuarantinedError] if the session is quarantined.
 func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return store.Lease{}, err
 	}
 	if err := errors.Join(replica.Validate(), store.CheckTTL(ttl)); err != nil {
 		return store.Lease{}, err
 	}
-	if err := e.turn.take(ctx); err != nil {
+	if err := e.writeLock.lock(ctx); err != nil {
 		return store.Lease{}, err
 	}
 	now := time.Now()
 	e.mu.Lock()
-	m, err := e.meta, e.claimableLocked(replica, now)
+	m, err := e.meta, e.checkClaimLocked(replica, now)
 	e.mu.Unlock()
 	if err != nil {
-		e.turn.give()
+		e.writeLock.unlock()
 		return store.Lease{}, err
 	}
-	epoch := store.NextEpoch(max(m.epoch, m.before), now)
+	epoch := store.NextEpoch(max(m.epoch, m.prevEpoch), now)
 	lease := store.Lease{Session: e.id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
 	b := kvlog.NewBatch(bucketOf(id))
 	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
 	m.until, m.updated = now.Add(ttl), now
 	if err := s.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
-		e.turn.give()
-		return store.Lease{}, fmt.Errorf("claim session: %w", s.corrupt(e, err))
+		e.writeLock.unlock()
+		return store.Lease{}, fmt.Errorf("claim session: %w", s.handleCorrupt(e, err))
 	}
 	m.put(b)
-	if err := s.submit(ctx, func(err error) { e.finish(err, &m) }, b); err != nil {
+	if err := s.submit(ctx, func(err error) { e.finishWrite(err, &m) }, b); err != nil {
 		return store.Lease{}, fmt.Errorf("claim session: %w", err)
 	}
 	return lease, nil
 }
 
-// claimableLocked reports why a replica may not have the session now.
-func (e *session) claimableLocked(replica wire.ReplicaID, now time.Time) error {
+// checkClaimLocked returns the reason why the replica cannot claim the session now.
+func (e *session) checkClaimLocked(replica wire.ReplicaID, now time.Time) error {
 	if e.absent {
 		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
 	}
-	if err := e.writableLocked(); err != nil {
+	if err := e.checkWritableLocked(); err != nil {
 		return err
 	}
 	if by := e.meta.owner; by != "" && by != replica && e.until.After(now) {
@@ -177,28 +180,28 @@ func (e *session) claimableLocked(replica wire.ReplicaID, now time.Time) error {
 	return nil
 }
 
-// finish ends a write: if it succeeded its meta becomes the session's, and the
-// turn is given back either way.
-func (e *session) finish(err error, m *meta) {
+// finishWrite ends a write: after success m becomes the session's meta. It releases the
+// write lock in any case.
+func (e *session) finishWrite(err error, m *meta) {
 	if err == nil {
 		e.mu.Lock()
 		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
-			e.until = m.until // else renewals went on meanwhile
+			e.until = m.until // else keep the renewals made meanwhile
 		}
 		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
-			e.mail.ring() // an owner is not to be woken by each commit of its own
+			e.inboxChanged.notifyAll() // only for commands and new owners: an owner's own commits must not wake its Receive
 		}
 		e.meta = *m
-		e.news.ring()
+		e.changed.notifyAll()
 		e.mu.Unlock()
 	}
-	e.turn.give()
+	e.writeLock.unlock()
 }
 
-// Renew makes a lease last for another while. It is not written to disk: who
-// outlives this process has no use for it.
+// Renew extends a lease by its TTL from now. It is not written to disk, because leases are
+// void in any other process. [store.ErrFenced] if the lease is not the current one.
 func (s *Store) Renew(ctx context.Context, l store.Lease) error {
-	e, err := s.owned(ctx, l)
+	e, err := s.leasedSession(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -207,26 +210,25 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.holdsLocked(l); err != nil {
+	if err := e.checkLeaseLocked(l); err != nil {
 		return err
 	}
 	e.until = time.Now().Add(l.TTL)
 	return nil
 }
 
-// keepRenewals writes down how long leases last, for the case that this very
-// process opens the folder again. It runs when no new calls come in; who still
-// writes is left alone.
-func (s *Store) keepRenewals() {
+// saveRenewals stores the expiry times of leases, in case this process opens the folder
+// again. It runs when no new calls are accepted and skips sessions that are being written.
+func (s *Store) saveRenewals() {
 	s.mu.RLock()
 	sessions := slices.Collect(maps.Values(s.sessions))
 	s.mu.RUnlock()
 	var batches []*kvlog.Batch
 	for _, e := range sessions {
-		if !e.turn.tryTake() {
+		if !e.writeLock.tryLock() {
 			continue
 		}
-		defer e.turn.give()
+		defer e.writeLock.unlock()
 		e.mu.Lock()
 		m := e.meta
 		due := !e.absent && m.owner != "" && !m.until.Equal(e.until)
@@ -242,27 +244,28 @@ func (s *Store) keepRenewals() {
 		return
 	}
 	if err := s.log.Apply(batches[0], batches[1:]...); err != nil {
-		s.cfg.Logger.Warn("renewals of leases were not saved", "error", err)
+		s.cfg.Logger.Warn("cannot save lease renewals", "error", err)
 	}
 }
 
-// Release gives a session back, or leaves it to an heir.
+// Release ends a lease, so that any replica can claim the session at once, or only
+// [store.Lease.Heir] for one TTL. [store.ErrFenced] if the lease is not the current one.
 func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := l.CheckHeir(); err != nil {
 		return err
 	}
-	e, err := s.owned(ctx, l)
+	e, err := s.leasedSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	if err := e.turn.take(ctx); err != nil {
+	if err := e.writeLock.lock(ctx); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	m, err := e.meta, e.holdsLocked(l)
+	m, err := e.meta, e.checkLeaseLocked(l)
 	e.mu.Unlock()
 	if err != nil {
-		e.turn.give()
+		e.writeLock.unlock()
 		return err
 	}
 	if m.owner, m.until = l.Heir, (time.Time{}); l.Heir != "" {
@@ -270,33 +273,35 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	}
 	b := kvlog.NewBatch(e.bucket)
 	m.put(b)
-	if err := s.submit(ctx, func(err error) { e.finish(err, &m) }, b); err != nil {
+	if err := s.submit(ctx, func(err error) { e.finishWrite(err, &m) }, b); err != nil {
 		return fmt.Errorf("release session: %w", err)
 	}
 	return nil
 }
 
-// Delete removes a session with everything in it.
+// Delete removes a session with all its data. [store.ErrFenced] if the lease is not the
+// current one.
 func (s *Store) Delete(ctx context.Context, l store.Lease) error {
-	e, err := s.owned(ctx, l)
+	e, err := s.leasedSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	return s.bury(ctx, e, func() error {
-		if err := e.holdsLocked(l); err != nil {
+	return s.deleteSession(ctx, e, func() error {
+		if err := e.checkLeaseLocked(l); err != nil {
 			return err
 		}
-		return e.writableLocked()
+		return e.checkWritableLocked()
 	})
 }
 
-// Discard removes a session that is set aside, whatever of it can be read.
+// Discard removes a quarantined session, even if its data is unreadable.
+// [store.ErrConflict] if it is not quarantined.
 func (s *Store) Discard(ctx context.Context, id wire.SessionID) error {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return err
 	}
-	return s.bury(ctx, e, func() error {
+	return s.deleteSession(ctx, e, func() error {
 		switch {
 		case e.absent:
 			return fmt.Errorf("session %s: %w", id, store.ErrNotFound)
@@ -307,34 +312,35 @@ func (s *Store) Discard(ctx context.Context, id wire.SessionID) error {
 	})
 }
 
-// bury removes a session that may be removed, as is asked under its lock.
-func (s *Store) bury(ctx context.Context, e *session, mayLocked func() error) error {
-	if err := e.turn.take(ctx); err != nil {
+// deleteSession removes a session if mayLocked, called under the session's mutex, returns
+// nil.
+func (s *Store) deleteSession(ctx context.Context, e *session, mayLocked func() error) error {
+	if err := e.writeLock.lock(ctx); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	err, epoch := mayLocked(), e.meta.epoch
 	e.mu.Unlock()
 	if err != nil {
-		e.turn.give()
+		e.writeLock.unlock()
 		return err
 	}
-	// The grave is dug first, so that an id never comes back with an epoch it
-	// had before.
-	grave := kvlog.NewBatch(graveyardBucket)
-	grave.Put(string(e.id), encodeGrave(epoch))
+	// The tombstone is written first, so that a new session with this id never reuses
+	// an epoch.
+	tombstone := kvlog.NewBatch(tombstoneBucket)
+	tombstone.Put(string(e.id), encodeTombstone(epoch))
 	if err := s.submit(ctx, func(err error) {
 		if err == nil {
 			s.mu.Lock()
 			e.mu.Lock()
 			e.absent = true
-			s.forgetLocked(e)
-			e.changedLocked()
+			s.unregisterLocked(e)
+			e.notifyWaitersLocked()
 			e.mu.Unlock()
 			s.mu.Unlock()
 		}
-		e.turn.give()
-	}, grave, kvlog.Drop(e.bucket)); err != nil {
+		e.writeLock.unlock()
+	}, tombstone, kvlog.Drop(e.bucket)); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	return nil

@@ -10,21 +10,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lossGroup is how many sessions are marked with one write.
-const lossGroup = 256
+// lossGroupSize is the number of sessions that are marked with one write.
+const lossGroupSize = 256
 
-// markLoss sets a field of [store.LossTable] in every session that damage without an
-// owner may concern, and then writes down that the damage is dealt with. Done twice it
-// does no harm.
+// markLoss sets a field of [store.LossTable] in every session that unattributed damage may
+// affect, and then records the damage as handled. It is idempotent.
 func (s *Store) markLoss(found []kvlog.Damage) error {
 	if len(found) == 0 {
 		return nil
 	}
-	heeded := kvlog.NewBatch(heededBucket)
+	handled := kvlog.NewBatch(handledBucket)
 	var reasons []string
 	buckets := map[string]bool{}
 	for _, d := range found {
-		heeded.Put(d.Report, nil)
+		handled.Put(d.Report, nil)
 		reasons = append(reasons, d.File+": "+d.Reason)
 		for _, name := range d.Suspects {
 			buckets[name] = true
@@ -39,31 +38,31 @@ func (s *Store) markLoss(found []kvlog.Damage) error {
 	}
 	s.mu.RUnlock()
 	text := fmt.Appendf(nil, "A part of the hub's store was damaged (%s). What happened last in this session may be lost.", strings.Join(reasons, "; "))
-	for group := range slices.Chunk(suspects, lossGroup) {
+	for group := range slices.Chunk(suspects, lossGroupSize) {
 		if err := s.markGroup(group, found[0].Report, text); err != nil {
 			return err
 		}
 	}
-	if err := s.submit(s.life, func(error) {}, heeded); err != nil {
+	if err := s.submit(s.runCtx, func(error) {}, handled); err != nil {
 		return err
 	}
 	s.cfg.Logger.Error("sessions may have lost their newest data", "sessions", len(suspects), "damage", reasons)
 	return nil
 }
 
-// markGroup sets the field in several sessions. It holds the turns of all of them, so
-// that none is deleted meanwhile and made again by this.
+// markGroup sets the field in several sessions. It holds the write locks of all of them, so
+// that no session is deleted meanwhile and created again by this write.
 func (s *Store) markGroup(group []*session, report string, text []byte) error {
 	var held []*session
-	giveAll := func(error) {
+	unlockAll := func(error) {
 		for _, e := range held {
-			e.turn.give()
+			e.writeLock.unlock()
 		}
 	}
 	var batches []*kvlog.Batch
 	for _, e := range group {
-		if err := e.turn.take(s.life); err != nil {
-			giveAll(err)
+		if err := e.writeLock.lock(s.runCtx); err != nil {
+			unlockAll(err)
 			return err
 		}
 		held = append(held, e)
@@ -77,8 +76,8 @@ func (s *Store) markGroup(group []*session, report string, text []byte) error {
 		}
 	}
 	if len(batches) == 0 {
-		giveAll(nil)
+		unlockAll(nil)
 		return nil
 	}
-	return s.submit(s.life, giveAll, batches[0], batches[1:]...)
+	return s.submit(s.runCtx, unlockAll, batches[0], batches[1:]...)
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// thisProcess is a random name of this process. Leases carry it, so that the
-// next process knows that their owner is dead.
+// thisProcess is a random id of this process. Stored leases contain it, so that a later
+// process can tell that their owner is dead.
 var thisProcess = rand.Text()
 
-// meta is what is known of a session besides its content. It is written with
-// every batch, so it always fits the content.
+// meta is the state of a session besides its content. It is written with every batch, so it
+// always matches the content.
 type meta struct {
 	user             string
 	created, updated time.Time
 	working          bool
 
-	owner   wire.ReplicaID // empty when released
-	process string         // of the owner
-	until   time.Time
-	epoch   uint64
-	before  uint64 // last epoch of an earlier session of this id
+	owner     wire.ReplicaID // empty when released
+	process   string         // of the owner
+	until     time.Time
+	epoch     uint64
+	prevEpoch uint64 // last epoch of a deleted session with this id
 
-	number  uint64 // of the newest batch of this epoch
-	durable bool   // its receipt says so
+	number  uint64 // number of the newest batch in this epoch
+	durable bool   // Receipt.Durable of that batch
 
 	top    wire.Position
 	oldest wire.Position
-	events uint64 // in the log
-	bytes  uint64 // of their frames
+	events uint64 // number of events in the log
+	bytes  uint64 // bytes of their frames
 
 	sent uint64 // number of the newest command ever in the inbox
 }
@@ -43,7 +43,7 @@ const metaVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// put writes a meta with other changes of its session.
+// put adds the encoded meta to a batch.
 func (m *meta) put(out *kvlog.Batch) { out.Put(metaKey, m.append(nil)) }
 
 func (m *meta) append(b []byte) []byte {
@@ -58,7 +58,7 @@ func (m *meta) append(b []byte) []byte {
 	b = appendFlag(b, m.working)
 	b = appendFlag(b, m.durable)
 	for _, n := range [...]uint64{
-		m.epoch, m.before, m.number, m.top.Epoch, m.top.Seq, m.oldest.Epoch, m.oldest.Seq, m.events, m.bytes, m.sent,
+		m.epoch, m.prevEpoch, m.number, m.top.Epoch, m.top.Seq, m.oldest.Epoch, m.oldest.Seq, m.events, m.bytes, m.sent,
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -114,7 +114,7 @@ func decodeMeta(b []byte) (m meta, err error) {
 	}
 	m.working, m.durable, b = b[0] == 1, b[1] == 1, b[2:]
 	for _, p := range []*uint64{
-		&m.epoch, &m.before, &m.number, &m.top.Epoch, &m.top.Seq, &m.oldest.Epoch, &m.oldest.Seq, &m.events, &m.bytes, &m.sent,
+		&m.epoch, &m.prevEpoch, &m.number, &m.top.Epoch, &m.top.Seq, &m.oldest.Epoch, &m.oldest.Seq, &m.events, &m.bytes, &m.sent,
 	} {
 		n, k := binary.Uvarint(b)
 		if k <= 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// bounds are the numbers of the first item of a list and of the next one to
-// come.
+// bounds are the number of the first item of a list and the number of the next item to
+// append.
 type bounds struct{ first, next uint64 }
 
 func (b bounds) len() uint64 { return b.next - b.first }
@@ -14,25 +14,25 @@ func (b bounds) len() uint64 { return b.next - b.first }
 // listBounds reads the bounds of a list from its first and last key.
 func listBounds(x *kvlog.Index, list string) (b bounds) {
 	prefix := listRange(list)
-	for e := range x.Ascend(prefix, after(prefix)) {
-		b.first, _ = number(prefix, e.Key)
+	for e := range x.Ascend(prefix, prefixEnd(prefix)) {
+		b.first, _ = parseNumbered(prefix, e.Key)
 		break
 	}
-	for e := range x.Descend(prefix, after(prefix)) {
-		last, _ := number(prefix, e.Key)
+	for e := range x.Descend(prefix, prefixEnd(prefix)) {
+		last, _ := parseNumbered(prefix, e.Key)
 		b.next = last + 1
 		break
 	}
 	return b
 }
 
-// keyRoom is enough memory for most keys.
-const keyRoom = 96
+// keyBufBytes is the size of stack buffers for keys; longer keys are allocated.
+const keyBufBytes = 96
 
-// applyOps adds the changes of tables and lists to a batch. Ops see what those
-// before them did, so the bounds of lists are followed through the batch.
+// applyOps adds the changes of tables and lists to a batch. Each op sees the effect of the
+// previous ones, so the bounds of lists are tracked through the batch.
 func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
-	lists, err := s.lists(out.Bucket(), ops)
+	lists, err := s.changedLists(out.Bucket(), ops)
 	if err != nil {
 		return err
 	}
@@ -40,13 +40,13 @@ func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
 		op := &ops[i]
 		switch op.Kind {
 		case store.OpSet:
-			var room [keyRoom]byte
+			var room [keyBufBytes]byte
 			s.putSealed(out, appendTableKey(room[:0], op.Name, op.Field), op.Values[0])
 		case store.OpUnset:
 			out.Delete(tableKey(op.Name, op.Field))
 		case store.OpClear:
 			fields := tableKey(op.Name, "")
-			out.DeleteRange(fields, after(fields))
+			out.DeleteRange(fields, prefixEnd(fields))
 		default:
 			lists[op.Name] = s.applyListOp(out, op, lists[op.Name])
 		}
@@ -54,8 +54,8 @@ func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
 	return nil
 }
 
-// lists returns the bounds of the lists that ops change.
-func (s *Store) lists(bucket string, ops []store.Op) (lists map[string]bounds, err error) {
+// changedLists returns the current bounds of the lists that ops change.
+func (s *Store) changedLists(bucket string, ops []store.Op) (lists map[string]bounds, err error) {
 	for i := range ops {
 		if ops[i].Kind < store.OpPush {
 			continue
@@ -68,7 +68,7 @@ func (s *Store) lists(bucket string, ops []store.Op) (lists map[string]bounds, e
 	if lists == nil {
 		return nil, nil
 	}
-	err = s.look(bucket, func(x *kvlog.Index) {
+	err = s.withIndex(bucket, func(x *kvlog.Index) {
 		for name := range lists {
 			lists[name] = listBounds(x, name)
 		}
@@ -79,7 +79,7 @@ func (s *Store) lists(bucket string, ops []store.Op) (lists map[string]bounds, e
 func (s *Store) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) bounds {
 	prefix := listRange(op.Name)
 	n := uint64(max(op.N, 0))
-	var room [keyRoom]byte
+	var room [keyBufBytes]byte
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
@@ -102,11 +102,11 @@ func (s *Store) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) bounds {
 	case store.OpKeepFirst:
 		if n < b.len() {
 			b.next = b.first + n
-			out.DeleteRange(numbered(prefix, b.next, ""), after(prefix))
+			out.DeleteRange(numbered(prefix, b.next, ""), prefixEnd(prefix))
 		}
 	case store.OpDrop:
 		b.first = b.next
-		out.DeleteRange(prefix, after(prefix))
+		out.DeleteRange(prefix, prefixEnd(prefix))
 	}
 	return b
 }

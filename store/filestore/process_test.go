@@ -87,7 +87,7 @@ func TestTwoProcesses(t *testing.T) {
 func sleepingSessions(args []string) error {
 	const sessions = 800
 	ctx := context.Background()
-	s, err := filestore.Open(args[0], filestore.Config{Sync: filestore.SyncOff}.WithFoldAfter(100*time.Millisecond))
+	s, err := filestore.Open(args[0], filestore.Config{Sync: filestore.SyncOff}.WithEvictAfter(100*time.Millisecond))
 	if err != nil {
 		return err
 	}

@@ -12,19 +12,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Read returns events after a position.
+// Read returns the events after a cursor in order, fewer than limit only at the end of the
+// log. A cursor without an event is [store.ErrTrimmed], [store.ErrUnknownPosition] or
+// [store.ErrAhead].
 func (s *Store) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return s.read(e, after, store.PageLimit(limit), math.MaxInt)
 }
 
-// fetch reads values of a session: those that pick keeps, each handed to open
-// with its key. The index may know of a deletion before the session does, so a
-// session without a description is gone, unless it is known to be damaged.
-func (s *Store) fetch(
+// readValues reads the values of the entries that pick passes to keep and calls open with
+// each key and value. The index may reflect a deletion before the session does, so a
+// session without a meta is treated as deleted, unless it is quarantined.
+func (s *Store) readValues(
 	e *session, pick func(x *kvlog.Index, keep func(kvlog.Entry)) error, open func(key string, sealed []byte) error,
 ) error {
 	var described bool
@@ -34,10 +36,10 @@ func (s *Store) fetch(
 		refused = pick(x, keep)
 	})
 	if err != nil {
-		return s.corrupt(e, err)
+		return s.handleCorrupt(e, err)
 	}
 	defer sel.Close()
-	if e.gone(described) {
+	if e.isDeleted(described) {
 		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
 	}
 	if refused != nil {
@@ -45,41 +47,41 @@ func (s *Store) fetch(
 	}
 	values, err := sel.Values(0, len(sel.Entries()))
 	if err != nil {
-		return s.corrupt(e, err)
+		return s.handleCorrupt(e, err)
 	}
 	for i, entry := range sel.Entries() {
 		if err := open(entry.Key, values[i]); err != nil {
-			return s.corrupt(e, located(sel, i, err))
+			return s.handleCorrupt(e, withLocation(sel, i, err))
 		}
 	}
 	return nil
 }
 
-// gone reports whether a session is deleted, given whether the log has its
-// description.
-func (e *session) gone(described bool) bool {
+// isDeleted reports whether a session is deleted. described states whether the log has its
+// meta.
+func (e *session) isDeleted(described bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.absent || !described && e.quarantined == ""
 }
 
-// read returns at most so many events of about so many bytes.
+// read returns at most limit events, of about size bytes.
 func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.Event, error) {
-	if err := e.whole(); err != nil {
+	if err := e.checkRepaired(); err != nil {
 		return nil, fmt.Errorf("read log: %w", err)
 	}
 	var events []store.Event
-	err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
+	err := s.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		lo, skip, err := seek(x, from)
 		if err != nil {
 			return fmt.Errorf("after %v: %w", from, err)
 		}
 		want := limit + skip
-		for entry := range x.Ascend(lo, after(entryPrefix)) {
+		for entry := range x.Ascend(lo, prefixEnd(entryPrefix)) {
 			part := parseSpan(entry.Key)
 			want -= int(part.count)
 			if part.newest().Compare(from) <= 0 {
-				continue // the cursor is at its end; large as it may be, it counts for nothing
+				continue // the cursor is at its end, so its size does not count
 			}
 			keep(entry)
 			if size -= entry.Size(); want <= 0 || size <= 0 {
@@ -97,18 +99,19 @@ func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.E
 	return events, nil
 }
 
-// whole reports whether the log may have a hole.
-func (e *session) whole() error {
+// checkRepaired returns [*store.CorruptError] if the log may have a gap that is not
+// repaired yet.
+func (e *session) checkRepaired() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.torn {
+	if e.needsRepair {
 		return &store.CorruptError{Where: "log of session " + string(e.id), Reason: e.quarantined}
 	}
 	return nil
 }
 
-// seek returns the key of the first entry with events after a cursor and how
-// many events of it to skip, or what is wrong with the cursor.
+// seek returns the key of the first entry with events after a cursor and the number of its
+// events to skip, or the error for an invalid cursor.
 func seek(x *kvlog.Index, from wire.Position) (key string, skip int, err error) {
 	if from.IsZero() {
 		if _, trimmed := x.Get(trimmedKey); trimmed {
@@ -116,27 +119,27 @@ func seek(x *kvlog.Index, from wire.Position) (key string, skip int, err error) 
 		}
 		return entryPrefix, 0, nil
 	}
-	for e := range x.Descend(entryPrefix, notAfter(from)) {
-		if entry := parseSpan(e.Key); entry.holds(from) {
+	for e := range x.Descend(entryPrefix, entriesUpTo(from)) {
+		if entry := parseSpan(e.Key); entry.contains(from) {
 			return e.Key, int(from.Seq-entry.first) + 1, nil //nolint:gosec // within an entry
 		}
 		break
 	}
-	for e := range x.Descend(entryPrefix, after(entryPrefix)) {
+	for e := range x.Descend(entryPrefix, prefixEnd(entryPrefix)) {
 		if from.Compare(parseSpan(e.Key).newest()) > 0 {
 			return "", 0, store.ErrAhead
 		}
-		for oldest := range x.Ascend(entryPrefix, after(entryPrefix)) {
+		for oldest := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			if from.Compare(parseSpan(oldest.Key).oldest()) < 0 {
 				return "", 0, store.ErrTrimmed
 			}
 			return "", 0, store.ErrUnknownPosition
 		}
 	}
-	return "", 0, store.ErrAhead // of an empty log
+	return "", 0, store.ErrAhead // the log is empty
 }
 
-// openEntry adds the events of an entry that lie after a cursor, up to a limit.
+// openEntry appends the events of an entry that lie after a cursor, up to limit in all.
 func (s *Store) openEntry(events []store.Event, entry span, from wire.Position, limit int, sealed []byte) ([]store.Event, error) {
 	value, err := s.cfg.Schema.Open(store.KindEntry, entry.oldest().String(), sealed)
 	if err != nil {
@@ -159,31 +162,32 @@ func (s *Store) openEntry(events []store.Event, entry span, from wire.Position, 
 	return events, nil
 }
 
-// A tail shows at most so much at once.
+// The bounds of one item that Tail yields.
 const (
-	tailEvents = 1000
-	tailBytes  = 1 << 20
+	maxTailEvents = 1000
+	maxTailBytes  = 1 << 20
 )
 
-// Tail shows what follows a position, and then what comes.
+// Tail yields the events after a cursor in order, each once, and then new ones, until the
+// first error. It yields [store.News.Vacant] once per release.
 func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
 		from := after
 		fail := func(err error) { yield(store.News{}, err) }
-		e, err := s.find(ctx, id)
+		e, err := s.findSession(ctx, id)
 		if err != nil {
 			fail(err)
 			return
 		}
-		vacant := uint64(0) // epoch whose end was shown
+		vacant := uint64(0) // last epoch whose end was yielded
 		for {
-			news := e.wait(&e.news) // before looking, so that nothing is missed
-			if err := s.enter(ctx); err != nil {
+			changed := e.waitFor(&e.changed) // before reading, so that no change is missed
+			if err := s.checkOpen(ctx); err != nil {
 				fail(err)
 				return
 			}
-			free, epoch := e.vacant(from)
-			events, err := s.read(e, from, tailEvents, tailBytes)
+			free, epoch := e.isVacant(from)
+			events, err := s.read(e, from, maxTailEvents, maxTailBytes)
 			if err != nil {
 				fail(err)
 				return
@@ -203,31 +207,31 @@ func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position
 				continue
 			}
 			select {
-			case <-news:
-			case <-s.life.Done():
+			case <-changed:
+			case <-s.runCtx.Done():
 			case <-ctx.Done():
 			}
 		}
 	}
 }
 
-// vacant reports whether the session was released with its log ending at a
-// position, and the epoch that ended so. Who has read farther has seen the next
-// claim already, whose owner is about to be known.
-func (e *session) vacant(at wire.Position) (bool, uint64) {
+// isVacant reports whether the session is released and its log ends at the position at, and
+// the epoch that ended. A reader beyond that position has already seen the event of the
+// next claim, whose meta is not applied yet.
+func (e *session) isVacant(at wire.Position) (bool, uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.meta.owner == "" && e.meta.epoch > 0 && e.meta.top == at, e.meta.epoch
 }
 
-// Load returns everything but the log and the cold lists.
+// Load returns the tables and lists as of one position, without the log and the cold lists.
 func (s *Store) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return store.State{}, err
 	}
 	state := store.State{Tables: map[string]map[string][]byte{}, Lists: map[string][][]byte{}}
-	if err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
+	if err := s.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		if m, ok := x.Get(metaKey); ok {
 			keep(m)
 		}
@@ -241,7 +245,7 @@ func (s *Store) Load(ctx context.Context, id wire.SessionID) (store.State, error
 	return state, nil
 }
 
-// loadValue puts one stored value where it belongs.
+// loadValue unseals one stored value into state.
 func (s *Store) loadValue(state *store.State, key string, sealed []byte) error {
 	switch {
 	case key == metaKey:
@@ -271,9 +275,10 @@ func (s *Store) loadValue(state *store.State, key string, sealed []byte) error {
 	return nil
 }
 
-// ReadList returns a part of a list.
+// ReadList returns a page of a list, fewer items than limit only at its end. A negative
+// from counts from the end.
 func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
-	e, err := s.find(ctx, id)
+	e, err := s.findSession(ctx, id)
 	if err != nil {
 		return store.ListPage{}, err
 	}
@@ -282,7 +287,7 @@ func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, fr
 	}
 	var page store.ListPage
 	prefix := listRange(list)
-	if err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
+	if err := s.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		b := listBounds(x, list)
 		page.Total = int(b.len()) //nolint:gosec // not that many
 		page.From = store.ListStart(from, page.Total)

@@ -13,15 +13,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// replicas are the hubs that use this store: one process, so most often one.
+// replicas holds the live hubs that use this store: one process, so usually one.
 type replicas struct {
 	mu    sync.Mutex
 	known map[wire.ReplicaID]store.Replica
 }
 
-// Announce says that a replica is alive.
+// Announce lists a replica as alive for ttl. The entry is kept in memory only.
 func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if err := r.ID.Validate(); err != nil {
@@ -37,9 +37,9 @@ func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 	return nil
 }
 
-// Withdraw says that a replica is gone.
+// Withdraw removes a replica from the listing at once. An unknown replica is not an error.
 func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	s.replicas.mu.Lock()
@@ -48,9 +48,9 @@ func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 	return nil
 }
 
-// Replicas lists those who are alive, in the order of their ids.
+// Replicas lists the live replicas in the order of their ids.
 func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Page[store.Replica]{}, err
 	}
 	now := time.Now()

@@ -11,8 +11,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// semaphores are kept in memory only: whoever holds a slot is part of this
-// process.
+// semaphores are kept in memory only, because all holders are part of this process.
 type semaphores struct {
 	mu    sync.Mutex
 	named map[string]*semaphore
@@ -33,9 +32,11 @@ type slotWaiter struct {
 	granted chan struct{} // closed under the lock
 }
 
-// Acquire takes a slot of a semaphore.
+// Acquire takes a slot of a semaphore. A free slot goes to the waiting request whose key
+// holds the fewest slots, and among those to the oldest. Without r.Wait a full semaphore is
+// [store.ErrFull].
 func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return store.Slot{}, err
 	}
 	if err := store.CheckSlot(r); err != nil {
@@ -43,10 +44,10 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	}
 	granted := store.Slot{Semaphore: r.Semaphore, Holder: r.Holder, TTL: r.TTL}
 	w := &slotWaiter{SlotRequest: r, granted: make(chan struct{})}
-	full := s.semaphores.use(r.Semaphore, func(m *semaphore, now time.Time) error {
+	full := s.semaphores.with(r.Semaphore, func(m *semaphore, now time.Time) error {
 		m.waiting = append(m.waiting, w)
 		m.dispatch(now)
-		if !r.Wait && m.giveUp(w) {
+		if !r.Wait && m.removeWaiter(w) {
 			return fmt.Errorf("semaphore %q: %w: %d slots held, %d requests waiting", r.Semaphore, store.ErrFull, len(m.held), len(m.waiting))
 		}
 		return nil
@@ -54,18 +55,18 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	if full != nil {
 		return store.Slot{}, full
 	}
-	signal(s.alarm) // somebody may wait for the end of a slot now
+	notify(s.wake) // the expiry of a slot may now matter to this request
 	var err error
 	select {
 	case <-w.granted:
 		return granted, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
-	case <-s.life.Done():
+	case <-s.runCtx.Done():
 		err = store.ErrClosed
 	}
-	if left := s.semaphores.use(r.Semaphore, func(m *semaphore, _ time.Time) error {
-		if m.giveUp(w) {
+	if left := s.semaphores.with(r.Semaphore, func(m *semaphore, _ time.Time) error {
+		if m.removeWaiter(w) {
 			return err
 		}
 		return nil // granted just now
@@ -75,9 +76,9 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	return granted, nil
 }
 
-// use calls fn with a semaphore whose dead holders are gone, and forgets the
-// semaphore if nobody uses it afterwards.
-func (all *semaphores) use(name string, fn func(m *semaphore, now time.Time) error) error {
+// with calls fn with a semaphore after expiring its slots, and deletes the semaphore if it
+// is unused afterwards.
+func (all *semaphores) with(name string, fn func(m *semaphore, now time.Time) error) error {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	m := all.named[name]
@@ -94,8 +95,8 @@ func (all *semaphores) use(name string, fn func(m *semaphore, now time.Time) err
 	return err
 }
 
-// expire ends slots whose time is over and returns when the next one that
-// somebody waits for is, or the zero time.
+// expire expires slots and returns the earliest expiry in a semaphore with waiting
+// requests, or the zero time.
 func (all *semaphores) expire(now time.Time) (next time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -113,24 +114,24 @@ func (all *semaphores) expire(now time.Time) (next time.Time) {
 	return next
 }
 
-// dispatch ends slots whose time is over and grants what can be granted.
+// dispatch expires slots and grants free ones to waiting requests.
 func (m *semaphore) dispatch(now time.Time) {
 	maps.DeleteFunc(m.held, func(_ string, h *slot) bool { return !h.until.After(now) })
 	for {
-		w := m.next()
+		w := m.nextWaiter()
 		if w == nil {
 			return
 		}
 		m.held[w.Holder] = &slot{key: w.Key, until: now.Add(w.TTL)}
-		m.giveUp(w)
+		m.removeWaiter(w)
 		close(w.granted)
 	}
 }
 
-// next returns the request whose turn it is, if there is a slot for it: that of
-// the key with the fewest slots, the oldest first. One whose holder has a slot
-// already needs none.
-func (m *semaphore) next() (best *slotWaiter) {
+// nextWaiter returns the request to grant next, or nil: that of the key with the fewest
+// slots, the oldest first. A request whose holder already has a slot is granted in any
+// case.
+func (m *semaphore) nextWaiter() (best *slotWaiter) {
 	uses := map[string]int{}
 	for _, h := range m.held {
 		uses[h.key]++
@@ -146,8 +147,8 @@ func (m *semaphore) next() (best *slotWaiter) {
 	return best
 }
 
-// giveUp takes a request out of those who wait, if it is among them.
-func (m *semaphore) giveUp(w *slotWaiter) bool {
+// removeWaiter removes a waiting request and reports whether it was waiting.
+func (m *semaphore) removeWaiter(w *slotWaiter) bool {
 	i := slices.Index(m.waiting, w)
 	if i < 0 {
 		return false
@@ -156,16 +157,17 @@ func (m *semaphore) giveUp(w *slotWaiter) bool {
 	return true
 }
 
-// RenewSlot makes a slot last for another while.
+// RenewSlot extends a slot by its TTL from now. [store.ErrFenced] if the slot has expired
+// or was released.
 func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if err := store.CheckTTL(held.TTL); err != nil {
 		return err
 	}
 	sooner := false
-	err := s.semaphores.use(held.Semaphore, func(m *semaphore, now time.Time) error {
+	err := s.semaphores.with(held.Semaphore, func(m *semaphore, now time.Time) error {
 		h := m.held[held.Holder]
 		if h == nil {
 			return store.ErrFenced
@@ -175,29 +177,29 @@ func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
 		return nil
 	})
 	if sooner {
-		signal(s.alarm) // which is set for later
+		notify(s.wake) // the timer is set to the later expiry
 	}
 	return err
 }
 
-// ReleaseSlot gives a slot back. One that is not held is no error.
+// ReleaseSlot frees a slot. A slot that is not held is not an error.
 func (s *Store) ReleaseSlot(ctx context.Context, held store.Slot) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	return s.semaphores.use(held.Semaphore, func(m *semaphore, now time.Time) error {
+	return s.semaphores.with(held.Semaphore, func(m *semaphore, now time.Time) error {
 		delete(m.held, held.Holder)
 		m.dispatch(now)
 		return nil
 	})
 }
 
-// Slots tells how busy a semaphore is.
+// Slots counts the held slots and the waiting requests of a semaphore.
 func (s *Store) Slots(ctx context.Context, name string) (use store.SlotUse, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return use, err
 	}
-	err = s.semaphores.use(name, func(m *semaphore, _ time.Time) error {
+	err = s.semaphores.with(name, func(m *semaphore, _ time.Time) error {
 		use = store.SlotUse{Held: len(m.held), Waiting: len(m.waiting)}
 		return nil
 	})

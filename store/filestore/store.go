@@ -15,83 +15,81 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Store is an open folder. Open makes one; its methods are the contract of
-// package store.
-//
-// Ownership: a Store owns its log and its clock, a goroutine for what ends by
-// itself. Close ends them and waits.
+// Store is an open folder; [Open] returns one. Its methods implement the contract of
+// package store. It owns its log and one maintenance goroutine. Close stops both and waits
+// for them.
 type Store struct {
-	cfg  Config
-	log  *kvlog.Log
-	life context.Context // ends with Close
-	end  context.CancelFunc
+	cfg       Config
+	log       *kvlog.Log
+	runCtx    context.Context // canceled by Close
+	cancelRun context.CancelFunc
 
-	// mu guards the registry of sessions: a map, and the ids in order, of all
-	// and by user, for listings.
+	// mu guards the registry of sessions: a map, and the sorted ids, of all sessions and by
+	// user, for listings.
 	mu       sync.RWMutex
 	sessions map[wire.SessionID]*session
 	ids      []wire.SessionID
 	byUser   map[string][]wire.SessionID
-	// setAsides are sessions whose quarantine is not written down yet.
-	setAsides []*session
+	// unsavedQuarantines are sessions whose quarantine is not stored yet.
+	unsavedQuarantines []*session
 
-	found      damages
-	replicas   replicas
-	semaphores semaphores
-	rates      rates
-	documents  documents
+	pendingDamage damageQueue
+	replicas      replicas
+	semaphores    semaphores
+	rates         rates
+	documents     documents
 
-	steps sync.Pool // of *step, for commits
+	commitPool sync.Pool // of *pendingCommit
 
-	alarm chan struct{} // wakes the clock
-	wg    sync.WaitGroup
-	once  sync.Once
-	err   error // of Close
+	wake chan struct{} // wakes the maintenance goroutine
+	wg   sync.WaitGroup
+	once sync.Once
+	err  error // of Close
 }
 
-// Open opens the store in a folder, which is made if need be.
+// Open opens the store in a folder, which is created if it does not exist.
 func Open(dir string, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	life, end := context.WithCancel(context.Background())
 	s := &Store{
-		cfg: cfg, life: life, end: end,
+		cfg: cfg, runCtx: life, cancelRun: end,
 		sessions:   map[wire.SessionID]*session{},
 		byUser:     map[string][]wire.SessionID{},
 		replicas:   replicas{known: map[wire.ReplicaID]store.Replica{}},
 		semaphores: semaphores{named: map[string]*semaphore{}},
 		rates:      rates{counted: map[string]*rate{}, sweepAt: minSweep},
 		documents:  documents{seed: maphash.MakeSeed()},
-		alarm:      make(chan struct{}, 1),
+		wake:       make(chan struct{}, 1),
 	}
 	log, err := kvlog.Open(dir, kvlog.Config{
 		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
-		Logger: cfg.Logger, OpenFile: cfg.openFile, EvictAfter: cfg.foldAfter,
+		Logger: cfg.Logger, OpenFile: cfg.openFile, EvictAfter: cfg.evictAfter,
 		OnDamage: func(d kvlog.Damage) {
-			s.found.add(d)
-			signal(s.alarm) // the clock will see to it
+			s.pendingDamage.add(d)
+			notify(s.wake) // the maintenance goroutine handles it
 		},
 	})
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("open store: %w", asStore(err))
+		return nil, fmt.Errorf("open store: %w", storeError(err))
 	}
 	s.log = log
 	if err := s.load(); err != nil {
 		end()
-		return nil, fmt.Errorf("open store: %w", errors.Join(asStore(err), log.Close()))
+		return nil, fmt.Errorf("open store: %w", errors.Join(storeError(err), log.Close()))
 	}
-	// Whoever cannot write can still read.
-	if err := errors.Join(s.heed(), s.buryOld()); err != nil {
-		cfg.Logger.Warn("store was opened without putting it in order", "error", err)
+	// A store that cannot write, as on a full disk, still serves reads.
+	if err := errors.Join(s.repairDamaged(), s.deleteOldTombstones()); err != nil {
+		cfg.Logger.Warn("store opened without repairs, retrying later", "error", err)
 	}
-	s.wg.Go(s.clock)
+	s.wg.Go(s.maintenanceLoop)
 	return s, nil
 }
 
-// load makes the registry.
+// load fills the registry from the log.
 func (s *Store) load() error {
 	for bucket := range s.log.Buckets(sessionPrefix) {
-		c, err := s.readCore(bucket)
+		c, err := s.readPinned(bucket)
 		if err != nil {
 			return err
 		}
@@ -104,33 +102,33 @@ func (s *Store) load() error {
 		s.registerLocked(e)
 		s.sessions[e.id] = e
 		if c.damage != "" {
-			s.setAside(e, c.damage)
+			s.quarantineNow(e, c.damage)
 		}
 	}
 	return nil
 }
 
-// clock does what is due: it ends slots and documents whose time is over and
-// quarantines what was found damaged. What fails it tries again after a second,
-// for disks do not stay full, unless the log is broken for good.
-func (s *Store) clock() {
+// maintenanceLoop is the maintenance goroutine: it expires slots and documents, and
+// quarantines and repairs damaged sessions. After an error it retries every second, because
+// a full disk may recover, unless the log is broken.
+func (s *Store) maintenanceLoop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failing := false
 	for {
 		select {
-		case <-s.life.Done():
+		case <-s.runCtx.Done():
 			return
 		case <-timer.C:
-		case <-s.alarm:
+		case <-s.wake:
 		}
-		err := errors.Join(s.heed(), s.saveQuarantines())
+		err := errors.Join(s.repairDamaged(), s.saveQuarantines())
 		now := time.Now()
 		next := s.semaphores.expire(now)
 		due, documents := s.expireDocuments(now)
-		if err = errors.Join(err, documents); err != nil && s.life.Err() == nil {
-			if !failing { // once is enough
-				s.cfg.Logger.Warn("housekeeping of the store will be tried again", "error", err)
+		if err = errors.Join(err, documents); err != nil && s.runCtx.Err() == nil {
+			if !failing { // log once per series of failures
+				s.cfg.Logger.Warn("store maintenance failed, retrying", "error", err)
 			}
 			if due = now.Add(time.Second); s.log.Err() != nil {
 				due = time.Time{}
@@ -147,21 +145,21 @@ func (s *Store) clock() {
 	}
 }
 
-// signal leaves a token for whoever waits.
-func signal(c chan<- struct{}) {
+// notify puts a token into c unless it holds one.
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// Close ends the store. Those who wait get [store.ErrClosed]; what was
-// acknowledged is on disk afterwards, whatever the sync mode.
+// Close stops the store. Waiting calls return [store.ErrClosed]. All acknowledged writes
+// are on disk afterwards, in every sync mode. Later calls return the same result.
 func (s *Store) Close() error {
 	s.once.Do(func() {
-		s.end()
+		s.cancelRun()
 		s.wg.Wait()
-		s.keepRenewals()
+		s.saveRenewals()
 		if err := s.log.Close(); err != nil {
 			s.err = fmt.Errorf("close store: %w", err)
 		}
@@ -169,21 +167,22 @@ func (s *Store) Close() error {
 	return s.err
 }
 
-// Ready reports whether the store takes writes: [store.ErrNoSpace] when the disk is
-// full.
+// Ready returns nil if the store accepts writes, [store.ErrNoSpace] if the disk is full,
+// and [store.ErrUnavailable] after a failed fsync.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if err := s.log.Err(); err != nil {
-		return asStore(err)
+		return storeError(err)
 	}
-	return asStore(s.log.CheckSpace())
+	return storeError(s.log.CheckSpace())
 }
 
-// enter begins every call.
-func (s *Store) enter(ctx context.Context) error {
-	if s.life.Err() != nil {
+// checkOpen returns [store.ErrClosed] after Close and the cause of an ended context. Every
+// method calls it first.
+func (s *Store) checkOpen(ctx context.Context) error {
+	if s.runCtx.Err() != nil {
 		return store.ErrClosed
 	}
 	if ctx.Err() != nil {
@@ -192,8 +191,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// asStore says an error of the log in the words of package store.
-func asStore(err error) error {
+// storeError converts an error of the log into one of package store.
+func storeError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -215,37 +214,36 @@ func asStore(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// submit writes batches and calls then on the log's goroutine, in the order of
-// the log, also if nobody waits any more. It answers what then was told, or the
-// context's error.
+// submit writes batches and waits for the result or the end of ctx. It calls then with the
+// result on the log's goroutine, in log order, even if ctx ended before.
 func (s *Store) submit(ctx context.Context, then func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
 	done := make(chan error, 1)
-	return s.await(ctx, done, func(err error) {
+	return s.queueAndWait(ctx, done, func(err error) {
 		then(err)
 		done <- err
 	}, first, more...)
 }
 
-// await writes batches and waits for what settle, which the log calls, leaves in
-// done.
-func (s *Store) await(ctx context.Context, done <-chan error, settle func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
+// queueAndWait queues batches with the callback settle and waits for the value that settle
+// sends to done, or for the end of ctx.
+func (s *Store) queueAndWait(ctx context.Context, done <-chan error, settle func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
 	if err := s.log.Queue(settle, first, more...); err != nil {
 		settle(err)
-		return asStore(<-done)
+		return storeError(<-done)
 	}
-	// Where many commit, the others do so when they have their turn, and one write
-	// is enough for all. Somebody may have seen to it already by then, and to look
-	// is cheaper than to wait.
+	// Yield before waking the committer, so that concurrent callers queue their batches
+	// and all share one write. Another caller may have woken the committer meanwhile;
+	// polling done is cheaper than another wakeup.
 	runtime.Gosched()
 	select {
 	case err := <-done:
-		return asStore(err)
+		return storeError(err)
 	default:
 	}
 	s.log.Wake()
 	select {
 	case err := <-done:
-		return asStore(err)
+		return storeError(err)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -253,40 +251,40 @@ func (s *Store) await(ctx context.Context, done <-chan error, settle func(error)
 
 // session is one session in memory.
 type session struct {
-	id     wire.SessionID
-	bucket string          // its bucket's name
-	turn   turn            // of those who write
-	place  kvlog.BucketRef // of its bucket, for who has the turn
+	id        wire.SessionID
+	bucket    string          // name of its bucket
+	writeLock keyLock         // held by the writer until the log's callback
+	bucketRef kvlog.BucketRef // guarded by writeLock
 
-	mu          sync.Mutex // guards the following, never held across I/O
-	meta        meta
-	until       time.Time // of the lease, renewals included
-	quarantined string
-	unsaved     bool // the quarantine is not written down yet
-	torn        bool // records are lost and the rest is not mended yet
-	absent      bool // not created yet, or deleted
-	news        bell // rings when anything has changed
-	mail        bell // rings when something came in or the owner may be another
+	mu                sync.Mutex // guards the fields below, never held across I/O
+	meta              meta
+	until             time.Time // expiry of the lease, including renewals
+	quarantined       string
+	quarantineUnsaved bool     // the quarantine is not stored yet
+	needsRepair       bool     // records are lost and the session is not repaired yet
+	absent            bool     // not created yet, or deleted
+	changed           notifier // notified of every change
+	inboxChanged      notifier // notified of new commands and changes of the owner
 }
 
-// newSession returns a session that is absent. Its names share their memory.
+// newSession returns an absent session. Its id and bucket share memory.
 func newSession(id wire.SessionID) *session {
 	bucket := bucketOf(id)
 	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, absent: true}
 }
 
-// bell wakes those who wait for something. The lock of its session guards it.
-type bell struct{ c chan struct{} } // nil if nobody waits
+// notifier wakes all waiting goroutines at once. The session's mutex guards it.
+type notifier struct{ c chan struct{} } // nil without waiters
 
-func (b *bell) ring() {
+func (b *notifier) notifyAll() {
 	if b.c != nil {
 		close(b.c)
 		b.c = nil
 	}
 }
 
-// wait returns a channel that is closed when a bell of the session rings next.
-func (e *session) wait(b *bell) <-chan struct{} {
+// waitFor returns a channel that is closed at the next notification.
+func (e *session) waitFor(b *notifier) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b.c == nil {
@@ -295,51 +293,51 @@ func (e *session) wait(b *bell) <-chan struct{} {
 	return b.c
 }
 
-// changedLocked wakes all who wait.
-func (e *session) changedLocked() {
-	e.news.ring()
-	e.mail.ring()
+// notifyWaitersLocked wakes all goroutines that wait for the session.
+func (e *session) notifyWaitersLocked() {
+	e.changed.notifyAll()
+	e.inboxChanged.notifyAll()
 }
 
-// holdsLocked reports whether a lease is good.
-func (e *session) holdsLocked(l store.Lease) error {
+// checkLeaseLocked returns [store.ErrFenced] unless l is the current lease.
+func (e *session) checkLeaseLocked(l store.Lease) error {
 	if e.absent || e.meta.owner == "" || e.meta.owner != l.Replica || e.meta.epoch != l.Epoch {
 		return store.ErrFenced
 	}
 	return nil
 }
 
-func (e *session) holds(l store.Lease) error {
+func (e *session) checkLease(l store.Lease) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.holdsLocked(l)
+	return e.checkLeaseLocked(l)
 }
 
-// writableLocked reports whether a quarantine forbids writing.
-func (e *session) writableLocked() error {
+// checkWritableLocked returns [*store.QuarantinedError] if the session is quarantined.
+func (e *session) checkWritableLocked() error {
 	if e.quarantined != "" {
 		return &store.QuarantinedError{Session: e.id, Reason: e.quarantined}
 	}
 	return nil
 }
 
-// find returns a session by name.
-func (s *Store) find(ctx context.Context, id wire.SessionID) (*session, error) {
-	if err := s.enter(ctx); err != nil {
+// findSession returns the session with the id, or [store.ErrNotFound].
+func (s *Store) findSession(ctx context.Context, id wire.SessionID) (*session, error) {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	e := s.present(id)
+	e := s.presentSession(id)
 	if e == nil {
 		return nil, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
 	}
 	return e, nil
 }
 
-// present returns a session that is there, or nil.
-func (s *Store) present(id wire.SessionID) *session {
+// presentSession returns the session with the id if it exists, or nil.
+func (s *Store) presentSession(id wire.SessionID) *session {
 	s.mu.RLock()
 	e := s.sessions[id]
 	s.mu.RUnlock()
@@ -349,13 +347,13 @@ func (s *Store) present(id wire.SessionID) *session {
 	return e
 }
 
-// owned returns the session of a lease, whether it is good or not. A lease of a
-// session that is not there is not.
-func (s *Store) owned(ctx context.Context, l store.Lease) (*session, error) {
-	if err := s.enter(ctx); err != nil {
+// leasedSession returns the session of a lease, or [store.ErrFenced] if the session does
+// not exist. It does not check the lease.
+func (s *Store) leasedSession(ctx context.Context, l store.Lease) (*session, error) {
+	if err := s.checkOpen(ctx); err != nil {
 		return nil, err
 	}
-	e := s.present(l.Session)
+	e := s.presentSession(l.Session)
 	if e == nil {
 		return nil, store.ErrFenced
 	}
@@ -374,8 +372,8 @@ func (s *Store) registerLocked(e *session) {
 	s.byUser[e.meta.user] = insert(s.byUser[e.meta.user], e.id)
 }
 
-// forgetLocked takes a session out of the registry.
-func (s *Store) forgetLocked(e *session) {
+// unregisterLocked removes a session from the registry and the listings.
+func (s *Store) unregisterLocked(e *session) {
 	delete(s.sessions, e.id)
 	s.ids = remove(s.ids, e.id)
 	if rest := remove(s.byUser[e.meta.user], e.id); len(rest) > 0 {

@@ -20,33 +20,33 @@ type bus struct {
 	store *Store
 
 	mu    sync.Mutex // guards the following
-	lines map[uint16]*line
+	conns map[uint16]*pubSubConn
 }
 
 // listener is told what happens on a channel. Its methods must not block.
 type listener interface {
-	// hear is called with each message.
-	hear(message string)
-	// connected is called when messages may have been lost before.
-	connected()
-	// follows says whether batches are of interest.
-	follows() bool
+	// onMessage is called with each message.
+	onMessage(message string)
+	// onConnect is called when messages may have been lost before.
+	onConnect()
+	// wantsBatches says whether batches are of interest.
+	wantsBatches() bool
 }
 
 func (b *bus) init(s *Store) {
 	b.store = s
-	b.lines = map[uint16]*line{}
+	b.conns = map[uint16]*pubSubConn{}
 }
 
 // listen begins to tell l what happens on a channel, and returns what ends it.
 func (b *bus) listen(partition uint16, channel string, l listener) (stop func()) {
-	return b.line(partition).add(channel, l)
+	return b.conn(partition).add(channel, l)
 }
 
 // channel returns the one of a name if somebody here listens to it, or nil.
 func (b *bus) channel(partition uint16, name []byte) *channel {
 	b.mu.Lock()
-	ln := b.lines[b.lineOf(partition)]
+	ln := b.conns[b.connNumber(partition)]
 	b.mu.Unlock()
 	if ln == nil {
 		return nil
@@ -56,64 +56,64 @@ func (b *bus) channel(partition uint16, name []byte) *channel {
 	return ln.channels[string(name)]
 }
 
-// lineOf is the number of the line that brings what is published in a partition.
-func (b *bus) lineOf(partition uint16) uint16 {
+// connNumber is the number of the line that brings what is published in a partition.
+func (b *bus) connNumber(partition uint16) uint16 {
 	if b.store.servers.cluster == nil {
 		return 0
 	}
 	return partition
 }
 
-func (b *bus) line(partition uint16) *line {
-	partition = b.lineOf(partition)
+func (b *bus) conn(partition uint16) *pubSubConn {
+	partition = b.connNumber(partition)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ln := b.lines[partition]
+	ln := b.conns[partition]
 	if ln == nil {
-		ln = &line{store: b.store, changed: make(knock, 1), channels: map[string]*channel{}}
-		b.lines[partition] = ln
+		ln = &pubSubConn{store: b.store, changed: make(wakeup, 1), channels: map[string]*channel{}}
+		b.conns[partition] = ln
 		b.store.start(ln.run)
 	}
 	return ln
 }
 
-// line is one pub/sub connection after the other.
+// pubSubConn is one pub/sub connection after the other.
 //
 // Ownership: run is the only goroutine that makes, changes and ends connections;
 // it waits for the one goroutine that reads from them. It ends with the Store.
-type line struct {
-	store   *Store
-	changed knock // somebody came or left
-	heard   atomic.Bool
+type pubSubConn struct {
+	store    *Store
+	changed  wakeup // somebody came or left
+	received atomic.Bool
 
-	mu       sync.Mutex // guards the following
-	channels map[string]*channel
-	named    int // listeners so far
+	mu           sync.Mutex // guards the following
+	channels     map[string]*channel
+	nextListener int // listeners so far
 }
 
 // channel is one that somebody listens to, or did a moment ago.
 type channel struct {
 	listeners map[int]listener // the line's lock guards it
-	asked     bool             // the connection was told to subscribe; also guarded
+	requested bool             // the connection was told to subscribe; also guarded
 
-	followers atomic.Int32 // of the listeners
-	counted   atomic.Bool  // Redis counts us among those who listen
+	followers  atomic.Int32 // of the listeners
+	subscribed atomic.Bool  // Redis counts us among those who listen
 }
 
-// indifferent says that Redis counts this process among those who listen, although
+// onlyInbox says that Redis counts this process among those who listen, although
 // nobody in it has any use for batches: it only waits for commands.
-func (c *channel) indifferent() bool {
-	return c != nil && c.counted.Load() && c.followers.Load() == 0
+func (c *channel) onlyInbox() bool {
+	return c != nil && c.subscribed.Load() && c.followers.Load() == 0
 }
 
-func (l *line) add(name string, li listener) (stop func()) {
+func (l *pubSubConn) add(name string, li listener) (stop func()) {
 	followers := int32(0)
-	if li.follows() {
+	if li.wantsBatches() {
 		followers = 1
 	}
 	l.mu.Lock()
-	l.named++
-	id := l.named
+	l.nextListener++
+	id := l.nextListener
 	c := l.channels[name]
 	if c == nil {
 		c = &channel{listeners: map[int]listener{}}
@@ -122,18 +122,18 @@ func (l *line) add(name string, li listener) (stop func()) {
 	c.listeners[id] = li
 	c.followers.Add(followers)
 	l.mu.Unlock()
-	l.changed.now()
+	l.changed.signal()
 	return func() {
 		l.mu.Lock()
 		delete(c.listeners, id)
 		c.followers.Add(-followers)
 		l.mu.Unlock()
-		l.changed.now()
+		l.changed.signal()
 	}
 }
 
-// wanted returns the names of channels that somebody listens to.
-func (l *line) wanted() []string {
+// activeChannels returns the names of channels that somebody listens to.
+func (l *pubSubConn) activeChannels() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
@@ -145,24 +145,24 @@ func (l *line) wanted() []string {
 	return names
 }
 
-// forget is for after a connection: Redis does not count us any more.
-func (l *line) forget() {
+// clearSubscriptions is for after a connection: Redis does not count us any more.
+func (l *pubSubConn) clearSubscriptions() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.channels {
-		c.asked = false
-		c.counted.Store(false)
+		c.requested = false
+		c.subscribed.Store(false)
 	}
 }
 
 // run keeps a connection as long as there are listeners. It makes every new one
 // itself: a go-redis subscription would mend itself without telling, and in a
 // Cluster it might ask the wrong server for ever.
-func (l *line) run() {
-	ctx := l.store.life
+func (l *pubSubConn) run() {
+	ctx := l.store.runCtx
 	failures := 0
 	for ctx.Err() == nil {
-		wanted := l.wanted()
+		wanted := l.activeChannels()
 		if len(wanted) == 0 {
 			select {
 			case <-l.changed:
@@ -174,30 +174,30 @@ func (l *line) run() {
 			failures = 0
 		}
 		failures++
-		l.store.servers.lookAround(ctx)
-		l.store.pause(ctx, min(firstPause<<min(failures, 10), time.Second))
+		l.store.servers.reloadTopology(ctx)
+		l.store.pause(ctx, min(minBackoff<<min(failures, 10), time.Second))
 	}
 }
 
 // serve subscribes at the server that has one of the channels and stays until the
 // connection is lost. It reports whether anything was heard on it.
-func (l *line) serve(ctx context.Context, name string) (worked bool) {
-	server, err := l.store.servers.of(ctx, name)
+func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
+	server, err := l.store.servers.forKey(ctx, name)
 	if err != nil {
 		return false
 	}
 	sub := l.store.servers.subscription(ctx)
-	l.heard.Store(false)
+	l.received.Store(false)
 	var reader sync.WaitGroup
 	defer func() {
 		_ = sub.Close() // which makes the reader end; it fails only if closed
 		reader.Wait()
-		l.forget()
-		worked = l.heard.Load()
+		l.clearSubscriptions()
+		worked = l.received.Load()
 	}()
 	// Channels come before the reader: a go-redis subscription without any
 	// would connect anywhere.
-	if !l.adjust(ctx, sub) {
+	if !l.syncSubscriptions(ctx, sub) {
 		return false
 	}
 	lost := make(chan struct{})
@@ -211,15 +211,15 @@ func (l *line) serve(ctx context.Context, name string) (worked bool) {
 	for {
 		select {
 		case <-l.changed:
-			if !l.adjust(ctx, sub) {
+			if !l.syncSubscriptions(ctx, sub) {
 				return
 			}
 		case <-check.C:
 			// Publishers ask the master who listens, so that is where to listen.
-			if now, err := l.store.servers.of(ctx, name); err != nil || now != server {
+			if now, err := l.store.servers.forKey(ctx, name); err != nil || now != server {
 				return
 			}
-			if !l.heard.Swap(false) {
+			if !l.received.Swap(false) {
 				if silent {
 					return // not even the ping was answered
 				}
@@ -238,21 +238,21 @@ func (l *line) serve(ctx context.Context, name string) (worked bool) {
 	}
 }
 
-// adjust subscribes to what somebody listens to and to nothing else.
-func (l *line) adjust(ctx context.Context, sub *redis.PubSub) bool {
+// syncSubscriptions subscribes to what somebody listens to and to nothing else.
+func (l *pubSubConn) syncSubscriptions(ctx context.Context, sub *redis.PubSub) bool {
 	var come, gone []string
 	l.mu.Lock()
 	for name, c := range l.channels {
 		switch {
 		case len(c.listeners) == 0:
-			if c.asked {
+			if c.requested {
 				gone = append(gone, name)
 			}
-			c.counted.Store(false)
+			c.subscribed.Store(false)
 			delete(l.channels, name)
-		case !c.asked:
+		case !c.requested:
 			come = append(come, name)
-			c.asked = true
+			c.requested = true
 		}
 	}
 	l.mu.Unlock()
@@ -264,7 +264,7 @@ func (l *line) adjust(ctx context.Context, sub *redis.PubSub) bool {
 
 // read passes messages on until the connection is lost or answers with an
 // error, such as that another server has the channel now.
-func (l *line) read(ctx context.Context, sub *redis.PubSub) {
+func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 	for {
 		v, err := sub.Receive(ctx)
 		if err != nil {
@@ -273,18 +273,18 @@ func (l *line) read(ctx context.Context, sub *redis.PubSub) {
 			}
 			return
 		}
-		l.heard.Store(true)
+		l.received.Store(true)
 		switch v := v.(type) {
 		case *redis.Message:
-			l.each(v.Channel, func(li listener) { li.hear(v.Payload) })
+			l.eachListener(v.Channel, func(li listener) { li.onMessage(v.Payload) })
 		case *redis.Subscription:
 			if v.Kind == "ssubscribe" {
-				l.count(v.Channel)
-				l.each(v.Channel, listener.connected)
+				l.markSubscribed(v.Channel)
+				l.eachListener(v.Channel, listener.onConnect)
 				continue
 			}
 			lost := false
-			l.each(v.Channel, func(listener) { lost = true })
+			l.eachListener(v.Channel, func(listener) { lost = true })
 			if lost {
 				return // the channel has moved to another server
 			}
@@ -292,16 +292,16 @@ func (l *line) read(ctx context.Context, sub *redis.PubSub) {
 	}
 }
 
-// count notes that Redis counts us among those who listen to a channel.
-func (l *line) count(name string) {
+// markSubscribed notes that Redis counts us among those who listen to a channel.
+func (l *pubSubConn) markSubscribed(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.channels[name]; c != nil {
-		c.counted.Store(true)
+		c.subscribed.Store(true)
 	}
 }
 
-func (l *line) each(name string, fn func(listener)) {
+func (l *pubSubConn) eachListener(name string, fn func(listener)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.channels[name]; c != nil {

@@ -31,8 +31,8 @@ func newServers(client redis.UniversalClient) (servers, error) {
 	}
 }
 
-// of returns the server a key is on, as far as we know.
-func (s servers) of(ctx context.Context, key string) (*redis.Client, error) {
+// forKey returns the server a key is on, as far as we know.
+func (s servers) forKey(ctx context.Context, key string) (*redis.Client, error) {
 	if s.single != nil {
 		return s.single, nil
 	}
@@ -55,30 +55,30 @@ func (s servers) subscription(ctx context.Context) *redis.PubSub {
 	return s.cluster.SSubscribe(ctx)
 }
 
-// lookAround makes a Cluster client find out again who holds what.
-func (s servers) lookAround(ctx context.Context) {
+// reloadTopology makes a Cluster client find out again who holds what.
+func (s servers) reloadTopology(ctx context.Context) {
 	if s.cluster != nil {
 		s.cluster.ReloadState(ctx)
 	}
 }
 
-// safety says whether a command may be sent again when its answer was lost.
-type safety bool
+// retrySafety says whether a command may be sent again when its answer was lost.
+type retrySafety bool
 
 const (
-	once       safety = false
-	repeatable safety = true
+	notRetryable retrySafety = false
+	retryable    retrySafety = true
 )
 
 // call runs a script on the server that holds its keys, which is that of the
 // first one. It tries again for a while what was certainly not carried out and
 // what may be repeated.
-func (s *Store) call(ctx context.Context, what string, again safety, sc *script, keys []string, args ...any) (any, error) {
+func (s *Store) call(ctx context.Context, what string, again retrySafety, sc *script, keys []string, args ...any) (any, error) {
 	var v any
-	err := s.do(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
 		var err error
 		v, err = server.Do(ctx, sc.command(false, keys, args)...).Result()
-		if isAnswer(err, "NOSCRIPT") {
+		if isRedisError(err, "NOSCRIPT") {
 			v, err = server.Do(ctx, sc.command(true, keys, args)...).Result()
 		}
 		return err
@@ -86,17 +86,17 @@ func (s *Store) call(ctx context.Context, what string, again safety, sc *script,
 	return v, err
 }
 
-// do calls fn with the server that holds a key, and again as long as that makes
+// runOnServer calls fn with the server that holds a key, and again as long as that makes
 // sense and is safe.
-func (s *Store) do(
-	ctx context.Context, what string, again safety, key string, fn func(context.Context, *redis.Client) error,
+func (s *Store) runOnServer(
+	ctx context.Context, what string, again retrySafety, key string, fn func(context.Context, *redis.Client) error,
 ) error {
-	if err := s.usable(ctx, what); err != nil {
+	if err := s.checkOpen(ctx, what); err != nil {
 		return err
 	}
-	p := patience{store: s}
+	p := backoff{store: s}
 	for {
-		server, err := s.servers.of(ctx, key)
+		server, err := s.servers.forKey(ctx, key)
 		sent := err == nil
 		if sent {
 			err = fn(ctx, server)
@@ -104,38 +104,38 @@ func (s *Store) do(
 		if err == nil || errors.Is(err, redis.Nil) {
 			return nil
 		}
-		o := outcomeOf(err)
-		if (o == undone || !sent || o == unknown && bool(again)) && p.wait(ctx) {
+		o := classifyError(err)
+		if (o == outcomeNotExecuted || !sent || o == outcomeUnknown && bool(again)) && p.sleep(ctx) {
 			continue
 		}
-		return s.explain(ctx, what, err)
+		return s.contractError(ctx, what, err)
 	}
 }
 
-// pipelines sends many reads at once, to each server those for keys it holds.
+// pipelineReads sends many reads at once, to each server those for keys it holds.
 // build is called again when they have to be sent again. A command that Redis
 // refuses keeps its own error.
-func (s *Store) pipelines(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
-	if err := s.usable(ctx, what); err != nil {
+func (s *Store) pipelineReads(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+	if err := s.checkOpen(ctx, what); err != nil {
 		return err
 	}
-	p := patience{store: s}
+	p := backoff{store: s}
 	for {
-		err := s.pipelinesOnce(ctx, build)
-		if err == nil || outcomeOf(err) == refused {
+		err := s.pipelineReadsOnce(ctx, build)
+		if err == nil || classifyError(err) == outcomeRefused {
 			return nil
 		}
-		if !p.wait(ctx) {
-			return s.explain(ctx, what, err)
+		if !p.sleep(ctx) {
+			return s.contractError(ctx, what, err)
 		}
 	}
 }
 
-func (s *Store) pipelinesOnce(ctx context.Context, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+func (s *Store) pipelineReadsOnce(ctx context.Context, build func(add func(key string, fn func(redis.Pipeliner)))) error {
 	pipes := map[*redis.Client]redis.Pipeliner{}
 	var lost error
 	build(func(key string, fn func(redis.Pipeliner)) {
-		server, err := s.servers.of(ctx, key)
+		server, err := s.servers.forKey(ctx, key)
 		if err != nil {
 			lost = err
 			return
@@ -151,7 +151,7 @@ func (s *Store) pipelinesOnce(ctx context.Context, build func(add func(key strin
 	for _, pipe := range pipes {
 		cmds, _ := pipe.Exec(ctx) // every command has its own error
 		for _, cmd := range cmds {
-			if err := cmd.Err(); err != nil && outcomeOf(err) != refused {
+			if err := cmd.Err(); err != nil && classifyError(err) != outcomeRefused {
 				return err
 			}
 		}
@@ -159,9 +159,9 @@ func (s *Store) pipelinesOnce(ctx context.Context, build func(add func(key strin
 	return nil
 }
 
-// usable refuses work on a closed store and for callers that have left.
-func (s *Store) usable(ctx context.Context, what string) error {
-	if s.life.Err() != nil {
+// checkOpen refuses work on a closed store and for callers that have left.
+func (s *Store) checkOpen(ctx context.Context, what string) error {
+	if s.runCtx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
@@ -170,30 +170,30 @@ func (s *Store) usable(ctx context.Context, what string) error {
 	return nil
 }
 
-// patience is how often and how long one call tries again. It bridges a lost
+// backoff is how often and how long one call tries again. It bridges a lost
 // connection, a moved slot or a short failover; a real outage is for the caller
 // to know of.
-type patience struct {
+type backoff struct {
 	store *Store
 	since time.Time
 	tries int
 }
 
 const (
-	firstPause = 2 * time.Millisecond
-	lastPause  = 100 * time.Millisecond
+	minBackoff = 2 * time.Millisecond
+	maxBackoff = 100 * time.Millisecond
 )
 
-// wait pauses before the next try. It is false when it is time to give up.
-func (p *patience) wait(ctx context.Context) bool {
+// sleep pauses before the next try. It is false when it is time to give up.
+func (p *backoff) sleep(ctx context.Context) bool {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
 	if time.Since(p.since) >= p.store.cfg.RetryFor || contextError(ctx) != nil {
 		return false
 	}
-	p.store.servers.lookAround(ctx)
-	pause := min(firstPause<<min(p.tries, 10), lastPause)
+	p.store.servers.reloadTopology(ctx)
+	pause := min(minBackoff<<min(p.tries, 10), maxBackoff)
 	p.tries++
 	return p.store.pause(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter needs no secrecy
 }
@@ -207,7 +207,7 @@ func (s *Store) pause(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	case <-s.life.Done():
+	case <-s.runCtx.Done():
 		return false
 	}
 }

@@ -16,31 +16,31 @@ import (
 // touched.
 const format = 1
 
-// inspect refuses a Redis, or a client, that would lose or repeat writes.
-func (s *Store) inspect(ctx context.Context) error {
+// checkServers refuses a Redis, or a client, that would lose or repeat writes.
+func (s *Store) checkServers(ctx context.Context) error {
 	err := s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
-		if err := s.inspectClient(server); err != nil {
+		if err := s.checkClient(server); err != nil {
 			return err
 		}
-		return s.inspectServer(ctx, server)
+		return s.checkServer(ctx, server)
 	})
 	if err != nil {
-		return s.explainUnlessOurs(ctx, err)
+		return s.contractErrorUnlessUnfit(ctx, err)
 	}
-	return s.inspectFormat(ctx)
+	return s.checkFormat(ctx)
 }
 
 // errUnfit marks refusals of ours, which are clear as they are.
 var errUnfit = errors.New("not fit to keep sessions")
 
-func (s *Store) explainUnlessOurs(ctx context.Context, err error) error {
+func (s *Store) contractErrorUnlessUnfit(ctx context.Context, err error) error {
 	if errors.Is(err, errUnfit) {
 		return err
 	}
-	return s.explain(ctx, "ask redis", err)
+	return s.contractError(ctx, "ask redis", err)
 }
 
-func (s *Store) inspectClient(server *redis.Client) error {
+func (s *Store) checkClient(server *redis.Client) error {
 	o := server.Options()
 	switch {
 	case o.MaxRetries > 0:
@@ -56,9 +56,9 @@ func (s *Store) inspectClient(server *redis.Client) error {
 	return nil
 }
 
-// inspectServer asks INFO, which needs fewer rights than CONFIG and knows the
+// checkServer asks INFO, which needs fewer rights than CONFIG and knows the
 // same.
-func (s *Store) inspectServer(ctx context.Context, server *redis.Client) error {
+func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 	text, err := server.Info(ctx).Result()
 	if err != nil {
 		return err
@@ -82,11 +82,11 @@ func (s *Store) inspectServer(ctx context.Context, server *redis.Client) error {
 	return nil
 }
 
-func (s *Store) inspectFormat(ctx context.Context) error {
+func (s *Store) checkFormat(ctx context.Context) error {
 	key := s.keys.format()
 	var found string
-	err := s.do(ctx, "read the store's format", repeatable, key, func(ctx context.Context, server *redis.Client) error {
-		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isAnswer(err, "OOM") {
+	err := s.runOnServer(ctx, "read the store's format", retryable, key, func(ctx context.Context, server *redis.Client) error {
+		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isRedisError(err, "OOM") {
 			return err
 		}
 		var err error

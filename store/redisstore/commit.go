@@ -28,7 +28,7 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err := s.limits.CheckBatch(l, b); err != nil {
 		return store.Receipt{}, err
 	}
-	v, durable, err := s.committer.run(ctx, l, b)
+	v, durable, err := s.committer.commit(ctx, l, b)
 	if err != nil {
 		return store.Receipt{}, s.sessionError(ctx, l.Session, err)
 	}
@@ -43,23 +43,23 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 		return store.Receipt{}, s.refusal(ctx, l.Session, r)
 	}
 	if r.word == "STATE" {
-		return s.judge(ctx, l, b, r.text(0), durable)
+		return s.resolveMismatch(ctx, l, b, r.text(0), durable)
 	}
 	// A session whose very state is broken may have been set aside before.
-	err = s.quarantined(ctx, l.Session, "")
+	err = s.quarantineError(ctx, l.Session, "")
 	if q, ok := errors.AsType[*store.QuarantinedError](err); ok && q.Reason == "" {
 		err = s.refusal(ctx, l.Session, r)
 	}
 	return store.Receipt{}, cmp.Or(err, errReply)
 }
 
-// judge says what it means that a session is in another state than a batch
+// resolveMismatch says what it means that a session is in another state than a batch
 // follows.
-func (s *Store) judge(
+func (s *Store) resolveMismatch(
 	ctx context.Context, l store.Lease, b store.Batch, text string, durable bool,
 ) (store.Receipt, error) {
 	if strings.HasPrefix(text, "!") {
-		return store.Receipt{}, s.quarantined(ctx, l.Session, lostReason)
+		return store.Receipt{}, s.quarantineError(ctx, l.Session, unknownReason)
 	}
 	if text == "" {
 		return store.Receipt{}, store.ErrFenced // there is no such session
@@ -67,7 +67,7 @@ func (s *Store) judge(
 	is, err := parseState(text)
 	switch {
 	case err != nil:
-		return store.Receipt{}, s.corrupt(ctx, l.Session, err)
+		return store.Receipt{}, s.handleCorrupt(ctx, l.Session, err)
 	case is.owner != l.Replica || is.epoch != l.Epoch:
 		return store.Receipt{}, store.ErrFenced
 	case is.number != b.Number:

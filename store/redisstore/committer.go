@@ -16,138 +16,138 @@ const (
 	// maxWrites is how many commits may be under way or waiting at once.
 	// Others wait before their batch is copied.
 	maxWrites = 1024
-	// maxFlights is how many pipelines a server gets at once: while Redis
+	// maxInFlight is how many pipelines a server gets at once: while Redis
 	// works on one the next is being encoded.
-	maxFlights = 2
+	maxInFlight = 2
 	// A pipeline ends with the write that takes it to either bound.
-	flightWrites = 64
-	flightBytes  = 1 << 20
+	maxPipelineWrites = 64
+	maxPipelineBytes  = 1 << 20
 )
 
 // committer sends the commits of all sessions in pipelines. Nobody waits for
 // company: what arrives while a pipeline is under way makes the next one.
 type committer struct {
 	store  *Store
-	room   chan struct{}      // one token per write
+	slots  chan struct{}      // one token per write
 	tags   [partitions]string // a key of each partition
 	writes sync.Pool          // *write that nobody uses
 
-	mu    sync.Mutex // guards the following
-	lanes map[laneKey]*lane
+	mu     sync.Mutex // guards the following
+	queues map[queueKey]*serverQueue
 }
 
-// laneKey says which writes go together. Durable ones are kept apart, because
+// queueKey says which writes go together. Durable ones are kept apart, because
 // theirs wait for a second node and the others should not.
-type laneKey struct {
+type queueKey struct {
 	server  *redis.Client
 	durable bool
 }
 
 func (c *committer) init(s *Store) {
 	c.store = s
-	c.room = make(chan struct{}, maxWrites)
-	c.lanes = map[laneKey]*lane{}
+	c.slots = make(chan struct{}, maxWrites)
+	c.queues = map[queueKey]*serverQueue{}
 	for p := range c.tags {
 		c.tags[p] = s.keys.at(uint16(p))
 	}
 }
 
-// run sends a batch and returns what the script answered and whether a second
+// commit sends a batch and returns what the script answered and whether a second
 // node has it.
-func (c *committer) run(ctx context.Context, l store.Lease, b store.Batch) (v any, durable bool, err error) {
-	if err := c.enter(ctx); err != nil {
+func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v any, durable bool, err error) {
+	if err := c.acquireSlot(ctx); err != nil {
 		return nil, false, err
 	}
-	defer func() { <-c.room }()
+	defer func() { <-c.slots }()
 	w := c.getWrite(l, b)
-	err = c.store.do(ctx, "write", repeatable, c.tags[w.partition], func(ctx context.Context, server *redis.Client) error {
-		return c.lane(laneKey{server, b.Durable}).run(ctx, w)
+	err = c.store.runOnServer(ctx, "write", retryable, c.tags[w.partition], func(ctx context.Context, server *redis.Client) error {
+		return c.queue(queueKey{server, b.Durable}).execute(ctx, w)
 	})
 	if err != nil {
 		return nil, false, err // it may be on its way still
 	}
-	v, durable = w.value, w.onTwo
-	if !w.told {
+	v, durable = w.value, w.replicated
+	if !w.published {
 		c.putWrite(w)
 	}
 	return v, durable, nil
 }
 
-// enter waits for room.
-func (c *committer) enter(ctx context.Context) error {
+// acquireSlot waits for room.
+func (c *committer) acquireSlot(ctx context.Context) error {
 	select {
-	case c.room <- struct{}{}:
+	case c.slots <- struct{}{}:
 		return nil
 	default:
 	}
 	const what = "wait for room"
 	select {
-	case c.room <- struct{}{}:
+	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", what, ctx.Err())
-	case <-c.store.life.Done():
+	case <-c.store.runCtx.Done():
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 }
 
-func (c *committer) lane(k laneKey) *lane {
+func (c *committer) queue(k queueKey) *serverQueue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.lanes[k]
+	l := c.queues[k]
 	if l == nil {
-		l = &lane{laneKey: k, store: c.store}
-		c.lanes[k] = l
+		l = &serverQueue{queueKey: k, store: c.store}
+		c.queues[k] = l
 	}
 	return l
 }
 
-// lane is the way to one server.
+// serverQueue is the way to one server.
 //
-// Ownership: it runs at most maxFlights goroutines, which end when there is
+// Ownership: it runs at most maxInFlight goroutines, which end when there is
 // nothing left to send and which the Store waits for.
-type lane struct {
-	laneKey
+type serverQueue struct {
+	queueKey
 	store    *Store
 	replicas replicas
 
-	mu      sync.Mutex // guards the following
-	queue   []*write
-	told    []*write // committed and to be shown to followers
-	flights int
-	idle    []*pipeline // to be used again
+	mu        sync.Mutex // guards the following
+	queue     []*write
+	toPublish []*write // committed and to be shown to followers
+	inFlight  int
+	idle      []*pipeline // to be used again
 }
 
-// run queues a write and waits for its answer.
-func (l *lane) run(ctx context.Context, w *write) error {
+// execute queues a write and waits for its answer.
+func (l *serverQueue) execute(ctx context.Context, w *write) error {
 	// Here and when the answer is there: it must be so all the while.
-	if w.owner = l.store.bus.channel(w.partition, w.keys[0]); !w.owner.indifferent() {
-		w.owner = nil
+	if w.ownChannel = l.store.bus.channel(w.partition, w.keys[0]); !w.ownChannel.onlyInbox() {
+		w.ownChannel = nil
 	}
 	l.mu.Lock()
 	l.queue = append(l.queue, w)
-	start := l.flights < maxFlights
+	start := l.inFlight < maxInFlight
 	if start {
-		l.flights++
+		l.inFlight++
 	}
 	l.mu.Unlock()
 	if start {
-		l.store.start(l.fly)
+		l.store.start(l.sendLoop)
 	}
 	select {
 	case <-w.done:
 		return w.err
 	case <-ctx.Done():
-		l.drop(w)
+		l.cancel(w)
 		return ctx.Err()
-	case <-l.store.life.Done():
+	case <-l.store.runCtx.Done():
 		return store.ErrClosed
 	}
 }
 
-// drop takes back a write that is not on its way yet: nobody waits for it, and
+// cancel takes back a write that is not on its way yet: nobody waits for it, and
 // it must not take the room of others.
-func (l *lane) drop(w *write) {
+func (l *serverQueue) cancel(w *write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(l.queue, w); i >= 0 {
@@ -155,20 +155,20 @@ func (l *lane) drop(w *write) {
 	}
 }
 
-// fly sends pipelines until there is nothing left to send.
-func (l *lane) fly() {
+// sendLoop sends pipelines until there is nothing left to send.
+func (l *serverQueue) sendLoop() {
 	p := l.pipeline()
-	for l.fill(p) {
+	for l.fillPipeline(p) {
 		l.exec(p)
-		l.tell(p.writes)
+		l.queueForPublish(p.writes)
 		for _, w := range p.writes {
 			w.done <- struct{}{} // and it is not ours any more
 		}
-		p.forget()
+		p.reset()
 	}
 }
 
-func (l *lane) pipeline() *pipeline {
+func (l *serverQueue) pipeline() *pipeline {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.idle); n > 0 {
@@ -179,45 +179,45 @@ func (l *lane) pipeline() *pipeline {
 	return &pipeline{newest: map[wire.SessionID]*transaction{}}
 }
 
-// fill takes what makes the next pipeline. When there is nothing the caller's
+// fillPipeline takes what makes the next pipeline. When there is nothing the caller's
 // goroutine counts as gone.
-func (l *lane) fill(p *pipeline) bool {
+func (l *serverQueue) fillPipeline(p *pipeline) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
-	for n < len(l.queue) && n < flightWrites && size < flightBytes {
+	for n < len(l.queue) && n < maxPipelineWrites && size < maxPipelineBytes {
 		size += l.queue[n].size
 		n++
 	}
 	p.writes = append(p.writes, l.queue[:n]...)
 	l.queue = slices.Delete(l.queue, 0, n)
-	p.told, l.told = l.told, nil
-	if n+len(p.told) == 0 {
-		l.flights--
+	p.toPublish, l.toPublish = l.toPublish, nil
+	if n+len(p.toPublish) == 0 {
+		l.inFlight--
 		l.idle = append(l.idle, p)
 		return false
 	}
 	return true
 }
 
-// tell queues the entries of sessions that somebody follows, to be published
+// queueForPublish queues the entries of sessions that somebody follows, to be published
 // with the next pipeline. Should that never happen, followers find them in the
 // log a little later.
-func (l *lane) tell(writes []*write) {
+func (l *serverQueue) queueForPublish(writes []*write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range writes {
-		if w.told = w.followed(); w.told {
-			l.told = append(l.told, w)
+		if w.published = w.hasFollowers(); w.published {
+			l.toPublish = append(l.toPublish, w)
 		}
 	}
 }
 
-// followed says whether somebody would like to see a batch that was applied. The
+// hasFollowers says whether somebody would like to see a batch that was applied. The
 // owner, who listens for commands, is not one of them.
-func (w *write) followed() bool {
+func (w *write) hasFollowers() bool {
 	listeners, applied := w.value.(int64)
-	if listeners--; w.owner.indifferent() {
+	if listeners--; w.ownChannel.onlyInbox() {
 		listeners--
 	}
 	return w.err == nil && applied && listeners > 0

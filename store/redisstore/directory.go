@@ -66,7 +66,7 @@ func (s *Store) walk(
 	ctx context.Context, what, user string, index func(uint16) string, part uint16, after string, limit int,
 ) (ids []wire.SessionID, next string, err error) {
 	sizes := make([]*redis.IntCmd, partitions)
-	err = s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err = s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for p := part; p < partitions; p++ {
 			add(index(p), func(pipe redis.Pipeliner) { sizes[p] = pipe.ZCard(ctx, index(p)) })
 		}
@@ -79,12 +79,12 @@ func (s *Store) walk(
 	parts, expected := []uint16{}, int64(0)
 	for p := part; p < partitions && expected <= int64(limit); p++ {
 		n, err := sizes[p].Result()
-		if isAnswer(err, "WRONGTYPE") {
-			s.mend(p, user)
+		if isRedisError(err, "WRONGTYPE") {
+			s.rebuildLists(p, user)
 			continue // the others can be listed
 		}
 		if err != nil {
-			return nil, "", s.explain(ctx, what, err)
+			return nil, "", s.contractError(ctx, what, err)
 		}
 		if n > 0 {
 			parts = append(parts, p)
@@ -94,7 +94,7 @@ func (s *Store) walk(
 		}
 	}
 	pages := make([]*redis.StringSliceCmd, partitions)
-	err = s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err = s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for _, p := range parts {
 			from := "-"
 			if p == part && after != "" {
@@ -111,7 +111,7 @@ func (s *Store) walk(
 	for _, p := range parts {
 		page, err := pages[p].Result()
 		if err != nil {
-			return nil, "", s.explain(ctx, what, err)
+			return nil, "", s.contractError(ctx, what, err)
 		}
 		for _, id := range page {
 			if len(ids) == limit {
@@ -143,7 +143,7 @@ func parseCursor(text string) (part uint16, after string, err error) {
 func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
 	metas := make([]*redis.SliceCmd, len(ids))
 	marks := make([]*redis.StringCmd, len(ids))
-	err := s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err := s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for i, id := range ids {
 			k := s.keys.session(id)
 			add(k.meta(), func(p redis.Pipeliner) {
@@ -158,12 +158,12 @@ func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([
 	infos := make([]store.Info, 0, len(ids))
 	for i, id := range ids {
 		reason, err := marks[i].Result()
-		if isAnswer(err, "WRONGTYPE") {
-			s.mend(partition(string(id)), "")
+		if isRedisError(err, "WRONGTYPE") {
+			s.rebuildLists(partition(string(id)), "")
 			reason, err = "", nil
 		}
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, s.explain(ctx, what, err)
+			return nil, s.contractError(ctx, what, err)
 		}
 		info, err := s.info(ctx, id, metas[i], reason)
 		if errors.Is(err, store.ErrNotFound) {
@@ -181,15 +181,15 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 	info := store.Info{ID: id, Quarantined: reason}
 	aside := func(err error) (store.Info, error) {
 		if info.Quarantined == "" {
-			info.Quarantined = s.corrupt(ctx, id, err).Error()
+			info.Quarantined = s.handleCorrupt(ctx, id, err).Error()
 		}
 		return info, nil
 	}
-	if isAnswer(meta.Err(), "WRONGTYPE") {
+	if isRedisError(meta.Err(), "WRONGTYPE") {
 		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: "of a wrong type"})
 	}
 	if meta.Err() != nil {
-		return info, s.explain(ctx, "look up session "+string(id), meta.Err())
+		return info, s.contractError(ctx, "look up session "+string(id), meta.Err())
 	}
 	f := map[string]string{}
 	for i, name := range infoFields {
@@ -201,7 +201,7 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 		return info, store.ErrNotFound
 	}
 	if reason == "" && strings.HasPrefix(f["state"], "!") {
-		info.Quarantined = lostReason
+		info.Quarantined = unknownReason
 	}
 	if err := fillInfo(&info, f); err != nil {
 		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: err.Error()})
@@ -247,7 +247,7 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	const what = "list unattended sessions"
 	limit = store.PageLimit(limit)
 	lists, err := s.unattended(ctx, what, limit, false)
-	if err == nil && isAnswer(firstError(lists), "NOSCRIPT") {
+	if err == nil && isRedisError(firstError(lists), "NOSCRIPT") {
 		lists, err = s.unattended(ctx, what, limit, true)
 	}
 	if err != nil {
@@ -256,15 +256,15 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	var ids []wire.SessionID
 	for p, list := range lists {
 		found, err := list.StringSlice()
-		if isAnswer(err, "WRONGTYPE") {
-			s.mend(uint16(p), "")
+		if isRedisError(err, "WRONGTYPE") {
+			s.rebuildLists(uint16(p), "")
 			continue // the others have work too
 		}
 		if err != nil {
-			return nil, s.explain(ctx, what, err)
+			return nil, s.contractError(ctx, what, err)
 		}
 		if found[0] == "1" { // who began that may be gone
-			s.mend(uint16(p), "")
+			s.rebuildLists(uint16(p), "")
 		}
 		for _, id := range found[1:] {
 			if len(ids) < limit {
@@ -278,11 +278,11 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 // unattended asks all partitions.
 func (s *Store) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
 	lists := make([]*redis.Cmd, partitions)
-	err := s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err := s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for p := range uint16(partitions) {
 			key := s.keys.working(p)
 			add(key, func(pipe redis.Pipeliner) {
-				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key, s.keys.mending(p)}, []any{limit})...)
+				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key, s.keys.rebuildMark(p)}, []any{limit})...)
 			})
 		}
 	})
@@ -303,13 +303,13 @@ func (s *Store) Quarantine(ctx context.Context, session wire.SessionID, reason s
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}
-	return s.mark(ctx, session, reason, false)
+	return s.storeQuarantine(ctx, session, reason, false)
 }
 
-func (s *Store) mark(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
+func (s *Store) storeQuarantine(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
 	what := "quarantine session " + string(session)
 	k := s.keys.session(session)
-	v, err := s.call(ctx, what, repeatable, s.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
+	v, err := s.call(ctx, what, retryable, s.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
 		string(session), reason, keepOther)
 	if err != nil {
 		return err

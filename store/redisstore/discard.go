@@ -35,7 +35,7 @@ func (s *Store) Discard(ctx context.Context, session wire.SessionID) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.callSession(ctx, "discard session", once, session, s.scripts.discard, append(lists, own...), string(session), users)
+	r, err := s.callSession(ctx, "discard session", notRetryable, session, s.scripts.discard, append(lists, own...), string(session), users)
 	if err == nil && r.word == "CONFLICT" {
 		err = fmt.Errorf("discard session %s: it is not quarantined: %w", session, store.ErrConflict)
 	}
@@ -47,7 +47,7 @@ func (s *Store) Discard(ctx context.Context, session wire.SessionID) error {
 func (s *Store) scan(ctx context.Context, what, begin, end string, show func(rest string) error) error {
 	for cursor := uint64(0); ; {
 		var found []string
-		err := s.do(ctx, what, repeatable, begin, func(ctx context.Context, server *redis.Client) error {
+		err := s.runOnServer(ctx, what, retryable, begin, func(ctx context.Context, server *redis.Client) error {
 			var err error
 			found, cursor, err = server.Scan(ctx, cursor, begin+"*"+end, 1000).Result()
 			return err

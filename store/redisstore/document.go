@@ -19,7 +19,7 @@ func (s *Store) Get(ctx context.Context, collection, name string) (store.Documen
 	if err := s.limits.CheckDocument(d); err != nil {
 		return store.Document{}, fmt.Errorf("get document: %w", err)
 	}
-	r, err := s.callDocument(ctx, what, repeatable, s.scripts.getDocument, collection, name)
+	r, err := s.callDocument(ctx, what, retryable, s.scripts.getDocument, collection, name)
 	if err != nil {
 		return store.Document{}, err
 	}
@@ -43,7 +43,7 @@ func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err 
 	if d.TTL > 0 {
 		ttl = milliseconds(d.TTL)
 	}
-	r, err := s.callDocument(ctx, what, once, s.scripts.putDocument, d.Collection,
+	r, err := s.callDocument(ctx, what, notRetryable, s.scripts.putDocument, d.Collection,
 		d.Name, strconv.FormatUint(d.Version, 10), s.schema.Seal(nil, d.Data), ttl)
 	if err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ func (s *Store) Remove(ctx context.Context, collection, name string, version uin
 	if err := s.limits.CheckDocument(store.Document{Collection: collection, Name: name}); err != nil {
 		return fmt.Errorf("remove document: %w", err)
 	}
-	r, err := s.callDocument(ctx, what, once, s.scripts.removeDocument, collection,
+	r, err := s.callDocument(ctx, what, notRetryable, s.scripts.removeDocument, collection,
 		name, strconv.FormatUint(version, 10))
 	if err == nil && r.word == "CONFLICT" {
 		return fmt.Errorf("%s: %w", what, store.ErrConflict)
@@ -85,7 +85,7 @@ func (s *Store) Documents(
 		from = "(" + after
 	}
 	const columns = 4
-	r, err := s.callDocument(ctx, what, repeatable, s.scripts.listDocuments, collection,
+	r, err := s.callDocument(ctx, what, retryable, s.scripts.listDocuments, collection,
 		from, store.PageLimit(limit), listBytes)
 	if err != nil {
 		return page, err
@@ -107,7 +107,7 @@ func (s *Store) Documents(
 }
 
 func (s *Store) callDocument(
-	ctx context.Context, what string, again safety, sc *script, collection string, args ...any,
+	ctx context.Context, what string, again retrySafety, sc *script, collection string, args ...any,
 ) (reply, error) {
 	v, err := s.call(ctx, what, again, sc, s.keys.collection(collection), args...)
 	if err != nil {

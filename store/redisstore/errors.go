@@ -17,42 +17,42 @@ import (
 type outcome int
 
 const (
-	// refused: Redis has answered and would answer so again.
-	refused outcome = iota
-	// undone: it was certainly not carried out and may work in a moment.
-	undone
-	// unknown: no answer came back.
-	unknown
+	// outcomeRefused: Redis has answered and would answer so again.
+	outcomeRefused outcome = iota
+	// outcomeNotExecuted: it was certainly not carried out and may work in a moment.
+	outcomeNotExecuted
+	// outcomeUnknown: no answer came back.
+	outcomeUnknown
 )
 
-// passing are answers of a server that cannot serve us at the moment. It has
+// transientReplies are answers of a server that cannot serve us at the moment. It has
 // done nothing when it gives one of them.
-var passing = []string{
+var transientReplies = []string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOREPLICAS", "BUSY", "MISCONF",
 	"ERR max number of clients",
 }
 
-func outcomeOf(err error) outcome {
-	if answer, ok := answerOf(err); ok {
-		for _, p := range passing {
+func classifyError(err error) outcome {
+	if answer, ok := redisReply(err); ok {
+		for _, p := range transientReplies {
 			if strings.HasPrefix(answer, p) {
-				return undone
+				return outcomeNotExecuted
 			}
 		}
-		return refused
+		return outcomeRefused
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return undone
+		return outcomeNotExecuted
 	}
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
-		return undone
+		return outcomeNotExecuted
 	}
-	return unknown
+	return outcomeUnknown
 }
 
-// answerOf returns what Redis said, if it did. A refused EXEC says why behind a
+// redisReply returns what Redis said, if it did. A refused EXEC says why behind a
 // preamble.
-func answerOf(err error) (string, bool) {
+func redisReply(err error) (string, bool) {
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok {
 		return "", false
@@ -60,18 +60,18 @@ func answerOf(err error) (string, bool) {
 	return strings.TrimPrefix(answer.Error(), "EXECABORT Transaction discarded because of: "), true
 }
 
-func isAnswer(err error, prefix string) bool {
-	answer, ok := answerOf(err)
+func isRedisError(err error, prefix string) bool {
+	answer, ok := redisReply(err)
 	return ok && strings.HasPrefix(answer, prefix)
 }
 
-// explain turns what go-redis says into what the contract says. It is the only
+// contractError turns what go-redis says into what the contract says. It is the only
 // place that does.
-func (s *Store) explain(ctx context.Context, what string, err error) error {
+func (s *Store) contractError(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if s.life.Err() != nil {
+	if s.runCtx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	if ended := contextError(ctx); ended != nil {
@@ -81,13 +81,13 @@ func (s *Store) explain(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %w", what, ended)
 	}
 	switch {
-	case isAnswer(err, "OOM"), isAnswer(err, "MISCONF") && strings.Contains(err.Error(), "No space"):
+	case isRedisError(err, "OOM"), isRedisError(err, "MISCONF") && strings.Contains(err.Error(), "No space"):
 		s.cfg.Observer.Failed("no_space")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrNoSpace, err)
-	case isAnswer(err, "WRONGTYPE"):
+	case isRedisError(err, "WRONGTYPE"):
 		s.cfg.Observer.Failed("corrupt")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrCorrupt, err)
-	case outcomeOf(err) == refused && !redis.IsAuthError(err) && !redis.IsPermissionError(err):
+	case classifyError(err) == outcomeRefused && !redis.IsAuthError(err) && !redis.IsPermissionError(err):
 		s.cfg.Observer.Failed("refused")
 		return fmt.Errorf("%s: %w", what, err)
 	default:

@@ -33,7 +33,7 @@ func SharedKeys(prefix string, id wire.SessionID, user string) map[string]string
 	return map[string]string{
 		"sessions": space.sessions(k.partition), "sessions of a user": space.userSessions(k.partition, user),
 		"working": k.working(), "quarantine": k.quarantine(), "floor": k.floor(),
-		"mending": k.mending(),
+		"mending": k.rebuildMark(),
 	}
 }
 
@@ -46,9 +46,9 @@ func ReplicaKeys(prefix string) []string { return keyspace{prefix: prefix}.repli
 // FormatKey is the key of the format.
 func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() }
 
-// Indifferent says whether the store is known to listen to a session that nobody
+// OnlyInbox says whether the store is known to listen to a session that nobody
 // follows in it.
-func (s *Store) Indifferent(id wire.SessionID) bool {
+func (s *Store) OnlyInbox(id wire.SessionID) bool {
 	k := s.keys.session(id)
-	return s.bus.channel(k.partition, []byte(k.meta())).indifferent()
+	return s.bus.channel(k.partition, []byte(k.meta())).onlyInbox()
 }

@@ -12,7 +12,7 @@ import (
 // FuzzStored reads anything at all as what is stored of a session. It is read, or
 // refused as corrupt or too new, and what is read is what was asked for.
 func FuzzStored(f *testing.F) {
-	s := &Store{life: f.Context(), schema: store.Schema{}}
+	s := &Store{runCtx: f.Context(), schema: store.Schema{}}
 	s.sealLen = len(s.schema.Seal(nil, nil))
 	entry, _ := s.appendEntry(nil, store.Batch{Prev: wire.Position{Epoch: 7, Seq: 3}, Events: [][]byte{[]byte("one"), []byte("two")}})
 	f.Add(string(entry))

@@ -27,7 +27,7 @@ func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Comman
 	}
 	k := s.keys.session(session)
 	sum := sha256.Sum256(c.Data)
-	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.send,
+	r, err := s.callSession(ctx, what, retryable, session, s.scripts.send,
 		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()},
 		string(session), c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data), s.limits.InboxCommands)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			return
 		}
 		k := s.keys.session(l.Session)
-		woken := make(knock, 1)
-		defer s.bus.listen(k.partition, k.meta(), wakeUp{woken})()
+		woken := make(wakeup, 1)
+		defer s.bus.listen(k.partition, k.meta(), inboxListener{woken})()
 		poll := time.NewTicker(s.cfg.InboxEvery)
 		defer poll.Stop()
 		after, begun := "-", false
@@ -60,7 +60,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			commands, last, err := s.receive(ctx, l, after)
 			if errors.Is(err, store.ErrUnavailable) && begun {
 				// The lease decides how long its owner stays, not an outage.
-				s.pause(ctx, lastPause)
+				s.pause(ctx, maxBackoff)
 				continue
 			}
 			begun = true
@@ -79,7 +79,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			case <-woken:
 			case <-poll.C:
 			case <-ctx.Done():
-			case <-s.life.Done():
+			case <-s.runCtx.Done():
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 func (s *Store) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
 	const what = "receive for session"
 	k := s.keys.session(l.Session)
-	r, err := s.callSession(ctx, what, repeatable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
+	r, err := s.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
 		string(l.Replica), epochText(l), after, receiveBytes)
 	if err != nil {
 		return nil, "", err
@@ -103,39 +103,39 @@ func (s *Store) receive(ctx context.Context, l store.Lease, after string) (comma
 		}
 		if len(fields) != 4 {
 			err := &store.CorruptError{Where: "inbox", Reason: "entry is not one of ours"}
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.corrupt(ctx, l.Session, err))
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.handleCorrupt(ctx, l.Session, err))
 		}
 		id, _ := fields[1].(string)
 		sealed, _ := fields[3].(string)
 		data, err := s.schema.Open(store.KindCommand, id, []byte(sealed))
 		if err != nil {
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.corrupt(ctx, l.Session, err))
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.handleCorrupt(ctx, l.Session, err))
 		}
 		commands = append(commands, store.Command{ID: id, Data: data})
 	}
 	return commands, last, nil
 }
 
-// knock is a channel of one that says that there is something to look at.
-type knock chan struct{}
+// wakeup is a channel of one that says that there is something to look at.
+type wakeup chan struct{}
 
-func (k knock) now() {
+func (k wakeup) signal() {
 	select {
 	case k <- struct{}{}:
 	default:
 	}
 }
 
-// wakeUp hears all messages about a session except batches, which are of no
+// inboxListener hears all messages about a session except batches, which are of no
 // concern to their own author.
-type wakeUp struct{ knock }
+type inboxListener struct{ wakeup }
 
-func (w wakeUp) hear(message string) {
+func (w inboxListener) onMessage(message string) {
 	if message == "" || message[0] != newsCommit {
-		w.now()
+		w.signal()
 	}
 }
 
-func (w wakeUp) connected() { w.now() }
+func (w inboxListener) onConnect() { w.signal() }
 
-func (w wakeUp) follows() bool { return false }
+func (w inboxListener) wantsBatches() bool { return false }

@@ -86,11 +86,11 @@ func (k sessionKeys) quarantine() string { return k.space.at(k.partition, "quara
 // floor is the highest epoch of a deleted session.
 func (k sessionKeys) floor() string { return k.space.at(k.partition, "floor") }
 
-// mending is a string: who makes the lists of the partition anew puts it there with
+// rebuildMark is a string: who makes the lists of the partition anew puts it there with
 // the first it puts away, and takes it when all are whole.
-func (k sessionKeys) mending() string { return k.space.mending(k.partition) }
+func (k sessionKeys) rebuildMark() string { return k.space.rebuildMark(k.partition) }
 
-func (k keyspace) mending(partition uint16) string { return k.at(partition, "mending") }
+func (k keyspace) rebuildMark(partition uint16) string { return k.at(partition, "mending") }
 
 // working is a sorted set: working sessions by the end of their lease.
 func (k sessionKeys) working() string { return k.space.working(k.partition) }

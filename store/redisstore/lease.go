@@ -24,7 +24,7 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 
 func (s *Store) create(ctx context.Context, what string, n store.NewSession, lease ...any) error {
 	k := s.keys.session(n.ID)
-	r, err := s.callSession(ctx, what, once, n.ID, s.scripts.create,
+	r, err := s.callSession(ctx, what, notRetryable, n.ID, s.scripts.create,
 		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, n.User), k.floor()},
 		append([]any{string(n.ID), n.User, s.schema.Seal(nil, n.Card)}, lease...)...)
 	if err == nil && r.word == "EXISTS" {
@@ -51,10 +51,10 @@ func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint6
 	}
 	k := s.keys.session(session)
 	var text string
-	err := s.do(ctx, "ask about the deletion of session "+string(session), repeatable, k.floor(),
+	err := s.runOnServer(ctx, "ask about the deletion of session "+string(session), retryable, k.floor(),
 		func(ctx context.Context, server *redis.Client) error {
 			var err error
-			if text, err = server.Get(ctx, k.floor()).Result(); isAnswer(err, "WRONGTYPE") {
+			if text, err = server.Get(ctx, k.floor()).Result(); isRedisError(err, "WRONGTYPE") {
 				return nil
 			}
 			return err
@@ -75,7 +75,7 @@ func (s *Store) Claim(
 	k := s.keys.session(session)
 	lease := store.Lease{Session: session, Replica: replica}
 	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
-	r, err := s.callSession(ctx, "claim session", once, session, s.scripts.claim,
+	r, err := s.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
 		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working()},
 		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 		return fmt.Errorf("renew lease: %w", err)
 	}
 	k := s.keys.session(l.Session)
-	_, err := s.callSession(ctx, "renew lease of session", repeatable, l.Session, s.scripts.renew,
+	_, err := s.callSession(ctx, "renew lease of session", retryable, l.Session, s.scripts.renew,
 		[]string{k.meta(), k.working()},
 		string(l.Session), string(l.Replica), epochText(l), milliseconds(l.TTL))
 	return err
@@ -117,7 +117,7 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 		return fmt.Errorf("release lease: %w", err)
 	}
 	k := s.keys.session(l.Session)
-	_, err := s.callSession(ctx, "release lease of session", once, l.Session, s.scripts.release,
+	_, err := s.callSession(ctx, "release lease of session", notRetryable, l.Session, s.scripts.release,
 		[]string{k.meta(), k.working()}, string(l.Session), string(l.Replica), epochText(l), string(l.Heir), milliseconds(l.TTL))
 	return err
 }
@@ -143,7 +143,7 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 		for _, name := range known.names {
 			keys = append(keys, k.structure(name))
 		}
-		r, err := s.callSession(ctx, "delete session", once, l.Session, s.scripts.remove, keys,
+		r, err := s.callSession(ctx, "delete session", notRetryable, l.Session, s.scripts.remove, keys,
 			string(l.Session), string(l.Replica), epochText(l), known.version)
 		if err != nil || r.word != "CHANGED" {
 			return err
@@ -164,7 +164,7 @@ func (s *Store) structures(ctx context.Context, what string, id wire.SessionID) 
 	k := s.keys.session(id)
 	var meta *redis.SliceCmd
 	var names *redis.StringSliceCmd
-	err := s.do(ctx, what+" "+string(id), repeatable, k.meta(), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, what+" "+string(id), retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
 		_, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
 			// The version is read first: names that change in between do
 			// not match it.

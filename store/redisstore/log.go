@@ -35,7 +35,7 @@ func (s *Store) read(ctx context.Context, session wire.SessionID, after wire.Pos
 	}
 	k := s.keys.session(session)
 	limit = store.PageLimit(limit)
-	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.read, []string{k.meta(), k.log()},
+	r, err := s.callSession(ctx, what, retryable, session, s.scripts.read, []string{k.meta(), k.log()},
 		strconv.FormatUint(after.Epoch, 10), strconv.FormatUint(after.Seq, 10), limit)
 	if err != nil {
 		return logPage{}, err
@@ -50,7 +50,7 @@ func (s *Store) read(ctx context.Context, session wire.SessionID, after wire.Pos
 	}
 	page, err := s.decodePage(session, after, limit, r)
 	if err != nil {
-		return logPage{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
+		return logPage{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
 	}
 	return page, nil
 }
@@ -108,7 +108,7 @@ const (
 	newsOwner   = 'o' // a claim
 	newsVacant  = 'v' // a release
 	newsCommand = 'w' // something is in the inbox
-	newsGone    = 'x' // a deletion
+	newsDeleted = 'x' // a deletion
 )
 
 // after returns the events that come after a position.

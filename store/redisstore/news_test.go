@@ -35,7 +35,7 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	t.Cleanup(owner.Wait)
 	t.Cleanup(end)
 	eventually(t, "subscription", func() error {
-		if !s.Indifferent(a.lease.Session) {
+		if !s.OnlyInbox(a.lease.Session) {
 			return errors.New("is not confirmed")
 		}
 		return nil

@@ -33,7 +33,7 @@ func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 		return fmt.Errorf("withdraw replica: %w", err)
 	}
 	keys := s.keys.replicas()
-	return s.do(ctx, "withdraw replica "+string(replica), repeatable, keys[0],
+	return s.runOnServer(ctx, "withdraw replica "+string(replica), retryable, keys[0],
 		func(ctx context.Context, server *redis.Client) error {
 			_, err := server.TxPipelined(ctx, func(p redis.Pipeliner) error {
 				p.ZRem(ctx, keys[0], string(replica))
@@ -54,7 +54,7 @@ func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Pa
 			return page, fmt.Errorf("%s: %w: cursor: %w", what, store.ErrInvalid, err)
 		}
 	}
-	v, err := s.call(ctx, what, repeatable, s.scripts.replicas, s.keys.replicas(), after, store.PageLimit(limit))
+	v, err := s.call(ctx, what, retryable, s.scripts.replicas, s.keys.replicas(), after, store.PageLimit(limit))
 	if err != nil {
 		return page, err
 	}

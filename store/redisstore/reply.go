@@ -60,7 +60,7 @@ func (r reply) milliseconds(i int) (time.Duration, error) {
 // that all of them share; the reply is that of a script that did its work or
 // refused in a way of its own.
 func (s *Store) callSession(
-	ctx context.Context, what string, again safety, id wire.SessionID, sc *script, keys []string, args ...any,
+	ctx context.Context, what string, again retrySafety, id wire.SessionID, sc *script, keys []string, args ...any,
 ) (reply, error) {
 	what += " " + string(id)
 	v, err := s.call(ctx, what, again, sc, keys, args...)
@@ -85,12 +85,12 @@ func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 	case "NOTFOUND":
 		return store.ErrNotFound
 	case "QUARANTINED":
-		return &store.QuarantinedError{Session: id, Reason: cmp.Or(r.text(0), lostReason)}
+		return &store.QuarantinedError{Session: id, Reason: cmp.Or(r.text(0), unknownReason)}
 	case "INDEX":
-		s.mend(partition(string(id)), r.text(1))
+		s.rebuildLists(partition(string(id)), r.text(1))
 		return fmt.Errorf("%w: key %s is not ours and is put away", store.ErrUnavailable, r.text(0))
 	case "CORRUPT":
-		return s.corrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or not ours"})
+		return s.handleCorrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or not ours"})
 	}
 	return nil
 }
@@ -101,14 +101,14 @@ func (s *Store) sessionError(ctx context.Context, id wire.SessionID, err error) 
 	if !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	return s.corrupt(ctx, id, &store.CorruptError{
+	return s.handleCorrupt(ctx, id, &store.CorruptError{
 		Where: "keys " + s.keys.session(id).base + "*", Reason: err.Error(),
 	})
 }
 
-// corrupt sets a session aside because of what could not be read, and returns
+// handleCorrupt sets a session aside because of what could not be read, and returns
 // that error. Other errors, above all that of a newer schema, pass through.
-func (s *Store) corrupt(ctx context.Context, id wire.SessionID, err error) error {
+func (s *Store) handleCorrupt(ctx context.Context, id wire.SessionID, err error) error {
 	bad, ok := errors.AsType[*store.CorruptError](err)
 	if !ok {
 		return err
@@ -117,7 +117,7 @@ func (s *Store) corrupt(ctx context.Context, id wire.SessionID, err error) error
 	// The reader's own deadline must not keep the mark from being set.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
-	if err := s.mark(ctx, id, bad.Error(), true); err != nil {
+	if err := s.storeQuarantine(ctx, id, bad.Error(), true); err != nil {
 		s.log.WarnContext(ctx, "quarantine mark is missing", "session", id, "err", err)
 	}
 	return err

@@ -23,32 +23,32 @@ type scripts struct {
 	create, claim, renew, release, remove, discard          *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
-	aside, enter, mended                                    *script
+	moveAside, listSession, endRebuild                      *script
 	acquire, renewSlot, releaseSlot, slotUse, take          *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
 
 func loadScripts() scripts {
 	return scripts{
-		create:     loadScript("create"),
-		claim:      loadScript("claim", "log"),
-		renew:      loadScript("renew"),
-		release:    loadScript("release"),
-		remove:     loadScript("delete"),
-		discard:    loadScript("discard"),
-		commit:     loadScript("commit", "log"),
-		read:       loadScript("read"),
-		load:       loadScript("load"),
-		list:       loadScript("list"),
-		send:       loadScript("send"),
-		receive:    loadScript("receive"),
-		quarantine: loadScript("quarantine"),
-		unattended: loadScript("unattended"),
-		announce:   loadScript("announce"),
-		replicas:   loadScript("replicas"),
-		aside:      loadScript("aside"),
-		enter:      loadScript("enter"),
-		mended:     loadScript("mended"),
+		create:      loadScript("create"),
+		claim:       loadScript("claim", "log"),
+		renew:       loadScript("renew"),
+		release:     loadScript("release"),
+		remove:      loadScript("delete"),
+		discard:     loadScript("discard"),
+		commit:      loadScript("commit", "log"),
+		read:        loadScript("read"),
+		load:        loadScript("load"),
+		list:        loadScript("list"),
+		send:        loadScript("send"),
+		receive:     loadScript("receive"),
+		quarantine:  loadScript("quarantine"),
+		unattended:  loadScript("unattended"),
+		announce:    loadScript("announce"),
+		replicas:    loadScript("replicas"),
+		moveAside:   loadScript("aside"),
+		listSession: loadScript("enter"),
+		endRebuild:  loadScript("mended"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

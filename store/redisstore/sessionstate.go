@@ -48,15 +48,15 @@ func parseState(text string) (sessionState, error) {
 	return s, nil
 }
 
-// quarantined returns the error that says why a session is set aside, or what is
+// quarantineError returns the error that says why a session is set aside, or what is
 // to be said if nobody knows.
-func (s *Store) quarantined(ctx context.Context, id wire.SessionID, unknown string) error {
+func (s *Store) quarantineError(ctx context.Context, id wire.SessionID, unknown string) error {
 	k := s.keys.session(id)
 	var reason string
-	err := s.do(ctx, "ask why", repeatable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, "ask why", retryable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
 		var err error
-		if reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result(); isAnswer(err, "WRONGTYPE") {
-			s.mend(k.partition, "")
+		if reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result(); isRedisError(err, "WRONGTYPE") {
+			s.rebuildLists(k.partition, "")
 			return nil
 		}
 		return err

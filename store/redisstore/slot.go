@@ -9,9 +9,9 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// waiterGone is how long a waiter counts without asking again. It is longer than
+// waiterTimeout is how long a waiter counts without asking again. It is longer than
 // a failover should take, and than a busy machine forgets a process.
-const waiterGone = 5 * time.Second
+const waiterTimeout = 5 * time.Second
 
 // Acquire asks for a slot and waits for it if it may. It may be repeated.
 func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
@@ -20,28 +20,28 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 		return store.Slot{}, fmt.Errorf("acquire slot: %w", err)
 	}
 	slot := store.Slot{Semaphore: r.Semaphore, Holder: r.Holder, TTL: r.TTL}
-	ticket, err := s.ask(ctx, what, r, "0")
+	ticket, err := s.requestSlot(ctx, what, r, "0")
 	if err != nil || ticket == "" {
 		return slot, err
 	}
 	keys := s.keys.semaphore(r.Semaphore)
-	granted := turn{knock: make(knock, 1), holder: r.Holder}
+	granted := slotListener{wakeup: make(wakeup, 1), holder: r.Holder}
 	defer s.bus.listen(partition(r.Semaphore), keys[0], granted)()
 	poll := time.NewTicker(s.cfg.SlotEvery)
 	defer poll.Stop()
 	for {
 		select {
-		case <-granted.knock:
+		case <-granted.wakeup:
 		case <-poll.C:
 		case <-ctx.Done():
-		case <-s.life.Done():
+		case <-s.runCtx.Done():
 		}
-		again, err := s.ask(ctx, what, r, ticket)
+		again, err := s.requestSlot(ctx, what, r, ticket)
 		if errors.Is(err, store.ErrUnavailable) {
 			continue // it keeps its ticket
 		}
 		if err != nil {
-			s.leave(ctx, slot)
+			s.cancelSlotRequest(ctx, slot)
 			return store.Slot{}, err
 		}
 		if again == "" {
@@ -50,11 +50,11 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	}
 }
 
-// ask makes one attempt. It returns the ticket to ask again with, or none when
+// requestSlot makes one attempt. It returns the ticket to ask again with, or none when
 // the slot is ours.
-func (s *Store) ask(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
+func (s *Store) requestSlot(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
 	answer, err := s.callShared(ctx, what, s.scripts.acquire, s.keys.semaphore(r.Semaphore), semaphoreKinds(),
-		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterGone), ticket)
+		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterTimeout), ticket)
 	if err != nil {
 		return "", err
 	}
@@ -72,9 +72,9 @@ func (s *Store) ask(ctx context.Context, what string, r store.SlotRequest, ticke
 	}
 }
 
-// leave takes back a request whose caller has gone, so that its turn goes to
+// cancelSlotRequest takes back a request whose caller has gone, so that its turn goes to
 // somebody who wants it. If that fails the store finds out in a while.
-func (s *Store) leave(ctx context.Context, slot store.Slot) {
+func (s *Store) cancelSlotRequest(ctx context.Context, slot store.Slot) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
 	if err := s.ReleaseSlot(ctx, slot); err != nil && !errors.Is(err, store.ErrClosed) {
@@ -120,7 +120,7 @@ func (s *Store) Slots(ctx context.Context, semaphore string) (store.SlotUse, err
 		return store.SlotUse{}, fmt.Errorf("count slots: %w", err)
 	}
 	keys := s.keys.semaphore(semaphore)
-	v, err := s.call(ctx, what, repeatable, s.scripts.slotUse, []string{keys[0], keys[2]})
+	v, err := s.call(ctx, what, retryable, s.scripts.slotUse, []string{keys[0], keys[2]})
 	if err != nil {
 		return store.SlotUse{}, err
 	}
@@ -140,18 +140,18 @@ func checkSlotNames(slot store.Slot) error {
 	return errors.Join(store.CheckName("semaphore", slot.Semaphore), store.CheckName("holder", slot.Holder))
 }
 
-// turn hears that a holder has been given a slot.
-type turn struct {
-	knock
+// slotListener hears that a holder has been given a slot.
+type slotListener struct {
+	wakeup
 	holder string
 }
 
-func (t turn) hear(message string) {
+func (t slotListener) onMessage(message string) {
 	if message == t.holder {
-		t.now()
+		t.signal()
 	}
 }
 
-func (t turn) connected() { t.now() }
+func (t slotListener) onConnect() { t.signal() }
 
-func (t turn) follows() bool { return false }
+func (t slotListener) wantsBatches() bool { return false }

@@ -36,7 +36,7 @@ func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, 
 				args = append(args, name[:1])
 			}
 		}
-		r, err := s.callSession(ctx, what, repeatable, session, s.scripts.load, keys, args...)
+		r, err := s.callSession(ctx, what, retryable, session, s.scripts.load, keys, args...)
 		if err != nil {
 			return store.State{}, err
 		}
@@ -45,7 +45,7 @@ func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, 
 		}
 		state, err := s.decodeState(names, r)
 		if err != nil {
-			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
+			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
 		}
 		return state, nil
 	}
@@ -112,7 +112,7 @@ func (s *Store) ReadList(
 		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, err)
 	}
 	k := s.keys.session(session)
-	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.list,
+	r, err := s.callSession(ctx, what, retryable, session, s.scripts.list,
 		[]string{k.meta(), k.structure(listName(list))}, from, store.PageLimit(limit))
 	if err != nil {
 		return store.ListPage{}, err
@@ -125,7 +125,7 @@ func (s *Store) ReadList(
 	contents, _ := r.args[1].([]any)
 	items, err := s.openItems(list, contents)
 	if err != nil {
-		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
+		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
 	}
 	return store.ListPage{From: store.ListStart(from, length), Items: items, Total: length}, nil
 }

@@ -56,16 +56,16 @@ type Observer interface {
 	Failed(kind string)
 }
 
-// blind is an observer who looks at nothing.
-type blind struct{}
+// noopObserver is an observer who looks at nothing.
+type noopObserver struct{}
 
-func (blind) Failed(string) {}
+func (noopObserver) Failed(string) {}
 
 func (c Config) withDefaults() Config {
 	c.Prefix = cmp.Or(c.Prefix, "everdesk")
 	c.Limits = c.Limits.WithDefaults()
 	if c.Observer == nil {
-		c.Observer = blind{}
+		c.Observer = noopObserver{}
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.ReplicaWait = cmp.Or(c.ReplicaWait, 100*time.Millisecond)
@@ -87,8 +87,8 @@ func (c Config) check() error {
 	if c.ReplicaWait < time.Millisecond || c.RetryFor < 0 || c.CheckEvery < 0 || c.InboxEvery < 0 || c.SlotEvery < 0 {
 		return errors.New("a waiting time is negative, or ReplicaWait under a millisecond")
 	}
-	if c.SlotEvery > waiterGone/2 {
-		return fmt.Errorf("SlotEvery of %v is more than half of the %v after which a waiter counts as gone", c.SlotEvery, waiterGone)
+	if c.SlotEvery > waiterTimeout/2 {
+		return fmt.Errorf("SlotEvery of %v is more than half of the %v after which a waiter counts as gone", c.SlotEvery, waiterTimeout)
 	}
 	return nil
 }
@@ -108,15 +108,15 @@ type Store struct {
 	scripts scripts
 	sealLen int
 
-	life context.Context //nolint:containedctx // the store's own life, which its goroutines share
-	end  context.CancelFunc
+	runCtx    context.Context //nolint:containedctx // the store's own life, which its goroutines share
+	cancelRun context.CancelFunc
 
 	startMu sync.Mutex // keeps goroutines from starting while Close waits
 	wg      sync.WaitGroup
 
 	committer committer
 	bus       bus
-	menders   menders
+	rebuilds  rebuilds
 
 	tailsMu sync.Mutex // guards the following
 	tails   map[*tail]struct{}
@@ -139,11 +139,11 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 		keys: keyspace{prefix: cfg.Prefix}, servers: servers, scripts: loadScripts(),
 		sealLen: len(cfg.Schema.Seal(nil, nil)), tails: map[*tail]struct{}{},
 	}
-	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.runCtx, s.cancelRun = context.WithCancel(context.WithoutCancel(ctx))
 	s.committer.init(s)
 	s.bus.init(s)
-	if err := s.inspect(ctx); err != nil {
-		s.end()
+	if err := s.checkServers(ctx); err != nil {
+		s.cancelRun()
 		return nil, fmt.Errorf("open redis store: %w", err)
 	}
 	s.start(s.checkTails)
@@ -154,7 +154,7 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 // that is on its way may still be carried out.
 func (s *Store) Close() error {
 	s.startMu.Lock()
-	s.end()
+	s.cancelRun()
 	s.startMu.Unlock()
 	s.wg.Wait()
 	return nil
@@ -164,7 +164,7 @@ func (s *Store) Close() error {
 func (s *Store) start(fn func()) {
 	s.startMu.Lock()
 	defer s.startMu.Unlock()
-	if s.life.Err() == nil {
+	if s.runCtx.Err() == nil {
 		s.wg.Go(fn)
 	}
 }
@@ -179,9 +179,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	probe := func(ctx context.Context, server *redis.Client) error {
 		return server.Eval(ctx, probeScript, nil).Err()
 	}
-	err := s.do(ctx, "ask redis", repeatable, s.keys.format(), probe)
+	err := s.runOnServer(ctx, "ask redis", retryable, s.keys.format(), probe)
 	if err != nil || s.servers.cluster == nil {
 		return err
 	}
-	return s.explain(ctx, "ask redis", s.servers.each(ctx, probe))
+	return s.contractError(ctx, "ask redis", s.servers.each(ctx, probe))
 }

@@ -20,8 +20,8 @@ const (
 	// fit is dropped and read from the log when the reader gets there.
 	tailMessages = 64
 	tailBytes    = 1 << 20
-	// fillEvents is how many events a tail reads at once when it catches up.
-	fillEvents = 1000
+	// catchUpEvents is how many events a tail reads at once when it catches up.
+	catchUpEvents = 1000
 )
 
 // Tail shows a session's events after a cursor, and every later one as it is
@@ -34,23 +34,23 @@ func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Pos
 			return
 		}
 		k := s.keys.session(session)
-		t := &tail{store: s, session: session, woken: make(knock, 1), at: after, fill: true}
+		t := &tail{store: s, session: session, wake: make(wakeup, 1), at: after, mustRead: true}
 		// Whoever listens before reading misses nothing in between.
 		defer s.bus.listen(k.partition, k.meta(), t)()
-		defer s.watch(t)()
+		defer s.registerTail(t)()
 		for {
-			if err := t.step(ctx, yield); err != nil {
-				if !errors.Is(err, errStopped) {
+			if err := t.yieldPending(ctx, yield); err != nil {
+				if !errors.Is(err, errConsumerStopped) {
 					yield(store.News{}, err)
 				}
 				return
 			}
 			select {
-			case <-t.woken:
+			case <-t.wake:
 			case <-ctx.Done():
-			case <-s.life.Done():
+			case <-s.runCtx.Done():
 			}
-			if err := s.usable(ctx, "tail session "+string(session)); err != nil {
+			if err := s.checkOpen(ctx, "tail session "+string(session)); err != nil {
 				yield(store.News{}, err)
 				return
 			}
@@ -58,67 +58,67 @@ func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Pos
 	}
 }
 
-// errStopped says that the reader wants no more.
-var errStopped = errors.New("reader has stopped")
+// errConsumerStopped says that the reader wants no more.
+var errConsumerStopped = errors.New("reader has stopped")
 
 // tail is one reader's way through a log.
 type tail struct {
 	store   *Store
 	session wire.SessionID
-	woken   knock
+	wake    wakeup
 
 	begun bool // the reader's own
 
-	mu    sync.Mutex    // guards the following
-	at    wire.Position // what the reader has seen, and only the reader changes
-	owned bool          // whether the session had an owner then
-	fill  bool          // there may be more than in queue
-	queue []string
-	bytes int
+	mu       sync.Mutex    // guards the following
+	at       wire.Position // what the reader has seen, and only the reader changes
+	owned    bool          // whether the session had an owner then
+	mustRead bool          // there may be more than in queue
+	queue    []string
+	bytes    int
 }
 
-// hear keeps a message for the reader.
-func (t *tail) hear(message string) {
+// onMessage keeps a message for the reader.
+func (t *tail) onMessage(message string) {
 	if strings.HasPrefix(message, string(newsCommand)) {
 		return
 	}
 	t.mu.Lock()
 	if len(t.queue) >= tailMessages || t.bytes+len(message) > tailBytes {
-		t.queue, t.bytes, t.fill = nil, 0, true
+		t.queue, t.bytes, t.mustRead = nil, 0, true
 	}
 	// While the log is to be read anyway, messages are of no use, but for the
 	// one that says that the session is vacant or gone, which reading tells too.
-	if !t.fill {
+	if !t.mustRead {
 		t.queue = append(t.queue, message)
 		t.bytes += len(message)
 	}
 	t.mu.Unlock()
-	t.woken.now()
+	t.wake.signal()
 }
 
-// connected makes the reader look into the log.
-func (t *tail) connected() {
+// onConnect makes the reader look into the log.
+func (t *tail) onConnect() {
 	t.mu.Lock()
-	t.fill = true
+	t.mustRead = true
 	t.mu.Unlock()
-	t.woken.now()
+	t.wake.signal()
 }
 
-func (t *tail) follows() bool { return true }
+func (t *tail) wantsBatches() bool { return true }
 
-// take returns what the reader has to do.
-func (t *tail) take() (messages []string, fill bool) {
+// drain returns what the reader has to do.
+func (t *tail) drain() (messages []string, fill bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	messages, fill = t.queue, t.fill
-	t.queue, t.bytes, t.fill = nil, 0, false
+	messages, fill = t.queue, t.mustRead
+	t.queue, t.bytes, t.mustRead = nil, 0, false
 	return messages, fill
 }
 
-// step shows everything that is known by now.
-func (t *tail) step(ctx context.Context, yield func(store.News, error) bool) error {
+// yieldPending shows everything that is known by now.
+func (t *tail) yieldPending(ctx context.Context, yield func(store.News, error) bool) error {
 	for {
-		messages, fill := t.take()
+		messages, fill := t.drain()
 		if len(messages) == 0 && !fill {
 			return nil
 		}
@@ -128,7 +128,7 @@ func (t *tail) step(ctx context.Context, yield func(store.News, error) bool) err
 				fill = true
 				break
 			}
-			if err := t.show(yield, n.after(t.at), n.kind == newsVacant); err != nil {
+			if err := t.yieldNews(yield, n.after(t.at), n.kind == newsVacant); err != nil {
 				return err
 			}
 		}
@@ -157,8 +157,8 @@ func (t *tail) decode(message string) (news, bool) {
 	return n, n.prev == t.at || n.top.Compare(t.at) <= 0 || part
 }
 
-// show passes events on, and that the session has become vacant.
-func (t *tail) show(yield func(store.News, error) bool, events []store.Event, vacant bool) error {
+// yieldNews passes events on, and that the session has become vacant.
+func (t *tail) yieldNews(yield func(store.News, error) bool, events []store.Event, vacant bool) error {
 	t.mu.Lock()
 	if len(events) > 0 {
 		t.at = events[len(events)-1].At
@@ -171,7 +171,7 @@ func (t *tail) show(yield func(store.News, error) bool, events []store.Event, va
 		return nil
 	}
 	if !yield(store.News{Events: events, Vacant: vacant}, nil) {
-		return errStopped
+		return errConsumerStopped
 	}
 	return nil
 }
@@ -180,10 +180,10 @@ func (t *tail) show(yield func(store.News, error) bool, events []store.Event, va
 // reason to end, once the tail has begun.
 func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) error {
 	for {
-		page, err := t.store.read(ctx, t.session, t.at, fillEvents)
+		page, err := t.store.read(ctx, t.session, t.at, catchUpEvents)
 		if errors.Is(err, store.ErrUnavailable) && t.begun {
-			if !t.store.pause(ctx, lastPause) {
-				return t.store.usable(ctx, "tail session "+string(t.session))
+			if !t.store.pause(ctx, maxBackoff) {
+				return t.store.checkOpen(ctx, "tail session "+string(t.session))
 			}
 			continue
 		}
@@ -196,15 +196,15 @@ func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) 
 			t.owned = page.owner != ""
 			t.mu.Unlock()
 		}
-		more := len(page.events) == fillEvents
-		if err := t.show(yield, page.events, page.owner == "" && !more); err != nil || !more {
+		more := len(page.events) == catchUpEvents
+		if err := t.yieldNews(yield, page.events, page.owner == "" && !more); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// watch includes a tail in the regular checks.
-func (s *Store) watch(t *tail) (stop func()) {
+// registerTail includes a tail in the regular checks.
+func (s *Store) registerTail(t *tail) (stop func()) {
 	s.tailsMu.Lock()
 	defer s.tailsMu.Unlock()
 	s.tails[t] = struct{}{}
@@ -223,7 +223,7 @@ func (s *Store) checkTails() {
 	for {
 		select {
 		case <-tick.C:
-		case <-s.life.Done():
+		case <-s.runCtx.Done():
 			return
 		}
 		s.tailsMu.Lock()
@@ -232,15 +232,15 @@ func (s *Store) checkTails() {
 			bySession[t.session] = append(bySession[t.session], t)
 		}
 		s.tailsMu.Unlock()
-		if err := s.compare(s.life, bySession); err != nil {
-			s.log.DebugContext(s.life, "positions were not checked", "err", err)
+		if err := s.checkPositions(s.runCtx, bySession); err != nil {
+			s.log.DebugContext(s.runCtx, "positions were not checked", "err", err)
 		}
 	}
 }
 
-func (s *Store) compare(ctx context.Context, bySession map[wire.SessionID][]*tail) error {
+func (s *Store) checkPositions(ctx context.Context, bySession map[wire.SessionID][]*tail) error {
 	states := map[wire.SessionID]*redis.StringCmd{}
-	err := s.pipelines(ctx, "check positions", func(add func(key string, fn func(redis.Pipeliner))) {
+	err := s.pipelineReads(ctx, "check positions", func(add func(key string, fn func(redis.Pipeliner))) {
 		for id := range bySession {
 			meta := s.keys.session(id).meta()
 			add(meta, func(p redis.Pipeliner) { states[id] = p.HGet(ctx, meta, "state") })
@@ -256,21 +256,21 @@ func (s *Store) compare(ctx context.Context, bySession map[wire.SessionID][]*tai
 			continue
 		}
 		for _, t := range tails {
-			t.verify(state)
+			t.checkPosition(state)
 		}
 	}
 	return err
 }
 
-// verify makes the reader look into the log if it does not end where the reader
+// checkPosition makes the reader look into the log if it does not end where the reader
 // is, or if nobody owns it any more.
-func (t *tail) verify(state string) {
+func (t *tail) checkPosition(state string) {
 	owner, _, _ := strings.Cut(strings.TrimPrefix(state, "!"), " ")
 	t.mu.Lock()
 	behind := !strings.HasSuffix(state, " "+t.at.String()) && len(t.queue) == 0
 	left := owner == "" && t.owned
 	t.mu.Unlock()
 	if behind || left {
-		t.connected()
+		t.onConnect()
 	}
 }

@@ -23,26 +23,26 @@ type write struct {
 	partition  uint16
 	size       int
 	text       []byte // what keys and args are made of
-	keys, args []word
+	keys, args []arg
 	structures []structure // that the ops touch, while they are encoded
-	log, at    word        // the log's key and the entry's id
-	entry      word        // of the log, empty if there are no events
+	log, at    arg         // the log's key and the entry's id
+	entry      arg         // of the log, empty if there are no events
 	add, lock  *redis.StatusCmd
 
-	owner *channel      // our own, if the session's owner listens and nobody follows here
-	done  chan struct{} // has room for one, and one is sent when the following are set
-	value any
-	onTwo bool // a second node has it
-	told  bool // it will be published
-	err   error
+	ownChannel *channel      // our own, if the session's owner listens and nobody follows here
+	done       chan struct{} // has room for one, and one is sent when the following are set
+	value      any
+	replicated bool // a second node has it
+	published  bool // it will be published
+	err        error
 }
 
-// word is an argument of a command. A pointer to one can be passed on without a
+// arg is an argument of a command. A pointer to one can be passed on without a
 // copy of the bytes, nor of the slice.
-type word []byte
+type arg []byte
 
 // MarshalBinary is how go-redis asks for the bytes.
-func (w *word) MarshalBinary() ([]byte, error) { return *w, nil }
+func (w *arg) MarshalBinary() ([]byte, error) { return *w, nil }
 
 // structure is a table or a list.
 type structure struct {
@@ -50,8 +50,8 @@ type structure struct {
 	name string
 }
 
-// maxKept keeps a rare large batch from being kept for ever.
-const maxKept = 64 << 10
+// maxPooledBytes keeps a rare large batch from being kept for ever.
+const maxPooledBytes = 64 << 10
 
 func newWrite(ctx context.Context) *write {
 	w := &write{done: make(chan struct{}, 1)}
@@ -64,7 +64,7 @@ func newWrite(ctx context.Context) *write {
 func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
 	w, ok := c.writes.Get().(*write)
 	if !ok {
-		w = newWrite(c.store.life)
+		w = newWrite(c.store.runCtx)
 	}
 	c.store.encode(w, l, b)
 	return w
@@ -72,7 +72,7 @@ func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
 
 // putWrite takes back a write that nobody else has any more.
 func (c *committer) putWrite(w *write) {
-	if cap(w.entry)+cap(w.text) <= maxKept {
+	if cap(w.entry)+cap(w.text) <= maxPooledBytes {
 		c.writes.Put(w)
 	}
 }
@@ -84,20 +84,20 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	w.text = s.keys.appendAt(w.text[:0], w.partition, "s", string(l.Session), "")
 	base := len(w.text)
 	w.text = append(w.text, "meta"...)
-	w.keys = append(w.keys, w.since(0))
-	w.key(base, "", "log")
+	w.keys = append(w.keys, w.textFrom(0))
+	w.addKey(base, "", "log")
 	w.log = w.keys[1]
 
 	var bytes int
 	w.entry, bytes = s.appendEntry(w.entry[:0], b)
-	prev := w.state(l, b.Number-1, b.Prev)
-	w.at = w.state(l, b.Number, topAfter(b))
+	prev := w.addState(l, b.Number-1, b.Prev)
+	w.at = w.addState(l, b.Number, topAfter(b))
 	w.args = append(w.args, prev)
-	w.number(len(b.Events)<<32 + bytes)
+	w.addInt(len(b.Events)<<32 + bytes)
 	further := len(w.args)
 	w.args = append(w.args, nil) // the number of those behind it
 	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
-		s.encodeMore(w, base, b)
+		s.encodeChanges(w, base, b)
 	}
 	w.args[further] = w.digits(len(w.args) - further - 1)
 	w.size = len(w.entry) + len(w.text)
@@ -130,8 +130,8 @@ func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes i
 	return s.schema.Seal(entry[:header], entry[header+s.sealLen:]), frameBytes
 }
 
-// encodeMore adds what a batch has beside events.
-func (s *Store) encodeMore(w *write, base int, b store.Batch) {
+// encodeChanges adds what a batch has beside events.
+func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 	for i := range b.Ops {
 		if st := structureOf(&b.Ops[i]); !slices.Contains(w.structures, st) {
 			w.structures = append(w.structures, st)
@@ -141,20 +141,20 @@ func (s *Store) encodeMore(w *write, base int, b store.Batch) {
 	if b.Card != nil {
 		w.text = s.schema.Seal(w.text, b.Card)
 	}
-	w.args = append(w.args, w.since(from))
+	w.args = append(w.args, w.textFrom(from))
 	from = len(w.text)
 	if b.Working != nil {
 		w.text = append(append(w.text, workingDigit(*b.Working)), w.session...)
 	}
-	w.args = append(w.args, w.since(from))
-	w.number(len(w.structures))
-	w.number(len(b.Consumed))
-	w.moreKeys(base, s.keys, b)
+	w.args = append(w.args, w.textFrom(from))
+	w.addInt(len(w.structures))
+	w.addInt(len(b.Consumed))
+	w.addOptionalKeys(base, s.keys, b)
 	for _, st := range w.structures {
-		w.arg(st.prefix(), st.name)
+		w.addArg(st.prefix(), st.name)
 	}
 	for _, id := range b.Consumed {
-		w.arg("", id)
+		w.addArg("", id)
 	}
 	for i := range b.Ops {
 		s.encodeOp(w, &b.Ops[i])
@@ -170,42 +170,42 @@ func workingDigit(working bool) byte {
 	return '0'
 }
 
-// moreKeys adds those keys that are touched beside meta and log.
-func (w *write) moreKeys(base int, k keyspace, b store.Batch) {
+// addOptionalKeys adds those keys that are touched beside meta and log.
+func (w *write) addOptionalKeys(base int, k keyspace, b store.Batch) {
 	if b.Working != nil {
 		from := len(w.text)
 		w.text = k.appendAt(w.text, w.partition, "working")
-		w.keys = append(w.keys, w.since(from))
+		w.keys = append(w.keys, w.textFrom(from))
 	}
 	if len(w.structures) > 0 {
-		w.key(base, "", "names")
+		w.addKey(base, "", "names")
 	}
 	if len(b.Consumed) > 0 {
-		w.key(base, "", "inbox")
-		w.key(base, "", "ids")
-		w.key(base, "", "done")
+		w.addKey(base, "", "inbox")
+		w.addKey(base, "", "ids")
+		w.addKey(base, "", "done")
 	}
 	for _, st := range w.structures {
-		w.key(base, st.prefix(), st.name)
+		w.addKey(base, st.prefix(), st.name)
 	}
 }
 
 // encodeOp adds what commit.lua needs to know of an op.
 func (s *Store) encodeOp(w *write, op *store.Op) {
-	w.arg("", opLetter(op.Kind))
-	w.number(1 + slices.Index(w.structures, structureOf(op)))
+	w.addArg("", opLetter(op.Kind))
+	w.addInt(1 + slices.Index(w.structures, structureOf(op)))
 	switch op.Kind {
 	case store.OpSet, store.OpUnset:
-		w.arg("", op.Field)
+		w.addArg("", op.Field)
 	case store.OpPush:
-		w.number(len(op.Values))
+		w.addInt(len(op.Values))
 	case store.OpReplace, store.OpKeepLast, store.OpKeepFirst:
-		w.number(op.N)
+		w.addInt(op.N)
 	}
 	for _, v := range op.Values {
 		from := len(w.text)
 		w.text = s.schema.Seal(w.text, v)
-		w.args = append(w.args, w.since(from))
+		w.args = append(w.args, w.textFrom(from))
 	}
 }
 
@@ -246,38 +246,38 @@ func opLetter(k store.OpKind) string {
 	}
 }
 
-// since returns the word that the text holds from a place on. It stays what it is
+// textFrom returns the word that the text holds from a place on. It stays what it is
 // when the text grows.
-func (w *write) since(from int) word { return w.text[from:len(w.text):len(w.text)] }
+func (w *write) textFrom(from int) arg { return w.text[from:len(w.text):len(w.text)] }
 
-// key adds a key of the session. All of them begin with the text's first bytes.
-func (w *write) key(base int, prefix, name string) {
+// addKey adds a key of the session. All of them begin with the text's first bytes.
+func (w *write) addKey(base int, prefix, name string) {
 	from := len(w.text)
 	w.text = append(append(append(w.text, w.text[:base]...), prefix...), name...)
-	w.keys = append(w.keys, w.since(from))
+	w.keys = append(w.keys, w.textFrom(from))
 }
 
-func (w *write) arg(prefix, rest string) {
+func (w *write) addArg(prefix, rest string) {
 	from := len(w.text)
 	w.text = append(append(w.text, prefix...), rest...)
-	w.args = append(w.args, w.since(from))
+	w.args = append(w.args, w.textFrom(from))
 }
 
-func (w *write) number(n int) { w.args = append(w.args, w.digits(n)) }
+func (w *write) addInt(n int) { w.args = append(w.args, w.digits(n)) }
 
-func (w *write) digits(n int) word {
+func (w *write) digits(n int) arg {
 	from := len(w.text)
 	w.text = strconv.AppendInt(w.text, int64(n), 10)
-	return w.since(from)
+	return w.textFrom(from)
 }
 
-// state adds the state of a session after a batch of a lease. It returns the end
+// addState adds the state of a session after a batch of a lease. It returns the end
 // of it, which is the position.
-func (w *write) state(l store.Lease, number uint64, top wire.Position) (position word) {
+func (w *write) addState(l store.Lease, number uint64, top wire.Position) (position arg) {
 	from := len(w.text)
 	w.text = appendState(w.text, l, number)
 	end := len(w.text)
 	w.text = top.Append(w.text)
-	w.args = append(w.args, w.since(from))
-	return w.since(end)
+	w.args = append(w.args, w.textFrom(from))
+	return w.textFrom(end)
 }

@@ -10,46 +10,47 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lastEpoch returns the last epoch of a deleted session of that id, or 0.
+// lastEpoch returns the epoch in the tombstone of a deleted session, or 0 without one.
 func (s *Store) lastEpoch(id wire.SessionID) (uint64, error) {
-	sel, err := s.log.Select(graveyardBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	sel, err := s.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		if e, ok := x.Get(string(id)); ok {
 			keep(e)
 		}
 	})
 	if err != nil {
-		return 0, asStore(err)
+		return 0, storeError(err)
 	}
 	defer sel.Close()
 	values, err := sel.Values(0, len(sel.Entries()))
 	if err != nil {
-		return 0, asStore(err)
+		return 0, storeError(err)
 	}
 	if len(values) == 0 {
 		return 0, nil
 	}
-	return decodeGrave(values[0]), nil
+	return decodeTombstone(values[0]), nil
 }
 
-func encodeGrave(epoch uint64) []byte {
+func encodeTombstone(epoch uint64) []byte {
 	b := binary.BigEndian.AppendUint64(nil, epoch)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeGrave returns 0 for what cannot be read: the clock alone will do then.
-func decodeGrave(b []byte) uint64 {
+// decodeTombstone returns 0 for an unreadable tombstone: the clock alone determines the
+// next epoch then.
+func decodeTombstone(b []byte) uint64 {
 	if len(b) != 12 || crc32.Checksum(b[:8], castagnoli) != binary.BigEndian.Uint32(b[8:]) {
 		return 0
 	}
 	return binary.BigEndian.Uint64(b)
 }
 
-// buryOld forgets epochs that the clock has left far behind. They were kept for
-// claims in quick succession, which put epochs ahead of the clock, and for
+// deleteOldTombstones deletes tombstones whose epoch is more than 7 days behind the clock.
+// Tombstones serve claims in quick succession, which put epochs ahead of the clock, and
 // clocks that are set back a little.
-func (s *Store) buryOld() error {
+func (s *Store) deleteOldTombstones() error {
 	old := store.NextEpoch(0, time.Now().Add(-7*24*time.Hour))
-	sel, err := s.log.Select(graveyardBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	sel, err := s.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		for e := range x.Ascend("", "") {
 			keep(e)
 		}
@@ -62,9 +63,9 @@ func (s *Store) buryOld() error {
 	if err != nil {
 		return err
 	}
-	b, n := kvlog.NewBatch(graveyardBucket), 0
+	b, n := kvlog.NewBatch(tombstoneBucket), 0
 	for i, e := range sel.Entries() {
-		if decodeGrave(values[i]) < old {
+		if decodeTombstone(values[i]) < old {
 			b.Delete(e.Key)
 			n++
 		}

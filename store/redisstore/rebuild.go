@@ -23,66 +23,66 @@ import (
 // is written down together with that, so that whoever lives does it: Unattended,
 // which every hub asks all the time, begins what nobody has finished.
 
-// mendTime bounds making the lists of a partition anew, which looks at all keys of
+// rebuildTimeout bounds making the lists of a partition anew, which looks at all keys of
 // a server.
-const mendTime = 5 * time.Minute
+const rebuildTimeout = 5 * time.Minute
 
-// lostReason is what is known of a session that is set aside when the list that
+// unknownReason is what is known of a session that is set aside when the list that
 // said why is lost.
-const lostReason = "it was set aside before; why is not known any more"
+const unknownReason = "it was set aside before; why is not known any more"
 
-// menders are the partitions whose lists are being made anew.
-type menders struct {
-	mu sync.Mutex
-	by map[uint16]bool
+// rebuilds are the partitions whose lists are being made anew.
+type rebuilds struct {
+	mu      sync.Mutex
+	running map[uint16]bool
 }
 
 // begin is false if somebody does that already.
-func (m *menders) begin(p uint16) bool {
+func (m *rebuilds) begin(p uint16) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.by[p] {
+	if m.running[p] {
 		return false
 	}
-	if m.by == nil {
-		m.by = map[uint16]bool{}
+	if m.running == nil {
+		m.running = map[uint16]bool{}
 	}
-	m.by[p] = true
+	m.running[p] = true
 	return true
 }
 
-func (m *menders) end(p uint16) {
+func (m *rebuilds) end(p uint16) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.by, p)
+	delete(m.running, p)
 }
 
-// mend makes the lists of a partition anew, in the background, because one of them
+// rebuildLists makes the lists of a partition anew, in the background, because one of them
 // cannot be used. The user is whose list is to be looked at as well, or empty.
-func (s *Store) mend(p uint16, user string) {
-	if !s.menders.begin(p) {
+func (s *Store) rebuildLists(p uint16, user string) {
+	if !s.rebuilds.begin(p) {
 		return
 	}
 	s.start(func() {
-		defer s.menders.end(p)
-		ctx, cancel := context.WithTimeout(s.life, mendTime)
+		defer s.rebuilds.end(p)
+		ctx, cancel := context.WithTimeout(s.runCtx, rebuildTimeout)
 		defer cancel()
-		if err := s.relist(ctx, p, user); err != nil {
+		if err := s.rebuildPartition(ctx, p, user); err != nil {
 			s.log.ErrorContext(ctx, "lists of a partition are broken", "partition", p, "err", err)
 		}
 	})
 }
 
-// relist sets aside those lists of a partition that are none, and enters all its
+// rebuildPartition sets aside those lists of a partition that are none, and enters all its
 // sessions again.
-func (s *Store) relist(ctx context.Context, p uint16, user string) error {
-	if err := s.putListsAway(ctx, p, user); err != nil {
+func (s *Store) rebuildPartition(ctx context.Context, p uint16, user string) error {
+	if err := s.moveBrokenListsAside(ctx, p, user); err != nil {
 		return err
 	}
 	var mark string
-	err := s.do(ctx, "ask about lists", repeatable, s.keys.mending(p), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, "ask about lists", retryable, s.keys.rebuildMark(p), func(ctx context.Context, server *redis.Client) error {
 		var err error
-		mark, err = server.Get(ctx, s.keys.mending(p)).Result()
+		mark, err = server.Get(ctx, s.keys.rebuildMark(p)).Result()
 		return err
 	})
 	if err != nil || mark == "" { // somebody else has done it
@@ -93,7 +93,7 @@ func (s *Store) relist(ctx context.Context, p uint16, user string) error {
 	err = s.scan(ctx, "look for sessions", begin, end, func(name string) error {
 		if wire.SessionID(name).Validate() == nil && partition(name) == p {
 			entered++
-			return s.enter(ctx, wire.SessionID(name))
+			return s.listSession(ctx, wire.SessionID(name))
 		}
 		return nil
 	})
@@ -101,35 +101,35 @@ func (s *Store) relist(ctx context.Context, p uint16, user string) error {
 		return err
 	}
 	s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
-	_, err = s.call(ctx, "end making lists", repeatable, s.scripts.mended, []string{s.keys.mending(p)}, mark)
+	_, err = s.call(ctx, "end making lists", retryable, s.scripts.endRebuild, []string{s.keys.rebuildMark(p)}, mark)
 	return err
 }
 
-// putListsAway sets aside those lists of a partition, and that of a user in it, that
+// moveBrokenListsAside sets aside those lists of a partition, and that of a user in it, that
 // are none, and leaves a note that they are to be made anew.
-func (s *Store) putListsAway(ctx context.Context, p uint16, user string) error {
+func (s *Store) moveBrokenListsAside(ctx context.Context, p uint16, user string) error {
 	k := sessionKeys{space: s.keys, partition: p}
 	lists := map[string]string{
-		s.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash", k.mending(): "string",
+		s.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash", k.rebuildMark(): "string",
 	}
 	if user != "" {
 		lists[s.keys.userSessions(p, user)] = "zset"
 	}
 	for key, kind := range lists {
-		if err := s.putAway(ctx, []string{key}, []string{kind}, false, k.mending()); err != nil {
+		if err := s.moveAside(ctx, []string{key}, []string{kind}, false, k.rebuildMark()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enter enters a session in the lists of its partition. One that is found to be none
+// listSession enters a session in the lists of its partition. One that is found to be none
 // is put away on the way.
-func (s *Store) enter(ctx context.Context, id wire.SessionID) error {
+func (s *Store) listSession(ctx context.Context, id wire.SessionID) error {
 	k := s.keys.session(id)
 	what := "enter session " + string(id)
 	var user string
-	err := s.do(ctx, what, repeatable, k.meta(), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, what, retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
 		var err error
 		user, err = server.HGet(ctx, k.meta(), "user").Result()
 		return err
@@ -138,22 +138,22 @@ func (s *Store) enter(ctx context.Context, id wire.SessionID) error {
 		return err
 	}
 	for range 2 {
-		v, err := s.call(ctx, what, repeatable, s.scripts.enter,
+		v, err := s.call(ctx, what, retryable, s.scripts.listSession,
 			[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, user), k.working(), k.quarantine()},
-			string(id), user, lostReason)
+			string(id), user, unknownReason)
 		if _, done := v.(int64); done || err != nil {
 			return err
 		}
-		if err := s.putListsAway(ctx, k.partition, user); err != nil {
+		if err := s.moveBrokenListsAside(ctx, k.partition, user); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s: %w: somebody breaks the lists again and again", what, store.ErrUnavailable)
 }
 
-// putAway moves keys that belong together to other names if one of them is not of
+// moveAside moves keys that belong together to other names if one of them is not of
 // its kind, or in any case. If it did, a note is left at a key unless there is none.
-func (s *Store) putAway(ctx context.Context, keys, kinds []string, always bool, note ...string) error {
+func (s *Store) moveAside(ctx context.Context, keys, kinds []string, always bool, note ...string) error {
 	args := make([]any, 0, len(kinds)+2)
 	for _, kind := range kinds {
 		args = append(args, kind)
@@ -163,7 +163,7 @@ func (s *Store) putAway(ctx context.Context, keys, kinds []string, always bool, 
 		tag, rest, _ := strings.Cut(key, "}:")
 		all = append(all, tag+"}:aside:"+rest)
 	}
-	moved, err := s.call(ctx, "put away "+keys[0], repeatable, s.scripts.aside,
+	moved, err := s.call(ctx, "put away "+keys[0], retryable, s.scripts.moveAside,
 		append(all, note...), append(args, always, rand.Text())...)
 	if err != nil {
 		return err
@@ -179,21 +179,21 @@ func (s *Store) putAway(ctx context.Context, keys, kinds []string, always bool, 
 func (s *Store) callShared(
 	ctx context.Context, what string, sc *script, keys, kinds []string, args ...any,
 ) (any, error) {
-	v, err := s.call(ctx, what, repeatable, sc, keys, args...)
+	v, err := s.call(ctx, what, retryable, sc, keys, args...)
 	foreign := errors.Is(err, store.ErrCorrupt)
 	if !foreign && !failedInside(err) {
 		return v, err
 	}
-	if failed := s.putAway(ctx, keys, kinds, !foreign); failed != nil {
+	if failed := s.moveAside(ctx, keys, kinds, !foreign); failed != nil {
 		return nil, fmt.Errorf("%w; and %w", err, failed)
 	}
-	return s.call(ctx, what, repeatable, sc, keys, args...)
+	return s.call(ctx, what, retryable, sc, keys, args...)
 }
 
 // failedInside reports whether a script ended in the middle by itself, as it does
 // when a number is none.
 func failedInside(err error) bool {
-	answer, ok := answerOf(err)
+	answer, ok := redisReply(err)
 	return ok && strings.HasPrefix(answer, "ERR") && strings.Contains(answer, "user_script") &&
 		!strings.Contains(answer, "SCRIPT KILL")
 }

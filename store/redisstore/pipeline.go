@@ -14,37 +14,37 @@ import (
 const (
 	// lockedID is the last id of a log that takes no entries, see log.lua.
 	lockedID = "18446744073709551615-18446744073709551615"
-	// replicasFor is how long we believe to know whether a server has replicas.
-	replicasFor = 30 * time.Second
+	// replicaCheckEvery is how long we believe to know whether a server has replicas.
+	replicaCheckEvery = 30 * time.Second
 )
 
 // pipeline is what a server gets at once. It is used again with its memory.
 type pipeline struct {
-	writes []*write
-	told   []*write // committed before, to be published
-	newest map[wire.SessionID]*transaction
-	cmds   []redis.Cmder
-	args   []any
+	writes    []*write
+	toPublish []*write // committed before, to be published
+	newest    map[wire.SessionID]*transaction
+	cmds      []redis.Cmder
+	args      []any
 }
 
-// forget lets go of what has been sent.
-func (p *pipeline) forget() {
+// reset lets go of what has been sent.
+func (p *pipeline) reset() {
 	clear(p.writes)
 	clear(p.newest)
 	clear(p.cmds)
 	clear(p.args)
-	p.writes, p.told, p.cmds, p.args = p.writes[:0], nil, p.cmds[:0], p.args[:0]
+	p.writes, p.toPublish, p.cmds, p.args = p.writes[:0], nil, p.cmds[:0], p.args[:0]
 }
 
 // exec sends writes and fills in their answers, after publishing what was
 // committed before.
-func (l *lane) exec(p *pipeline) {
+func (l *serverQueue) exec(p *pipeline) {
 	// A server that has not seen the script, or has lost it, has done nothing,
 	// and the second call brings the script along. A script that stumbled over
 	// one batch has not looked at those behind it; the second time it finds what
 	// it has done already and goes on.
 	if failed := l.send(p, l.transactions(p), false); len(failed) > 0 {
-		p.told = nil
+		p.toPublish = nil
 		l.send(p, failed, true)
 	}
 }
@@ -53,7 +53,7 @@ func (l *lane) exec(p *pipeline) {
 // Cluster all its keys must be in one slot, and nowhere may it have two batches of
 // one session, for the script sees the second before the entry of the first is in
 // the log.
-func (l *lane) transactions(p *pipeline) []*transaction {
+func (l *serverQueue) transactions(p *pipeline) []*transaction {
 	var all []*transaction
 	open := map[uint16]*transaction{}
 	for i, w := range p.writes {
@@ -76,17 +76,17 @@ func (l *lane) transactions(p *pipeline) []*transaction {
 
 // send sends transactions. It returns those whose script Redis has refused to run
 // to its end.
-func (l *lane) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
-	ctx := l.store.life
+func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
+	ctx := l.store.runCtx
 	p.cmds, p.args = p.cmds[:0], p.args[:0]
-	for _, w := range p.told {
+	for _, w := range p.toPublish {
 		p.cmds = append(p.cmds, redis.NewCmd(ctx, "spublish", &w.keys[0], &w.entry))
 	}
 	for i, t := range transactions {
-		l.add(p, t, byText && i == 0)
+		l.appendTransaction(p, t, byText && i == 0)
 	}
 	var wait *redis.IntCmd
-	if l.durable && len(transactions) > 0 && l.replicas.of(l.store, l.server) {
+	if l.durable && len(transactions) > 0 && l.replicas.has(l.store, l.server) {
 		// One WAIT covers everything this connection has written before.
 		wait = redis.NewIntCmd(ctx, "wait", 1, l.store.cfg.ReplicaWait.Milliseconds())
 		p.cmds = append(p.cmds, wait)
@@ -96,7 +96,7 @@ func (l *lane) send(p *pipeline, transactions []*transaction, byText bool) (fail
 	_, _ = pipe.Exec(ctx)                 // every command has its own error
 	onTwo := wait != nil && wait.Err() == nil && wait.Val() > 0
 	if wait != nil && !onTwo {
-		l.replicas.forget()
+		l.replicas.invalidate()
 	}
 	for _, t := range transactions {
 		if t.finish(onTwo) != nil {
@@ -112,10 +112,10 @@ type transaction struct {
 	cmds   []redis.Cmder // MULTI, the script, XADD and XSETID..., EXEC
 }
 
-// add adds the commands of a transaction to a pipeline.
-func (l *lane) add(p *pipeline, t *transaction, byText bool) {
-	ctx, from := l.store.life, len(p.cmds)
-	p.cmds = append(p.cmds, redis.NewStatusCmd(ctx, "multi"), l.script(p, t, byText))
+// appendTransaction adds the commands of a transaction to a pipeline.
+func (l *serverQueue) appendTransaction(p *pipeline, t *transaction, byText bool) {
+	ctx, from := l.store.runCtx, len(p.cmds)
+	p.cmds = append(p.cmds, redis.NewStatusCmd(ctx, "multi"), l.commitCall(p, t, byText))
 	for _, w := range t.writes {
 		if len(w.entry) > 0 {
 			p.cmds = append(p.cmds, w.add, w.lock)
@@ -125,8 +125,8 @@ func (l *lane) add(p *pipeline, t *transaction, byText bool) {
 	t.cmds = p.cmds[from:len(p.cmds):len(p.cmds)]
 }
 
-// script is the call of commit.lua.
-func (l *lane) script(p *pipeline, t *transaction, byText bool) redis.Cmder {
+// commitCall is the call of commit.lua.
+func (l *serverQueue) commitCall(p *pipeline, t *transaction, byText bool) redis.Cmder {
 	keys, from := 0, len(p.args)
 	for _, w := range t.writes {
 		keys += len(w.keys)
@@ -144,7 +144,7 @@ func (l *lane) script(p *pipeline, t *transaction, byText bool) redis.Cmder {
 			p.args = append(p.args, &w.args[i])
 		}
 	}
-	return redis.NewCmd(l.store.life, p.args[from:len(p.args):len(p.args)]...)
+	return redis.NewCmd(l.store.runCtx, p.args[from:len(p.args):len(p.args)]...)
 }
 
 // finish fills in the answers. The error is that of the script, if it was not
@@ -165,7 +165,7 @@ func (t *transaction) finish(onTwo bool) (scriptErr error) {
 	}
 	entry := 1 // the first result behind the script's is that of an XADD
 	for i, w := range t.writes {
-		w.onTwo, w.value = onTwo, nil
+		w.replicated, w.value = onTwo, nil
 		if w.err = err; err != nil {
 			continue
 		}
@@ -182,7 +182,7 @@ func (t *transaction) finish(onTwo bool) (scriptErr error) {
 }
 
 // isText says whether a result is there and what is wanted.
-func isText(results []any, i int, want word) bool {
+func isText(results []any, i int, want arg) bool {
 	if i >= len(results) {
 		return false
 	}
@@ -212,46 +212,46 @@ func (t *transaction) results() ([]any, error) {
 
 // replicas is what is known of a server's replicas.
 type replicas struct {
-	mu     sync.Mutex // guards the following
-	any    bool
-	known  bool
-	asking bool
-	asked  time.Time
+	mu        sync.Mutex // guards the following
+	any       bool
+	known     bool
+	querying  bool
+	queriedAt time.Time
 }
 
-// of says whether it makes sense to wait for a second node. What was known a while
+// has says whether it makes sense to wait for a second node. What was known a while
 // ago is good enough until it is asked again, which no write waits for.
-func (r *replicas) of(s *Store, server *redis.Client) bool {
+func (r *replicas) has(s *Store, server *redis.Client) bool {
 	r.mu.Lock()
-	known, has, ask := r.known, r.any, !r.asking && time.Since(r.asked) >= replicasFor
-	r.asking = r.asking || known && ask
+	known, has, ask := r.known, r.any, !r.querying && time.Since(r.queriedAt) >= replicaCheckEvery
+	r.querying = r.querying || known && ask
 	r.mu.Unlock()
 	switch {
 	case !known:
-		return r.ask(s.life, server)
+		return r.query(s.runCtx, server)
 	case ask:
-		s.start(func() { r.ask(s.life, server) })
+		s.start(func() { r.query(s.runCtx, server) })
 	}
 	return has
 }
 
-// ask asks a server whether it has replicas.
-func (r *replicas) ask(ctx context.Context, server *redis.Client) bool {
+// query asks a server whether it has replicas.
+func (r *replicas) query(ctx context.Context, server *redis.Client) bool {
 	info, err := server.Info(ctx, "replication").Result()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asking = false
+	r.querying = false
 	if err != nil {
 		r.known = false
 		return false
 	}
-	r.any, r.known, r.asked = !strings.Contains(info, "connected_slaves:0"), true, time.Now()
+	r.any, r.known, r.queriedAt = !strings.Contains(info, "connected_slaves:0"), true, time.Now()
 	return r.any
 }
 
-// forget makes the next durable write ask again: the replica that did not answer
+// invalidate makes the next durable write ask again: the replica that did not answer
 // may be gone, and waiting for it would be in vain.
-func (r *replicas) forget() {
+func (r *replicas) invalidate() {
 	r.mu.Lock()
 	r.known = false
 	r.mu.Unlock()
