@@ -9,27 +9,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// bus brings what Redis publishes to those in this process who listen. It is
-// only ever a hint: messages may be lost, and everybody looks for themselves now
-// and then.
+// bus delivers the messages that Redis publishes to the listeners in this process. Messages
+// are hints: they may be lost, so every listener also polls.
 //
-// Sharded channels are published on the server that holds their slot, and a
-// go-redis subscription talks to one server, so in a Cluster there is a line per
-// partition; otherwise one is enough.
+// Sharded channels are published on the server that holds their slot, and a go-redis
+// subscription uses one server, so in a Cluster there is one pubSubConn per partition;
+// otherwise there is one.
 type bus struct {
 	store *Store
 
-	mu    sync.Mutex // guards the following
+	mu    sync.Mutex // guards the fields below
 	conns map[uint16]*pubSubConn
 }
 
-// listener is told what happens on a channel. Its methods must not block.
+// listener receives the messages of a channel. Its methods must not block.
 type listener interface {
 	// onMessage is called with each message.
 	onMessage(message string)
-	// onConnect is called when messages may have been lost before.
+	// onConnect is called after a new subscription, when earlier messages may have been
+	// lost.
 	onConnect()
-	// wantsBatches says whether batches are of interest.
+	// wantsBatches reports whether the listener needs the messages about batches.
 	wantsBatches() bool
 }
 
@@ -38,12 +38,12 @@ func (b *bus) init(s *Store) {
 	b.conns = map[uint16]*pubSubConn{}
 }
 
-// listen begins to tell l what happens on a channel, and returns what ends it.
+// listen registers l for a channel and returns the function that unregisters it.
 func (b *bus) listen(partition uint16, channel string, l listener) (stop func()) {
 	return b.conn(partition).add(channel, l)
 }
 
-// channel returns the one of a name if somebody here listens to it, or nil.
+// channel returns the channel with that name if it has listeners in this process, or nil.
 func (b *bus) channel(partition uint16, name []byte) *channel {
 	b.mu.Lock()
 	ln := b.conns[b.connNumber(partition)]
@@ -56,7 +56,7 @@ func (b *bus) channel(partition uint16, name []byte) *channel {
 	return ln.channels[string(name)]
 }
 
-// connNumber is the number of the line that brings what is published in a partition.
+// connNumber returns the number of the connection that serves a partition.
 func (b *bus) connNumber(partition uint16) uint16 {
 	if b.store.servers.cluster == nil {
 		return 0
@@ -77,31 +77,30 @@ func (b *bus) conn(partition uint16) *pubSubConn {
 	return ln
 }
 
-// pubSubConn is one pub/sub connection after the other.
-//
-// Ownership: run is the only goroutine that makes, changes and ends connections;
-// it waits for the one goroutine that reads from them. It ends with the Store.
+// pubSubConn maintains one pub/sub connection and reconnects it. The goroutine run alone
+// opens, changes and closes connections; it waits for the one goroutine that reads from
+// them. It stops when the Store is closed.
 type pubSubConn struct {
 	store    *Store
-	changed  wakeup // somebody came or left
+	changed  wakeup // listeners were added or removed
 	received atomic.Bool
 
-	mu           sync.Mutex // guards the following
+	mu           sync.Mutex // guards the fields below
 	channels     map[string]*channel
-	nextListener int // listeners so far
+	nextListener int // id of the newest listener
 }
 
-// channel is one that somebody listens to, or did a moment ago.
+// channel is a channel that has listeners, or had until the next syncSubscriptions.
 type channel struct {
-	listeners map[int]listener // the line's lock guards it
-	requested bool             // the connection was told to subscribe; also guarded
+	listeners map[int]listener // guarded by the connection's mu
+	requested bool             // a subscription was requested; guarded by mu
 
-	followers  atomic.Int32 // of the listeners
-	subscribed atomic.Bool  // Redis counts us among those who listen
+	followers  atomic.Int32 // number of listeners that want batches
+	subscribed atomic.Bool  // Redis counts this process as a subscriber
 }
 
-// onlyInbox says that Redis counts this process among those who listen, although
-// nobody in it has any use for batches: it only waits for commands.
+// onlyInbox reports whether Redis counts this process as a subscriber although no listener
+// in it wants batches: it only waits for commands.
 func (c *channel) onlyInbox() bool {
 	return c != nil && c.subscribed.Load() && c.followers.Load() == 0
 }
@@ -132,7 +131,7 @@ func (l *pubSubConn) add(name string, li listener) (stop func()) {
 	}
 }
 
-// activeChannels returns the names of channels that somebody listens to.
+// activeChannels returns the names of the channels with listeners.
 func (l *pubSubConn) activeChannels() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +144,7 @@ func (l *pubSubConn) activeChannels() []string {
 	return names
 }
 
-// clearSubscriptions is for after a connection: Redis does not count us any more.
+// clearSubscriptions marks all channels as unsubscribed after a connection was closed.
 func (l *pubSubConn) clearSubscriptions() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,9 +154,9 @@ func (l *pubSubConn) clearSubscriptions() {
 	}
 }
 
-// run keeps a connection as long as there are listeners. It makes every new one
-// itself: a go-redis subscription would mend itself without telling, and in a
-// Cluster it might ask the wrong server for ever.
+// run keeps a connection while there are listeners. It opens every connection itself: a
+// go-redis subscription would reconnect without notice, and in a Cluster it might keep
+// using the wrong server.
 func (l *pubSubConn) run() {
 	ctx := l.store.runCtx
 	failures := 0
@@ -179,8 +178,8 @@ func (l *pubSubConn) run() {
 	}
 }
 
-// serve subscribes at the server that has one of the channels and stays until the
-// connection is lost. It reports whether anything was heard on it.
+// serve subscribes at the server that holds the channel name and returns when the
+// connection is lost. It reports whether anything was received on it.
 func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 	server, err := l.store.servers.forKey(ctx, name)
 	if err != nil {
@@ -190,13 +189,13 @@ func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 	l.received.Store(false)
 	var reader sync.WaitGroup
 	defer func() {
-		_ = sub.Close() // which makes the reader end; it fails only if closed
+		_ = sub.Close() // stops the reader; fails only if closed already
 		reader.Wait()
 		l.clearSubscriptions()
 		worked = l.received.Load()
 	}()
-	// Channels come before the reader: a go-redis subscription without any
-	// would connect anywhere.
+	// Subscribe before starting the reader: a go-redis subscription without channels
+	// would connect to an arbitrary server.
 	if !l.syncSubscriptions(ctx, sub) {
 		return false
 	}
@@ -215,13 +214,13 @@ func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 				return
 			}
 		case <-check.C:
-			// Publishers ask the master who listens, so that is where to listen.
+			// Only subscribers of the present master count and get messages.
 			if now, err := l.store.servers.forKey(ctx, name); err != nil || now != server {
 				return
 			}
 			if !l.received.Swap(false) {
 				if silent {
-					return // not even the ping was answered
+					return // no reply to the ping
 				}
 				silent = true
 				if sub.Ping(ctx) != nil {
@@ -238,7 +237,8 @@ func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 	}
 }
 
-// syncSubscriptions subscribes to what somebody listens to and to nothing else.
+// syncSubscriptions subscribes to the channels with listeners and unsubscribes from the
+// others. It returns false if the connection failed.
 func (l *pubSubConn) syncSubscriptions(ctx context.Context, sub *redis.PubSub) bool {
 	var come, gone []string
 	l.mu.Lock()
@@ -262,14 +262,14 @@ func (l *pubSubConn) syncSubscriptions(ctx context.Context, sub *redis.PubSub) b
 	return len(come) == 0 || sub.SSubscribe(ctx, come...) == nil
 }
 
-// read passes messages on until the connection is lost or answers with an
-// error, such as that another server has the channel now.
+// read delivers messages until the connection is lost or returns an error, for instance
+// because another server now holds the channel.
 func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 	for {
 		v, err := sub.Receive(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.store.log.DebugContext(ctx, "pub/sub connection is lost", "err", err)
+				l.store.log.DebugContext(ctx, "pub/sub connection lost", "err", err)
 			}
 			return
 		}
@@ -292,7 +292,7 @@ func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 	}
 }
 
-// markSubscribed notes that Redis counts us among those who listen to a channel.
+// markSubscribed records that Redis confirmed the subscription to a channel.
 func (l *pubSubConn) markSubscribed(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

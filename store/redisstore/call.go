@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// servers finds the server that holds a key. All work is done on clients of
-// single servers: they are the only ones that let us decide what is retried,
-// and WAIT means something only on the connection that has written.
+// servers finds the server that holds a key. All commands run on clients of single servers:
+// only these let the store decide what is retried, and WAIT is meaningful only on the
+// connection that wrote.
 type servers struct {
 	single  *redis.Client        // standalone or behind Sentinel; or
 	cluster *redis.ClusterClient // Cluster
@@ -31,7 +31,7 @@ func newServers(client redis.UniversalClient) (servers, error) {
 	}
 }
 
-// forKey returns the server a key is on, as far as we know.
+// forKey returns the server that holds a key according to the known topology.
 func (s servers) forKey(ctx context.Context, key string) (*redis.Client, error) {
 	if s.single != nil {
 		return s.single, nil
@@ -39,7 +39,7 @@ func (s servers) forKey(ctx context.Context, key string) (*redis.Client, error) 
 	return s.cluster.MasterForKey(ctx, key)
 }
 
-// each calls fn for every master, in a Cluster for several at once.
+// each calls fn for every master, concurrently in a Cluster.
 func (s servers) each(ctx context.Context, fn func(context.Context, *redis.Client) error) error {
 	if s.single != nil {
 		return fn(ctx, s.single)
@@ -47,7 +47,7 @@ func (s servers) each(ctx context.Context, fn func(context.Context, *redis.Clien
 	return s.cluster.ForEachMaster(ctx, fn)
 }
 
-// subscription returns one without channels yet.
+// subscription returns a pub/sub subscription without channels.
 func (s servers) subscription(ctx context.Context) *redis.PubSub {
 	if s.single != nil {
 		return s.single.SSubscribe(ctx)
@@ -55,14 +55,14 @@ func (s servers) subscription(ctx context.Context) *redis.PubSub {
 	return s.cluster.SSubscribe(ctx)
 }
 
-// reloadTopology makes a Cluster client find out again who holds what.
+// reloadTopology makes a Cluster client reload the assignment of slots.
 func (s servers) reloadTopology(ctx context.Context) {
 	if s.cluster != nil {
 		s.cluster.ReloadState(ctx)
 	}
 }
 
-// retrySafety says whether a command may be sent again when its answer was lost.
+// retrySafety states whether a command may be sent again if its reply was lost.
 type retrySafety bool
 
 const (
@@ -70,9 +70,8 @@ const (
 	retryable    retrySafety = true
 )
 
-// call runs a script on the server that holds its keys, which is that of the
-// first one. It tries again for a while what was certainly not carried out and
-// what may be repeated.
+// call runs a script on the server that holds its first key. It retries as runOnServer
+// does.
 func (s *Store) call(ctx context.Context, what string, again retrySafety, sc *script, keys []string, args ...any) (any, error) {
 	var v any
 	err := s.runOnServer(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
@@ -86,8 +85,9 @@ func (s *Store) call(ctx context.Context, what string, again retrySafety, sc *sc
 	return v, err
 }
 
-// runOnServer calls fn with the server that holds a key, and again as long as that makes
-// sense and is safe.
+// runOnServer calls fn with the server that holds a key. For up to RetryFor it retries
+// commands that were certainly not executed, and, if retryable, commands whose reply was
+// lost.
 func (s *Store) runOnServer(
 	ctx context.Context, what string, again retrySafety, key string, fn func(context.Context, *redis.Client) error,
 ) error {
@@ -112,9 +112,8 @@ func (s *Store) runOnServer(
 	}
 }
 
-// pipelineReads sends many reads at once, to each server those for keys it holds.
-// build is called again when they have to be sent again. A command that Redis
-// refuses keeps its own error.
+// pipelineReads sends many reads at once, one pipeline per server. build is called again
+// for a retry. A command that Redis refuses keeps its own error.
 func (s *Store) pipelineReads(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
 	if err := s.checkOpen(ctx, what); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (s *Store) pipelineReadsOnce(ctx context.Context, build func(add func(key s
 	return nil
 }
 
-// checkOpen refuses work on a closed store and for callers that have left.
+// checkOpen returns [store.ErrClosed] after Close, or the error of an ended context.
 func (s *Store) checkOpen(ctx context.Context, what string) error {
 	if s.runCtx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
@@ -170,9 +169,8 @@ func (s *Store) checkOpen(ctx context.Context, what string) error {
 	return nil
 }
 
-// backoff is how often and how long one call tries again. It bridges a lost
-// connection, a moved slot or a short failover; a real outage is for the caller
-// to know of.
+// backoff limits the retries of one call. It bridges a lost connection, a moved slot or a
+// short failover; longer outages are reported to the caller.
 type backoff struct {
 	store *Store
 	since time.Time
@@ -184,7 +182,7 @@ const (
 	maxBackoff = 100 * time.Millisecond
 )
 
-// sleep pauses before the next try. It is false when it is time to give up.
+// sleep waits before the next attempt. It returns false when no attempts are left.
 func (p *backoff) sleep(ctx context.Context) bool {
 	if p.since.IsZero() {
 		p.since = time.Now()
@@ -198,7 +196,7 @@ func (p *backoff) sleep(ctx context.Context) bool {
 	return p.store.pause(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter needs no secrecy
 }
 
-// pause waits and is true, unless ctx or the store ends first.
+// pause waits for d. It returns false if ctx or the store ends first.
 func (s *Store) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,11 +12,10 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// format is the version of keys and scripts. A store of a newer one is not
-// touched.
+// format is the version of keys and scripts. A store of a newer format is refused.
 const format = 1
 
-// checkServers refuses a Redis, or a client, that would lose or repeat writes.
+// checkServers refuses a Redis or a client that would lose or repeat writes.
 func (s *Store) checkServers(ctx context.Context) error {
 	err := s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
 		if err := s.checkClient(server); err != nil {
@@ -30,8 +29,8 @@ func (s *Store) checkServers(ctx context.Context) error {
 	return s.checkFormat(ctx)
 }
 
-// errUnfit marks refusals of ours, which are clear as they are.
-var errUnfit = errors.New("not fit to keep sessions")
+// errUnfit marks the refusals of this file, which need no conversion by contractError.
+var errUnfit = errors.New("redis is not suitable")
 
 func (s *Store) contractErrorUnlessUnfit(ctx context.Context, err error) error {
 	if errors.Is(err, errUnfit) {
@@ -48,7 +47,7 @@ func (s *Store) checkClient(server *redis.Client) error {
 	case !o.ContextTimeoutEnabled:
 		return fmt.Errorf("%w: the client does not obey contexts: set ContextTimeoutEnabled", errUnfit)
 	case o.ReadTimeout <= 0:
-		return fmt.Errorf("%w: the client waits for ever for answers: set ReadTimeout", errUnfit)
+		return fmt.Errorf("%w: the client has no read timeout: set ReadTimeout", errUnfit)
 	case s.cfg.ReplicaWait >= o.ReadTimeout:
 		return fmt.Errorf("%w: ReplicaWait of %v is not shorter than the client's read timeout of %v",
 			errUnfit, s.cfg.ReplicaWait, o.ReadTimeout)
@@ -56,8 +55,8 @@ func (s *Store) checkClient(server *redis.Client) error {
 	return nil
 }
 
-// checkServer asks INFO, which needs fewer rights than CONFIG and knows the
-// same.
+// checkServer reads INFO, which needs fewer permissions than CONFIG and contains the same
+// values.
 func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 	text, err := server.Info(ctx).Result()
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 		return fmt.Errorf("%w: redis at %s is version %q, want 7.0 or newer", errUnfit, server.Options().Addr, version)
 	}
 	if policy := info["maxmemory_policy"]; policy != "noeviction" && !s.cfg.AllowEviction {
-		return fmt.Errorf("%w: redis at %s has maxmemory-policy %s and may throw sessions away:"+
+		return fmt.Errorf("%w: redis at %s has maxmemory-policy %s and may evict sessions:"+
 			" run CONFIG SET maxmemory-policy noeviction there, or accept that with the setting store-allow-eviction",
 			errUnfit, server.Options().Addr, policy)
 	}
@@ -85,7 +84,7 @@ func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 func (s *Store) checkFormat(ctx context.Context) error {
 	key := s.keys.format()
 	var found string
-	err := s.runOnServer(ctx, "read the store's format", retryable, key, func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, "read store format", retryable, key, func(ctx context.Context, server *redis.Client) error {
 		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isRedisError(err, "OOM") {
 			return err
 		}

@@ -11,8 +11,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Commit applies a batch. A lost connection is no reason to fail: the batch is
-// sent again under its number, which Redis applies only once.
+// Commit applies a batch atomically. If the connection is lost, it sends the batch again
+// under its number, which Redis applies only once. Errors: [store.ErrFenced] with a stale
+// lease, [*store.GapError] if the number or Prev does not continue the log,
+// [store.ErrTooLarge], [store.ErrNoSpace], [*store.QuarantinedError].
 func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	receipt, err := s.commit(ctx, l, b)
 	if err != nil {
@@ -45,7 +47,7 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if r.word == "STATE" {
 		return s.resolveMismatch(ctx, l, b, r.text(0), durable)
 	}
-	// A session whose very state is broken may have been set aside before.
+	// A session whose state is unreadable may have been quarantined before.
 	err = s.quarantineError(ctx, l.Session, "")
 	if q, ok := errors.AsType[*store.QuarantinedError](err); ok && q.Reason == "" {
 		err = s.refusal(ctx, l.Session, r)
@@ -53,8 +55,9 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	return store.Receipt{}, cmp.Or(err, errReply)
 }
 
-// resolveMismatch says what it means that a session is in another state than a batch
-// follows.
+// resolveMismatch determines the result of a batch that was not applied because the session
+// is in another state, text, than the batch expects: a retry of the newest batch, a gap, or
+// a stale lease.
 func (s *Store) resolveMismatch(
 	ctx context.Context, l store.Lease, b store.Batch, text string, durable bool,
 ) (store.Receipt, error) {
@@ -62,7 +65,7 @@ func (s *Store) resolveMismatch(
 		return store.Receipt{}, s.quarantineError(ctx, l.Session, unknownReason)
 	}
 	if text == "" {
-		return store.Receipt{}, store.ErrFenced // there is no such session
+		return store.Receipt{}, store.ErrFenced // the session does not exist
 	}
 	is, err := parseState(text)
 	switch {
@@ -73,7 +76,7 @@ func (s *Store) resolveMismatch(
 	case is.number != b.Number:
 		return store.Receipt{}, &store.GapError{Top: is.top, Number: is.number}
 	}
-	// Only the very same batch was touched, and so waited for, once more.
+	// The retry rewrote the state, so WAIT covered it, only if it was the same batch.
 	return store.Receipt{Top: is.top, Durable: durable && is.top == topAfter(b)}, nil
 }
 

@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// maxWrites is how many commits may be under way or waiting at once.
-	// Others wait before their batch is copied.
+	// maxWrites bounds the commits that are queued or in flight. Further commits wait
+	// before their batch is copied.
 	maxWrites = 1024
-	// maxInFlight is how many pipelines a server gets at once: while Redis
-	// works on one the next is being encoded.
+	// maxInFlight bounds the concurrent pipelines per server: while Redis processes one,
+	// the next is being encoded.
 	maxInFlight = 2
-	// A pipeline ends with the write that takes it to either bound.
+	// A pipeline is full when it reaches either bound.
 	maxPipelineWrites = 64
 	maxPipelineBytes  = 1 << 20
 )
 
-// committer sends the commits of all sessions in pipelines. Nobody waits for
-// company: what arrives while a pipeline is under way makes the next one.
+// committer sends the commits of all sessions in pipelines without delaying them: the
+// writes that arrive while a pipeline is in flight form the next one.
 type committer struct {
 	store  *Store
 	slots  chan struct{}      // one token per write
-	tags   [partitions]string // a key of each partition
-	writes sync.Pool          // *write that nobody uses
+	tags   [partitions]string // a key prefix in each partition
+	writes sync.Pool          // unused *write
 
-	mu     sync.Mutex // guards the following
+	mu     sync.Mutex // guards the fields below
 	queues map[queueKey]*serverQueue
 }
 
-// queueKey says which writes go together. Durable ones are kept apart, because
-// theirs wait for a second node and the others should not.
+// queueKey identifies a serverQueue. Durable writes have their own queue, because they wait
+// for a second node and other writes should not.
 type queueKey struct {
 	server  *redis.Client
 	durable bool
@@ -52,8 +52,8 @@ func (c *committer) init(s *Store) {
 	}
 }
 
-// commit sends a batch and returns what the script answered and whether a second
-// node has it.
+// commit sends a batch. It returns the script's reply and whether a second node has the
+// batch.
 func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v any, durable bool, err error) {
 	if err := c.acquireSlot(ctx); err != nil {
 		return nil, false, err
@@ -64,7 +64,7 @@ func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v
 		return c.queue(queueKey{server, b.Durable}).execute(ctx, w)
 	})
 	if err != nil {
-		return nil, false, err // it may be on its way still
+		return nil, false, err // w may still be in flight, so it is not reused
 	}
 	v, durable = w.value, w.replicated
 	if !w.published {
@@ -73,14 +73,14 @@ func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v
 	return v, durable, nil
 }
 
-// acquireSlot waits for room.
+// acquireSlot waits until fewer than maxWrites commits are in progress.
 func (c *committer) acquireSlot(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	const what = "wait for room"
+	const what = "wait for other commits"
 	select {
 	case c.slots <- struct{}{}:
 		return nil
@@ -102,25 +102,23 @@ func (c *committer) queue(k queueKey) *serverQueue {
 	return l
 }
 
-// serverQueue is the way to one server.
-//
-// Ownership: it runs at most maxInFlight goroutines, which end when there is
-// nothing left to send and which the Store waits for.
+// serverQueue holds the writes for one server. It runs at most maxInFlight goroutines,
+// which stop when the queue is empty and which Close of the Store waits for.
 type serverQueue struct {
 	queueKey
 	store    *Store
 	replicas replicas
 
-	mu        sync.Mutex // guards the following
+	mu        sync.Mutex // guards the fields below
 	queue     []*write
-	toPublish []*write // committed and to be shown to followers
+	toPublish []*write // committed writes whose entries are to be published
 	inFlight  int
-	idle      []*pipeline // to be used again
+	idle      []*pipeline // for reuse
 }
 
-// execute queues a write and waits for its answer.
+// execute queues a write and waits for its result.
 func (l *serverQueue) execute(ctx context.Context, w *write) error {
-	// Here and when the answer is there: it must be so all the while.
+	// Checked here and again after the reply: the condition must hold throughout.
 	if w.ownChannel = l.store.bus.channel(w.partition, w.keys[0]); !w.ownChannel.onlyInbox() {
 		w.ownChannel = nil
 	}
@@ -145,8 +143,7 @@ func (l *serverQueue) execute(ctx context.Context, w *write) error {
 	}
 }
 
-// cancel takes back a write that is not on its way yet: nobody waits for it, and
-// it must not take the room of others.
+// cancel removes a write from the queue if it was not sent yet.
 func (l *serverQueue) cancel(w *write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,14 +152,14 @@ func (l *serverQueue) cancel(w *write) {
 	}
 }
 
-// sendLoop sends pipelines until there is nothing left to send.
+// sendLoop sends pipelines until the queue is empty.
 func (l *serverQueue) sendLoop() {
 	p := l.pipeline()
 	for l.fillPipeline(p) {
 		l.exec(p)
 		l.queueForPublish(p.writes)
 		for _, w := range p.writes {
-			w.done <- struct{}{} // and it is not ours any more
+			w.done <- struct{}{} // w must not be used from here on
 		}
 		p.reset()
 	}
@@ -179,8 +176,8 @@ func (l *serverQueue) pipeline() *pipeline {
 	return &pipeline{newest: map[wire.SessionID]*transaction{}}
 }
 
-// fillPipeline takes what makes the next pipeline. When there is nothing the caller's
-// goroutine counts as gone.
+// fillPipeline moves the next writes from the queue to p. If there are none, it returns
+// false and the calling goroutine no longer counts as in flight.
 func (l *serverQueue) fillPipeline(p *pipeline) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,9 +197,9 @@ func (l *serverQueue) fillPipeline(p *pipeline) bool {
 	return true
 }
 
-// queueForPublish queues the entries of sessions that somebody follows, to be published
-// with the next pipeline. Should that never happen, followers find them in the
-// log a little later.
+// queueForPublish queues the entries of sessions with followers; the next pipeline
+// publishes them. If that never happens, followers find the entries in the log at the next
+// check.
 func (l *serverQueue) queueForPublish(writes []*write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +210,8 @@ func (l *serverQueue) queueForPublish(writes []*write) {
 	}
 }
 
-// hasFollowers says whether somebody would like to see a batch that was applied. The
-// owner, who listens for commands, is not one of them.
+// hasFollowers reports whether an applied batch should be published: whether the channel
+// has subscribers other than the owner, which listens for commands only.
 func (w *write) hasFollowers() bool {
 	listeners, applied := w.value.(int64)
 	if listeners--; w.ownChannel.onlyInbox() {

@@ -14,10 +14,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// infoFields are the fields of meta that make an [store.Info].
+// infoFields are the fields of meta that are read for an [store.Info].
 var infoFields = []string{"state", "user", "card", "created", "updated", "working", "until", "oldest"}
 
-// Session returns what the directory knows of a session.
+// Session returns the directory entry of a session, or [store.ErrNotFound].
 func (s *Store) Session(ctx context.Context, session wire.SessionID) (store.Info, error) {
 	what := "look up session " + string(session)
 	if err := session.Validate(); err != nil {
@@ -33,7 +33,8 @@ func (s *Store) Session(ctx context.Context, session wire.SessionID) (store.Info
 	return infos[0], nil
 }
 
-// Sessions lists sessions, partition by partition and in each in order of ids.
+// Sessions lists sessions by partition and, within a partition, in the order of ids. The
+// listing may be incomplete while the lists of a partition are being rebuilt.
 func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
 	const what = "list sessions"
 	var page store.Page[store.Info]
@@ -42,7 +43,7 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 		return page, fmt.Errorf("%s: %w", what, err)
 	}
 	index := s.keys.sessions
-	// Whoever walks a list that is being made anew does not see all of it.
+
 	if q.User != "" {
 		if err := store.CheckName("user", q.User); err != nil {
 			return page, fmt.Errorf("%s: %w", what, err)
@@ -60,8 +61,8 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 	return page, nil
 }
 
-// walk returns ids from an index that has a part in every partition, beginning
-// after an id of a partition, and the cursor to go on with.
+// walk returns ids from an index that has a part in every partition, beginning after an id
+// of a partition, and the cursor of the next page.
 func (s *Store) walk(
 	ctx context.Context, what, user string, index func(uint16) string, part uint16, after string, limit int,
 ) (ids []wire.SessionID, next string, err error) {
@@ -74,14 +75,14 @@ func (s *Store) walk(
 	if err != nil {
 		return nil, "", err
 	}
-	// As many partitions as can fill the page, and one more to see whether
-	// there is anything behind it.
+	// As many partitions as can fill the page, and one more to see whether there is a
+	// next page.
 	parts, expected := []uint16{}, int64(0)
 	for p := part; p < partitions && expected <= int64(limit); p++ {
 		n, err := sizes[p].Result()
 		if isRedisError(err, "WRONGTYPE") {
 			s.rebuildLists(p, user)
-			continue // the others can be listed
+			continue // the other partitions can be listed
 		}
 		if err != nil {
 			return nil, "", s.contractError(ctx, what, err)
@@ -123,7 +124,7 @@ func (s *Store) walk(
 	return ids, "", nil
 }
 
-// cursor and parseCursor are the form of [store.Page.Next] of sessions.
+// cursor and parseCursor are the format of [store.Page.Next] of sessions.
 func cursor(part uint16, id wire.SessionID) string { return strconv.Itoa(int(part)) + "." + string(id) }
 
 func parseCursor(text string) (part uint16, after string, err error) {
@@ -133,13 +134,13 @@ func parseCursor(text string) (part uint16, after string, err error) {
 	number, id, ok := strings.Cut(text, ".")
 	n, err := strconv.ParseUint(number, 10, 16)
 	if !ok || err != nil || n >= partitions || wire.SessionID(id).Validate() != nil || uint16(n) != partition(id) {
-		return 0, "", fmt.Errorf("%w: cursor %.80q was not given by this listing", store.ErrInvalid, text)
+		return 0, "", fmt.Errorf("%w: cursor %.80q is not a cursor of this listing", store.ErrInvalid, text)
 	}
 	return uint16(n), id, nil
 }
 
-// infos looks up sessions. Those that do not exist any more are left out, and a
-// broken one is set aside instead of breaking the listing.
+// infos returns the directory entries of sessions. Sessions that no longer exist are
+// omitted; a corrupt one is quarantined instead of failing the listing.
 func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
 	metas := make([]*redis.SliceCmd, len(ids))
 	marks := make([]*redis.StringCmd, len(ids))
@@ -208,7 +209,7 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 	}
 	card, err := s.schema.Open(store.KindCard, string(id), []byte(f["card"]))
 	if errors.Is(err, store.ErrNewerSchema) {
-		return info, nil // not for us to read, and not broken
+		return info, nil // unreadable for this program, but not corrupt
 	}
 	if err != nil {
 		return aside(err)
@@ -217,7 +218,7 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 	return info, nil
 }
 
-// fillInfo reads the fields of meta.
+// fillInfo sets info from the fields of meta.
 func fillInfo(info *store.Info, f map[string]string) error {
 	state, err := parseState(f["state"])
 	if err != nil {
@@ -233,7 +234,7 @@ func fillInfo(info *store.Info, f map[string]string) error {
 	return errors.Join(errs[:]...)
 }
 
-// parseTime reads milliseconds, of which 0 means never.
+// parseTime parses a time in milliseconds; 0 means the zero time.
 func parseTime(text string) (time.Time, error) {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms == 0 {
@@ -242,7 +243,8 @@ func parseTime(text string) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-// Unattended lists sessions that should have an owner and have none.
+// Unattended lists sessions that have unfinished work, are not quarantined, and whose lease
+// was released or has expired. It resumes an unfinished rebuild of a partition's lists.
 func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
 	const what = "list unattended sessions"
 	limit = store.PageLimit(limit)
@@ -258,12 +260,12 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 		found, err := list.StringSlice()
 		if isRedisError(err, "WRONGTYPE") {
 			s.rebuildLists(uint16(p), "")
-			continue // the others have work too
+			continue // the other partitions can be listed
 		}
 		if err != nil {
 			return nil, s.contractError(ctx, what, err)
 		}
-		if found[0] == "1" { // who began that may be gone
+		if found[0] == "1" { // a rebuild is pending, and the replica that began it may be gone
 			s.rebuildLists(uint16(p), "")
 		}
 		for _, id := range found[1:] {
@@ -275,7 +277,7 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	return ids, nil
 }
 
-// unattended asks all partitions.
+// unattended queries all partitions.
 func (s *Store) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
 	lists := make([]*redis.Cmd, partitions)
 	err := s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
@@ -298,7 +300,8 @@ func firstError(cmds []*redis.Cmd) error {
 	return nil
 }
 
-// Quarantine sets a session aside, or takes it back when the reason is empty.
+// Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts
+// the quarantine.
 func (s *Store) Quarantine(ctx context.Context, session wire.SessionID, reason string) error {
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)

@@ -11,9 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Discard removes a session that is set aside. Nothing of it has to be readable:
-// its keys are known by their names, which is why all keys of a server are looked
-// at. Nobody writes to it meanwhile, so none is added.
+// Discard removes a quarantined session, even if its data is unreadable. It finds the
+// session's keys by name, which scans all keys of a server; no writer can add a key
+// meanwhile, because the session is quarantined. [store.ErrConflict] if it is not.
 func (s *Store) Discard(ctx context.Context, session wire.SessionID) error {
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("discard session: %w", err)
@@ -22,7 +22,7 @@ func (s *Store) Discard(ctx context.Context, session wire.SessionID) error {
 	lists := []string{k.meta(), k.quarantine(), k.floor(), k.working(), s.keys.sessions(k.partition)}
 	users, own := 0, []string{}
 	begin, user := s.keys.at(k.partition, ""), s.keys.userSessions(k.partition, "")
-	err := s.scan(ctx, "look for keys of session "+string(session), begin, "", func(rest string) error {
+	err := s.scan(ctx, "scan keys of session "+string(session), begin, "", func(rest string) error {
 		switch key := begin + rest; {
 		case strings.HasPrefix(key, user):
 			lists = append(lists, key)
@@ -42,8 +42,8 @@ func (s *Store) Discard(ctx context.Context, session wire.SessionID) error {
 	return err
 }
 
-// scan shows what is between begin and end in the names of keys, some of them
-// twice. The beginning names a partition.
+// scan calls show with the part of each key name between begin and end, for some keys
+// twice. begin contains a partition, which selects the server.
 func (s *Store) scan(ctx context.Context, what, begin, end string, show func(rest string) error) error {
 	for cursor := uint64(0); ; {
 		var found []string

@@ -1,85 +1,82 @@
-// Package redisstore keeps sessions in Redis 7.0 or newer: one server, servers
-// behind Sentinel, or a Cluster. Package store says what it promises and
-// store/storetest proves it on all three.
+// Package redisstore implements the contract of package store on Redis 7.0 or newer: a
+// standalone server, servers behind Sentinel, or a Cluster. store/storetest verifies the
+// contract on all three.
 //
-// It owns all keys and channels that begin with its prefix, and the goroutines
-// of a [Store]; the client belongs to whoever made it. A program makes one with
-// the options of [ParseURL], opens a [Store] on it and gives that to whoever
-// needs a store; any goroutine may call it.
+// The package owns all keys and channels that begin with its prefix, and the goroutines of a
+// [Store]. It does not own the client: a program creates one with the options of [ParseURL],
+// opens a [Store] on it, and closes the client after the Store. A Store is safe for
+// concurrent use.
 //
-// # How it keeps things
+// # Keys
 //
-// Keys are `<prefix>:{pN}:...` where N is the CRC-16 of the session's id modulo
-// 64, so all keys of a session are in one Cluster slot and a script may touch
-// them together. Scripts are told every key they touch. Per session there are
+// Keys are `<prefix>:{pN}:...` where N is the CRC-16 of the session's id modulo 64, so all
+// keys of a session are in one Cluster slot and one script can touch them together. Scripts
+// receive every key they touch. A session has the keys
 //
 //	s:<id>:meta   hash    user, card, times, lease, state of the log; also the channel
 //	s:<id>:log    stream  one entry per batch, its id the position of its last event
 //	s:<id>:t:<x>  hash    a table
 //	s:<id>:l:<x>  list    a list
-//	s:<id>:names  set     which tables and lists there are
-//	s:<id>:inbox  stream  commands; s:<id>:ids and s:<id>:done tell duplicates
+//	s:<id>:names  set     the names of all tables and lists
+//	s:<id>:inbox  stream  commands; s:<id>:ids and s:<id>:done detect duplicates
 //
-// and per partition the sessions (also by user), those that are working, those
-// that are quarantined, and the highest epoch of those that were deleted.
-// Semaphores and collections of documents have a partition by their names. Each
-// Lua file says what it does with which of them.
+// and a partition has the list of its sessions (also by user), of those with unfinished work,
+// of those in quarantine, and the highest epoch of its deleted sessions. Semaphores and
+// collections of documents belong to the partition of their name. The header of each Lua file
+// documents its keys.
 //
-// A commit is one transaction: a script that decides, and the XADD that it lets
-// in. Logs are locked (their last id is the highest there is) unless a script
-// has just said yes, so nothing gets in without one, not even when Redis has
-// forgotten the script. The detour keeps the bytes of events out of Lua, which
-// hashes every byte it is given; it makes commits of 4 KiB about a third cheaper
-// for Redis. Commits of different sessions share transactions and pipelines, and
-// nobody waits for company: what arrives while one pipeline is under way makes
-// the next.
+// # Commits
 //
-// A claim's entry keeps replica, prev and time instead of the event, because the
-// epoch is chosen in the script, from Redis' clock.
+// A commit is one transaction: a script that decides, and the XADD that the script permits.
+// Logs are locked (their last id is the greatest possible one) unless a script has just
+// accepted a batch, so no entry is added without the script, not even if Redis has lost the
+// script. Keeping the frames out of the script's arguments avoids hashing them in Lua and
+// makes commits of 4 KiB about a third cheaper for Redis. Commits of different sessions share
+// transactions and pipelines without any delay: the writes that arrive while one pipeline is
+// in flight form the next.
 //
-// # News
+// The entry of a claim stores replica, prev and time instead of the event, because the script
+// chooses the epoch from the clock of Redis.
 //
-// The script tells how many listen to a session; if that is more than its owner,
-// who waits for commands, the entry is also published, right after the commit and
-// by whoever made it. Claims, releases,
-// deletions and commands are published by their scripts. Messages are hints: a
-// tail shows one only if it follows what it showed before, and otherwise reads
-// the log. It also does so after every new pub/sub connection and when a regular
-// check (each 5 s) finds that the log ends elsewhere. So what is lost on the way
-// costs time and never an event. Channels are sharded; in a Cluster there is a
-// connection per partition that somebody listens to.
+// # Notifications
 //
-// # When Redis is slow, away, or forgetful
+// The commit script returns the number of subscribers of the session's channel. If there are
+// more than the owner itself, which waits for commands, the committing process publishes the
+// entry right after the commit. Claims, releases, deletions and commands are published by
+// their scripts. Messages are hints: a tail yields one only if it continues what the tail
+// yielded before, and reads the log otherwise. A tail also reads the log after every new
+// pub/sub connection and when the regular check (every 5 s) finds another end of the log. A
+// lost message therefore costs time and never an event. Channels are sharded; in a Cluster
+// there is one connection per partition with listeners.
 //
-// Every call obeys its context. What was certainly not carried out (a moved
-// slot, a replica that is not master yet, data still being loaded, no
-// connection) is tried again for RetryFor; so is a call whose answer was lost,
-// if it may be repeated: reads, Commit, Renew, Send, slots, Announce, Quarantine.
-// Create, Claim, Release, Delete, Discard, Put and Remove are not: they end as
-// [store.ErrUnavailable] and may or may not have happened. Nothing else retries,
-// which is why Open refuses a client that does. Tails and those who wait for a
-// slot stay through an outage once they have begun.
+// # Outages and data loss
 //
-// Redis replicates behind its own answers, so a failover may lose commits that
-// were acknowledged; so may a killed Redis unless its appendfsync is always. A
-// durable commit waits for a second node (WAIT, for at most
-// ReplicaWait) and its receipt says whether one has it. A loss never goes
-// unnoticed: the owner's next commit is a *store.GapError, or ErrFenced if even
-// its claim is gone, and positions are not used again, because a new claim's
-// epoch is not before the clock. Two Redis hosts whose clocks differ by more
-// than the time between a lost claim and the next could break that.
+// Every call obeys its context. A call that was certainly not executed (moved slot, a replica
+// that is not master yet, data still being loaded, no connection) is retried for RetryFor. So
+// is a call whose reply was lost, if repeating it is safe: reads, Commit, Renew, Send, slots,
+// Announce, Quarantine. Create, Claim, Release, Delete, Discard, Put and Remove are not
+// retried then: they fail with [store.ErrUnavailable] and may or may not have been executed.
+// No other layer may retry, so Open refuses a client that does. Tail and a waiting Acquire
+// continue through an outage once they have begun.
 //
-// When memory is full ([store.ErrNoSpace]) everything that needs none goes on:
-// reads, renewals, releases, deletions. While a Cluster moves the slot of a
-// partition, its sessions are unavailable: scripts touch keys that do not exist,
-// and Redis asks to try again until the slot has arrived.
+// Redis replicates asynchronously, so a failover may lose acknowledged commits; so may a
+// killed Redis unless its appendfsync is always. A durable commit waits for a second node
+// (WAIT, at most ReplicaWait) and its receipt reports the result. A loss is always detected:
+// the owner's next commit is a *store.GapError, or ErrFenced if even its claim is lost, and
+// positions are not reused, because the epoch of a new claim is not before the clock. Two
+// Redis hosts whose clocks differ by more than the time between a lost claim and the next one
+// could break that.
 //
-// # What it refuses
+// When memory is full ([store.ErrNoSpace]), operations that need none go on: reads, renewals,
+// releases, deletions. While a Cluster migrates the slot of a partition, its sessions are
+// unavailable: scripts touch keys that do not exist, and Redis replies TRYAGAIN until the
+// migration is done.
 //
-// Redis before 7.0; a maxmemory-policy other than noeviction (unless
-// AllowEviction); a store format newer than its own; clients that retry or that
-// ignore contexts. Data that cannot be read, or a key of a wrong type, sets its
-// session aside; values of a newer schema are refused and left alone. A key that
-// many sessions share and that is of a wrong type is put away under
-// `<prefix>:{pN}:aside:...` and made anew from the sessions, or begins empty.
+// # Refusals
+//
+// Open refuses Redis before 7.0, a maxmemory-policy other than noeviction (unless
+// AllowEviction), a store format newer than its own, and clients that retry or ignore
+// contexts. Unreadable data, or a key of a wrong type, quarantines its session; values of a
+// newer schema are refused and left unchanged. A key of a wrong type that many sessions share
+// is moved to `<prefix>:{pN}:aside:...` and rebuilt from the sessions, or starts empty.
 package redisstore

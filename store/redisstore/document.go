@@ -9,10 +9,10 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// listBytes is about how much of a collection one page shows.
+// listBytes is the approximate bound of the data in one page of documents.
 const listBytes = 4 << 20
 
-// Get returns a document. Its TTL is what is left of it.
+// Get returns a document with its remaining TTL, or [store.ErrNotFound].
 func (s *Store) Get(ctx context.Context, collection, name string) (store.Document, error) {
 	what := "get document " + collection + "/" + name
 	d := store.Document{Collection: collection, Name: name}
@@ -32,8 +32,9 @@ func (s *Store) Get(ctx context.Context, collection, name string) (store.Documen
 	return d, nil
 }
 
-// Put writes a document if its version is the one that is there. When no answer
-// comes back it is [store.ErrUnavailable] although it may have been written.
+// Put writes a document if the stored version is d.Version (0: none), else
+// [store.ErrConflict]. It returns the new version. If the reply is lost, it fails with
+// [store.ErrUnavailable] although the document may have been written.
 func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err error) {
 	if err := s.limits.CheckDocument(d); err != nil {
 		return 0, fmt.Errorf("put document: %w", err)
@@ -57,7 +58,8 @@ func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err 
 	return version, nil
 }
 
-// Remove removes a document if its version is the one that is there.
+// Remove deletes a document with that version, else, and if there is none,
+// [store.ErrConflict].
 func (s *Store) Remove(ctx context.Context, collection, name string, version uint64) error {
 	what := "remove document " + collection + "/" + name
 	if err := s.limits.CheckDocument(store.Document{Collection: collection, Name: name}); err != nil {
@@ -71,7 +73,8 @@ func (s *Store) Remove(ctx context.Context, collection, name string, version uin
 	return err
 }
 
-// Documents lists a collection in order of names.
+// Documents lists a collection in the order of names. Unreadable documents are omitted and
+// logged.
 func (s *Store) Documents(
 	ctx context.Context, collection, after string, limit int,
 ) (store.Page[store.Document], error) {
@@ -98,7 +101,7 @@ func (s *Store) Documents(
 			return store.Page[store.Document]{}, fmt.Errorf("%s: %w", what, err)
 		}
 		if err != nil {
-			s.log.WarnContext(ctx, "document is left out", "collection", collection, "name", name, "err", err)
+			s.log.WarnContext(ctx, "unreadable document omitted from listing", "collection", collection, "name", name, "err", err)
 			continue
 		}
 		page.Items = append(page.Items, d)
@@ -123,7 +126,7 @@ func (s *Store) callDocument(
 	return r, nil
 }
 
-// openDocument completes a document with version, time left and sealed data.
+// openDocument sets version, remaining TTL and unsealed data of a document from a reply.
 func (s *Store) openDocument(d store.Document, r reply) (store.Document, error) {
 	version, err := r.count(0)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// outcome says what an error tells about a command that was sent.
+// outcome is what an error reveals about a command that was sent.
 type outcome int
 
 const (
-	// outcomeRefused: Redis has answered and would answer so again.
+	// outcomeRefused: Redis replied with an error that a retry would not change.
 	outcomeRefused outcome = iota
-	// outcomeNotExecuted: it was certainly not carried out and may work in a moment.
+	// outcomeNotExecuted: the command was certainly not executed; a retry may succeed.
 	outcomeNotExecuted
-	// outcomeUnknown: no answer came back.
+	// outcomeUnknown: no reply was received.
 	outcomeUnknown
 )
 
-// transientReplies are answers of a server that cannot serve us at the moment. It has
-// done nothing when it gives one of them.
+// transientReplies are the error replies of a server that cannot serve the command at
+// present. The server has executed nothing when it sends one of them.
 var transientReplies = []string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOREPLICAS", "BUSY", "MISCONF",
 	"ERR max number of clients",
@@ -50,8 +50,8 @@ func classifyError(err error) outcome {
 	return outcomeUnknown
 }
 
-// redisReply returns what Redis said, if it did. A refused EXEC says why behind a
-// preamble.
+// redisReply returns the error reply of Redis, if err contains one, without the prefix of a
+// refused EXEC.
 func redisReply(err error) (string, bool) {
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok {
@@ -65,8 +65,8 @@ func isRedisError(err error, prefix string) bool {
 	return ok && strings.HasPrefix(answer, prefix)
 }
 
-// contractError turns what go-redis says into what the contract says. It is the only
-// place that does.
+// contractError converts an error of go-redis into one of the contract of package store and
+// reports it to the observer. No other function converts errors.
 func (s *Store) contractError(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -96,8 +96,9 @@ func (s *Store) contractError(ctx context.Context, what string, err error) error
 	}
 }
 
-// contextError returns why ctx has ended, also in the moment between the end of
-// its deadline, which connections notice by themselves, and that of ctx.
+// contextError returns the reason why ctx has ended. It also returns DeadlineExceeded in
+// the moment between the deadline, which connections observe themselves, and the end of
+// ctx.
 func contextError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -13,10 +13,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// receiveBytes is how much of an inbox is fetched at once.
+// receiveBytes is the approximate bound of the commands fetched at once.
 const receiveBytes = 1 << 20
 
-// Send puts a command into a session's inbox. It may be repeated.
+// Send adds a command to a session's inbox. It is safe to retry. A command with the id of
+// one in the inbox, or of one of the last [store.Limits.InboxCommands] consumed ones, is a
+// duplicate. [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if
+// the inbox is full.
 func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error) {
 	const what = "send to session"
 	if err := session.Validate(); err != nil {
@@ -42,8 +45,9 @@ func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Comman
 	return r.word == "DUP", nil
 }
 
-// Receive shows the commands in the inbox, and every later one as it arrives,
-// until the lease is lost or ctx ends.
+// Receive yields the commands in the inbox in the order in which they were sent, and then
+// new ones, until the first error. Commands that no batch consumes are yielded again by the
+// next Receive. Once begun it continues through outages of Redis.
 func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
 	return func(yield func([]store.Command, error) bool) {
 		if err := checkLease(l); err != nil {
@@ -59,7 +63,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 		for {
 			commands, last, err := s.receive(ctx, l, after)
 			if errors.Is(err, store.ErrUnavailable) && begun {
-				// The lease decides how long its owner stays, not an outage.
+				// The lease, not an outage, ends the ownership.
 				s.pause(ctx, maxBackoff)
 				continue
 			}
@@ -85,7 +89,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 	}
 }
 
-// receive reads commands after a place in the inbox and returns the last place.
+// receive returns the commands after an entry id of the inbox, and the last entry id.
 func (s *Store) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
 	const what = "receive for session"
 	k := s.keys.session(l.Session)
@@ -102,7 +106,7 @@ func (s *Store) receive(ctx context.Context, l store.Lease, after string) (comma
 			fields, _ = entry[1].([]any)
 		}
 		if len(fields) != 4 {
-			err := &store.CorruptError{Where: "inbox", Reason: "entry is not one of ours"}
+			err := &store.CorruptError{Where: "inbox", Reason: "entry has an unknown format"}
 			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.handleCorrupt(ctx, l.Session, err))
 		}
 		id, _ := fields[1].(string)
@@ -116,7 +120,7 @@ func (s *Store) receive(ctx context.Context, l store.Lease, after string) (comma
 	return commands, last, nil
 }
 
-// wakeup is a channel of one that says that there is something to look at.
+// wakeup is a channel with a buffer of one that wakes a goroutine.
 type wakeup chan struct{}
 
 func (k wakeup) signal() {
@@ -126,8 +130,8 @@ func (k wakeup) signal() {
 	}
 }
 
-// inboxListener hears all messages about a session except batches, which are of no
-// concern to their own author.
+// inboxListener wakes Receive for all messages about a session except batches, which the
+// owner itself commits.
 type inboxListener struct{ wakeup }
 
 func (w inboxListener) onMessage(message string) {

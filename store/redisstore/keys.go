@@ -6,19 +6,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// partitions is how many hash tags there are. All keys of a session share one,
-// so that a script may touch them all in a Cluster, and there are few, so that
-// one pub/sub connection per tag is affordable. It is part of the stored format.
+// partitions is the number of hash tags. All keys of a session share one, so that a script
+// can touch them all in a Cluster, and there are few, so that one pub/sub connection per
+// tag is affordable. It is part of the stored format.
 const partitions = 64
 
-// keyspace builds keys. There is no other place that does.
+// keyspace builds all keys.
 type keyspace struct{ prefix string }
 
-// partition is the one a session, semaphore or collection belongs to.
+// partition returns the partition of a session, semaphore or collection.
 func partition(name string) uint16 { return crc16(name) % partitions }
 
-// at returns `<prefix>:{p<partition>}:<part>:<part>...`. Parts that may hold
-// colons come last, so that no two things share a key.
+// at returns `<prefix>:{p<partition>}:<part>:<part>...`. Parts that may contain colons come
+// last, so that keys are unambiguous.
 func (k keyspace) at(partition uint16, parts ...string) string {
 	return string(k.appendAt(make([]byte, 0, 128), partition, parts...))
 }
@@ -32,8 +32,8 @@ func (k keyspace) appendAt(b []byte, partition uint16, parts ...string) []byte {
 	return b
 }
 
-// Partition names the sessions that are lost and found together: the server that
-// does not answer for one of them answers for none.
+// Partition returns the failure domain of a session: in a Cluster its partition, whose
+// sessions are on the same server, and 0 otherwise.
 func (s *Store) Partition(session wire.SessionID) int {
 	if s.servers.cluster == nil {
 		return 0
@@ -53,8 +53,8 @@ func (k keyspace) session(id wire.SessionID) sessionKeys {
 	return sessionKeys{space: k, partition: p, base: k.at(p, "s", string(id), "")}
 }
 
-// meta is a hash: user, card, times, lease and the state of the log. It is also
-// the name of the channel on which the session's news is published.
+// meta is a hash: user, card, times, lease and the state of the log. It is also the name of
+// the channel for messages about the session.
 func (k sessionKeys) meta() string { return k.base + "meta" }
 
 // log is a stream with one entry per batch.
@@ -73,31 +73,31 @@ func (k sessionKeys) done() string { return k.base + "done" }
 // names is a set of the structures that exist: "t:<table>" and "l:<list>".
 func (k sessionKeys) names() string { return k.base + "names" }
 
-// structure is the hash of a table or the list of a list.
+// structure is the key of a table or a list.
 func (k sessionKeys) structure(name string) string { return k.base + name }
 
 func tableName(table string) string { return "t:" + table }
 func listName(list string) string   { return "l:" + list }
 
-// quarantine is a hash: session to reason. It is kept apart from the sessions,
-// so that one whose own keys are of a wrong type can be marked.
+// quarantine is a hash: session to reason. It is separate from the sessions, so that a
+// session whose own keys have a wrong type can be quarantined.
 func (k sessionKeys) quarantine() string { return k.space.at(k.partition, "quarantine") }
 
 // floor is the highest epoch of a deleted session.
 func (k sessionKeys) floor() string { return k.space.at(k.partition, "floor") }
 
-// rebuildMark is a string: who makes the lists of the partition anew puts it there with
-// the first it puts away, and takes it when all are whole.
+// rebuildMark is a string: it is set when a list of the partition is moved aside and
+// removed when all lists are rebuilt.
 func (k sessionKeys) rebuildMark() string { return k.space.rebuildMark(k.partition) }
 
 func (k keyspace) rebuildMark(partition uint16) string { return k.at(partition, "mending") }
 
-// working is a sorted set: working sessions by the end of their lease.
+// working is a sorted set: sessions with unfinished work by the expiry of their lease.
 func (k sessionKeys) working() string { return k.space.working(k.partition) }
 
 func (k keyspace) working(partition uint16) string { return k.at(partition, "working") }
 
-// sessions is a sorted set of all sessions of a partition, in order of id.
+// sessions is a sorted set of all sessions of a partition, in the order of ids.
 func (k keyspace) sessions(partition uint16) string { return k.at(partition, "sessions") }
 
 // userSessions is the part of sessions that belongs to a user.
@@ -105,21 +105,21 @@ func (k keyspace) userSessions(partition uint16, user string) string {
 	return k.at(partition, "user", user)
 }
 
-// replicas are two keys: replicas by the end of their life, and their cards.
+// replicas returns two keys: replicas by expiry, and their cards.
 func (k keyspace) replicas() []string {
 	p := partition("replicas")
 	return []string{k.at(p, "replicas"), k.at(p, "replicas.cards")}
 }
 
-// format is a string: the version of all this.
+// format is a string: the version of the stored format.
 func (k keyspace) format() string { return k.at(partition("format"), "format") }
 
-// The kinds of keys that replicas and semaphores are.
+// replicaKinds and semaphoreKinds are the Redis types of the keys of replicas and semaphores.
 func replicaKinds() []string   { return []string{"zset", "hash"} }
 func semaphoreKinds() []string { return []string{"zset", "zset", "zset", "hash"} }
 
-// semaphore are the four keys of slots.lua. The first is also the channel on
-// which granted slots are published.
+// semaphore returns the four keys of slots.lua. The first is also the channel on which
+// granted slots are published.
 func (k keyspace) semaphore(name string) []string {
 	p := partition(name)
 	return []string{
@@ -130,7 +130,7 @@ func (k keyspace) semaphore(name string) []string {
 // rate is the hash of take.lua.
 func (k keyspace) rate(key string) string { return k.at(partition(key), "rate", key) }
 
-// collection are the four keys of docs.lua.
+// collection returns the four keys of docs.lua.
 func (k keyspace) collection(name string) []string {
 	p := partition(name)
 	return []string{
@@ -138,7 +138,8 @@ func (k keyspace) collection(name string) []string {
 	}
 }
 
-// crc16 is the checksum Redis assigns slots with (XMODEM), four bits at a time.
+// crc16 is the checksum with which Redis assigns slots (XMODEM), computed four bits at a
+// time.
 func crc16(s string) uint16 {
 	steps := [16]uint16{
 		0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,

@@ -13,8 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Create makes a session. See package store for the contract of this and all
-// other methods.
+// Create makes an empty session without an owner. [store.ErrExists] if the id is in use. It
+// is not retried if the reply is lost: [store.ErrUnavailable] although the session may
+// exist.
 func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 	if err := s.limits.CheckSession(n); err != nil {
 		return fmt.Errorf("create session: %w", err)
@@ -33,7 +34,8 @@ func (s *Store) create(ctx context.Context, what string, n store.NewSession, lea
 	return err
 }
 
-// Recreate makes a session again that Redis forgot.
+// Recreate creates a session that Redis has lost, owned by the lease's replica.
+// [store.ErrExists] if it exists, [store.ErrNotFound] if it was deleted.
 func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
 	err := errors.Join(checkLease(l), store.CheckTTL(l.TTL), s.limits.CheckSession(n), store.CheckLeaseOf(l, n))
 	if err != nil {
@@ -42,16 +44,16 @@ func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession)
 	return s.create(ctx, "recreate session", n, string(l.Replica), epochText(l), milliseconds(l.TTL))
 }
 
-// Deleted says whether a session was deleted after an epoch. Redis remembers that
-// of the newest deleted session of a partition only, so it may say yes for one
-// that it has forgotten while others were deleted.
+// Deleted reports whether a session was deleted at or after an epoch. Redis stores only the
+// highest epoch of the deleted sessions of a partition, so the result may be true for a
+// lost session if others were deleted later.
 func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error) {
 	if err := session.Validate(); err != nil {
-		return false, fmt.Errorf("ask about a deletion: %w", err)
+		return false, fmt.Errorf("read deletion epoch: %w", err)
 	}
 	k := s.keys.session(session)
 	var text string
-	err := s.runOnServer(ctx, "ask about the deletion of session "+string(session), retryable, k.floor(),
+	err := s.runOnServer(ctx, "read deletion epoch of session "+string(session), retryable, k.floor(),
 		func(ctx context.Context, server *redis.Client) error {
 			var err error
 			if text, err = server.Get(ctx, k.floor()).Result(); isRedisError(err, "WRONGTYPE") {
@@ -59,13 +61,15 @@ func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint6
 			}
 			return err
 		})
-	floor, bad := strconv.ParseUint(text, 10, 64) // what is no number is nothing, as it is to the scripts
+	floor, bad := strconv.ParseUint(text, 10, 64) // anything but a number counts as 0, as in the scripts
 	return bad == nil && floor > 0 && floor >= epoch, err
 }
 
-// Claim makes a replica the owner of a session. When no answer comes back it is
-// [store.ErrUnavailable] although the replica may be the owner; claiming again
-// is always right.
+// Claim makes a replica the owner of a session: it increments the epoch, fences every
+// earlier lease and appends the OWNER_CHANGED event. [*store.OwnedError] while another
+// replica has a live lease, [*store.QuarantinedError] if quarantined. If the reply is lost,
+// Claim fails with [store.ErrUnavailable] although the replica may be the owner; claiming
+// again is always safe.
 func (s *Store) Claim(
 	ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration,
 ) (store.Lease, error) {
@@ -99,7 +103,8 @@ func (s *Store) Claim(
 	return lease, nil
 }
 
-// Renew prolongs a lease by its time to live.
+// Renew extends a lease by its TTL from now. [store.ErrFenced] if the lease is not the
+// current one.
 func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := errors.Join(checkLease(l), store.CheckTTL(l.TTL)); err != nil {
 		return fmt.Errorf("renew lease: %w", err)
@@ -111,7 +116,8 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	return err
 }
 
-// Release gives a lease back, or leaves it to an heir.
+// Release ends a lease, so that any replica can claim the session at once, or only
+// [store.Lease.Heir] for one TTL. [store.ErrFenced] if the lease is not the current one.
 func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if err := errors.Join(checkLease(l), l.CheckHeir()); err != nil {
 		return fmt.Errorf("release lease: %w", err)
@@ -122,7 +128,8 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	return err
 }
 
-// Delete removes a session and everything that belongs to it.
+// Delete removes a session with all its data. [store.ErrFenced] if the lease is not the
+// current one. It starts again if tables or lists are added meanwhile.
 func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 	if err := checkLease(l); err != nil {
 		return fmt.Errorf("delete session: %w", err)
@@ -151,12 +158,12 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 	}
 }
 
-// structures is what must be known of a session before a script can be given
-// all keys it touches.
+// structures is the information that determines all keys of a session, which a script must
+// receive.
 type structures struct {
 	missing bool
 	user    string
-	version string // changes whenever names do
+	version string // changes whenever names change
 	names   []string
 }
 
@@ -166,8 +173,8 @@ func (s *Store) structures(ctx context.Context, what string, id wire.SessionID) 
 	var names *redis.StringSliceCmd
 	err := s.runOnServer(ctx, what+" "+string(id), retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
 		_, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
-			// The version is read first: names that change in between do
-			// not match it.
+			// The version is read first: if the names change in between, it does
+			// not match and the script refuses.
 			meta = p.HMGet(ctx, k.meta(), "names", "user")
 			names = p.SMembers(ctx, k.names())
 			return nil
@@ -186,6 +193,6 @@ func checkLease(l store.Lease) error { return errors.Join(l.Session.Validate(), 
 
 func epochText(l store.Lease) string { return strconv.FormatUint(l.Epoch, 10) }
 
-// milliseconds is the form in which scripts take durations. Less than one is
-// one, for a time to live is never nothing.
+// milliseconds converts a duration for scripts. It returns at least 1, because 0 would mean
+// no TTL.
 func milliseconds(d time.Duration) int64 { return max(d.Milliseconds(), 1) }

@@ -15,13 +15,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Read returns events after a cursor, in one round trip.
+// Read returns the events after a cursor in order, in one round trip. A cursor without an
+// event is [store.ErrTrimmed], [store.ErrUnknownPosition] or [store.ErrAhead].
 func (s *Store) Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
 	p, err := s.read(ctx, session, after, limit)
 	return p.events, err
 }
 
-// logPage is a part of a log and who owned it then.
+// logPage is a part of a log, with the end and the owner of the log at that time.
 type logPage struct {
 	events []store.Event
 	top    wire.Position
@@ -64,7 +65,7 @@ func (s *Store) decodePage(session wire.SessionID, after wire.Position, limit in
 	for _, v := range r.args[2:] {
 		id, data, ok := streamEntry(v)
 		if !ok {
-			return logPage{}, &store.CorruptError{Where: "entry of the log", Reason: "not one of ours"}
+			return logPage{}, &store.CorruptError{Where: "entry of the log", Reason: "unknown format"}
 		}
 		news, err := s.decodeEntry(session, data)
 		if err == nil && news.top.String() != id {
@@ -81,7 +82,7 @@ func (s *Store) decodePage(session wire.SessionID, after wire.Position, limit in
 	return page, nil
 }
 
-// streamEntry takes apart what XRANGE shows of an entry with one field.
+// streamEntry parses an entry with one field from a reply of XRANGE.
 func streamEntry(v any) (id, data string, ok bool) {
 	entry, _ := v.([]any)
 	if len(entry) != 2 {
@@ -96,7 +97,7 @@ func streamEntry(v any) (id, data string, ok bool) {
 	return id, data, ok
 }
 
-// news is a log entry or another message about a session.
+// news is a decoded log entry or another message about a session.
 type news struct {
 	kind      byte // one of the constants below
 	prev, top wire.Position
@@ -107,11 +108,11 @@ const (
 	newsCommit  = 'c' // a batch
 	newsOwner   = 'o' // a claim
 	newsVacant  = 'v' // a release
-	newsCommand = 'w' // something is in the inbox
+	newsCommand = 'w' // a new command in the inbox
 	newsDeleted = 'x' // a deletion
 )
 
-// after returns the events that come after a position.
+// after returns the events after a position.
 func (n news) after(p wire.Position) []store.Event {
 	for i, e := range n.events {
 		if e.At.Compare(p) > 0 {
@@ -121,7 +122,7 @@ func (n news) after(p wire.Position) []store.Event {
 	return nil
 }
 
-// decodeEntry reads a log entry, which is also what is published.
+// decodeEntry decodes a log entry, which is also the format of published batches.
 func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	bad := func(reason string) (news, error) {
@@ -172,8 +173,8 @@ func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
 	return n, nil
 }
 
-// decodeClaim makes the event of a claim of what claim.lua kept of it: a SHA-1
-// and `<replica> <prev> <ms> <epoch>`.
+// decodeClaim returns the event of a claim from the entry written by claim.lua: a SHA-1 and
+// `<replica> <prev> <ms> <epoch>`.
 func decodeClaim(session wire.SessionID, prev wire.Position, text string) (store.Event, error) {
 	sum, facts, _ := strings.Cut(text, " ")
 	want := sha1.Sum([]byte(facts)) //nolint:gosec // a checksum

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// lockedID is the last id of a log that takes no entries, see log.lua.
+	// lockedID is the last id of a locked log, which accepts no entries; see log.lua.
 	lockedID = "18446744073709551615-18446744073709551615"
-	// replicaCheckEvery is how long we believe to know whether a server has replicas.
+	// replicaCheckEvery is the interval at which a server is asked whether it has replicas.
 	replicaCheckEvery = 30 * time.Second
 )
 
-// pipeline is what a server gets at once. It is used again with its memory.
+// pipeline is one round trip to a server. Its memory is reused.
 type pipeline struct {
 	writes    []*write
-	toPublish []*write // committed before, to be published
+	toPublish []*write // writes committed by earlier pipelines whose entries are to be published
 	newest    map[wire.SessionID]*transaction
 	cmds      []redis.Cmder
 	args      []any
 }
 
-// reset lets go of what has been sent.
+// reset releases the content after it was sent.
 func (p *pipeline) reset() {
 	clear(p.writes)
 	clear(p.newest)
@@ -36,23 +36,21 @@ func (p *pipeline) reset() {
 	p.writes, p.toPublish, p.cmds, p.args = p.writes[:0], nil, p.cmds[:0], p.args[:0]
 }
 
-// exec sends writes and fills in their answers, after publishing what was
-// committed before.
+// exec sends the writes of a pipeline and sets their results, after publishing entries that
+// were committed before.
 func (l *serverQueue) exec(p *pipeline) {
-	// A server that has not seen the script, or has lost it, has done nothing,
-	// and the second call brings the script along. A script that stumbled over
-	// one batch has not looked at those behind it; the second time it finds what
-	// it has done already and goes on.
+	// A server without the script has executed nothing, and the second attempt sends the
+	// script's source. A script that failed at one batch has not processed the batches
+	// after it; the second time it skips the batches already applied.
 	if failed := l.send(p, l.transactions(p), false); len(failed) > 0 {
 		p.toPublish = nil
 		l.send(p, failed, true)
 	}
 }
 
-// transactions divides writes into those that one transaction can take: in a
-// Cluster all its keys must be in one slot, and nowhere may it have two batches of
-// one session, for the script sees the second before the entry of the first is in
-// the log.
+// transactions groups writes into transactions. In a Cluster all keys of one must be in one
+// slot. A transaction never has two batches of one session, because the script would see
+// the second one before the entry of the first is in the log.
 func (l *serverQueue) transactions(p *pipeline) []*transaction {
 	var all []*transaction
 	open := map[uint16]*transaction{}
@@ -74,8 +72,7 @@ func (l *serverQueue) transactions(p *pipeline) []*transaction {
 	return all
 }
 
-// send sends transactions. It returns those whose script Redis has refused to run
-// to its end.
+// send sends transactions. It returns those whose script failed.
 func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
 	ctx := l.store.runCtx
 	p.cmds, p.args = p.cmds[:0], p.args[:0]
@@ -92,21 +89,21 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 		p.cmds = append(p.cmds, wait)
 	}
 	pipe := l.server.Pipeline()
-	_ = pipe.BatchProcess(ctx, p.cmds...) // only queues
+	_ = pipe.BatchProcess(ctx, p.cmds...) // only queues, cannot fail
 	_, _ = pipe.Exec(ctx)                 // every command has its own error
-	onTwo := wait != nil && wait.Err() == nil && wait.Val() > 0
-	if wait != nil && !onTwo {
+	replicated := wait != nil && wait.Err() == nil && wait.Val() > 0
+	if wait != nil && !replicated {
 		l.replicas.invalidate()
 	}
 	for _, t := range transactions {
-		if t.finish(onTwo) != nil {
+		if t.finish(replicated) != nil {
 			failed = append(failed, t)
 		}
 	}
 	return failed
 }
 
-// transaction is a call of commit.lua and the entries it lets into the logs.
+// transaction is a call of commit.lua and the entries that it permits in the logs.
 type transaction struct {
 	writes []*write
 	cmds   []redis.Cmder // MULTI, the script, XADD and XSETID..., EXEC
@@ -125,7 +122,7 @@ func (l *serverQueue) appendTransaction(p *pipeline, t *transaction, byText bool
 	t.cmds = p.cmds[from:len(p.cmds):len(p.cmds)]
 }
 
-// commitCall is the call of commit.lua.
+// commitCall returns the command that calls commit.lua.
 func (l *serverQueue) commitCall(p *pipeline, t *transaction, byText bool) redis.Cmder {
 	keys, from := 0, len(p.args)
 	for _, w := range t.writes {
@@ -147,9 +144,9 @@ func (l *serverQueue) commitCall(p *pipeline, t *transaction, byText bool) redis
 	return redis.NewCmd(l.store.runCtx, p.args[from:len(p.args):len(p.args)]...)
 }
 
-// finish fills in the answers. The error is that of the script, if it was not
-// run or not to its end.
-func (t *transaction) finish(onTwo bool) (scriptErr error) {
+// finish sets the results of the writes. It returns the script's error if the script
+// failed.
+func (t *transaction) finish(replicated bool) (scriptErr error) {
 	results, err := t.results()
 	var answers []any
 	if err == nil {
@@ -165,7 +162,7 @@ func (t *transaction) finish(onTwo bool) (scriptErr error) {
 	}
 	entry := 1 // the first result behind the script's is that of an XADD
 	for i, w := range t.writes {
-		w.replicated, w.value = onTwo, nil
+		w.replicated, w.value = replicated, nil
 		if w.err = err; err != nil {
 			continue
 		}
@@ -174,14 +171,14 @@ func (t *transaction) finish(onTwo bool) (scriptErr error) {
 			continue
 		}
 		if _, applied := w.value.(int64); applied && !isText(results, entry, w.at) {
-			w.value = []any{"CORRUPT", string(w.log)} // it cannot be, but if it is it must be known
+			w.value = []any{"CORRUPT", string(w.log)} // must not happen; if it does, the session is quarantined
 		}
 		entry += 2
 	}
 	return scriptErr
 }
 
-// isText says whether a result is there and what is wanted.
+// isText reports whether results[i] exists and equals want.
 func isText(results []any, i int, want arg) bool {
 	if i >= len(results) {
 		return false
@@ -190,7 +187,7 @@ func isText(results []any, i int, want arg) bool {
 	return ok && text == string(want)
 }
 
-// results returns what EXEC shows of the commands between it and MULTI.
+// results returns the replies to the commands between MULTI and EXEC.
 func (t *transaction) results() ([]any, error) {
 	exec, _ := t.cmds[len(t.cmds)-1].(*redis.Cmd)
 	results, err := exec.Slice()
@@ -200,8 +197,8 @@ func (t *transaction) results() ([]any, error) {
 	if err == nil {
 		return results, nil
 	}
-	// Redis refuses a transaction when it has refused one of its commands, and
-	// that refusal is the one that tells.
+	// Redis aborts a transaction if it refused one of its commands; the error of that
+	// command is the cause.
 	for _, cmd := range t.cmds {
 		if cmd.Err() != nil {
 			return nil, cmd.Err()
@@ -210,17 +207,17 @@ func (t *transaction) results() ([]any, error) {
 	return nil, err
 }
 
-// replicas is what is known of a server's replicas.
+// replicas caches whether a server has replicas.
 type replicas struct {
-	mu        sync.Mutex // guards the following
+	mu        sync.Mutex // guards the fields below
 	any       bool
 	known     bool
 	querying  bool
 	queriedAt time.Time
 }
 
-// has says whether it makes sense to wait for a second node. What was known a while
-// ago is good enough until it is asked again, which no write waits for.
+// has reports whether waiting for a second node makes sense. It uses the cached answer and
+// refreshes it in the background, so that writes wait only for the first query.
 func (r *replicas) has(s *Store, server *redis.Client) bool {
 	r.mu.Lock()
 	known, has, ask := r.known, r.any, !r.querying && time.Since(r.queriedAt) >= replicaCheckEvery
@@ -249,8 +246,8 @@ func (r *replicas) query(ctx context.Context, server *redis.Client) bool {
 	return r.any
 }
 
-// invalidate makes the next durable write ask again: the replica that did not answer
-// may be gone, and waiting for it would be in vain.
+// invalidate makes the next durable write query again: the replica that did not acknowledge
+// may be gone, and waiting for it would be useless.
 func (r *replicas) invalidate() {
 	r.mu.Lock()
 	r.known = false

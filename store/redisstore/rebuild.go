@@ -16,28 +16,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What many sessions share must not end them all when it is broken. None of it is
-// the only copy of anything: lists of sessions are made anew from the sessions,
-// slots and replicas are asked for and announced again. What was in the way is kept
-// under another name, for an operator to look at. That lists have to be made anew
-// is written down together with that, so that whoever lives does it: Unattended,
-// which every hub asks all the time, begins what nobody has finished.
+// A broken key that many sessions share must not disable all of them. None of these keys is
+// the only copy of its data: lists of sessions are rebuilt from the sessions, slots and
+// replicas are requested and announced again. The broken key is kept under another name for
+// the operator. The same script stores a mark that the lists must be rebuilt, so that any
+// live replica does it: Unattended, which every hub calls regularly, starts a rebuild that
+// was not completed.
 
-// rebuildTimeout bounds making the lists of a partition anew, which looks at all keys of
-// a server.
+// rebuildTimeout bounds the rebuild of a partition's lists, which scans all keys of a
+// server.
 const rebuildTimeout = 5 * time.Minute
 
-// unknownReason is what is known of a session that is set aside when the list that
-// said why is lost.
-const unknownReason = "it was set aside before; why is not known any more"
+// unknownReason is the reason of a quarantine whose own reason was lost with the quarantine
+// list.
+const unknownReason = "quarantined before; the reason was lost"
 
-// rebuilds are the partitions whose lists are being made anew.
+// rebuilds holds the partitions whose lists this process is rebuilding.
 type rebuilds struct {
 	mu      sync.Mutex
 	running map[uint16]bool
 }
 
-// begin is false if somebody does that already.
+// begin returns false if a rebuild of the partition is already running.
 func (m *rebuilds) begin(p uint16) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,8 +57,8 @@ func (m *rebuilds) end(p uint16) {
 	delete(m.running, p)
 }
 
-// rebuildLists makes the lists of a partition anew, in the background, because one of them
-// cannot be used. The user is whose list is to be looked at as well, or empty.
+// rebuildLists rebuilds the lists of a partition in the background, because one of them is
+// broken. If user is not empty, that user's list is checked as well.
 func (s *Store) rebuildLists(p uint16, user string) {
 	if !s.rebuilds.begin(p) {
 		return
@@ -68,29 +68,29 @@ func (s *Store) rebuildLists(p uint16, user string) {
 		ctx, cancel := context.WithTimeout(s.runCtx, rebuildTimeout)
 		defer cancel()
 		if err := s.rebuildPartition(ctx, p, user); err != nil {
-			s.log.ErrorContext(ctx, "lists of a partition are broken", "partition", p, "err", err)
+			s.log.ErrorContext(ctx, "cannot rebuild partition lists", "partition", p, "err", err)
 		}
 	})
 }
 
-// rebuildPartition sets aside those lists of a partition that are none, and enters all its
-// sessions again.
+// rebuildPartition moves broken lists of a partition aside and lists all its sessions
+// again.
 func (s *Store) rebuildPartition(ctx context.Context, p uint16, user string) error {
 	if err := s.moveBrokenListsAside(ctx, p, user); err != nil {
 		return err
 	}
 	var mark string
-	err := s.runOnServer(ctx, "ask about lists", retryable, s.keys.rebuildMark(p), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, "read rebuild mark", retryable, s.keys.rebuildMark(p), func(ctx context.Context, server *redis.Client) error {
 		var err error
 		mark, err = server.Get(ctx, s.keys.rebuildMark(p)).Result()
 		return err
 	})
-	if err != nil || mark == "" { // somebody else has done it
+	if err != nil || mark == "" { // another replica has done it
 		return err
 	}
 	begin, end := s.keys.at(p, "s", ""), ":meta"
 	var entered int
-	err = s.scan(ctx, "look for sessions", begin, end, func(name string) error {
+	err = s.scan(ctx, "scan sessions", begin, end, func(name string) error {
 		if wire.SessionID(name).Validate() == nil && partition(name) == p {
 			entered++
 			return s.listSession(ctx, wire.SessionID(name))
@@ -100,13 +100,13 @@ func (s *Store) rebuildPartition(ctx context.Context, p uint16, user string) err
 	if err != nil {
 		return err
 	}
-	s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
-	_, err = s.call(ctx, "end making lists", retryable, s.scripts.endRebuild, []string{s.keys.rebuildMark(p)}, mark)
+	s.log.WarnContext(ctx, "partition lists rebuilt", "partition", p, "sessions", entered)
+	_, err = s.call(ctx, "remove rebuild mark", retryable, s.scripts.endRebuild, []string{s.keys.rebuildMark(p)}, mark)
 	return err
 }
 
-// moveBrokenListsAside sets aside those lists of a partition, and that of a user in it, that
-// are none, and leaves a note that they are to be made anew.
+// moveBrokenListsAside moves those lists of a partition, and of a user in it, that have a
+// wrong type aside, and sets the mark that they must be rebuilt.
 func (s *Store) moveBrokenListsAside(ctx context.Context, p uint16, user string) error {
 	k := sessionKeys{space: s.keys, partition: p}
 	lists := map[string]string{
@@ -123,11 +123,11 @@ func (s *Store) moveBrokenListsAside(ctx context.Context, p uint16, user string)
 	return nil
 }
 
-// listSession enters a session in the lists of its partition. One that is found to be none
-// is put away on the way.
+// listSession adds a session to the lists of its partition. It moves lists of a wrong type
+// aside and tries once more.
 func (s *Store) listSession(ctx context.Context, id wire.SessionID) error {
 	k := s.keys.session(id)
-	what := "enter session " + string(id)
+	what := "list session " + string(id)
 	var user string
 	err := s.runOnServer(ctx, what, retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
 		var err error
@@ -148,11 +148,12 @@ func (s *Store) listSession(ctx context.Context, id wire.SessionID) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %w: somebody breaks the lists again and again", what, store.ErrUnavailable)
+	return fmt.Errorf("%s: %w: lists are overwritten by another program", what, store.ErrUnavailable)
 }
 
-// moveAside moves keys that belong together to other names if one of them is not of
-// its kind, or in any case. If it did, a note is left at a key unless there is none.
+// moveAside renames keys that belong together if one of them has a wrong type, or in any
+// case if always is set. If it renamed them and note is given, it sets the rebuild mark at
+// that key.
 func (s *Store) moveAside(ctx context.Context, keys, kinds []string, always bool, note ...string) error {
 	args := make([]any, 0, len(kinds)+2)
 	for _, kind := range kinds {
@@ -163,19 +164,19 @@ func (s *Store) moveAside(ctx context.Context, keys, kinds []string, always bool
 		tag, rest, _ := strings.Cut(key, "}:")
 		all = append(all, tag+"}:aside:"+rest)
 	}
-	moved, err := s.call(ctx, "put away "+keys[0], retryable, s.scripts.moveAside,
+	moved, err := s.call(ctx, "move aside "+keys[0], retryable, s.scripts.moveAside,
 		append(all, note...), append(args, always, rand.Text())...)
 	if err != nil {
 		return err
 	}
 	if n, _ := moved.(int64); n > 0 {
-		s.log.ErrorContext(ctx, "keys that cannot be used are put away", "keys", keys, "as", all[len(keys):])
+		s.log.ErrorContext(ctx, "unusable keys moved aside", "keys", keys, "as", all[len(keys):])
 	}
 	return nil
 }
 
-// callShared is call for what all sessions share and what can begin anew: when it
-// cannot be used it is put away, and the script runs once more.
+// callShared is call for keys that all sessions share and that may start empty: if they are
+// broken, it moves them aside and runs the script once more.
 func (s *Store) callShared(
 	ctx context.Context, what string, sc *script, keys, kinds []string, args ...any,
 ) (any, error) {
@@ -185,13 +186,13 @@ func (s *Store) callShared(
 		return v, err
 	}
 	if failed := s.moveAside(ctx, keys, kinds, !foreign); failed != nil {
-		return nil, fmt.Errorf("%w; and %w", err, failed)
+		return nil, fmt.Errorf("%w; move aside: %w", err, failed)
 	}
 	return s.call(ctx, what, retryable, sc, keys, args...)
 }
 
-// failedInside reports whether a script ended in the middle by itself, as it does
-// when a number is none.
+// failedInside reports whether a script aborted with an error of its own, for instance
+// because a value is not a number.
 func failedInside(err error) bool {
 	answer, ok := redisReply(err)
 	return ok && strings.HasPrefix(answer, "ERR") && strings.Contains(answer, "user_script") &&

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Announce says that a replica is alive.
+// Announce lists a replica as alive for ttl.
 func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
 	if err := errors.Join(r.ID.Validate(), store.CheckTTL(ttl)); err != nil {
 		return fmt.Errorf("announce replica: %w", err)
@@ -27,7 +27,7 @@ func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 	return err
 }
 
-// Withdraw says that a replica is gone.
+// Withdraw removes a replica from the listing at once. An unknown replica is not an error.
 func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 	if err := replica.Validate(); err != nil {
 		return fmt.Errorf("withdraw replica: %w", err)
@@ -44,8 +44,7 @@ func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 		})
 }
 
-// Replicas lists replicas that are alive. A card that cannot be read is left
-// out.
+// Replicas lists the live replicas in the order of ids. An unreadable card is omitted.
 func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error) {
 	const what = "list replicas"
 	var page store.Page[store.Replica]
@@ -70,7 +69,7 @@ func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Pa
 		}
 		replica.Until = time.UnixMilli(int64(ms))
 		if replica.Card, err = s.schema.Open(store.KindCard, string(replica.ID), []byte(r.text(i+2))); err != nil {
-			s.log.WarnContext(ctx, "card of a replica is left out", "replica", replica.ID, "err", err)
+			s.log.WarnContext(ctx, "unreadable replica card omitted from listing", "replica", replica.ID, "err", err)
 		}
 		page.Items = append(page.Items, replica)
 	}

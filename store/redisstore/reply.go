@@ -12,14 +12,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// reply is what a script returns: a word and its arguments. The number 1, which
-// is cheaper to make, stands for OK.
+// reply is the result of a script: a word and its arguments. The number 1, which is cheaper
+// to encode, means OK.
 type reply struct {
 	word string
 	args []any
 }
 
-var errReply = errors.New("script answered with something else than agreed")
+var errReply = errors.New("unexpected reply of a script")
 
 func parseReply(v any) (reply, error) {
 	switch v := v.(type) {
@@ -35,7 +35,7 @@ func parseReply(v any) (reply, error) {
 	return reply{}, fmt.Errorf("%w: %T", errReply, v)
 }
 
-// text returns an argument that is a string.
+// text returns a string argument, or "" if there is none.
 func (r reply) text(i int) string {
 	if i >= len(r.args) {
 		return ""
@@ -44,21 +44,21 @@ func (r reply) text(i int) string {
 	return s
 }
 
-// position returns an argument that is one.
+// position returns an argument that is a position.
 func (r reply) position(i int) (wire.Position, error) { return wire.ParsePosition(r.text(i)) }
 
-// count returns an argument that is a number.
+// count returns an argument that is an unsigned number.
 func (r reply) count(i int) (uint64, error) { return strconv.ParseUint(r.text(i), 10, 64) }
 
-// milliseconds returns an argument that is a duration.
+// milliseconds returns an argument that is a duration in ms.
 func (r reply) milliseconds(i int) (time.Duration, error) {
 	n, err := strconv.ParseInt(r.text(i), 10, 64)
 	return time.Duration(n) * time.Millisecond, err
 }
 
-// callSession is call for a script about one session. It answers the refusals
-// that all of them share; the reply is that of a script that did its work or
-// refused in a way of its own.
+// callSession is call for a script about one session. It converts the refusals that all
+// these scripts share into errors; it returns the replies of success and of refusals
+// specific to the script.
 func (s *Store) callSession(
 	ctx context.Context, what string, again retrySafety, id wire.SessionID, sc *script, keys []string, args ...any,
 ) (reply, error) {
@@ -88,15 +88,14 @@ func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 		return &store.QuarantinedError{Session: id, Reason: cmp.Or(r.text(0), unknownReason)}
 	case "INDEX":
 		s.rebuildLists(partition(string(id)), r.text(1))
-		return fmt.Errorf("%w: key %s is not ours and is put away", store.ErrUnavailable, r.text(0))
+		return fmt.Errorf("%w: key %s has a wrong type and is being rebuilt", store.ErrUnavailable, r.text(0))
 	case "CORRUPT":
-		return s.handleCorrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or not ours"})
+		return s.handleCorrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or in an unknown format"})
 	}
 	return nil
 }
 
-// sessionError quarantines a session when the error says that a key of it is of
-// a wrong type.
+// sessionError quarantines a session if err means that one of its keys has a wrong type.
 func (s *Store) sessionError(ctx context.Context, id wire.SessionID, err error) error {
 	if !errors.Is(err, store.ErrCorrupt) {
 		return err
@@ -106,19 +105,19 @@ func (s *Store) sessionError(ctx context.Context, id wire.SessionID, err error) 
 	})
 }
 
-// handleCorrupt sets a session aside because of what could not be read, and returns
-// that error. Other errors, above all that of a newer schema, pass through.
+// handleCorrupt quarantines a session if err is a [*store.CorruptError], and returns err.
+// Other errors, above all that of a newer schema, do not quarantine.
 func (s *Store) handleCorrupt(ctx context.Context, id wire.SessionID, err error) error {
 	bad, ok := errors.AsType[*store.CorruptError](err)
 	if !ok {
 		return err
 	}
-	s.log.WarnContext(ctx, "session is quarantined", "session", id, "where", bad.Where, "reason", bad.Reason)
-	// The reader's own deadline must not keep the mark from being set.
+	s.log.WarnContext(ctx, "session quarantined", "session", id, "where", bad.Where, "reason", bad.Reason)
+	// The caller's deadline must not prevent the quarantine.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
 	if err := s.storeQuarantine(ctx, id, bad.Error(), true); err != nil {
-		s.log.WarnContext(ctx, "quarantine mark is missing", "session", id, "err", err)
+		s.log.WarnContext(ctx, "cannot store quarantine", "session", id, "err", err)
 	}
 	return err
 }

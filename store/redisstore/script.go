@@ -11,14 +11,14 @@ import (
 //go:embed lua/*.lua
 var luaFiles embed.FS
 
-// script is a Lua program that runs inside Redis, and so atomically.
+// script is a Lua script, which Redis executes atomically.
 type script struct {
 	name   string
 	source string
 	sha    string
 }
 
-// scripts are all programs of the store.
+// scripts are all scripts of the store.
 type scripts struct {
 	create, claim, renew, release, remove, discard          *script
 	commit, read, load, list, send, receive                 *script
@@ -63,8 +63,8 @@ func loadScripts() scripts {
 	}
 }
 
-// loadScript joins a program with the functions it shares with others. Its
-// first line says what Redis may allow it and must stay the first.
+// loadScript joins a script with the functions it shares with others. Its first line holds
+// the flags for Redis and must stay the first.
 func loadScript(name string, shared ...string) *script {
 	flags, body, _ := strings.Cut(luaFile(name), "\n")
 	var source strings.Builder
@@ -79,13 +79,13 @@ func loadScript(name string, shared ...string) *script {
 func luaFile(name string) string {
 	text, err := luaFiles.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(fmt.Sprintf("embedded script: %v", err)) // the compiler put it there
+		panic(fmt.Sprintf("embedded script: %v", err)) // embedded at compile time
 	}
 	return string(text)
 }
 
-// begin appends the beginning of a script's call, by its hash or, for a server that
-// has not seen it yet, by its text.
+// begin appends the first arguments of a script's call, by its hash or, if byText is set,
+// with its source for a server that does not have it.
 func (s *script) begin(args []any, byText bool, keys int) []any {
 	if byText {
 		return append(args, "eval", s.source, keys)
@@ -93,7 +93,7 @@ func (s *script) begin(args []any, byText bool, keys int) []any {
 	return append(args, "evalsha", s.sha, keys)
 }
 
-// command is a script's whole call.
+// command returns the arguments of a script's call.
 func (s *script) command(byText bool, keys []string, args []any) []any {
 	all := s.begin(make([]any, 0, 3+len(keys)+len(args)), byText, len(keys))
 	for _, k := range keys {

@@ -14,18 +14,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// sessionState is the field of meta that decides what a lease may write. Its
-// text is `<owner> <epoch> <number> <top>`, behind a '!' if the session is
-// quarantined; without an owner it begins with the space.
+// sessionState is the field of meta that determines what a lease may write. Its text is
+// `<owner> <epoch> <number> <top>`, after a '!' if the session is quarantined; without an
+// owner it begins with the space.
 type sessionState struct {
 	owner  wire.ReplicaID
 	epoch  uint64
-	number uint64 // of the last batch
+	number uint64 // number of the last batch
 	top    wire.Position
 }
 
-// appendState appends the state after a batch of a lease, all but the top of the
-// log, which comes last.
+// appendState appends the state after a batch of a lease, without the end of the log, which
+// comes last.
 func appendState(b []byte, l store.Lease, number uint64) []byte {
 	b = append(append(b, l.Replica...), ' ')
 	b = append(strconv.AppendUint(b, l.Epoch, 10), ' ')
@@ -48,12 +48,12 @@ func parseState(text string) (sessionState, error) {
 	return s, nil
 }
 
-// quarantineError returns the error that says why a session is set aside, or what is
-// to be said if nobody knows.
+// quarantineError returns a [*store.QuarantinedError] with the stored reason, or with
+// unknown if none is stored.
 func (s *Store) quarantineError(ctx context.Context, id wire.SessionID, unknown string) error {
 	k := s.keys.session(id)
 	var reason string
-	err := s.runOnServer(ctx, "ask why", retryable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
+	err := s.runOnServer(ctx, "read quarantine reason", retryable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
 		var err error
 		if reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result(); isRedisError(err, "WRONGTYPE") {
 			s.rebuildLists(k.partition, "")

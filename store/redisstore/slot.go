@@ -9,11 +9,13 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// waiterTimeout is how long a waiter counts without asking again. It is longer than
-// a failover should take, and than a busy machine forgets a process.
+// waiterTimeout is the time after which a waiter that does not ask again loses its place.
+// It is longer than a failover or a pause of a busy process should take.
 const waiterTimeout = 5 * time.Second
 
-// Acquire asks for a slot and waits for it if it may. It may be repeated.
+// Acquire takes a slot of a semaphore. A free slot goes to the waiting request whose key
+// holds the fewest slots, and among those to the oldest. Without r.Wait a full semaphore is
+// [store.ErrFull]. It is safe to retry.
 func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	what := "acquire slot of " + r.Semaphore
 	if err := store.CheckSlot(r); err != nil {
@@ -38,7 +40,7 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 		}
 		again, err := s.requestSlot(ctx, what, r, ticket)
 		if errors.Is(err, store.ErrUnavailable) {
-			continue // it keeps its ticket
+			continue // the request keeps its ticket
 		}
 		if err != nil {
 			s.cancelSlotRequest(ctx, slot)
@@ -50,8 +52,8 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	}
 }
 
-// requestSlot makes one attempt. It returns the ticket to ask again with, or none when
-// the slot is ours.
+// requestSlot makes one attempt. It returns the ticket for the next attempt, or "" when the
+// slot is granted.
 func (s *Store) requestSlot(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
 	answer, err := s.callShared(ctx, what, s.scripts.acquire, s.keys.semaphore(r.Semaphore), semaphoreKinds(),
 		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterTimeout), ticket)
@@ -72,17 +74,18 @@ func (s *Store) requestSlot(ctx context.Context, what string, r store.SlotReques
 	}
 }
 
-// cancelSlotRequest takes back a request whose caller has gone, so that its turn goes to
-// somebody who wants it. If that fails the store finds out in a while.
+// cancelSlotRequest removes the request of a caller that has returned, so that the slot
+// goes to another request. If it fails, the request expires after waiterTimeout.
 func (s *Store) cancelSlotRequest(ctx context.Context, slot store.Slot) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
 	if err := s.ReleaseSlot(ctx, slot); err != nil && !errors.Is(err, store.ErrClosed) {
-		s.log.DebugContext(ctx, "place in a queue is left to expire", "semaphore", slot.Semaphore, "err", err)
+		s.log.DebugContext(ctx, "cannot cancel slot request, leaving it to expire", "semaphore", slot.Semaphore, "err", err)
 	}
 }
 
-// RenewSlot prolongs a slot by its time to live.
+// RenewSlot extends a slot by its TTL from now. [store.ErrFenced] if the slot has expired
+// or was released.
 func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
 	what := "renew slot of " + slot.Semaphore
 	if err := errors.Join(checkSlotNames(slot), store.CheckTTL(slot.TTL)); err != nil {
@@ -103,7 +106,7 @@ func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
 	return nil
 }
 
-// ReleaseSlot gives a slot back. One that is not held is no error.
+// ReleaseSlot frees a slot. A slot that is not held is not an error.
 func (s *Store) ReleaseSlot(ctx context.Context, slot store.Slot) error {
 	if err := checkSlotNames(slot); err != nil {
 		return fmt.Errorf("release slot: %w", err)
@@ -113,7 +116,7 @@ func (s *Store) ReleaseSlot(ctx context.Context, slot store.Slot) error {
 	return err
 }
 
-// Slots tells how busy a semaphore is.
+// Slots counts the held slots and the waiting requests of a semaphore.
 func (s *Store) Slots(ctx context.Context, semaphore string) (store.SlotUse, error) {
 	what := "count slots of " + semaphore
 	if err := store.CheckName("semaphore", semaphore); err != nil {
@@ -140,7 +143,7 @@ func checkSlotNames(slot store.Slot) error {
 	return errors.Join(store.CheckName("semaphore", slot.Semaphore), store.CheckName("holder", slot.Holder))
 }
 
-// slotListener hears that a holder has been given a slot.
+// slotListener wakes Acquire when its holder was granted a slot.
 type slotListener struct {
 	wakeup
 	holder string

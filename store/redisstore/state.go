@@ -10,9 +10,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Load returns all tables and lists at one position. It asks for their names
-// first, because a script must be told every key it touches, and starts again
-// when they have changed meanwhile.
+// Load returns the tables and lists as of one position, without the log and the cold lists.
+// It reads their names first, because a script must receive every key it touches, and
+// starts again if they have changed meanwhile.
 func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, error) {
 	const what = "load session"
 	if err := session.Validate(); err != nil {
@@ -100,7 +100,8 @@ func (s *Store) openItems(list string, contents []any) ([][]byte, error) {
 	return items, nil
 }
 
-// ReadList returns a part of a list.
+// ReadList returns a page of a list, fewer items than limit only at its end. A negative
+// from counts from the end.
 func (s *Store) ReadList(
 	ctx context.Context, session wire.SessionID, list string, from, limit int,
 ) (store.ListPage, error) {

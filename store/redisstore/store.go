@@ -15,48 +15,46 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// Config tunes a store. The zero value means the defaults. Every replica that
-// shares a Redis must have the same Prefix, Limits and Schema.
+// Config configures a store. Zero fields mean the defaults. All replicas that share a Redis
+// must have the same Prefix, Limits and Schema.
 type Config struct {
-	// Prefix begins every key and channel, so that several hubs may share a
-	// Redis. It defaults to "everdesk" and may hold letters, digits and any
-	// of "._-:/".
+	// Prefix begins every key and channel, so that several hubs can share a Redis. It
+	// defaults to "everdesk" and may contain letters, digits and any of "._-:/".
 	Prefix string
 	Limits store.Limits
 	Schema store.Schema
-	// Logger gets what an operator should know. It defaults to none.
+	// Logger defaults to one that discards.
 	Logger *slog.Logger
-	// Observer is told what Redis did not do; nil means that nobody looks.
+	// Observer is notified of failed calls; nil means none.
 	Observer Observer
-	// AllowEviction accepts a Redis that may throw keys away when its memory
-	// is full. Sessions then vanish without a trace.
+	// AllowEviction accepts a Redis that may evict keys when its memory is full. Sessions
+	// can then be lost.
 	AllowEviction bool
-	// ReplicaWait is how long a durable commit waits for a second Redis node.
-	// It defaults to 100 ms and must be shorter than the client's read timeout.
+	// ReplicaWait bounds the wait of a durable commit for a second Redis node. It defaults
+	// to 100 ms and must be shorter than the client's read timeout.
 	ReplicaWait time.Duration
-	// RetryFor is how long a call tries again what may be tried again before
-	// it is [store.ErrUnavailable]. It defaults to 2 s: after an outage a
-	// go-redis pool may take a second to notice that it is over.
+	// RetryFor bounds the retries of one call before it fails with [store.ErrUnavailable].
+	// It defaults to 2 s: after an outage a go-redis pool may need a second to recover.
 	RetryFor time.Duration
-	// CheckEvery is how often followed sessions and pub/sub connections are
-	// checked for news that got lost. It defaults to 5 s.
+	// CheckEvery is the interval at which followed sessions and pub/sub connections are
+	// checked for lost messages. It defaults to 5 s.
 	CheckEvery time.Duration
-	// InboxEvery is how often an owner looks for commands nobody told it of.
-	// It defaults to 5 s: it is asked for every owned session.
+	// InboxEvery is the interval at which an owner polls its inbox for commands whose
+	// message was lost. It defaults to 5 s, because every owned session is polled.
 	InboxEvery time.Duration
-	// SlotEvery is how often someone who waits for a slot asks again. Who does
-	// not for 5 s counts as gone. It defaults to 250 ms.
+	// SlotEvery is the interval at which a waiting Acquire asks again. A waiter that does
+	// not ask for 5 s counts as gone. It defaults to 250 ms.
 	SlotEvery time.Duration
 }
 
-// Observer is told what goes wrong, for those who count it. It must not wait.
+// Observer counts failed calls. Its methods must not block.
 type Observer interface {
-	// Failed is called for a call that was not carried out after all tries, as far as
-	// is known: unavailable, no_space, corrupt, refused or timeout.
+	// Failed is called for a call that failed after all retries, with the kind unavailable,
+	// no_space, corrupt, refused or timeout.
 	Failed(kind string)
 }
 
-// noopObserver is an observer who looks at nothing.
+// noopObserver ignores all calls.
 type noopObserver struct{}
 
 func (noopObserver) Failed(string) {}
@@ -88,16 +86,14 @@ func (c Config) check() error {
 		return errors.New("a waiting time is negative, or ReplicaWait under a millisecond")
 	}
 	if c.SlotEvery > waiterTimeout/2 {
-		return fmt.Errorf("SlotEvery of %v is more than half of the %v after which a waiter counts as gone", c.SlotEvery, waiterTimeout)
+		return fmt.Errorf("SlotEvery of %v is more than half of the %v after which a waiter expires", c.SlotEvery, waiterTimeout)
 	}
 	return nil
 }
 
-// Store is a store in Redis. It is safe for concurrent use.
-//
-// Ownership: a Store owns every goroutine it starts, and Close returns only
-// when the last one has ended. It does not own the client, which is to be
-// closed after it.
+// Store is a store in Redis. It is safe for concurrent use. It owns every goroutine it
+// starts, and Close waits for them. It does not own the client, which must be closed after
+// it.
 type Store struct {
 	cfg     Config
 	limits  store.Limits
@@ -108,23 +104,22 @@ type Store struct {
 	scripts scripts
 	sealLen int
 
-	runCtx    context.Context //nolint:containedctx // the store's own life, which its goroutines share
+	runCtx    context.Context //nolint:containedctx // canceled by Close; shared by the store's goroutines
 	cancelRun context.CancelFunc
 
-	startMu sync.Mutex // keeps goroutines from starting while Close waits
+	startMu sync.Mutex // prevents goroutines from starting while Close waits
 	wg      sync.WaitGroup
 
 	committer committer
 	bus       bus
 	rebuilds  rebuilds
 
-	tailsMu sync.Mutex // guards the following
+	tailsMu sync.Mutex // guards tails
 	tails   map[*tail]struct{}
 }
 
-// Open checks that Redis is fit to keep sessions and returns a store in it. The
-// client should be made of what [ParseURL] returns: it must obey contexts and
-// must not retry by itself.
+// Open checks that Redis is suitable and returns a store in it. The client should have the
+// options that [ParseURL] returns: it must obey contexts and must not retry by itself.
 func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -150,8 +145,8 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 	return s, nil
 }
 
-// Close ends the store: whoever waits in it gets [store.ErrClosed]. A commit
-// that is on its way may still be carried out.
+// Close stops the store: waiting calls return [store.ErrClosed]. A commit in flight may
+// still be applied.
 func (s *Store) Close() error {
 	s.startMu.Lock()
 	s.cancelRun()
@@ -169,19 +164,20 @@ func (s *Store) start(fn func()) {
 	}
 }
 
-// probeScript does nothing. Redis refuses it, as every script that may write, while
-// it has no memory for writes, cannot persist them or is a replica. It has no keys,
-// so that every master of a Cluster can be asked.
+// probeScript does nothing. Redis refuses it, like every script that may write, while it
+// has no memory for writes, cannot persist them or is a replica. It has no keys, so that it
+// can run on every master of a Cluster.
 const probeScript = "#!lua\nreturn 1"
 
-// Ready reports whether the store takes writes: [store.ErrNoSpace] when it is full.
+// Ready returns nil if all masters accept writes, and [store.ErrNoSpace] if one has no
+// memory or disk space.
 func (s *Store) Ready(ctx context.Context) error {
 	probe := func(ctx context.Context, server *redis.Client) error {
 		return server.Eval(ctx, probeScript, nil).Err()
 	}
-	err := s.runOnServer(ctx, "ask redis", retryable, s.keys.format(), probe)
+	err := s.runOnServer(ctx, "check redis", retryable, s.keys.format(), probe)
 	if err != nil || s.servers.cluster == nil {
 		return err
 	}
-	return s.contractError(ctx, "ask redis", s.servers.each(ctx, probe))
+	return s.contractError(ctx, "check redis", s.servers.each(ctx, probe))
 }

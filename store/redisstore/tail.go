@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// A tail keeps that many messages for a reader that is slow. What does not
-	// fit is dropped and read from the log when the reader gets there.
+	// The bounds of the messages that a tail buffers for a slow consumer. Beyond them the
+	// buffer is dropped and the consumer continues with the log.
 	tailMessages = 64
 	tailBytes    = 1 << 20
-	// catchUpEvents is how many events a tail reads at once when it catches up.
+	// catchUpEvents is the number of events that a tail reads from the log at once.
 	catchUpEvents = 1000
 )
 
-// Tail shows a session's events after a cursor, and every later one as it is
-// committed by whatever replica. The log is the truth; published messages only
-// save the reading, as long as each follows the one before.
+// Tail yields the events after a cursor in order, each once, and then new ones, whichever
+// replica commits them, until the first error. The log is authoritative; published messages
+// only save reading it, as long as each one continues the previous one. Once Tail has begun
+// it continues through outages of Redis.
 func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
 		if err := session.Validate(); err != nil {
@@ -35,7 +36,7 @@ func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Pos
 		}
 		k := s.keys.session(session)
 		t := &tail{store: s, session: session, wake: make(wakeup, 1), at: after, mustRead: true}
-		// Whoever listens before reading misses nothing in between.
+		// Listening before reading ensures that no event in between is missed.
 		defer s.bus.listen(k.partition, k.meta(), t)()
 		defer s.registerTail(t)()
 		for {
@@ -58,26 +59,26 @@ func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Pos
 	}
 }
 
-// errConsumerStopped says that the reader wants no more.
-var errConsumerStopped = errors.New("reader has stopped")
+// errConsumerStopped means that the consumer ended the iteration.
+var errConsumerStopped = errors.New("consumer stopped")
 
-// tail is one reader's way through a log.
+// tail is the state of one call of Tail.
 type tail struct {
 	store   *Store
 	session wire.SessionID
 	wake    wakeup
 
-	begun bool // the reader's own
+	begun bool // the log was read once; used by the consumer's goroutine only
 
-	mu       sync.Mutex    // guards the following
-	at       wire.Position // what the reader has seen, and only the reader changes
-	owned    bool          // whether the session had an owner then
-	mustRead bool          // there may be more than in queue
+	mu       sync.Mutex    // guards the fields below
+	at       wire.Position // position of the last event yielded; only the consumer's goroutine changes it
+	owned    bool          // whether the session had an owner at that position
+	mustRead bool          // the log may contain more than queue
 	queue    []string
 	bytes    int
 }
 
-// onMessage keeps a message for the reader.
+// onMessage buffers a message for the consumer.
 func (t *tail) onMessage(message string) {
 	if strings.HasPrefix(message, string(newsCommand)) {
 		return
@@ -86,8 +87,8 @@ func (t *tail) onMessage(message string) {
 	if len(t.queue) >= tailMessages || t.bytes+len(message) > tailBytes {
 		t.queue, t.bytes, t.mustRead = nil, 0, true
 	}
-	// While the log is to be read anyway, messages are of no use, but for the
-	// one that says that the session is vacant or gone, which reading tells too.
+	// If the log must be read anyway, messages are not needed; reading also reveals that
+	// the session is vacant or deleted.
 	if !t.mustRead {
 		t.queue = append(t.queue, message)
 		t.bytes += len(message)
@@ -96,7 +97,7 @@ func (t *tail) onMessage(message string) {
 	t.wake.signal()
 }
 
-// onConnect makes the reader look into the log.
+// onConnect makes the consumer read the log.
 func (t *tail) onConnect() {
 	t.mu.Lock()
 	t.mustRead = true
@@ -106,7 +107,7 @@ func (t *tail) onConnect() {
 
 func (t *tail) wantsBatches() bool { return true }
 
-// drain returns what the reader has to do.
+// drain returns and clears the pending work.
 func (t *tail) drain() (messages []string, fill bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +116,7 @@ func (t *tail) drain() (messages []string, fill bool) {
 	return messages, fill
 }
 
-// yieldPending shows everything that is known by now.
+// yieldPending yields all pending news.
 func (t *tail) yieldPending(ctx context.Context, yield func(store.News, error) bool) error {
 	for {
 		messages, fill := t.drain()
@@ -140,8 +141,8 @@ func (t *tail) yieldPending(ctx context.Context, yield func(store.News, error) b
 	}
 }
 
-// decode reads a message. It is false when the message does not follow what the
-// reader has seen, or is none: then the log will tell.
+// decode parses a message. It returns false if the message does not continue what was
+// yielded, or cannot be parsed: then the log must be read.
 func (t *tail) decode(message string) (news, bool) {
 	if pos, ok := strings.CutPrefix(message, string(newsVacant)+" "); ok {
 		at, err := wire.ParsePosition(strings.TrimSpace(pos))
@@ -151,18 +152,18 @@ func (t *tail) decode(message string) (news, bool) {
 	if err != nil {
 		return news{}, false
 	}
-	// It follows, it was seen, or it was seen in part. Anything else is a gap,
-	// or a history that was forgotten and began anew.
+	// The entry follows, was yielded already, or was yielded in part. Otherwise there is
+	// a gap, or Redis lost the log and a new one began.
 	part := n.prev.Compare(t.at) < 0 && n.top.Epoch == t.at.Epoch
 	return n, n.prev == t.at || n.top.Compare(t.at) <= 0 || part
 }
 
-// yieldNews passes events on, and that the session has become vacant.
+// yieldNews yields events, and that the session has become vacant.
 func (t *tail) yieldNews(yield func(store.News, error) bool, events []store.Event, vacant bool) error {
 	t.mu.Lock()
 	if len(events) > 0 {
 		t.at = events[len(events)-1].At
-		t.owned = true // who else has written them
+		t.owned = true // only an owner writes events
 	}
 	vacant = vacant && t.owned
 	t.owned = t.owned && !vacant
@@ -176,8 +177,7 @@ func (t *tail) yieldNews(yield func(store.News, error) bool, events []store.Even
 	return nil
 }
 
-// catchUp reads the log to its end. A store that is away for a while is no
-// reason to end, once the tail has begun.
+// catchUp yields the log to its end. Once the tail has begun, it waits through outages.
 func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) error {
 	for {
 		page, err := t.store.read(ctx, t.session, t.at, catchUpEvents)
@@ -203,7 +203,8 @@ func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) 
 	}
 }
 
-// registerTail includes a tail in the regular checks.
+// registerTail includes a tail in the regular checks and returns the function that removes
+// it.
 func (s *Store) registerTail(t *tail) (stop func()) {
 	s.tailsMu.Lock()
 	defer s.tailsMu.Unlock()
@@ -215,8 +216,8 @@ func (s *Store) registerTail(t *tail) (stop func()) {
 	}
 }
 
-// checkTails compares, now and then, where tails are with where logs are, so
-// that a lost message costs time and never an event.
+// checkTails compares the positions of tails with the ends of their logs every CheckEvery,
+// so that a lost message costs time and never an event.
 func (s *Store) checkTails() {
 	tick := time.NewTicker(s.cfg.CheckEvery)
 	defer tick.Stop()
@@ -233,7 +234,7 @@ func (s *Store) checkTails() {
 		}
 		s.tailsMu.Unlock()
 		if err := s.checkPositions(s.runCtx, bySession); err != nil {
-			s.log.DebugContext(s.runCtx, "positions were not checked", "err", err)
+			s.log.DebugContext(s.runCtx, "cannot check tail positions", "err", err)
 		}
 	}
 }
@@ -262,8 +263,8 @@ func (s *Store) checkPositions(ctx context.Context, bySession map[wire.SessionID
 	return err
 }
 
-// checkPosition makes the reader look into the log if it does not end where the reader
-// is, or if nobody owns it any more.
+// checkPosition makes the consumer read the log if the log ends elsewhere than the tail, or
+// if the session has lost its owner.
 func (t *tail) checkPosition(state string) {
 	owner, _, _ := strings.Cut(strings.TrimPrefix(state, "!"), " ")
 	t.mu.Lock()

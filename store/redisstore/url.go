@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// What a client made by us waits for. A session's owner stops itself after some
-// seconds without its store, so that must be known sooner.
+// Timeouts and pool size of the client options. A session's owner stops itself after some
+// seconds without the store, so the timeouts are shorter.
 const (
 	dialTimeout     = 2 * time.Second
 	ioTimeout       = 3 * time.Second
@@ -24,7 +24,7 @@ const (
 	connMaxIdleTime = 5 * time.Minute
 )
 
-// urlForms is what a complaint about a URL ends with.
+// urlForms ends every error about a URL.
 const urlForms = "want redis://[user:password@]host:port[/db], rediss://…, " +
 	"redis+sentinel://[user:password@]host:port,host:port/MASTER[/db] or redis+cluster://[user:password@]host:port,host:port"
 
@@ -37,14 +37,14 @@ const urlForms = "want redis://[user:password@]host:port[/db], rediss://…, " +
 //	redis+cluster://[user:password@]host[:port],host[:port]...
 //
 // Also rediss+sentinel and rediss+cluster. Ports default to 6379, Sentinels' to
-// 26379. User and password are those of the Redis servers; Sentinels are asked
+// 26379. User and password are those of the Redis servers; Sentinels are queried
 // without. Errors never show a password.
 func ParseURL(text string) (*redis.UniversalOptions, error) {
 	o, err := parseURL(text)
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w; %s", err, urlForms)
 	}
-	o.MaxRetries = -1 // what may be repeated is repeated by the store
+	o.MaxRetries = -1 // the store itself retries
 	o.ContextTimeoutEnabled = true
 	o.Protocol = 2
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
@@ -69,7 +69,7 @@ func parseURL(text string) (*redis.UniversalOptions, error) {
 		return nil, errors.New("it has a query or fragment")
 	}
 	o := &redis.UniversalOptions{}
-	// The last @ ends the password, which may hold others.
+	// The last @ ends the password, which may contain others.
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		if err := parseUser(o, rest[:at]); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func parseURL(text string) (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	if base == "rediss" {
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // names come from the addresses
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // server names are taken from the addresses
 	}
 	return o, parsePath(o, kind, path)
 }
@@ -97,14 +97,14 @@ func parseUser(o *redis.UniversalOptions, text string) error {
 	o.Username, errs[0] = url.PathUnescape(user)
 	o.Password, errs[1] = url.PathUnescape(password)
 	if errors.Join(errs[:]...) != nil {
-		return errors.New("user or password is not percent-encoded") // and not shown
+		return errors.New("user or password is not percent-encoded") // the error does not contain it
 	}
 	return nil
 }
 
 func parseHosts(o *redis.UniversalOptions, text, defaultPort string) error {
 	for i, host := range strings.Split(text, ",") {
-		// A host is not shown: without its '@' a password looks like one.
+		// The error omits the host: without its '@' a password would be parsed as one.
 		bad := fmt.Errorf("host number %d is not HOST:PORT", i+1)
 		if host == "" {
 			return errors.New("a host is missing")
@@ -124,7 +124,7 @@ func parseHosts(o *redis.UniversalOptions, text, defaultPort string) error {
 	return nil
 }
 
-// parsePath reads what comes after the hosts: a database, or a master's name.
+// parsePath parses the part after the hosts: a database, or a master's name.
 func parsePath(o *redis.UniversalOptions, kind, path string) error {
 	db := path
 	switch kind {

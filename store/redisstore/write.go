@@ -11,37 +11,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// write is a batch on its way: its keys and arguments for commit.lua, its entry of
-// the log, and in the end what became of it. It shares no memory with the batch,
-// because the caller may leave before it is sent.
+// write is a batch being committed: its keys and arguments for commit.lua, its log entry,
+// and the result. It shares no memory with the batch, because the caller may return before
+// it is sent.
 //
-// A write is used again and again, and all its memory with it: hundreds of
-// sessions commit at once, and what they would leave behind costs more than what
-// they do.
+// Writes are pooled with all their memory: with hundreds of sessions committing at once,
+// garbage collection would cost more than the commits.
 type write struct {
 	session    wire.SessionID
 	partition  uint16
 	size       int
-	text       []byte // what keys and args are made of
+	text       []byte // backing array of keys and args
 	keys, args []arg
-	structures []structure // that the ops touch, while they are encoded
+	structures []structure // touched by the ops; used while encoding
 	log, at    arg         // the log's key and the entry's id
-	entry      arg         // of the log, empty if there are no events
+	entry      arg         // log entry, empty without events
 	add, lock  *redis.StatusCmd
 
-	ownChannel *channel      // our own, if the session's owner listens and nobody follows here
-	done       chan struct{} // has room for one, and one is sent when the following are set
+	ownChannel *channel      // the session's channel, if only the owner's Receive listens in this process
+	done       chan struct{} // buffered; receives a token when the results below are set
 	value      any
-	replicated bool // a second node has it
-	published  bool // it will be published
+	replicated bool // a second node has the batch
+	published  bool // the entry is queued for publishing, so the write is not reused
 	err        error
 }
 
-// arg is an argument of a command. A pointer to one can be passed on without a
-// copy of the bytes, nor of the slice.
+// arg is an argument of a command. go-redis encodes a pointer to it without copying.
 type arg []byte
 
-// MarshalBinary is how go-redis asks for the bytes.
+// MarshalBinary returns the bytes to go-redis.
 func (w *arg) MarshalBinary() ([]byte, error) { return *w, nil }
 
 // structure is a table or a list.
@@ -50,7 +48,7 @@ type structure struct {
 	name string
 }
 
-// maxPooledBytes keeps a rare large batch from being kept for ever.
+// maxPooledBytes is the largest capacity of a write that is returned to the pool.
 const maxPooledBytes = 64 << 10
 
 func newWrite(ctx context.Context) *write {
@@ -60,7 +58,7 @@ func newWrite(ctx context.Context) *write {
 	return w
 }
 
-// getWrite returns a write for a batch.
+// getWrite returns a write that holds the encoded batch.
 func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
 	w, ok := c.writes.Get().(*write)
 	if !ok {
@@ -70,14 +68,14 @@ func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
 	return w
 }
 
-// putWrite takes back a write that nobody else has any more.
+// putWrite returns a write to the pool. No other goroutine may use it.
 func (c *committer) putWrite(w *write) {
 	if cap(w.entry)+cap(w.text) <= maxPooledBytes {
 		c.writes.Put(w)
 	}
 }
 
-// encode makes a batch a write.
+// encode encodes a batch into w.
 func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	w.session, w.partition = l.Session, partition(string(l.Session))
 	w.keys, w.args = w.keys[:0], w.args[:0]
@@ -95,7 +93,7 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	w.args = append(w.args, prev)
 	w.addInt(len(b.Events)<<32 + bytes)
 	further := len(w.args)
-	w.args = append(w.args, nil) // the number of those behind it
+	w.args = append(w.args, nil) // placeholder for the number of further arguments
 	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
 		s.encodeChanges(w, base, b)
 	}
@@ -103,8 +101,8 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	w.size = len(w.entry) + len(w.text)
 }
 
-// appendEntry appends the log entry of a batch and returns the bytes of its frames:
-// a line `c <prev> <events> <bytes>`, then the frames, joined by line breaks and
+// appendEntry appends the log entry of a batch and returns the bytes of its frames. The
+// entry is a line `c <prev> <events> <bytes>`, then the frames, joined by line breaks and
 // sealed. The line lets scripts count without opening the seal.
 func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes int) {
 	if len(b.Events) == 0 {
@@ -119,7 +117,7 @@ func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes i
 	entry = append(strconv.AppendInt(entry, int64(len(b.Events)), 10), ' ')
 	entry = append(strconv.AppendInt(entry, int64(frameBytes), 10), '\n')
 	header := len(entry)
-	// The frames are joined where the seal will have them, which saves a copy.
+	// The frames are joined at their place in the sealed value, which saves a copy.
 	entry = append(entry, make([]byte, s.sealLen)...)
 	for i, f := range b.Events {
 		if i > 0 {
@@ -130,7 +128,7 @@ func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes i
 	return s.schema.Seal(entry[:header], entry[header+s.sealLen:]), frameBytes
 }
 
-// encodeChanges adds what a batch has beside events.
+// encodeChanges adds the card, the working flag, the consumed ids and the ops of a batch.
 func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 	for i := range b.Ops {
 		if st := structureOf(&b.Ops[i]); !slices.Contains(w.structures, st) {
@@ -159,7 +157,7 @@ func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 	for i := range b.Ops {
 		s.encodeOp(w, &b.Ops[i])
 	}
-	clear(w.structures) // the names are the caller's
+	clear(w.structures) // release the caller's strings
 	w.structures = w.structures[:0]
 }
 
@@ -170,7 +168,7 @@ func workingDigit(working bool) byte {
 	return '0'
 }
 
-// addOptionalKeys adds those keys that are touched beside meta and log.
+// addOptionalKeys adds the keys that the batch touches besides meta and log.
 func (w *write) addOptionalKeys(base int, k keyspace, b store.Batch) {
 	if b.Working != nil {
 		from := len(w.text)
@@ -190,7 +188,7 @@ func (w *write) addOptionalKeys(base int, k keyspace, b store.Batch) {
 	}
 }
 
-// encodeOp adds what commit.lua needs to know of an op.
+// encodeOp adds the arguments of an op for commit.lua.
 func (s *Store) encodeOp(w *write, op *store.Op) {
 	w.addArg("", opLetter(op.Kind))
 	w.addInt(1 + slices.Index(w.structures, structureOf(op)))
@@ -218,7 +216,7 @@ func structureOf(op *store.Op) structure {
 	}
 }
 
-// prefix is what the name of a structure begins with in Redis.
+// prefix returns the prefix of the structure's name in Redis.
 func (s structure) prefix() string {
 	if s.list {
 		return listName("")
@@ -226,7 +224,7 @@ func (s structure) prefix() string {
 	return tableName("")
 }
 
-// opLetter is what commit.lua calls an op.
+// opLetter returns the name of an op in commit.lua.
 func opLetter(k store.OpKind) string {
 	switch k {
 	case store.OpSet:
@@ -246,11 +244,11 @@ func opLetter(k store.OpKind) string {
 	}
 }
 
-// textFrom returns the word that the text holds from a place on. It stays what it is
-// when the text grows.
+// textFrom returns the text from an offset on as an argument. Growing the text does not
+// change it.
 func (w *write) textFrom(from int) arg { return w.text[from:len(w.text):len(w.text)] }
 
-// addKey adds a key of the session. All of them begin with the text's first bytes.
+// addKey adds a key of the session, whose base is the first bytes of the text.
 func (w *write) addKey(base int, prefix, name string) {
 	from := len(w.text)
 	w.text = append(append(append(w.text, w.text[:base]...), prefix...), name...)
@@ -271,8 +269,8 @@ func (w *write) digits(n int) arg {
 	return w.textFrom(from)
 }
 
-// addState adds the state of a session after a batch of a lease. It returns the end
-// of it, which is the position.
+// addState adds the state of a session after a batch as an argument. It returns its last
+// part, the position.
 func (w *write) addState(l store.Lease, number uint64, top wire.Position) (position arg) {
 	from := len(w.text)
 	w.text = appendState(w.text, l, number)
