@@ -10,39 +10,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// retryAfter is how long a tab waits before it asks a source again that could
-// not answer.
+// retryAfter is the delay before a tab asks a Source again that failed.
 const retryAfter = 200 * time.Millisecond
 
-// start gives the tab a goroutine that may wait for its socket. It ends when
-// there is nothing left to write. The caller has t.mu, and nobody owns the tab.
-func (t *Tab) start() {
-	if t.gone {
+// startCatchUp starts the owner goroutine, which may block on the socket. It ends when
+// nothing is left to write. The caller holds t.mu, and the tab has no owner.
+func (t *Tab) startCatchUp() {
+	if t.closing {
 		return
 	}
 	ctx, cancel := context.WithCancel(t.center.ctx)
-	t.acquire()
+	t.acquireOwner()
 	t.cancel = cancel
-	t.center.share.enter() // here, so that what is at hand is not forgotten meanwhile
+	t.center.cache.addUser() // before the goroutine runs, so that cached data is kept for it
 	t.center.wg.Go(func() {
 		defer cancel()
 		t.catchUp(ctx)
 	})
 }
 
-// catchUp writes until the tab has seen everything.
+// catchUp writes until the tab is up to date.
 func (t *Tab) catchUp(ctx context.Context) {
 	c := t.center
-	b := c.cfg.Writers.borrow()
-	defer c.cfg.Writers.giveBack(b)
-	defer c.share.leave()
-	var waits patience
-	var now *control // whose frames are in rest
+	b := c.cfg.Writers.getBatch()
+	defer c.cfg.Writers.putBatch(b)
+	defer c.cache.removeUser()
+	var stall stallDetector
+	var now *control // its frames are in t.unwritten
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.load(ctx, b, &now) {
-		// In pieces, so that it can be seen how they leave.
-		buf := t.rest[:min(len(t.rest), heldLimit)]
+	for t.loadNext(ctx, b, &now) {
+		// Write in pieces, so that progress is observed.
+		buf := t.unwritten[:min(len(t.unwritten), maxHeldBytes)]
 		err := t.conn.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout / 2))
 		n := 0
 		if err == nil {
@@ -50,91 +49,91 @@ func (t *Tab) catchUp(ctx context.Context) {
 			n, err = t.conn.Write(buf)
 			t.mu.Lock()
 		}
-		if t.rest = t.rest[n:]; len(t.rest) == 0 {
-			t.letGo()
+		if t.unwritten = t.unwritten[n:]; len(t.unwritten) == 0 {
+			t.releaseSnapshot()
 		}
 		t.sent += int64(n)
 		switch {
 		case err == nil:
-			waits = patience{}
-			if b.events > 0 && len(t.rest) == 0 {
-				c.cfg.Observer.Delivered(b.events, since(b.born))
+			stall = stallDetector{}
+			if b.events > 0 && len(t.unwritten) == 0 {
+				c.cfg.Observer.Delivered(b.events, elapsedSince(b.publishedAt))
 				b.events = 0
 			}
-			if now != nil && len(t.rest) == 0 {
+			if now != nil && len(t.unwritten) == 0 {
 				close(now.done)
-				t.hangUp(now.frames)
+				t.noteClose(now.frames)
 				now = nil
 			}
-		case t.gone:
+		case t.closing:
 		case !isTimeout(err):
-			t.broken(err)
-		case waits.lost(t.fd, n):
-			t.giveUp(wire.CloseTooSlow, "takes nothing")
+			t.closeBroken(err)
+		case stall.stalled(t.fd, n):
+			t.closeTab(wire.CloseTooSlow, "socket accepts no data")
 		}
 	}
-	if cap(b.buf) <= pooledLimit {
-		t.rest = slices.Clone(t.rest) // it may lie in the batch, which others will use
+	if cap(b.buf) <= maxPooledBytes {
+		t.unwritten = slices.Clone(t.unwritten) // it may share memory with the batch, which is reused
 	}
-	if !t.gone {
-		t.rest = nil
+	if !t.closing {
+		t.unwritten = nil
 		_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
 	}
-	t.letGo()
-	t.release()
+	t.releaseSnapshot()
+	t.releaseOwner()
 }
 
-// load puts what comes next into rest. It reports false when there is nothing,
-// or when the tab is gone. The caller has t.mu, which may be given up meanwhile.
-func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
-	for !t.gone {
-		if len(t.rest) > 0 {
+// loadNext puts the next bytes into t.unwritten. It returns false if there are none, or if
+// the tab is closing. The caller holds t.mu, which may be released meanwhile.
+func (t *Tab) loadNext(ctx context.Context, b *writeBatch, now **control) bool {
+	for !t.closing {
+		if len(t.unwritten) > 0 {
 			return true
 		}
-		ripe := t.ripe(t.at)
+		ripe := t.countDue(t.at)
 		switch {
-		case t.control != nil && (len(t.own) == 0 || !isClose(t.control.frames)): // what explains a close comes before it
+		case t.control != nil && (len(t.privateFrames) == 0 || !isClose(t.control.frames)): // private frames that explain a close precede it
 			*now = t.control
 			t.control = t.control.next
-			t.rest, (*now).begun = (*now).frames, true
-		case len(t.own) > 0:
-			t.rest, t.own = t.own, nil
+			t.unwritten, (*now).started = (*now).frames, true
+		case len(t.privateFrames) > 0:
+			t.unwritten, t.privateFrames = t.privateFrames, nil
 		case ripe > 0:
-			if d := t.due[0]; !d.passing || d.at == t.at {
-				t.rest = d.frame
+			if d := t.afterEvent[0]; !d.dropIfStale || d.at == t.at {
+				t.unwritten = d.frame
 			}
-			if t.due = t.due[1:]; len(t.due) == 0 {
-				t.due = nil
+			if t.afterEvent = t.afterEvent[1:]; len(t.afterEvent) == 0 {
+				t.afterEvent = nil
 			}
-		case t.fresh != "":
-			t.refresh(ctx)
+		case t.snapshotReason != "":
+			t.loadSnapshot(ctx)
 		default:
-			switch b.take(t, catchLimit, true) {
-			case foundNothing:
+			switch b.fillFromRing(t, catchUpBytes, true) {
+			case batchEmpty:
 				return false
-			case foundBytes:
-				t.rest, t.at = b.data, b.at
-			case foundGap:
+			case batchFilled:
+				t.unwritten, t.at = b.data, b.at
+			case batchGap:
 				if !t.ring.form.isDesktop() {
-					t.readOn(ctx, b)
+					t.loadFromLog(ctx, b)
 					break
 				}
-				// That dialect has whole texts, which pages of the log
-				// do not, and knows no resuming.
-				t.fresh = wire.SnapshotTooMany
-				t.asked++
+				// The desktop dialect needs whole texts, which pages of the log
+				// do not contain, and cannot resume.
+				t.snapshotReason = wire.SnapshotTooMany
+				t.snapshotRequests++
 			}
 		}
 	}
 	return false
 }
 
-// refresh gets the snapshot that the tab was promised. The caller has t.mu,
-// which is given up meanwhile.
-func (t *Tab) refresh(ctx context.Context) {
-	reason, asked, f, at := t.fresh, t.asked, t.filter, t.at
+// loadSnapshot gets the requested snapshot. The caller holds t.mu, which is released
+// meanwhile.
+func (t *Tab) loadSnapshot(ctx context.Context) {
+	reason, asked, f, at := t.snapshotReason, t.snapshotRequests, t.filter, t.at
 	if reason == wire.SnapshotUnknown {
-		at = wire.Position{} // what it has seen may never have been
+		at = wire.Position{} // the events it has seen may be lost
 	}
 	var was *departed
 	if t.form.isDesktop() && reason != wire.SnapshotFresh {
@@ -144,64 +143,64 @@ func (t *Tab) refresh(ctx context.Context) {
 	c := t.center
 	data, pos, err := c.snapshot(ctx, t, f, reason, at, was)
 	if err != nil {
-		c.pause(ctx, "snapshot", err)
+		c.waitBeforeRetry(ctx, "snapshot", err)
 	}
-	var mine *hold
-	if len(data) > heldLimit {
-		var dropped []*hold
-		mine, dropped = c.holds.add(t, data, c.cfg.SnapshotBytes)
-		c.holds.giveUp(dropped)
+	var mine *pendingSnapshot
+	if len(data) > maxHeldBytes {
+		var dropped []*pendingSnapshot
+		mine, dropped = c.snapshots.add(t, data, c.cfg.SnapshotBytes)
+		c.snapshots.closeTabs(dropped)
 	}
 	t.mu.Lock()
-	t.hold = mine
-	if err == nil && t.asked == asked {
-		t.rest, t.at, t.fresh = data, pos, ""
+	t.snapshot = mine
+	if err == nil && t.snapshotRequests == asked {
+		t.unwritten, t.at, t.snapshotReason = data, pos, ""
 	} else {
-		t.letGo()
+		t.releaseSnapshot()
 	}
 }
 
-// readOn gets what the ring no longer has from the log. The caller has t.mu,
-// which is given up meanwhile.
-func (t *Tab) readOn(ctx context.Context, b *batch) {
-	at, asked, filtered := t.at, t.asked, t.filter != nil
+// loadFromLog gets the events that the ring no longer has from the log. The caller holds
+// t.mu, which is released meanwhile.
+func (t *Tab) loadFromLog(ctx context.Context, b *writeBatch) {
+	at, asked, filtered := t.at, t.snapshotRequests, t.filter != nil
 	t.mu.Unlock()
-	p, err := t.center.page(ctx, t.ring.encoding, filtered, at)
+	p, err := t.center.readPage(ctx, t.ring.encoding, filtered, at)
 	reason := lostReason(err)
 	if err != nil && reason == "" {
-		t.center.pause(ctx, "read", err)
+		t.center.waitBeforeRetry(ctx, "read", err)
 	}
 	t.mu.Lock()
 	switch {
-	case t.asked != asked: // a snapshot comes instead
+	case t.snapshotRequests != asked: // a snapshot was requested instead
 	case reason != "":
-		t.misplace(reason)
+		t.handleLostPosition(reason)
 	case err != nil:
 	case p.chunk == nil:
-		// The log ends before the ring does: it is not the same any more.
-		t.misplace(wire.SnapshotUnknown)
+		// The log ends before the ring does: the store has lost events.
+		t.handleLostPosition(wire.SnapshotUnknown)
 	case filtered != (t.filter != nil):
 	default:
-		b.page(p.chunk, t, catchLimit, true)
-		t.rest, t.at = b.data, b.at
+		b.fillFromPage(p.chunk, t, catchUpBytes, true)
+		t.unwritten, t.at = b.data, b.at
 	}
 }
 
-// misplace notes that the tab has lost its place in the log. It gets a snapshot,
-// or is too slow.
-func (t *Tab) misplace(reason wire.SnapshotReason) {
+// handleLostPosition requests a snapshot for a tab whose position is no longer in the log,
+// or closes it as too slow. The caller holds t.mu.
+func (t *Tab) handleLostPosition(reason wire.SnapshotReason) {
 	now := time.Now()
-	if !t.lost[0].IsZero() && now.Sub(t.lost[0]) < lostWithin {
-		t.giveUp(wire.CloseTooSlow, "too slow three times in a minute")
+	if !t.lostAt[0].IsZero() && now.Sub(t.lostAt[0]) < lostWindow {
+		t.closeTab(wire.CloseTooSlow, "too slow three times in a minute")
 		return
 	}
-	t.lost[0], t.lost[1] = t.lost[1], now
-	t.fresh = reason
-	t.asked++
+	t.lostAt[0], t.lostAt[1] = t.lostAt[1], now
+	t.snapshotReason = reason
+	t.snapshotRequests++
 }
 
-// lostReason is what an answer of the store means for a position, or "" when it
-// means nothing.
+// lostReason returns the reason for a snapshot if err means that a position is not in the
+// log, or "".
 func lostReason(err error) wire.SnapshotReason {
 	switch {
 	case errors.Is(err, store.ErrTrimmed):
@@ -212,12 +211,12 @@ func lostReason(err error) wire.SnapshotReason {
 	return ""
 }
 
-// pause waits a little before the source is asked again.
-func (c *Center) pause(ctx context.Context, what string, err error) {
+// waitBeforeRetry waits before the Source is called again.
+func (c *Center) waitBeforeRetry(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.cfg.Logger.Debug("a tab waits for the store", "session", c.session, "wants", what, "error", err)
+	c.cfg.Logger.Debug("source unavailable, retrying", "session", c.session, "wants", what, "error", err)
 	timer := time.NewTimer(retryAfter)
 	defer timer.Stop()
 	select {

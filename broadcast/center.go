@@ -13,58 +13,59 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrClosed is the answer of a [Center] after its end.
-var ErrClosed = errors.New("session is closed here")
+// ErrClosed is returned by a [Center] after Close.
+var ErrClosed = errors.New("session is closed on this replica")
 
-// inlineTabs is up to how many tabs a publisher writes to itself: handing the
-// work over costs more than a few writes.
+// inlineTabs is the number of tabs up to which a publisher writes to the sockets itself:
+// handing the work over costs more than a few writes.
 const inlineTabs = 16
 
-// Event is one committed event on its way to the tabs.
+// Event is one committed event.
 type Event struct {
 	At wire.Position
-	// Frame is the native frame, as it is in the log.
+	// Frame is the native frame, as in the log.
 	Frame []byte
-	// Data is the same event decoded. It is nil when it could not be, which
-	// is how an event of a newer hub is shown all the same.
+	// Data is the decoded event. It is nil for an event that could not be decoded, for
+	// instance one of a newer hub, whose frame is delivered nevertheless.
 	Data wire.ServerPayload
 	Time time.Time
 }
 
-// Source is where a [Center] gets what it does not hold. Its methods may be
-// slow; the Center calls them outside its locks and only for the tab in need.
+// Source provides what a [Center] does not hold. Its methods may be slow; the Center calls
+// them outside its locks and only for the tabs that need them.
 type Source interface {
-	// Read is the store's.
+	// Read returns events after a position, with the semantics of the store.
 	Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error)
-	// Oldest is the position of the oldest event that Read can begin after.
+	// Oldest returns the position of the oldest event that Read can begin after.
 	Oldest(ctx context.Context) (wire.Position, error)
-	// Snapshot is the state of some or all monitors at a position that was,
-	// or will at once be, published.
+	// Snapshot returns the state of some or all monitors at a position that is, or is about
+	// to be, published.
 	Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error)
 }
 
-// Config tunes a [Center]. The zero value means the defaults.
+// Config configures a [Center]. Zero fields mean the defaults.
 type Config struct {
-	// RingEvents and RingBytes bound the frames held per form. They default
-	// to 1,024 events and 64 KiB, which tabs that were away for a moment find there; older ones are in the log.
+	// RingEvents and RingBytes bound the frames held per form. They default to 1,024 events
+	// and 64 KiB, enough for tabs that were disconnected for a moment; older events are in
+	// the log.
 	RingEvents int
 	RingBytes  int
-	// ReplayEvents and ReplayBytes bound what a resuming tab is sent instead
-	// of a snapshot. They default to 1,000 events and 1 MiB.
+	// ReplayEvents and ReplayBytes bound the events that a resuming tab is sent instead of
+	// a snapshot. They default to 1,000 events and 1 MiB.
 	ReplayEvents int
 	ReplayBytes  int
-	// SnapshotBytes bounds the large snapshots that tabs have not taken yet,
-	// all together. It defaults to 64 MiB.
+	// SnapshotBytes bounds the large snapshots that tabs have not received yet, all
+	// together. It defaults to 64 MiB.
 	SnapshotBytes int
-	// WriteTimeout is how long a socket may take nothing before its tab is
-	// given up. It defaults to 10 s.
+	// WriteTimeout is the time after which a tab is closed if its socket accepts nothing.
+	// It defaults to 10 s.
 	WriteTimeout time.Duration
-	// Heartbeat is what session_state announces. It defaults to 30 s.
+	// Heartbeat is the interval announced in session_state. It defaults to 30 s.
 	Heartbeat time.Duration
-	// Writers write to the tabs of large sessions. All Centers of a replica
-	// share them. Without any, Publish writes to all tabs itself.
+	// Writers write to the tabs of large sessions. All Centers of a replica share them. If
+	// nil, Publish writes to all tabs itself.
 	Writers *Writers
-	// Observer is told what is written; nil means that nobody looks.
+	// Observer counts deliveries; nil means none.
 	Observer Observer
 	Logger   *slog.Logger
 }
@@ -81,7 +82,7 @@ func (c Config) withDefaults() Config {
 		c.Writers = &Writers{}
 	}
 	if c.Observer == nil {
-		c.Observer = blind{}
+		c.Observer = noopObserver{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -89,35 +90,33 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Center shows the log of one session to the tabs of this replica.
-//
-// Ownership: the Center owns the goroutines of tabs whose sockets are full and
-// of the calls of [TabConfig.Closed]. [Center.Close] ends the former, and
-// [Center.Wait] returns when all have ended.
+// Center delivers the log of one session to the tabs of this replica. It owns the goroutines
+// of tabs whose sockets are full and those that call [TabConfig.Closed]. [Center.Close] stops
+// the former, and [Center.Wait] returns when all have ended.
 type Center struct {
-	// mu guards the following. It is taken before the lock of a tab or a
-	// ring, and never held while something is read or written.
-	mu       sync.Mutex
-	head     wire.Position
-	closed   bool
-	trailing bool             // a goroutine waits to send late texts
-	tabs     []*Tab           // oldest first
-	rings    [encodings]*ring // those in use
-	byID     map[wire.ConnectionID]*Tab
-	standing *wire.Event // what new tabs are told, see Tell
-	departed []departed  // tabs of the desktop dialect that have left, oldest first
+	// mu guards the fields up to the blank line. It is locked before the mutex of a tab or
+	// a ring, and never held during I/O.
+	mu                sync.Mutex
+	head              wire.Position
+	closed            bool
+	lateSenderRunning bool             // a goroutine will send throttled texts
+	tabs              []*Tab           // oldest first
+	rings             [encodings]*ring // by encoding.index; nil if unused
+	byID              map[wire.ConnectionID]*Tab
+	lastingNotice     *wire.Event // sent to new tabs as well, see Notify
+	departed          []departed  // detached tabs of the desktop dialect, oldest first
 
-	cfg     Config
-	session wire.SessionID
-	src     Source
-	share   share
-	holds   holds
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
+	cfg       Config
+	session   wire.SessionID
+	src       Source
+	cache     sourceCache
+	snapshots pendingSnapshots
+	ctx       context.Context // canceled by Close
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
 }
 
-// NewCenter makes the Center of a session whose log is shown from after head on.
+// NewCenter returns the Center of a session, which delivers the events after head.
 func NewCenter(cfg Config, session wire.SessionID, head wire.Position, src Source) *Center {
 	c := &Center{
 		cfg: cfg.withDefaults(), session: session, src: src, head: head,
@@ -127,24 +126,24 @@ func NewCenter(cfg Config, session wire.SessionID, head wire.Position, src Sourc
 	return c
 }
 
-// Head is the position of the newest event published.
+// Head returns the position of the newest published event.
 func (c *Center) Head() wire.Position {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.head
 }
 
-// Heartbeat is what session_state announces.
+// Heartbeat returns the interval announced in session_state.
 func (c *Center) Heartbeat() time.Duration { return c.cfg.Heartbeat }
 
-// Tabs is how many tabs there are; Connections lists the oldest of them.
+// Tabs returns the number of attached tabs.
 func (c *Center) Tabs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.tabs)
 }
 
-// Connections are the oldest tabs, up to a limit.
+// Connections returns the oldest tabs, at most limit.
 func (c *Center) Connections(limit int) []wire.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,45 +157,44 @@ func (c *Center) Connections(limit int) []wire.Connection {
 	return list
 }
 
-// Publish shows committed events, which continue the ones before without a gap.
-// It never waits for a socket. One goroutine at a time may call it, who may use the
-// memory of the events again afterwards.
+// Publish delivers committed events, which must continue the previous ones without a gap. It
+// never blocks on a socket. One goroutine at a time may call it; the memory of the events may
+// be reused afterwards.
 //
-// An event that has a To is shown only to that connection: the answers to
-// duplicates as they are, other refusals as an error. ACTIONS and HISTORY_REWOUND with
-// By and MessageID are also answered with EMITTED to the connection By,
-// MESSAGE_REPEATED to the connection To.
+// An event with a To is delivered to that connection only: replies to duplicates unchanged,
+// other refusals as an error. For ACTIONS and HISTORY_REWOUND with By and MessageID the
+// connection By also gets EMITTED, for MESSAGE_REPEATED the connection To.
 func (c *Center) Publish(events []Event) {
 	var few [inlineTabs]*Tab
 	var many [8]*group
-	n := news{tabs: few[:0], groups: many[:0]}
-	c.append(events, &n)
+	n := publication{tabs: few[:0], groups: many[:0]}
+	c.appendToRings(events, &n)
 	if len(n.groups) > 0 {
-		c.cfg.Writers.news(n.groups)
+		c.cfg.Writers.enqueueGroups(n.groups)
 		return
 	}
-	c.show(&n)
+	c.writeNews(&n)
 }
 
-// news is what was published just now and for whom it is: some tabs, or groups of
-// them.
-type news struct {
-	born   time.Time
-	chunks [encodings]*chunk // which stay as they are until more is published
-	tabs   []*Tab
-	groups []*group
+// publication is the result of one Publish and its recipients: some tabs, or groups of
+// tabs.
+type publication struct {
+	publishedAt time.Time
+	chunks      [encodings]*chunk // unchanged until the next Publish
+	tabs        []*Tab
+	groups      []*group
 }
 
-// show writes news to tabs.
-func (c *Center) show(n *news) {
+// writeNews writes a publication to its tabs.
+func (c *Center) writeNews(n *publication) {
 	var f *flusher
 	seen := 0
 	for _, t := range n.tabs {
 		t.mu.Lock()
-		events, ok := t.follow(n.chunks[t.ringIndex])
+		events, ok := t.writeChunk(n.chunks[t.ringIndex])
 		if !ok {
 			if f == nil {
-				f = c.cfg.Writers.get()
+				f = c.cfg.Writers.getFlusher()
 			}
 			t.flush(f, nil)
 		}
@@ -204,36 +202,37 @@ func (c *Center) show(n *news) {
 		seen += events
 	}
 	if f != nil {
-		f.tell(c.cfg.Observer)
-		c.cfg.Writers.put(f)
+		f.reportDelivered(c.cfg.Observer)
+		c.cfg.Writers.putFlusher(f)
 	}
 	if seen > 0 {
-		c.cfg.Observer.Delivered(seen, since(n.born))
+		c.cfg.Observer.Delivered(seen, elapsedSince(n.publishedAt))
 	}
 }
 
-// wake has somebody write to the tabs of groups that there is news for.
-func (c *Center) wake(groups []*group, tabs int) {
+// writeGroups writes to the tabs of groups, inline if they are few and otherwise through
+// the Writers.
+func (c *Center) writeGroups(groups []*group, tabs int) {
 	if tabs <= inlineTabs || c.cfg.Writers.running == 0 {
 		if tabs == 0 {
 			return
 		}
-		f := c.cfg.Writers.get()
+		f := c.cfg.Writers.getFlusher()
 		for _, g := range groups {
-			f.group(g)
+			f.writeGroup(g)
 		}
-		c.cfg.Writers.put(f)
+		c.cfg.Writers.putFlusher(f)
 		return
 	}
-	c.cfg.Writers.news(groups)
+	c.cfg.Writers.enqueueGroups(groups)
 }
 
-// append puts events into the rings, and private answers to them into the tabs.
-func (c *Center) append(events []Event, n *news) {
+// appendToRings appends events to the rings and queues private replies for the tabs.
+func (c *Center) appendToRings(events []Event, n *publication) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(events) > 0 && events[0].At.Compare(c.head) <= 0 {
-		events = events[1:] // we have it
+		events = events[1:] // already published
 	}
 	if c.closed || len(events) == 0 {
 		return
@@ -244,14 +243,14 @@ func (c *Center) append(events []Event, n *news) {
 		return
 	}
 	inline := len(c.tabs) <= inlineTabs || c.cfg.Writers.running == 0
-	n.born = time.Now()
+	n.publishedAt = time.Now()
 	monitor, monitors := monitorsOf(events)
 	for _, r := range c.rings {
 		if r == nil {
 			continue
 		}
 		made := r.encode(prev, events)
-		made.monitor, made.monitors, made.born = monitor, monitors, n.born
+		made.monitor, made.monitors, made.publishedAt = monitor, monitors, n.publishedAt
 		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
 		n.chunks[r.index()] = made
 		if !inline {
@@ -259,16 +258,17 @@ func (c *Center) append(events []Event, n *news) {
 		}
 	}
 	for i := range events {
-		c.answer(&events[i])
+		c.queueReply(&events[i])
 	}
-	c.trail()
+	c.startLateSender()
 	if inline {
 		n.tabs = append(n.tabs, c.tabs...)
 	}
 }
 
-// answer tells the connection that an event answers, if it is here.
-func (c *Center) answer(e *Event) {
+// queueReply queues the private frame for the connection that an event replies to, if it is
+// attached here.
+func (c *Center) queueReply(e *Event) {
 	var to wire.ConnectionID
 	var data wire.ServerPayload
 	switch p := e.Data.(type) {
@@ -306,20 +306,20 @@ func (c *Center) answer(e *Event) {
 		return
 	}
 	if t := c.byID[to]; t != nil {
-		frame := t.ring.private(wire.Event{Session: c.session, Time: e.Time, Data: data})
+		frame := t.ring.privateFrame(wire.Event{Session: c.session, Time: e.Time, Data: data})
 		t.mu.Lock()
 		t.queueAfter(e.At, frame)
 		t.mu.Unlock()
 	}
 }
 
-// Restart says that the log goes on at head but not from where the Center was:
-// the store has lost something. Every tab gets a fresh snapshot.
+// Restart continues the log at head after the store lost data. Every tab gets a new
+// snapshot.
 func (c *Center) Restart(head wire.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.head = head
-	c.share.restart()
+	c.cache.clear()
 	for _, r := range c.rings {
 		if r != nil {
 			r.restart(head)
@@ -327,12 +327,12 @@ func (c *Center) Restart(head wire.Position) {
 	}
 	for _, t := range c.tabs {
 		t.mu.Lock()
-		t.ask(wire.SnapshotUnknown)
+		t.requestSnapshot(wire.SnapshotUnknown)
 		t.mu.Unlock()
 	}
 }
 
-// Close gives every tab up with a code. It does not wait for anything.
+// Close closes every tab with a code. It does not block.
 func (c *Center) Close(code wire.CloseCode, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,12 +340,12 @@ func (c *Center) Close(code wire.CloseCode, reason string) {
 	c.cancel()
 	for _, t := range c.tabs {
 		t.mu.Lock()
-		t.giveUp(code, reason)
+		t.closeTab(code, reason)
 		t.mu.Unlock()
 	}
 }
 
-// CloseConnection gives one tab up with a code, and reports whether it is here.
+// CloseConnection closes one tab with a code and reports whether it is attached here.
 func (c *Center) CloseConnection(id wire.ConnectionID, code wire.CloseCode, reason string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,15 +355,15 @@ func (c *Center) CloseConnection(id wire.ConnectionID, code wire.CloseCode, reas
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.giveUp(code, reason)
+	t.closeTab(code, reason)
 	return true
 }
 
-// Wait returns when everything the Center started has ended, after Close.
+// Wait returns when all goroutines of the Center have ended, after Close.
 func (c *Center) Wait() { c.wg.Wait() }
 
-// admit takes a tab in.
-func (c *Center) admit(t *Tab, as encoding) error {
+// addTab adds a tab, and its ring if it is the first of its encoding.
+func (c *Center) addTab(t *Tab, as encoding) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -377,16 +377,16 @@ func (c *Center) admit(t *Tab, as encoding) error {
 	t.ring = r
 	r.tabs++
 	if n := len(r.groups); n == 0 || !r.groups[n-1].add(t) {
-		r.place(t)
+		r.addToGroup(t)
 	}
 	c.tabs = append(c.tabs, t)
 	c.byID[t.who.ConnectionID] = t
-	c.brief(t)
+	c.queueLastingNotice(t)
 	return nil
 }
 
-// place finds a group with room, or makes one.
-func (r *ring) place(t *Tab) {
+// addToGroup adds a tab to a group with space, or to a new one.
+func (r *ring) addToGroup(t *Tab) {
 	for _, g := range r.groups {
 		if g.add(t) {
 			return
@@ -397,8 +397,8 @@ func (r *ring) place(t *Tab) {
 	r.groups = append(r.groups, g)
 }
 
-// forget takes a tab out again.
-func (c *Center) forget(t *Tab) {
+// removeTab removes a tab, and its ring if it was the last of its encoding.
+func (c *Center) removeTab(t *Tab) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.group == nil {
@@ -406,14 +406,14 @@ func (c *Center) forget(t *Tab) {
 	}
 	at := slices.Index(c.tabs, t)
 	c.tabs = slices.Delete(c.tabs, at, at+1)
-	c.noteDeparture(t)
+	c.recordDeparted(t)
 	if c.byID[t.who.ConnectionID] == t {
 		delete(c.byID, t.who.ConnectionID)
 	}
 	r := t.ring
 	r.tabs--
 	if t.group.remove(t) {
-		r.drop(t.group)
+		r.removeGroup(t.group)
 	}
 	t.group = nil
 	if r.tabs == 0 {

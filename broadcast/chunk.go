@@ -11,23 +11,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// chunk is some events after each other, encoded in the form of a ring and ready to
-// be sent. It does not change until its ring has let go of it and nobody else has
-// it; then its memory may be used for another one.
+// chunk is a sequence of events, encoded for a ring and ready to be sent. It is immutable
+// until the ring has dropped it and it has no holders; then its memory may be reused.
 type chunk struct {
-	prev   wire.Position // the event before the first
+	prev   wire.Position // position of the event before the first
 	events []entry
 	data   []byte
-	// monitor is the one that all events are about. Where it is not the same for
-	// all, monitors has that of each.
-	monitor  wire.MonitorID
-	monitors []wire.MonitorID
-	born     time.Time    // when they were published; zero for those of the log
-	holders  atomic.Int32 // the batches that have it, besides its publisher until the next one
+	// monitor is the monitor of all events. If they differ, monitors has that of each.
+	monitor     wire.MonitorID
+	monitors    []wire.MonitorID
+	publishedAt time.Time    // zero for events read from the log
+	holders     atomic.Int32 // number of batches that use it, besides the current Publish
 }
 
-// entry is an event of a chunk. Its bytes begin where those of the one before end;
-// it has none if the form does not show it.
+// entry is an event of a chunk. Its bytes begin where those of the previous one end; it has
+// none if the form does not represent it.
 type entry struct {
 	at  wire.Position
 	end uint32
@@ -35,7 +33,7 @@ type entry struct {
 
 func (c *chunk) last() wire.Position { return c.events[len(c.events)-1].at }
 
-// after is the index of the first event that is newer than a position.
+// after returns the index of the first event after a position.
 func (c *chunk) after(at wire.Position) int {
 	if at.Compare(c.prev) <= 0 {
 		return 0
@@ -47,8 +45,7 @@ func (c *chunk) after(at wire.Position) int {
 	return i
 }
 
-// has reports whether a position is that of an event in the chunk or of the one
-// before.
+// has reports whether a position is that of an event in the chunk or of the one before it.
 func (c *chunk) has(at wire.Position) bool {
 	if at == c.prev {
 		return true
@@ -57,19 +54,19 @@ func (c *chunk) has(at wire.Position) bool {
 	return i > 0 && c.events[i-1].at == at
 }
 
-// start is where the bytes of an event begin.
-func (c *chunk) start(i int) uint32 {
+// startOf returns the offset of the bytes of an event.
+func (c *chunk) startOf(i int) uint32 {
 	if i == 0 {
 		return 0
 	}
 	return c.events[i-1].end
 }
 
-// size is how many bytes there are from an event on.
-func (c *chunk) size(from int) int { return len(c.data) - int(c.start(from)) }
+// sizeFrom returns the number of bytes from an event on.
+func (c *chunk) sizeFrom(from int) int { return len(c.data) - int(c.startOf(from)) }
 
-// shown is the bytes of an event, none if a filter leaves it out.
-func (c *chunk) shown(i int, f *filter) []byte {
+// visibleBytes returns the bytes of an event, or nil if the filter excludes it.
+func (c *chunk) visibleBytes(i int, f *filter) []byte {
 	m := c.monitor
 	if c.monitors != nil {
 		m = c.monitors[i]
@@ -77,43 +74,43 @@ func (c *chunk) shown(i int, f *filter) []byte {
 	if !f.shows(m) {
 		return nil
 	}
-	return c.data[c.start(i):c.events[i].end]
+	return c.data[c.startOf(i):c.events[i].end]
 }
 
-// units yields what may not be torn apart, from an event on and through a
-// filter, and the index of the event that follows it. A unit is good until the
-// next one, which may be put together in the same room.
-func (c *chunk) units(form Form, from int, f *filter, room *[]byte) iter.Seq2[int, []byte] {
+// units yields the indivisible byte sequences (frames) from an event on, through a filter,
+// each with the index of the event after it. A unit is valid until the next one, which may
+// use the same buffer.
+func (c *chunk) units(form Form, from int, f *filter, buf *[]byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		if form == FormBatch {
-			c.frames(from, f, room, yield)
+			c.frames(from, f, buf, yield)
 			return
 		}
 		for i := from; i < len(c.events); i++ {
-			if unit := c.shown(i, f); len(unit) > 0 && !yield(i+1, unit) {
+			if unit := c.visibleBytes(i, f); len(unit) > 0 && !yield(i+1, unit) {
 				return
 			}
 		}
 	}
 }
 
-// frames are the units of FormBatch: as few as the limit allows.
-func (c *chunk) frames(from int, f *filter, room *[]byte, yield func(int, []byte) bool) {
+// frames yields the units of FormBatch: as few frames as maxFrameBytes allows.
+func (c *chunk) frames(from int, f *filter, buf *[]byte, yield func(int, []byte) bool) {
 	for from < len(c.events) {
-		next, size := c.frame(from, f)
+		next, size := c.frameExtent(from, f)
 		if size == 0 {
 			return
 		}
-		unit := appendHeader((*room)[:0], size)
+		unit := appendHeader((*buf)[:0], size)
 		begin := len(unit)
 		for i := from; i < next; i++ {
-			shown := envelope(c.shown(i, f))
+			shown := envelope(c.visibleBytes(i, f))
 			if len(shown) > 0 && len(unit) > begin {
 				unit = append(unit, '\n')
 			}
 			unit = append(unit, shown...)
 		}
-		*room = unit
+		*buf = unit
 		if !yield(next, unit) {
 			return
 		}
@@ -121,12 +118,13 @@ func (c *chunk) frames(from int, f *filter, room *[]byte, yield func(int, []byte
 	}
 }
 
-// frame is up to which event a frame goes, and how many bytes are in it.
-func (c *chunk) frame(from int, f *filter) (next, size int) {
+// frameExtent returns the index after the last event of a frame that begins at from, and
+// the bytes in the frame.
+func (c *chunk) frameExtent(from int, f *filter) (next, size int) {
 	for next = from; next < len(c.events); next++ {
-		n := len(envelope(c.shown(next, f)))
+		n := len(envelope(c.visibleBytes(next, f)))
 		if size > 0 && n > 0 {
-			if size+1+n > frameLimit {
+			if size+1+n > maxFrameBytes {
 				break
 			}
 			size++
@@ -136,8 +134,8 @@ func (c *chunk) frame(from int, f *filter) (next, size int) {
 	return next, size
 }
 
-// eventsIn is how many events the unit between two indices shows. Where a unit is more
-// than one, those that a filter leaves out are among them.
+// eventsIn returns the number of events in the unit between two indexes. For FormBatch it
+// includes events that the filter excludes.
 func eventsIn(form Form, from, next int) int {
 	if form == FormBatch {
 		return next - from
@@ -145,29 +143,28 @@ func eventsIn(form Form, from, next int) int {
 	return 1
 }
 
-// encode makes the chunk of some events. Only the desktop dialect uses
-// the texts.
+// encode returns a new chunk of events. Only the desktop dialect uses texts.
 func encode(as encoding, prev wire.Position, events []Event, texts *texts) *chunk {
 	c := &chunk{}
 	c.fill(as, prev, events, texts)
 	return c
 }
 
-// fill makes the chunk anew.
+// fill encodes events into the chunk and reuses its memory.
 func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *texts) {
-	form, size := as.form, len(c.data) // the size of desktop frames is unknown before encoding
+	form, size := as.form, len(c.data) // for desktop frames, whose size is unknown before encoding, that of the previous use
 	if !form.isDesktop() {
 		size = 0
 		for i := range events {
 			size += len(events[i].Frame) + overhead(form) + len(as.name)
 		}
 	}
-	c.prev, c.data, c.events = prev, room(c.data, size), room(c.events, len(events))
+	c.prev, c.data, c.events = prev, reuseSlice(c.data, size), reuseSlice(c.events, len(events))
 	var renamed []byte
 	for i := range events {
 		e := &events[i]
 		switch {
-		case hidden(e.Data):
+		case isPrivate(e.Data):
 		case form.isDesktop():
 			c.data = texts.append(c.data, *e)
 		case as.name != "":
@@ -180,16 +177,16 @@ func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *tex
 	}
 }
 
-// room is an empty slice for size items: a used one, unless that has too little room
-// or so much that a ring of its like would hold more than it should.
-func room[T any](used []T, size int) []T {
+// reuseSlice returns an empty slice with capacity for size items: used, unless its capacity
+// is too small, or so large that a ring of such chunks would exceed its memory bound.
+func reuseSlice[T any](used []T, size int) []T {
 	if cap(used) < size || cap(used) > 2*size {
 		return make([]T, 0, size)
 	}
 	return used[:0]
 }
 
-// overhead is at least what a form adds to an envelope.
+// overhead returns the bytes that a form adds to an envelope, at most.
 func overhead(form Form) int {
 	if form == FormSSE {
 		return len("id: 18446744073709551615-18446744073709551615\ndata: \n\n")
@@ -197,13 +194,13 @@ func overhead(form Form) int {
 	return 10
 }
 
-// hidden reports whether an event is for one connection only, which is told in
-// another way, and so shown to nobody.
-func hidden(data wire.ServerPayload) bool {
+// isPrivate reports whether an event is for one connection only, which gets it as a private
+// frame.
+func isPrivate(data wire.ServerPayload) bool {
 	return data != nil && wire.AddresseeOf(data) != ""
 }
 
-// monitorsOf is what a chunk knows of the monitors of some events.
+// monitorsOf returns the monitor of all events or, if they differ, that of each.
 func monitorsOf(events []Event) (all wire.MonitorID, each []wire.MonitorID) {
 	for i := range events {
 		var m wire.MonitorID
@@ -225,17 +222,17 @@ func monitorsOf(events []Event) (all wire.MonitorID, each []wire.MonitorID) {
 	return all, each
 }
 
-// answering begins the frames of the only events that may be addressed to one
+// replyPrefixes begin the frames of the only events that may be addressed to one
 // connection.
-var answering = [][]byte{[]byte(`{"type":"MESSAGE_`), []byte(`{"type":"APP_PROTOCOL_REQUEST"`)}
+var replyPrefixes = [][]byte{[]byte(`{"type":"MESSAGE_`), []byte(`{"type":"APP_PROTOCOL_REQUEST"`)}
 
-// stored reads events of the log as far as the forms need it that are shown pages
-// of it, which those of the desktop dialect are not.
-func stored(kept []store.Event) []Event {
+// decodeStored converts events of the log and decodes those that may be private. Other
+// events need no decoding, because tabs of the desktop dialect are not served from the log.
+func decodeStored(kept []store.Event) []Event {
 	events := make([]Event, len(kept))
 	for i, k := range kept {
 		events[i] = Event{At: k.At, Frame: k.Frame}
-		if slices.ContainsFunc(answering, func(begin []byte) bool { return bytes.HasPrefix(k.Frame, begin) }) {
+		if slices.ContainsFunc(replyPrefixes, func(begin []byte) bool { return bytes.HasPrefix(k.Frame, begin) }) {
 			if e, err := (wire.Native{}).DecodeEvent(k.Frame); err == nil {
 				events[i].Data, events[i].Time = e.Data, e.Time
 			}

@@ -8,11 +8,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// farewell is how long a tab that was given up may take for its close frame.
-const farewell = time.Second
+// closeTimeout bounds the write of a close frame to a tab that was closed.
+const closeTimeout = time.Second
 
-// WriteControl writes whole WebSocket frames of the library (pong, close)
-// between two of ours. It waits as long as the write timeout allows.
+// WriteControl writes complete WebSocket frames of the library (pong, close) between two
+// frames of the hub. It blocks for at most WriteTimeout.
 func (t *Tab) WriteControl(frames []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -20,40 +20,40 @@ func (t *Tab) WriteControl(frames []byte) (int, error) {
 	size := len(frames)
 	for t.owner != nil {
 		c := &control{frames: frames, done: make(chan struct{})}
-		if !t.gone {
-			t.line(c)
+		if !t.closing {
+			t.queueControl(c)
 		}
-		switch t.await(c, time.Until(deadline)) {
+		switch t.waitControl(c, time.Until(deadline)) {
 		case controlWritten:
 			return size, nil
-		case controlLate:
+		case controlTimedOut:
 			return 0, os.ErrDeadlineExceeded
-		case controlBegun:
-			frames = nil // what is left of them is in rest
-		case controlLeft:
+		case controlPartial:
+			frames = nil // their rest is in t.unwritten
+		case controlUnsent:
 		}
 	}
-	if t.hung {
-		return 0, net.ErrClosed // nothing may follow our close frame
+	if t.closeSent {
+		return 0, net.ErrClosed // nothing may follow the hub's close frame
 	}
-	if t.gone {
-		deadline = time.Now().Add(min(farewell, t.center.cfg.WriteTimeout))
+	if t.closing {
+		deadline = time.Now().Add(min(closeTimeout, t.center.cfg.WriteTimeout))
 	}
 	return t.writeAlone(frames, size, deadline)
 }
 
-// What became of control frames.
-type controlEnd uint8
+// controlResult is the result of waiting for control frames.
+type controlResult uint8
 
 const (
-	controlWritten controlEnd = iota
-	controlBegun              // the owner ended within them
-	controlLeft               // the owner ended before them
-	controlLate
+	controlWritten controlResult = iota
+	controlPartial               // the owner ended in the middle of them
+	controlUnsent                // the owner ended before them
+	controlTimedOut
 )
 
-// line puts control frames at the end of the line.
-func (t *Tab) line(c *control) {
+// queueControl appends control frames to the queue. The caller holds t.mu.
+func (t *Tab) queueControl(c *control) {
 	at := &t.control
 	for *at != nil {
 		at = &(*at).next
@@ -61,9 +61,9 @@ func (t *Tab) line(c *control) {
 	*at = c
 }
 
-// await waits for the owner to write control frames. The caller has t.mu, which
-// is given up meanwhile.
-func (t *Tab) await(c *control, limit time.Duration) controlEnd {
+// waitControl waits until the owner has written control frames. The caller holds t.mu,
+// which is released meanwhile.
+func (t *Tab) waitControl(c *control, limit time.Duration) controlResult {
 	owner := t.owner
 	t.mu.Unlock()
 	timer := time.NewTimer(limit)
@@ -89,36 +89,36 @@ func (t *Tab) await(c *control, limit time.Duration) controlEnd {
 	}
 	switch {
 	case late:
-		return controlLate
-	case c.begun:
-		return controlBegun
+		return controlTimedOut
+	case c.started:
+		return controlPartial
 	}
-	return controlLeft
+	return controlUnsent
 }
 
-// writeAlone writes what is left and then control frames, waiting until a
-// deadline. The caller has t.mu and nobody owns the tab.
+// writeAlone writes the unwritten bytes and then control frames, blocking until a deadline.
+// The caller holds t.mu, and the tab has no owner.
 func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, error) {
-	f := t.center.cfg.Writers.get()
-	defer t.center.cfg.Writers.put(f)
+	f := t.center.cfg.Writers.getFlusher()
+	defer t.center.cfg.Writers.putFlusher(f)
 	left := frames
-	if t.fd != noDescriptor && !t.gone && len(t.rest) == 0 {
-		n, err := writeNow(t.fd, frames)
+	if t.fd != noDescriptor && !t.closing && len(t.unwritten) == 0 {
+		n, err := writeNonBlocking(t.fd, frames)
 		if err != nil {
-			t.broken(err)
+			t.closeBroken(err)
 			return 0, err
 		}
 		if n == len(frames) {
 			t.sent += int64(n)
-			t.hangUp(frames)
+			t.noteClose(frames)
 			return size, nil
 		}
 		t.sent += int64(n)
 		left = frames[n:]
 	}
-	t.acquire()
+	t.acquireOwner()
 	err := t.conn.SetWriteDeadline(deadline)
-	for _, out := range [][]byte{t.rest, left} {
+	for _, out := range [][]byte{t.unwritten, left} {
 		if err != nil || len(out) == 0 {
 			continue
 		}
@@ -127,32 +127,32 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 		n, err = t.conn.Write(out)
 		t.mu.Lock()
 		t.sent += int64(n)
-		t.rest = out[n:]
+		t.unwritten = out[n:]
 	}
-	_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
-	t.release()
+	_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection already failed in Write
+	t.releaseOwner()
 	if err != nil {
 		if isTimeout(err) {
-			t.giveUp(wire.CloseTooSlow, "takes nothing")
+			t.closeTab(wire.CloseTooSlow, "socket accepts no data")
 		} else {
-			t.broken(err)
+			t.closeBroken(err)
 		}
 		return 0, err
 	}
-	t.hangUp(frames)
+	t.noteClose(frames)
 	t.flush(f, nil)
 	return size, nil
 }
 
-// hangUp ends the tab after a close frame: nothing may follow it. The caller has
-// t.mu.
-func (t *Tab) hangUp(frames []byte) {
+// noteClose marks the tab as closed after a close frame, which no other frame may follow.
+// The caller holds t.mu.
+func (t *Tab) noteClose(frames []byte) {
 	if isClose(frames) {
-		t.gone, t.hung = true, true
+		t.closing, t.closeSent = true, true
 	}
 }
 
-// isClose reports whether control frames begin with a close.
+// isClose reports whether control frames begin with a close frame.
 func isClose(frames []byte) bool {
 	const closeFrame = 0x88
 	return len(frames) > 0 && frames[0] == closeFrame

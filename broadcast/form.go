@@ -7,10 +7,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Form is how events become bytes on a socket.
+// Form is an encoding of events on a socket.
 type Form uint8
 
-// The forms in use.
+// The forms.
 const (
 	FormNative   Form = iota // one native envelope per WebSocket text frame
 	FormBatch                // native envelopes, separated by newlines, several per frame
@@ -20,8 +20,8 @@ const (
 	forms
 )
 
-// ring is the form of what a form is made of: the envelopes are the same, whether
-// each has a frame or several share one.
+// ring returns the form of the ring that a form uses: the envelopes are the same whether
+// each has its own frame or several share one.
 func (f Form) ring() Form {
 	if f == FormBatch {
 		return FormNative
@@ -32,17 +32,17 @@ func (f Form) ring() Form {
 // isDesktop reports whether the frames are of the desktop dialect.
 func (f Form) isDesktop() bool { return f == FormDesktop || f == FormNumbered }
 
-// encoding is what the frames of a ring have in common: their form, and the name that
-// they have for the session in place of its id, if any. A session has one name at most.
+// encoding identifies the frames of a ring: their form, and the name that replaces the
+// session's id, if any. A session has at most one name.
 type encoding struct {
 	form Form
 	name wire.SessionID
 }
 
-// encodings is how many there can be: each form with the id and with the name.
+// encodings is the number of possible encodings: each form with the id and with the name.
 const encodings = 2 * int(forms)
 
-// index tells the encodings of a session apart.
+// index returns the index of the encoding in Center.rings.
 func (e encoding) index() uint8 {
 	if e.name != "" {
 		return uint8(e.form + forms)
@@ -50,11 +50,11 @@ func (e encoding) index() uint8 {
 	return uint8(e.form)
 }
 
-// frameLimit is how large a frame of FormBatch grows with more than one event,
-// so that the rest of a frame that was half written is never much.
-const frameLimit = 64 << 10
+// maxFrameBytes bounds a frame of FormBatch with more than one event, so that the rest of a
+// partially written frame is small.
+const maxFrameBytes = 64 << 10
 
-// appendHeader adds the header of an unmasked, unfragmented text frame.
+// appendHeader appends the header of an unmasked, unfragmented text frame.
 func appendHeader(dst []byte, size int) []byte {
 	const finalText = 0x81
 	switch {
@@ -66,7 +66,8 @@ func appendHeader(dst []byte, size int) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, finalText, 127), uint64(size))
 }
 
-// envelope is what is in a frame with a header of appendHeader, or nothing in none.
+// envelope returns the payload of a frame with a header of appendHeader, or nil for no
+// frame.
 func envelope(frame []byte) []byte {
 	if len(frame) == 0 {
 		return nil
@@ -80,8 +81,8 @@ func envelope(frame []byte) []byte {
 	return frame[2:]
 }
 
-// appendNative adds one native envelope by itself in a form that is not of the
-// desktop dialect. Events of the log have a position.
+// appendNative appends one native envelope in a form other than the desktop dialect. Events
+// of the log have a position.
 func appendNative(dst []byte, form Form, at wire.Position, envelope []byte) []byte {
 	if form != FormSSE {
 		return append(appendHeader(dst, len(envelope)), envelope...)
@@ -96,8 +97,8 @@ func appendNative(dst []byte, form Form, at wire.Position, envelope []byte) []by
 	return append(dst, "\n\n"...)
 }
 
-// private is the frame of an event that is not in the log.
-func (e encoding) private(event wire.Event) []byte {
+// privateFrame encodes an event that is not in the log.
+func (e encoding) privateFrame(event wire.Event) []byte {
 	if e.name != "" {
 		event.Session = e.name
 	}
@@ -107,7 +108,7 @@ func (e encoding) private(event wire.Event) []byte {
 	return appendNative(nil, e.form, wire.Position{}, wire.AppendEvent(nil, event))
 }
 
-// appendFrames adds the frames of the desktop dialect for an event.
+// appendFrames appends the frames of the desktop dialect for an event.
 func (f Form) appendFrames(dst []byte, e wire.Event) []byte {
 	for _, frame := range (wire.Desktop{Numbered: f == FormNumbered}).AppendFrames(nil, e) {
 		dst = append(appendHeader(dst, len(frame)), frame...)
@@ -115,7 +116,7 @@ func (f Form) appendFrames(dst []byte, e wire.Event) []byte {
 	return dst
 }
 
-// filter is the monitors a tab is shown; nil means all. It never changes.
+// filter is the immutable set of monitors whose events a tab gets; nil means all.
 type filter struct{ monitors []wire.MonitorID }
 
 func newFilter(monitors []wire.MonitorID) *filter {
@@ -127,7 +128,7 @@ func newFilter(monitors []wire.MonitorID) *filter {
 	return &filter{slices.Compact(m)}
 }
 
-// shows reports whether events of a monitor pass. Those of none always do.
+// shows reports whether events of a monitor pass. Events without a monitor always do.
 func (f *filter) shows(m wire.MonitorID) bool {
 	return f == nil || m == "" || slices.Contains(f.monitors, m)
 }
@@ -136,8 +137,8 @@ func (f *filter) equal(g *filter) bool {
 	return f == g || f != nil && g != nil && slices.Equal(f.monitors, g.monitors)
 }
 
-// list is what a source is asked for.
-func (f *filter) list() []wire.MonitorID {
+// monitorList returns the argument for Source.Snapshot.
+func (f *filter) monitorList() []wire.MonitorID {
 	if f == nil {
 		return nil
 	}

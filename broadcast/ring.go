@@ -9,22 +9,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ring holds the newest events in one form.
+// ring holds the newest events in one encoding.
 type ring struct {
-	mu     sync.Mutex // guards the following
+	mu     sync.Mutex // guards the fields below
 	head   wire.Position
 	events int
 	bytes  int
 	chunks []*chunk // oldest first, without a gap
 
 	encoding
-	groups []*group // the tabs; guarded by the Center's lock
+	groups []*group // the tabs; guarded by Center.mu
 	tabs   int      // likewise
 	texts  texts    // likewise
-	spare  *chunk   // likewise; one that nobody has any more
+	spare  *chunk   // likewise; an unused chunk for reuse
 }
 
-// encode makes a chunk for the ring. The caller has the Center's lock.
+// encode encodes events into a chunk for the ring. The caller holds Center.mu.
 func (r *ring) encode(prev wire.Position, events []Event) *chunk {
 	c := r.spare
 	r.spare = nil
@@ -35,8 +35,8 @@ func (r *ring) encode(prev wire.Position, events []Event) *chunk {
 	return c
 }
 
-// add puts a chunk at the head and drops the oldest ones that are too many. The
-// caller has the Center's lock.
+// add appends a chunk and drops the oldest ones beyond the bounds. The caller holds
+// Center.mu.
 func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,27 +50,27 @@ func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 		r.chunks = r.chunks[1:]
 		r.events -= len(old.events)
 		r.bytes -= len(old.data)
-		if old.holders.Load() == 0 && cap(old.data) <= 2*len(c.data) { // nobody gets it from now on, and the next may fit
+		if old.holders.Load() == 0 && cap(old.data) <= 2*len(c.data) { // no new holders are possible, and its size suits the next chunk
 			r.spare = old
 		}
 	}
 }
 
-// restart empties the ring; it goes on after head.
+// restart empties the ring, which continues after head.
 func (r *ring) restart(head wire.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chunks, r.events, r.bytes, r.head, r.spare = nil, 0, 0, head, nil
-	r.texts.said = nil
+	r.texts.agents = nil
 }
 
-// drop removes a group that has become empty. The caller has the Center's lock.
-func (r *ring) drop(g *group) {
+// removeGroup removes an empty group. The caller holds Center.mu.
+func (r *ring) removeGroup(g *group) {
 	r.groups = slices.DeleteFunc(r.groups, func(other *group) bool { return other == g })
 }
 
-// find is the index of the first chunk with something after a position, and
-// whether the ring has everything after it. The caller has r.mu.
+// find returns the index of the first chunk with events after a position, and whether the
+// ring has all events after it. The caller holds r.mu.
 func (r *ring) find(at wire.Position) (int, bool) {
 	if at.Compare(r.head) >= 0 {
 		return len(r.chunks), true
@@ -84,9 +84,9 @@ func (r *ring) find(at wire.Position) (int, bool) {
 	return sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].last().Compare(at) > 0 }), true
 }
 
-// missed is how many events and bytes lie after a position, which must be that
-// of an event the ring knows.
-func (r *ring) missed(at wire.Position) (head wire.Position, events, bytes int, ok bool) {
+// countAfter returns the number and bytes of the events after a position, which must be
+// that of an event in the ring; otherwise ok is false.
+func (r *ring) countAfter(at wire.Position) (head wire.Position, events, bytes int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at == r.head {
@@ -100,85 +100,85 @@ func (r *ring) missed(at wire.Position) (head wire.Position, events, bytes int, 
 		c := r.chunks[i]
 		from := c.after(at)
 		events += len(c.events) - from
-		bytes += c.size(from)
+		bytes += c.sizeFrom(from)
 	}
 	return r.head, events, bytes, true
 }
 
-// found says what there is to write for a tab.
-type found uint8
+// batchResult is the result of filling a batch for a tab.
+type batchResult uint8
 
 const (
-	foundNothing found = iota // it has seen everything
-	foundBytes
-	foundGap // the ring no longer has what comes next
+	batchEmpty batchResult = iota // the tab is up to date
+	batchFilled
+	batchGap // the ring no longer has the next events
 )
 
-// batch is what one write takes: everything in a ring after a position, through
-// a filter, up to a limit.
-type batch struct {
+// writeBatch is the data of one write: the events of a ring after a position, through a
+// filter, up to a size limit.
+type writeBatch struct {
 	ring   *ring
 	form   Form
 	after  wire.Position
 	filter *filter
 
-	data   []byte
-	at     wire.Position // of the last event in or skipped by data
-	head   wire.Position // of the ring when it was made
-	events int           // in data
-	born   time.Time     // of the oldest of them, unless they are of the log
-	chunks []*chunk
-	buf    []byte // where data is put together
-	unit   []byte // where a unit is
+	data        []byte
+	at          wire.Position // position of the last event in data or skipped by the filter
+	head        wire.Position // head of the ring when the batch was filled
+	events      int           // number of events in data
+	publishedAt time.Time     // of the oldest event; zero if it was read from the log
+	chunks      []*chunk
+	buf         []byte // backing array of data, unless data is a chunk's
+	unitBuf     []byte // buffer for one unit of FormBatch
 }
 
-// fits reports whether the batch is what a tab needs next.
-func (b *batch) fits(t *Tab) bool {
+// fits reports whether the batch contains what a tab needs next.
+func (b *writeBatch) fits(t *Tab) bool {
 	return b.ring == t.ring && b.form == t.form && b.after == t.at && t.filter.equal(b.filter)
 }
 
-// take fills the batch with what a tab has not seen of its ring. With own the data
-// is a copy, so that nothing of the ring is held while it is written.
-func (b *batch) take(t *Tab, limit int, own bool) found {
-	b.drop()
+// fillFromRing fills the batch with the events of the ring that a tab has not seen. If own
+// is set, the data is a copy, so that no chunk of the ring is held during the write.
+func (b *writeBatch) fillFromRing(t *Tab, limit int, own bool) batchResult {
+	b.reset()
 	r := t.ring
 	r.mu.Lock()
 	i, ok := r.find(t.at)
 	b.head = r.head
 	size := 0
 	for ; ok && i < len(r.chunks) && (size == 0 || size < limit); i++ {
-		b.hold(r.chunks[i])
+		b.addChunk(r.chunks[i])
 		size += len(r.chunks[i].data)
 	}
 	r.mu.Unlock()
 	switch {
 	case !ok:
-		return foundGap
+		return batchGap
 	case len(b.chunks) == 0:
-		return foundNothing
+		return batchEmpty
 	}
 	b.ring = r
-	b.fill(t, limit, own)
-	return foundBytes
+	b.assemble(t, limit, own)
+	return batchFilled
 }
 
-// page fills the batch for a tab from a chunk that is not in its ring.
-func (b *batch) page(c *chunk, t *Tab, limit int, own bool) {
-	b.drop()
-	b.hold(c)
+// fillFromPage fills the batch for a tab from a chunk that is not in its ring.
+func (b *writeBatch) fillFromPage(c *chunk, t *Tab, limit int, own bool) {
+	b.reset()
+	b.addChunk(c)
 	b.head = c.last()
-	b.fill(t, limit, own)
+	b.assemble(t, limit, own)
 }
 
-// fill puts the data together from the chunks, and with own lets go of them.
-func (b *batch) fill(t *Tab, limit int, own bool) {
+// assemble builds data from the chunks, and releases the chunks if own is set.
+func (b *writeBatch) assemble(t *Tab, limit int, own bool) {
 	b.form, b.after, b.filter = t.form, t.at, t.filter
 	if own {
-		defer b.letGo()
+		defer b.releaseChunks()
 	}
 	first := b.chunks[0]
-	b.born = first.born
-	whole := b.filter == nil && b.form != FormBatch // data may be sent as they are
+	b.publishedAt = first.publishedAt
+	whole := b.filter == nil && b.form != FormBatch // chunks can be sent unchanged
 	if len(b.chunks) == 1 && whole && first.after(b.after) == 0 && !own {
 		b.data, b.at, b.events = first.data, first.last(), len(first.events)
 		return
@@ -192,7 +192,7 @@ func (b *batch) fill(t *Tab, limit int, own bool) {
 			b.events += len(c.events)
 			continue
 		}
-		for next, unit := range c.units(b.form, from, b.filter, &b.unit) {
+		for next, unit := range c.units(b.form, from, b.filter, &b.unitBuf) {
 			if len(b.buf) > 0 && len(b.buf)+len(unit) > limit {
 				b.data = b.buf
 				return
@@ -207,13 +207,14 @@ func (b *batch) fill(t *Tab, limit int, own bool) {
 	b.data = b.buf
 }
 
-// cut is where a tab is that took only n bytes of the data, what is left of the
-// unit in which the write ended, and how many events it has seen then.
-func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
+// afterPartialWrite returns the state of a tab whose socket accepted n bytes of the data:
+// its position, the unwritten rest of the unit in which the write ended, and the number of
+// events delivered.
+func (b *writeBatch) afterPartialWrite(n int) (at wire.Position, rest []byte, events int) {
 	at = b.after
 	for _, c := range b.chunks {
 		from := c.after(b.after)
-		for next, unit := range c.units(b.form, from, b.filter, &b.unit) {
+		for next, unit := range c.units(b.form, from, b.filter, &b.unitBuf) {
 			if n == 0 {
 				return at, nil, events
 			}
@@ -230,13 +231,13 @@ func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
 	return at, nil, events
 }
 
-// hold adds a chunk, which stays as it is until letGo.
-func (b *batch) hold(c *chunk) {
+// addChunk adds a chunk, which stays unchanged until releaseChunks.
+func (b *writeBatch) addChunk(c *chunk) {
 	c.holders.Add(1)
 	b.chunks = append(b.chunks, c)
 }
 
-func (b *batch) letGo() {
+func (b *writeBatch) releaseChunks() {
 	for _, c := range b.chunks {
 		c.holders.Add(-1)
 	}
@@ -244,8 +245,8 @@ func (b *batch) letGo() {
 	b.chunks = b.chunks[:0]
 }
 
-// drop lets go of what the batch was made of.
-func (b *batch) drop() {
-	b.letGo()
-	*b = batch{chunks: b.chunks[:0], buf: b.buf, unit: b.unit}
+// reset releases the chunks and clears the batch.
+func (b *writeBatch) reset() {
+	b.releaseChunks()
+	*b = writeBatch{chunks: b.chunks[:0], buf: b.buf, unitBuf: b.unitBuf}
 }

@@ -23,8 +23,8 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 		return c
 	}
 	first, second := publish(), publish()
-	var b batch
-	if got := b.take(tab, 1, false); got != foundBytes || b.at.Seq != 1 {
+	var b writeBatch
+	if got := b.fillFromRing(tab, 1, false); got != batchFilled || b.at.Seq != 1 {
 		t.Fatalf("took %v up to %v", got, b.at)
 	}
 	text := string(b.data)
@@ -39,7 +39,7 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 		t.Errorf("%q became %q", text, b.data)
 	}
 	tab.at = b.at
-	if got := b.take(tab, 1<<20, true); got != foundGap {
+	if got := b.fillFromRing(tab, 1<<20, true); got != batchGap {
 		t.Errorf("found %v of what is no longer there", got)
 	}
 	if n := first.holders.Load(); n != 0 {

@@ -22,8 +22,8 @@ func TestOwnBatchHoldsNothingElse(t *testing.T) {
 	at := wire.Position{Epoch: 1, Seq: 1}
 	c := &chunk{prev: wire.Position{Epoch: 1}, events: []entry{{at: at, end: 5}}, data: []byte("frame")}
 	for _, own := range []bool{false, true} {
-		var b batch
-		b.page(c, &Tab{at: c.prev}, catchLimit, own)
+		var b writeBatch
+		b.fillFromPage(c, &Tab{at: c.prev}, catchUpBytes, own)
 		if string(b.data) != "frame" || b.at != at {
 			t.Fatalf("own %v: the batch has %q up to %v", own, b.data, b.at)
 		}

@@ -9,34 +9,34 @@ import (
 	"time"
 )
 
-// batchLimit is about how much one write takes at most, and heldLimit how much of
-// its own is held for a tab whose socket is full. It is given catchLimit of the log
-// at a time, so that with its goroutine it costs less than 64 KiB, unless it is to be answered much. Buffers up to
-// pooledLimit are used again. Nearly all that a step can answer fits into dueLimit: who has said
-// much to a session that was behind is answered all at once, and is not slow for that.
+// maxWriteBytes is the approximate bound of one write; maxHeldBytes bounds the private
+// frames held for a tab whose socket is full. The owner goroutine of such a tab reads
+// catchUpBytes of the ring or log at a time, so that the tab costs less than 64 KiB with
+// its goroutine, unless it has many replies to receive. Buffers up to maxPooledBytes are
+// reused. maxDelayedBytes is larger than nearly all replies of one step: a client that sent
+// many messages to a busy session gets all replies at once and is not slow because of that.
 const (
-	batchLimit  = 256 << 10
-	heldLimit   = 64 << 10
-	dueLimit    = 4 * heldLimit
-	catchLimit  = heldLimit / 2
-	pooledLimit = 2 * heldLimit
+	maxWriteBytes   = 256 << 10
+	maxHeldBytes    = 64 << 10
+	maxDelayedBytes = 4 * maxHeldBytes
+	catchUpBytes    = maxHeldBytes / 2
+	maxPooledBytes  = 2 * maxHeldBytes
 )
 
-// noDescriptor is the descriptor of a connection that has none, or none that may
-// be written to without waiting.
+// noDescriptor means that a connection has no descriptor that can be written to without
+// blocking.
 const noDescriptor int32 = -1
 
-// Socket is a connection that tabs write to. They give the bytes to its descriptor
-// themselves, since the way through package net touches several times the memory
-// that the rest of a write does. So whoever has a Socket must not close the
-// connection within: Close sees to it first that no tab writes to a descriptor
-// which may be somebody else's by then.
+// Socket is a connection that tabs write to. Tabs write to its file descriptor directly,
+// because a write through package net touches several times as much memory. A user of a
+// Socket must therefore not close the inner connection: Socket.Close first ensures that no tab
+// writes to the descriptor, whose number may be reused after the close.
 //
-// A Socket has one tab at a time. It may be read from, and written to while it has
-// none, as any other connection.
+// A Socket has at most one tab at a time. It may be read from, and written to while it has no
+// tab, like any other connection.
 type Socket struct {
 	net.Conn
-	tab    atomic.Pointer[Tab] // who has the descriptor
+	tab    atomic.Pointer[Tab] // the tab that uses the descriptor
 	closed atomic.Bool
 }
 
@@ -44,14 +44,14 @@ type Socket struct {
 func (s *Socket) Close() error {
 	s.closed.Store(true)
 	if t := s.tab.Load(); t != nil {
-		s.takeBack(t)
+		s.detachTab(t)
 	}
 	return s.Conn.Close()
 }
 
-// lend gives a tab the descriptor, if there is one. Either it sees that the socket
-// was closed, or Close sees the tab.
-func (s *Socket) lend(t *Tab) {
+// attachTab gives a tab the descriptor, if there is one. Either attachTab observes that the
+// socket was closed, or Close observes the tab.
+func (s *Socket) attachTab(t *Tab) {
 	fd := descriptor(s.Conn)
 	if fd == noDescriptor || !s.tab.CompareAndSwap(nil, t) {
 		return
@@ -63,19 +63,19 @@ func (s *Socket) lend(t *Tab) {
 	}
 }
 
-// takeBack ends lend. The tab does not write to the descriptor any more when it
-// returns.
-func (s *Socket) takeBack(t *Tab) {
+// detachTab ends attachTab. When it returns, the tab no longer writes to the descriptor.
+func (s *Socket) detachTab(t *Tab) {
 	t.mu.Lock()
 	t.fd = noDescriptor
 	t.mu.Unlock()
 	s.tab.CompareAndSwap(t, nil)
 }
 
-// descriptor is what a connection can be written to without waiting.
+// descriptor returns the file descriptor of a connection for non-blocking writes, or
+// noDescriptor.
 func descriptor(c net.Conn) int32 {
 	sc, ok := c.(syscall.Conn)
-	if !ok || !canWriteNow {
+	if !ok || !canWriteNonBlocking {
 		return noDescriptor
 	}
 	raw, err := sc.SyscallConn()
@@ -83,111 +83,112 @@ func descriptor(c net.Conn) int32 {
 		return noDescriptor
 	}
 	number := noDescriptor
-	if err := raw.Control(func(fd uintptr) { number = int32(fd) }); err != nil { //nolint:gosec // the kernel has no larger ones
+	if err := raw.Control(func(fd uintptr) { number = int32(fd) }); err != nil { //nolint:gosec // descriptors are small numbers
 		return noDescriptor
 	}
 	return number
 }
 
-// flusher is what writing without waiting needs besides the tab. It is used by
-// one goroutine at a time, for any number of tabs after each other.
+// flusher holds the buffers of non-blocking writes. One goroutine at a time uses it, for
+// any number of tabs in turn.
 type flusher struct {
-	batch batch
-	tabs  []*Tab // of the group at hand
-	joint []byte // where bytes of several origins are put together
+	batch  writeBatch
+	tabs   []*Tab // of the current group
+	joined []byte // buffer for joining unwritten bytes, batch and private frames
 
-	// events and born are what was written since the last tell.
-	events int
-	born   time.Time
+	// events and publishedAt cover the writes since the last reportDelivered.
+	events      int
+	publishedAt time.Time
 }
 
-// group writes to every tab of a group what its socket takes at once.
-func (f *flusher) group(g *group) {
+// writeGroup writes to every tab of a group what its socket accepts without blocking.
+func (f *flusher) writeGroup(g *group) {
 	g.mu.Lock()
 	f.tabs = append(f.tabs[:0], g.tabs...)
 	g.mu.Unlock()
-	f.batch.drop() // the ring has moved on
+	f.batch.reset() // the ring may have changed
 	for _, t := range f.tabs {
 		t.mu.Lock()
 		t.flush(f, nil)
 		t.mu.Unlock()
 	}
 	if f.events > 0 {
-		f.tell(f.tabs[0].center.cfg.Observer)
+		f.reportDelivered(f.tabs[0].center.cfg.Observer)
 	}
 	clear(f.tabs)
 }
 
-// wrote counts what a socket took of the batch.
-func (f *flusher) wrote(events int) {
+// countDelivered counts events of the batch that a socket accepted.
+func (f *flusher) countDelivered(events int) {
 	if events == 0 {
 		return
 	}
 	f.events += events
-	if born := f.batch.born; !born.IsZero() && (f.born.IsZero() || born.Before(f.born)) {
-		f.born = born
+	if born := f.batch.publishedAt; !born.IsZero() && (f.publishedAt.IsZero() || born.Before(f.publishedAt)) {
+		f.publishedAt = born
 	}
 }
 
-// tell tells an observer what was written since the last time.
-func (f *flusher) tell(o Observer) {
+// reportDelivered reports the writes since its last call to an observer.
+func (f *flusher) reportDelivered(o Observer) {
 	if f.events == 0 {
 		return
 	}
-	o.Delivered(f.events, since(f.born))
-	f.events, f.born = 0, time.Time{}
+	o.Delivered(f.events, elapsedSince(f.publishedAt))
+	f.events, f.publishedAt = 0, time.Time{}
 }
 
-// patience tells a socket that takes little from one that takes nothing. A
-// socket with a large buffer lets nothing in for a long time although the peer
-// reads; then the buffer still empties.
-type patience struct {
-	queued int // in the socket's buffer when nothing had been taken for a while
-	asked  bool
+// stallDetector distinguishes a slow socket from a stalled one. A socket with a large
+// buffer may accept nothing for a long time although the peer reads; then its buffer still
+// drains.
+type stallDetector struct {
+	queued int // bytes in the socket's buffer at the previous timeout
+	armed  bool
 }
 
-// lost is called when a write of half the timeout ended. It reports that nothing
-// was taken all the time.
-func (p *patience) lost(fd int32, taken int) bool {
-	if taken > 0 {
-		*p = patience{}
+// stalled is called when a write timed out after half of WriteTimeout, with the bytes that
+// the socket accepted. It reports whether the socket made no progress since the previous
+// call.
+func (p *stallDetector) stalled(fd int32, written int) bool {
+	if written > 0 {
+		*p = stallDetector{}
 		return false
 	}
-	queued, known := unsent(fd)
-	if p.asked && (!known || queued >= p.queued) {
+	queued, known := unsentBytes(fd)
+	if p.armed && (!known || queued >= p.queued) {
 		return true
 	}
-	p.queued, p.asked = queued, true
+	p.queued, p.armed = queued, true
 	return false
 }
 
-// moves is whether what was written to a socket arrives. An answer to a ping
-// that is behind a large frame cannot be expected before the frame is through.
-type moves struct {
-	left int64 // of what was sent, known to have arrived
-	at   int64 // when that was seen to grow while more was on its way
+// writeProgress records whether written bytes reach the peer. The reply to a ping behind a
+// large frame cannot be expected before the frame has been delivered.
+type writeProgress struct {
+	arrived int64 // bytes known to have reached the peer
+	grewAt  int64 // time of the last growth while data was pending, in Unix nanoseconds
 }
 
-// Moving reports whether a socket that is behind was seen to take something
-// within a time. It is asked now and then when the client is silent.
+// Moving reports whether a socket that is behind made progress within the given time. It is
+// called periodically while the client is silent.
 func (t *Tab) Moving(within time.Duration) bool {
 	now := time.Now().UnixNano()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	queued, _ := unsent(t.fd)
-	m := &t.moves
-	was := t.busy
-	t.busy = t.owner != nil || queued > 0
-	if left := t.sent - int64(queued); left > m.left {
-		m.left = left
-		if was || t.busy {
-			m.at = now
+	queued, _ := unsentBytes(t.fd)
+	m := &t.progress
+	was := t.behind
+	t.behind = t.owner != nil || queued > 0
+	if left := t.sent - int64(queued); left > m.arrived {
+		m.arrived = left
+		if was || t.behind {
+			m.grewAt = now
 		}
 	}
-	return m.at > 0 && now-m.at < int64(within)
+	return m.grewAt > 0 && now-m.grewAt < int64(within)
 }
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// past is a deadline that ends writes at once.
-func past() time.Time { return time.Unix(1, 0) }
+// expiredDeadline returns a deadline that ends writes at once.
+func expiredDeadline() time.Time { return time.Unix(1, 0) }

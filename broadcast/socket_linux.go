@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const canWriteNow = true
+const canWriteNonBlocking = true
 
-// writeNow gives a socket, which is never blocking in Go, what it takes at once.
-func writeNow(fd int32, b []byte) (int, error) {
+// writeNonBlocking writes to a socket, which in Go is always in non-blocking mode, as much
+// as it accepts at once.
+func writeNonBlocking(fd int32, b []byte) (int, error) {
 	for {
 		n, err := unix.Write(int(fd), b)
 		switch {
@@ -24,9 +25,9 @@ func writeNow(fd int32, b []byte) (int, error) {
 	}
 }
 
-// unsent is how much is in a socket's buffer that the peer has not taken, if
-// that can be known.
-func unsent(fd int32) (n int, known bool) {
+// unsentBytes returns the number of bytes in the socket's send buffer that the peer has not
+// acknowledged, if known.
+func unsentBytes(fd int32) (n int, known bool) {
 	if fd == noDescriptor {
 		return 0, false
 	}

@@ -4,8 +4,8 @@ package broadcast
 
 import "errors"
 
-const canWriteNow = false
+const canWriteNonBlocking = false
 
-func writeNow(int32, []byte) (int, error) { return 0, errors.ErrUnsupported }
+func writeNonBlocking(int32, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
-func unsent(int32) (int, bool) { return 0, false }
+func unsentBytes(int32) (int, bool) { return 0, false }

@@ -9,111 +9,110 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TabConfig is what a [Tab] is made of.
+// TabConfig configures a [Tab].
 type TabConfig struct {
-	// Conn is where the bytes go. The Center only writes to it and sets its
-	// write deadlines.
+	// Conn is the connection. The Center only writes to it and sets its write deadlines.
 	Conn *Socket
 	Form Form
-	// Who is what others are shown of the connection.
+	// Who is the public description of the connection.
 	Who wire.Connection
-	// Monitors filters the events; none means all.
+	// Monitors filters the events; empty means all monitors.
 	Monitors []wire.MonitorID
-	// ResumeFrom is the last message_id the client saw, as it sent it.
-	// Anything that is not a position in the log means a snapshot.
+	// ResumeFrom is the last message_id that the client saw, as the client sent it. A value
+	// that is not a position in the log leads to a snapshot.
 	ResumeFrom string
-	// Name, unless empty, is what the frames name the session by instead of its id. All
-	// tabs of a session that have one have the same.
+	// Name, unless empty, replaces the session's id in all frames. All tabs of a session
+	// that have a Name have the same.
 	Name wire.SessionID
-	// Plain is for clients that do not know mode resume. The whole state comes first,
-	// with a message_id; what they missed follows, or else the questions that the plan
-	// waits for, each as the event that asked it.
+	// Plain is for clients that do not know the mode resume. They get the whole state
+	// first, with a message_id; the missed events follow, or otherwise the questions that
+	// the plan waits for, each as its original event.
 	Plain bool
-	// Returning says that a client of the desktop dialect may still show what it saw of
-	// the session before. It gets the end of what ended since.
+	// Returning means that a client of the desktop dialect may still show what it saw of
+	// the session before. It gets the ending of everything that ended since.
 	Returning bool
-	// Closed is called once, from a goroutine of its own, when the Center
-	// gives the tab up: too slow, position lost, session deleted, connection
-	// broken. It is not called after Detach.
+	// Closed is called once, on its own goroutine, when the Center closes the tab: too
+	// slow, position lost, session deleted, connection broken. It is not called after
+	// Detach.
 	Closed func(code wire.CloseCode, reason string)
 }
 
-// A tab that has lost its place for the third time within lostWithin is too
-// slow.
-const lostWithin = time.Minute
+// lostWindow is the time within which a tab that loses its position for the third time is
+// closed as too slow.
+const lostWindow = time.Minute
 
 // maxMonitors bounds the filter of a tab.
 const maxMonitors = 64
 
-// Tab is one connection that watches a session.
+// Tab is one connection attached to a session: a position in a ring.
 //
-// It is a position in a ring. At most one goroutine at a time writes to the
-// connection: whoever has mu, without waiting; or the one that owns it, which
-// may wait and does not have mu then.
+// At most one goroutine at a time writes to the connection: either the holder of mu, with
+// non-blocking writes, or the owner goroutine, which may block and does not hold mu while it
+// does.
 type Tab struct {
-	// What every write looks at comes first and fills two lines of the processor's
-	// cache, for it was not looked at since the last one and there are many tabs.
+	// The fields that every write touches come first and fill two CPU cache lines: with
+	// many tabs they are not cached between writes.
 
-	mu sync.Mutex    // guards what does not say otherwise
-	at wire.Position // everything up to it is written, or in rest
-	// owner is closed when the goroutine that may wait has ended. Without
-	// one, rest, own, due, control and fresh are empty, or the tab is gone.
-	owner     chan struct{}
-	filter    *filter
-	sent      int64 // bytes written so far
-	fd        int32 // of conn; noDescriptor where writing may always wait, and after the end
-	form      Form  // never changes, like the next two
-	ringIndex uint8 // of ring among the rings of the Center
-	plain     bool  // see TabConfig
-	gone      bool
-	hung      bool   // our close frame was written
-	busy      bool   // see Moving
-	rest      []byte // goes before everything else
-	own       []byte // whole frames for this tab alone
-	due       []due  // likewise, for later
+	mu sync.Mutex    // guards all fields that do not say otherwise
+	at wire.Position // everything up to it is written, or in unwritten
+	// owner is closed when the owner goroutine has ended. Without an owner, unwritten,
+	// privateFrames, afterEvent, control and snapshotReason are empty, or the tab is closing.
+	owner         chan struct{}
+	filter        *filter
+	sent          int64 // bytes written so far
+	fd            int32 // of conn; noDescriptor if non-blocking writes are impossible, and after the end
+	form          Form  // constant, like the next two
+	ringIndex     uint8 // index of ring in Center.rings
+	plain         bool  // see TabConfig
+	closing       bool
+	closeSent     bool           // the hub's close frame was written
+	behind        bool           // see Moving
+	unwritten     []byte         // bytes to write before everything else
+	privateFrames []byte         // complete frames for this tab alone
+	afterEvent    []delayedFrame // likewise, to be written after an event
 
-	cancel  context.CancelFunc // ends what the owner waits for besides the socket
-	control *control           // whole frames of the WebSocket library
-	fresh   wire.SnapshotReason
-	asked   uint32       // counts the orders for a snapshot
-	lost    [2]time.Time // when its place was lost lately
-	moves   moves
-	hold    *hold // while rest is a part of a large snapshot; the owner ends it
-	who     wire.Connection
+	cancel           context.CancelFunc // cancels the owner's calls of the Source
+	control          *control           // queued control frames of the WebSocket library
+	snapshotReason   wire.SnapshotReason
+	snapshotRequests uint32       // number of requested snapshots
+	lostAt           [2]time.Time // times of the last two lost positions
+	progress         writeProgress
+	snapshot         *pendingSnapshot // while unwritten is a part of a large snapshot; released by the owner
+	who              wire.Connection
 
-	// These never change.
+	// The fields below are constant.
 
 	center *Center
 	ring   *ring
 	conn   *Socket
 	closed func(wire.CloseCode, string)
 
-	group *group // guarded by the Center's lock
-	slot  int    // guarded by the group's lock
+	group *group // guarded by Center.mu
+	slot  int    // guarded by group.mu
 }
 
-// due is a frame that may not come before an event.
-type due struct {
+// delayedFrame is a frame that must not be written before an event.
+type delayedFrame struct {
 	at    wire.Position
 	frame []byte
-	// passing says that it is worth nothing after a later event.
-	passing bool
+	// dropIfStale means that the frame is dropped once a later event was written.
+	dropIfStale bool
 }
 
-// control is frames of the WebSocket library on their way.
+// control is a queued write of control frames by the WebSocket library.
 type control struct {
-	frames []byte
-	done   chan struct{}
-	begun  bool
-	next   *control
+	frames  []byte
+	done    chan struct{}
+	started bool
+	next    *control
 }
 
-// follow gives the tab a chunk that was published just now, if that is all it needs:
-// it has seen everything before, there is nothing else to write, and the bytes are
-// ready. That is how it nearly always is; otherwise it reports false, and flush
-// knows what to do. The caller has t.mu.
-func (t *Tab) follow(c *chunk) (events int, ok bool) {
-	if t.at != c.prev || t.owner != nil || t.gone || t.fd == noDescriptor || len(t.rest)+len(t.own)+len(t.due) > 0 {
+// writeChunk writes a chunk that was just published, if that is all the tab needs: the tab
+// is up to date, nothing else is pending, and the bytes can be sent unchanged. This is by
+// far the most common case; otherwise it returns false, and the caller uses flush. The
+// caller holds t.mu.
+func (t *Tab) writeChunk(c *chunk) (events int, ok bool) {
+	if t.at != c.prev || t.owner != nil || t.closing || t.fd == noDescriptor || len(t.unwritten)+len(t.privateFrames)+len(t.afterEvent) > 0 {
 		return 0, false
 	}
 	if t.filter != nil {
@@ -129,16 +128,16 @@ func (t *Tab) follow(c *chunk) (events int, ok bool) {
 		return 0, false
 	}
 	if len(c.data) > 0 {
-		n, err := writeNow(t.fd, c.data)
+		n, err := writeNonBlocking(t.fd, c.data)
 		if err != nil {
-			t.broken(err)
+			t.closeBroken(err)
 			return 0, true
 		}
 		t.sent += int64(n)
 		if n < len(c.data) {
-			b := batch{form: t.form, after: c.prev, filter: t.filter, chunks: []*chunk{c}}
-			t.at, t.rest, events = b.cut(n)
-			t.start()
+			b := writeBatch{form: t.form, after: c.prev, filter: t.filter, chunks: []*chunk{c}}
+			t.at, t.unwritten, events = b.afterPartialWrite(n)
+			t.startCatchUp()
 			return events, true
 		}
 	}
@@ -146,41 +145,41 @@ func (t *Tab) follow(c *chunk) (events int, ok bool) {
 	return len(c.events), true
 }
 
-// flush writes what there is as far as the socket takes it at once; for the rest
-// it starts a goroutine. A page is a chunk that may go before the ring. The
-// caller has t.mu.
+// flush writes pending data as far as the socket accepts it without blocking, and starts
+// the owner goroutine for the rest. page, unless nil, is a chunk that precedes the ring.
+// The caller holds t.mu.
 func (t *Tab) flush(f *flusher, page *chunk) {
-	if t.owner != nil || t.gone {
+	if t.owner != nil || t.closing {
 		return
 	}
-	if t.fd == noDescriptor || t.fresh != "" {
+	if t.fd == noDescriptor || t.snapshotReason != "" {
 		if t.pending() {
-			t.start()
+			t.startCatchUp()
 		}
 		return
 	}
 	for {
-		if len(t.rest) > heldLimit && !t.giveRest() {
+		if len(t.unwritten) > maxHeldBytes && !t.writeUnwritten() {
 			return
 		}
 		b := &f.batch
 		if !b.fits(t) {
-			switch b.take(t, batchLimit, false) {
-			case foundNothing:
-				if len(t.rest)+len(t.own)+len(t.due) > 0 {
-					t.give(f)
+			switch b.fillFromRing(t, maxWriteBytes, false) {
+			case batchEmpty:
+				if len(t.unwritten)+len(t.privateFrames)+len(t.afterEvent) > 0 {
+					t.writePending(f)
 				}
 				return
-			case foundGap:
+			case batchGap:
 				if page == nil || t.at.Compare(page.last()) >= 0 {
-					t.start()
+					t.startCatchUp()
 					return
 				}
-				b.page(page, t, batchLimit, false)
-			case foundBytes:
+				b.fillFromPage(page, t, maxWriteBytes, false)
+			case batchFilled:
 			}
 		}
-		if !t.give(f) {
+		if !t.writePending(f) {
 			return
 		}
 		if b.ring != nil && b.at.Compare(b.head) >= 0 {
@@ -189,87 +188,89 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 	}
 }
 
-// give writes rest, the batch at hand and the private frames in one piece, and
-// reports whether the socket took it all.
-func (t *Tab) give(f *flusher) bool {
+// writePending writes unwritten bytes, the batch and the private frames with one system
+// call, and reports whether the socket accepted all of it.
+func (t *Tab) writePending(f *flusher) bool {
 	b := &f.batch
 	data, after := b.data, t.at
 	if len(b.chunks) > 0 {
 		after = b.at
 	}
-	ripe := t.ripe(after)
-	if len(t.rest)+len(t.own)+ripe > 0 {
-		f.joint = append(f.joint[:0], t.rest...)
-		f.joint = append(f.joint, b.data...)
-		f.joint = append(f.joint, t.own...)
-		for _, d := range t.due[:ripe] {
-			if !d.passing || d.at == after {
-				f.joint = append(f.joint, d.frame...)
+	ripe := t.countDue(after)
+	if len(t.unwritten)+len(t.privateFrames)+ripe > 0 {
+		f.joined = append(f.joined[:0], t.unwritten...)
+		f.joined = append(f.joined, b.data...)
+		f.joined = append(f.joined, t.privateFrames...)
+		for _, d := range t.afterEvent[:ripe] {
+			if !d.dropIfStale || d.at == after {
+				f.joined = append(f.joined, d.frame...)
 			}
 		}
-		data = f.joint
+		data = f.joined
 	}
 	n := 0
 	if len(data) > 0 {
 		var err error
-		if n, err = writeNow(t.fd, data); err != nil {
-			t.broken(err)
+		if n, err = writeNonBlocking(t.fd, data); err != nil {
+			t.closeBroken(err)
 			return false
 		}
 		t.sent += int64(n)
 	}
-	own := len(t.rest) + len(b.data) // where it begins
+	own := len(t.unwritten) + len(b.data) // offset of the private frames
 	switch {
 	case n >= own:
 		if len(b.chunks) > 0 {
-			f.wrote(b.events)
+			f.countDelivered(b.events)
 		}
-		t.rest, t.own, t.at = slices.Clone(data[n:]), nil, after
-		t.due = t.due[ripe:]
-		if len(t.due) == 0 {
-			t.due = nil
+		t.unwritten, t.privateFrames, t.at = slices.Clone(data[n:]), nil, after
+		t.afterEvent = t.afterEvent[ripe:]
+		if len(t.afterEvent) == 0 {
+			t.afterEvent = nil
 		}
-	case n < len(t.rest):
-		t.rest = t.rest[n:]
+	case n < len(t.unwritten):
+		t.unwritten = t.unwritten[n:]
 	default:
 		var events int
-		t.at, t.rest, events = b.cut(n - len(t.rest))
-		f.wrote(events)
+		t.at, t.unwritten, events = b.afterPartialWrite(n - len(t.unwritten))
+		f.countDelivered(events)
 	}
 	if n < len(data) {
-		t.start()
+		t.startCatchUp()
 	}
 	return n == len(data)
 }
 
-// giveRest is give for a rest that is too large to be copied.
-func (t *Tab) giveRest() bool {
-	n, err := writeNow(t.fd, t.rest)
+// writeUnwritten writes t.unwritten to the socket directly, without copying it into the
+// shared buffer. It reports whether the socket accepted all of it.
+func (t *Tab) writeUnwritten() bool {
+	n, err := writeNonBlocking(t.fd, t.unwritten)
 	if err != nil {
-		t.broken(err)
+		t.closeBroken(err)
 		return false
 	}
 	t.sent += int64(n)
-	if t.rest = t.rest[n:]; len(t.rest) == 0 {
-		t.rest = nil
+	if t.unwritten = t.unwritten[n:]; len(t.unwritten) == 0 {
+		t.unwritten = nil
 		return true
 	}
-	t.start()
+	t.startCatchUp()
 	return false
 }
 
-// ripe is how many frames may be written after an event. The caller has t.mu.
-func (t *Tab) ripe(at wire.Position) int {
+// countDue returns the number of delayed frames that may be written after the event at a
+// position. The caller holds t.mu.
+func (t *Tab) countDue(at wire.Position) int {
 	n := 0
-	for n < len(t.due) && t.due[n].at.Compare(at) <= 0 {
+	for n < len(t.afterEvent) && t.afterEvent[n].at.Compare(at) <= 0 {
 		n++
 	}
 	return n
 }
 
-// pending reports whether there is something to write. The caller has t.mu.
+// pending reports whether there is data to write. The caller holds t.mu.
 func (t *Tab) pending() bool {
-	if len(t.rest)+len(t.own)+len(t.due) > 0 || t.control != nil || t.fresh != "" {
+	if len(t.unwritten)+len(t.privateFrames)+len(t.afterEvent) > 0 || t.control != nil || t.snapshotReason != "" {
 		return true
 	}
 	t.ring.mu.Lock()
@@ -277,8 +278,8 @@ func (t *Tab) pending() bool {
 	return t.at.Compare(t.ring.head) < 0
 }
 
-// Send shows the tab an event of its own, between the others. It never waits. A
-// tab that does not take its own answers is given up.
+// Send sends the tab a private event, between the others. It never blocks. A tab that does
+// not receive its private events is closed.
 func (t *Tab) Send(e wire.Event) {
 	if e.Session == "" {
 		e.Session = t.center.session
@@ -286,45 +287,45 @@ func (t *Tab) Send(e wire.Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	frame := t.ring.private(e)
-	f := t.center.cfg.Writers.get()
+	frame := t.ring.privateFrame(e)
+	f := t.center.cfg.Writers.getFlusher()
 	t.mu.Lock()
 	t.queue(frame)
 	t.flush(f, nil)
 	t.mu.Unlock()
-	f.tell(t.center.cfg.Observer)
-	t.center.cfg.Writers.put(f)
+	f.reportDelivered(t.center.cfg.Observer)
+	t.center.cfg.Writers.putFlusher(f)
 }
 
-// queue keeps a private frame until the next write. The caller has t.mu.
+// queue adds a private frame to the next write. The caller holds t.mu.
 func (t *Tab) queue(frame []byte) {
 	switch {
-	case t.gone:
-	case len(t.own) > 0 && len(t.own)+len(frame) > heldLimit:
-		t.giveUp(wire.CloseTooSlow, "does not take its answers")
+	case t.closing:
+	case len(t.privateFrames) > 0 && len(t.privateFrames)+len(frame) > maxHeldBytes:
+		t.closeTab(wire.CloseTooSlow, "replies not received in time")
 	default:
-		t.own = append(t.own, frame...)
+		t.privateFrames = append(t.privateFrames, frame...)
 	}
 }
 
-// queueAfter is queue for what must not be seen before an event. Calls come in
-// the order of the events.
+// queueAfter queues a private frame that must not be written before the event at a
+// position. Calls come in the order of events. The caller holds t.mu.
 func (t *Tab) queueAfter(at wire.Position, frame []byte) {
-	held := len(t.own)
-	for _, d := range t.due {
+	held := len(t.privateFrames)
+	for _, d := range t.afterEvent {
 		held += len(d.frame)
 	}
 	switch {
-	case t.gone:
-	case held > 0 && held+len(frame) > dueLimit:
-		t.giveUp(wire.CloseTooSlow, "does not take its answers")
+	case t.closing:
+	case held > 0 && held+len(frame) > maxDelayedBytes:
+		t.closeTab(wire.CloseTooSlow, "replies not received in time")
 	default:
-		t.due = append(t.due, due{at: at, frame: frame})
+		t.afterEvent = append(t.afterEvent, delayedFrame{at: at, frame: frame})
 	}
 }
 
-// Watch adds a monitor to the filter of a tab that has one, and shows it a fresh
-// snapshot then.
+// Watch adds a monitor to the filter of a tab that has a filter, and sends it a new
+// snapshot.
 func (t *Tab) Watch(m wire.MonitorID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -333,28 +334,28 @@ func (t *Tab) Watch(m wire.MonitorID) {
 	}
 	t.filter = newFilter(append(slices.Clone(t.filter.monitors), m))
 	t.who.Monitors = append(slices.Clone(t.who.Monitors), m)
-	t.ask(wire.SnapshotFresh)
+	t.requestSnapshot(wire.SnapshotFresh)
 }
 
-// ask has a snapshot sent to the tab. The caller has t.mu.
-func (t *Tab) ask(reason wire.SnapshotReason) {
-	if t.gone {
+// requestSnapshot makes the owner goroutine send a snapshot. The caller holds t.mu.
+func (t *Tab) requestSnapshot(reason wire.SnapshotReason) {
+	if t.closing {
 		return
 	}
-	t.fresh = reason
-	t.asked++
+	t.snapshotReason = reason
+	t.snapshotRequests++
 	if t.owner == nil {
-		t.start()
+		t.startCatchUp()
 	}
 }
 
-// Detach forgets the tab. It returns after the last write to the connection
-// that is not a WriteControl still to come.
+// Detach removes the tab. It returns after the last write to the connection, except for
+// calls of WriteControl still to come.
 func (t *Tab) Detach() {
-	t.center.forget(t)
+	t.center.removeTab(t)
 	t.mu.Lock()
-	t.gone = true
-	t.interrupt()
+	t.closing = true
+	t.interruptOwner()
 	for t.owner != nil {
 		owner := t.owner
 		t.mu.Unlock()
@@ -362,16 +363,16 @@ func (t *Tab) Detach() {
 		t.mu.Lock()
 	}
 	t.mu.Unlock()
-	t.conn.takeBack(t)
+	t.conn.detachTab(t)
 }
 
-// giveUp ends the tab from our side. The caller has t.mu.
-func (t *Tab) giveUp(code wire.CloseCode, reason string) {
-	if t.gone {
+// closeTab closes the tab from the hub's side. The caller holds t.mu.
+func (t *Tab) closeTab(code wire.CloseCode, reason string) {
+	if t.closing {
 		return
 	}
-	t.gone = true
-	t.interrupt()
+	t.closing = true
+	t.interruptOwner()
 	if code == wire.CloseTooSlow {
 		t.center.cfg.Observer.Slow()
 	}
@@ -380,29 +381,30 @@ func (t *Tab) giveUp(code wire.CloseCode, reason string) {
 	}
 }
 
-// broken ends a tab whose connection takes no more.
-func (t *Tab) broken(err error) {
-	t.center.cfg.Logger.Debug("connection is broken", "session", t.center.session,
+// closeBroken closes a tab whose connection failed.
+func (t *Tab) closeBroken(err error) {
+	t.center.cfg.Logger.Debug("connection broken", "session", t.center.session,
 		"connection", t.who.ConnectionID, "error", err)
-	t.giveUp(wire.CloseInternal, "connection is broken")
+	t.closeTab(wire.CloseInternal, "connection broken")
 }
 
-// interrupt ends what the owner waits for. The caller has t.mu and has set gone.
-func (t *Tab) interrupt() {
+// interruptOwner ends the blocking calls of the owner goroutine. The caller holds t.mu and
+// has set closing.
+func (t *Tab) interruptOwner() {
 	if t.owner == nil {
 		return
 	}
 	if t.cancel != nil {
 		t.cancel()
 	}
-	_ = t.conn.SetWriteDeadline(past()) // a connection that is closed waits for nothing
+	_ = t.conn.SetWriteDeadline(expiredDeadline()) // fails only if the connection is closed
 }
 
-// acquire makes the caller the one that may wait. The caller has t.mu.
-func (t *Tab) acquire() { t.owner = make(chan struct{}) }
+// acquireOwner makes the caller the owner, which may block. The caller holds t.mu.
+func (t *Tab) acquireOwner() { t.owner = make(chan struct{}) }
 
-// release is the end of acquire.
-func (t *Tab) release() {
+// releaseOwner ends the ownership. The caller holds t.mu.
+func (t *Tab) releaseOwner() {
 	close(t.owner)
 	t.owner, t.cancel = nil, nil
 }

@@ -2,16 +2,16 @@ package broadcast
 
 import "github.com/everdesk/everdesk/wire"
 
-// Viewer is a tab as those see it who look after it.
+// Viewer describes an attached tab for administration.
 type Viewer struct {
 	wire.Connection
-	// Lag is how many events it has not been given yet. Of those of an earlier
-	// owner it counts none.
+	// Lag is the number of events that were not written to the tab yet. Of the events of
+	// earlier epochs it counts none.
 	Lag  uint64
 	Form Form
 }
 
-// Viewers are the oldest tabs, up to a limit.
+// Viewers returns the oldest tabs, at most limit.
 func (c *Center) Viewers(limit int) []Viewer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,39 +5,36 @@ import (
 	"sync/atomic"
 )
 
-// groupSize is how many tabs a writer takes at a time.
+// groupSize is the number of tabs that a writer serves at a time.
 const groupSize = 128
 
-// Writers are a few goroutines that write for the Centers of a replica, so that
-// the tabs of large sessions are written to by all processors and their
-// publishers do not wait for it. The zero value has none: publishers then write
-// to all tabs themselves.
-//
-// Ownership: Writers owns its goroutines. Close returns when they have ended.
+// Writers are goroutines that write for all Centers of a replica, so that the writes to the
+// tabs of large sessions use all processors and do not delay their publishers. The zero value
+// has no goroutines: publishers then write to all tabs themselves. Close returns when the
+// goroutines have ended.
 type Writers struct {
 	flushers sync.Pool // of *flusher
 	batches  sync.Pool // of *batch, for tabs whose sockets are full
 	wg       sync.WaitGroup
 	running  int
 
-	mu          sync.Mutex // guards the following
+	mu          sync.Mutex // guards the fields below
 	wake        sync.Cond
-	first, last *group // waiting, linked by next
+	first, last *group // queue of groups, linked by next
 	closed      bool
 }
 
-// NewWriters starts n writers; one per processor is a good number.
+// NewWriters starts n goroutines; one per processor is a good number.
 func NewWriters(n int) *Writers {
 	w := &Writers{running: n}
 	w.wake.L = &w.mu
 	for range n {
-		w.wg.Go(w.work)
+		w.wg.Go(w.writeLoop)
 	}
 	return w
 }
 
-// Close ends the writers after the write each is at. Publishing goes on without
-// them.
+// Close stops each goroutine after its current write. Publishing goes on without them.
 func (w *Writers) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -46,7 +43,7 @@ func (w *Writers) Close() {
 	w.wake.Broadcast()
 	w.mu.Unlock()
 	w.wg.Wait()
-	for waiting != nil { // nobody else will
+	for waiting != nil { // write the remaining groups here
 		g := waiting
 		waiting, g.next = g.next, nil
 		g.state.Store(groupIdle)
@@ -54,8 +51,8 @@ func (w *Writers) Close() {
 	}
 }
 
-// work writes to one group after the other.
-func (w *Writers) work() {
+// writeLoop writes to queued groups until Close.
+func (w *Writers) writeLoop() {
 	f := &flusher{}
 	for {
 		g := w.pop()
@@ -66,7 +63,7 @@ func (w *Writers) work() {
 	}
 }
 
-// pop waits for a group; nil is the end.
+// pop waits for a queued group; it returns nil after Close.
 func (w *Writers) pop() *group {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +76,7 @@ func (w *Writers) pop() *group {
 	return w.shift()
 }
 
-// shift takes the first group of the queue, if there is one. The caller has
+// shift removes the first group from the queue and returns it, or nil. The caller holds
 // w.mu.
 func (w *Writers) shift() *group {
 	g := w.first
@@ -112,20 +109,20 @@ func (w *Writers) push(g *group) {
 	w.wake.Signal()
 }
 
-// news has somebody write to the tabs of some groups, soon. When the writers
-// are behind, the caller takes its share of the writes that wait, so that a
-// publisher is never much faster than they are.
-func (w *Writers) news(groups []*group) {
+// enqueueGroups queues groups for writing. For each group that was still queued from
+// before, the caller writes one queued group itself, so that a publisher is never much
+// faster than the writers.
+func (w *Writers) enqueueGroups(groups []*group) {
 	behind := 0
 	for _, g := range groups {
-		if !w.wakeFor(g) {
+		if !w.enqueue(g) {
 			behind++
 		}
 	}
 	if behind == 0 {
 		return
 	}
-	f := w.get()
+	f := w.getFlusher()
 	for range behind {
 		w.mu.Lock()
 		g := w.shift()
@@ -135,20 +132,20 @@ func (w *Writers) news(groups []*group) {
 		}
 		w.write(f, g)
 	}
-	w.put(f)
+	w.putFlusher(f)
 }
 
-// wakeFor queues a group. It reports false when it was queued before.
-func (w *Writers) wakeFor(g *group) bool {
+// enqueue queues a group. It returns false if the group was already queued.
+func (w *Writers) enqueue(g *group) bool {
 	for {
 		switch g.state.Load() {
 		case groupIdle:
-			if g.state.CompareAndSwap(groupIdle, groupWaits) {
+			if g.state.CompareAndSwap(groupIdle, groupQueued) {
 				w.push(g)
 				return true
 			}
-		case groupWritten:
-			if g.state.CompareAndSwap(groupWritten, groupAgain) {
+		case groupWriting:
+			if g.state.CompareAndSwap(groupWriting, groupRequeue) {
 				return true
 			}
 		default:
@@ -157,70 +154,70 @@ func (w *Writers) wakeFor(g *group) bool {
 	}
 }
 
-// write serves a group that was queued.
+// write serves a group taken from the queue.
 func (w *Writers) write(f *flusher, g *group) {
-	g.state.Store(groupWritten)
-	f.group(g)
-	if !g.state.CompareAndSwap(groupWritten, groupIdle) {
-		g.state.Store(groupWaits)
+	g.state.Store(groupWriting)
+	f.writeGroup(g)
+	if !g.state.CompareAndSwap(groupWriting, groupIdle) {
+		g.state.Store(groupQueued)
 		w.push(g)
 	}
 }
 
-// flush writes to the tabs of a group on the caller's time.
+// flush writes to the tabs of a group on the caller's goroutine.
 func (w *Writers) flush(g *group) {
-	f := w.get()
-	f.group(g)
-	w.put(f)
+	f := w.getFlusher()
+	f.writeGroup(g)
+	w.putFlusher(f)
 }
 
-// get and put share what a write needs between callers that come and go.
-func (w *Writers) get() *flusher {
+// getFlusher and putFlusher pool the buffers of non-blocking writes.
+func (w *Writers) getFlusher() *flusher {
 	if f, ok := w.flushers.Get().(*flusher); ok {
 		return f
 	}
 	return &flusher{}
 }
 
-func (w *Writers) put(f *flusher) {
-	f.batch.drop()
+func (w *Writers) putFlusher(f *flusher) {
+	f.batch.reset()
 	w.flushers.Put(f)
 }
 
-// borrow and giveBack share the batches of tabs that wait. They are small, for
-// there may be many of them for a long time.
-func (w *Writers) borrow() *batch {
-	if b, ok := w.batches.Get().(*batch); ok {
+// getBatch and putBatch pool the batches of owner goroutines. They are small, because there
+// may be many of them for a long time.
+func (w *Writers) getBatch() *writeBatch {
+	if b, ok := w.batches.Get().(*writeBatch); ok {
 		return b
 	}
-	return &batch{}
+	return &writeBatch{}
 }
 
-func (w *Writers) giveBack(b *batch) {
-	b.drop()
-	if cap(b.buf) <= pooledLimit && cap(b.unit) <= pooledLimit {
+func (w *Writers) putBatch(b *writeBatch) {
+	b.reset()
+	if cap(b.buf) <= maxPooledBytes && cap(b.unitBuf) <= maxPooledBytes {
 		w.batches.Put(b)
 	}
 }
 
-// What a group is doing.
+// The states of a group.
 const (
 	groupIdle    int32 = iota
-	groupWaits         // it is queued
-	groupWritten       // a writer is at it
-	groupAgain         // likewise, and there is news since
+	groupQueued        // in the queue
+	groupWriting       // being written
+	groupRequeue       // being written, and to be queued again afterwards
 )
 
-// group is some tabs of one ring and form that are written to one after the other.
+// group is a set of tabs of one ring and form that one goroutine writes to in turn.
 type group struct {
 	state atomic.Int32
 	next  *group // in the queue
 
-	mu   sync.Mutex // guards the following
+	mu   sync.Mutex // guards the fields below
 	tabs []*Tab
 }
 
-// add takes a tab in, if there is room and it is of the same form.
+// add adds a tab if the group has space and the same form.
 func (g *group) add(t *Tab) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -232,7 +229,7 @@ func (g *group) add(t *Tab) bool {
 	return true
 }
 
-// remove takes a tab out and reports whether it was the last.
+// remove removes a tab and reports whether it was the last.
 func (g *group) remove(t *Tab) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
