@@ -1,34 +1,34 @@
-// Package audit witnesses: it writes down who had what done, before it is done, and
-// how that ended.
+// Package audit is the chained log of admin actions: it records who requested what before it
+// is executed, and how it ended.
 //
-// # What it owns
+// # State
 //
-// The collection audit-chain, with one record per action that begins and one per end of
-// it, under names that put the newest first, and audit-actions, which knows for a week
-// what became of the id of an action. Records are only ever added; nothing here changes
-// or removes one, and no two get the same place.
+// The package owns two collections of documents. audit-chain has one record per action that
+// begins and one per ending of it, under names that sort the newest first. audit-actions
+// holds the state of each action id for a week. Records are only added; the package never
+// changes or removes one, and each sequence number is used once.
 //
-// Each record has the hash of the one before it and a hash of its own: SHA-256 over
-// "everdesk audit 1", seq, prev, id, time in ms since 1970, who, address, action,
-// target, reason, replica, result and detail, each as its length in bytes, a colon and
-// itself. So a record cannot be changed, taken out or put in without all that follow
-// being written anew, and those were logged with their hashes when they were added.
+// Each record has the hash of the previous one and its own hash: SHA-256 over "everdesk audit
+// 1", seq, prev, id, time in ms since 1970, who, address, action, target, reason, replica,
+// result and detail, each as its length in bytes, a colon and the value. A record can
+// therefore not be changed, removed or inserted without rewriting all later records, whose
+// hashes were logged when they were added.
 //
-// # Who may call it
+// # Use
 //
-// The doors that admins use, from any goroutine of any replica. The order is:
-// [Book.Begin], act unless it says that this was done already, [Book.End]. An action
-// that only began was cut off by a crash, or is under way.
+// The admin API calls [Log.Begin], executes the action unless Begin reports that it was done
+// already, and calls [Log.End]. An action with a begin record only was interrupted by a crash
+// or is in progress. All methods are safe for concurrent use, also by several replicas.
 //
-// # When it is slow or stops
+// # Cost and failures
 //
-// A record costs two writes and three reads, and more while others write too: of those
-// who want the same place one gets it. When the store is away nothing can be witnessed,
-// so nothing may be done either. An error may mean that the record was written; asking
-// again with the same id finds out.
+// A record costs two writes and three reads, and more under contention: concurrent writers
+// compete for the next sequence number and all but one retry. While the store is unavailable
+// no record can be written, so no action may be executed. After an error the record may have
+// been written; a call with the same id finds out.
 //
-// # What it refuses
+// # Refusals
 //
-// Records without an id, a person, an action or a reason, reasons over
-// [MaxReason] characters, and an id that stands for another action already.
+// Records without an id, a user, an action or a reason, reasons over [MaxReason] characters,
+// and an id that was used for another action.
 package audit

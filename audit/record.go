@@ -19,90 +19,90 @@ import (
 )
 
 const (
-	// MaxReason is how many characters a reason has at most.
+	// MaxReason bounds the characters of a reason.
 	MaxReason = 500
-	// maxDetail is how many bytes are kept of a detail.
+	// maxDetail bounds the bytes of a detail; the rest is cut off.
 	maxDetail = 1000
 	maxID     = 64
 )
 
-// The errors of [Book.Begin], beside those of the store.
+// The errors of [Log.Begin], besides those of the store.
 var (
 	ErrInvalid = errors.New("invalid audit record")
-	ErrReused  = errors.New("the id stands for another action")
+	ErrReused  = errors.New("the id was used for another action")
 )
 
-// Result is what became of an action.
+// Result is the state of an action.
 type Result string
 
-// What becomes of an action.
+// The results.
 const (
-	// Begun is written down before it is done.
+	// Begun is recorded before the action is executed.
 	Begun Result = "begun"
-	// Done ended well and is not done again.
+	// Done means success; the action is not executed again.
 	Done Result = "done"
-	// Failed did not; the detail says why.
+	// Failed means failure; the detail has the reason.
 	Failed Result = "failed"
 )
 
-// Record is one link of the chain: an action that begins, or how it ended.
+// Record is one link of the chain: the beginning or the ending of an action.
 type Record struct {
 	// Seq counts from 1 without gaps.
 	Seq uint64 `json:"seq"`
-	// ID is chosen by who acts; the same again is the same action.
+	// ID is chosen by the client; the same id is the same action.
 	ID string `json:"id"`
-	// Time has milliseconds.
+	// Time has a resolution of 1 ms.
 	Time time.Time `json:"time"`
-	// Who is the user, Address where they came from.
+	// Who is the user, Address the network address of the request.
 	Who     string `json:"who"`
 	Address string `json:"address,omitempty"`
-	// Action is what was done, such as "session.reset", and Target to what.
+	// Action is the kind of the action, such as "session.reset", and Target its object.
 	Action string `json:"action"`
 	Target string `json:"target,omitempty"`
 	Reason string `json:"reason"`
-	// Replica is where it was asked for.
+	// Replica is the replica that received the request.
 	Replica string `json:"replica,omitempty"`
 	Result  Result `json:"result"`
-	// Detail is why it failed, or how things were before and after.
+	// Detail is the reason of a failure, or the state before and after.
 	Detail string `json:"detail,omitempty"`
-	// Prev is the hash of the record before, and Hash that of this one.
+	// Prev is the hash of the previous record, Hash that of this one.
 	Prev string `json:"prev,omitempty"`
 	Hash string `json:"hash"`
 }
 
-// same reports whether two records are of the same action.
-func (r *Record) same(o *Record) bool {
+// sameAction reports whether two records belong to the same action.
+func (r *Record) sameAction(o *Record) bool {
 	return r.ID == o.ID && r.Who == o.Who && r.Action == o.Action && r.Target == o.Target && r.Reason == o.Reason
 }
 
-// sum is the hash of everything else: each value in its order, with its length
-// before it, so that no two records are the same to it.
+// sum returns the hash of all other fields: each value in a fixed order with its length
+// before it, so that different records have different inputs.
 func (r *Record) sum() string {
 	h := sha256.New()
 	for _, v := range []string{
 		"everdesk audit 1", strconv.FormatUint(r.Seq, 10), r.Prev, r.ID, strconv.FormatInt(r.Time.UnixMilli(), 10), r.Who,
 		r.Address, r.Action, r.Target, r.Reason, r.Replica, string(r.Result), r.Detail,
 	} {
-		write(h, v)
+		writeField(h, v)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func write(h hash.Hash, v string) {
-	_, _ = io.WriteString(h, strconv.Itoa(len(v))+":"+v) // which never fails
+func writeField(h hash.Hash, v string) {
+	_, _ = io.WriteString(h, strconv.Itoa(len(v))+":"+v) // a hash never fails
 }
 
-// link gives a record its place after another.
+// link sets the sequence number, the previous hash and the hash of a record.
 func (r *Record) link(seq uint64, prev string) {
 	r.Seq, r.Prev = seq, prev
 	r.Hash = r.sum()
 }
 
-// name puts later records before earlier ones in the order of names.
-func name(seq uint64) string { return fmt.Sprintf("%016x", math.MaxInt64-seq) }
+// documentName returns the name of a record's document. Names of later records sort first.
+func documentName(seq uint64) string { return fmt.Sprintf("%016x", math.MaxInt64-seq) }
 
-// number is the place that a name says, or 0.
-func number(name string) uint64 {
+// seqOf returns the sequence number of a document name, or 0 if it is not one.
+func seqOf(name string) uint64 {
 	n, err := strconv.ParseUint(name, 16, 63)
 	if err != nil || len(name) != 16 || n >= math.MaxInt64 {
 		return 0
@@ -110,8 +110,9 @@ func number(name string) uint64 {
 	return math.MaxInt64 - n
 }
 
-// settle makes a record one that is read as it was written.
-func (r *Record) settle() {
+// normalize changes values that JSON would not preserve: it truncates the time to
+// milliseconds, bounds the detail and replaces invalid UTF-8.
+func (r *Record) normalize() {
 	r.Time = r.Time.UTC().Truncate(time.Millisecond)
 	if len(r.Detail) > maxDetail {
 		r.Detail = r.Detail[:maxDetail]
@@ -126,14 +127,15 @@ func (r *Record) check() error {
 	case r.ID == "" || len(r.ID) > maxID || strings.ContainsFunc(r.ID, unicode.IsControl) || !utf8.ValidString(r.ID):
 		return fmt.Errorf("%w: an id has 1 to %d bytes without control characters", ErrInvalid, maxID)
 	case r.Who == "" || r.Action == "":
-		return fmt.Errorf("%w: want who did what", ErrInvalid)
+		return fmt.Errorf("%w: want a user and an action", ErrInvalid)
 	case r.Time.IsZero() || r.Time.Year() < 1 || r.Time.Year() > 9999:
-		return fmt.Errorf("%w: want when it was done", ErrInvalid)
+		return fmt.Errorf("%w: want a time in the years 1 to 9999", ErrInvalid)
 	}
 	return CheckReason(r.Reason)
 }
 
-// CheckReason refuses a reason that says nothing or too much.
+// CheckReason refuses a reason that is blank, longer than MaxReason characters, or not
+// UTF-8.
 func CheckReason(reason string) error {
 	if strings.TrimSpace(reason) == "" || utf8.RuneCountInString(reason) > MaxReason || !utf8.ValidString(reason) {
 		return fmt.Errorf("%w: a reason has 1 to %d characters", ErrInvalid, MaxReason)
@@ -141,10 +143,10 @@ func CheckReason(reason string) error {
 	return nil
 }
 
-// read reads a record of the chain.
+// read decodes a record of the chain.
 func read(d store.Document) (r Record, err error) {
 	if err := json.Unmarshal(d.Data, &r); err != nil {
-		return Record{}, fmt.Errorf("read an audit record: %w", err)
+		return Record{}, fmt.Errorf("decode audit record: %w", err)
 	}
 	r.Time = r.Time.UTC()
 	return r, nil
@@ -153,7 +155,7 @@ func read(d store.Document) (r Record, err error) {
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings, numbers and the times that check lets through always have a JSON form
+		panic(err) // strings, numbers and times that passed check can always be marshaled
 	}
 	return data
 }

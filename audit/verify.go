@@ -8,36 +8,35 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// scanPages is how many pages are looked through for one of a listing that wants only
-// some.
-const scanPages = 20
+// maxScanPages bounds the pages of the chain that one call of List scans for matches.
+const maxScanPages = 20
 
-// Query says which records are wanted. What is empty is any.
+// Query selects records. Empty fields match all.
 type Query struct {
 	Who, Action string
-	// Target also finds what is in it: that of a session finds its agents.
+	// Target also matches targets within it: that of a session matches its agents.
 	Target string
-	// After is the Next of the page before; Limit follows [store.PageLimit].
+	// After is the Next of the previous page; Limit follows [store.PageLimit].
 	After string
 	Limit int
 }
 
-func (q *Query) wants(r *Record) bool {
+func (q *Query) matches(r *Record) bool {
 	return (q.Who == "" || q.Who == r.Who) && (q.Action == "" || q.Action == r.Action) &&
 		(q.Target == "" || q.Target == r.Target || strings.HasPrefix(r.Target, q.Target+"/"))
 }
 
-// List shows a page of records, the newest first. Records that cannot be read are left
-// out. A page may be empty and still have a Next.
+// List returns a page of records, the newest first. Unreadable records are omitted. A page
+// may be empty and still have a Next.
 func (b *Log) List(ctx context.Context, q Query) (store.Page[Record], error) {
 	var page store.Page[Record]
-	for range scanPages {
+	for range maxScanPages {
 		found, err := b.docs.Documents(ctx, chain, q.After, q.Limit)
 		if err != nil {
 			return page, fmt.Errorf("list audit records: %w", err)
 		}
 		for _, d := range found.Items {
-			if r, err := read(d); err == nil && q.wants(&r) {
+			if r, err := read(d); err == nil && q.matches(&r) {
 				page.Items = append(page.Items, r)
 			}
 		}
@@ -49,101 +48,102 @@ func (b *Log) List(ctx context.Context, q Query) (store.Page[Record], error) {
 	return page, nil
 }
 
-// Break is where a chain is broken.
+// Break is a place at which the chain is broken.
 type Break struct {
-	// Seq is the first record that is not as it was written, and Why says how.
+	// Seq is the first record that differs from what was written, Why describes the
+	// difference.
 	Seq uint64
 	Why string
 }
 
-// Verdict is what [Book.Verify] found.
-type Verdict struct {
+// VerifyResult is the result of [Log.Verify].
+type VerifyResult struct {
 	Records int
-	// Head is the newest record; zero when there is none. Who has noted it, or finds
-	// it in the logs, knows later whether it is there still.
+	// Head is the newest record; zero if there is none. Comparing it with a value noted
+	// earlier, or with the hub's logs, reveals that newer records were removed.
 	Head Record
 	// Broken is the oldest break, or nil.
 	Broken *Break
 }
 
-// Verify walks the whole chain. It finds records that are missing, altered or linked to
-// others than before. That the newest are missing is found only for those that were
-// added through this book; the logs have the hashes of all.
-func (b *Log) Verify(ctx context.Context) (Verdict, error) {
+// Verify checks the whole chain for records that are missing, altered or linked
+// differently. Missing newest records are detected only if they were added through this
+// Log; the hub's logs have the hashes of all.
+func (b *Log) Verify(ctx context.Context) (VerifyResult, error) {
 	w := walk{}
 	b.mu.Lock()
-	w.mine = b.last
+	w.lastAdded = b.newest
 	b.mu.Unlock()
 	for after := ""; ; {
 		page, err := b.docs.Documents(ctx, chain, after, 0)
 		if err != nil {
-			return Verdict{}, fmt.Errorf("verify the audit: %w", err)
+			return VerifyResult{}, fmt.Errorf("verify audit log: %w", err)
 		}
 		for _, d := range page.Items {
-			w.see(d)
+			w.checkRecord(d)
 		}
 		if after = page.Next; after == "" {
 			w.end()
-			return w.Verdict, nil
+			return w.VerifyResult, nil
 		}
 	}
 }
 
-// walk goes from the newest record to the oldest.
+// walk checks the records from the newest to the oldest.
 type walk struct {
-	Verdict
-	mine Record // what is known to have been there
-	seq  uint64 // of the record before in the walk, which is the one after in the chain
-	prev string // what that says is the hash of the next
-	// sound says that it is as it was written, so that what it says counts.
-	sound bool
+	VerifyResult
+	lastAdded Record // newest record added through this Log
+	seq       uint64 // number of the previously checked record, which is the later one in the chain
+	prev      string // Prev of that record
+	// intact reports that its hash matches, so that prev can be trusted.
+	intact bool
 }
 
-func (w *walk) fail(seq uint64, why string) { w.Broken = &Break{seq, why} }
+func (w *walk) setBreak(seq uint64, why string) { w.Broken = &Break{seq, why} }
 
-func (w *walk) see(d store.Document) {
+func (w *walk) checkRecord(d store.Document) {
 	w.Records++
-	seq := number(d.Name)
+	seq := seqOf(d.Name)
 	if seq == 0 {
-		w.fail(0, fmt.Sprintf("there is a record %q that has no place", d.Name))
+		w.setBreak(0, fmt.Sprintf("record %q has no sequence number", d.Name))
 		return
 	}
 	first := w.seq == 0
 	switch {
-	case first && seq < w.mine.Seq:
-		w.fail(w.mine.Seq, "it is missing: this replica added it")
+	case first && seq < w.lastAdded.Seq:
+		w.setBreak(w.lastAdded.Seq, "it is missing: this replica added it")
 	case !first && seq != w.seq-1:
-		w.fail(seq+1, "it is missing")
+		w.setBreak(seq+1, "it is missing")
 	}
-	linked := !first && seq == w.seq-1 && w.sound
+	linked := !first && seq == w.seq-1 && w.intact
 	r, err := read(d)
 	if first {
 		w.Head = r
 	}
 	wanted := w.prev
 	w.seq, w.prev = seq, r.Prev
-	w.sound = err == nil && r.Seq == seq && r.Hash == r.sum()
+	w.intact = err == nil && r.Seq == seq && r.Hash == r.sum()
 	switch {
 	case err != nil:
-		w.fail(seq, "it was altered: it cannot be read")
+		w.setBreak(seq, "it was altered: it is unreadable")
 	case r.Seq != seq:
-		w.fail(seq, fmt.Sprintf("it was altered: it says that it is %d", r.Seq))
-	case !w.sound:
-		w.fail(seq, "it was altered: its hash is another")
+		w.setBreak(seq, fmt.Sprintf("it was altered: it says that it is %d", r.Seq))
+	case !w.intact:
+		w.setBreak(seq, "it was altered: its hash is another")
 	case linked && wanted != r.Hash:
-		w.fail(seq, "it was replaced: the one after it has another hash for it")
-	case seq == w.mine.Seq && r.Hash != w.mine.Hash:
-		w.fail(seq, "it was replaced: this replica added another")
+		w.setBreak(seq, "it was replaced: the one after it has another hash for it")
+	case seq == w.lastAdded.Seq && r.Hash != w.lastAdded.Hash:
+		w.setBreak(seq, "it was replaced: this replica added another")
 	case seq == 1 && r.Prev != "":
-		w.fail(seq, "it is the first and names one before it")
+		w.setBreak(seq, "it is the first and names one before it")
 	}
 }
 
 func (w *walk) end() {
 	switch {
 	case w.seq > 1:
-		w.fail(1, "it is missing")
-	case w.seq == 0 && w.mine.Seq > 0:
-		w.fail(w.mine.Seq, "it is missing: this replica added it")
+		w.setBreak(1, "it is missing")
+	case w.seq == 0 && w.lastAdded.Seq > 0:
+		w.setBreak(w.lastAdded.Seq, "it is missing: this replica added it")
 	}
 }

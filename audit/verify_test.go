@@ -132,7 +132,7 @@ func TestTampering(t *testing.T) {
 		"its hash":            {func(f forger) { f.field(4, "hash", strings.Repeat("0", 64)) }, 4, "altered"},
 		"what is before":      {func(f forger) { f.field(4, "prev", strings.Repeat("0", 64)) }, 4, "altered"},
 		"of the first":        {func(f forger) { f.field(1, "prev", strings.Repeat("0", 64)) }, 1, "altered"},
-		"no JSON":             {func(f forger) { f.change(4, func([]byte) []byte { return []byte("{") }) }, 4, "cannot be read"},
+		"no JSON":             {func(f forger) { f.change(4, func([]byte) []byte { return []byte("{") }) }, 4, "unreadable"},
 		"the newest":          {func(f forger) { f.field(6, "who", "somebody else") }, 6, "altered"},
 		"replaced as a whole": {func(f forger) { sealed(f, 4, f.prev(4)) }, 4, "replaced"},
 		"swapped": {func(f forger) {
@@ -142,7 +142,7 @@ func TestTampering(t *testing.T) {
 		}, 2, "altered"},
 		"repeated":     {func(f forger) { f.put(store.Document{Collection: chain, Name: place(7), Data: f.get(6).Data}) }, 7, "altered"},
 		"put far away": {func(f forger) { f.put(store.Document{Collection: chain, Name: place(9), Data: f.get(6).Data}) }, 7, "missing"},
-		"put nowhere":  {func(f forger) { f.put(store.Document{Collection: chain, Name: "x", Data: []byte("{}")}) }, 0, "no place"},
+		"put nowhere":  {func(f forger) { f.put(store.Document{Collection: chain, Name: "x", Data: []byte("{}")}) }, 0, "no sequence number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,25 +1,22 @@
-// Package files stores: the files of a session, such as uploads.
+// Package files stores the files of sessions, such as uploads.
 //
-// It owns one folder of the disk with one sub-folder per session. A file is there
-// whole or not at all, whoever reads it while it is written; a name that leads out
-// of its session, through dots or through links, leads nowhere.
+// The package owns one folder of the disk with one subfolder per session. Files are written
+// atomically: a reader sees a complete file or none. A name cannot refer to anything outside
+// its session, neither through ".." nor through links.
 //
-// Who may call: doors, and later tools, from any goroutine. It starts none.
+// All methods are safe for concurrent use. The package starts no goroutines.
 //
-// When the disk is slow, its callers wait; those who write to one session wait for
-// each other only for the first and the last step, never while bytes come in. Bytes
-// that come slowly hold a temporary file, which counts from the beginning as if it
-// were finished. What a crash leaves behind is removed when the file store is opened an
-// hour later or more.
+// A slow disk blocks the callers. Writers to one session wait for each other only in the
+// first and the last step, not while bytes are received. An upload in progress occupies a
+// temporary file, which counts against the limits from its beginning. Temporary files left by
+// a crash are removed when the store is opened an hour later or more.
 //
-// Replicas that are to show the same files need the same folder, over a shared file
-// system. Each counts only its own unfinished files, so that while they come in, N
-// replicas may together hold N times [Config.SessionUploads] of them, and two that
-// finish a file at the same moment may each take the last room. Finished files are
-// counted on the disk, for all replicas alike.
+// Replicas that serve the same files need the same folder, on a shared file system. Each
+// replica counts only its own unfinished uploads, so N replicas may together receive N times
+// [Config.SessionUploads] of them, and two that finish a file at the same moment may each use
+// the last free space. Finished files are counted on the disk, for all replicas.
 //
-// It refuses names that are not safe on every system ([ErrName]), files and
-// sessions that are too large ([ErrTooLarge], [ErrFull]), too many at once
-// ([ErrBusy]), and everything that is
-// not a plain file.
+// The package refuses names that are not safe on every system ([ErrName]), files and sessions
+// that are too large ([ErrTooLarge], [ErrFull]), too many concurrent uploads ([ErrBusy]), and
+// everything that is not a regular file.
 package files

@@ -9,21 +9,21 @@ import (
 )
 
 // ErrName is matched by every refusal of a name.
-var ErrName = errors.New("not a name for a file")
+var ErrName = errors.New("invalid file name")
 
-// The longest names.
+// The bounds of names.
 const (
-	maxSegment = 255 // bytes, what file systems take
+	maxSegment = 255 // bytes; the limit of file systems
 	maxPath    = 1024
 	maxDepth   = 16
 )
 
-// partial is where files are while they are written. Nobody else may use it.
+// partial is the folder of unfinished uploads in a session's folder. The name is reserved.
 const partial = ".partial"
 
-// CheckName refuses names that would mean something else somewhere: absolute
-// ones, those with dots that lead upwards, with control characters, or with the
-// drives and devices of Windows. Names are separated by slashes everywhere.
+// CheckName refuses names that are unsafe on some system: absolute names, names with "." or
+// ".." segments, control characters or backslashes, and drives and devices of Windows.
+// Segments are separated by slashes on all systems.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -52,9 +52,9 @@ func CheckName(name string) error {
 func checkSegment(s string) error {
 	switch {
 	case s == "" || s == "." || s == "..":
-		return fmt.Errorf("%w: %q leads elsewhere", ErrName, s)
+		return fmt.Errorf("%w: segment %q is not allowed", ErrName, s)
 	case s == partial:
-		return fmt.Errorf("%w: %q is taken", ErrName, s)
+		return fmt.Errorf("%w: %q is reserved", ErrName, s)
 	case len(s) > maxSegment:
 		return fmt.Errorf("%w: a part has %d bytes, at most %d are allowed", ErrName, len(s), maxSegment)
 	case len(s) > 1 && s[1] == ':':
@@ -65,8 +65,8 @@ func checkSegment(s string) error {
 	return nil
 }
 
-// isDevice knows what Windows takes for a device, with whatever extension. A
-// folder that is copied there must not surprise anybody.
+// isDevice reports whether Windows treats the name as a device, with any extension. The
+// folder may be copied to such a system.
 func isDevice(s string) bool {
 	s, _, _ = strings.Cut(s, ".")
 	s = strings.ToUpper(strings.TrimRight(s, " "))

@@ -10,21 +10,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func (s *Store) tooLarge() error {
+func (s *Store) errTooLarge() error {
 	return fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, s.cfg.FileBytes)
 }
 
-func (s *Store) full() error {
+func (s *Store) errFull() error {
 	return fmt.Errorf("%w: at most %d files with %d bytes", ErrFull, s.cfg.SessionFiles, s.cfg.SessionBytes)
 }
 
-// pending is what a session is being sent.
+// pending counts the unfinished uploads of a session.
 type pending struct {
 	files int
 	bytes int64
 }
 
-func (s *Store) expect(session wire.SessionID, files int, bytes int64) {
+func (s *Store) addPending(session wire.SessionID, files int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pending[session]
@@ -36,11 +36,11 @@ func (s *Store) expect(session wire.SessionID, files int, bytes int64) {
 	s.pending[session] = p
 }
 
-// reserve keeps room free for a file before it is received, so that unfinished
-// files count as much as finished ones. It returns how many bytes may come, and
-// what gives the room back.
-func (s *Store) reserve(session wire.SessionID, root *os.Root, name string, size int64) (room int64, done func(), err error) {
-	defer s.turn(session)()
+// reserveSpace reserves space for a file before it is received, so that unfinished files
+// count like finished ones. It returns the number of bytes that may be received, and a
+// function that releases the reservation.
+func (s *Store) reserveSpace(session wire.SessionID, root *os.Root, name string, size int64) (room int64, done func(), err error) {
+	defer s.lockSession(session)()
 	s.mu.Lock()
 	others := s.pending[session]
 	s.mu.Unlock()
@@ -53,16 +53,16 @@ func (s *Store) reserve(session wire.SessionID, root *os.Root, name string, size
 	}
 	left := s.cfg.SessionBytes - bytes - others.bytes
 	if left < max(size, 0) || count+others.files >= s.cfg.SessionFiles {
-		return 0, nil, s.full()
+		return 0, nil, s.errFull()
 	}
 	if room = size; size < 0 {
 		room = min(s.cfg.FileBytes, left)
 	}
-	s.expect(session, 1, room)
-	return room, sync.OnceFunc(func() { s.expect(session, -1, -room) }), nil
+	s.addPending(session, 1, room)
+	return room, sync.OnceFunc(func() { s.addPending(session, -1, -room) }), nil
 }
 
-// usageWithout is what a session keeps besides the file of a name, which will be
+// usageWithout returns the usage of a session without the file name, which will be
 // replaced.
 func usageWithout(root *os.Root, name string) (bytes int64, count int, err error) {
 	if bytes, count, err = usage(root); err != nil {
@@ -77,12 +77,12 @@ func usageWithout(root *os.Root, name string) (bytes int64, count int, err error
 	return bytes, count, nil
 }
 
-// usage is what a session keeps. The session's own bounds keep it short.
+// usage counts the files of a session. The limits of a session bound the cost.
 func usage(root *os.Root) (bytes int64, count int, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed while we walked
+			return nil // removed meanwhile
 		case err != nil:
 			return err
 		case name == partial:
@@ -97,7 +97,7 @@ func usage(root *os.Root) (bytes int64, count int, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("measure the session's files: %w", err)
+		return 0, 0, fmt.Errorf("count session files: %w", err)
 	}
 	return bytes, count, nil
 }

@@ -19,67 +19,65 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What the file store refuses, besides names. A file that is not there is
-// [fs.ErrNotExist].
+// The errors of the file store, besides [ErrName]. A missing file is [fs.ErrNotExist].
 var (
 	ErrTooLarge = errors.New("file is too large")
-	ErrFull     = errors.New("session has no room for more files")
-	ErrBusy     = errors.New("session takes too many files at once")
+	ErrFull     = errors.New("session has no space for more files")
+	ErrBusy     = errors.New("too many concurrent uploads to the session")
 )
 
-// staleAfter is how old an unfinished file is that nobody writes any more. It is
-// much longer than a transfer may take, since the folder may be that of other
-// replicas too, which are at work.
-const staleAfter = time.Hour
+// partialTTL is the age after which an unfinished file is removed when the store is opened.
+// It is much longer than a transfer may take, because other replicas may be receiving files
+// in the same folder.
+const partialTTL = time.Hour
 
-// Config tunes a [Store]. The zero value means the defaults.
+// Config configures a [Store]. Zero fields mean the defaults.
 type Config struct {
 	// FileBytes bounds one file. It defaults to 25 MiB.
 	FileBytes int64
-	// SessionBytes and SessionFiles bound what one session may keep. They
-	// default to 256 MiB and 1,000 files.
+	// SessionBytes and SessionFiles bound the files of one session. They default to 256 MiB
+	// and 1,000 files.
 	SessionBytes int64
 	SessionFiles int
-	// SessionUploads bounds how many files one session may be sent at once. It
-	// defaults to 8.
+	// SessionUploads bounds the concurrent uploads to one session. It defaults to 8.
 	SessionUploads int
 }
 
-// Store keeps the files of all sessions under one folder. Make it with [Open].
+// Store holds the files of all sessions in one folder. [Open] returns one.
 type Store struct {
 	cfg  Config
 	root *os.Root
 	seed maphash.Seed
-	// turns are taken by those who change which files a session has. Sessions
-	// share them, so that they cost the same however many sessions there are.
-	turns [64]sync.Mutex
+	// locks serialise changes to the files of a session. Sessions are hashed to them, so
+	// their cost does not depend on the number of sessions.
+	locks [64]sync.Mutex
 
-	mu      sync.Mutex // guards the following, never while waiting
+	mu      sync.Mutex // guards pending, never held during I/O
 	pending map[wire.SessionID]pending
 }
 
-// Open makes a file store of a folder, which it makes if need be.
+// Open returns the file store in a folder, which is created if it does not exist.
 func Open(dir string, cfg Config) (*Store, error) {
 	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
 	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
 	cfg.SessionUploads = cmp.Or(cfg.SessionUploads, 8)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder for files: %w", err)
+		return nil, fmt.Errorf("create folder for files: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder for files: %w", err)
+		return nil, fmt.Errorf("open folder for files: %w", err)
 	}
 	s := &Store{cfg: cfg, root: root, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
-	if err := s.sweep(); err != nil {
+	if err := s.removeStale(); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove unfinished files: %w", err), root.Close())
 	}
 	return s, nil
 }
 
-// sweep removes what was being written when a process died.
-func (s *Store) sweep() error {
+// removeStale removes unfinished files that a dead process left.
+func (s *Store) removeStale() error {
 	sessions, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
 		return err
@@ -88,16 +86,16 @@ func (s *Store) sweep() error {
 		if !d.IsDir() || wire.SessionID(d.Name()).Validate() != nil {
 			continue
 		}
-		if err := s.sweepOne(path.Join(d.Name(), partial)); err != nil {
+		if err := s.removeStaleIn(path.Join(d.Name(), partial)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) sweepOne(folder string) error {
+func (s *Store) removeStaleIn(folder string) error {
 	if info, err := s.root.Lstat(folder); err == nil && !info.IsDir() {
-		return nil // which nobody writes into
+		return nil // not a folder, so it has no unfinished files
 	}
 	temps, err := fs.ReadDir(s.root.FS(), folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,8 +106,8 @@ func (s *Store) sweepOne(folder string) error {
 	}
 	for _, temp := range temps {
 		info, err := temp.Info()
-		if err != nil || time.Since(info.ModTime()) < staleAfter {
-			continue // finished by now, or not given up
+		if err != nil || time.Since(info.ModTime()) < partialTTL {
+			continue // finished meanwhile, or possibly still being received
 		}
 		if err := s.root.RemoveAll(path.Join(folder, temp.Name())); err != nil {
 			return err
@@ -118,12 +116,12 @@ func (s *Store) sweepOne(folder string) error {
 	return nil
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Entry is what is known of a file or folder without reading it.
+// Entry describes a file or folder.
 type Entry struct {
-	// Path leads there from the session's folder, with slashes.
+	// Path is the path relative to the session's folder, with slashes.
 	Path     string
 	Folder   bool
 	Size     int64
@@ -138,153 +136,152 @@ func entryOf(name string, info fs.FileInfo) Entry {
 	return e
 }
 
-// turn takes the session's turn and returns what gives it back.
-func (s *Store) turn(session wire.SessionID) (done func()) {
-	m := &s.turns[maphash.String(s.seed, string(session))%uint64(len(s.turns))]
+// lockSession locks the session's files and returns the function that unlocks them.
+func (s *Store) lockSession(session wire.SessionID) (done func()) {
+	m := &s.locks[maphash.String(s.seed, string(session))%uint64(len(s.locks))]
 	m.Lock()
 	return m.Unlock
 }
 
-// folder opens the folder of a session: a root of its own, so that not even a
-// link leads to another session. Without make it is [fs.ErrNotExist] as long as
-// nothing was saved.
-func (s *Store) folder(session wire.SessionID, create bool) (*os.Root, error) {
+// sessionRoot opens the folder of a session as a root of its own, so that not even a link
+// leads to another session. Without create it is [fs.ErrNotExist] until a file was saved.
+func (s *Store) sessionRoot(session wire.SessionID, create bool) (*os.Root, error) {
 	if err := session.Validate(); err != nil {
 		return nil, err
 	}
 	if create {
 		if err := s.root.Mkdir(string(session), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("make the session's folder: %w", err)
+			return nil, fmt.Errorf("create session folder: %w", err)
 		}
 	}
-	// A link in the place of the folder would lead into another session.
+	// A link in place of the folder could lead to another session.
 	if info, err := s.root.Lstat(string(session)); err != nil {
-		return nil, fmt.Errorf("look at the session's folder: %w", err)
+		return nil, fmt.Errorf("stat session folder: %w", err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%w: the session's folder is something else", ErrName)
+		return nil, fmt.Errorf("%w: the session's folder is not a folder", ErrName)
 	}
 	root, err := s.root.OpenRoot(string(session))
 	if err != nil {
-		return nil, fmt.Errorf("open the session's folder: %w", err)
+		return nil, fmt.Errorf("open session folder: %w", err)
 	}
 	return root, nil
 }
 
-// closed gives a session's folder back. It was only a handle: there is nothing
-// that closing it could lose.
-func closed(root *os.Root) { _ = root.Close() }
+// closeRoot closes a session's folder. An error loses no data, because the root is only a
+// handle.
+func closeRoot(root *os.Root) { _ = root.Close() }
 
-// Save writes a file whole or not at all; an older one of that name is replaced.
-// Size is how many bytes will come, or less than 0 when nobody knows; room for
-// them is kept free from the beginning. The error is [ErrName], [ErrTooLarge],
-// [ErrFull], [ErrBusy], the reader's or the disk's.
+// Save writes a file atomically and replaces an older one of that name. size is the number
+// of bytes to expect, or negative if unknown; the space is reserved from the beginning. The
+// error is [ErrName], [ErrTooLarge], [ErrFull], [ErrBusy], or that of the reader or the
+// disk.
 func (s *Store) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
 	if err := CheckName(name); err != nil {
 		return Entry{}, err
 	}
 	if size > s.cfg.FileBytes {
-		return Entry{}, s.tooLarge()
+		return Entry{}, s.errTooLarge()
 	}
-	root, err := s.folder(session, true)
+	root, err := s.sessionRoot(session, true)
 	if err != nil {
 		return Entry{}, err
 	}
-	defer closed(root)
-	if err := errors.Join(noLinks(root, path.Dir(name)), noLinks(root, partial)); err != nil {
+	defer closeRoot(root)
+	if err := errors.Join(checkNoLinks(root, path.Dir(name)), checkNoLinks(root, partial)); err != nil {
 		return Entry{}, err
 	}
-	room, done, err := s.reserve(session, root, name, size)
+	room, done, err := s.reserveSpace(session, root, name, size)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer done()
-	temp, size, err := s.receive(ctx, root, from, room)
+	temp, size, err := s.receiveTemp(ctx, root, from, room)
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := s.place(session, root, temp, name, size, done); err != nil {
+	if err := s.commitFile(session, root, temp, name, size, done); err != nil {
 		return Entry{}, errors.Join(err, root.Remove(temp))
 	}
 	info, err := root.Stat(name)
 	if err != nil {
-		return Entry{}, fmt.Errorf("look at the new file: %w", err)
+		return Entry{}, fmt.Errorf("stat new file: %w", err)
 	}
 	return entryOf(name, info), nil
 }
 
-// receive writes what comes into a temporary file.
-func (s *Store) receive(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
+// receiveTemp writes the received bytes to a temporary file.
+func (s *Store) receiveTemp(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
 	if err := root.MkdirAll(partial, 0o700); err != nil {
-		return "", 0, fmt.Errorf("make the folder of unfinished files: %w", err)
+		return "", 0, fmt.Errorf("create folder of unfinished files: %w", err)
 	}
 	temp := path.Join(partial, rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", 0, fmt.Errorf("make a file: %w", err)
+		return "", 0, fmt.Errorf("create file: %w", err)
 	}
 	defer func() {
 		if cerr := f.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("close the file: %w", cerr)
+			err = fmt.Errorf("close file: %w", cerr)
 		}
 		if err != nil {
 			err = errors.Join(err, root.Remove(temp))
 		}
 	}()
-	size, err = io.Copy(f, io.LimitReader(&patient{ctx, from}, room+1))
+	size, err = io.Copy(f, io.LimitReader(&contextReader{ctx, from}, room+1))
 	switch {
 	case err != nil:
-		return "", 0, fmt.Errorf("write the file: %w", err)
+		return "", 0, fmt.Errorf("write file: %w", err)
 	case size > s.cfg.FileBytes:
-		return "", 0, s.tooLarge()
+		return "", 0, s.errTooLarge()
 	case size > room:
-		return "", 0, s.full()
+		return "", 0, s.errFull()
 	}
 	if err := f.Sync(); err != nil {
-		return "", 0, fmt.Errorf("flush the file: %w", err)
+		return "", 0, fmt.Errorf("sync file: %w", err)
 	}
 	return temp, size, nil
 }
 
-// patient reads until its context ends.
-type patient struct {
+// contextReader reads until its context ends.
+type contextReader struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one call
 	from io.Reader
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *contextReader) Read(b []byte) (int, error) {
 	if err := context.Cause(p.ctx); err != nil {
 		return 0, err
 	}
 	return p.from.Read(b)
 }
 
-// place gives a finished file its name, if the session has room for it. From then
-// on it counts by itself, no longer by what was reserved.
-func (s *Store) place(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
-	defer s.turn(session)()
+// commitFile renames a finished file to its name, if the session has space for it, and
+// calls placed, which releases the reservation: from then on the file itself counts.
+func (s *Store) commitFile(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
+	defer s.lockSession(session)()
 	defer placed()
 	bytes, count, err := usageWithout(root, name)
 	if err != nil {
 		return err
 	}
 	if bytes+size > s.cfg.SessionBytes || count >= s.cfg.SessionFiles {
-		return s.full()
+		return s.errFull()
 	}
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%w: a folder of %q is a file", ErrName, name)
 		}
-		return fmt.Errorf("make the file's folder: %w", err)
+		return fmt.Errorf("create parent folder: %w", err)
 	}
 	if err := root.Rename(temp, name); err != nil {
-		return fmt.Errorf("give the file its name: %w", err)
+		return fmt.Errorf("rename file: %w", err)
 	}
 	return nil
 }
 
-// noLinks refuses a name that leads over a symbolic link. Links are not listed, and
-// where they lead is not known: out of the folder, in circles or to another file.
-func noLinks(root *os.Root, name string) error {
+// checkNoLinks refuses a name that leads through a symbolic link. Links are not listed, and
+// their targets are unknown: outside the folder, in a cycle or another file.
+func checkNoLinks(root *os.Root, name string) error {
 	for i := 0; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
 			continue
@@ -294,7 +291,7 @@ func noLinks(root *os.Root, name string) error {
 		}
 		info, err := root.Lstat(name[:i])
 		if err != nil {
-			return nil //nolint:nilerr // whoever uses the name learns that it is not there
+			return nil //nolint:nilerr // using the name reports that it does not exist
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			return fmt.Errorf("%w: %q is a link", ErrName, name[:i])
@@ -303,8 +300,9 @@ func noLinks(root *os.Root, name string) error {
 	return nil
 }
 
-// absent makes a file that was taken for a folder a name that is not there.
-func absent(err error) error {
+// asNotExist converts the error for a path through a file, which is not a folder, to
+// [fs.ErrNotExist].
+func asNotExist(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
@@ -316,52 +314,52 @@ func (s *Store) Open(session wire.SessionID, name string) (*os.File, Entry, erro
 	if err := CheckName(name); err != nil {
 		return nil, Entry{}, err
 	}
-	root, err := s.folder(session, false)
+	root, err := s.sessionRoot(session, false)
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	defer closed(root)
-	if err := noLinks(root, name); err != nil {
+	defer closeRoot(root)
+	if err := checkNoLinks(root, name); err != nil {
 		return nil, Entry{}, err
 	}
-	// Looking first keeps pipes and devices, which somebody may have put
-	// there, from being opened.
+	// Checking the type first prevents opening pipes and devices that another program may
+	// have created.
 	info, err := root.Stat(name)
 	if err != nil {
-		return nil, Entry{}, fmt.Errorf("look at the file: %w", absent(err))
+		return nil, Entry{}, fmt.Errorf("stat file: %w", asNotExist(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, Entry{}, fmt.Errorf("%w: %q is not a file", ErrName, name)
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, Entry{}, fmt.Errorf("open the file: %w", err)
+		return nil, Entry{}, fmt.Errorf("open file: %w", err)
 	}
 	return f, entryOf(name, info), nil
 }
 
-// List shows what is in a folder of a session, ordered by name; the session's own
-// folder when the name is empty. A session that never had a file has none.
+// List returns the content of a folder of a session, ordered by name; of the session's own
+// folder if the name is empty. A session that never had a file has an empty list.
 func (s *Store) List(session wire.SessionID, folder string) ([]Entry, error) {
 	if folder != "" {
 		if err := CheckName(folder); err != nil {
 			return nil, err
 		}
 	}
-	root, err := s.folder(session, false)
+	root, err := s.sessionRoot(session, false)
 	if errors.Is(err, fs.ErrNotExist) && folder == "" {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer closed(root)
-	if err := noLinks(root, folder); err != nil {
+	defer closeRoot(root)
+	if err := checkNoLinks(root, folder); err != nil {
 		return nil, err
 	}
 	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
 	if err != nil {
-		return nil, fmt.Errorf("list the folder: %w", absent(err))
+		return nil, fmt.Errorf("list folder: %w", asNotExist(err))
 	}
 	entries := make([]Entry, 0, len(items))
 	for _, item := range items {
@@ -375,46 +373,46 @@ func (s *Store) List(session wire.SessionID, folder string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Remove removes a file, and the folders it leaves empty.
+// Remove removes a file, and the parent folders that become empty.
 func (s *Store) Remove(session wire.SessionID, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	root, err := s.folder(session, false)
+	root, err := s.sessionRoot(session, false)
 	if err != nil {
 		return err
 	}
-	defer closed(root)
-	if err := noLinks(root, path.Dir(name)); err != nil {
+	defer closeRoot(root)
+	if err := checkNoLinks(root, path.Dir(name)); err != nil {
 		return err
 	}
-	defer s.turn(session)()
+	defer s.lockSession(session)()
 	info, err := root.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("look at the file: %w", absent(err))
+		return fmt.Errorf("stat file: %w", asNotExist(err))
 	}
 	if info.IsDir() {
 		return fmt.Errorf("%w: %q is a folder", ErrName, name)
 	}
 	if err := root.Remove(name); err != nil {
-		return fmt.Errorf("remove the file: %w", err)
+		return fmt.Errorf("remove file: %w", err)
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if root.Remove(dir) != nil {
-			break // it has other files
+			break // not empty
 		}
 	}
 	return nil
 }
 
-// RemoveAll removes all files of a session, for when the session is deleted.
+// RemoveAll removes all files of a session, when the session is deleted.
 func (s *Store) RemoveAll(session wire.SessionID) error {
 	if err := session.Validate(); err != nil {
 		return err
 	}
-	defer s.turn(session)()
+	defer s.lockSession(session)()
 	if err := s.root.RemoveAll(string(session)); err != nil {
-		return fmt.Errorf("remove the session's files: %w", err)
+		return fmt.Errorf("remove session files: %w", err)
 	}
 	return nil
 }

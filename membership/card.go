@@ -9,41 +9,44 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// State is what a replica does.
+// State is the state of a replica.
 type State string
 
 // The states of a replica.
 const (
-	// Serving takes everybody.
+	// Serving accepts connections and sessions.
 	Serving State = "serving"
-	// Draining hands its sessions over and sends its tabs away.
+	// Draining hands its sessions over and closes its tabs.
 	Draining State = "draining"
-	// Drained has neither any more.
+	// Drained has no sessions and no tabs.
 	Drained State = "drained"
 )
 
-// Card is what a replica says of itself.
+// Card is the announced description of a replica.
 type Card struct {
 	ID wire.ReplicaID `json:"id"`
-	// Process tells this life of the replica from others under the same name.
+	// Process identifies this process among others under the same replica id.
 	Process string    `json:"process"`
 	Version string    `json:"version"`
 	State   State     `json:"state"`
 	Started time.Time `json:"started"`
-	// URL is where this very replica answers, as far as it knows.
+	// URL is the address of this replica itself, as far as it is known.
 	URL  string `json:"url,omitempty"`
 	Load Load   `json:"load"`
-	// UserConnections are the users who have many connections there, and how many.
+	// UserConnections counts the connections of users that have many of them to this
+	// replica.
 	UserConnections map[string]int `json:"crowds,omitempty"`
 }
 
-// Load is how much a replica has to do.
+// Load is the load of a replica.
 type Load struct {
-	// Owned and Followed are sessions, Tabs those who watch them here.
+	// Owned and Followed count sessions, Tabs the connections attached to them on this
+	// replica.
 	Owned    int `json:"owned"`
 	Followed int `json:"followed"`
 	Tabs     int `json:"tabs"`
-	// Agents run here; AgentLimit is how many may run everywhere.
+	// Agents counts the agents that run on this replica; AgentLimit bounds those of all
+	// replicas.
 	Agents     int `json:"agents"`
 	AgentLimit int `json:"agentLimit"`
 }
@@ -51,13 +54,12 @@ type Load struct {
 func (c Card) encode() []byte {
 	data, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // strings, numbers and times always have a JSON form
+		panic(err) // strings, numbers and times can always be marshaled
 	}
 	return data
 }
 
-// readCard reads what a replica says of itself. Of one whose card cannot be read
-// only the name is known.
+// readCard decodes the card of a replica. If the card is unreadable, only the id is set.
 func readCard(r store.Replica) Card {
 	var c Card
 	if err := json.Unmarshal(r.Card, &c); err != nil {
@@ -67,7 +69,7 @@ func readCard(r store.Replica) Card {
 	return c
 }
 
-// Order is what an admin wants of a replica.
+// Order is a state that an admin orders a replica to take.
 type Order string
 
 // The orders.
@@ -76,18 +78,18 @@ const (
 	OrderServe Order = "serve"
 )
 
-// ReplicaOrder is an order for one process. The same id again is the same order.
+// ReplicaOrder is an order for one process. Two orders with the same id are the same order.
 type ReplicaOrder struct {
 	ID    string `json:"id"`
 	Order Order  `json:"order"`
-	// Process is filled in by [Fleet.Order].
+	// Process is set by [Membership.Order].
 	Process string `json:"process"`
 }
 
 func readOrder(data []byte) (ReplicaOrder, error) {
 	var w ReplicaOrder
 	if err := json.Unmarshal(data, &w); err != nil {
-		return w, fmt.Errorf("read a wish: %w", err)
+		return w, fmt.Errorf("decode replica order: %w", err)
 	}
 	return w, nil
 }

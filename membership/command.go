@@ -11,82 +11,82 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// CommandKind is what a replica is to do for another.
+// CommandKind selects what a replica does for another.
 type CommandKind string
 
-// What replicas do for each other.
+// The kinds of commands.
 const (
-	// CommandFetch has a session owned by the replica that is asked.
+	// CommandFetch makes the receiving replica claim the session.
 	CommandFetch CommandKind = "fetch"
-	// CommandCloseTab has a connection closed, if it is there.
+	// CommandCloseTab closes a connection, if the replica has it.
 	CommandCloseTab CommandKind = "close-tab"
 )
 
-// Command is something that a replica does once for another, beside others, and answers.
-// A replica that is killed in between may do it twice.
+// Command is a request to another replica, which executes it and answers. A replica that is
+// killed in between may execute it twice.
 type Command struct {
 	Kind       CommandKind       `json:"kind"`
 	Session    wire.SessionID    `json:"session"`
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 }
 
-// Answer is what became of an command.
+// Answer is the result of a command.
 type Answer struct {
-	// Found says that there was what the command is about.
+	// Found reports that the session or connection of the command was there.
 	Found bool `json:"found,omitempty"`
-	// Detail is what there is to say of it.
+	// Detail describes the result.
 	Detail string `json:"detail,omitempty"`
-	// Code and Reason say why it was not done; Code is 0 when it was.
+	// Code and Reason are the error of a command that failed; Code is 0 on success.
 	Code   wire.Code `json:"code,omitempty"`
 	Reason string    `json:"reason,omitempty"`
 }
 
 const (
 	commandPrefix = "fleet-errands."
-	// errandFor is how long a replica has to do an command, and answerFor how long
-	// the answer is kept, and looked for after that.
+	// commandTimeout bounds the execution of a command. answerTTL is the time for which its
+	// answer is stored, which is also the further time the sender waits for it.
 	commandTimeout = 30 * time.Second
-	answerFor      = 30 * time.Second
-	// errandsAtOnce is how many a replica does at a time; others wait.
+	answerTTL      = 30 * time.Second
+	// maxCommands bounds the commands that a replica executes at a time; further ones wait.
 	maxCommands = 64
-	// errandLook is how often who asked looks for the answer.
-	commandLookup = 50 * time.Millisecond
+	// commandPollEvery is the interval at which the sender polls for the answer.
+	commandPollEvery = 50 * time.Millisecond
 )
 
-// posted is an command in the store.
-type posted struct {
+// commandDocument is a command with its answer in the store.
+type commandDocument struct {
 	Command
-	// Process is the one it is for.
+	// Process is the process that shall execute it.
 	Process string  `json:"process"`
 	Answer  *Answer `json:"answer,omitempty"`
 }
 
-// Send has a replica do an command and waits for its answer. The id names the command:
-// the same again waits for the same answer.
+// Send makes a replica execute a command and waits for its answer. Calls with the same id
+// wait for the answer to the same command.
 func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e Command) (Answer, error) {
 	process, err := f.processOf(ctx, to)
 	if err != nil {
 		return Answer{}, err
 	}
-	p := posted{Command: e, Process: process}
+	p := commandDocument{Command: e, Process: process}
 	_, err = f.store.Put(ctx, store.Document{
-		Collection: commandPrefix + string(to), Name: id, Data: encodePosted(&p), TTL: commandTimeout + answerFor,
+		Collection: commandPrefix + string(to), Name: id, Data: encodeCommand(&p), TTL: commandTimeout + answerTTL,
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return Answer{}, fmt.Errorf("send a replica command: %w", err)
+		return Answer{}, fmt.Errorf("send replica command: %w", err)
 	}
 	if to == f.cfg.ID {
-		f.runCommands()
+		f.requestCommandCheck()
 	}
-	look := time.NewTicker(commandLookup)
+	look := time.NewTicker(commandPollEvery)
 	defer look.Stop()
 	for {
 		d, err := f.store.Get(ctx, commandPrefix+string(to), id)
 		if err != nil {
-			return Answer{}, fmt.Errorf("wait for a replica command: %w", err)
+			return Answer{}, fmt.Errorf("wait for replica command: %w", err)
 		}
 		if err := json.Unmarshal(d.Data, &p); err != nil {
-			return Answer{}, fmt.Errorf("read a replica command: %w", err)
+			return Answer{}, fmt.Errorf("decode replica command: %w", err)
 		}
 		if p.Answer != nil {
 			return *p.Answer, nil
@@ -99,7 +99,7 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 	}
 }
 
-// processOf is the process that runs as a replica.
+// processOf returns the process that runs as the replica id, or [ErrUnknown].
 func (f *Membership) processOf(ctx context.Context, id wire.ReplicaID) (string, error) {
 	all, err := f.list(ctx)
 	if err != nil {
@@ -113,30 +113,30 @@ func (f *Membership) processOf(ctx context.Context, id wire.ReplicaID) (string, 
 	return "", fmt.Errorf("%w: %s", ErrUnknown, id)
 }
 
-func encodePosted(p *posted) []byte {
+func encodeCommand(p *commandDocument) []byte {
 	data, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // strings, numbers and bools always have a JSON form
+		panic(err) // strings, numbers and bools can always be marshaled
 	}
 	return data
 }
 
-// runCommands asks for a look at once.
-func (f *Membership) runCommands() {
+// requestCommandCheck makes executeCommands poll at once.
+func (f *Membership) requestCommandCheck() {
 	select {
 	case f.wakeCommands <- struct{}{}:
-	default: // it is asked for already
+	default: // already requested
 	}
 }
 
-// executeCommands does what others ask for until ctx ends, and returns when it has done
-// with that.
+// executeCommands polls for commands and executes them until ctx ends, and returns when the
+// last one has ended.
 func (f *Membership) executeCommands(ctx context.Context) {
 	defer f.commands.Wait()
 	every := max(f.cfg.Every/4, time.Millisecond)
 	for {
-		if err := f.claimCommands(ctx); err != nil && ctx.Err() == nil {
-			f.log.DebugContext(ctx, "cannot read replica commands", "err", err) // the round says that the store is away
+		if err := f.startCommands(ctx); err != nil && ctx.Err() == nil {
+			f.log.DebugContext(ctx, "cannot read replica commands", "err", err) // the round logs a store failure at a higher level
 		}
 		select {
 		case <-time.After(every):
@@ -147,12 +147,12 @@ func (f *Membership) executeCommands(ctx context.Context) {
 	}
 }
 
-// claimCommands begins all that are not begun.
-func (f *Membership) claimCommands(ctx context.Context) error {
+// startCommands starts all commands that are not started yet.
+func (f *Membership) startCommands(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
 	f.mu.Lock()
-	clear(f.finished) // what is read from here on has their answers
+	clear(f.finished) // documents read from here on contain their answers
 	f.mu.Unlock()
 	for after := ""; ; {
 		page, err := f.store.Documents(limited, commandPrefix+string(f.cfg.ID), after, 0)
@@ -160,14 +160,14 @@ func (f *Membership) claimCommands(ctx context.Context) error {
 			return err
 		}
 		for _, d := range page.Items {
-			var p posted
-			left := d.TTL - answerFor
-			if json.Unmarshal(d.Data, &p) != nil || p.Process != f.process || p.Answer != nil || left <= 0 || !f.begin(d.Name) {
+			var p commandDocument
+			left := d.TTL - answerTTL
+			if json.Unmarshal(d.Data, &p) != nil || p.Process != f.process || p.Answer != nil || left <= 0 || !f.tryStart(d.Name) {
 				continue
 			}
 			f.commands.Go(func() {
-				defer f.ended(d.Name)
-				f.run(ctx, d, p, left)
+				defer f.markFinished(d.Name)
+				f.runCommand(ctx, d, p, left)
 			})
 		}
 		if after = page.Next; after == "" {
@@ -176,8 +176,8 @@ func (f *Membership) claimCommands(ctx context.Context) error {
 	}
 }
 
-// begin reports whether an command may begin here.
-func (f *Membership) begin(id string) bool {
+// tryStart reports whether a command may start, and marks it as running.
+func (f *Membership) tryStart(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running[id] || f.finished[id] || len(f.running) >= maxCommands {
@@ -187,16 +187,16 @@ func (f *Membership) begin(id string) bool {
 	return true
 }
 
-func (f *Membership) ended(id string) {
+func (f *Membership) markFinished(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.running, id)
 	f.finished[id] = true
 }
 
-// run does an command and answers. When the answer does not arrive it is done again,
-// which changes nothing.
-func (f *Membership) run(ctx context.Context, d store.Document, p posted, left time.Duration) {
+// runCommand executes a command and stores its answer. If storing fails, the command is
+// executed again; commands are idempotent.
+func (f *Membership) runCommand(ctx context.Context, d store.Document, p commandDocument, left time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	answer := f.cfg.Execute(limited, p.Command)
@@ -204,7 +204,7 @@ func (f *Membership) run(ctx context.Context, d store.Document, p posted, left t
 		return
 	}
 	p.Answer = &answer
-	d.Data, d.TTL = encodePosted(&p), answerFor
+	d.Data, d.TTL = encodeCommand(&p), answerTTL
 	ctx, cancel = context.WithTimeout(ctx, f.cfg.TTL)
 	defer cancel()
 	if _, err := f.store.Put(ctx, d); err != nil && !errors.Is(err, store.ErrConflict) {

@@ -1,34 +1,34 @@
-// Package membership says which of the hubs that share a store are alive, and
-// carries what an admin wants of one of them to it, whichever was asked.
+// Package membership tracks which of the hubs that share a store are alive, and delivers
+// orders and commands to each of them, whichever hub received the request.
 //
-// # What it owns
+// # State
 //
-// The announcement of this process in the store's directory of replicas, the list
-// of those who were alive when that was last read and which users crowd them, the collection fleet with at most
-// one [ReplicaOrder] per replica, a collection fleet-commands.REPLICA with what others ask of each
-// ([Command]; any number at once, each answered), and whether this process serves, drains or is drained.
-// What draining means is not its own: [Config.Drain] and [Config.Serve] say, and what an
-// command is [Config.Execute].
+// The package owns the announcement of this process in the store's directory of replicas, the
+// list of live replicas as of the last read with their users' connection counts, the
+// collection fleet with at most one [ReplicaOrder] per replica, a collection
+// fleet-errands.REPLICA with the commands for each replica ([Command]; any number at once,
+// each answered), and the state of this process: serving, draining or drained. It does not
+// define what draining or a command does: [Config.Drain], [Config.Serve] and
+// [Config.Execute] do.
 //
-// # Who may call it
+// # Concurrency
 //
-// cmd/hub runs it; the door for admins asks, from any goroutine; sessions ask
-// [Fleet.Alive] and wait for nothing then.
+// cmd/hub calls [Membership.Run]. All other methods are safe for concurrent use.
+// [Membership.Alive] never blocks on the store.
 //
-// # When it is slow or stops
+// # Timing and failures
 //
-// A round (announce, list, look for a order) takes place every 2 s, or at once after
-// a change; an announcement lasts 6 s. While the store is away, and for one such
-// span after it came back, everybody counts as alive: nothing is known then. A
-// process that ends in order withdraws; one that is killed is gone after 6 s. A drain
-// that does not end well is tried again, round by round, until it does or is taken
-// back.
+// A round (announce, list, check for an order) runs every 2 s, or at once after a change; an
+// announcement lasts 6 s. While the store is unavailable, and for 6 s after it is available
+// again, every replica counts as alive, because its state is unknown. A process that stops in
+// order withdraws its announcement; that of a killed one expires after 6 s. A failed drain is
+// retried every round until it succeeds or is revoked.
 //
-// # What it refuses
+// # Orders and commands
 //
-// Wishes for a replica that is not alive ([ErrUnknown]). A order names the process it
-// is for, so one that is started anew under the same name does not take an old one
-// for its own, and a order that nobody saw is forgotten after a minute. The same goes for
-// commands; they are looked for four times as often as rounds take place, have 30 s to be
-// done, and are done again only when their answer could not be written down.
+// An order for a replica that is not alive is refused with [ErrUnknown]. An order names the
+// process it is for, so that a process restarted under the same replica name ignores it, and
+// it expires after a minute. The same holds for commands; they are polled four times as often
+// as rounds run, have 30 s to execute, and are executed again only if their answer could not
+// be stored.
 package membership

@@ -7,10 +7,10 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// heed does what is ordered, if that is new and meant for this process. The second
-// context bounds the look only.
-func (f *Membership) heed(ctx, limited context.Context) error {
-	d, err := f.store.Get(limited, orders, string(f.cfg.ID))
+// applyOrder reads the order for this replica and applies it if it is new and for this
+// process. limited bounds the read only.
+func (f *Membership) applyOrder(ctx, limited context.Context) error {
+	d, err := f.store.Get(limited, orderCollection, string(f.cfg.ID))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -19,11 +19,11 @@ func (f *Membership) heed(ctx, limited context.Context) error {
 	}
 	w, err := readOrder(d.Data)
 	if err != nil || w.Process != f.process {
-		return err // the second is for an earlier life of ours
+		return err // or the order is for an earlier process
 	}
 	f.mu.Lock()
-	stale := f.leaving || f.seen == w.ID
-	f.seen = w.ID
+	stale := f.leaving || f.lastOrder == w.ID
+	f.lastOrder = w.ID
 	f.mu.Unlock()
 	if stale {
 		return nil
@@ -34,77 +34,77 @@ func (f *Membership) heed(ctx, limited context.Context) error {
 	case OrderServe:
 		f.serve(ctx, w)
 	default:
-		f.log.WarnContext(ctx, "a wish is not understood", "order", string(w.Order))
+		f.log.WarnContext(ctx, "unknown order ignored", "order", string(w.Order))
 	}
 	return nil
 }
 
-// persist tries a drain again that did not end well: what was in its way may be gone.
-func (f *Membership) persist(ctx context.Context) {
+// retryDrain starts a failed drain again: its cause may be gone.
+func (f *Membership) retryDrain(ctx context.Context) {
 	f.mu.Lock()
-	state, order := f.state, f.seen
+	state, order := f.state, f.lastOrder
 	f.mu.Unlock()
 	if state == Draining {
 		f.drain(ctx, order)
 	}
 }
 
-// drain begins to hand everything over, unless that was done or is under way.
+// drain starts to hand all sessions over, unless that is done or in progress.
 func (f *Membership) drain(ctx context.Context, order string) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.Grace)
 	t := &transition{cancel: cancel, done: make(chan struct{})}
 	f.mu.Lock()
-	if f.leaving || f.state == Drained || f.moving != nil && !f.moving.over() {
+	if f.leaving || f.state == Drained || f.transition != nil && !f.transition.finished() {
 		f.mu.Unlock()
 		cancel()
 		return
 	}
 	begins := f.state != Draining
-	f.state, f.moving = Draining, t
+	f.state, f.transition = Draining, t
 	f.mu.Unlock()
 	if begins {
 		f.log.InfoContext(ctx, "draining", "wish", order)
-		f.hurry() // so that others see it soon
+		f.requestRound() // announce the new state at once
 	}
-	go func() { // ends with halt, which Run, serve and Leave call
+	go func() { // ended by stopTransition, which Run, serve and Leave call
 		defer close(t.done)
 		defer cancel()
 		if err := f.cfg.Drain(limited); err != nil {
 			f.log.WarnContext(ctx, "not everything was handed over", "wish", order, "err", err)
-			return // a later round tries again
+			return // the next round retries
 		}
 		f.mu.Lock()
-		if f.moving == t && !f.leaving {
+		if f.transition == t && !f.leaving {
 			f.state = Drained
 		}
 		f.mu.Unlock()
 		f.log.InfoContext(ctx, "drained", "wish", order)
-		f.hurry()
+		f.requestRound()
 	}()
 }
 
-// serve takes everything back.
+// serve revokes a drain and accepts sessions again.
 func (f *Membership) serve(ctx context.Context, w ReplicaOrder) {
-	f.halt()
+	f.stopTransition()
 	t := &transition{cancel: func() {}, done: make(chan struct{})}
 	f.mu.Lock()
 	if f.leaving || f.state == Serving {
 		f.mu.Unlock()
 		return
 	}
-	f.state, f.moving = Serving, t // Leave waits for it
+	f.state, f.transition = Serving, t // so that Leave waits for it
 	f.mu.Unlock()
 	f.cfg.Serve()
 	close(t.done)
 	f.log.InfoContext(ctx, "serving again", "wish", w.ID)
-	f.hurry()
+	f.requestRound()
 }
 
-// halt ends a drain under way and waits for that.
-func (f *Membership) halt() {
+// stopTransition cancels a drain in progress and waits for its end.
+func (f *Membership) stopTransition() {
 	f.mu.Lock()
-	t := f.moving
-	f.moving = nil
+	t := f.transition
+	f.transition = nil
 	f.mu.Unlock()
 	if t != nil {
 		t.cancel()
@@ -112,8 +112,8 @@ func (f *Membership) halt() {
 	}
 }
 
-// over reports whether it has ended.
-func (t *transition) over() bool {
+// finished reports whether the transition has ended.
+func (t *transition) finished() bool {
 	select {
 	case <-t.done:
 		return true

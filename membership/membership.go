@@ -16,18 +16,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrUnknown means that no replica of that name is alive.
-var ErrUnknown = errors.New("no such replica is alive")
+// ErrUnknown means that no replica with that id is alive.
+var ErrUnknown = errors.New("replica is not alive")
 
 const (
-	orders = "fleet"
-	// wishFor is how long a order waits to be seen.
-	orderTimeout = time.Minute
-	// withdrawFor is how long the end of a process waits for the store.
-	withdrawFor = 2 * time.Second
+	orderCollection = "fleet"
+	// orderTTL is the time after which an order that was not read expires.
+	orderTTL = time.Minute
+	// withdrawTimeout bounds the withdrawal when the process stops.
+	withdrawTimeout = 2 * time.Second
 )
 
-// Store is what a fleet needs of a store.
+// Store is the part of the store that the package uses.
 type Store interface {
 	Announce(ctx context.Context, r store.Replica, ttl time.Duration) error
 	Withdraw(ctx context.Context, replica wire.ReplicaID) error
@@ -37,28 +37,27 @@ type Store interface {
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
-// Config tunes a [Membership].
+// Config configures a [Membership].
 type Config struct {
 	ID      wire.ReplicaID
 	Version string
 	URL     string
-	// Every is how often this replica says that it is alive, 2 s unless set, and
-	// TTL how long that counts, 6 s unless set.
+	// Every is the interval of announcements, 2 s by default; TTL is their lifetime, 6 s by
+	// default.
 	Every, TTL time.Duration
-	// Load tells how much there is to do, and Crowds which users have so many
-	// connections here that it matters to other replicas.
+	// Load returns the load of this replica. UserConnections returns the connection counts
+	// of users that have enough connections here to matter to other replicas.
 	Load            func() Load
 	UserConnections func() map[string]int
-	// Drain hands everything over and returns when that is done, or says why it
-	// is not when ctx ends, and then is called again; Serve takes it back.
-	// Neither is called while the other runs.
+	// Drain hands all sessions over and returns when that is done, or an error when ctx
+	// ends first; it is called again then. Serve revokes it. They are never called
+	// concurrently.
 	Drain func(ctx context.Context) error
 	Serve func()
-	// Execute does something for another replica, see [Fleet.Send]. Several may
-	// run at once, and the same may be done again.
+	// Execute executes a command of another replica, see [Membership.Send]. Several may run
+	// concurrently, and a command may be executed again.
 	Execute func(ctx context.Context, e Command) Answer
-	// Grace is how long a drain may take before it is tried again, 20 s unless
-	// set.
+	// Grace bounds one attempt to drain, 20 s by default.
 	Grace  time.Duration
 	Logger *slog.Logger
 }
@@ -83,28 +82,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Membership is this replica among the others. Make it with [New].
+// Membership is this replica's view of all replicas, itself included. [New] returns one.
 type Membership struct {
-	cfg     Config
-	store   Store
-	log     *slog.Logger
-	process string
-	started time.Time
-	roll    replicaList
-	// poke asks for a round at once.
-	poke chan struct{}
-	// errandsPoke asks for a look for commands at once.
+	cfg      Config
+	store    Store
+	log      *slog.Logger
+	process  string
+	started  time.Time
+	replicas replicaList
+	// wakeRound requests a round at once.
+	wakeRound chan struct{}
+	// wakeCommands requests a poll for commands at once.
 	wakeCommands chan struct{}
 	commands     sync.WaitGroup
-	away         bool // the last round failed; only Run's goroutine looks
+	failing      bool // the last round failed; used by Run's goroutine only
 
-	mu      sync.Mutex // guards the following; never held while anybody waits
-	state   State
-	leaving bool
-	seen    string          // the id of the last order
-	moving  *transition     // the last one, or nil
-	running map[string]bool // commands
-	// finished are commands that ended after they were last looked for.
+	mu         sync.Mutex // guards the fields below; never held during I/O
+	state      State
+	leaving    bool
+	lastOrder  string          // id of the last order read
+	transition *transition     // the last transition, or nil
+	running    map[string]bool // commands in progress
+	// finished are commands that ended after the last poll.
 	finished map[string]bool
 }
 
@@ -114,24 +113,21 @@ type transition struct {
 	done   chan struct{}
 }
 
-// New makes a fleet of which this replica is one. Nothing is announced before
-// [Fleet.Run].
+// New returns the membership of this replica. Nothing is announced before [Membership.Run].
 func New(cfg Config, s Store) *Membership {
 	cfg = cfg.withDefaults()
 	return &Membership{
 		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
-		roll: newReplicaList(cfg.TTL), poke: make(chan struct{}, 1), wakeCommands: make(chan struct{}, 1),
+		replicas: newReplicaList(cfg.TTL), wakeRound: make(chan struct{}, 1), wakeCommands: make(chan struct{}, 1),
 		state: Serving, running: map[string]bool{}, finished: map[string]bool{},
 	}
 }
 
-// Run announces this replica, and does what is ordered of it, until ctx ends. Then
-// it withdraws.
-//
-// Ownership: it starts one goroutine per drain and command and one that looks for
-// commands, and returns after they have ended.
+// Run announces this replica, applies orders and executes commands until ctx ends. Then it
+// withdraws the announcement. It starts one goroutine per drain and per command and one that
+// polls for commands, and returns after they have ended.
 func (f *Membership) Run(ctx context.Context) {
-	defer f.halt()
+	defer f.stopTransition()
 	var looks sync.WaitGroup
 	defer looks.Wait()
 	looks.Go(func() { f.executeCommands(ctx) })
@@ -140,7 +136,7 @@ func (f *Membership) Run(ctx context.Context) {
 		pause := f.cfg.Every - mathrand.N(f.cfg.Every/5+1) //nolint:gosec // jitter needs no secrecy
 		select {
 		case <-time.After(pause):
-		case <-f.poke:
+		case <-f.wakeRound:
 		case <-ctx.Done():
 			f.withdraw(ctx)
 			return
@@ -148,25 +144,25 @@ func (f *Membership) Run(ctx context.Context) {
 	}
 }
 
-// announce says that this replica is alive.
+// announce stores the card of this replica.
 func (f *Membership) announce(ctx context.Context) error {
 	card := f.Card()
 	card.UserConnections = f.cfg.UserConnections()
 	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: card.encode()}, f.cfg.TTL)
 }
 
-// Leave says that this process is about to end: it counts as draining from now on
-// and orders are for nobody. A drain under way is given up, since whoever ends the
-// process drains it too.
+// Leave announces that this process is about to stop: its state is draining from now on and
+// it ignores orders. A drain in progress is canceled, because stopping the process drains
+// it as well.
 func (f *Membership) Leave() {
 	f.mu.Lock()
 	f.leaving, f.state = true, Draining
 	f.mu.Unlock()
-	f.halt()
-	f.hurry()
+	f.stopTransition()
+	f.requestRound()
 }
 
-// Card is what this replica says of itself now.
+// Card returns the current card of this replica, without UserConnections.
 func (f *Membership) Card() Card {
 	f.mu.Lock()
 	state := f.state
@@ -177,16 +173,18 @@ func (f *Membership) Card() Card {
 	}
 }
 
-// Alive reports whether a replica is. While that cannot be known it is.
+// Alive reports whether a replica is alive. It returns true while that is unknown.
 func (f *Membership) Alive(id wire.ReplicaID) bool {
-	return id == f.cfg.ID || f.roll.alive(id, time.Now())
+	return id == f.cfg.ID || f.replicas.alive(id, time.Now())
 }
 
-// ConnectionsElsewhere is how many connections a user has to other replicas, as far as they
-// said so when they were last heard of.
-func (f *Membership) ConnectionsElsewhere(user string) int { return f.roll.elsewhere(user, time.Now()) }
+// ConnectionsElsewhere returns the number of connections of a user to other replicas, as of
+// their last announcements.
+func (f *Membership) ConnectionsElsewhere(user string) int {
+	return f.replicas.connectionsElsewhere(user, time.Now())
+}
 
-// Replicas asks the store who is alive. This one is shown as it is now.
+// Replicas reads the live replicas from the store. The entry of this replica is current.
 func (f *Membership) Replicas(ctx context.Context) ([]Card, error) {
 	all, err := f.list(ctx)
 	if err != nil {
@@ -200,7 +198,7 @@ func (f *Membership) Replicas(ctx context.Context) ([]Card, error) {
 	return all, nil
 }
 
-// list reads all that is announced.
+// list reads all announced cards.
 func (f *Membership) list(ctx context.Context) ([]Card, error) {
 	var all []Card
 	for after := ""; ; {
@@ -217,8 +215,8 @@ func (f *Membership) list(ctx context.Context) ([]Card, error) {
 	}
 }
 
-// Order leaves a order for a replica, which does it within [Config.Every]. The order
-// that was left last counts; the same order again changes nothing.
+// Order stores an order for a replica, which applies it within [Config.Every]. The last
+// order counts; repeating it changes nothing. [ErrUnknown] if the replica is not alive.
 func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrder) error {
 	var err error
 	if w.Process, err = f.processOf(ctx, id); err != nil {
@@ -229,70 +227,70 @@ func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrde
 		return err
 	}
 	for {
-		was, err := f.store.Get(ctx, orders, string(id))
+		was, err := f.store.Get(ctx, orderCollection, string(id))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("ask a replica: %w", err)
+			return fmt.Errorf("order replica: %w", err)
 		}
 		if old, err := readOrder(was.Data); err == nil && old.ID == w.ID && old.Process == w.Process {
 			break
 		}
 		_, err = f.store.Put(ctx, store.Document{
-			Collection: orders, Name: string(id), Data: data, Version: was.Version, TTL: orderTimeout,
+			Collection: orderCollection, Name: string(id), Data: data, Version: was.Version, TTL: orderTTL,
 		})
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("ask a replica: %w", err)
+			return fmt.Errorf("order replica: %w", err)
 		}
 	}
 	if id == f.cfg.ID {
-		f.hurry()
+		f.requestRound()
 	}
 	return nil
 }
 
-// hurry asks for a round at once.
-func (f *Membership) hurry() {
+// requestRound makes Run start a round at once.
+func (f *Membership) requestRound() {
 	select {
-	case f.poke <- struct{}{}:
-	default: // it is asked for already
+	case f.wakeRound <- struct{}{}:
+	default: // already requested
 	}
 }
 
-// round says that this replica is alive, looks who else is and for a order, and goes
-// on with a drain.
+// round announces this replica, reads the live replicas and the order for this one, and
+// retries a failed drain.
 func (f *Membership) round(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
-	number := f.roll.begin()
+	number := f.replicas.begin()
 	err := f.announce(limited)
 	var all []Card
 	if err == nil {
 		all, err = f.list(limited)
 	}
 	if err == nil {
-		f.roll.end(number, f.cfg.ID, all, time.Now())
-		err = f.heed(ctx, limited)
-		f.persist(ctx)
+		f.replicas.end(number, f.cfg.ID, all, time.Now())
+		err = f.applyOrder(ctx, limited)
+		f.retryDrain(ctx)
 	}
-	// Only changes are logged: a store may be away for long.
+	// Only changes are logged: an outage of the store may be long.
 	switch away := err != nil; {
-	case ctx.Err() != nil || away == f.away:
+	case ctx.Err() != nil || away == f.failing:
 		return
 	case away:
-		f.log.WarnContext(ctx, "replica cannot say that it is alive", "err", err)
+		f.log.WarnContext(ctx, "cannot announce replica", "err", err)
 	default:
-		f.log.InfoContext(ctx, "replica can say again that it is alive")
+		f.log.InfoContext(ctx, "replica announced again")
 	}
-	f.away = err != nil
+	f.failing = err != nil
 }
 
-// withdraw says that this replica is gone.
+// withdraw removes the announcement of this replica.
 func (f *Membership) withdraw(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawFor)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	if err := f.store.Withdraw(ctx, f.cfg.ID); err != nil {
-		f.log.WarnContext(ctx, "replica is left to expire", "err", err)
+		f.log.WarnContext(ctx, "cannot withdraw replica, leaving it to expire", "err", err)
 	}
 }

@@ -7,86 +7,86 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxDoubts bounds how many names are remembered that are on no list.
-const maxDoubts = 4096
+// maxUnlisted bounds the unlisted ids that are remembered.
+const maxUnlisted = 4096
 
-// replicaList is who was alive when that was last read.
+// replicaList holds the live replicas as of the last read.
 type replicaList struct {
 	ttl time.Duration
 
-	mu    sync.Mutex // guards the following
-	begun uint64     // numbers the readings
-	read  uint64     // the number of the last one that ended well
-	at    time.Time  // when that was
-	// calm is when everybody who is alive has said so, after a time in which
-	// nobody could.
-	calm   time.Time
-	listed map[wire.ReplicaID]bool
-	crowds map[string]int // of all the others together
-	// doubts are those who were asked for and not listed, with the number of the
-	// last reading begun before: it is a later one that says whether they are
-	// alive, since they may have come meanwhile.
-	doubts map[wire.ReplicaID]uint64
+	mu        sync.Mutex // guards the fields below
+	lastBegun uint64     // number of the last read that began
+	lastRead  uint64     // number of the last read that succeeded
+	readAt    time.Time  // time of that read
+	// settledAt is the time at which, after an outage of the store, every live replica has
+	// had the time to announce itself again.
+	settledAt       time.Time
+	listed          map[wire.ReplicaID]bool
+	userConnections map[string]int // connections of users, of all other replicas together
+	// unlisted maps ids that were queried but not listed to the number of the last read
+	// that had begun before. Only a later read can tell that they are dead, because they
+	// may have been announced meanwhile.
+	unlisted map[wire.ReplicaID]uint64
 }
 
 func newReplicaList(ttl time.Duration) replicaList {
-	return replicaList{ttl: ttl, listed: map[wire.ReplicaID]bool{}, crowds: map[string]int{}, doubts: map[wire.ReplicaID]uint64{}}
+	return replicaList{ttl: ttl, listed: map[wire.ReplicaID]bool{}, userConnections: map[string]int{}, unlisted: map[wire.ReplicaID]uint64{}}
 }
 
-// begin is a reading that begins.
+// begin starts a read and returns its number.
 func (r *replicaList) begin() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun++
-	return r.begun
+	r.lastBegun++
+	return r.lastBegun
 }
 
-// end is one that ended well, at the replica self.
+// end records a successful read by the replica self.
 func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now.Sub(r.at) > r.ttl/2 {
-		r.calm = now.Add(r.ttl) // others may have been unable to say it, too
+	if now.Sub(r.readAt) > r.ttl/2 {
+		r.settledAt = now.Add(r.ttl) // other replicas may have been unable to announce themselves
 	}
-	r.read, r.at = number, now
+	r.lastRead, r.readAt = number, now
 	clear(r.listed)
-	clear(r.crowds)
+	clear(r.userConnections)
 	for _, c := range all {
 		r.listed[c.ID] = true
-		delete(r.doubts, c.ID)
+		delete(r.unlisted, c.ID)
 		if c.ID == self {
 			continue
 		}
 		for user, n := range c.UserConnections {
-			r.crowds[user] += n
+			r.userConnections[user] += n
 		}
 	}
-	if len(r.doubts) > maxDoubts {
-		clear(r.doubts)
+	if len(r.unlisted) > maxUnlisted {
+		clear(r.unlisted)
 	}
 }
 
-// alive reports whether a replica is, as far as is known.
+// alive reports whether a replica is listed, or its state is unknown.
 func (r *replicaList) alive(id wire.ReplicaID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.listed[id] || r.at.IsZero() || now.Sub(r.at) > r.ttl || now.Before(r.calm) {
+	if r.listed[id] || r.readAt.IsZero() || now.Sub(r.readAt) > r.ttl || now.Before(r.settledAt) {
 		return true
 	}
-	since, doubted := r.doubts[id]
+	since, doubted := r.unlisted[id]
 	if !doubted {
-		r.doubts[id] = r.begun
+		r.unlisted[id] = r.lastBegun
 		return true
 	}
-	return r.read <= since
+	return r.lastRead <= since
 }
 
-// elsewhere is how many connections a user has to others.
-func (r *replicaList) elsewhere(user string, now time.Time) int {
+// connectionsElsewhere returns the number of connections of a user to other replicas.
+func (r *replicaList) connectionsElsewhere(user string, now time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now.Sub(r.at) > r.ttl {
-		return 0 // nobody knows
+	if now.Sub(r.readAt) > r.ttl {
+		return 0 // unknown
 	}
-	return r.crowds[user]
+	return r.userConnections[user]
 }

@@ -70,7 +70,7 @@ func bothFail(
 		t.Fatalf("say %s: %v", id, err)
 	}
 	failed := h.Fault("%s and server %d of redis fail", owner.ID(), master)
-	redis.Lines[master].Down()
+	redis.Proxies[master].Down()
 	owner.Kill(t)
 	redis.Fail(t, master)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

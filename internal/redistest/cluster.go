@@ -16,16 +16,15 @@ const (
 	clusterSlots   = 16384
 )
 
-// Sharded is a Cluster of three masters, each with the wanted replicas.
+// Sharded is a Cluster of three masters, each with the same number of replicas.
 type Sharded struct {
 	Masters []*Server
-	// Replicas[i] are those of Masters[i].
+	// Replicas[i] are the replicas of Masters[i].
 	Replicas [][]*Server
 }
 
-// Cluster starts three masters with the given number of replicas each and
-// waits until every node sees the whole Cluster. The arguments are for all
-// nodes.
+// Cluster starts three masters with the given number of replicas each and waits until every
+// node sees the whole Cluster. The arguments are passed to all nodes.
 func Cluster(tb testing.TB, replicas int, args ...string) *Sharded {
 	tb.Helper()
 	args = append([]string{
@@ -48,7 +47,7 @@ func Cluster(tb testing.TB, replicas int, args ...string) *Sharded {
 	return c
 }
 
-// URL is the Cluster's address in the form that programs take.
+// URL returns the address of the Cluster as a store URL.
 func (c *Sharded) URL() string {
 	addrs := make([]string, len(c.Masters))
 	for i, s := range c.Masters {
@@ -57,8 +56,7 @@ func (c *Sharded) URL() string {
 	return "redis+cluster://" + strings.Join(addrs, ",")
 }
 
-// DownAfter says for how long a master must be silent before it is replaced, at
-// those nodes that are alive.
+// DownAfter sets the time without a reply after which live nodes consider a master failed.
 func (c *Sharded) DownAfter(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	for _, s := range c.nodes() {
@@ -69,13 +67,12 @@ func (c *Sharded) DownAfter(tb testing.TB, d time.Duration) {
 		}
 		ms := strconv.FormatInt(d.Milliseconds(), 10)
 		if err := s.Client(tb).ConfigSet(tb.Context(), "cluster-node-timeout", ms).Err(); err != nil {
-			tb.Fatalf("patience of cluster node on %s: %v", s.Addr, err)
+			tb.Fatalf("set node timeout of cluster node on %s: %v", s.Addr, err)
 		}
 	}
 }
 
-// Fail kills a master and waits until its first replica has taken its place, also
-// in c.
+// Fail kills a master and waits until its first replica is promoted. It swaps the two in c.
 func (c *Sharded) Fail(tb testing.TB, shard int) {
 	tb.Helper()
 	failed, next := c.Masters[shard], c.Replicas[shard][0]
@@ -91,8 +88,7 @@ func (c *Sharded) Fail(tb testing.TB, shard int) {
 	c.Masters[shard], c.Replicas[shard][0] = next, failed
 }
 
-// Return brings a killed node back as a replica, which Fail has left as the first
-// one, and waits until it is in sync.
+// Return restarts the node that Fail killed as a replica, and waits until it is in sync.
 func (c *Sharded) Return(tb testing.TB, shard int) {
 	tb.Helper()
 	s := c.Replicas[shard][0]
@@ -129,9 +125,8 @@ func (c *Sharded) nodes() []*Server {
 	return all
 }
 
-// meet introduces every node to every other one, which is quicker than gossip,
-// and gives each its own configuration epoch, which saves them from agreeing on
-// one.
+// meet introduces every node to every other one, which is faster than gossip, and assigns
+// each its own configuration epoch, so that they need not agree on one.
 func (c *Sharded) meet(tb testing.TB) {
 	tb.Helper()
 	nodes := c.nodes()
@@ -157,7 +152,7 @@ func (c *Sharded) assignSlots(tb testing.TB) {
 	for i, s := range c.Masters {
 		first, last := slotRange(i)
 		if err := s.Client(tb).ClusterAddSlotsRange(tb.Context(), first, last).Err(); err != nil {
-			tb.Fatalf("give slots %d to %d to %s: %v", first, last, s.Addr, err)
+			tb.Fatalf("assign slots %d to %d to %s: %v", first, last, s.Addr, err)
 		}
 	}
 }
@@ -171,7 +166,7 @@ func (c *Sharded) replicate(tb testing.TB) {
 		}
 		for _, s := range c.Replicas[i] {
 			client := s.Client(tb)
-			// A replica can follow only a master it has heard of.
+			// A replica can replicate only from a master it knows.
 			poll(tb, "cluster node on "+s.Addr, s, func(ctx context.Context) error {
 				return client.ClusterReplicate(ctx, id).Err()
 			})

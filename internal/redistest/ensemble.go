@@ -14,28 +14,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Ensemble is a master with replicas, watched by three Sentinels. Everybody
-// reaches a server over its line only, the other servers too, so that replication
-// can be late and cut. Nobody is replaced but by [Ensemble.Fail].
+// Ensemble is a master with replicas, monitored by three Sentinels. All clients, and the
+// servers themselves, connect to a server through its proxy only, so that replication can
+// be delayed and cut. The master changes only through [Ensemble.Fail].
 type Ensemble struct {
 	Servers []*Server
-	// Lines[i] leads to Servers[i].
-	Lines     []*Line
+	// Proxies[i] forwards to Servers[i].
+	Proxies   []*Proxy
 	Sentinels []*Server
 }
 
-// patient is how long Sentinels wait when nothing is to happen.
-const patient = time.Hour
+// neverDown is the down-after time of Sentinels while no failover is wanted.
+const neverDown = time.Hour
 
-// SentinelOver starts such a set, of which Servers[0] is the first master, and
-// waits until all of it knows all of it.
+// SentinelOver starts an Ensemble whose first master is Servers[0], and waits until all
+// servers and Sentinels know each other.
 func SentinelOver(tb testing.TB, replicas int, args ...string) *Ensemble {
 	tb.Helper()
 	e := &Ensemble{}
 	var addrs []string
 	for i := range 1 + replicas {
 		s := prepare(tb)
-		line := newLine(tb, s.Addr)
+		line := newProxy(tb, s.Addr)
 		host, port, err := net.SplitHostPort(line.Addr)
 		if err != nil {
 			tb.Fatal(err)
@@ -44,33 +44,33 @@ func SentinelOver(tb testing.TB, replicas int, args ...string) *Ensemble {
 			"--save", "", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
 			"--replica-announce-ip", host, "--replica-announce-port", port,
 		}, args...)
-		e.Servers, e.Lines, addrs = append(e.Servers, s), append(e.Lines, line), append(addrs, line.Addr)
+		e.Servers, e.Proxies, addrs = append(e.Servers, s), append(e.Proxies, line), append(addrs, line.Addr)
 		s.Restart(tb)
 		if i > 0 {
-			e.follow(tb, i, 0)
+			e.replicateFrom(tb, i, 0)
 		}
 	}
 	e.Sentinels = startSentinels(tb, addrs[0], addrs[1:]...)
-	downAfter(tb, e.Sentinels, patient)
+	downAfter(tb, e.Sentinels, neverDown)
 	return e
 }
 
-// URL is the set's address in the form that programs take.
+// URL returns the address of the set as a store URL.
 func (e *Ensemble) URL() string { return sentinelURL(e.Sentinels) }
 
-// Lag says how late all replicas are from now on.
+// Lag sets the replication delay of all replicas.
 func (e *Ensemble) Lag(d time.Duration) {
-	for _, l := range e.Lines {
+	for _, l := range e.Proxies {
 		l.Lag(d)
 	}
 }
 
-// follow makes a server a replica of another one and waits until it is in sync.
-func (e *Ensemble) follow(tb testing.TB, i, master int) {
+// replicateFrom makes server i a replica of another one and waits until it is in sync.
+func (e *Ensemble) replicateFrom(tb testing.TB, i, master int) {
 	tb.Helper()
 	s := e.Servers[i]
 	client := s.Client(tb)
-	host, port, err := net.SplitHostPort(e.Lines[master].Addr)
+	host, port, err := net.SplitHostPort(e.Proxies[master].Addr)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func (e *Ensemble) follow(tb testing.TB, i, master int) {
 	poll(tb, "replica on "+s.Addr, s, replicaIsInSync(client))
 }
 
-// Master is the number of the server that takes writes, and what it knows of its
-// replicas: their number and by how many bytes the slowest is behind.
+// Master returns the number of the server that accepts writes, the number of its replicas,
+// and the bytes by which the slowest is behind.
 func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 	tb.Helper()
 	for i, s := range e.Servers {
@@ -90,12 +90,12 @@ func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 		replicas, behind = onlineReplicas(info)
 		return i, replicas, behind
 	}
-	tb.Fatal("nobody is master")
+	tb.Fatal("no server is master")
 	return 0, 0, 0
 }
 
-// onlineReplicas reads, from what a master says of its replication, how many replicas are
-// connected and in sync, and by how many bytes the slowest is behind.
+// onlineReplicas parses the replication section of a master's INFO: the number of replicas
+// that are in sync, and the bytes by which the slowest is behind.
 func onlineReplicas(info string) (replicas, behind int) {
 	at := 0
 	var offsets []int
@@ -117,20 +117,21 @@ func onlineReplicas(info string) (replicas, behind int) {
 	return len(offsets), behind
 }
 
-// Fail takes the master away as a crash of its machine does, waits until the
-// Sentinels have another one, and returns that and when it was promoted.
+// Fail kills the master and cuts its connections, as a crash of its machine does, waits
+// until the Sentinels have promoted another one, and returns that and the time of its
+// promotion.
 func (e *Ensemble) Fail(tb testing.TB, master int) (next int, promoted time.Time) {
 	tb.Helper()
 	return e.FailAfter(tb, master, time.Second)
 }
 
-// FailAfter is Fail with Sentinels that wait for a time before they replace the master.
+// FailAfter is Fail with a given down-after time of the Sentinels.
 func (e *Ensemble) FailAfter(tb testing.TB, master int, down time.Duration) (next int, promoted time.Time) {
 	tb.Helper()
-	e.Lines[master].Down()
+	e.Proxies[master].Down()
 	e.Servers[master].Kill(tb)
 	downAfter(tb, e.Sentinels, down)
-	times := map[int]time.Time{} // when each server was seen as a master first
+	times := map[int]time.Time{} // time at which each server was first seen as a master
 	others := map[int]*redis.Client{}
 	for i, s := range e.Servers {
 		if i != master {
@@ -145,23 +146,23 @@ func (e *Ensemble) FailAfter(tb testing.TB, master int, down time.Duration) (nex
 				return nil
 			}
 		}
-		return errors.New("nobody is promoted")
+		return errors.New("no server is promoted")
 	})
-	// On a busy machine Sentinels may replace the one they have just promoted, too.
-	e.agreed(tb)
-	downAfter(tb, e.Sentinels, patient)
-	next = e.agreed(tb)
+	// On a busy machine Sentinels may also replace the server that they have just promoted.
+	e.awaitAgreedMaster(tb)
+	downAfter(tb, e.Sentinels, neverDown)
+	next = e.awaitAgreedMaster(tb)
 	if promoted = times[next]; promoted.IsZero() {
 		promoted = time.Now()
 	}
 	return next, promoted
 }
 
-// agreed waits until the Sentinels agree on a master that takes writes, and returns its
-// number.
-func (e *Ensemble) agreed(tb testing.TB) (master int) {
+// awaitAgreedMaster waits until the Sentinels agree on a master that accepts writes, and
+// returns its number.
+func (e *Ensemble) awaitAgreedMaster(tb testing.TB) (master int) {
 	tb.Helper()
-	named := e.named(tb)
+	named := e.agreedMaster(tb)
 	poll(tb, "sentinel on "+e.Sentinels[0].Addr, e.Sentinels[0], func(ctx context.Context) (err error) {
 		master, err = named(ctx)
 		return err
@@ -169,8 +170,9 @@ func (e *Ensemble) agreed(tb testing.TB) (master int) {
 	return master
 }
 
-// named asks for the number of the server that all Sentinels name, if that is a master.
-func (e *Ensemble) named(tb testing.TB) func(context.Context) (int, error) {
+// agreedMaster returns a function that asks all Sentinels for the master, and fails unless
+// they agree on a server that is a master.
+func (e *Ensemble) agreedMaster(tb testing.TB) func(context.Context) (int, error) {
 	tb.Helper()
 	clients := func(all []*Server) (out []*redis.Client) {
 		for _, s := range all {
@@ -191,7 +193,7 @@ func (e *Ensemble) named(tb testing.TB) func(context.Context) (int, error) {
 		if same := slices.Compact(slices.Clone(names)); len(same) > 1 {
 			return 0, fmt.Errorf("sentinels name %v", names)
 		}
-		master := slices.IndexFunc(e.Lines, func(l *Line) bool { return l.Addr == names[0] })
+		master := slices.IndexFunc(e.Proxies, func(l *Proxy) bool { return l.Addr == names[0] })
 		if master < 0 {
 			return 0, fmt.Errorf("sentinels name %s, which is no server of this set", names[0])
 		}
@@ -203,13 +205,13 @@ func (e *Ensemble) named(tb testing.TB) func(context.Context) (int, error) {
 	}
 }
 
-// Return brings a server that failed back as a replica of the master that the
-// Sentinels have, which may change meanwhile, and waits until all replicas are in sync
-// with it. Sentinels do that too, but let ten seconds pass first.
+// Return restarts a failed server as a replica of the present master, which may change
+// meanwhile, and waits until all replicas are in sync. Sentinels would do that too, but
+// only after ten seconds.
 func (e *Ensemble) Return(tb testing.TB, failed int) {
 	tb.Helper()
 	e.Servers[failed].Restart(tb)
-	named, follows := e.named(tb), -1
+	named, follows := e.agreedMaster(tb), -1
 	var masters []*redis.Client
 	var synced []func(context.Context) error
 	for _, s := range e.Servers {
@@ -223,7 +225,7 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 			return err
 		}
 		if master != follows {
-			host, port, err := net.SplitHostPort(e.Lines[master].Addr)
+			host, port, err := net.SplitHostPort(e.Proxies[master].Addr)
 			if err != nil {
 				return err
 			}
@@ -236,7 +238,7 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 			return err
 		}
 		if !up {
-			e.Lines[failed].Up(tb) // nobody has seen it as an empty master
+			e.Proxies[failed].Up(tb) // only now, so that no client sees it as an empty master
 			up = true
 		}
 		for i := range e.Servers {
@@ -259,12 +261,11 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 	})
 }
 
-// Detach cuts the replicas of a master off from it, so that nothing that is written from
-// now on reaches them. They keep what they have; a failover to one of them goes back to
-// this moment.
+// Detach cuts the replicas of a master off from it, so that no later write reaches them.
+// They keep their data; a failover to one of them returns to this moment.
 func (e *Ensemble) Detach(tb testing.TB, master int) {
 	tb.Helper()
-	host, port, err := net.SplitHostPort(freeAddr(tb)) // where nobody listens
+	host, port, err := net.SplitHostPort(freeAddr(tb)) // an address without a listener
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Line is the way to a server. What a server tells its replicas over it may be
-// late, and when the line is down all of that is lost which has not arrived, as if
-// the machine were gone.
-type Line struct {
-	// Addr is where the server is for everybody else.
+// Proxy forwards connections to a server. Data from the server to its replicas can be
+// delayed. When the proxy goes down, all data that has not arrived is lost, as if the
+// machine had crashed.
+type Proxy struct {
+	// Addr is the address that all other processes use for the server.
 	Addr string
 
 	target string
 	lag    atomic.Int64
-	life   context.Context //nolint:containedctx // the test's
+	ctx    context.Context //nolint:containedctx // canceled when the test ends
 	wg     sync.WaitGroup
 
-	mu    sync.Mutex // guards the following
+	mu    sync.Mutex // guards the fields below
 	ln    net.Listener
 	conns map[net.Conn]bool
 }
 
-// newLine makes a line that is up.
-func newLine(tb testing.TB, target string) *Line {
+// newProxy starts a proxy for target.
+func newProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	life, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
-	l := &Line{Addr: freeAddr(tb), target: target, life: life, conns: map[net.Conn]bool{}}
+	l := &Proxy{Addr: freeAddr(tb), target: target, ctx: life, conns: map[net.Conn]bool{}}
 	l.Up(tb)
 	tb.Cleanup(func() {
 		stop()
@@ -41,15 +41,15 @@ func newLine(tb testing.TB, target string) *Line {
 	return l
 }
 
-// Lag says how late a server's replicas are told everything from now on.
-func (l *Line) Lag(d time.Duration) { l.lag.Store(int64(d)) }
+// Lag sets the delay of data to the server's replicas.
+func (l *Proxy) Lag(d time.Duration) { l.lag.Store(int64(d)) }
 
-// Up lets connections through.
-func (l *Line) Up(tb testing.TB) {
+// Up accepts connections.
+func (l *Proxy) Up(tb testing.TB) {
 	tb.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", l.Addr)
 	if err != nil {
-		tb.Fatalf("line to redis-server on %s: %v", l.target, err)
+		tb.Fatalf("proxy to redis-server on %s: %v", l.target, err)
 	}
 	l.mu.Lock()
 	l.ln = ln
@@ -60,13 +60,13 @@ func (l *Line) Up(tb testing.TB) {
 			if err != nil {
 				return
 			}
-			l.wg.Go(func() { l.carry(c) })
+			l.wg.Go(func() { l.forward(c) })
 		}
 	})
 }
 
-// Down ends all connections and takes no new ones.
-func (l *Line) Down() {
+// Down closes all connections and accepts no new ones.
+func (l *Proxy) Down() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ln != nil {
@@ -75,14 +75,15 @@ func (l *Line) Down() {
 	}
 	for c := range l.conns {
 		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // what is under way is lost
+			_ = tcp.SetLinger(0) // data in transit is lost
 		}
 		_ = c.Close()
 	}
 }
 
-// keep remembers connections for [Line.Down], and closes them if that has been.
-func (l *Line) keep(conns ...net.Conn) {
+// track registers connections for [Proxy.Down], and closes them if the proxy is down
+// already.
+func (l *Proxy) track(conns ...net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -93,7 +94,7 @@ func (l *Line) keep(conns ...net.Conn) {
 	}
 }
 
-func (l *Line) forget(conns ...net.Conn) {
+func (l *Proxy) closeConns(conns ...net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range conns {
@@ -102,18 +103,18 @@ func (l *Line) forget(conns ...net.Conn) {
 	}
 }
 
-func (l *Line) carry(in net.Conn) {
-	out, err := (&net.Dialer{}).DialContext(l.life, "tcp", l.target)
+func (l *Proxy) forward(in net.Conn) {
+	out, err := (&net.Dialer{}).DialContext(l.ctx, "tcp", l.target)
 	if err != nil {
 		_ = in.Close()
 		return
 	}
-	l.keep(in, out)
-	defer l.forget(in, out)
+	l.track(in, out)
+	defer l.closeConns(in, out)
 	var replica atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		defer l.forget(in, out)
+		defer l.closeConns(in, out)
 		b := make([]byte, 32<<10)
 		for {
 			n, err := in.Read(b)
@@ -128,21 +129,21 @@ func (l *Line) carry(in net.Conn) {
 			}
 		}
 	})
-	l.answer(in, out, &replica)
-	l.forget(in, out)
+	l.forwardReplies(in, out, &replica)
+	l.closeConns(in, out)
 	wg.Wait()
 }
 
-// late is some bytes and when they arrive.
-type late struct {
+// delayedBytes are bytes with the time of their delivery.
+type delayedBytes struct {
 	b   []byte
 	due time.Time
 }
 
-// answer carries what the server says. When the server ends, what is still on its
-// way is lost.
-func (l *Line) answer(in, out net.Conn, replica *atomic.Bool) {
-	pieces, gone := make(chan late, 4096), make(chan struct{})
+// forwardReplies forwards data from the server, delayed for replicas. When the server's
+// connection ends, undelivered data is lost.
+func (l *Proxy) forwardReplies(in, out net.Conn, replica *atomic.Bool) {
+	pieces, gone := make(chan delayedBytes, 4096), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(gone)
@@ -152,21 +153,21 @@ func (l *Line) answer(in, out net.Conn, replica *atomic.Bool) {
 			if err != nil {
 				return
 			}
-			piece := late{b: b[:n], due: time.Now()}
+			piece := delayedBytes{b: b[:n], due: time.Now()}
 			if replica.Load() {
 				piece.due = piece.due.Add(time.Duration(l.lag.Load()))
 			}
 			select {
 			case pieces <- piece:
-			case <-l.life.Done():
+			case <-l.ctx.Done():
 				return
 			}
 		}
 	})
 	defer wg.Wait()
-	defer l.forget(in, out)
+	defer l.closeConns(in, out)
 	for {
-		var piece late
+		var piece delayedBytes
 		select {
 		case piece = <-pieces:
 		case <-gone:

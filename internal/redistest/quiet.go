@@ -2,12 +2,11 @@ package redistest
 
 import "github.com/redis/go-redis/v9/logging"
 
-// Dialing is the function in which a client whose server was away looks whether it is
-// back. It sleeps in it for up to a second after it was closed, so that a check for
-// goroutines that are left has to leave it out.
+// Dialing is the go-redis function in which the pool of an unreachable server checks
+// whether it is back. It may sleep for up to a second after the client was closed, so
+// goroutine leak checks must ignore it.
 const Dialing = "github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"
 
-// Quiet stops the client library from writing to standard error that servers are
-// not there, which is what most tests here are about. It is for TestMain: it holds
-// for the whole program.
+// Quiet stops go-redis from logging unreachable servers to standard error, which is the
+// normal case in these tests. It affects the whole program and is meant for TestMain.
 func Quiet() { logging.Disable() }

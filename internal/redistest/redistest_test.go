@@ -66,7 +66,7 @@ func TestEnsembleForgetsWhatWasLate(t *testing.T) {
 	if n, err := client.Wait(t.Context(), 2, 10*time.Second).Result(); n != 2 || err != nil {
 		t.Fatalf("%d replicas have it, %v", n, err)
 	}
-	e.Lines[0].Lag(time.Minute)
+	e.Proxies[0].Lag(time.Minute)
 	if err := client.Set(t.Context(), "new", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

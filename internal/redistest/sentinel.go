@@ -15,21 +15,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MasterName is what the Sentinels of [Sentinel] call their master.
+// MasterName is the name of the master in the configuration of the Sentinels.
 const MasterName = "main"
 
 const sentinels = 3
 
-// Watched is a master with a replica, watched by three Sentinels that replace
-// a silent master after one second.
+// Watched is a master with a replica, monitored by three Sentinels that replace an
+// unreachable master after one second.
 type Watched struct {
 	Master    *Server
 	Replica   *Server
 	Sentinels []*Server
 }
 
-// Sentinel starts such a set and waits until all of it knows all of it. The
-// arguments are for master and replica.
+// Sentinel starts a Watched set and waits until all of its processes know each other. The
+// arguments are passed to master and replica.
 func Sentinel(tb testing.TB, args ...string) *Watched {
 	tb.Helper()
 	args = append([]string{"--save", "", "--repl-diskless-sync-delay", "0"}, args...)
@@ -40,7 +40,7 @@ func Sentinel(tb testing.TB, args ...string) *Watched {
 	return w
 }
 
-// URL is the set's address in the form that programs take.
+// URL returns the address of the set as a store URL.
 func (w *Watched) URL() string { return sentinelURL(w.Sentinels) }
 
 func sentinelURL(sentinels []*Server) string {
@@ -51,14 +51,13 @@ func sentinelURL(sentinels []*Server) string {
 	return "redis+sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
 }
 
-// AwaitMaster waits until the Sentinels agree that the server at addr is the
-// master and it takes writes.
+// AwaitMaster waits until the Sentinels agree that s is the master and it accepts writes.
 func (w *Watched) AwaitMaster(tb testing.TB, s *Server) {
 	tb.Helper()
 	awaitMaster(tb, w.Sentinels, s, s.Addr)
 }
 
-// awaitMaster is AwaitMaster for a server that the Sentinels know by an address.
+// awaitMaster is AwaitMaster for a server that the Sentinels know by addr.
 func awaitMaster(tb testing.TB, sentinels []*Server, s *Server, addr string) {
 	tb.Helper()
 	for _, sentinel := range sentinels {
@@ -87,9 +86,8 @@ func awaitMaster(tb testing.TB, sentinels []*Server, s *Server, addr string) {
 	})
 }
 
-// DownAfter says for how long a master must be silent before it is replaced.
-// Tests that are about something else want that to be long: on a busy machine a
-// second is short.
+// DownAfter sets the time without a reply after which Sentinels replace the master. Tests
+// of other behaviour use a long time, because a busy machine can exceed one second.
 func (w *Watched) DownAfter(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	downAfter(tb, w.Sentinels, d)
@@ -100,13 +98,13 @@ func downAfter(tb testing.TB, sentinels []*Server, d time.Duration) {
 	for _, s := range sentinels {
 		err := s.Client(tb).Do(tb.Context(), "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds()).Err()
 		if err != nil {
-			tb.Fatalf("patience of sentinel on %s: %v", s.Addr, err)
+			tb.Fatalf("set down-after of sentinel on %s: %v", s.Addr, err)
 		}
 	}
 }
 
-// startSentinels tells each Sentinel of everybody else, which they would find
-// out by themselves within seconds, and waits until all know all.
+// startSentinels starts Sentinels that are configured with all others, which they would
+// discover only within seconds, and waits until all know each other.
 func startSentinels(tb testing.TB, master string, replicas ...string) []*Server {
 	tb.Helper()
 	id := func(i int) string { return fmt.Sprintf("%040x", i+1) }
@@ -142,7 +140,7 @@ func startSentinels(tb testing.TB, master string, replicas ...string) []*Server 
 	return all
 }
 
-// spaced is an address as Redis' configuration wants it.
+// spaced converts an address to the form of Redis' configuration.
 func spaced(addr string) string { return strings.Replace(addr, ":", " ", 1) }
 
 func replicaIsInSync(client *redis.Client) func(context.Context) error {
@@ -158,7 +156,8 @@ func replicaIsInSync(client *redis.Client) func(context.Context) error {
 	}
 }
 
-// sentinelKnowsAll is ready when a failover could be decided and carried out.
+// sentinelKnowsAll returns a function that fails unless the Sentinel knows enough to decide
+// and execute a failover.
 func sentinelKnowsAll(client *redis.Client, replicas int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		master, err := client.Do(ctx, "sentinel", "master", MasterName).StringSlice()

@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// startTimeout bounds every wait for servers. It is long because tests of
-	// many packages share the machine; nothing waits that long when all is well.
+	// startTimeout bounds every wait for servers. It is long because tests of many
+	// packages share the machine; normal waits are much shorter.
 	startTimeout = 2 * time.Minute
 	pollEvery    = 5 * time.Millisecond
-	// logTail is how much of a server's log a failure shows.
+	// logTail is the number of bytes of a server's log in a failure message.
 	logTail = 2048
 )
 
 // Server is one redis-server process that can be killed and started again.
 type Server struct {
-	// Addr is where it listens, for ever: a restart keeps port and folder.
+	// Addr is its address, which is constant: a restart keeps port and folder.
 	Addr string
 
 	program string
 	args    []string
 	dir     string
 
-	mu   sync.Mutex // guards the following
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when cmd has ended
+	mu     sync.Mutex // guards the fields below
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has ended
 }
 
 // Standalone starts one server without persistence. Further arguments are
@@ -49,11 +49,11 @@ func Standalone(tb testing.TB, args ...string) *Server {
 	return start(tb, append([]string{"--save", ""}, args...)...)
 }
 
-// URL is the server's address in the form that programs take.
+// URL returns the server's address as a store URL.
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
-// Client returns a plain client of this very server that does not retry; it is
-// closed when the test ends.
+// Client returns a plain client of this server that does not retry; it is closed when the
+// test ends.
 func (s *Server) Client(tb testing.TB) *redis.Client {
 	tb.Helper()
 	client := newClient(s.Addr)
@@ -61,34 +61,34 @@ func (s *Server) Client(tb testing.TB) *redis.Client {
 	return client
 }
 
-// Kill ends the process at once, as a crash or a power cut of the process would.
+// Kill ends the process at once with SIGKILL, as a crash would, and waits for its end.
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, syscall.SIGKILL)
 	s.mu.Lock()
-	gone := s.gone
+	gone := s.exited
 	s.mu.Unlock()
 	<-gone
 }
 
-// Stop freezes the process: connections stay open and nobody answers.
+// Stop suspends the process with SIGSTOP: connections stay open without replies.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, syscall.SIGSTOP)
 }
 
-// Continue ends what [Server.Stop] began.
+// Continue resumes the process after [Server.Stop].
 func (s *Server) Continue(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, syscall.SIGCONT)
 }
 
-// Restart starts a killed server again, on its port and in its folder, and
-// waits until it answers.
+// Restart starts a killed server again, on its port and in its folder, and waits until it
+// replies.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	s.launch(tb)
-	s.await(tb)
+	s.awaitReady(tb)
 }
 
 func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
@@ -96,7 +96,7 @@ func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-s.gone:
+	case <-s.exited:
 		tb.Fatalf("signal %v: redis-server on %s is not running", sig, s.Addr)
 	default:
 	}
@@ -105,12 +105,12 @@ func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-// start runs redis-server on a free port and waits until it answers.
+// start runs redis-server on a free port and waits until it replies.
 func start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := prepare(tb, args...)
 	s.launch(tb)
-	s.await(tb)
+	s.awaitReady(tb)
 	return s
 }
 
@@ -123,10 +123,10 @@ func prepare(tb testing.TB, args ...string) *Server {
 	return &Server{Addr: freeAddr(tb), program: program, args: args, dir: tb.TempDir()}
 }
 
-// freeAddr picks a port that nobody uses, below those the kernel gives to
-// outgoing connections: a client that dials a killed server must not be given
-// the very port it dials. Cluster nodes also take the port 10,000 above. The port
-// is the test's until it ends, also while its server is down.
+// freeAddr picks an unused port below the range for outgoing connections: a client that
+// dials a killed server must not be assigned the very port it dials. Cluster nodes also use
+// the port 10,000 above. The port is reserved for the test until it ends, also while its
+// server is down.
 func freeAddr(tb testing.TB) string {
 	tb.Helper()
 	const first, last, busOffset = 10_000, 21_999, 10_000
@@ -140,7 +140,7 @@ func freeAddr(tb testing.TB) string {
 	return ""
 }
 
-// reserve keeps other tests, also those of other processes, from taking a port.
+// reserve prevents other tests, also those of other processes, from using a port.
 func reserve(tb testing.TB, port int) bool {
 	tb.Helper()
 	folder := filepath.Join(os.TempDir(), "everdesk-ports")
@@ -152,7 +152,7 @@ func reserve(tb testing.TB, port int) bool {
 		tb.Fatalf("reserve a port: %v", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close() // somebody has it
+		_ = file.Close() // another test has it
 		return false
 	}
 	tb.Cleanup(func() { _ = file.Close() })
@@ -182,11 +182,11 @@ func (s *Server) launch(tb testing.TB) {
 	}
 	defer func() { _ = log.Close() }()
 	args := append(s.leading(), "--bind", host, "--port", port, "--dir", s.dir, "--daemonize", "no")
-	// The process outlives the test's context on purpose: the test's own
-	// clean-up still talks to it. The Cleanup below ends it.
-	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), s.program, append(args, s.trailing()...)...) //nolint:gosec // a test starts what it was told to
+	// The process outlives the test's context on purpose: the test's own cleanup still
+	// uses it. The Cleanup below ends it.
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), s.program, append(args, s.trailing()...)...) //nolint:gosec // the arguments come from the test
 	cmd.Stdout, cmd.Stderr = log, log
-	// Children must not live on when the test binary is killed.
+	// The process must not outlive a killed test binary.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		tb.Fatalf("start redis-server: %v", err)
@@ -197,7 +197,7 @@ func (s *Server) launch(tb testing.TB) {
 		_ = cmd.Wait()
 	}()
 	s.mu.Lock()
-	s.cmd, s.gone = cmd, gone
+	s.cmd, s.exited = cmd, gone
 	s.mu.Unlock()
 	tb.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -218,8 +218,8 @@ func (s *Server) trailing() []string { return s.args[len(s.leading()):] }
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
-// await waits until the server answers and has loaded its data.
-func (s *Server) await(tb testing.TB) {
+// awaitReady waits until the server replies and has loaded its data.
+func (s *Server) awaitReady(tb testing.TB) {
 	tb.Helper()
 	client := newClient(s.Addr)
 	defer func() { _ = client.Close() }()
@@ -228,8 +228,8 @@ func (s *Server) await(tb testing.TB) {
 	})
 }
 
-// poll calls ready until it returns nil, and fails the test with the server's
-// log when that takes too long.
+// poll calls ready until it returns nil, and fails the test with the server's log after
+// startTimeout.
 func poll(tb testing.TB, what string, s *Server, ready func(context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), startTimeout)
@@ -254,7 +254,7 @@ func poll(tb testing.TB, what string, s *Server, ready func(context.Context) err
 func (s *Server) ended() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone
+	return s.exited
 }
 
 func (s *Server) tail() string {
@@ -265,8 +265,8 @@ func (s *Server) tail() string {
 	return string(bytes.TrimSpace(log[max(0, len(log)-logTail):]))
 }
 
-// newClient keeps no idle connections beyond a few and never retries, so that
-// a test sees what the server said.
+// newClient returns a client with few idle connections and without retries, so that a test
+// sees the server's own errors.
 func newClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
