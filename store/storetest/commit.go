@@ -34,7 +34,7 @@ func commitChecks() []check {
 }
 
 func commitPositions(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	seq := uint64(0)
 	for n := range 6 {
 		rec := p.write(n)
@@ -43,7 +43,7 @@ func commitPositions(r *rig) {
 			r.Fatalf("top after %d events is %v, want %v", n, rec.Top, want)
 		}
 	}
-	for i, e := range r.another().read("s") {
+	for i, e := range r.secondHandle().read("s") {
 		if want := (wire.Position{Epoch: p.lease.Epoch, Seq: uint64(i)}); e.At != want {
 			r.Errorf("event %d is at %v, want %v", i, e.At, want)
 		}
@@ -51,7 +51,7 @@ func commitPositions(r *rig) {
 }
 
 func commitFrames(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	frames := [][]byte{
 		[]byte(`{"type":"X","data":"ünïcödé 🙂"}`),
 		{0},
@@ -64,7 +64,7 @@ func commitFrames(r *rig) {
 	for _, f := range frames {
 		p.commit(store.Batch{Events: [][]byte{f}})
 	}
-	got := r.another().read("s")[1:]
+	got := r.secondHandle().read("s")[1:]
 	for i, want := range append(frames, frames...) {
 		if !bytes.Equal(got[i].Frame, want) {
 			r.Errorf("event %d is %.40q, want %.40q", i, got[i].Frame, want)
@@ -73,7 +73,7 @@ func commitFrames(r *rig) {
 }
 
 func commitAllParts(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.send("s", "c1", "one")
 	r.send("s", "c2", "two")
 	p.commit(store.Batch{
@@ -83,7 +83,7 @@ func commitAllParts(r *rig) {
 		Card:     []byte("card"),
 		Working:  new(true),
 	})
-	v := r.another().everything("s")
+	v := r.secondHandle().everything("s")
 	if len(v.Log) != 3 || string(v.Log[1].Frame) != "e1" || string(v.Log[2].Frame) != "e2" {
 		r.Errorf("log is %v", v.Log)
 	}
@@ -99,7 +99,7 @@ func commitAllParts(r *rig) {
 }
 
 func commitLeavesOut(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Card: []byte("card"), Working: new(true), Ops: []store.Op{store.Set("t", "f", []byte("v"))}})
 	p.write(1)
 	i := r.info("s")
@@ -116,7 +116,7 @@ func commitLeavesOut(r *rig) {
 }
 
 func commitWithoutEvents(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	before := p.write(2).Top
 	for n := range 3 {
 		rec := p.commit(store.Batch{Ops: []store.Op{store.Push("l", fmt.Append(nil, n))}})
@@ -134,7 +134,7 @@ func commitWithoutEvents(r *rig) {
 }
 
 func commitEmpty(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{})
 	p.commit(store.Batch{})
 	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 1, Prev: p.top})
@@ -143,7 +143,7 @@ func commitEmpty(r *rig) {
 }
 
 func commitConsumesUnknown(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.send("s", "c", "data")
 	p.commit(store.Batch{Consumed: []string{"never", "c", "c", "sent"}})
 	p.commit(store.Batch{Consumed: []string{"c"}, Events: p.frames(1)})
@@ -152,22 +152,22 @@ func commitConsumesUnknown(r *rig) {
 }
 
 func commitDurable(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(2), Durable: true})
 	p.commit(store.Batch{Durable: true})
-	if got := len(r.another().read("s")); got != 3 {
+	if got := len(r.secondHandle().read("s")); got != 3 {
 		r.Errorf("log has %d events, want 3", got)
 	}
 }
 
 func commitRetry(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	b := p.next(store.Batch{Events: p.frames(3), Ops: []store.Op{store.Push("l", []byte("once"))}})
 	first, err := p.try(b)
 	r.ok(err)
 	before := r.everything("s")
-	for _, h := range []*rig{r, r.another(), r} {
+	for _, h := range []*rig{r, r.secondHandle(), r} {
 		again, err := h.Commit(r.ctx, p.lease, b)
 		r.ok(err)
 		r.same("receipt of a retry", again, first)
@@ -177,7 +177,7 @@ func commitRetry(r *rig) {
 }
 
 func commitRetryWithoutEvents(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(2)
 	b := p.next(store.Batch{Ops: []store.Op{store.Push("l", []byte("once"))}})
 	first, err := p.try(b)
@@ -191,7 +191,7 @@ func commitRetryWithoutEvents(r *rig) {
 }
 
 func commitRetryOtherContent(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	first := p.write(2)
 	before := r.everything("s")
 	b := store.Batch{Number: p.number, Prev: p.top, Events: p.frames(5), Card: []byte("other")}
@@ -202,7 +202,7 @@ func commitRetryOtherContent(r *rig) {
 }
 
 func commitWrongNumber(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 2, Prev: p.top, Events: p.frames(1)})
 	r.isGap(err, p.lease.Top(), 0)
 	p.write(2)
@@ -218,7 +218,7 @@ func commitWrongNumber(r *rig) {
 }
 
 func commitWrongPrev(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(4)
 	before := r.everything("s")
 	for _, seq := range []uint64{0, 3, 5, 1 << 40} {
@@ -235,10 +235,10 @@ func commitWrongPrev(r *rig) {
 }
 
 func commitNumbersBeginAnew(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	p.write(1)
-	p = r.pen(r.claim("s", "a"))
+	p = r.writer(r.claim("s", "a"))
 	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 3, Prev: p.top, Events: p.frames(1)})
 	r.isGap(err, p.lease.Top(), 0)
 	p.write(1)
@@ -246,7 +246,7 @@ func commitNumbersBeginAnew(r *rig) {
 }
 
 func commitLimits(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: [][]byte{bytes.Repeat([]byte("x"), 900)}, Card: make([]byte, 50), Ops: []store.Op{store.Push("l", make([]byte, 50))}})
 	_, err := p.try(p.next(store.Batch{Events: [][]byte{bytes.Repeat([]byte("x"), 1001)}}))
 	r.is(err, store.ErrTooLarge, "1001 bytes of 1000")
@@ -257,7 +257,7 @@ func commitLimits(r *rig) {
 }
 
 func commitRefused(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(1), Ops: []store.Op{store.Push("l", []byte("i")), store.Set("t", "f", []byte("v"))}})
 	r.send("s", "c", "data")
 	before := r.everything("s")
@@ -300,7 +300,7 @@ func commitManySessions(r *rig) {
 	const sessions, batches = 8, 20
 	errs := make(chan error, sessions)
 	for i := range sessions {
-		p := r.another().own(wire.SessionID(fmt.Sprintf("s%d", i)), "a")
+		p := r.secondHandle().createAndClaim(wire.SessionID(fmt.Sprintf("s%d", i)), "a")
 		go func() {
 			for n := range batches {
 				if _, err := p.try(p.next(store.Batch{Events: p.frames(3), Ops: []store.Op{store.Push("l", fmt.Append(nil, i, n))}})); err != nil {
@@ -327,7 +327,7 @@ func commitManySessions(r *rig) {
 	}
 }
 
-// isGap ends the check when err is not the *GapError that tells the truth.
+// isGap fails the check if err is not a *GapError with the actual end of the log.
 func (r *rig) isGap(err error, top wire.Position, number uint64) {
 	r.Helper()
 	gap, ok := errors.AsType[*store.GapError](err)

@@ -7,27 +7,27 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// corruptChecks need [Env.Corrupt].
+// corruptChecks require [Env.Corrupt].
 func corruptChecks() []check {
-	load := func(r *rig, _ *pen) error { _, err := r.Load(r.ctx, "s"); return err }
-	list := func(name string) func(*rig, *pen) error {
-		return func(r *rig, _ *pen) error { _, err := r.ReadList(r.ctx, "s", name, 0, 10); return err }
+	load := func(r *rig, _ *leaseWriter) error { _, err := r.Load(r.ctx, "s"); return err }
+	list := func(name string) func(*rig, *leaseWriter) error {
+		return func(r *rig, _ *leaseWriter) error { _, err := r.ReadList(r.ctx, "s", name, 0, 10); return err }
 	}
 	var checks []check
 	for _, c := range []struct {
 		name   string
 		damage Damage
-		read   func(*rig, *pen) error
+		read   func(*rig, *leaseWriter) error
 	}{
 		{"a field of a table", Damage{Kind: store.KindField, Name: "t", Field: "f"}, load},
 		{"an item of a list, loaded", Damage{Kind: store.KindItem, Name: "l", Index: 1}, load},
 		{"an item of a list, read", Damage{Kind: store.KindItem, Name: "l", Index: 1}, list("l")},
 		{"an item of a cold list", Damage{Kind: store.KindItem, Name: store.ColdPrefix + "l", Index: 1}, list(store.ColdPrefix + "l")},
-		{"an entry of the log, read", Damage{Kind: store.KindEntry}, func(r *rig, p *pen) error {
+		{"an entry of the log, read", Damage{Kind: store.KindEntry}, func(r *rig, p *leaseWriter) error {
 			_, err := r.Read(r.ctx, "s", p.lease.Top(), 10)
 			return err
 		}},
-		{"an entry of the log, followed", Damage{Kind: store.KindEntry}, func(r *rig, p *pen) error {
+		{"an entry of the log, followed", Damage{Kind: store.KindEntry}, func(r *rig, p *leaseWriter) error {
 			f := r.follow("s", p.lease.Top())
 			for {
 				if _, err := f.next(); err != nil {
@@ -35,7 +35,7 @@ func corruptChecks() []check {
 				}
 			}
 		}},
-		{"a command", Damage{Kind: store.KindCommand, Name: "b"}, func(r *rig, p *pen) error {
+		{"a command", Damage{Kind: store.KindCommand, Name: "b"}, func(r *rig, p *leaseWriter) error {
 			v := r.receiver(p.lease)
 			for {
 				select {
@@ -49,14 +49,14 @@ func corruptChecks() []check {
 		}},
 	} {
 		checks = append(checks, check{name: c.name, run: func(r *rig) {
-			p, other := r.precious()
+			p, other := r.populatedSessions()
 			c.damage.Session, c.damage.At = "s", p.top
-			r = r.on(r.env.Corrupt(r.T, c.damage))
+			r = r.withEngine(r.env.Corrupt(r.T, c.damage))
 			p, other = r.resume(p), r.resume(other)
 			for range 2 {
 				r.isCorrupt(c.read(r, p))
 			}
-			r.setAside(p, other)
+			r.checkQuarantined(p, other)
 		}})
 	}
 	return append(checks,
@@ -66,9 +66,9 @@ func corruptChecks() []check {
 	)
 }
 
-// resume is a pen on another handle.
-func (r *rig) resume(p *pen) *pen {
-	return &pen{rig: r, lease: p.lease, number: p.number, top: p.top}
+// resume returns the same writer on another handle.
+func (r *rig) resume(p *leaseWriter) *leaseWriter {
+	return &leaseWriter{rig: r, lease: p.lease, number: p.number, top: p.top}
 }
 
 func (r *rig) isCorrupt(err error) {
@@ -78,11 +78,11 @@ func (r *rig) isCorrupt(err error) {
 	}
 }
 
-// precious makes a session with a value of every kind, and another like it.
-func (r *rig) precious() (p, other *pen) {
+// populatedSessions creates two equal sessions with a value of every kind.
+func (r *rig) populatedSessions() (p, other *leaseWriter) {
 	r.Helper()
 	for _, id := range []wire.SessionID{"s", "other"} {
-		other, p = p, r.own(id, "a")
+		other, p = p, r.createAndClaim(id, "a")
 		r.sendAll(id, commands("a", "b", "c"))
 		p.commit(store.Batch{Card: []byte("a card"), Ops: []store.Op{
 			store.Set("t", "f", []byte("value")), store.Push("l", items("one", "two", "three")...),
@@ -93,9 +93,9 @@ func (r *rig) precious() (p, other *pen) {
 	return other, p
 }
 
-// setAside ends the check when a damaged session still takes writes or cannot be
-// discarded, or when another suffers.
-func (r *rig) setAside(p, other *pen) {
+// checkQuarantined fails the check if a damaged session still accepts writes or cannot be
+// discarded, or if the other session is affected.
+func (r *rig) checkQuarantined(p, other *leaseWriter) {
 	r.Helper()
 	reason := r.info("s").Quarantined
 	if reason == "" {
@@ -119,8 +119,8 @@ func (r *rig) setAside(p, other *pen) {
 }
 
 func corruptCard(r *rig) {
-	p, other := r.precious()
-	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindCard, Session: "s"}))
+	p, other := r.populatedSessions()
+	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindCard, Session: "s"}))
 	for _, q := range []store.Query{{}, {User: "user"}} {
 		got := r.walk(q, nil)
 		if len(got) != 2 || len(got["s"].Card) != 0 || got["s"].Quarantined == "" || string(got["other"].Card) != "a card" {
@@ -130,16 +130,16 @@ func corruptCard(r *rig) {
 	if i := r.info("s"); len(i.Card) != 0 || i.Quarantined == "" {
 		r.Errorf("info is %+v", i)
 	}
-	r.setAside(r.resume(p), r.resume(other))
+	r.checkQuarantined(r.resume(p), r.resume(other))
 }
 
 func corruptDocument(r *rig) {
 	r.put("c", "bad", "data", 0)
 	r.put("c", "good", "data", 0)
-	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindDocument, Name: "c", Field: "bad"}))
+	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindDocument, Name: "c", Field: "bad"}))
 	_, err := r.Get(r.ctx, "c", "bad")
 	r.isCorrupt(err)
-	r.holds("c", "good", "data", 1)
+	r.expectDocument("c", "good", "data", 1)
 	page, err := r.Documents(r.ctx, "c", "", 10)
 	r.ok(err)
 	if len(page.Items) != 1 || page.Items[0].Name != "good" {
@@ -148,12 +148,12 @@ func corruptDocument(r *rig) {
 }
 
 func corruptRepaired(r *rig) {
-	p, _ := r.precious()
-	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"}))
+	p, _ := r.populatedSessions()
+	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"}))
 	_, err := r.Load(r.ctx, "s")
 	r.isCorrupt(err)
 	r.ok(r.Quarantine(r.ctx, "s", ""))
-	p = r.pen(r.claim("s", p.lease.Replica))
+	p = r.writer(r.claim("s", p.lease.Replica))
 	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("repaired"))}})
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "repaired" {
 		r.Errorf("tables are %v", s.Tables)

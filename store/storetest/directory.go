@@ -35,7 +35,7 @@ func directoryUnknown(r *rig) {
 
 func directoryInfo(r *rig) {
 	r.ok(r.Create(r.ctx, store.NewSession{ID: "s", User: "u", Card: []byte("first")}))
-	i := r.another().info("s")
+	i := r.secondHandle().info("s")
 	if i.Created.IsZero() {
 		r.Error("session has no time of creation")
 	}
@@ -43,7 +43,7 @@ func directoryInfo(r *rig) {
 	r.same("new session", i, store.Info{ID: "s", User: "u", Card: []byte("first"), Created: created, Updated: i.Updated, Until: i.Until})
 
 	r.env.Advance(r.env.Unit)
-	p := r.pen(r.claim("s", "a"))
+	p := r.writer(r.claim("s", "a"))
 	i = r.info("s")
 	if !i.Updated.After(created) || !i.Created.Equal(created) {
 		r.Errorf("claimed session was created %v and updated %v, want creation %v", i.Created, i.Updated, created)
@@ -73,7 +73,7 @@ func directoryInfo(r *rig) {
 	}
 }
 
-// walk reads all pages and ends the check when something comes twice.
+// walk reads all pages and fails the check if an item appears twice.
 func (r *rig) walk(q store.Query, between func()) map[wire.SessionID]store.Info {
 	r.Helper()
 	all := map[wire.SessionID]store.Info{}
@@ -105,21 +105,21 @@ func (r *rig) walk(q store.Query, between func()) map[wire.SessionID]store.Info 
 func sessionIDs(m map[wire.SessionID]store.Info) []wire.SessionID { return slices.Sorted(maps.Keys(m)) }
 
 func directoryListsInfo(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(2), Card: []byte("card"), Working: new(true)})
 	r.create("t")
-	q := r.own("u", "b")
+	q := r.createAndClaim("u", "b")
 	r.ok(r.Release(r.ctx, q.lease))
 	r.ok(r.Quarantine(r.ctx, "u", "because"))
 	want := map[wire.SessionID]store.Info{}
 	for _, id := range []wire.SessionID{"s", "t", "u"} {
 		want[id] = r.info(id)
 	}
-	r.same("all sessions", r.another().walk(store.Query{}, nil), want)
+	r.same("all sessions", r.secondHandle().walk(store.Query{}, nil), want)
 	r.same("the user's sessions", r.walk(store.Query{User: "user"}, nil), want)
 }
 
-// populate makes n sessions for each of some users.
+// populate creates n sessions for each user.
 func (r *rig) populate(n int, users ...string) []wire.SessionID {
 	r.Helper()
 	var ids []wire.SessionID
@@ -178,10 +178,10 @@ func directoryUsers(r *rig) {
 }
 
 func directoryAwkwardUsers(r *rig) {
-	for i, user := range awkward() {
+	for i, user := range trickyNames() {
 		r.ok(r.Create(r.ctx, store.NewSession{ID: wire.SessionID(fmt.Sprint("s", i)), User: user}))
 	}
-	for i, user := range awkward() {
+	for i, user := range trickyNames() {
 		got := r.walk(store.Query{User: user}, nil)
 		id := wire.SessionID(fmt.Sprint("s", i))
 		if len(got) != 1 || got[id].User != user {
@@ -194,7 +194,7 @@ func directoryWalk(r *rig) {
 	stay := r.populate(20, "u")
 	var leave []store.Lease
 	for i := range 10 {
-		id := wire.SessionID(fmt.Sprint("s0-1", i, "-leaves")) // among those that stay
+		id := wire.SessionID(fmt.Sprint("s0-1", i, "-leaves")) // sorts between those that stay
 		r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "u"}))
 		leave = append(leave, r.claim(id, "a"))
 	}
@@ -221,7 +221,7 @@ func directoryWalk(r *rig) {
 func directoryUnattended(r *rig) {
 	work := func(id wire.SessionID, working bool) store.Lease {
 		r.create(id)
-		p := r.pen(r.claimFor(id, "a", r.short()))
+		p := r.writer(r.claimFor(id, "a", r.short()))
 		p.commit(store.Batch{Working: new(working)})
 		return p.lease
 	}
@@ -235,17 +235,17 @@ func directoryUnattended(r *rig) {
 	r.ok(r.Delete(r.ctx, gone))
 	work("quarantined", true)
 	r.ok(r.Quarantine(r.ctx, "quarantined", "because"))
-	done := r.pen(work("done", true))
+	done := r.writer(work("done", true))
 	_, err := r.Commit(r.ctx, done.lease, store.Batch{Number: 2, Prev: done.top, Working: new(false)})
 	r.ok(err)
 	r.create("new")
-	r.own("held", "a").commit(store.Batch{Working: new(true)})
+	r.createAndClaim("held", "a").commit(store.Batch{Working: new(true)})
 	r.expire()
 	r.unattended("expired", "released")
 
-	r.another().claim("expired", "b")
+	r.secondHandle().claim("expired", "b")
 	r.unattended("released")
-	r.pen(r.claim("released", "b")).commit(store.Batch{Working: new(false)})
+	r.writer(r.claim("released", "b")).commit(store.Batch{Working: new(false)})
 	r.unattended()
 	r.ok(r.Quarantine(r.ctx, "quarantined", ""))
 	r.unattended("quarantined")
@@ -261,7 +261,7 @@ func (r *rig) unattended(want ...wire.SessionID) {
 
 func directoryUnattendedLimit(r *rig) {
 	for i := range 12 {
-		p := r.own(wire.SessionID(fmt.Sprint("s", i)), "a")
+		p := r.createAndClaim(wire.SessionID(fmt.Sprint("s", i)), "a")
 		p.commit(store.Batch{Working: new(true)})
 		r.ok(r.Release(r.ctx, p.lease))
 	}
@@ -301,7 +301,7 @@ func replicasLife(r *rig) {
 		r.Fatalf("a new store has replicas %v", got)
 	}
 	r.ok(r.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("one")}, r.long()))
-	r.ok(r.another().Announce(r.ctx, store.Replica{ID: "b"}, r.long()))
+	r.ok(r.secondHandle().Announce(r.ctx, store.Replica{ID: "b"}, r.long()))
 	got := r.replicas(0)
 	if len(got) != 2 || string(got["a"].Card) != "one" || len(got["b"].Card) != 0 || got["a"].Until.IsZero() {
 		r.Errorf("replicas are %v", got)
@@ -315,7 +315,7 @@ func replicasLife(r *rig) {
 	for range 2 {
 		r.ok(r.Withdraw(r.ctx, "a"))
 	}
-	if got := r.another().replicas(0); len(got) != 1 || got["b"].ID != "b" {
+	if got := r.secondHandle().replicas(0); len(got) != 1 || got["b"].ID != "b" {
 		r.Errorf("replicas are %v after a withdrew", got)
 	}
 }

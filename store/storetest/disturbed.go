@@ -7,8 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// disturbedChecks need [Env.Disturb]: what is lost on the way costs time, never
-// anything else.
+// disturbedChecks require [Env.Disturb]: a lost notification costs time, never data.
 func disturbedChecks() []check {
 	return []check{
 		{name: "a tail misses nothing", run: disturbedTail},
@@ -19,14 +18,14 @@ func disturbedChecks() []check {
 }
 
 func disturbedTail(r *rig) {
-	p := r.own("s", "a")
-	tails := []*follower{r.another().follow("s", wire.Position{}), r.another().follow("s", wire.Position{})}
+	p := r.createAndClaim("s", "a")
+	tails := []*follower{r.secondHandle().follow("s", wire.Position{}), r.secondHandle().follow("s", wire.Position{})}
 	for n := range 60 {
 		if n%10 == 5 {
 			r.env.Disturb(r.T)
 		}
 		if n%20 == 15 {
-			p = r.pen(r.claim("s", "a"))
+			p = r.writer(r.claim("s", "a"))
 		}
 		p.write(1 + n%3)
 	}
@@ -37,8 +36,8 @@ func disturbedTail(r *rig) {
 }
 
 func disturbedIdleTail(r *rig) {
-	p := r.own("s", "a")
-	f := r.another().follow("s", wire.Position{})
+	p := r.createAndClaim("s", "a")
+	f := r.secondHandle().follow("s", wire.Position{})
 	f.events(1)
 	for range 3 {
 		r.env.Disturb(r.T)
@@ -53,8 +52,8 @@ func disturbedIdleTail(r *rig) {
 }
 
 func disturbedReceiver(r *rig) {
-	p := r.own("s", "a")
-	v := r.another().receiver(p.lease)
+	p := r.createAndClaim("s", "a")
+	v := r.secondHandle().receiver(p.lease)
 	for n := range 5 {
 		r.env.Disturb(r.T)
 		c := commands(fmt.Sprint("c", n))

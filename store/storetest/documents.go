@@ -32,7 +32,7 @@ func documentChecks() []check {
 	}
 }
 
-// put stores a document that must be taken and returns its version.
+// put stores a document that must be accepted and returns its version.
 func (r *rig) put(collection, name, data string, version uint64) uint64 {
 	r.Helper()
 	v, err := r.Put(r.ctx, store.Document{Collection: collection, Name: name, Data: []byte(data), Version: version})
@@ -40,8 +40,8 @@ func (r *rig) put(collection, name, data string, version uint64) uint64 {
 	return v
 }
 
-// holds ends the check when a document is not what it should be.
-func (r *rig) holds(collection, name, data string, version uint64) {
+// expectDocument fails the check if a document has other content.
+func (r *rig) expectDocument(collection, name, data string, version uint64) {
 	r.Helper()
 	d, err := r.Get(r.ctx, collection, name)
 	r.ok(err)
@@ -50,7 +50,7 @@ func (r *rig) holds(collection, name, data string, version uint64) {
 	}
 }
 
-func (r *rig) missing(collection, name string) {
+func (r *rig) expectNoDocument(collection, name string) {
 	r.Helper()
 	_, err := r.Get(r.ctx, collection, name)
 	r.is(err, store.ErrNotFound, "Get of "+collection+"/"+name)
@@ -60,7 +60,7 @@ func documentsPutGet(r *rig) {
 	if v := r.put("c", "n", "data", 0); v != 1 {
 		r.Errorf("first version is %d, want 1", v)
 	}
-	r.another().holds("c", "n", "data", 1)
+	r.secondHandle().expectDocument("c", "n", "data", 1)
 	d, err := r.Get(r.ctx, "c", "n")
 	r.ok(err)
 	if d.TTL != 0 {
@@ -69,10 +69,10 @@ func documentsPutGet(r *rig) {
 }
 
 func documentsMissing(r *rig) {
-	r.missing("c", "n")
+	r.expectNoDocument("c", "n")
 	r.put("c", "n", "data", 0)
-	r.missing("c", "m")
-	r.missing("d", "n")
+	r.expectNoDocument("c", "m")
+	r.expectNoDocument("d", "n")
 }
 
 func documentsVersions(r *rig) {
@@ -81,10 +81,10 @@ func documentsVersions(r *rig) {
 		if v := r.put("c", "n", data, i); v != i+1 {
 			r.Fatalf("version is %d, want %d", v, i+1)
 		}
-		r.another().holds("c", "n", data, i+1)
+		r.secondHandle().expectDocument("c", "n", data, i+1)
 	}
-	r.put("c", "n", "data 4", 5) // the same data is a change like any other
-	r.holds("c", "n", "data 4", 6)
+	r.put("c", "n", "data 4", 5) // the same data counts as a change
+	r.expectDocument("c", "n", "data 4", 6)
 }
 
 func documentsConflict(r *rig) {
@@ -94,13 +94,13 @@ func documentsConflict(r *rig) {
 		r.is(err, store.ErrConflict, fmt.Sprintf("Put over version %d", version))
 	}
 	try(1)
-	r.missing("c", "n")
+	r.expectNoDocument("c", "n")
 	r.put("c", "n", "one", 0)
 	r.put("c", "n", "two", 1)
 	for _, v := range []uint64{0, 1, 3, 1 << 60} {
 		try(v)
 	}
-	r.holds("c", "n", "two", 2)
+	r.expectDocument("c", "n", "two", 2)
 }
 
 func documentsRemove(r *rig) {
@@ -109,9 +109,9 @@ func documentsRemove(r *rig) {
 	r.put("c", "n", "two", 1)
 	r.is(r.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of an old version")
 	r.is(r.Remove(r.ctx, "c", "n", 3), store.ErrConflict, "Remove of a version to come")
-	r.holds("c", "n", "two", 2)
-	r.ok(r.another().Remove(r.ctx, "c", "n", 2))
-	r.missing("c", "n")
+	r.expectDocument("c", "n", "two", 2)
+	r.ok(r.secondHandle().Remove(r.ctx, "c", "n", 2))
+	r.expectNoDocument("c", "n")
 	r.is(r.Remove(r.ctx, "c", "n", 2), store.ErrConflict, "second Remove")
 	if v := r.put("c", "n", "anew", 0); v != 1 {
 		r.Errorf("version after removal is %d, want 1", v)
@@ -123,7 +123,7 @@ func documentsContention(r *rig) {
 	r.put("c", "n", "0", 0)
 	var wg sync.WaitGroup
 	for range workers {
-		h := r.another()
+		h := r.secondHandle()
 		wg.Go(func() {
 			for done := 0; done < each; {
 				d, err := h.Get(r.ctx, "c", "n")
@@ -144,14 +144,14 @@ func documentsContention(r *rig) {
 		})
 	}
 	wg.Wait()
-	r.holds("c", "n", strconv.Itoa(workers*each), workers*each+1)
+	r.expectDocument("c", "n", strconv.Itoa(workers*each), workers*each+1)
 }
 
 func documentsOneCreation(r *rig) {
 	const n = 12
 	errs := make(chan error, n)
 	for i := range n {
-		h := r.another()
+		h := r.secondHandle()
 		go func() {
 			_, err := h.Put(r.ctx, store.Document{Collection: "c", Name: "n", Data: fmt.Append(nil, i)})
 			errs <- err
@@ -176,7 +176,7 @@ func documentsTTL(r *rig) {
 	r.ok(err)
 	r.put("c", "stays", "x", 0)
 	r.expire()
-	r.missing("c", "n")
+	r.expectNoDocument("c", "n")
 	if got := r.documents("c", 0, nil); len(got) != 1 {
 		r.Errorf("collection is %v, want what stays", got)
 	}
@@ -188,7 +188,7 @@ func documentsTTL(r *rig) {
 		r.Errorf("version after the end is %d, want 1", v)
 	}
 	r.expire()
-	r.holds("c", "n", "anew", 1)
+	r.expectDocument("c", "n", "anew", 1)
 }
 
 func documentsTTLChanges(r *rig) {
@@ -207,7 +207,7 @@ func documentsTTLChanges(r *rig) {
 	_, err = r.Put(r.ctx, store.Document{Collection: "c", Name: "n", Version: v, TTL: r.short()})
 	r.ok(err)
 	r.expire()
-	r.missing("c", "n")
+	r.expectNoDocument("c", "n")
 }
 
 // documents reads all pages of a collection.
@@ -286,10 +286,10 @@ func documentsSeparate(r *rig) {
 	r.put("a/b", "c", "2", 0)
 	r.put("a:b", "c", "3", 0)
 	r.put("a", "b:c", "4", 0)
-	r.holds("a", "b/c", "1", 1)
-	r.holds("a/b", "c", "2", 1)
-	r.holds("a:b", "c", "3", 1)
-	r.holds("a", "b:c", "4", 1)
+	r.expectDocument("a", "b/c", "1", 1)
+	r.expectDocument("a/b", "c", "2", 1)
+	r.expectDocument("a:b", "c", "3", 1)
+	r.expectDocument("a", "b:c", "4", 1)
 	r.ok(r.Remove(r.ctx, "a", "b/c", 1))
 	if got := r.documents("a/b", 0, nil); len(got) != 1 {
 		r.Errorf("collection a/b is %v", got)
@@ -300,21 +300,21 @@ func documentsSeparate(r *rig) {
 }
 
 func documentsBytes(r *rig) {
-	for i, n := range awkward() {
+	for i, n := range trickyNames() {
 		data := string([]byte{byte(i), 0, '\n', 0xff})
 		if i == 0 {
 			data = ""
 		}
 		r.put("c", n, data, 0)
 		r.put(n, "n", data, 0)
-		r.holds("c", n, data, 1)
-		r.holds(n, "n", data, 1)
+		r.expectDocument("c", n, data, 1)
+		r.expectDocument(n, "n", data, 1)
 		if got := r.documents(n, 1, nil); len(got) != 1 || string(got["n"].Data) != data {
 			r.Errorf("collection %q is %v", n, got)
 		}
 	}
 	got := r.documents("c", 3, nil)
-	r.same("names", slices.Sorted(maps.Keys(got)), slices.Sorted(slices.Values(awkward())))
+	r.same("names", slices.Sorted(maps.Keys(got)), slices.Sorted(slices.Values(trickyNames())))
 }
 
 func documentsInvalid(r *rig) {

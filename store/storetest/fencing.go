@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// fencingChecks ask every write of every kind of lost lease.
+// fencingChecks try every write with every kind of stale lease.
 func fencingChecks() []check {
 	lost := []struct {
 		name string
@@ -16,11 +16,11 @@ func fencingChecks() []check {
 		{"released", func(r *rig, l store.Lease) { r.ok(r.Release(r.ctx, l)) }},
 		{"released and taken", func(r *rig, l store.Lease) {
 			r.ok(r.Release(r.ctx, l))
-			r.another().claim(l.Session, "b")
+			r.secondHandle().claim(l.Session, "b")
 		}},
 		{"expired and taken", func(r *rig, l store.Lease) {
 			r.expire()
-			r.another().claim(l.Session, "b")
+			r.secondHandle().claim(l.Session, "b")
 		}},
 		{"claimed again by the same replica", func(r *rig, l store.Lease) { r.claim(l.Session, l.Replica) }},
 		{"deleted", func(r *rig, l store.Lease) { r.ok(r.Delete(r.ctx, l)) }},
@@ -31,26 +31,26 @@ func fencingChecks() []check {
 	}
 	writes := []struct {
 		name string
-		call func(p *pen) error
+		call func(p *leaseWriter) error
 	}{
-		{"commit", func(p *pen) error {
+		{"commit", func(p *leaseWriter) error {
 			_, err := p.try(p.next(store.Batch{Events: p.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("stale"))}}))
 			return err
 		}},
-		{"commit of a wrong number", func(p *pen) error {
+		{"commit of a wrong number", func(p *leaseWriter) error {
 			b := p.next(store.Batch{Events: p.frames(1)})
 			b.Number += 7
 			_, err := p.try(b)
 			return err
 		}},
-		{"commit of the last batch again", func(p *pen) error {
+		{"commit of the last batch again", func(p *leaseWriter) error {
 			_, err := p.try(store.Batch{Number: p.number, Prev: p.lease.Top(), Events: p.frames(1)})
 			return err
 		}},
-		{"renew", func(p *pen) error { return p.Renew(p.ctx, p.lease) }},
-		{"release", func(p *pen) error { return p.Release(p.ctx, p.lease) }},
-		{"delete", func(p *pen) error { return p.Delete(p.ctx, p.lease) }},
-		{"receive", func(p *pen) error {
+		{"renew", func(p *leaseWriter) error { return p.Renew(p.ctx, p.lease) }},
+		{"release", func(p *leaseWriter) error { return p.Release(p.ctx, p.lease) }},
+		{"delete", func(p *leaseWriter) error { return p.Delete(p.ctx, p.lease) }},
+		{"receive", func(p *leaseWriter) error {
 			for _, err := range p.Receive(p.ctx, p.lease) {
 				return err
 			}
@@ -62,7 +62,7 @@ func fencingChecks() []check {
 		for _, w := range writes {
 			checks = append(checks, check{name: w.name + " with a lease " + l.name, run: func(r *rig) {
 				r.create("s")
-				p := r.pen(r.claimFor("s", "a", r.short()))
+				p := r.writer(r.claimFor("s", "a", r.short()))
 				p.commit(store.Batch{Events: p.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("good"))}})
 				l.lose(r, p.lease)
 				before := r.everything("s")
@@ -78,19 +78,19 @@ func fencingChecks() []check {
 }
 
 func madeUpEpoch(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	for _, epoch := range []uint64{0, 1, p.lease.Epoch - 1, p.lease.Epoch + 1, 1 << 62} {
 		l := p.lease
 		l.Epoch = epoch
 		r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew")
-		_, err := r.pen(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: p.frames(1)})
+		_, err := r.writer(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: p.frames(1)})
 		r.is(err, store.ErrFenced, "Commit")
 	}
 	p.write(1)
 }
 
 func epochOfAnother(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	l := p.lease
 	l.Replica = "b"
 	l.TTL = time.Hour

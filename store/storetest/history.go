@@ -7,12 +7,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// history remembers every event a log ever had, batch by batch, and judges
-// what an engine has trimmed of it.
+// history holds every event a log ever had, batch by batch, and checks what an engine has
+// trimmed of it.
 type history struct {
 	limits  store.Limits
 	batches []entry
-	// kept is the index of the oldest batch the log still holds.
+	// kept is the index of the oldest batch that the log still has.
 	kept int
 }
 
@@ -29,8 +29,8 @@ func (e entry) bytes() (n int) {
 	return n
 }
 
-// overhead is what an engine may count beyond the bytes of frames: a separator
-// per event, a seal and a header per batch, and a claim's event at any size.
+// overhead is the number of bytes that an engine may count beyond the frames: a separator
+// per event, a seal and a header per batch, and the event of a claim at any size.
 func (e entry) overhead() int {
 	n := 64 + 8*len(e.events)
 	if e.claim {
@@ -45,7 +45,7 @@ func (h *history) add(events []store.Event, claim bool) {
 	}
 }
 
-// newest is the position of the last event.
+// newest returns the position of the last event.
 func (h *history) newest() wire.Position {
 	if len(h.batches) == 0 {
 		return wire.Position{}
@@ -54,9 +54,9 @@ func (h *history) newest() wire.Position {
 	return events[len(events)-1].At
 }
 
-// trimmed says that the log now begins at oldest, and complains if it should
+// checkTrimmed records that the log now begins at oldest, and returns an error if it must
 // not.
-func (h *history) trimmed(oldest wire.Position) error {
+func (h *history) checkTrimmed(oldest wire.Position) error {
 	i := h.kept
 	for i < len(h.batches) && h.batches[i].events[0].At != oldest {
 		i++
@@ -66,15 +66,15 @@ func (h *history) trimmed(oldest wire.Position) error {
 	}
 	for h.kept < i {
 		h.kept++
-		if err := h.needed(h.batches[h.kept-1]); err != nil {
+		if err := h.checkTrimNeeded(h.batches[h.kept-1]); err != nil {
 			return err
 		}
 	}
-	return h.bounded()
+	return h.checkBounds()
 }
 
-// bounded complains about a log that holds too much.
-func (h *history) bounded() error {
+// checkBounds returns an error if the log exceeds its bounds.
+func (h *history) checkBounds() error {
 	var events, size int
 	for _, b := range h.batches[h.kept:] {
 		events += len(b.events)
@@ -89,9 +89,9 @@ func (h *history) bounded() error {
 	return nil
 }
 
-// needed complains if there was no reason to drop a batch before those that
-// are still kept.
-func (h *history) needed(dropped entry) error {
+// checkTrimNeeded returns an error if dropping a batch before the kept ones was not
+// necessary.
+func (h *history) checkTrimNeeded(dropped entry) error {
 	var events, size, overhead int
 	for _, b := range h.batches[h.kept:] {
 		events += len(b.events)
@@ -110,7 +110,7 @@ func (h *history) needed(dropped entry) error {
 		dropped.events[0].At, events, size, h.limits.LogEvents, h.limits.LogBytes)
 }
 
-// all is every event the log ever had, and held those it should still have.
+// all returns every event the log ever had, held those it must still have.
 func (h *history) all() []store.Event  { return flatten(h.batches) }
 func (h *history) held() []store.Event { return flatten(h.batches[h.kept:]) }
 
@@ -122,7 +122,7 @@ func flatten(batches []entry) []store.Event {
 	return out
 }
 
-// after is what the log shows after a cursor.
+// after returns the events that Read must return after a cursor.
 func (h *history) after(cursor wire.Position, limit int) ([]store.Event, error) {
 	held := h.held()
 	if cursor.IsZero() && h.kept == 0 {

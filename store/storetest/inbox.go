@@ -37,8 +37,8 @@ func inboxChecks() []check {
 	}
 }
 
-// sendOn sends a command and returns whether it was a duplicate. It may be
-// called from any goroutine.
+// sendOn sends a command and returns whether it was a duplicate. It is safe to call from
+// any goroutine.
 func (r *rig) sendOn(id wire.SessionID, command, data string) bool {
 	r.Helper()
 	dup, err := r.Send(r.ctx, id, store.Command{ID: command, Data: []byte(data)})
@@ -56,7 +56,7 @@ func (r *rig) send(id wire.SessionID, command, data string) {
 	}
 }
 
-// inbox receives until there were n commands.
+// inbox receives until it has n commands.
 func (r *rig) inbox(l store.Lease, n int) []store.Command {
 	r.Helper()
 	var all []store.Command
@@ -87,7 +87,7 @@ func (r *rig) receiver(l store.Lease) *receiver {
 		for commands, err := range r.Receive(ctx, l) {
 			if err != nil {
 				last = err
-				continue // it must end by itself now
+				continue // wait until it ends by itself
 			}
 			select {
 			case v.got <- commands:
@@ -116,7 +116,7 @@ func (v *receiver) next(n int) []store.Command {
 	return all
 }
 
-// ends waits for the receiver's error and takes no further command.
+// ends waits for the receiver's error and accepts no further command.
 func (v *receiver) ends(want error) {
 	v.Helper()
 	select {
@@ -145,11 +145,11 @@ func (r *rig) sendAll(id wire.SessionID, cs []store.Command) {
 }
 
 func inboxOrder(r *rig) {
-	p := r.own("s", "a")
-	other := r.another()
+	p := r.createAndClaim("s", "a")
+	other := r.secondHandle()
 	var want []store.Command
 	for i := range 50 {
-		// Ids that sort differently than they were sent.
+		// Ids whose order differs from the order of sending.
 		c := commands(fmt.Sprintf("c%d", (i*37)%50))[0]
 		want = append(want, c)
 		if i%2 == 0 {
@@ -169,9 +169,9 @@ func inboxBeforeClaim(r *rig) {
 }
 
 func inboxWakes(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	v := r.receiver(p.lease)
-	other := r.another()
+	other := r.secondHandle()
 	for _, id := range []string{"a", "b", "c"} {
 		other.sendAll("s", commands(id))
 		r.same("received", v.next(1), commands(id))
@@ -182,9 +182,9 @@ func inboxWakes(r *rig) {
 }
 
 func inboxDuplicate(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b"))
-	if !r.another().sendOn("s", "a", "data of a") {
+	if !r.secondHandle().sendOn("s", "a", "data of a") {
 		r.Error("the same command again is not a duplicate")
 	}
 	r.send("s", "c", "data of c")
@@ -192,7 +192,7 @@ func inboxDuplicate(r *rig) {
 }
 
 func inboxConflict(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a"))
 	_, err := r.Send(r.ctx, "s", store.Command{ID: "a", Data: []byte("other")})
 	r.is(err, store.ErrConflict, "Send of other data")
@@ -201,7 +201,7 @@ func inboxConflict(r *rig) {
 }
 
 func inboxDuplicateAfterConsumption(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	all := commands("a", "b", "c", "d")
 	r.sendAll("s", all)
 	p.commit(store.Batch{Consumed: []string{"a", "b"}})
@@ -226,11 +226,11 @@ func inboxDuplicateAfterConsumption(r *rig) {
 }
 
 func inboxDuplicateAfterTakeOver(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a"))
 	p.commit(store.Batch{Consumed: []string{"a"}})
 	r.ok(r.Release(r.ctx, p.lease))
-	other := r.another()
+	other := r.secondHandle()
 	l := other.claim("s", "b")
 	if !other.sendOn("s", "a", "data of a") {
 		r.Error("a command the last owner consumed is not a duplicate")
@@ -240,9 +240,9 @@ func inboxDuplicateAfterTakeOver(r *rig) {
 }
 
 func inboxFull(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b", "c", "d"))
-	_, err := r.another().Send(r.ctx, "s", commands("e")[0])
+	_, err := r.secondHandle().Send(r.ctx, "s", commands("e")[0])
 	r.is(err, store.ErrFull, "Send to a full inbox")
 	if !r.sendOn("s", "b", "data of b") {
 		r.Error("a duplicate is not one because the inbox is full")
@@ -257,7 +257,7 @@ func inboxFull(r *rig) {
 }
 
 func inboxTooLarge(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	big := store.Command{ID: "a", Data: bytes.Repeat([]byte("x"), 101)}
 	_, err := r.Send(r.ctx, "s", big)
 	r.is(err, store.ErrTooLarge, "Send of 101 bytes of 100")
@@ -272,20 +272,20 @@ func inboxTooLarge(r *rig) {
 }
 
 func inboxRedelivery(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b", "c"))
-	for range 2 { // a second Receive of the same owner begins anew
+	for range 2 { // a second Receive of the same owner starts from the beginning
 		r.same("received", r.inbox(p.lease, 3), commands("a", "b", "c"))
 	}
 	p.commit(store.Batch{Consumed: []string{"b"}})
 	r.ok(r.Release(r.ctx, p.lease))
-	other := r.another()
+	other := r.secondHandle()
 	l := other.claim("s", "b")
 	r.same("received by the next owner", other.inbox(l, 2), commands("a", "c"))
 }
 
 func inboxConsumed(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b"))
 	v := r.receiver(p.lease)
 	r.same("received", v.next(2), commands("a", "b"))
@@ -302,12 +302,12 @@ func inboxFencedTaken(r *rig) {
 	r.sendAll("s", commands("a"))
 	v.next(1)
 	r.expire()
-	r.another().claim("s", "b")
+	r.secondHandle().claim("s", "b")
 	v.ends(store.ErrFenced)
 }
 
 func inboxFencedReleased(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	v := r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
 	v.next(1)
@@ -316,7 +316,7 @@ func inboxFencedReleased(r *rig) {
 }
 
 func inboxFencedDeleted(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	v := r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
 	v.next(1)
@@ -334,7 +334,7 @@ func inboxExpired(r *rig) {
 }
 
 func inboxCancelled(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	v := r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
 	v.next(1)
@@ -345,11 +345,11 @@ func inboxCancelled(r *rig) {
 
 func inboxManySenders(r *rig) {
 	const senders, each = 8, 20
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	v := r.receiver(p.lease)
 	var wg sync.WaitGroup
 	for s := range senders {
-		h := r.another()
+		h := r.secondHandle()
 		wg.Go(func() {
 			for i := range each {
 				id, data := fmt.Sprintf("%d-%d", s, i), strconv.Itoa(i)
@@ -372,9 +372,9 @@ func inboxManySenders(r *rig) {
 }
 
 func inboxBytes(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	var want []store.Command
-	for i, id := range awkward() {
+	for i, id := range trickyNames() {
 		data := []byte{byte(i), 0, '\n', 0xff}
 		if i == 0 {
 			data = nil
@@ -383,7 +383,7 @@ func inboxBytes(r *rig) {
 	}
 	r.sendAll("s", want)
 	r.same("received", r.inbox(p.lease, len(want)), want)
-	p.commit(store.Batch{Consumed: awkward()[1:]})
+	p.commit(store.Batch{Consumed: trickyNames()[1:]})
 	r.same("received", r.inbox(p.lease, 1), want[:1])
 }
 
@@ -393,7 +393,7 @@ func inboxUnknown(r *rig) {
 }
 
 func inboxSeparate(r *rig) {
-	p, q := r.own("s", "a"), r.own("t", "a")
+	p, q := r.createAndClaim("s", "a"), r.createAndClaim("t", "a")
 	r.sendAll("s", commands("a"))
 	r.send("t", "a", "something else")
 	p.commit(store.Batch{Consumed: []string{"a"}})

@@ -35,7 +35,7 @@ func leaseChecks() []check {
 
 func createTwice(r *rig) {
 	r.create("s")
-	err := r.another().Create(r.ctx, store.NewSession{ID: "s", User: "other"})
+	err := r.secondHandle().Create(r.ctx, store.NewSession{ID: "s", User: "other"})
 	r.is(err, store.ErrExists, "second Create")
 	if got := r.info("s").User; got != "user" {
 		r.Errorf("user after refused Create is %q, want %q", got, "user")
@@ -54,7 +54,7 @@ func claimGivesLease(r *rig) {
 	if l != want || l.Epoch == 0 {
 		r.Fatalf("lease is %+v, want %+v with an epoch", l, want)
 	}
-	i := r.another().info("s")
+	i := r.secondHandle().info("s")
 	if i.Owner != "a" || i.Epoch != l.Epoch || i.Top != l.Top() || i.Oldest != l.Top() {
 		r.Errorf("info is %+v, want owner a and top and oldest %v", i, l.Top())
 	}
@@ -64,8 +64,8 @@ func claimGivesLease(r *rig) {
 }
 
 func claimRefused(r *rig) {
-	p := r.own("s", "a")
-	_, err := r.another().Claim(r.ctx, "s", "b", r.long())
+	p := r.createAndClaim("s", "a")
+	_, err := r.secondHandle().Claim(r.ctx, "s", "b", r.long())
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	if !ok || !errors.Is(err, store.ErrOwned) {
 		r.Fatalf("got error %v, want *OwnedError", err)
@@ -73,28 +73,28 @@ func claimRefused(r *rig) {
 	if owned.By != "a" || owned.For <= 0 || owned.For > r.long() {
 		r.Errorf("got %+v, want by a for more than 0 and at most %v", owned, r.long())
 	}
-	p.write(1) // the attempt has not harmed the owner
+	p.write(1) // the refused claim did not affect the owner
 	if got := len(r.read("s")); got != 2 {
 		r.Errorf("log has %d events, want the claim's and one more", got)
 	}
 }
 
 func claimAfterRelease(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	r.ok(r.Release(r.ctx, p.lease))
 	i := r.info("s")
 	if i.Owner != "" || i.Epoch != p.lease.Epoch || i.Top != p.top {
 		r.Errorf("info after release is %+v, want no owner and the rest as before", i)
 	}
-	l := r.another().claim("s", "b")
+	l := r.secondHandle().claim("s", "b")
 	if l.Epoch <= p.lease.Epoch || l.Prev != p.top {
 		r.Errorf("lease is %+v, want a later epoch and prev %v", l, p.top)
 	}
 }
 
 func claimByHeir(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	for _, heir := range []wire.ReplicaID{"a", "no name"} {
 		bad := p.lease
@@ -113,12 +113,12 @@ func claimByHeir(r *rig) {
 	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of who has left")
 	r.is(r.Release(r.ctx, p.lease), store.ErrFenced, "Release of who has left")
 	for _, other := range []wire.ReplicaID{"a", "c"} {
-		_, err := r.another().Claim(r.ctx, "s", other, r.long())
+		_, err := r.secondHandle().Claim(r.ctx, "s", other, r.long())
 		if owned, ok := errors.AsType[*store.OwnedError](err); !ok || owned.By != "b" || owned.For <= 0 {
 			r.Errorf("claim of %s answers %v, want that b owns it", other, err)
 		}
 	}
-	l := r.another().claim("s", "b")
+	l := r.secondHandle().claim("s", "b")
 	if l.Epoch <= p.lease.Epoch || l.Prev != p.top {
 		r.Errorf("lease is %+v, want a later epoch and prev %v", l, p.top)
 	}
@@ -126,7 +126,7 @@ func claimByHeir(r *rig) {
 
 func heirIsLate(r *rig) {
 	r.create("s")
-	p := r.pen(r.claimFor("s", "a", r.short()))
+	p := r.writer(r.claimFor("s", "a", r.short()))
 	p.commit(store.Batch{Working: new(true)})
 	left := p.lease
 	left.Heir = "b"
@@ -135,20 +135,20 @@ func heirIsLate(r *rig) {
 	if ids, err := r.Unattended(r.ctx, 10); err != nil || len(ids) != 1 {
 		r.Errorf("without an owner are %v (%v), want one", ids, err)
 	}
-	if l := r.another().claim("s", "c"); l.Prev != p.top {
+	if l := r.secondHandle().claim("s", "c"); l.Prev != p.top {
 		r.Errorf("lease is %+v, want prev %v", l, p.top)
 	}
 }
 
 func claimAfterExpiry(r *rig) {
 	r.create("s")
-	p := r.pen(r.claimFor("s", "a", r.short()))
+	p := r.writer(r.claimFor("s", "a", r.short()))
 	p.write(3)
 	r.expire()
 	if got := r.info("s").Owner; got != "a" {
 		r.Errorf("owner of an expired lease is %q, want a until somebody takes it", got)
 	}
-	l := r.another().claim("s", "b")
+	l := r.secondHandle().claim("s", "b")
 	if l.Prev != p.top || l.Replica != "b" {
 		r.Errorf("lease is %+v, want that of b after %v", l, p.top)
 	}
@@ -168,7 +168,7 @@ func renewKeeps(r *rig) {
 		r.env.Advance(ttl * 5 / 8)
 		r.ok(r.Renew(r.ctx, l))
 	}
-	_, err := r.another().Claim(r.ctx, "s", "b", r.long())
+	_, err := r.secondHandle().Claim(r.ctx, "s", "b", r.long())
 	r.is(err, store.ErrOwned, "Claim of a lease that is renewed")
 	if got := r.info("s").Until; !got.After(until) {
 		r.Errorf("lease is until %v, want later than %v", got, until)
@@ -188,7 +188,7 @@ func renewInvalid(r *rig) {
 }
 
 func holderClaimsAgain(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(2)
 	l := r.claim("s", "a")
 	if l.Epoch <= p.lease.Epoch || l.Prev != p.top {
@@ -196,12 +196,12 @@ func holderClaimsAgain(r *rig) {
 	}
 	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
 	r.is(err, store.ErrFenced, "Commit with the first lease")
-	r.pen(l).write(1)
+	r.writer(l).write(1)
 }
 
 func expiredStillGood(r *rig) {
 	r.create("s")
-	p := r.pen(r.claimFor("s", "a", r.short()))
+	p := r.writer(r.claimFor("s", "a", r.short()))
 	r.expire()
 	p.write(1)
 	r.ok(r.Renew(r.ctx, p.lease))
@@ -236,8 +236,8 @@ func epochsGrowOverDeletion(r *rig) {
 	for life := range 4 {
 		r.create("s")
 		var l store.Lease
-		// Claims in quick succession put the epoch ahead of the clock, which
-		// alone would repeat positions in the next life.
+		// Claims in quick succession put the epoch ahead of the clock, so the clock
+		// alone would repeat positions after the deletion.
 		for range 30 {
 			l = r.claim("s", "a")
 			if l.Epoch <= last {
@@ -260,8 +260,8 @@ func epochsFollowClock(r *rig) {
 }
 
 func claimEventBytes(r *rig) {
-	p := r.own("s", "replica-1")
-	other := r.another()
+	p := r.createAndClaim("s", "replica-1")
+	other := r.secondHandle()
 	events := r.read("s")
 	if len(events) != 1 || events[0].At != p.lease.Top() {
 		r.Fatalf("log is %v, want the claim's event at %v", events, p.lease.Top())
@@ -298,7 +298,7 @@ func claimEventPrev(r *rig) {
 		if l.Prev != want {
 			r.Errorf("claim %d: prev is %v, want %v", i, l.Prev, want)
 		}
-		p := r.pen(l)
+		p := r.writer(l)
 		want = l.Top()
 		if i > 0 {
 			want = p.write(i).Top
@@ -327,7 +327,7 @@ func oneClaimWins(r *rig) {
 	const n = 16
 	errs := make(chan error, n)
 	for i := range n {
-		h := r.another()
+		h := r.secondHandle()
 		go func() {
 			_, err := h.Claim(r.ctx, "s", wire.ReplicaID(fmt.Sprintf("replica-%d", i)), r.long())
 			errs <- err

@@ -23,12 +23,12 @@ func lifecycleChecks() []check {
 	for _, c := range calls() {
 		checks = append(checks,
 			check{name: c.name + " on a closed store is ErrClosed", run: func(r *rig) {
-				p := r.own("s", "a")
+				p := r.createAndClaim("s", "a")
 				r.ok(r.Close())
 				r.is(c.call(r.ctx, p), store.ErrClosed, c.name)
 			}},
 			check{name: c.name + " with a cancelled context says so", run: func(r *rig) {
-				p := r.own("s", "a")
+				p := r.createAndClaim("s", "a")
 				ctx, cancel := context.WithCancel(r.ctx)
 				cancel()
 				r.is(c.call(ctx, p), context.Canceled, c.name)
@@ -44,68 +44,73 @@ func lifecycleChecks() []check {
 	return checks
 }
 
-// call is one method, and once more for any session if it is given one.
+// call is one method, called with any session if it takes one.
 type call struct {
 	name  string
-	call  func(ctx context.Context, p *pen) error
+	call  func(ctx context.Context, p *leaseWriter) error
 	named func(r *rig, id wire.SessionID) error
 }
 
 func calls() []call {
 	return append(sessionCalls(), []call{
-		{"Renew", func(ctx context.Context, p *pen) error { return p.Renew(ctx, p.lease) }, nil},
-		{"Release", func(ctx context.Context, p *pen) error { return p.Release(ctx, p.lease) }, nil},
-		{"Delete", func(ctx context.Context, p *pen) error { return p.Delete(ctx, p.lease) }, nil},
-		{"Commit", func(ctx context.Context, p *pen) error {
+		{"Renew", func(ctx context.Context, p *leaseWriter) error { return p.Renew(ctx, p.lease) }, nil},
+		{"Release", func(ctx context.Context, p *leaseWriter) error { return p.Release(ctx, p.lease) }, nil},
+		{"Delete", func(ctx context.Context, p *leaseWriter) error { return p.Delete(ctx, p.lease) }, nil},
+		{"Commit", func(ctx context.Context, p *leaseWriter) error {
 			_, err := p.Commit(ctx, p.lease, p.next(store.Batch{Events: p.frames(1)}))
 			return err
 		}, nil},
-		{"Receive", func(ctx context.Context, p *pen) error {
+		{"Receive", func(ctx context.Context, p *leaseWriter) error {
 			for _, err := range p.Receive(ctx, p.lease) {
 				return err
 			}
 			return errEnded
 		}, nil},
-		{"Recreate", func(ctx context.Context, p *pen) error {
-			return p.Recreate(ctx, p.former("new", "a"), store.NewSession{ID: "new", User: "u"})
+		{"Recreate", func(ctx context.Context, p *leaseWriter) error {
+			return p.Recreate(ctx, p.lostLease("new", "a"), store.NewSession{ID: "new", User: "u"})
 		}, func(r *rig, id wire.SessionID) error {
-			return r.Recreate(r.ctx, r.former(id, "a"), store.NewSession{ID: id, User: "u"})
+			return r.Recreate(r.ctx, r.lostLease(id, "a"), store.NewSession{ID: id, User: "u"})
 		}},
-		{"Deleted", func(ctx context.Context, p *pen) error { _, err := p.Deleted(ctx, "s", 1); return err }, func(r *rig, id wire.SessionID) error {
+		{"Deleted", func(ctx context.Context, p *leaseWriter) error { _, err := p.Deleted(ctx, "s", 1); return err }, func(r *rig, id wire.SessionID) error {
 			_, err := r.Deleted(r.ctx, id, 1)
 			return err
 		}},
-		{"Sessions", func(ctx context.Context, p *pen) error { _, err := p.Sessions(ctx, store.Query{}); return err }, nil},
-		{"Unattended", func(ctx context.Context, p *pen) error { _, err := p.Unattended(ctx, 1); return err }, nil},
-		{"Announce", func(ctx context.Context, p *pen) error { return p.Announce(ctx, store.Replica{ID: "a"}, p.long()) }, nil},
-		{"Withdraw", func(ctx context.Context, p *pen) error { return p.Withdraw(ctx, "a") }, nil},
-		{"Replicas", func(ctx context.Context, p *pen) error { _, err := p.Replicas(ctx, "", 1); return err }, nil},
-		{"Acquire", func(ctx context.Context, p *pen) error { _, err := p.Acquire(ctx, p.ask("h", "k", 1)); return err }, nil},
-		{"Acquire that waits", func(ctx context.Context, p *pen) error {
+		{"Sessions", func(ctx context.Context, p *leaseWriter) error { _, err := p.Sessions(ctx, store.Query{}); return err }, nil},
+		{"Unattended", func(ctx context.Context, p *leaseWriter) error { _, err := p.Unattended(ctx, 1); return err }, nil},
+		{"Announce", func(ctx context.Context, p *leaseWriter) error {
+			return p.Announce(ctx, store.Replica{ID: "a"}, p.long())
+		}, nil},
+		{"Withdraw", func(ctx context.Context, p *leaseWriter) error { return p.Withdraw(ctx, "a") }, nil},
+		{"Replicas", func(ctx context.Context, p *leaseWriter) error { _, err := p.Replicas(ctx, "", 1); return err }, nil},
+		{"Acquire", func(ctx context.Context, p *leaseWriter) error {
+			_, err := p.Acquire(ctx, p.ask("h", "k", 1))
+			return err
+		}, nil},
+		{"Acquire that waits", func(ctx context.Context, p *leaseWriter) error {
 			q := p.ask("h", "k", 1)
 			q.Wait = true
 			_, err := p.Acquire(ctx, q)
 			return err
 		}, nil},
-		{"RenewSlot", func(ctx context.Context, p *pen) error {
+		{"RenewSlot", func(ctx context.Context, p *leaseWriter) error {
 			return p.RenewSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
 		}, nil},
-		{"ReleaseSlot", func(ctx context.Context, p *pen) error {
+		{"ReleaseSlot", func(ctx context.Context, p *leaseWriter) error {
 			return p.ReleaseSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
 		}, nil},
-		{"Slots", func(ctx context.Context, p *pen) error { _, err := p.Slots(ctx, "sem"); return err }, nil},
-		{"Get", func(ctx context.Context, p *pen) error { _, err := p.Get(ctx, "c", "n"); return err }, nil},
-		{"Put", func(ctx context.Context, p *pen) error {
+		{"Slots", func(ctx context.Context, p *leaseWriter) error { _, err := p.Slots(ctx, "sem"); return err }, nil},
+		{"Get", func(ctx context.Context, p *leaseWriter) error { _, err := p.Get(ctx, "c", "n"); return err }, nil},
+		{"Put", func(ctx context.Context, p *leaseWriter) error {
 			_, err := p.Put(ctx, store.Document{Collection: "c", Name: "n"})
 			return err
 		}, nil},
-		{"Remove", func(ctx context.Context, p *pen) error { return p.Remove(ctx, "c", "n", 1) }, nil},
-		{"Documents", func(ctx context.Context, p *pen) error { _, err := p.Documents(ctx, "c", "", 1); return err }, nil},
-		{"Ready", func(ctx context.Context, p *pen) error { return p.Ready(ctx) }, nil},
+		{"Remove", func(ctx context.Context, p *leaseWriter) error { return p.Remove(ctx, "c", "n", 1) }, nil},
+		{"Documents", func(ctx context.Context, p *leaseWriter) error { _, err := p.Documents(ctx, "c", "", 1); return err }, nil},
+		{"Ready", func(ctx context.Context, p *leaseWriter) error { return p.Ready(ctx) }, nil},
 	}...)
 }
 
-// sessionCalls are the methods that name a session.
+// sessionCalls are the methods that take a session id.
 func sessionCalls() []call {
 	type method struct {
 		name string
@@ -145,7 +150,7 @@ func sessionCalls() []call {
 	} {
 		out = append(out, call{
 			name:  m.name,
-			call:  func(ctx context.Context, p *pen) error { return m.call(ctx, p.rig, "s") },
+			call:  func(ctx context.Context, p *leaseWriter) error { return m.call(ctx, p.rig, "s") },
 			named: func(r *rig, id wire.SessionID) error { return m.call(r.ctx, r, id) },
 		})
 	}
@@ -153,14 +158,14 @@ func sessionCalls() []call {
 }
 
 func deletionRemoves(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(2), Working: new(true), Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}})
 	r.sendAll("s", commands("a"))
 	r.ok(r.Release(r.ctx, p.lease))
 	r.unattended("s")
 	l := r.claim("s", "a")
 	r.ok(r.Delete(r.ctx, l))
-	other := r.another()
+	other := r.secondHandle()
 	for _, c := range sessionCalls() {
 		if c.name == "Create" {
 			continue
@@ -176,7 +181,7 @@ func deletionRemoves(r *rig) {
 }
 
 func deletionBeginsAnew(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("consumed", "waiting"))
 	p.commit(store.Batch{
 		Events: p.frames(2), Working: new(true), Card: []byte("old"), Consumed: []string{"consumed"},
@@ -189,8 +194,8 @@ func deletionBeginsAnew(r *rig) {
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 0 {
 		r.Errorf("the former user still has %v", got)
 	}
-	r.same("state", normal(r.load("s")), store.State{})
-	q := r.pen(r.claim("s", "a"))
+	r.same("state", dropEmpty(r.load("s")), store.State{})
+	q := r.writer(r.claim("s", "a"))
 	if !q.lease.Prev.IsZero() {
 		r.Errorf("first claim follows %v", q.lease.Prev)
 	}
@@ -200,14 +205,14 @@ func deletionBeginsAnew(r *rig) {
 	page, err := r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 1)
 	r.ok(err)
 	r.same("cold list", page, store.ListPage{})
-	r.sendAll("s", commands("consumed")) // which is new in this life
+	r.sendAll("s", commands("consumed")) // a new command for the new session
 	r.same("inbox", r.inbox(q.lease, 1), commands("consumed"))
 	_, err = r.Read(r.ctx, "s", p.top, 10)
 	r.is(err, store.ErrTrimmed, "Read after a position of the former life")
 }
 
 func deletionLeavesOthers(r *rig) {
-	p, q := r.own("s", "a"), r.own("s-2", "a")
+	p, q := r.createAndClaim("s", "a"), r.createAndClaim("s-2", "a")
 	q.commit(store.Batch{Events: q.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("v"))}})
 	before := r.everything("s-2")
 	r.ok(r.Delete(r.ctx, p.lease))
@@ -216,7 +221,7 @@ func deletionLeavesOthers(r *rig) {
 }
 
 func closeEndsWaiting(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.take(r.ask("h", "k", 1))
 	f, v := r.follow("s", p.top), r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
@@ -274,7 +279,7 @@ func claimInvalid(r *rig) {
 
 func createAnyID(r *rig) {
 	for _, id := range []wire.SessionID{"-", "_", "0", "A-z_0", "a", "A", "0123456789012345678901234567890123456789012345678901234567890123"} {
-		r.own(id, wire.ReplicaID(id)).write(1)
+		r.createAndClaim(id, wire.ReplicaID(id)).write(1)
 	}
 	if got := len(r.walk(store.Query{}, nil)); got != 7 {
 		r.Errorf("listing shows %d sessions, want 7", got)

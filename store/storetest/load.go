@@ -18,7 +18,7 @@ func loadChecks() []check {
 		{name: "a new session is empty", run: loadNew},
 		{name: "loading an unknown session is ErrNotFound", run: loadUnknown},
 		{name: "a take-over keeps everything", run: loadTakeOver},
-		{name: "readers never see half a batch", run: loadNeverHalf},
+		{name: "readers never see half a batch", run: loadIsAtomic},
 		{name: "cold lists are not loaded", run: loadCold},
 		{name: "lists are read in pages", run: loadListPages},
 		{name: "a list name that cannot exist is ErrInvalid", run: loadListInvalid},
@@ -29,9 +29,9 @@ func loadChecks() []check {
 
 func loadNew(r *rig) {
 	r.create("s")
-	r.same("state before the first claim", normal(r.load("s")), store.State{})
+	r.same("state before the first claim", dropEmpty(r.load("s")), store.State{})
 	l := r.claim("s", "a")
-	r.same("state after the first claim", normal(r.load("s")), store.State{At: l.Top()})
+	r.same("state after the first claim", dropEmpty(r.load("s")), store.State{At: l.Top()})
 }
 
 func loadUnknown(r *rig) {
@@ -42,26 +42,26 @@ func loadUnknown(r *rig) {
 }
 
 func loadTakeOver(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("v")), store.Push("l", items("a", "b")...)}})
 	want := r.load("s")
 	r.ok(r.Release(r.ctx, p.lease))
-	l := r.another().claim("s", "b")
+	l := r.secondHandle().claim("s", "b")
 	want.At = l.Top()
 	r.same("state", r.load("s"), want)
 }
 
-// loadNeverHalf has every batch write its number into every kind of place, so
-// that any two places that disagree are half a batch.
-func loadNeverHalf(r *rig) {
+// loadIsAtomic makes every batch write its number to every kind of value, so that two
+// values with different numbers reveal a partial batch.
+func loadIsAtomic(r *rig) {
 	const batches = 60
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, stop := context.WithCancel(r.ctx)
 	defer stop()
 	watch := func(look func(*rig) error) {
-		h := r.another()
+		h := r.secondHandle()
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				if err := look(h); err != nil {
@@ -72,10 +72,10 @@ func loadNeverHalf(r *rig) {
 		})
 	}
 	for range 2 {
-		watch(checkHalfState)
-		watch(checkHalfInfo)
+		watch(checkAtomicState)
+		watch(checkAtomicInfo)
 	}
-	watch(checkHalfLog)
+	watch(checkAtomicLog)
 	for i := range batches {
 		n := strconv.AppendInt(nil, int64(i+1), 10)
 		r.sendOn("s", "c"+string(n), string(n))
@@ -92,7 +92,7 @@ func loadNeverHalf(r *rig) {
 	}
 }
 
-func checkHalfState(r *rig) error {
+func checkAtomicState(r *rig) error {
 	s, err := r.Load(r.ctx, "s")
 	if err != nil || s.At.Seq == 0 {
 		return err
@@ -107,7 +107,7 @@ func checkHalfState(r *rig) error {
 	return nil
 }
 
-func checkHalfInfo(r *rig) error {
+func checkAtomicInfo(r *rig) error {
 	i, err := r.Session(r.ctx, "s")
 	if err != nil || i.Top.Seq == 0 {
 		return err
@@ -119,7 +119,7 @@ func checkHalfInfo(r *rig) error {
 	return nil
 }
 
-func checkHalfLog(r *rig) error {
+func checkAtomicLog(r *rig) error {
 	events, err := r.Read(r.ctx, "s", wire.Position{}, 1000)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func checkHalfLog(r *rig) error {
 }
 
 func loadCold(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{
 		store.Push(store.ColdPrefix+"l", items("a", "b")...), store.Push(store.ColdPrefix, items("c")...),
 		store.Push("cold", items("d")...), store.Push("l:"+store.ColdPrefix, items("e")...),
@@ -160,7 +160,7 @@ func loadCold(r *rig) {
 }
 
 func loadListPages(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	var all [][]byte
 	for i := range 23 {
 		all = append(all, fmt.Append(nil, "item ", i))
@@ -176,7 +176,7 @@ func loadListPages(r *rig) {
 			r.samePage(name, math.MinInt, limit, 0, all)
 		}
 	}
-	// What was trimmed at either side does not count.
+	// Items trimmed at either end do not count.
 	p.commit(store.Batch{Ops: []store.Op{store.KeepLast("l", 20), store.KeepFirst("l", 9)}})
 	r.samePage("l", -4, 4, 5, all[3:12])
 	r.samePage("l", -400, 3, 0, all[3:12])
@@ -185,8 +185,8 @@ func loadListPages(r *rig) {
 	}
 }
 
-// samePage fails unless a page of a list begins at an index and has what a list
-// of all items has there.
+// samePage fails unless a page of a list begins at an index and has the items of the whole
+// list there.
 func (r *rig) samePage(list string, from, limit, start int, all [][]byte) {
 	r.Helper()
 	page, err := r.ReadList(r.ctx, "s", list, from, limit)
@@ -199,7 +199,7 @@ func (r *rig) samePage(list string, from, limit, start int, all [][]byte) {
 }
 
 func loadListInvalid(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Push("a", []byte("item"))}})
 	for _, name := range []string{"", "a\x00", "a\x00\x00\x00\x00", "a\nb", strings.Repeat("a", 1000)} {
 		_, err := r.ReadList(r.ctx, "s", name, 0, 10)
@@ -211,7 +211,7 @@ func loadListInvalid(r *rig) {
 }
 
 func loadListLimits(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Push("l", make([][]byte, 1200)...)}})
 	for limit, want := range map[int]int{-5: 100, 0: 100, 1000: 1000, 1001: 1000} {
 		page, err := r.ReadList(r.ctx, "s", "l", 0, limit)
@@ -222,9 +222,10 @@ func loadListLimits(r *rig) {
 	}
 }
 
-// loadIsCopy lets the caller reuse what it wrote and keep what it read.
+// loadIsCopy checks that a caller may reuse the memory it wrote and keep the memory it
+// read.
 func loadIsCopy(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	frame, value, card := []byte("frame"), []byte("value"), []byte("card")
 	p.commit(store.Batch{Events: [][]byte{frame}, Ops: []store.Op{store.Set("t", "f", value), store.Push("l", value)}, Card: card})
 	for _, b := range [][]byte{frame, value, card} {

@@ -28,42 +28,42 @@ func logChecks() []check {
 	}
 }
 
-// chronicle is a pen that knows what the log should be.
-type chronicle struct {
-	*pen
+// trackedLog is a writer that records the expected log.
+type trackedLog struct {
+	*leaseWriter
 	history
 	claims int
 }
 
-// chronicle begins one for a new session.
-func (r *rig) chronicle(id wire.SessionID, limits store.Limits) *chronicle {
+// trackLog returns the trackedLog of a new session.
+func (r *rig) trackLog(id wire.SessionID, limits store.Limits) *trackedLog {
 	r.Helper()
 	r.create(id)
-	c := &chronicle{pen: r.pen(store.Lease{Session: id}), history: history{limits: limits.WithDefaults()}}
+	c := &trackedLog{leaseWriter: r.writer(store.Lease{Session: id}), history: history{limits: limits.WithDefaults()}}
 	c.takeOver()
 	return c
 }
 
-// takeOver claims the session, for which the same replica needs no release.
-func (c *chronicle) takeOver() {
+// takeOver claims the session again, which its owner can do without a release.
+func (c *trackedLog) takeOver() {
 	c.Helper()
 	c.claims++
-	c.pen = c.rig.pen(c.claim(c.lease.Session, "a"))
-	// Of the claim's event only the position matters here.
+	c.leaseWriter = c.rig.writer(c.claim(c.lease.Session, "a"))
+	// Only the position of the claim's event matters here.
 	last := c.last(1)
 	c.add(last, true)
 }
 
-// last reads the newest events.
-func (c *chronicle) last(n int) []store.Event {
+// last reads the newest n events.
+func (c *trackedLog) last(n int) []store.Event {
 	c.Helper()
 	i := c.info(c.lease.Session)
 	held, err := c.Read(c.ctx, c.lease.Session, i.Oldest, 1000)
 	c.ok(err)
-	if len(held) == 0 { // the oldest is the newest
+	if len(held) == 0 { // the log has one event
 		held, err = c.Read(c.ctx, c.lease.Session, wire.Position{}, 1000)
 		if errors.Is(err, store.ErrTrimmed) {
-			// The only event of a trimmed log cannot be read after anything.
+			// No valid cursor precedes the only event of a trimmed log.
 			return []store.Event{{At: i.Oldest}}
 		}
 		c.ok(err)
@@ -71,8 +71,8 @@ func (c *chronicle) last(n int) []store.Event {
 	return held[len(held)-n:]
 }
 
-// append commits frames and notes them.
-func (c *chronicle) append(frames ...[]byte) {
+// append commits frames and records them.
+func (c *trackedLog) append(frames ...[]byte) {
 	c.Helper()
 	prev := c.top
 	c.commit(store.Batch{Events: frames})
@@ -84,11 +84,11 @@ func (c *chronicle) append(frames ...[]byte) {
 	c.add(events, false)
 }
 
-// verify compares the whole log with what it should be.
-func (c *chronicle) verify() {
+// verify compares the whole log with the expected one.
+func (c *trackedLog) verify() {
 	c.Helper()
 	i := c.info(c.lease.Session)
-	if err := c.trimmed(i.Oldest); err != nil {
+	if err := c.checkTrimmed(i.Oldest); err != nil {
 		c.Fatal(err)
 	}
 	if i.Top != c.top {
@@ -121,7 +121,7 @@ func logUnknownSession(r *rig) {
 }
 
 func logEveryCursor(r *rig) {
-	c := r.chronicle("s", store.Limits{})
+	c := r.trackLog("s", store.Limits{})
 	for claim := range 3 {
 		for n := range 5 {
 			c.append(c.frames(n)...)
@@ -130,11 +130,11 @@ func logEveryCursor(r *rig) {
 			c.takeOver()
 		}
 	}
-	c.verifyCursors(r.another())
+	c.verifyCursors(r.secondHandle())
 }
 
-// verifyCursors reads after every position that ever was with many limits.
-func (c *chronicle) verifyCursors(r *rig) {
+// verifyCursors reads after every position that ever existed, with many limits.
+func (c *trackedLog) verifyCursors(r *rig) {
 	c.Helper()
 	cursors := []wire.Position{{}}
 	for _, e := range c.all() {
@@ -153,7 +153,7 @@ func (c *chronicle) verifyCursors(r *rig) {
 }
 
 func logPageLimit(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	for range 3 {
 		p.write(600)
 	}
@@ -167,10 +167,10 @@ func logPageLimit(r *rig) {
 }
 
 func logBadCursors(r *rig) {
-	c := r.chronicle("s", store.Limits{})
+	c := r.trackLog("s", store.Limits{})
 	c.append(c.frames(3)...)
 	first := c.lease.Epoch
-	r.env.Advance(r.env.Unit) // leave room between the epochs
+	r.env.Advance(r.env.Unit) // leave a gap between the epochs
 	c.takeOver()
 	c.append(c.frames(3)...)
 	second := c.lease.Epoch
@@ -198,7 +198,7 @@ func logBadCursors(r *rig) {
 }
 
 func logBoundEvents(r *rig) {
-	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	c := r.trackLog("s", store.Limits{LogEvents: 64})
 	for n := range 120 {
 		c.append(c.frames(n % 7)...)
 		c.verify()
@@ -209,7 +209,7 @@ func logBoundEvents(r *rig) {
 }
 
 func logBoundBytes(r *rig) {
-	c := r.chronicle("bytes", store.Limits{LogBytes: 64 << 10})
+	c := r.trackLog("bytes", store.Limits{LogBytes: 64 << 10})
 	for n := range 120 {
 		frames := make([][]byte, n%4)
 		for i := range frames {
@@ -224,7 +224,7 @@ func logBoundBytes(r *rig) {
 }
 
 func logOversizeEvents(r *rig) {
-	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	c := r.trackLog("s", store.Limits{LogEvents: 64})
 	for _, n := range []int{10, 200, 1, 3, 65, 64, 1, 63, 300, 301} {
 		c.append(c.frames(n)...)
 		c.verify()
@@ -232,7 +232,7 @@ func logOversizeEvents(r *rig) {
 }
 
 func logOversizeBytes(r *rig) {
-	c := r.chronicle("s", store.Limits{LogBytes: 64 << 10})
+	c := r.trackLog("s", store.Limits{LogBytes: 64 << 10})
 	for _, n := range []int{10, 100 << 10, 1, 60 << 10, 70 << 10, 200 << 10, 100} {
 		c.append(bytes.Repeat([]byte("x"), n))
 		c.verify()
@@ -240,7 +240,7 @@ func logOversizeBytes(r *rig) {
 }
 
 func logTrimsClaims(r *rig) {
-	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	c := r.trackLog("s", store.Limits{LogEvents: 64})
 	for n := range 100 {
 		if n%5 == 0 {
 			c.append(c.frames(2)...)
@@ -254,7 +254,7 @@ func logTrimsClaims(r *rig) {
 }
 
 func logTrimmedCursors(r *rig) {
-	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	c := r.trackLog("s", store.Limits{LogEvents: 64})
 	for n := range 40 {
 		c.append(c.frames(1 + n%4)...)
 		if n%15 == 14 {
@@ -265,11 +265,11 @@ func logTrimmedCursors(r *rig) {
 	if c.kept == 0 {
 		r.Fatal("nothing was trimmed")
 	}
-	c.verifyCursors(r.another())
+	c.verifyCursors(r.secondHandle())
 }
 
 func logTrimKeepsState(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("v")), store.Push("l", []byte("i"))}, Card: []byte("card")})
 	for range 20 {
 		p.write(20)

@@ -12,21 +12,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// model is the contract as plain data: no goroutines, no I/O, and a clock that
-// is asked for. Its answers are what an engine's are compared with.
+// model is the contract as plain data: no goroutines, no I/O, and an injected clock. The
+// results of an engine are compared with its results.
 type model struct {
 	limits store.Limits
 	clock  func() time.Time
-	// epoch chooses that of a claim, given the highest one so far.
-	epoch      func(previous uint64) uint64
-	sessions   map[wire.SessionID]*modelSession
-	epochs     map[wire.SessionID]uint64 // highest ones, which outlive sessions
-	graves     map[wire.SessionID]uint64 // those of deleted ones
-	documents  map[documentKey]*modelDocument
-	semaphores map[string]*modelSemaphore
+	// epoch chooses the epoch of a claim, given the highest one so far.
+	epoch         func(previous uint64) uint64
+	sessions      map[wire.SessionID]*modelSession
+	epochs        map[wire.SessionID]uint64 // highest epochs, which outlive sessions
+	deletedEpochs map[wire.SessionID]uint64 // epochs of deleted sessions
+	documents     map[documentKey]*modelDocument
+	semaphores    map[string]*modelSemaphore
 }
 
-// modelSession is all there is of a session.
+// modelSession is the whole state of a session.
 type modelSession struct {
 	info     store.Info
 	number   uint64
@@ -40,13 +40,13 @@ type modelSession struct {
 
 func newModel(limits store.Limits, clock func() time.Time) *model {
 	m := &model{
-		limits:     limits.WithDefaults(),
-		clock:      clock,
-		sessions:   map[wire.SessionID]*modelSession{},
-		epochs:     map[wire.SessionID]uint64{},
-		graves:     map[wire.SessionID]uint64{},
-		documents:  map[documentKey]*modelDocument{},
-		semaphores: map[string]*modelSemaphore{},
+		limits:        limits.WithDefaults(),
+		clock:         clock,
+		sessions:      map[wire.SessionID]*modelSession{},
+		epochs:        map[wire.SessionID]uint64{},
+		deletedEpochs: map[wire.SessionID]uint64{},
+		documents:     map[documentKey]*modelDocument{},
+		semaphores:    map[string]*modelSemaphore{},
 	}
 	m.epoch = func(previous uint64) uint64 { return store.NextEpoch(previous, clock()) }
 	return m
@@ -73,7 +73,7 @@ func (m *model) recreate(l store.Lease, s store.NewSession) error {
 	switch {
 	case m.sessions[s.ID] != nil:
 		return store.ErrExists
-	case m.graves[s.ID] >= l.Epoch:
+	case m.deletedEpochs[s.ID] >= l.Epoch:
 		return store.ErrNotFound
 	}
 	i := &m.add(s).info
@@ -86,11 +86,11 @@ func (m *model) deleted(id wire.SessionID, epoch uint64) (bool, error) {
 	if err := id.Validate(); err != nil {
 		return false, err
 	}
-	last, ok := m.graves[id]
+	last, ok := m.deletedEpochs[id]
 	return ok && last >= epoch, nil
 }
 
-// add makes a session that is not there.
+// add creates a session that does not exist.
 func (m *model) add(s store.NewSession) *modelSession {
 	now := m.clock()
 	n := &modelSession{
@@ -112,7 +112,8 @@ func (m *model) find(id wire.SessionID) (*modelSession, error) {
 	return nil, store.ErrNotFound
 }
 
-// sessionLog is every event a session's log ever had in this life.
+// sessionLog returns every event of the session's log since its creation, including trimmed
+// ones.
 func (m *model) sessionLog(id wire.SessionID) []store.Event {
 	if s := m.sessions[id]; s != nil {
 		return s.log.all()
@@ -120,7 +121,7 @@ func (m *model) sessionLog(id wire.SessionID) []store.Event {
 	return nil
 }
 
-// owned is the session of a lease that is good.
+// owned returns the session of a current lease, or ErrFenced.
 func (m *model) owned(l store.Lease) (*modelSession, error) {
 	s := m.sessions[l.Session]
 	if s == nil || s.info.Owner != l.Replica || s.info.Epoch != l.Epoch {
@@ -196,7 +197,7 @@ func (m *model) delete(l store.Lease) error {
 	if err := s.quarantine(); err != nil {
 		return err
 	}
-	m.graves[l.Session] = l.Epoch
+	m.deletedEpochs[l.Session] = l.Epoch
 	delete(m.sessions, l.Session)
 	return nil
 }
@@ -209,7 +210,7 @@ func (m *model) discard(id wire.SessionID) error {
 	if s.info.Quarantined == "" {
 		return store.ErrConflict
 	}
-	m.graves[id] = s.info.Epoch
+	m.deletedEpochs[id] = s.info.Epoch
 	delete(m.sessions, id)
 	return nil
 }

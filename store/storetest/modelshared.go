@@ -10,9 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// send answers like Send. Forgotten says that the command was consumed so long
-// ago that an engine may take it for a duplicate or for a new one; the model
-// has then done nothing.
+// send implements Send. forgotten reports that the command was consumed so long ago that an
+// engine may treat it as a duplicate or as new; the model is unchanged then.
 func (m *model) send(id wire.SessionID, c store.Command) (duplicate, forgotten bool, err error) {
 	if err := m.limits.CheckCommand(c); err != nil {
 		return false, false, err
@@ -71,10 +70,10 @@ type documentKey struct{ collection, name string }
 
 type modelDocument struct {
 	store.Document
-	until time.Time // zero: for ever
+	until time.Time // expiry; zero for none
 }
 
-// document is what is there now, or nil.
+// document returns a document that has not expired, or nil.
 func (m *model) document(collection, name string) *modelDocument {
 	k := documentKey{collection, name}
 	d := m.documents[k]
@@ -138,7 +137,7 @@ func (m *model) collection(name string) []store.Document {
 	return out
 }
 
-// modelSemaphore is who holds slots and who waits, oldest first.
+// modelSemaphore holds the held slots and the waiting requests, oldest first.
 type modelSemaphore struct {
 	held    map[string]modelSlot
 	waiting []store.SlotRequest
@@ -149,7 +148,7 @@ type modelSlot struct {
 	until time.Time
 }
 
-// semaphore is one as it is now, without those whose time has run out.
+// semaphore returns a semaphore without expired slots.
 func (m *model) semaphore(name string) *modelSemaphore {
 	s := m.semaphores[name]
 	if s == nil {
@@ -160,8 +159,8 @@ func (m *model) semaphore(name string) *modelSemaphore {
 	return s
 }
 
-// acquire answers whether the slot is granted at once. Without an error and a
-// grant the request waits.
+// acquire reports whether the slot is granted at once. Without an error and a grant the
+// request waits.
 func (m *model) acquire(q store.SlotRequest) (granted bool, err error) {
 	if err := store.CheckSlot(q); err != nil {
 		return false, err
@@ -184,8 +183,8 @@ func (m *model) acquire(q store.SlotRequest) (granted bool, err error) {
 	}
 }
 
-// settle grants what is free and returns who got it, in this order.
-func (m *model) settle(name string) []string {
+// grantWaiting grants free slots and returns their holders in the order of the grants.
+func (m *model) grantWaiting(name string) []string {
 	s := m.semaphore(name)
 	var granted []string
 	for len(s.waiting) > 0 && len(s.held) < s.waiting[0].Limit {
@@ -223,7 +222,7 @@ func (m *model) renewSlot(s store.Slot) error {
 
 func (m *model) releaseSlot(s store.Slot) { delete(m.semaphore(s.Semaphore).held, s.Holder) }
 
-func (m *model) giveUp(semaphore, holder string) {
+func (m *model) removeWaiter(semaphore, holder string) {
 	s := m.semaphore(semaphore)
 	s.waiting = slices.DeleteFunc(s.waiting, func(q store.SlotRequest) bool { return q.Holder == holder })
 }

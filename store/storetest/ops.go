@@ -13,7 +13,7 @@ type (
 	lists  = map[string][][]byte
 )
 
-// items makes list items of words.
+// items converts words to list items.
 func items(words ...string) [][]byte {
 	out := make([][]byte, len(words))
 	for i, w := range words {
@@ -22,7 +22,7 @@ func items(words ...string) [][]byte {
 	return out
 }
 
-// opCase is a sequence of batches and what they leave behind.
+// opCase is a sequence of batches and their result.
 type opCase struct {
 	name    string
 	batches [][]store.Op
@@ -34,28 +34,28 @@ func opChecks() []check {
 	var checks []check
 	for _, c := range append(tableCases(), listCases()...) {
 		checks = append(checks, check{name: c.name, run: func(r *rig) {
-			p := r.own("s", "a")
+			p := r.createAndClaim("s", "a")
 			for _, ops := range c.batches {
 				p.commit(store.Batch{Ops: ops})
 			}
 			want := store.State{At: p.top, Tables: c.tables, Lists: c.lists}
-			r.same("state", normal(r.another().load("s")), want)
-			// The same in one batch, for ops see what those before them did.
+			r.same("state", dropEmpty(r.secondHandle().load("s")), want)
+			// The same in one batch: each op sees the effect of the previous ones.
 			var all []store.Op
 			for _, ops := range c.batches {
 				all = append(all, ops...)
 			}
-			p = r.own("one-batch", "a")
+			p = r.createAndClaim("one-batch", "a")
 			want.At = p.commit(store.Batch{Ops: all, Events: p.frames(1)}).Top
-			r.same("state after one batch", normal(r.load("one-batch")), want)
+			r.same("state after one batch", dropEmpty(r.load("one-batch")), want)
 		}})
 	}
 	return append(checks, check{name: "a table and a list may share a name", run: opSharedName})
 }
 
-// normal drops tables and lists without content: whether an emptied one is
-// still named is nobody's business.
-func normal(s store.State) store.State {
+// dropEmpty removes tables and lists without content: whether Load returns an emptied one
+// is undefined.
+func dropEmpty(s store.State) store.State {
 	for name, t := range s.Tables {
 		if len(t) == 0 {
 			delete(s.Tables, name)
@@ -69,8 +69,8 @@ func normal(s store.State) store.State {
 	return s
 }
 
-// awkward are names that an engine must not take for syntax of its own.
-func awkward() []string {
+// trickyNames are valid names that an engine must not interpret as syntax.
+func trickyNames() []string {
 	return []string{
 		":", "{", "}", "{p0}", "a{b}c", "a:b:c", "/", "../x", "a/b", ".", "*", "?", "[a]", "\\", "\"", "'", "%s", "$1",
 		" ", " padded ", "ünïcödé", "日本", "🙂", "\u2028", "0", "-1", "nil", "table", "list", "t:f", "log", "meta",
@@ -85,7 +85,7 @@ func tableCases() []opCase {
 		all[i] = byte(i)
 	}
 	names, named := []store.Op{}, tables{"t": {}}
-	for _, n := range awkward() {
+	for _, n := range trickyNames() {
 		names = append(names, set(n, n), store.Set(n, "f", []byte(n)))
 		if n != "t" {
 			named[n] = map[string][]byte{"f": []byte(n)}
@@ -117,7 +117,7 @@ func listCases() []opCase {
 	replace := func(i int, v string) store.Op { return store.Replace("l", i, []byte(v)) }
 	abc := push("a", "b", "c")
 	names, named := []store.Op{}, lists{}
-	for _, n := range awkward() {
+	for _, n := range trickyNames() {
 		names = append(names, store.Push(n, []byte(n), []byte("last")), store.Replace(n, -1, []byte("replaced")))
 		named[n] = items(n, "replaced")
 	}
@@ -150,13 +150,13 @@ func listCases() []opCase {
 }
 
 func opSharedName(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Set("x", "f", []byte("v")), store.Push("x", []byte("i"))}})
 	r.same("state", r.load("s"), store.State{
 		At: p.top, Tables: tables{"x": {"f": []byte("v")}}, Lists: lists{"x": items("i")},
 	})
 	p.commit(store.Batch{Ops: []store.Op{store.Clear("x")}})
-	r.same("after clear", normal(r.load("s")), store.State{At: p.top, Lists: lists{"x": items("i")}})
+	r.same("after clear", dropEmpty(r.load("s")), store.State{At: p.top, Lists: lists{"x": items("i")}})
 	p.commit(store.Batch{Ops: []store.Op{store.Set("x", "f", []byte("v")), store.Drop("x")}})
-	r.same("after drop", normal(r.load("s")), store.State{At: p.top, Tables: tables{"x": {"f": []byte("v")}}})
+	r.same("after drop", dropEmpty(r.load("s")), store.State{At: p.top, Tables: tables{"x": {"f": []byte("v")}}})
 }

@@ -14,7 +14,7 @@ import (
 
 func (p *player) create(e Engine, s step) error {
 	n := store.NewSession{ID: s.id(), User: s.user(), Card: []byte(s.Text)}
-	return agree("Create", nil, nil, e.Create(p.ctx, n), p.model.create(n))
+	return compareResults("Create", nil, nil, e.Create(p.ctx, n), p.model.create(n))
 }
 
 func (p *player) claim(e Engine, s step) error {
@@ -32,20 +32,21 @@ func (p *player) claim(e Engine, s step) error {
 		p.model.epoch = func(uint64) uint64 { return got.Epoch }
 	}
 	want, wantErr := p.model.claim(s.id(), s.replica(), ttl)
-	if err := agree("Claim", got, want, gotErr, wantErr); err != nil || gotErr != nil {
+	if err := compareResults("Claim", got, want, gotErr, wantErr); err != nil || gotErr != nil {
 		return err
 	}
 	p.leases[s.id()] = append(p.leases[s.id()], got)
 	return p.trim(e, s.id())
 }
 
-// trim lets the engine choose what to drop from a log, within the rules.
+// trim applies the engine's choice of trimmed batches to the model, after checking it
+// against the rules.
 func (p *player) trim(e Engine, id wire.SessionID) error {
 	i, err := e.Session(p.ctx, id)
 	if err != nil {
 		return fmt.Errorf("Session: %w", err)
 	}
-	return p.model.sessions[id].log.trimmed(i.Oldest)
+	return p.model.sessions[id].log.checkTrimmed(i.Oldest)
 }
 
 func (p *player) renew(e Engine, s step) error {
@@ -53,7 +54,7 @@ func (p *player) renew(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	return agree("Renew", nil, nil, e.Renew(p.ctx, l), p.model.renew(l))
+	return compareResults("Renew", nil, nil, e.Renew(p.ctx, l), p.model.renew(l))
 }
 
 func (p *player) release(e Engine, s step) error {
@@ -61,10 +62,10 @@ func (p *player) release(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	if s.N%2 == 1 { // perhaps to itself, which is refused
+	if s.N%2 == 1 { // possibly the owner itself, which is refused
 		l.Heir = s.replica()
 	}
-	return agree("Release", nil, nil, e.Release(p.ctx, l), p.model.release(l))
+	return compareResults("Release", nil, nil, e.Release(p.ctx, l), p.model.release(l))
 }
 
 func (p *player) delete(e Engine, s step) error {
@@ -72,15 +73,15 @@ func (p *player) delete(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	return agree("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l), p.either(l)...)
+	return compareResults("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l), p.alternativeErrors(l)...)
 }
 
 func (p *player) discard(e Engine, s step) error {
-	return agree("Discard", nil, nil, e.Discard(p.ctx, s.id()), p.model.discard(s.id()))
+	return compareResults("Discard", nil, nil, e.Discard(p.ctx, s.id()), p.model.discard(s.id()))
 }
 
-// either is what a write with a lost lease may be told instead.
-func (p *player) either(l store.Lease) []error {
+// alternativeErrors returns the errors that a write with a stale lease may get instead.
+func (p *player) alternativeErrors(l store.Lease) []error {
 	s := p.model.sessions[l.Session]
 	if _, err := p.model.owned(l); err == nil || s == nil || s.info.Quarantined == "" {
 		return nil
@@ -88,7 +89,7 @@ func (p *player) either(l store.Lease) []error {
 	return []error{s.quarantine()}
 }
 
-// batch completes what a step drew, rightly or wrongly.
+// batch completes the batch of a step, correctly or not.
 func (p *player) batch(s step, l store.Lease) store.Batch {
 	b := s.Batch
 	b.Number, b.Prev = 1, l.Top()
@@ -120,8 +121,7 @@ func (p *player) commit(e Engine, s step) error {
 	return p.commitBatch(e, l, p.batch(s, l))
 }
 
-// retry sends a batch with the newest number, and other content for good
-// measure.
+// retry sends a batch with the newest number and different content.
 func (p *player) retry(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
@@ -137,7 +137,7 @@ func (p *player) retry(e Engine, s step) error {
 func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
 	got, gotErr := e.Commit(p.ctx, l, b)
 	want, wantErr := p.model.commit(l, b)
-	if err := agree("Commit", got, want, gotErr, wantErr, p.either(l)...); err != nil || gotErr != nil {
+	if err := compareResults("Commit", got, want, gotErr, wantErr, p.alternativeErrors(l)...); err != nil || gotErr != nil {
 		return err
 	}
 	return p.trim(e, l.Session)
@@ -148,7 +148,7 @@ func (p *player) load(e Engine, s step) error { return p.loadOf(e, s.id()) }
 func (p *player) loadOf(e Engine, id wire.SessionID) error {
 	got, gotErr := e.Load(p.ctx, id)
 	want, wantErr := p.model.load(id)
-	return agree("Load", normal(got), want, gotErr, wantErr)
+	return compareResults("Load", dropEmpty(got), want, gotErr, wantErr)
 }
 
 func (p *player) read(e Engine, s step) error {
@@ -177,11 +177,10 @@ func (p *player) readAfter(e Engine, id wire.SessionID, cursor wire.Position, li
 		}
 		return nil
 	}
-	return agree(what, nil, nil, gotErr, wantErr)
+	return compareResults(what, nil, nil, gotErr, wantErr)
 }
 
-// sameEvents compares events, leaving out when a claim happened: that only the
-// engine knows.
+// sameEvents compares events, except for the time of claims, which only the engine knows.
 func sameEvents(got, want []store.Event) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("got %d events, want %d", len(got), len(want))
@@ -205,13 +204,13 @@ func sameEvents(got, want []store.Event) error {
 }
 
 func (p *player) readList(e Engine, s step) error {
-	return p.readListOf(e, s.id(), s.list(), s.N%10-5, s.N%7) // also from the end
+	return p.readListOf(e, s.id(), s.list(), s.N%10-5, s.N%7) // negative indexes count from the end
 }
 
 func (p *player) readListOf(e Engine, id wire.SessionID, list string, from, limit int) error {
 	got, gotErr := e.ReadList(p.ctx, id, list, from, limit)
 	want, wantErr := p.model.readList(id, list, from, limit)
-	return agree(fmt.Sprintf("ReadList of %s from %d", list, from), got, want, gotErr, wantErr)
+	return compareResults(fmt.Sprintf("ReadList of %s from %d", list, from), got, want, gotErr, wantErr)
 }
 
 func (p *player) session(e Engine, s step) error { return p.sessionOf(e, s.id()) }
@@ -219,10 +218,10 @@ func (p *player) session(e Engine, s step) error { return p.sessionOf(e, s.id())
 func (p *player) sessionOf(e Engine, id wire.SessionID) error {
 	got, gotErr := e.Session(p.ctx, id)
 	want, wantErr := p.model.session(id)
-	return agree("Session", p.info(got), p.info(want), gotErr, wantErr)
+	return compareResults("Session", p.info(got), p.info(want), gotErr, wantErr)
 }
 
-// info leaves out what engine and model cannot agree on.
+// info clears the fields that the engine and the model cannot agree on.
 func (p *player) info(i store.Info) store.Info {
 	if i.Owner == "" {
 		i.Until = time.Time{}
@@ -241,7 +240,7 @@ func (p *player) quarantine(e Engine, s step) error {
 	if s.Do == "lift" {
 		reason = ""
 	}
-	return agree("Quarantine", nil, nil, e.Quarantine(p.ctx, s.id(), reason), p.model.setQuarantine(s.id(), reason))
+	return compareResults("Quarantine", nil, nil, e.Quarantine(p.ctx, s.id(), reason), p.model.setQuarantine(s.id(), reason))
 }
 
 func (p *player) send(e Engine, s step) error { return p.sendTo(e, s.id(), s.command()) }
@@ -252,7 +251,7 @@ func (p *player) sendTo(e Engine, id wire.SessionID, c store.Command) error {
 	if forgotten && (gotErr != nil || !got) {
 		want, wantErr = p.model.resend(id, c)
 	}
-	return agree("Send of "+c.ID, got, want, gotErr, wantErr)
+	return compareResults("Send of "+c.ID, got, want, gotErr, wantErr)
 }
 
 func (p *player) receive(e Engine, s step) error {
@@ -262,7 +261,7 @@ func (p *player) receive(e Engine, s step) error {
 	return nil
 }
 
-// receiveAs compares what is in the inbox, unless there is nothing to wait for.
+// receiveAs compares the inbox, unless it is empty and Receive would wait.
 func (p *player) receiveAs(e Engine, l store.Lease) error {
 	want, wantErr := p.model.received(l)
 	if wantErr == nil && len(want) == 0 {
@@ -271,11 +270,11 @@ func (p *player) receiveAs(e Engine, l store.Lease) error {
 	var got []store.Command
 	for commands, err := range e.Receive(p.ctx, l) {
 		if err != nil {
-			return agree("Receive", nil, nil, err, wantErr)
+			return compareResults("Receive", nil, nil, err, wantErr)
 		}
 		if got = append(got, commands...); len(got) >= len(want) {
 			break
 		}
 	}
-	return agree("Receive", got, want, nil, wantErr)
+	return compareResults("Receive", got, want, nil, wantErr)
 }

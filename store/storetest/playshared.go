@@ -39,7 +39,7 @@ func (p *player) sessions(e Engine, s step) error {
 		byID := func(a, b store.Info) int { return cmp.Compare(a.ID, b.ID) }
 		slices.SortFunc(got, byID)
 		slices.SortFunc(want, byID)
-		if err := agree("Sessions of "+user, got, want, nil, nil); err != nil {
+		if err := compareResults("Sessions of "+user, got, want, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (p *player) sessions(e Engine, s step) error {
 func (p *player) unattended(e Engine, _ step) error {
 	got, err := e.Unattended(p.ctx, 0)
 	slices.Sort(got)
-	return agree("Unattended", got, p.model.unattended(), err, nil)
+	return compareResults("Unattended", got, p.model.unattended(), err, nil)
 }
 
 func (p *player) put(e Engine, s step) error {
@@ -71,18 +71,18 @@ func (p *player) put(e Engine, s step) error {
 	}
 	got, gotErr := e.Put(p.ctx, d)
 	want, wantErr := p.model.put(d)
-	return agree("Put", got, want, gotErr, wantErr)
+	return compareResults("Put", got, want, gotErr, wantErr)
 }
 
 func (p *player) get(e Engine, s step) error {
 	c, n := s.document()
 	got, gotErr := e.Get(p.ctx, c, n)
 	want, wantErr := p.model.get(c, n)
-	return agree("Get", p.plain(got), p.plain(want), gotErr, wantErr)
+	return compareResults("Get", p.comparable(got), p.comparable(want), gotErr, wantErr)
 }
 
-// plain is a document without what only the engine's clock knows.
-func (p *player) plain(d store.Document) store.Document {
+// comparable returns a document without the values that depend on the engine's clock.
+func (p *player) comparable(d store.Document) store.Document {
 	if p.env.Virtual {
 		d.TTL = d.TTL.Truncate(time.Second)
 	} else if d.TTL > 0 {
@@ -100,7 +100,7 @@ func (p *player) remove(e Engine, s step) error {
 	if s.Wrong > 0 {
 		version++
 	}
-	return agree("Remove", nil, nil, e.Remove(p.ctx, c, n, version), p.model.remove(c, n, version))
+	return compareResults("Remove", nil, nil, e.Remove(p.ctx, c, n, version), p.model.remove(c, n, version))
 }
 
 func (p *player) documents(e Engine, s step) error {
@@ -112,22 +112,22 @@ func (p *player) documents(e Engine, s step) error {
 			return fmt.Errorf("Documents: %w", err)
 		}
 		for _, d := range page.Items {
-			got = append(got, p.plain(d))
+			got = append(got, p.comparable(d))
 		}
 		if after = page.Next; after == "" {
 			break
 		}
 	}
 	for _, d := range p.model.collection(c) {
-		want = append(want, p.plain(d))
+		want = append(want, p.comparable(d))
 	}
 	byName := func(a, b store.Document) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(got, byName)
 	slices.SortFunc(want, byName)
-	return agree("Documents", got, want, nil, nil)
+	return compareResults("Documents", got, want, nil, nil)
 }
 
-// waiter is a request that waits for a slot on the engine.
+// waiter is a request that waits for a slot of the engine.
 type waiter struct {
 	request store.SlotRequest
 	engine  Engine
@@ -146,11 +146,11 @@ func (q waiter) name() string { return q.request.Semaphore + " " + q.request.Hol
 func (p *player) acquire(e Engine, s step) error {
 	w := waiter{request: p.request(s)}
 	if p.waiters[w.name()] != nil {
-		return nil // what a holder gets that asks twice at once is not promised
+		return nil // the result of two concurrent requests of one holder is undefined
 	}
 	_, gotErr := e.Acquire(p.ctx, w.request)
 	_, wantErr := p.model.acquire(w.request)
-	if err := agree("Acquire by "+w.request.Holder, nil, nil, gotErr, wantErr); err != nil {
+	if err := compareResults("Acquire by "+w.request.Holder, nil, nil, gotErr, wantErr); err != nil {
 		return err
 	}
 	return p.use(e, w.request.Semaphore)
@@ -174,9 +174,9 @@ func (p *player) wait(e Engine, s step) error {
 		return err
 	}
 	if granted {
-		return p.granted(w.name())
+		return p.awaitGrant(w.name())
 	}
-	for { // until it is known to wait
+	for { // until the engine counts it as waiting
 		err := p.use(e, w.request.Semaphore)
 		if err == nil {
 			return nil
@@ -192,24 +192,24 @@ func (p *player) wait(e Engine, s step) error {
 	}
 }
 
-// granted waits for a grant the model has made.
-func (p *player) granted(name string) error {
+// awaitGrant waits for a grant that the model has made.
+func (p *player) awaitGrant(name string) error {
 	w := p.waiters[name]
 	delete(p.waiters, name)
 	select {
 	case err := <-w.done:
 		w.cancel()
-		return agree("Acquire of waiting "+name, nil, nil, err, nil)
+		return compareResults("Acquire of waiting "+name, nil, nil, err, nil)
 	case <-p.ctx.Done():
 		p.waiters[name] = w
 		return fmt.Errorf("%s was not granted the slot that is its", name)
 	}
 }
 
-// settle waits for every grant the model makes now.
-func (p *player) settle(e Engine, semaphore string) error {
-	for _, holder := range p.model.settle(semaphore) {
-		if err := p.granted(semaphore + " " + holder); err != nil {
+// awaitGrants waits for all grants that the model makes now.
+func (p *player) awaitGrants(e Engine, semaphore string) error {
+	for _, holder := range p.model.grantWaiting(semaphore) {
+		if err := p.awaitGrant(semaphore + " " + holder); err != nil {
 			return err
 		}
 	}
@@ -217,73 +217,73 @@ func (p *player) settle(e Engine, semaphore string) error {
 }
 
 func (p *player) releaseSlot(e Engine, s step) error {
-	// Mostly one that is held, or little would ever be granted.
+	// Mostly a held slot, otherwise few requests would be granted.
 	holder, _ := s.holder()
 	if held := slices.Sorted(maps.Keys(p.model.semaphore(s.semaphore()).held)); len(held) > 0 && s.Wrong == 0 {
 		holder = held[s.N%len(held)]
 	}
 	if p.waiters[s.semaphore()+" "+holder] != nil {
-		return nil // nor is what becomes of a request whose slot is released
+		return nil // releasing the slot of a waiting request is undefined, too
 	}
 	slot := store.Slot{Semaphore: s.semaphore(), Holder: holder, TTL: p.ttl(s.N)}
 	p.model.releaseSlot(slot)
 	if err := e.ReleaseSlot(p.ctx, slot); err != nil {
 		return fmt.Errorf("ReleaseSlot: %w", err)
 	}
-	return p.settle(e, slot.Semaphore)
+	return p.awaitGrants(e, slot.Semaphore)
 }
 
 func (p *player) renewSlot(e Engine, s step) error {
 	q := p.request(s)
 	slot := store.Slot{Semaphore: q.Semaphore, Holder: q.Holder, TTL: q.TTL}
-	return agree("RenewSlot of "+q.Holder, nil, nil, e.RenewSlot(p.ctx, slot), p.model.renewSlot(slot))
+	return compareResults("RenewSlot of "+q.Holder, nil, nil, e.RenewSlot(p.ctx, slot), p.model.renewSlot(slot))
 }
 
 func (p *player) slots(e Engine, s step) error { return p.use(e, s.semaphore()) }
 
 func (p *player) use(e Engine, semaphore string) error {
 	got, err := e.Slots(p.ctx, semaphore)
-	return agree("Slots of "+semaphore, got, p.model.slots(semaphore), err, nil)
+	return compareResults("Slots of "+semaphore, got, p.model.slots(semaphore), err, nil)
 }
 
-func (p *player) giveUp(e Engine, s step) error {
+func (p *player) cancelWait(e Engine, s step) error {
 	w := waiter{request: p.request(s)}
 	if p.waiters[w.name()] == nil {
 		return nil
 	}
-	return p.giveUpOne(e, w.name())
+	return p.cancelWaiter(e, w.name())
 }
 
-func (p *player) giveUpOne(e Engine, name string) error {
+func (p *player) cancelWaiter(e Engine, name string) error {
 	w := p.waiters[name]
 	delete(p.waiters, name)
 	w.cancel()
-	p.model.giveUp(w.request.Semaphore, w.request.Holder)
+	p.model.removeWaiter(w.request.Semaphore, w.request.Holder)
 	if err := <-w.done; !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("Acquire of %s, which gave up, ended with error %w", name, err)
 	}
 	return p.use(e, w.request.Semaphore)
 }
 
-func (p *player) giveUpAll() error {
+func (p *player) cancelWaiters() error {
 	for _, name := range slices.Sorted(maps.Keys(p.waiters)) {
-		if err := p.giveUpOne(p.waiters[name].engine, name); err != nil {
+		if err := p.cancelWaiter(p.waiters[name].engine, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leave ends what a program that stopped early left waiting.
-func (p *player) leave() {
+// cleanUp cancels the requests that a program left waiting.
+func (p *player) cleanUp() {
 	for _, w := range p.waiters {
 		w.cancel()
 		<-w.done
 	}
 }
 
-// audit compares everything there is in the end.
-func (p *player) audit() error {
+// compareAll compares the whole state at the end.
+func (p *player) compareAll() error {
 	for r := range programReplicas {
 		e, s := p.engines[r], step{Session: r % 2, N: r}
 		if err := errors.Join(p.sessions(e, s), p.unattended(e, s), p.documents(e, s)); err != nil {
@@ -292,7 +292,7 @@ func (p *player) audit() error {
 	}
 	for i := range programSessions {
 		id := step{Session: i}.id()
-		for _, check := range []func(Engine, wire.SessionID) error{p.loadOf, p.sessionOf, p.auditLog, p.auditLists, p.auditInbox} {
+		for _, check := range []func(Engine, wire.SessionID) error{p.loadOf, p.sessionOf, p.compareLog, p.compareLists, p.compareInbox} {
 			if err := check(p.engines[i%programReplicas], id); err != nil {
 				return fmt.Errorf("in the end, session %s: %w", id, err)
 			}
@@ -301,7 +301,7 @@ func (p *player) audit() error {
 	return nil
 }
 
-func (p *player) auditLog(e Engine, id wire.SessionID) error {
+func (p *player) compareLog(e Engine, id wire.SessionID) error {
 	cursors := []wire.Position{{}}
 	for _, ev := range p.model.sessionLog(id) {
 		cursors = append(cursors, ev.At)
@@ -313,14 +313,14 @@ func (p *player) auditLog(e Engine, id wire.SessionID) error {
 			}
 		}
 	}
-	return p.auditTail(e, id)
+	return p.compareTail(e, id)
 }
 
-// auditTail follows the log from its oldest event to its newest.
-func (p *player) auditTail(e Engine, id wire.SessionID) error {
+// compareTail follows the log from its oldest event to its newest.
+func (p *player) compareTail(e Engine, id wire.SessionID) error {
 	i, err := p.model.session(id)
 	if err != nil || i.Oldest == i.Top {
-		return nil // a session that is gone has no tail
+		return nil // a deleted session has no tail
 	}
 	want := p.model.sessions[id].log.held()[1:]
 	var got []store.Event
@@ -338,7 +338,7 @@ func (p *player) auditTail(e Engine, id wire.SessionID) error {
 	return nil
 }
 
-func (p *player) auditLists(e Engine, id wire.SessionID) error {
+func (p *player) compareLists(e Engine, id wire.SessionID) error {
 	for n := range 3 {
 		list := step{N: n}.list()
 		if err := errors.Join(p.readListOf(e, id, list, 0, 1000), p.readListOf(e, id, list, -1, 1)); err != nil {
@@ -348,9 +348,9 @@ func (p *player) auditLists(e Engine, id wire.SessionID) error {
 	return nil
 }
 
-// auditInbox claims the session, so that somebody can look into its inbox, and
-// sends one more command, so that there is something to wait for.
-func (p *player) auditInbox(e Engine, id wire.SessionID) error {
+// compareInbox claims the session, because only an owner can receive, and sends one more
+// command, so that Receive does not wait.
+func (p *player) compareInbox(e Engine, id wire.SessionID) error {
 	m := p.model.sessions[id]
 	if m == nil {
 		return nil

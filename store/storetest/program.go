@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// modelLimits are small, so that short programs reach every one of them.
+// modelLimits are small, so that short programs reach all of them.
 func modelLimits() store.Limits {
 	return store.Limits{
 		LogEvents: 24, LogBytes: 2048, BatchBytes: 1500, BatchItems: 24,
@@ -19,7 +19,7 @@ func modelLimits() store.Limits {
 	}
 }
 
-// How many of each thing a program knows. Few, so that they meet.
+// The numbers of different sessions, replicas and so on in a program. They are small, so that steps interact.
 const (
 	programSessions = 3
 	programReplicas = 3
@@ -27,16 +27,15 @@ const (
 	programHolders  = 6
 )
 
-// step is one call, as data that can be drawn before there is a store. Numbers
-// select among what exists when the step is taken.
+// step is one call, as data that can be drawn before a store exists. Numbers select among
+// the values that exist when the step is executed.
 type step struct {
 	Do      string
 	Session int
 	Replica int
-	// Old, unless 0, uses an earlier lease than the newest.
+	// Old, unless 0, selects an earlier lease than the newest.
 	Old int
-	// Wrong says in which way a batch, cursor, version or limit is wrong; most
-	// are not.
+	// Wrong selects the error in a batch, cursor, version or limit; most have none.
 	Wrong int
 	N     int
 	Text  string
@@ -56,10 +55,10 @@ func (s step) String() string {
 	return b.String()
 }
 
-// GoString keeps what rapid prints short; a failure tells the story in full.
+// GoString shortens the output of rapid; a failure prints all steps.
 func (s step) GoString() string { return s.Do }
 
-// id of the session a step is about.
+// id returns the session of a step.
 func (s step) id() wire.SessionID      { return wire.SessionID(fmt.Sprint("s", s.Session)) }
 func (s step) replica() wire.ReplicaID { return wire.ReplicaID(fmt.Sprint("r", s.Replica)) }
 func (s step) user() string            { return fmt.Sprint("user", s.Session%2) }
@@ -77,7 +76,7 @@ func (s step) command() (c store.Command) {
 	return store.Command{ID: fmt.Sprint("c", s.N%programCommands), Data: []byte(s.Text)}
 }
 
-// actions are what a step may do, the more common ones more often.
+// actions are the possible steps; common ones are repeated.
 func actions() []string {
 	var all []string
 	for action, weight := range map[string]int{
@@ -90,8 +89,8 @@ func actions() []string {
 			all = append(all, action)
 		}
 	}
-	slices.Sort(all) // a map has no order, and a seed must mean one program
-	// Shrinking goes towards the first, and so towards doing nothing.
+	slices.Sort(all) // map order is random, and a seed must determine the program
+	// Shrinking goes towards the first action, which does nothing.
 	return slices.Insert(all, 0, "rest")
 }
 

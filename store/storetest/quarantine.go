@@ -21,7 +21,7 @@ func quarantineChecks() []check {
 	}
 }
 
-// isQuarantined ends the check when err does not say why.
+// isQuarantined fails the check if err is not a *QuarantinedError with the reason.
 func (r *rig) isQuarantined(err error, id wire.SessionID, reason string) {
 	r.Helper()
 	q, ok := errors.AsType[*store.QuarantinedError](err)
@@ -33,8 +33,8 @@ func (r *rig) isQuarantined(err error, id wire.SessionID, reason string) {
 	}
 }
 
-// refusesWrites tries every write that quarantine forbids.
-func (p *pen) refusesWrites(reason string) {
+// refusesWrites tries every write that a quarantine forbids.
+func (p *leaseWriter) refusesWrites(reason string) {
 	p.Helper()
 	id := p.lease.Session
 	_, err := p.Claim(p.ctx, id, p.lease.Replica, p.long())
@@ -51,7 +51,7 @@ func (p *pen) refusesWrites(reason string) {
 }
 
 func quarantineRefuses(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	r.ok(r.Quarantine(r.ctx, "s", "disk is on fire"))
 	before := r.everything("s")
@@ -59,7 +59,7 @@ func quarantineRefuses(r *rig) {
 		r.Errorf("info says %q", got)
 	}
 	p.refusesWrites("disk is on fire")
-	r.another().pen(p.lease).refusesWrites("disk is on fire")
+	r.secondHandle().writer(p.lease).refusesWrites("disk is on fire")
 	r.same("session", r.everything("s"), before)
 
 	r.create("unclaimed")
@@ -69,12 +69,12 @@ func quarantineRefuses(r *rig) {
 }
 
 func quarantineReads(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(2), Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}})
 	r.sendAll("s", commands("a"))
 	before := r.everything("s")
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
-	other := r.another()
+	other := r.secondHandle()
 	after := other.everything("s")
 	before.Info.Quarantined = "because"
 	r.same("session", after, before)
@@ -91,7 +91,7 @@ func quarantineReads(r *rig) {
 }
 
 func quarantineLease(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
 	r.ok(r.Renew(r.ctx, p.lease))
 	r.ok(r.Release(r.ctx, p.lease))
@@ -102,41 +102,41 @@ func quarantineLease(r *rig) {
 }
 
 func quarantineLift(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
 	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
 	r.isQuarantined(err, "s", "because")
-	r.ok(r.another().Quarantine(r.ctx, "s", ""))
+	r.ok(r.secondHandle().Quarantine(r.ctx, "s", ""))
 	if got := r.info("s").Quarantined; got != "" {
 		r.Errorf("info says %q after lifting", got)
 	}
 	p.write(1)
 	r.sendAll("s", commands("a"))
-	r.ok(r.Quarantine(r.ctx, "s", "")) // lifting what is not there
+	r.ok(r.Quarantine(r.ctx, "s", "")) // lifting without a quarantine
 	r.ok(r.Delete(r.ctx, p.lease))
 }
 
 func quarantineOthers(r *rig) {
-	p, q := r.own("s", "a"), r.own("t", "a")
+	p, q := r.createAndClaim("s", "a"), r.createAndClaim("t", "a")
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
 	q.write(1)
 	r.sendAll("t", commands("a"))
-	q = r.pen(r.claim("t", "a"))
+	q = r.writer(r.claim("t", "a"))
 	r.ok(r.Delete(r.ctx, q.lease))
-	r.own("u", "a").write(1)
+	r.createAndClaim("u", "a").write(1)
 	p.refusesWrites("because")
 }
 
 func quarantineReason(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.ok(r.Quarantine(r.ctx, "s", "first"))
 	r.ok(r.Quarantine(r.ctx, "s", "sécond: {with} 'everything' \"in\" it"))
 	p.refusesWrites("sécond: {with} 'everything' \"in\" it")
 }
 
 func quarantineDiscard(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{
 		Events: p.frames(2), Working: new(true), Card: []byte("old"),
 		Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil), store.Push(store.ColdPrefix+"l", nil)},
@@ -144,7 +144,7 @@ func quarantineDiscard(r *rig) {
 	r.sendAll("s", commands("a"))
 	f := r.follow("s", p.top)
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
-	other := r.another()
+	other := r.secondHandle()
 	r.ok(other.Discard(r.ctx, "s"))
 	f.ends(store.ErrNotFound)
 	for _, c := range sessionCalls() {
@@ -161,18 +161,18 @@ func quarantineDiscard(r *rig) {
 	if !other.deleted(p.lease.Epoch) {
 		r.Error("a discarded session counts as forgotten")
 	}
-	q := r.own("s", "a") // which has nothing of the former one
+	q := r.createAndClaim("s", "a") // has no data of the discarded session
 	if q.lease.Epoch <= p.lease.Epoch || !q.lease.Prev.IsZero() {
 		r.Errorf("the new session is claimed as %+v after epoch %d", q.lease, p.lease.Epoch)
 	}
-	r.same("state", normal(r.load("s")), store.State{At: q.lease.Top()})
+	r.same("state", dropEmpty(r.load("s")), store.State{At: q.lease.Top()})
 	q.write(1)
 	r.sendAll("s", commands("a"))
 	r.unattended()
 }
 
 func quarantineDiscardOthers(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.is(r.Discard(r.ctx, "s"), store.ErrConflict, "Discard")
 	r.ok(r.Quarantine(r.ctx, "s", "because"))
 	r.ok(r.Quarantine(r.ctx, "s", ""))

@@ -65,7 +65,7 @@ func (e *reference) do(ctx context.Context, fn func() error) error {
 	}
 	err := fn()
 	for _, s := range e.model.sessions {
-		for s.log.bounded() != nil {
+		for s.log.checkBounds() != nil {
 			s.log.kept++
 		}
 	}
@@ -301,14 +301,14 @@ func (e *reference) Acquire(ctx context.Context, q store.SlotRequest) (store.Slo
 		return slot, err
 	}
 	err = e.await(ctx, func() (bool, error) {
-		e.model.settle(q.Semaphore)
+		e.model.grantWaiting(q.Semaphore)
 		_, ok := e.model.semaphore(q.Semaphore).held[q.Holder]
 		return ok, nil
 	})
 	if err != nil {
 		// One that was granted all the same is let go.
 		_ = e.do(context.WithoutCancel(ctx), func() error {
-			e.model.giveUp(q.Semaphore, q.Holder)
+			e.model.removeWaiter(q.Semaphore, q.Holder)
 			e.model.releaseSlot(slot)
 			return nil
 		})
@@ -321,7 +321,7 @@ func (e *reference) RenewSlot(ctx context.Context, s store.Slot) error {
 }
 
 func (e *reference) ReleaseSlot(ctx context.Context, s store.Slot) error {
-	return e.do(ctx, func() error { e.model.releaseSlot(s); e.model.settle(s.Semaphore); return nil })
+	return e.do(ctx, func() error { e.model.releaseSlot(s); e.model.grantWaiting(s.Semaphore); return nil })
 }
 
 func (e *reference) Slots(ctx context.Context, name string) (u store.SlotUse, err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// restartChecks need [Env.Reopen].
+// restartChecks require [Env.Reopen].
 func restartChecks() []check {
 	return []check{
 		{name: "everything is there after a restart", run: restartKeeps},
@@ -22,11 +22,11 @@ func restartChecks() []check {
 
 func (r *rig) reopen(o Options) *rig {
 	r.Helper()
-	return r.on(r.env.Reopen(r.T, o))
+	return r.withEngine(r.env.Reopen(r.T, o))
 }
 
 func restartKeeps(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b"))
 	p.commit(store.Batch{
 		Events: p.frames(3), Consumed: []string{"a"}, Card: []byte("card"), Working: new(true),
@@ -34,7 +34,7 @@ func restartKeeps(r *rig) {
 	})
 	r.create("new")
 	r.ok(r.Quarantine(r.ctx, "new", "because"))
-	gone := r.own("gone", "a")
+	gone := r.createAndClaim("gone", "a")
 	r.ok(r.Delete(r.ctx, gone.lease))
 	r.put("c", "n", "data", r.put("c", "n", "first", 0))
 	before, beforeNew := r.everything("s"), r.everything("new")
@@ -51,7 +51,7 @@ func restartKeeps(r *rig) {
 	if !r.sendOn("s", "a", "data of a") {
 		r.Error("a consumed command is not a duplicate after a restart")
 	}
-	r.holds("c", "n", "data", 2)
+	r.expectDocument("c", "n", "data", 2)
 	r.create("gone")
 	if l := r.claim("gone", "a"); l.Epoch <= gone.lease.Epoch {
 		r.Errorf("epoch is %d after %d of the session's last life", l.Epoch, gone.lease.Epoch)
@@ -59,7 +59,7 @@ func restartKeeps(r *rig) {
 }
 
 func restartGoesOn(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(1)
 	b := p.next(store.Batch{Events: p.frames(2), Ops: []store.Op{store.Push("l", nil)}})
 	first, err := p.try(b)
@@ -84,13 +84,13 @@ func restartGoesOn(r *rig) {
 }
 
 func restartTrimmed(r *rig) {
-	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	c := r.trackLog("s", store.Limits{LogEvents: 64})
 	for n := range 30 {
 		c.append(c.frames(n % 6)...)
 		if n%8 == 7 {
 			before := r.everything("s")
 			r = r.reopen(Options{Limits: store.Limits{LogEvents: 64}})
-			c.pen = r.resume(c.pen)
+			c.leaseWriter = r.resume(c.leaseWriter)
 			r.same("session", r.everything("s"), before)
 		}
 		c.verify()
@@ -98,7 +98,7 @@ func restartTrimmed(r *rig) {
 	c.verifyCursors(r)
 }
 
-// version2 is a schema whose upgrade shows in every value.
+// version2 is a schema whose upgrade is visible in every value.
 func version2() Options {
 	return Options{Schema: store.Schema{Version: 2, Upgrade: func(kind store.Kind, name string, from uint8, value []byte) ([]byte, error) {
 		if kind == store.KindEntry {
@@ -111,10 +111,10 @@ func version2() Options {
 	}}}
 }
 
-// written is a session with a value of every kind in version 1.
-func (r *rig) written(id wire.SessionID) *pen {
+// written creates a session with a value of every kind in version 1.
+func (r *rig) written(id wire.SessionID) *leaseWriter {
 	r.Helper()
-	p := r.own(id, "a")
+	p := r.createAndClaim(id, "a")
 	p.commit(store.Batch{
 		Events: items("v1 first", "v1 second"), Card: []byte("card"),
 		Ops: []store.Op{
@@ -148,7 +148,7 @@ func schemaUpgrade(r *rig) {
 		r.Errorf("card is %q", got)
 	}
 	r.same("inbox", r.inbox(p.lease, 1), []store.Command{{ID: "command", Data: []byte(`data command "" from 1`)}})
-	r.holds("c", "s", `document document "c/s" from 1`, 1)
+	r.expectDocument("c", "s", `document document "c/s" from 1`, 1)
 }
 
 func schemaStored(r *rig) {
@@ -168,7 +168,7 @@ func schemaStored(r *rig) {
 		if got := string(r.info("s").Card); got != "new card" {
 			r.Errorf("card is %q", got)
 		}
-		r.holds("c", "s", "new document", 2)
+		r.expectDocument("c", "s", "new document", 2)
 		r = r.reopen(version2())
 	}
 }
@@ -193,7 +193,7 @@ func schemaNewer(r *rig) {
 	}
 	r.resume(old).write(1)
 
-	r = r.reopen(version2()) // the newer program finds all as it was
+	r = r.reopen(version2()) // the newer program reads everything unchanged
 	if i := r.info("s"); i.Quarantined != "" || string(i.Card) != "card" {
 		r.Errorf("info is %+v", i)
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rewindChecks need [Env.Checkpoint].
+// rewindChecks require [Env.Checkpoint].
 func rewindChecks() []check {
 	return []check{
 		{name: "an owner learns that the store forgot a batch", run: rewindOwner},
@@ -16,11 +16,11 @@ func rewindChecks() []check {
 }
 
 func rewindOwner(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	kept := p.write(2).Top
 	restore := r.env.Checkpoint(r.T)
 	p.write(3)
-	r = r.on(restore(r.T))
+	r = r.withEngine(restore(r.T))
 	p = r.resume(p)
 	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
 	r.isGap(err, kept, 1)
@@ -30,18 +30,18 @@ func rewindOwner(r *rig) {
 	if l.Prev != kept {
 		r.Errorf("claim says the log ended at %v, want %v", l.Prev, kept)
 	}
-	r.pen(l).write(1)
+	r.writer(l).write(1)
 }
 
 func rewindPositions(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	kept := p.write(2).Top
 	restore := r.env.Checkpoint(r.T)
 	lost := p.write(3).Top
-	q := r.pen(r.claim("s", "a"))
+	q := r.writer(r.claim("s", "a"))
 	lostToo := q.write(1).Top
 	r.env.Advance(r.env.Unit)
-	r = r.on(restore(r.T))
+	r = r.withEngine(restore(r.T))
 	for _, at := range []wire.Position{lost, lostToo} {
 		_, err := r.Read(r.ctx, "s", at, 10)
 		r.is(err, store.ErrAhead, "Read after a lost position")
@@ -60,21 +60,21 @@ func rewindPositions(r *rig) {
 }
 
 func rewindClaim(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	r.ok(r.Release(r.ctx, p.lease))
 	restore := r.env.Checkpoint(r.T)
 	l := r.claim("s", "b")
-	r = r.on(restore(r.T))
+	r = r.withEngine(restore(r.T))
 	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew")
-	_, err := r.pen(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: items("x")})
+	_, err := r.writer(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: items("x")})
 	r.is(err, store.ErrFenced, "Commit")
 }
 
 func rewindTail(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(2)
 	restore := r.env.Checkpoint(r.T)
 	lost := p.write(3).Top
-	r = r.on(restore(r.T))
+	r = r.withEngine(restore(r.T))
 	r.follow("s", lost).ends(store.ErrAhead)
 }

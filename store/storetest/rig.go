@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rig is what a check works with.
+// rig is the environment of one check.
 type rig struct {
 	*testing.T
 	Engine
@@ -22,37 +22,37 @@ type rig struct {
 
 func newRig(t *testing.T, env Env) *rig {
 	t.Helper()
-	// The deadline ends a check that would otherwise hang. No check expects it.
+	// The deadline ends a hanging check. No check expects it.
 	ctx, cancel := context.WithTimeout(t.Context(), max(100*env.Unit, time.Minute))
 	t.Cleanup(cancel)
 	return &rig{T: t, Engine: env.Open(t), env: env, ctx: ctx}
 }
 
-// on is the same rig, working through another handle.
-func (r *rig) on(e Engine) *rig {
+// withEngine returns the same rig with another handle.
+func (r *rig) withEngine(e Engine) *rig {
 	c := *r
 	c.Engine = e
 	return &c
 }
 
-// another opens a further handle, as another replica has.
-func (r *rig) another() *rig {
+// secondHandle opens a further handle, like another replica.
+func (r *rig) secondHandle() *rig {
 	r.Helper()
-	return r.on(r.env.Open(r.T))
+	return r.withEngine(r.env.Open(r.T))
 }
 
-// long outlives every check and short is over after [rig.expire].
+// long is longer than every check; short has expired after [rig.expire].
 func (r *rig) long() time.Duration  { return 1000 * r.env.Unit }
 func (r *rig) short() time.Duration { return r.env.Unit }
 
-// renewed is a lifetime of what is renewed after five eighths of it. The rest is long enough
-// for a busy machine.
+// renewed is the lifetime of things that a check renews after five eighths of it. The rest
+// is long enough for a busy machine.
 func (r *rig) renewed() time.Duration { return 16 * r.env.Unit }
 
-// expire lets pass what [rig.short] says and some more.
+// expire advances time beyond [rig.short].
 func (r *rig) expire() { r.env.Advance(2 * r.env.Unit) }
 
-// ok ends the check when err is not nil.
+// ok fails the check if err is not nil.
 func (r *rig) ok(err error) {
 	r.Helper()
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// is ends the check when err does not match target.
+// is fails the check if err does not match target.
 func (r *rig) is(err, target error, what string) {
 	r.Helper()
 	if !errors.Is(err, target) {
@@ -68,8 +68,8 @@ func (r *rig) is(err, target error, what string) {
 	}
 }
 
-// eventually polls where the contract has no way to wait, such as for the
-// number of those who wait.
+// eventually polls cond, where the contract has no way to wait, such as for the number of
+// waiting requests.
 func (r *rig) eventually(what string, cond func() bool) {
 	r.Helper()
 	tick := time.NewTicker(max(r.env.Unit/6000, time.Millisecond))
@@ -78,18 +78,18 @@ func (r *rig) eventually(what string, cond func() bool) {
 		select {
 		case <-tick.C:
 		case <-r.ctx.Done():
-			r.Fatalf("%s: still not so at the deadline", what)
+			r.Fatalf("%s: not reached before the deadline", what)
 		}
 	}
 }
 
-// create makes a session.
+// create creates a session.
 func (r *rig) create(id wire.SessionID) {
 	r.Helper()
 	r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "user", Card: []byte(`{"title":"` + id + `"}`)}))
 }
 
-// claim takes a session for longer than the check lasts.
+// claim claims a session for longer than the check lasts.
 func (r *rig) claim(id wire.SessionID, replica wire.ReplicaID) store.Lease {
 	r.Helper()
 	return r.claimFor(id, replica, r.long())
@@ -102,11 +102,11 @@ func (r *rig) claimFor(id wire.SessionID, replica wire.ReplicaID, ttl time.Durat
 	return l
 }
 
-// own creates and claims a session and returns what writes to it.
-func (r *rig) own(id wire.SessionID, replica wire.ReplicaID) *pen {
+// createAndClaim creates and claims a session and returns its writer.
+func (r *rig) createAndClaim(id wire.SessionID, replica wire.ReplicaID) *leaseWriter {
 	r.Helper()
 	r.create(id)
-	return r.pen(r.claim(id, replica))
+	return r.writer(r.claim(id, replica))
 }
 
 func (r *rig) info(id wire.SessionID) store.Info {
@@ -136,32 +136,32 @@ func (r *rig) readAfter(id wire.SessionID, after wire.Position) []store.Event {
 	}
 }
 
-// pen writes the batches of one lease the way an owner does.
-type pen struct {
+// leaseWriter commits the batches of one lease as an owner does.
+type leaseWriter struct {
 	*rig
 	lease  store.Lease
 	number uint64
 	top    wire.Position
 }
 
-func (r *rig) pen(l store.Lease) *pen { return &pen{rig: r, lease: l, top: l.Top()} }
+func (r *rig) writer(l store.Lease) *leaseWriter { return &leaseWriter{rig: r, lease: l, top: l.Top()} }
 
-// next completes a batch with the number and position that are right for it.
-func (p *pen) next(b store.Batch) store.Batch {
+// next sets the number and position that continue the log.
+func (p *leaseWriter) next(b store.Batch) store.Batch {
 	b.Number, b.Prev = p.number+1, p.top
 	return b
 }
 
-// commit writes a batch that must be taken.
-func (p *pen) commit(b store.Batch) store.Receipt {
+// commit commits a batch that must be accepted.
+func (p *leaseWriter) commit(b store.Batch) store.Receipt {
 	p.Helper()
 	rec, err := p.try(p.next(b))
 	p.ok(err)
 	return rec
 }
 
-// try writes a batch as it is, and remembers it if it was taken.
-func (p *pen) try(b store.Batch) (store.Receipt, error) {
+// try commits a batch unchanged, and advances if it was accepted.
+func (p *leaseWriter) try(b store.Batch) (store.Receipt, error) {
 	rec, err := p.Commit(p.ctx, p.lease, b)
 	if err == nil {
 		p.number, p.top = b.Number, rec.Top
@@ -169,13 +169,13 @@ func (p *pen) try(b store.Batch) (store.Receipt, error) {
 	return rec, err
 }
 
-// write commits n events that nobody mixes up with others.
-func (p *pen) write(n int) store.Receipt {
+// write commits n events with unique frames.
+func (p *leaseWriter) write(n int) store.Receipt {
 	p.Helper()
 	return p.commit(store.Batch{Events: p.frames(n)})
 }
 
-func (p *pen) frames(n int) [][]byte {
+func (p *leaseWriter) frames(n int) [][]byte {
 	frames := make([][]byte, n)
 	for i := range frames {
 		frames[i] = fmt.Appendf(nil, `{"epoch":%d,"batch":%d,"event":%d}`, p.lease.Epoch, p.number+1, i)
@@ -183,7 +183,7 @@ func (p *pen) frames(n int) [][]byte {
 	return frames
 }
 
-// claimFrame is the part of an OWNER_CHANGED event that checks look at.
+// claimFrame is the part of an OWNER_CHANGED event that checks compare.
 type claimFrame struct {
 	Type      string         `json:"type"`
 	Session   wire.SessionID `json:"session_id"`

@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Around runs one check. In-process engines pass synctest.Test, engines behind
-// a socket pass [Plain].
+// Around runs one check. In-process engines pass synctest.Test, engines behind a socket
+// [Plain].
 type Around func(t *testing.T, fn func(*testing.T))
 
 // Plain runs a check in real time.
@@ -18,69 +18,67 @@ func Plain(t *testing.T, fn func(*testing.T)) {
 	fn(t)
 }
 
-// Options are the settings of an engine that the contract speaks of.
+// Options are the engine settings that the contract mentions.
 type Options struct {
 	Limits store.Limits
 	Schema store.Schema
 }
 
-// Setup makes an empty store with the given options. It is called inside the
-// [Around] and cleans up after itself with t.Cleanup.
+// Setup creates an empty store with the given options. It is called inside the [Around] and
+// cleans up with t.Cleanup.
 type Setup func(t *testing.T, o Options) Env
 
 // Env is one store under test.
 type Env struct {
-	// Open returns a handle on the store. Several handles stand for several
-	// replicas; an in-process engine may return the same one every time. The
-	// Env closes them at the end of the test; closing twice is no error.
+	// Open returns a handle of the store. Several handles represent several replicas; an
+	// in-process engine may return the same one every time. The Env closes them at the end
+	// of the test; closing twice is not an error.
 	Open func(t *testing.T) Engine
-	// Advance lets that much of the store's time pass.
+	// Advance lets time d pass for the store.
 	Advance func(d time.Duration)
-	// Unit is the tick that lifetimes in checks are multiples of: a minute
-	// where time is virtual, some 200 ms where it is real.
+	// Unit is the time unit of lifetimes in checks: a minute with virtual time, about 200
+	// ms with real time.
 	Unit time.Duration
-	// Virtual says that nothing but Advance and waiting makes time pass, so
-	// that checks may count on what has not run out yet.
+	// Virtual means that time passes only by Advance and waiting, so that checks may rely
+	// on lifetimes that have not expired.
 	Virtual bool
 
-	// Reopen, unless nil, ends all handles the way a program's end does and
-	// returns a handle on the same data with other options. Handles that
-	// Open returns afterwards have them, too.
+	// Reopen, unless nil, closes all handles as the end of the program does and returns a
+	// handle of the same data with other options. Handles that Open returns afterwards have
+	// the new options, too.
 	Reopen func(t *testing.T, o Options) Engine
-	// Checkpoint, unless nil, remembers all data as it is now. Calling what it
-	// returns brings the store back to it, as a failover does that lost the
-	// newest writes, and returns a handle on the result. Handles from before
-	// need not work any more.
+	// Checkpoint, unless nil, saves all data. The returned function restores it, like a
+	// failover that lost the newest writes, and returns a handle of the result. Earlier
+	// handles need not work any more.
 	Checkpoint func(t *testing.T) (restore func(t *testing.T) Engine)
-	// Corrupt, unless nil, flips bits in the stored form of a value and
-	// returns a handle that will see it. Handles from before need not work
-	// any more.
+	// Corrupt, unless nil, flips bits in the stored form of a value and returns a handle
+	// that reads the damaged value. Earlier handles need not work any more.
 	Corrupt func(t *testing.T, d Damage) Engine
-	// Disturb, unless nil, breaks once whatever carries news between handles,
-	// such as a subscription's connection. It returns when it is broken.
+	// Disturb, unless nil, breaks the transport of notifications between handles once, for
+	// instance the connection of a subscription. It returns when the transport is broken.
 	Disturb func(t *testing.T)
 }
 
-// Damage says which value to damage.
+// Damage selects the value to damage.
 type Damage struct {
-	// Kind is one of KindEntry, KindField, KindItem, KindCommand, KindCard of
-	// a session, or KindDocument.
+	// Kind is KindEntry, KindField, KindItem, KindCommand or KindCard of a session, or
+	// KindDocument.
 	Kind    store.Kind
 	Session wire.SessionID
-	// Name is that of the table or list, the id of the command, or the
-	// document's collection. An entry is the one that holds At.
+	// Name is the table or list, the id of the command, or the document's collection. An
+	// entry is selected by the position At.
 	Name string
-	// Field is that of the table, or the document's name.
+	// Field is the field of the table, or the document's name.
 	Field string
-	// Index is that of the list's item.
+	// Index is the index of the list's item.
 	Index int
 	At    wire.Position
 }
 
-// Run holds an engine against every sentence of the contract.
+// Run checks an engine against every rule of the contract.
 func Run(t *testing.T, around Around, setup Setup) {
 	t.Helper()
-	for _, g := range possible(t, around, setup) {
+	for _, g := range supportedGroups(t, around, setup) {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range g.checks {
@@ -96,8 +94,8 @@ func Run(t *testing.T, around Around, setup Setup) {
 	}
 }
 
-// possible are the groups an Env has the hooks for.
-func possible(t *testing.T, around Around, setup Setup) (out []group) {
+// supportedGroups returns the groups for which an Env has the hooks.
+func supportedGroups(t *testing.T, around Around, setup Setup) (out []group) {
 	t.Helper()
 	around(t, func(t *testing.T) {
 		t.Helper()
@@ -106,7 +104,7 @@ func possible(t *testing.T, around Around, setup Setup) (out []group) {
 			if g.needs == nil || g.needs(env) {
 				out = append(out, g)
 			} else {
-				t.Logf("there is no hook for the group %q, it is left out", g.name)
+				t.Logf("group %q skipped: the Env lacks its hook", g.name)
 			}
 		}
 	})
@@ -117,11 +115,11 @@ func possible(t *testing.T, around Around, setup Setup) (out []group) {
 type group struct {
 	name   string
 	checks []check
-	// needs, unless nil, says whether an Env has the hooks for it.
+	// needs, unless nil, reports whether an Env has the required hooks.
 	needs func(Env) bool
 }
 
-// check is one sentence of the contract.
+// check tests one rule of the contract.
 type check struct {
 	name string
 	run  func(*rig)
@@ -144,7 +142,7 @@ func groups() []group {
 		{name: "documents", checks: documentChecks()},
 		{name: "quarantine", checks: quarantineChecks()},
 		{name: "lifecycle", checks: lifecycleChecks()},
-		{name: "forgotten", checks: forgottenChecks()},
+		{name: "lost", checks: lostChecks()},
 		{name: "corrupt", checks: corruptChecks(), needs: func(e Env) bool { return e.Corrupt != nil }},
 		{name: "restart", checks: restartChecks(), needs: func(e Env) bool { return e.Reopen != nil }},
 		{name: "disturbed", checks: disturbedChecks(), needs: func(e Env) bool { return e.Disturb != nil }},

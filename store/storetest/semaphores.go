@@ -36,7 +36,7 @@ func semaphoreChecks() []check {
 	}
 }
 
-// ask is a request for a slot of the semaphore most checks use.
+// ask returns a request for a slot of the semaphore that most checks use.
 func (r *rig) ask(holder, key string, limit int) store.SlotRequest {
 	return store.SlotRequest{Semaphore: "sem", Limit: limit, Holder: holder, Key: key, TTL: r.long()}
 }
@@ -52,7 +52,7 @@ func (r *rig) take(q store.SlotRequest) store.Slot {
 	return s
 }
 
-// full ends the check when a request is granted or waits.
+// full fails the check if a request is granted or waits.
 func (r *rig) full(q store.SlotRequest) {
 	r.Helper()
 	_, err := r.Acquire(r.ctx, q)
@@ -68,7 +68,7 @@ func (r *rig) uses(held, waiting int) {
 	}
 }
 
-// queue is requests that wait, each known to wait before the next asks.
+// queue is a sequence of waiting requests, each of which waits before the next is made.
 type queue struct {
 	*rig
 	granted chan store.Slot
@@ -83,12 +83,12 @@ func (r *rig) queue() *queue {
 	return q
 }
 
-// wait adds a request that cannot be granted now and returns how to give up.
+// wait adds a request that cannot be granted now and returns a function that cancels it.
 func (q *queue) wait(s store.SlotRequest) context.CancelFunc {
 	q.Helper()
 	ctx, cancel := context.WithCancel(q.ctx)
 	s.Wait = true
-	h := q.another()
+	h := q.secondHandle()
 	q.wg.Go(func() {
 		slot, err := h.Acquire(ctx, s)
 		if err != nil {
@@ -128,7 +128,7 @@ func (q *queue) next() store.Slot {
 }
 
 func slotsUpToLimit(r *rig) {
-	other := r.another()
+	other := r.secondHandle()
 	for i := range 5 {
 		h := r
 		if i%2 == 1 {
@@ -156,7 +156,7 @@ func slotsSeparate(r *rig) {
 
 func slotsAskAgain(r *rig) {
 	r.take(r.ask("h", "k", 1))
-	r.another().take(r.ask("h", "k", 1))
+	r.secondHandle().take(r.ask("h", "k", 1))
 	q := r.ask("h", "k", 1)
 	q.Wait = true
 	r.take(q)
@@ -196,7 +196,7 @@ func slotsRenew(r *rig) {
 	s := r.take(q)
 	for range 2 {
 		r.env.Advance(q.TTL * 5 / 8)
-		r.ok(r.another().RenewSlot(r.ctx, s))
+		r.ok(r.secondHandle().RenewSlot(r.ctx, s))
 	}
 	r.uses(1, 0)
 	r.env.Advance(q.TTL + r.env.Unit)
@@ -249,7 +249,7 @@ func slotsWaitForRelease(r *rig) {
 		holder := fmt.Sprint("h", i)
 		q.wait(r.ask(holder, "k", 1))
 		r.uses(1, 1)
-		r.ok(r.another().ReleaseSlot(r.ctx, s))
+		r.ok(r.secondHandle().ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != holder || s.TTL != r.long() {
 			r.Fatalf("slot is %+v, want that of %s", s, holder)
 		}
@@ -262,7 +262,7 @@ func slotsInOrder(r *rig) {
 	s := r.take(r.ask("first", "k", 1))
 	q := r.queue()
 	for i := range 8 {
-		q.wait(r.ask(fmt.Sprint("h", 7-i), "k", 1)) // names sort the other way
+		q.wait(r.ask(fmt.Sprint("h", 7-i), "k", 1)) // holders sort in the reverse order
 	}
 	for i := range 8 {
 		r.ok(r.ReleaseSlot(r.ctx, s))
@@ -376,7 +376,7 @@ func slotsNoWait(r *rig) {
 	q := r.queue()
 	q.wait(r.ask("h1", "k", 1))
 	r.full(r.ask("h2", "other", 1))
-	r.uses(1, 1) // the refused one does not wait
+	r.uses(1, 1) // the refused request does not wait
 	r.ok(r.ReleaseSlot(r.ctx, s))
 	if s = q.next(); s.Holder != "h1" {
 		r.Errorf("slot went to %s, want h1", s.Holder)
@@ -405,7 +405,7 @@ func slotsContention(r *rig) {
 	var now, grants atomic.Int64
 	var wg sync.WaitGroup
 	for w := range workers {
-		h := r.another()
+		h := r.secondHandle()
 		wg.Go(func() {
 			for i := range rounds {
 				q := r.ask(fmt.Sprintf("%d-%d", w, i), strconv.Itoa(w%4), limit)
@@ -458,7 +458,7 @@ func slotsInvalid(r *rig) {
 }
 
 func slotsNames(r *rig) {
-	for _, n := range awkward() {
+	for _, n := range trickyNames() {
 		q := store.SlotRequest{Semaphore: n, Limit: 1, Holder: n, Key: n, TTL: r.long()}
 		s := r.take(q)
 		q.Holder = "other"

@@ -32,8 +32,7 @@ func tailChecks() []check {
 	}
 }
 
-// follower reads a tail in the background, one piece of news at a time and
-// only when asked for it.
+// follower reads a tail in the background, one item at a time and only on request.
 type follower struct {
 	*rig
 	news   chan store.News
@@ -52,7 +51,7 @@ func (r *rig) follow(id wire.SessionID, after wire.Position) *follower {
 		for news, err := range r.Tail(ctx, id, after) {
 			if err != nil {
 				last = err
-				continue // it must end by itself now
+				continue // wait until it ends by itself
 			}
 			select {
 			case f.news <- news:
@@ -64,7 +63,7 @@ func (r *rig) follow(id wire.SessionID, after wire.Position) *follower {
 	return f
 }
 
-// next waits for the next piece of news, or the error the tail ended with.
+// next waits for the next item, or the error that ended the tail.
 func (f *follower) next() (store.News, error) {
 	f.Helper()
 	select {
@@ -97,7 +96,7 @@ func (f *follower) events(n int) []store.Event {
 	return all
 }
 
-// ends waits for the tail's error, whatever it shows before.
+// ends waits for the error that ends the tail, and ignores items before it.
 func (f *follower) ends(want error) {
 	f.Helper()
 	for {
@@ -109,23 +108,23 @@ func (f *follower) ends(want error) {
 }
 
 func tailCursors(r *rig) {
-	c := r.chronicle("s", store.Limits{})
+	c := r.trackLog("s", store.Limits{})
 	for n := range 4 {
 		c.append(c.frames(n)...)
 	}
 	c.takeOver()
 	c.append(c.frames(3)...)
 	all := c.all()
-	r.same("tail from the beginning", r.another().follow("s", wire.Position{}).events(len(all)), all)
+	r.same("tail from the beginning", r.secondHandle().follow("s", wire.Position{}).events(len(all)), all)
 	for i, e := range all[:len(all)-1] {
 		r.same(fmt.Sprintf("tail after %v", e.At), r.follow("s", e.At).events(len(all)-i-1), all[i+1:])
 	}
 }
 
 func tailLive(r *rig) {
-	c := r.chronicle("s", store.Limits{})
-	f := r.another().follow("s", c.top)
-	g := r.another().follow("s", wire.Position{})
+	c := r.trackLog("s", store.Limits{})
+	f := r.secondHandle().follow("s", c.top)
+	g := r.secondHandle().follow("s", wire.Position{})
 	r.same("the claim", g.events(1), c.all())
 	for n := range 10 {
 		c.append(c.frames(1 + n%3)...)
@@ -137,13 +136,13 @@ func tailLive(r *rig) {
 
 func tailBeforeClaim(r *rig) {
 	r.create("early")
-	f := r.another().follow("early", wire.Position{})
-	p := r.pen(r.claim("early", "a"))
+	f := r.secondHandle().follow("early", wire.Position{})
+	p := r.writer(r.claim("early", "a"))
 	p.write(2)
 	r.same("news", f.events(3), r.read("early"))
 }
 
-// inOrder reads a tail to its end position and compares it with the log.
+// inOrder reads a tail up to a position and compares it with the log.
 func (f *follower) inOrder(last wire.Position) []store.Event {
 	f.Helper()
 	var all []store.Event
@@ -158,11 +157,11 @@ func (f *follower) inOrder(last wire.Position) []store.Event {
 
 func tailConcurrent(r *rig) {
 	const batches = 150
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	var tails []*follower
 	for i := range batches {
 		if i%25 == 0 {
-			tails = append(tails, r.another().follow("s", wire.Position{}), r.another().follow("s", p.top))
+			tails = append(tails, r.secondHandle().follow("s", wire.Position{}), r.secondHandle().follow("s", p.top))
 		}
 		p.write(1 + i%5)
 	}
@@ -177,13 +176,13 @@ func tailConcurrent(r *rig) {
 }
 
 func tailTakeOvers(r *rig) {
-	handles := []*rig{r, r.another(), r.another()}
+	handles := []*rig{r, r.secondHandle(), r.secondHandle()}
 	r.create("s")
-	f := r.another().follow("s", wire.Position{})
+	f := r.secondHandle().follow("s", wire.Position{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range 30 {
-			if err := handles[i%3].takeTurn(wire.ReplicaID(fmt.Sprint("replica-", i)), i%4, i == 29); err != nil {
+			if err := handles[i%3].claimWriteRelease(wire.ReplicaID(fmt.Sprint("replica-", i)), i%4, i == 29); err != nil {
 				r.Errorf("turn %d: %v", i, err)
 				f.cancel()
 				return
@@ -200,13 +199,13 @@ func tailTakeOvers(r *rig) {
 	r.same("news", got, r.read("s"))
 }
 
-// takeTurn claims the session, writes to it and lets it go.
-func (r *rig) takeTurn(replica wire.ReplicaID, batches int, end bool) error {
+// claimWriteRelease claims the session, writes to it and releases it.
+func (r *rig) claimWriteRelease(replica wire.ReplicaID, batches int, end bool) error {
 	l, err := r.Claim(r.ctx, "s", replica, r.long())
 	if err != nil {
 		return err
 	}
-	p := r.pen(l)
+	p := r.writer(l)
 	for range batches {
 		if _, err := p.try(p.next(store.Batch{Events: p.frames(2)})); err != nil {
 			return err
@@ -221,8 +220,8 @@ func (r *rig) takeTurn(replica wire.ReplicaID, batches int, end bool) error {
 }
 
 func tailWithoutEvents(r *rig) {
-	p := r.own("s", "a")
-	f := r.another().follow("s", p.top)
+	p := r.createAndClaim("s", "a")
+	f := r.secondHandle().follow("s", p.top)
 	for range 5 {
 		p.commit(store.Batch{Ops: []store.Op{store.Push("l", nil)}})
 	}
@@ -232,11 +231,11 @@ func tailWithoutEvents(r *rig) {
 	}
 }
 
-// tailSlow writes far more than any buffer while nobody reads. That the writes
-// end at all shows that nobody waits for the reader.
+// tailSlow writes far more than any buffer holds while the tail is not read. That the writes
+// return shows that writers do not wait for the reader.
 func tailSlow(r *rig) {
-	p := r.own("s", "a")
-	f := r.another().follow("s", wire.Position{})
+	p := r.createAndClaim("s", "a")
+	f := r.secondHandle().follow("s", wire.Position{})
 	f.events(1)
 	big := bytes.Repeat([]byte("x"), 1000)
 	for range 60 {
@@ -247,8 +246,8 @@ func tailSlow(r *rig) {
 }
 
 func tailSlowTrimmed(r *rig) {
-	p := r.own("s", "a")
-	f := r.another().follow("s", wire.Position{})
+	p := r.createAndClaim("s", "a")
+	f := r.secondHandle().follow("s", wire.Position{})
 	f.events(1)
 	for range 300 {
 		p.write(20)
@@ -272,7 +271,7 @@ func tailSlowTrimmed(r *rig) {
 }
 
 func tailTrimmed(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	for range 10 {
 		p.write(20)
 	}
@@ -285,10 +284,10 @@ func tailTrimmed(r *rig) {
 }
 
 func tailBadCursors(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	p.write(2)
 	r.env.Advance(r.env.Unit)
-	q := r.pen(r.claim("s", "a"))
+	q := r.writer(r.claim("s", "a"))
 	q.write(2)
 	r.follow("s", wire.Position{Epoch: p.lease.Epoch, Seq: 3}).ends(store.ErrUnknownPosition)
 	r.follow("s", wire.Position{Epoch: p.lease.Epoch + 1}).ends(store.ErrUnknownPosition)
@@ -302,8 +301,8 @@ func tailUnknown(r *rig) {
 }
 
 func tailDeleted(r *rig) {
-	p := r.own("s", "a")
-	f, g := r.another().follow("s", wire.Position{}), r.follow("s", p.top)
+	p := r.createAndClaim("s", "a")
+	f, g := r.secondHandle().follow("s", wire.Position{}), r.follow("s", p.top)
 	f.events(1)
 	r.ok(r.Delete(r.ctx, p.lease))
 	f.ends(store.ErrNotFound)
@@ -311,8 +310,8 @@ func tailDeleted(r *rig) {
 }
 
 func tailVacant(r *rig) {
-	p := r.own("s", "a")
-	f := r.another().follow("s", wire.Position{})
+	p := r.createAndClaim("s", "a")
+	f := r.secondHandle().follow("s", wire.Position{})
 	f.events(1)
 	p.write(1)
 	f.events(1)
@@ -331,7 +330,7 @@ func tailVacant(r *rig) {
 }
 
 func tailCancelled(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	f := r.follow("s", wire.Position{})
 	f.events(1)
 	f.cancel()
@@ -346,7 +345,7 @@ func tailCancelled(r *rig) {
 }
 
 func tailLeft(r *rig) {
-	p := r.own("s", "a")
+	p := r.createAndClaim("s", "a")
 	for i := range 20 {
 		for _, err := range r.Tail(r.ctx, "s", wire.Position{}) {
 			r.ok(err)

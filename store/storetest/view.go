@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// view is everything anybody can see of a session without owning it.
+// view is everything that can be read of a session without a lease.
 type view struct {
 	Missing bool
 	Info    store.Info
@@ -19,7 +19,7 @@ type view struct {
 	Log     []store.Event
 }
 
-// everything takes a view of a session that nobody writes to meanwhile.
+// everything reads a view of a session that is not being written.
 func (r *rig) everything(id wire.SessionID) view {
 	r.Helper()
 	i, err := r.Session(r.ctx, id)
@@ -40,7 +40,7 @@ func (r *rig) everything(id wire.SessionID) view {
 	return v
 }
 
-// same ends the check when two values differ. Empty and missing are the same.
+// same fails the check if two values differ. Empty and missing are equal.
 func (r *rig) same(what string, got, want any) {
 	r.Helper()
 	if d := diff(got, want); d != "" {
@@ -48,8 +48,8 @@ func (r *rig) same(what string, got, want any) {
 	}
 }
 
-// diff compares two values. Bytes are compared as a whole, for cmp looks at
-// each of them otherwise, and logs have many.
+// diff compares two values. Byte slices are compared as a whole, because cmp would compare
+// each byte, and logs have many.
 func diff(got, want any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.FilterValues(
 		func(a, b []byte) bool { return len(a) > 0 || len(b) > 0 }, cmp.Comparer(bytes.Equal)))

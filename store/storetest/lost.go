@@ -7,27 +7,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// forgottenChecks are about sessions that a store had and does not have, which to
-// the store are like sessions that it never had.
-func forgottenChecks() []check {
+// lostChecks cover sessions that the store lost; to the store they are like sessions that
+// never existed.
+func lostChecks() []check {
 	return []check{
-		{name: "a forgotten session is made again", run: forgottenAgain},
-		{name: "nobody else takes a session that is made again", run: forgottenOwned},
-		{name: "a deleted session is not made again", run: forgottenOrDeleted},
-		{name: "a lease of another session makes none again", run: forgottenInvalid},
+		{name: "a forgotten session is made again", run: lostRecreated},
+		{name: "nobody else takes a session that is made again", run: lostOwned},
+		{name: "a deleted session is not made again", run: lostOrDeleted},
+		{name: "a lease of another session makes none again", run: lostInvalid},
 	}
 }
 
-// former is a lease of a session in another life of the store, whose clock was
-// ahead.
-func (r *rig) former(id wire.SessionID, replica wire.ReplicaID) store.Lease {
+// lostLease returns a lease of a session that was lost, from a store whose clock was ahead.
+func (r *rig) lostLease(id wire.SessionID, replica wire.ReplicaID) store.Lease {
 	return store.Lease{
 		Session: id, Replica: replica, TTL: r.long(),
 		Epoch: store.NextEpoch(0, time.Now().Add(time.Hour)),
 	}
 }
 
-// deleted says whether session s was.
+// deleted returns the result of Deleted for session s.
 func (r *rig) deleted(epoch uint64) bool {
 	r.Helper()
 	yes, err := r.Deleted(r.ctx, "s", epoch)
@@ -35,8 +34,8 @@ func (r *rig) deleted(epoch uint64) bool {
 	return yes
 }
 
-func forgottenAgain(r *rig) {
-	l := r.former("s", "a")
+func lostRecreated(r *rig) {
+	l := r.lostLease("s", "a")
 	if r.deleted(l.Epoch) {
 		r.Error("a forgotten session counts as deleted")
 	}
@@ -45,31 +44,31 @@ func forgottenAgain(r *rig) {
 	r.same("info", i, store.Info{
 		ID: "s", User: "user", Card: []byte("card"), Created: i.Created, Updated: i.Updated, Owner: "a", Epoch: l.Epoch, Until: i.Until,
 	})
-	r.same("state", normal(r.load("s")), store.State{})
+	r.same("state", dropEmpty(r.load("s")), store.State{})
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 1 {
 		r.Errorf("listing shows %v", got)
 	}
 	r.is(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
-	// What the owner would write next is a gap.
-	_, err := r.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.pen(l).frames(1)})
+	// The next batch of the owner is a gap.
+	_, err := r.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.writer(l).frames(1)})
 	r.isGap(err, wire.Position{}, 0)
-	p := r.pen(r.claim("s", "a"))
+	p := r.writer(r.claim("s", "a"))
 	if p.lease.Epoch <= l.Epoch || !p.lease.Prev.IsZero() {
 		r.Errorf("the claim is %+v after epoch %d", p.lease, l.Epoch)
 	}
 	p.write(3)
-	if got := r.another().read("s"); len(got) != 4 {
+	if got := r.secondHandle().read("s"); len(got) != 4 {
 		r.Errorf("log has %d events, want 4", len(got))
 	}
 	_, err = r.Read(r.ctx, "s", wire.Position{Epoch: l.Epoch, Seq: 5}, 10)
 	r.is(err, store.ErrTrimmed, "Read after a forgotten position")
 }
 
-func forgottenOwned(r *rig) {
-	l := r.former("s", "a")
+func lostOwned(r *rig) {
+	l := r.lostLease("s", "a")
 	l.TTL = r.short()
 	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}))
-	r.ok(r.Recreate(r.ctx, r.former("held", "a"), store.NewSession{ID: "held", User: "user"}))
+	r.ok(r.Recreate(r.ctx, r.lostLease("held", "a"), store.NewSession{ID: "held", User: "user"}))
 	_, err := r.Claim(r.ctx, "held", "b", r.long())
 	r.is(err, store.ErrOwned, "Claim by another")
 	r.expire()
@@ -79,17 +78,17 @@ func forgottenOwned(r *rig) {
 	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew of the former owner")
 }
 
-func forgottenOrDeleted(r *rig) {
-	p, q := r.own("s", "a"), r.own("other", "a")
+func lostOrDeleted(r *rig) {
+	p, q := r.createAndClaim("s", "a"), r.createAndClaim("other", "a")
 	if r.deleted(p.lease.Epoch) {
 		r.Error("a session that is there counts as deleted")
 	}
 	r.ok(r.Delete(r.ctx, p.lease))
-	other := r.another()
+	other := r.secondHandle()
 	if !other.deleted(p.lease.Epoch) {
 		r.Error("a deleted session counts as forgotten")
 	}
-	if later := r.former("s", "a"); other.deleted(later.Epoch) {
+	if later := r.lostLease("s", "a"); other.deleted(later.Epoch) {
 		r.Error("a session that was claimed later counts as deleted")
 	}
 	n := store.NewSession{ID: "s", User: "user"}
@@ -99,18 +98,18 @@ func forgottenOrDeleted(r *rig) {
 	q.write(1)
 }
 
-func forgottenInvalid(r *rig) {
-	l := r.former("s", "a")
+func lostInvalid(r *rig) {
+	l := r.lostLease("s", "a")
 	n := store.NewSession{ID: "other", User: "user"}
 	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate of another session")
 	n.ID, l.Epoch = "s", 0
 	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without an epoch")
-	l = r.former("s", "a")
+	l = r.lostLease("s", "a")
 	l.TTL = 0
 	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for no time")
-	l = r.former("s", "a:b")
+	l = r.lostLease("s", "a:b")
 	r.is(r.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a bad replica")
-	l, n.User = r.former("s", "a"), ""
+	l, n.User = r.lostLease("s", "a"), ""
 	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for nobody")
 	_, err := r.Session(r.ctx, "s")
 	r.is(err, store.ErrNotFound, "Session that was not made")
