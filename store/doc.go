@@ -161,6 +161,15 @@
 // another request waits. ReleaseSlot frees a slot; Slots counts held slots and waiting
 // requests.
 //
+// # Rate limits
+//
+//	Take(ctx, key, limit, window) (wait time.Duration, err error)
+//
+// Take counts one event of a key, over all replicas, and returns 0, unless limit events were
+// counted within the last window: then it counts nothing and returns the time to wait.
+// Counts need not survive a restart of the store, and a retry after a lost reply may count
+// twice. [ErrInvalid] for a limit below 1 or a window below [MinRateWindow].
+//
 // # Documents
 //
 //	Get(ctx, collection, name) (Document, error)

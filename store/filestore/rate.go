@@ -28,7 +28,7 @@ const minSweep = 1024
 // the last window: then it counts nothing and returns how long to wait. Counts start
 // at zero when the store is opened.
 func (s *Store) Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.checkOpen(ctx); err != nil {
 		return 0, err
 	}
 	if err := store.CheckRate(key, limit, window); err != nil {

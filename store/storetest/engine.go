@@ -116,6 +116,10 @@ type Semaphores interface {
 
 // Rates counts events over all replicas.
 type Rates interface {
+	// Take counts one event of key and returns 0, unless limit events were counted within
+	// the last window: then it counts nothing and returns the time to wait. Counts of all
+	// replicas are shared. A retry after a lost reply may count twice. store.ErrInvalid for
+	// a limit below 1 or a window below store.MinRateWindow.
 	Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error)
 }
 

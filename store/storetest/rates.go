@@ -15,7 +15,7 @@ func rateChecks() []check {
 		{name: "an event leaves the window of a rate limit", run: rateExpires},
 		{name: "keys of rate limits are counted apart", run: rateKeys},
 		{name: "handles share the counts of rate limits", run: rateShared},
-		{name: "a rate limit refuses senseless arguments", run: rateInvalid},
+		{name: "a rate limit refuses invalid arguments", run: rateInvalid},
 	}
 }
 
@@ -60,7 +60,7 @@ func rateShared(r *rig) {
 	var passed atomic.Int32
 	var wg sync.WaitGroup
 	for range 4 {
-		h := r.another()
+		h := r.secondHandle()
 		wg.Go(func() {
 			for range 5 {
 				if wait, err := h.Take(r.ctx, "k", 10, r.long()); err != nil {

@@ -11,8 +11,8 @@
 // small groups of keys ("buckets"), small atomic batches, group commit, and indexes that
 // can be evicted from memory bucket by bucket. Choose another engine, such as Pebble, bbolt
 // or SQLite, for transactions over several buckets, for snapshots or secondary indexes, for
-// access by several processes, for a data set that must open faster than its log can be
-// read, or for systems other than Unix. Choose store/redisstore for several replicas.
+// access by several processes, or for a data set that must open faster than its log can be
+// read. Choose store/redisstore for several replicas.
 //
 // # Model
 //
@@ -81,5 +81,5 @@
 // # Limits
 //
 // Open refuses a folder that another process has open and a folder of a newer format. Bucket
-// names are limited to 255 bytes and records to 1 GiB. The package runs on Unix systems.
+// names are limited to 255 bytes and records to 1 GiB.
 package kvlog

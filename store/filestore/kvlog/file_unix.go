@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// diskFull are the errors of a write that found no room.
+// diskFull are the errors of a write that found no space.
 var diskFull = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 
 func openFile(path string, flag int) (File, error) { return os.OpenFile(path, flag, 0o600) }

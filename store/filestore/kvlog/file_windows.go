@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// diskFull are the errors of a write that found no room. The first three are not
+// diskFull are the errors of a write that found no space. The first three are not
 // errors of Windows; package os and tests may return them.
 var diskFull = []error{
 	syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG,
