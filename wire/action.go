@@ -1,14 +1,14 @@
 package wire
 
-// Action is one change of the desktop, told apart by `type`.
+// Action is one change of the desktop; its `type` says which.
 type Action interface{ action() }
 
-// ActionMeta is what may be added to any action on its way.
+// ActionMeta holds optional fields of every action.
 type ActionMeta struct {
-	// AgentID is the agent that acted. Desktops compare it with the lock of a
-	// window, so an agent's actions should all have it.
+	// AgentID is the agent that acted. Desktops compare it with the lock of a window, so
+	// every action of an agent should have it.
 	AgentID AgentID `json:"agentId,omitempty"`
-	// RequestID is there when the hub waits for RENDERING_FEEDBACK.
+	// RequestID is set when the hub waits for RENDERING_FEEDBACK.
 	RequestID RequestID `json:"requestId,omitempty"`
 }
 
@@ -46,8 +46,7 @@ func actionUnion() union {
 	)
 }
 
-// NotificationShow shows a notification until it is dismissed or its time is
-// over.
+// NotificationShow shows a notification until it is dismissed or expires.
 type NotificationShow struct {
 	Notification
 	ActionMeta
@@ -59,7 +58,7 @@ type Notification struct {
 	Title string   `json:"title"`
 	Body  string   `json:"body"`
 	Icon  string   `json:"icon,omitempty"`
-	// Duration is how long it shows, in ms; 8000 when absent.
+	// Duration is the display time in ms; 8000 when absent.
 	Duration int `json:"duration,omitempty" wire:"min=0"`
 }
 
@@ -82,7 +81,7 @@ type Toast struct {
 	Variant NoticeVariant `json:"variant,omitempty"`
 	// Action is a button; pressing it sends TOAST_ACTION.
 	Action *ToastButton `json:"action,omitempty"`
-	// Duration is how long it shows, in ms; 5000 when absent.
+	// Duration is the display time in ms; 5000 when absent.
 	Duration int `json:"duration,omitempty" wire:"min=0"`
 }
 
@@ -98,7 +97,7 @@ type ToastDismiss struct {
 	ActionMeta
 }
 
-// NoticeVariant is how serious a toast is.
+// NoticeVariant is the severity of a toast.
 type NoticeVariant string
 
 // The variants of toasts.
@@ -124,8 +123,8 @@ type DialogConfirm struct {
 	ActionMeta
 }
 
-// PermissionOptions are there when a dialog asks for a permission of the owner of
-// the session, perhaps one that can be remembered. Nobody else can answer it.
+// PermissionOptions is set when a dialog asks for a permission of the owner of the session,
+// possibly one that can be remembered. Only the owner can answer it.
 type PermissionOptions struct {
 	ShowRememberChoice bool   `json:"showRememberChoice"`
 	ToolName           string `json:"toolName"`
@@ -147,7 +146,7 @@ type Prompt struct {
 	Options     []PromptOption `json:"options,omitempty"`
 	MultiSelect bool           `json:"multiSelect,omitempty"`
 	InputField  *PromptInput   `json:"inputField,omitempty"`
-	// AllowDismiss false takes away the way out; absent means true.
+	// AllowDismiss false removes the option to dismiss the prompt; absent means true.
 	AllowDismiss *bool `json:"allowDismiss,omitempty"`
 }
 
@@ -177,7 +176,7 @@ const (
 
 func (PromptInputType) values() []string { return list(PromptText, PromptTextarea, PromptPassword) }
 
-// PromptDismiss takes a prompt away, for example because another tab answered.
+// PromptDismiss removes a prompt, for example because another tab answered.
 type PromptDismiss struct {
 	ID PromptID `json:"id"`
 	ActionMeta
@@ -201,13 +200,13 @@ type CreateShortcut struct {
 	ActionMeta
 }
 
-// RemoveShortcut takes a shortcut away.
+// RemoveShortcut removes a shortcut.
 type RemoveShortcut struct {
 	ShortcutID ShortcutID `json:"shortcutId"`
 	ActionMeta
 }
 
-// UpdateShortcut changes the fields of a shortcut that are there.
+// UpdateShortcut changes the given fields of a shortcut.
 type UpdateShortcut struct {
 	ShortcutID ShortcutID    `json:"shortcutId"`
 	Updates    ShortcutPatch `json:"updates"`
@@ -227,8 +226,8 @@ type Shortcut struct {
 	CreatedAt Millis   `json:"createdAt"`
 }
 
-// ShortcutPatch is a part of a shortcut. What is empty replaces what was there;
-// what is absent does not.
+// ShortcutPatch is a part of a shortcut. An empty field replaces the old value; an absent
+// one does not.
 type ShortcutPatch struct {
 	Label     *string      `json:"label,omitempty"`
 	Icon      *string      `json:"icon,omitempty"`
@@ -238,7 +237,7 @@ type ShortcutPatch struct {
 	OSActions *[]Action    `json:"osActions,omitempty"`
 }
 
-// IconType says what an icon's text is.
+// IconType is the kind of an icon's text.
 type IconType string
 
 // The types of icons.
@@ -249,7 +248,7 @@ const (
 
 func (IconType) values() []string { return list(IconEmoji, IconImage) }
 
-// ShortcutType says what a shortcut's target is.
+// ShortcutType is the kind of a shortcut's target.
 type ShortcutType string
 
 // The types of shortcuts.

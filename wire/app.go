@@ -2,7 +2,7 @@ package wire
 
 import "encoding/json"
 
-// AppRequest is what the hub asks an app in a window, told apart by `kind`.
+// AppRequest is a request of the hub to an app in a window; its `kind` says which.
 type AppRequest interface{ appRequest() }
 
 func appRequestUnion() union {
@@ -13,7 +13,7 @@ func appRequestUnion() union {
 	)
 }
 
-// AppManifestRequest asks what the app can do.
+// AppManifestRequest asks for the app's manifest.
 type AppManifestRequest struct{}
 
 // AppQueryRequest asks for a part of the app's state.
@@ -31,7 +31,7 @@ func (AppManifestRequest) appRequest() {}
 func (AppQueryRequest) appRequest()    {}
 func (AppCommandRequest) appRequest()  {}
 
-// AppResponse is an app's answer, told apart by `kind`.
+// AppResponse is an app's answer; its `kind` says which.
 type AppResponse interface{ appResponse() }
 
 func appResponseUnion() union {
@@ -42,7 +42,7 @@ func appResponseUnion() union {
 	)
 }
 
-// AppManifestResponse says what the app can do.
+// AppManifestResponse returns the app's manifest.
 type AppManifestResponse struct {
 	// Manifest is null or absent when the app has none.
 	Manifest *AppManifest `json:"manifest,omitempty"`
@@ -65,8 +65,8 @@ func (AppManifestResponse) appResponse() {}
 func (AppQueryResponse) appResponse()    {}
 func (AppCommandResponse) appResponse()  {}
 
-// AppManifest is what an app says of itself. Apps are written by anybody, so
-// nothing in it must be there.
+// AppManifest is an app's description of itself. All fields are optional, because anyone
+// can write an app.
 type AppManifest struct {
 	AppID    AppID                      `json:"appId,omitempty"`
 	Name     string                     `json:"name,omitempty"`

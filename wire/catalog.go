@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Inbound marks what a client may say. It is embedded in payloads.
+// Inbound marks the payloads that a client may send. It is embedded in them.
 type Inbound struct{}
 
-// Outbound marks what the hub may say. It is embedded in payloads.
+// Outbound marks the payloads that the hub may send. It is embedded in them.
 type Outbound struct{}
 
 func (Inbound) inbound()   {}
@@ -23,7 +23,7 @@ type ClientPayload interface{ inbound() }
 // ServerPayload is the data of an event from the hub.
 type ServerPayload interface{ outbound() }
 
-// Direction says who sends a message.
+// Direction is the sender of a message.
 type Direction string
 
 // The directions.
@@ -32,9 +32,9 @@ const (
 	FromServer Direction = "server"
 )
 
-// Family groups messages by the clients that know them. Desktop names are
-// UPPER_SNAKE with camelCase fields, workflow names lower_snake with snake_case
-// fields: each keeps what its clients already know.
+// Family groups messages by the clients that know them. Desktop names are UPPER_SNAKE with
+// camelCase fields, workflow names lower_snake with snake_case fields, as existing clients
+// of each expect.
 type Family string
 
 // The families.
@@ -46,17 +46,17 @@ const (
 	FamilyConnection Family = "connection"
 )
 
-// DesktopForm says what the desktop dialect makes of an event.
+// DesktopForm is the form of an event in the desktop dialect.
 type DesktopForm string
 
 // The forms in the desktop dialect.
 const (
 	FormFlat DesktopForm = "flat" // the same fields, beside the type
-	FormNone DesktopForm = "none" // nothing: that client has no use for it
-	FormOwn  DesktopForm = "own"  // something else, see the codec
+	FormNone DesktopForm = "none" // no frame: that client does not use it
+	FormOwn  DesktopForm = "own"  // another form, see the codec
 )
 
-// Entry is what is known of one type of message.
+// Entry describes one type of message.
 type Entry struct {
 	Type      string
 	Direction Direction
@@ -66,7 +66,7 @@ type Entry struct {
 	// Desktop is the form of the event in the desktop dialect. Messages from
 	// clients are always flat there.
 	Desktop DesktopForm
-	// Doc is one line for people.
+	// Doc is a one-line description.
 	Doc string
 	// Monitor, Agent and Message are the names of the payload's fields that
 	// carry the monitor, the agent and the client's message id, or empty.
@@ -78,7 +78,7 @@ type Entry struct {
 	maker                   *maker
 }
 
-// lasting says that an event is in the log.
+// lasting marks events that are in the log.
 const lasting = true
 
 // client declares a message that clients send.
@@ -97,14 +97,14 @@ func event[T ServerPayload](name string, family Family, durable bool, form Deskt
 	}
 }
 
-// Catalog is everything that may be said.
+// Catalog holds all types of messages.
 type Catalog struct {
 	entries  []Entry
 	byType   names
 	byGo     map[reflect.Type]*Entry
 	compiler *compiler
-	frame    *Shape // of native frames
-	// flat are the frames of the desktop dialect, by who sends them.
+	frame    *Shape // shape of native frames
+	// flat holds the frame shapes of the desktop dialect by sender.
 	flat map[Direction]*Shape
 }
 
@@ -138,7 +138,7 @@ var theCatalog = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// roles finds the fields with a meaning of their own.
+// roles finds the fields with a special meaning.
 func (e *Entry) roles() {
 	for i := range e.Shape.Fields {
 		f := &e.Shape.Fields[i]
@@ -184,8 +184,8 @@ func (c *Catalog) Of(payload any) (Entry, bool) {
 	return *e, true
 }
 
-// entryOf panics for payloads from elsewhere: who embeds our markers in a type
-// of their own has made a mistake no reader could recover from.
+// entryOf panics for payloads of other packages: a type that merely embeds our markers has
+// no encoding.
 func entryOf(payload any) *Entry {
 	e, ok := theCatalog().byGo[reflect.TypeOf(payload)]
 	if !ok {
@@ -199,7 +199,7 @@ func TypeOf(payload any) string { return entryOf(payload).Type }
 
 // MonitorOf returns the monitor that a payload is about, or "".
 func MonitorOf(payload any) MonitorID {
-	if p, ok := payload.(Actions); ok { // as most are, and tabs ask for each
+	if p, ok := payload.(Actions); ok { // the most frequent payload, looked up for every tab
 		return p.MonitorID
 	}
 	return MonitorID(entryOf(payload).monitor.text(payload))
@@ -211,8 +211,8 @@ func AgentOf(payload any) AgentID { return AgentID(entryOf(payload).agent.text(p
 // MessageOf returns the client's message id in a payload, or "".
 func MessageOf(payload any) MessageID { return MessageID(entryOf(payload).message.text(payload)) }
 
-// AddresseeOf returns the only connection that may learn of an event, or "" when
-// it is for all.
+// AddresseeOf returns the only connection that may receive an event, or "" when it is for
+// all.
 func AddresseeOf(payload ServerPayload) ConnectionID {
 	switch p := payload.(type) {
 	case MessageAccepted:

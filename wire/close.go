@@ -2,11 +2,11 @@ package wire
 
 import "slices"
 
-// CloseCode is the code a WebSocket is closed with. Error codes never are: most
+// CloseCode is the code a WebSocket is closed with. Error codes are not used for it: most
 // of their numbers are not legal there.
 type CloseCode int
 
-// The close codes in use. What each means is in [CloseCodes].
+// The close codes in use; [CloseCodes] explains them.
 const (
 	CloseNormal       CloseCode = 1000
 	CloseGoingAway    CloseCode = 1001
@@ -28,24 +28,23 @@ const (
 	CloseDraining     CloseCode = 4503
 )
 
-// Reconnect is what a client of ours does after a close.
+// Reconnect is the reaction of our clients to a close.
 type Reconnect string
 
-// What a client does after a close.
 const (
-	ReconnectNever   Reconnect = "never"   // it was meant, or trying again is wrong
-	ReconnectUser    Reconnect = "user"    // only when the user did something about it
-	ReconnectNow     Reconnect = "now"     // at once
+	ReconnectNever   Reconnect = "never"   // closed on purpose, or retrying is wrong
+	ReconnectUser    Reconnect = "user"    // only after the user changed something
+	ReconnectNow     Reconnect = "now"     // immediately
 	ReconnectLater   Reconnect = "later"   // after the retry_after in the reason
-	ReconnectBackoff Reconnect = "backoff" // after a growing, random wait
+	ReconnectBackoff Reconnect = "backoff" // after an increasing random delay
 )
 
-// CloseInfo is what is known of a close code.
+// CloseInfo describes a close code.
 type CloseInfo struct {
 	Code      CloseCode
 	Meaning   string
 	Reconnect Reconnect
-	// Note is what else the client does.
+	// Note says what else the client does.
 	Note string
 }
 
@@ -73,8 +72,8 @@ var closeCodes = [...]CloseInfo{
 // CloseCodes returns the table of close codes.
 func CloseCodes() []CloseInfo { return slices.Clone(closeCodes[:]) }
 
-// Info returns what is known of the code. A code we do not use, such as that of
-// a lost connection, is a reason to try again.
+// Info describes the code. For an unknown code, such as that of a lost connection, a client
+// retries.
 func (c CloseCode) Info() CloseInfo {
 	for _, info := range closeCodes {
 		if info.Code == c {

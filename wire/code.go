@@ -10,7 +10,7 @@ import (
 // 2 authentication, 3 session, 4 execution, 5 human in the loop.
 type Code int
 
-// The error codes. What each means is in [Codes].
+// The error codes; [Codes] explains them.
 const (
 	CodeConnectionFailed    Code = 1001
 	CodeConnectionTimeout   Code = 1002
@@ -51,7 +51,7 @@ const (
 	ActionFixMessage    SuggestedAction = "fix_message"    // never again as it was
 	ActionAuthenticate  SuggestedAction = "authenticate"   // other credentials
 	ActionRefreshToken  SuggestedAction = "refresh_token"  // the same user, a new token
-	ActionCreateSession SuggestedAction = "create_session" // this one will not come back
+	ActionCreateSession SuggestedAction = "create_session" // this session will not come back
 	ActionFreeSomething SuggestedAction = "free_something" // close a monitor or an agent first
 	ActionRetryOrSkip   SuggestedAction = "retry_or_skip"  // the user decides
 )
@@ -61,25 +61,25 @@ func (SuggestedAction) values() []string {
 		ActionRefreshToken, ActionCreateSession, ActionFreeSomething, ActionRetryOrSkip)
 }
 
-// CodeInfo is what is known of an error code.
+// CodeInfo describes an error code.
 type CodeInfo struct {
 	Code Code
 	Name string
-	// Message is the text for people when nothing better is known.
+	// Message is the default text for users.
 	Message string
 	// Status is the HTTP status of the problem document.
 	Status int
-	// Recoverable says that the client can go on in the same session.
+	// Recoverable means that the client can continue in the same session.
 	Recoverable bool
 	// Action is what the client can do, or empty.
 	Action SuggestedAction
-	// Close is what a connection is closed with when the error ends it, or 0
-	// when it never does.
+	// Close is the code a connection is closed with when the error ends it, or 0 when it
+	// never does.
 	Close CloseCode
 }
 
-// codes is the one table of errors: error events, problem documents, the
-// TypeScript constants and the reference page are made from it.
+// codes is the only table of errors: error events, problem documents, the TypeScript
+// constants and the reference page are generated from it.
 var codes = [...]CodeInfo{
 	{CodeConnectionFailed, "WS_CONNECTION_FAILED", "The connection could not be kept up.", http.StatusServiceUnavailable, true, ActionReconnect, CloseInternal},
 	{CodeConnectionTimeout, "WS_CONNECTION_TIMEOUT", "The other side did not answer in time.", http.StatusRequestTimeout, true, ActionReconnect, CloseTooSlow},

@@ -12,8 +12,8 @@ import (
 // maxSafe is the largest integer that every JSON reader keeps exact.
 const maxSafe = 1<<53 - 1
 
-// compiler makes shapes. It remembers what it made, so that a type has one
-// shape and types may contain themselves.
+// compiler creates shapes. It caches them, so that a type has one shape and types may be
+// recursive.
 type compiler struct {
 	shapes map[reflect.Type]*Shape
 	unions map[reflect.Type]union

@@ -29,7 +29,7 @@ const (
 
 func (Gap) values() []string { return list(GapNone, GapSmall, GapMedium, GapLarge) }
 
-// Component is one control in a layout, told apart by `type`.
+// Component is one control in a layout; its `type` says which.
 type Component interface{ component() }
 
 func componentUnion() union {
@@ -63,11 +63,11 @@ type ButtonComponent struct {
 	Icon     string        `json:"icon,omitempty"`
 	// Parallel false makes presses wait for each other; absent means true.
 	Parallel *bool `json:"parallel,omitempty"`
-	// SubmitForm is the form whose values go with the press.
+	// SubmitForm is the form whose values are sent with the press.
 	SubmitForm string `json:"submitForm,omitempty"`
 }
 
-// ButtonVariant is how a button looks.
+// ButtonVariant is the appearance of a button.
 type ButtonVariant string
 
 // The variants of buttons.
@@ -82,7 +82,7 @@ func (ButtonVariant) values() []string {
 	return list(ButtonPrimary, ButtonSecondary, ButtonGhost, ButtonDanger)
 }
 
-// ButtonSize is how large a button is.
+// ButtonSize is the size of a button.
 type ButtonSize string
 
 // The sizes of buttons.
@@ -107,7 +107,7 @@ type InputComponent struct {
 	Disabled bool `json:"disabled,omitempty"`
 }
 
-// InputVariant is what a text field is for.
+// InputVariant is the purpose of a text field.
 type InputVariant string
 
 // The variants of text fields.
@@ -181,7 +181,7 @@ func (TextColor) values() []string {
 	return list(ColorDefault, ColorMuted, ColorAccent, ColorSuccess, ColorWarning, ColorError)
 }
 
-// TextAlign is where a text stands.
+// TextAlign is the alignment of a text.
 type TextAlign string
 
 // The alignments of text.
@@ -238,7 +238,7 @@ func (ProgressVariant) values() []string {
 	return list(ProgressDefault, ProgressSuccess, ProgressWarning, ProgressError)
 }
 
-// ImageComponent is a picture.
+// ImageComponent is an image.
 type ImageComponent struct {
 	Src    string     `json:"src"`
 	Width  *ImageSize `json:"width,omitempty"`
@@ -254,10 +254,10 @@ type ImageSize struct {
 
 func (ImageSize) choice() {}
 
-// ImageFit is how a picture fills its box.
+// ImageFit is how an image fills its box.
 type ImageFit string
 
-// The ways a picture fills its box.
+// The ways an image fills its box.
 const (
 	FitContain ImageFit = "contain"
 	FitCover   ImageFit = "cover"

@@ -4,8 +4,7 @@ import "encoding/json"
 
 // Messages and events about the connection itself. None of them is in the log.
 
-// Auth brings credentials, when the handshake had none. One of the fields is
-// enough.
+// Auth sends credentials when the handshake had none. One of the fields is enough.
 type Auth struct {
 	Inbound
 	Token  string `json:"token,omitempty"`
@@ -13,7 +12,7 @@ type Auth struct {
 	Ticket string `json:"ticket,omitempty"`
 }
 
-// AuthResult says who the client is taken for.
+// AuthResult names the user that the client is authenticated as.
 type AuthResult struct {
 	Outbound
 	OK    bool     `json:"ok"`
@@ -21,7 +20,7 @@ type AuthResult struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
-// Ping asks whether the client is there.
+// Ping checks whether the client is alive.
 type Ping struct{ Outbound }
 
 // Pong answers a ping.
@@ -31,49 +30,49 @@ type Pong struct{ Inbound }
 // before the connection is closed.
 type AuthRefreshRequired struct {
 	Outbound
-	// ExpiresAt is when the token expires or expired.
+	// ExpiresAt is the time at which the token expires or expired.
 	ExpiresAt Millis `json:"expires_at"`
-	// GraceMS is how long the hub waits for the new one.
+	// GraceMS is how long the hub waits for the new token.
 	GraceMS int `json:"grace_ms" wire:"min=0"`
 }
 
-// GoElsewhere tells the client that this replica will close the connection and
-// when to connect again.
+// GoElsewhere announces that this replica will close the connection, and when to connect
+// again.
 type GoElsewhere struct {
 	Outbound
 	AfterMS int    `json:"after_ms" wire:"min=0"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// StoreStatus tells the clients of a session that the hub cannot reach its store,
-// or can again. Meanwhile nothing new is accepted and nothing accepted is lost;
-// the connection lives on.
+// StoreStatus tells the clients of a session that the store is unavailable, or available
+// again. Meanwhile the hub accepts nothing new and loses nothing accepted; the connection
+// stays open.
 type StoreStatus struct {
 	Outbound
 	Available bool `json:"available"`
-	// Since is when it began to be so.
+	// Since is the time of the change.
 	Since Millis `json:"since"`
 }
 
-// ErrorNotice tells one connection what went wrong. The connection lives on.
+// ErrorNotice reports an error to one connection. The connection stays open.
 type ErrorNotice struct {
 	Outbound
 	Code    Code   `json:"code"`
 	Name    string `json:"name"`
 	Message string `json:"message"`
-	// Context holds more about where it went wrong.
+	// Context holds more details about the error.
 	Context         json.RawMessage `json:"context,omitempty"`
 	Recoverable     bool            `json:"recoverable"`
 	SuggestedAction SuggestedAction `json:"suggested_action,omitempty"`
-	// RetryAfterMS is how long to wait, with the action wait.
+	// RetryAfterMS is the delay before a retry, with the action wait.
 	RetryAfterMS int `json:"retry_after_ms,omitempty" wire:"min=0"`
-	// MessageID is the message that was refused, when it could be read.
+	// MessageID is the refused message, if it could be read.
 	MessageID MessageID `json:"messageId,omitempty"`
-	// Field is the part of the message that was wrong.
+	// Field is the invalid field of the message.
 	Field string `json:"field,omitempty"`
 }
 
-// ConnectionStatus is how the desktop dialect says hello.
+// ConnectionStatus is the first event of the desktop dialect.
 type ConnectionStatus struct {
 	Outbound
 	Status    LinkStatus `json:"status"`
@@ -82,7 +81,7 @@ type ConnectionStatus struct {
 	Error     string     `json:"error,omitempty"`
 }
 
-// LinkStatus is how a connection is doing.
+// LinkStatus is the state of a connection.
 type LinkStatus string
 
 // The states of a connection.

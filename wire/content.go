@@ -2,8 +2,8 @@ package wire
 
 import "encoding/json"
 
-// Content is what a window shows, told apart by `renderer`. One that is not
-// listed is an OtherContent.
+// Content is the content of a window; its `renderer` says which kind. An unknown renderer
+// is an OtherContent.
 type Content interface{ content() }
 
 func contentUnion() union {
@@ -18,7 +18,7 @@ func contentUnion() union {
 	)
 }
 
-// RendererOf is the name of a content's renderer. No content is text.
+// RendererOf returns the name of a content's renderer. A nil content counts as text.
 func RendererOf(c Content) string {
 	switch c := c.(type) {
 	case MarkdownContent:
@@ -68,7 +68,7 @@ type IframeContent struct {
 	Data IframeSource `json:"data"`
 }
 
-// IframeSource is an address, or an address with its sandbox.
+// IframeSource is a URL, or a URL with its sandbox.
 type IframeSource struct {
 	URL   string
 	Frame *Iframe
@@ -76,7 +76,7 @@ type IframeSource struct {
 
 func (IframeSource) choice() {}
 
-// Iframe is an address and what the page there may do.
+// Iframe is a URL and the permissions of the page there.
 type Iframe struct {
 	URL     string `json:"url"`
 	Sandbox string `json:"sandbox,omitempty"`
@@ -87,7 +87,7 @@ type ComponentContent struct {
 	Data Layout `json:"data"`
 }
 
-// OtherContent has a renderer we do not know. Desktops show it as text.
+// OtherContent has an unknown renderer. Desktops show it as text.
 type OtherContent struct {
 	Renderer string          `json:"renderer"`
 	Data     json.RawMessage `json:"data"`

@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads the value that begins at at into a slot and returns its end. It
-// looks at most bytes once. Nobody need have checked the text: it refuses what the
-// text rules refuse, too, but only the lexer tells well what that is, so who gets
-// an error for text that was not checked has to check it then. Errors name the
-// place relative to the value.
+// decode decodes the value that begins at at into a slot and returns its end. It reads most
+// bytes once. The text need not be checked before: decode refuses what the text rules
+// refuse as well, but only the lexer's error is precise, so after an error for unchecked
+// text the caller checks the text. Errors name the place relative to the value.
 func (s *Shape) decode(l *lexer, at int, to *slot) (int, *Error) {
 	if err := s.fits(l.at(at)); err != nil {
 		return at, err
@@ -43,7 +42,7 @@ func (s *Shape) decode(l *lexer, at int, to *slot) (int, *Error) {
 	return end, s.decodeLeaf(l.data[at:end], to.v)
 }
 
-// decodeLeaf reads a value that is taken as a whole.
+// decodeLeaf decodes a value that has no parts.
 func (s *Shape) decodeLeaf(raw []byte, v reflect.Value) *Error {
 	switch s.Kind {
 	case KindAny:
@@ -101,7 +100,7 @@ func (s *Shape) want() string {
 	}
 }
 
-// fits says what is wrong with a value that has this first byte, or nil.
+// fits returns the error for a value with this first byte, or nil.
 func (s *Shape) fits(first byte) *Error {
 	if s.takes(first) {
 		return nil
@@ -114,7 +113,7 @@ func (s *Shape) takes(first byte) bool {
 	return firsts[s.Kind][first/64%4]&(1<<(first%64)) != 0
 }
 
-// firsts has a bit for each first byte that values of a kind may have.
+// firsts has a bit for each possible first byte of a kind's values.
 var firsts = [...][4]uint64{
 	KindAny:      {math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64},
 	KindBool:     {1: 1<<('t'-64) | 1<<('f'-64)},
@@ -132,7 +131,7 @@ var firsts = [...][4]uint64{
 func (s *Shape) decodeInteger(raw []byte, v reflect.Value) *Error {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
-		// 1.0 and 1e3 are integers too, to JSON Schema and to JavaScript.
+		// 1.0 and 1e3 are integers as well for JSON Schema and JavaScript.
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) > maxSafe {
 			return invalid("want an integer of at most 53 bits, got " + shorten(string(raw)))
@@ -177,7 +176,7 @@ func rangeText(low, high float64) string {
 	return "from " + text(low) + " to " + text(high)
 }
 
-// decodeText reads a string from its text.
+// decodeText decodes a string from its text.
 func (s *Shape) decodeText(text []byte, to *slot) *Error {
 	if len(s.Values) > 0 {
 		return s.decodeValue(text, to)
@@ -204,8 +203,8 @@ func (s *Shape) decodeText(text []byte, to *slot) *Error {
 	return nil
 }
 
-// decodeValue reads a string of which there are only some. It is one of ours
-// then, so it needs no memory.
+// decodeValue decodes a string of an enumeration. It returns the constant and allocates
+// nothing.
 func (s *Shape) decodeValue(text []byte, to *slot) *Error {
 	for _, value := range s.Values {
 		if value == string(text) {
@@ -278,7 +277,7 @@ func (s *Shape) decodeMap(l *lexer, at int, v reflect.Value) (int, *Error) {
 			return at, err.in(string(key))
 		}
 		if s.Elem.Kind != KindAny && l.at(at) == 'n' {
-			v.SetLen(n) // as absent as a field that is null
+			v.SetLen(n) // like an absent field
 			at, err = l.value(at)
 		} else {
 			at, err = s.Elem.decode(l, at, &slot{v: m.Field(1)})
@@ -300,9 +299,9 @@ func (s *Shape) decodeObject(l *lexer, at int, v reflect.Value) (int, *Error) {
 	return s.decodeFields(l, at, more, "", v, nil)
 }
 
-// decodeFields reads an object from the key at at on, or from behind its end if
-// there are no more keys. It has read the key in tag already, unless that is "".
-// The values go to the slots, or without any to the fields of v.
+// decodeFields decodes an object from the key at at on, or from behind its end if there are
+// no more keys. The key in tag was decoded before, unless it is "". The values go to the
+// slots, or without any to the fields of v.
 func (s *Shape) decodeFields(l *lexer, at int, more bool, tag string, v reflect.Value, slots []slot) (int, *Error) {
 	keys := fieldKeys{shape: s, tag: tag}
 	for more {
@@ -338,18 +337,18 @@ func (s *Shape) decodeFields(l *lexer, at int, more bool, tag string, v reflect.
 	return at, nil
 }
 
-// fieldKeys are the keys of an object that have been read.
+// fieldKeys tracks the keys of an object that have been read.
 type fieldKeys struct {
 	shape  *Shape
-	seen   uint64  // the fields; there is no object with more than 64
-	next   int     // the field after the last, which is most likely to come
-	tag    string  // a key that was read elsewhere, or ""
-	others *keySet // the keys that are no fields
+	seen   uint64  // fields read; no object has more than 64
+	next   int     // field after the last one, the most likely next
+	tag    string  // a key that was decoded before, or ""
+	others *keySet // keys that are not fields
 }
 
-// read reads the key at at. It returns its field and where its value begins. The
-// field is -1 when the value is to be skipped: unknown fields are for somebody
-// newer, and of those that our own frames have twice the first counts.
+// read reads the key at at, and returns its field and the start of its value. The field is
+// -1 when the value is to be skipped: unknown fields come from newer versions, and of
+// duplicates in our own frames the first counts.
 func (k *fieldKeys) read(l *lexer, at int) (field, value int, err *Error) {
 	field = k.next
 	ok := field < len(k.shape.Fields)
@@ -372,7 +371,7 @@ func (k *fieldKeys) read(l *lexer, at int) (field, value int, err *Error) {
 	return field, value, nil
 }
 
-// find is read for a key that was not to be expected.
+// find is read for a key that was not the expected next one.
 func (k *fieldKeys) find(l *lexer, at int) (field, value int, err *Error) {
 	key, at, err := l.key(at)
 	if err != nil {
@@ -431,7 +430,7 @@ func (s *Shape) decodeVariant(l *lexer, at int) (value any, end int, err *Error)
 	}
 	tag, more := "", false
 	if end > 0 && w.Name != "" {
-		tag = s.Tag // it came first and is no field
+		tag = s.Tag // it came first and is not a field
 		if err = l.enter(); err == nil {
 			at, more, err = l.after(end, '}')
 		}
@@ -452,7 +451,7 @@ func (s *Shape) tagAt(l *lexer, at int) (name []byte, end int, err *Error) {
 		return l.text(value)
 	}
 	if _, err := l.value(at); err != nil {
-		return nil, 0, err // from here on the text must be valid
+		return nil, 0, err // the text must be valid up to here
 	}
 	tag := memberOf(l.data, first, s.Tag)
 	switch {

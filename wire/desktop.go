@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// Desktop is the dialect of desktops written for YAAR: flat frames, with the
-// payload's fields beside the type.
+// Desktop is the dialect of desktops written for YAAR: flat frames, with the payload's
+// fields beside the type.
 //
 //	{"type":"USER_MESSAGE","messageId":"m1","content":"hello"}
 //
-// AGENT_THINKING and AGENT_RESPONSE are shown with their Content, which whoever
-// keeps the text of the turn has to fill in; the codec has no memory.
+// AGENT_THINKING and AGENT_RESPONSE are sent with their whole Content. The caller, which
+// has the text of the turn, must fill it in; the codec has no state.
 //
-// Such a desktop knows no positions, sessions or times in frames, shows ERROR as
-// a lost connection and ignores types it does not know, and outcomes. Events for
-// which it has no use get no frame; some get another form, see [DesktopForm].
+// Such a desktop knows no positions, sessions or times in frames, shows ERROR as a lost
+// connection, and ignores unknown types and outcomes. Events that it cannot use get no
+// frame; some get another form, see [DesktopForm].
 //
-// It takes an agent for idle until a first text of its turn, and cannot interrupt an
-// idle agent; so the message that begins a turn is followed by an empty AGENT_THINKING.
+// It considers an agent idle until the first text of its turn, and cannot interrupt an idle
+// agent. So the message that begins a turn is followed by an empty AGENT_THINKING.
 type Desktop struct {
 	// Numbered is for newer desktops of that kind. They name monitor-0 by its number 0,
 	// and so on, and scope window ids by it, as in 0/notes.
@@ -66,7 +66,7 @@ func (d Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
 	return append(dst, d.frame(asActions(e), ""))
 }
 
-// contentField is the field that must be there even when it is empty.
+// contentField returns the content field, which must be present even when empty.
 func contentField(content string) string {
 	if content == "" {
 		return `,"content":""`
@@ -74,7 +74,7 @@ func contentField(content string) string {
 	return ""
 }
 
-// asActions shows an event as what that desktop can do.
+// asActions converts an event to actions that such a desktop supports.
 func asActions(e Event) Actions {
 	switch p := e.Data.(type) {
 	case AgentResponse:
@@ -115,7 +115,8 @@ func toast(id NoticeID, message string, variant NoticeVariant) ToastShow {
 	return ToastShow{Toast: Toast{ID: id, Message: message, Variant: variant}}
 }
 
-// noticeID gives the same event the same toast, however often it is encoded.
+// noticeID derives the id of a toast from the event, so that encoding it again gives the
+// same id.
 func noticeID(kind string, e Event) NoticeID {
 	if e.At.IsZero() {
 		return NoticeID(kind + "-" + strconv.FormatInt(e.Time.UnixMilli(), 10))
@@ -123,7 +124,7 @@ func noticeID(kind string, e Event) NoticeID {
 	return NoticeID(kind + "-" + e.At.String())
 }
 
-// frame makes a flat frame of an event.
+// frame returns the flat frame of an event.
 func (d Desktop) frame(payload any, rest string) []byte {
 	if d.Numbered {
 		payload = numbered(payload)
@@ -131,8 +132,7 @@ func (d Desktop) frame(payload any, rest string) []byte {
 	return appendFlat(nil, payload, rest)
 }
 
-// appendFlat adds a flat frame. The text in rest is put before the payload's
-// own fields.
+// appendFlat appends a flat frame. The text in rest precedes the payload's own fields.
 func appendFlat(dst []byte, payload any, rest string) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return appendFlat(dst, payload, rest) })
@@ -183,8 +183,8 @@ func decodeFlatMessage(frame []byte) (m Message, err *Error) {
 	return m, nil
 }
 
-// decodeFlat reads the payload of a flat frame, which is one of a union. Most
-// are read at once; what is wrong with the others is found by and by.
+// decodeFlat decodes the payload of a flat frame. Valid frames are decoded in one pass;
+// errors are located in a second one.
 func decodeFlat(frame []byte, rules textRules, from Direction) (any, *Error) {
 	at := skipSpace(frame, 0)
 	l := lexer{data: frame, rules: clientText}
@@ -202,8 +202,8 @@ func decodeFlat(frame []byte, rules textRules, from Direction) (any, *Error) {
 	return entry.decodeChecked(frame)
 }
 
-// DecodeEvent implements [Dialect]. The event has neither session nor position
-// nor time, for the frame has none.
+// DecodeEvent implements [Dialect]. The event has no session, position or time, because the
+// frame has none.
 func (Desktop) DecodeEvent(frame []byte) (Event, error) {
 	p, err := decodeFlat(frame, hubText, FromServer)
 	if err != nil {

@@ -11,17 +11,16 @@ type Actions struct {
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
-	// By is the connection whose user or program acted, so that it need not
-	// show again what it has shown already.
+	// By is the connection whose user or program acted; it need not show the change again.
 	By ConnectionID `json:"by,omitempty"`
 }
 
-// AgentThinking is a piece of what an agent thinks.
+// AgentThinking is a piece of an agent's thinking.
 type AgentThinking struct {
 	Outbound
-	// Content is the whole text so far; only the desktop dialect carries it.
+	// Content is the whole text so far; only the desktop dialect has it.
 	Content string `json:"content,omitempty"`
-	// Delta is what is new, to be put at Offset.
+	// Delta is the new text, to be inserted at Offset.
 	Delta string `json:"delta,omitempty"`
 	// Offset counts UTF-16 units of the turn's text; absent means 0.
 	Offset    int       `json:"offset,omitempty" wire:"min=0"`
@@ -30,38 +29,38 @@ type AgentThinking struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// AgentResponse is a piece of what an agent answers, or the end of a message.
-// Every accepted message ends with exactly one that is complete and has its
-// messageId. The turn is over with that of the message that began it; those of
-// messages that joined the turn while it ran follow, with the same outcome.
+// AgentResponse is a piece of an agent's answer, or the end of a message. Every accepted
+// message ends with exactly one that is complete and has its messageId. The turn ends with
+// that of the message that began it; those of messages that joined the running turn follow,
+// with the same outcome.
 type AgentResponse struct {
 	Outbound
-	// Content is the whole text so far; only the desktop dialect carries it.
+	// Content is the whole text so far; only the desktop dialect has it.
 	Content string `json:"content,omitempty"`
-	// Delta is what is new, to be put at Offset.
+	// Delta is the new text, to be inserted at Offset.
 	Delta string `json:"delta,omitempty"`
 	// Offset counts UTF-16 units of the turn's text; absent means 0.
 	Offset     int  `json:"offset,omitempty" wire:"min=0"`
 	IsComplete bool `json:"isComplete"`
-	// Outcome is there when the turn is complete.
+	// Outcome is set when the turn is complete.
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Reason says why the turn failed or was interrupted.
 	Reason string `json:"reason,omitempty"`
-	// Usage is what the turn took, DurationMS how long it ran. They are there
-	// when the turn is complete and it is known.
+	// Usage is the usage of the turn, DurationMS its duration. They are set when the turn
+	// is complete and they are known.
 	Usage      *Usage    `json:"usage,omitempty"`
 	DurationMS int       `json:"durationMs,omitempty" wire:"min=0"`
 	AgentID    AgentID   `json:"agentId,omitempty"`
 	MonitorID  MonitorID `json:"monitorId,omitempty"`
 	MessageID  MessageID `json:"messageId,omitempty"`
-	// Joined is there when a message is complete that joined a turn: the message
-	// that began that. Usage and durationMs are with the end of that one.
+	// Joined is set at the end of a message that joined a turn: it is the message that
+	// began the turn. Usage and durationMs are in the end of that message.
 	Joined MessageID `json:"joined,omitempty"`
 }
 
-// Usage is what a turn took of its model.
+// Usage is the token usage and cost of a turn.
 type Usage struct {
-	// InputTokens were read anew; those of the cache are counted apart.
+	// InputTokens excludes tokens read from the cache.
 	InputTokens      int     `json:"inputTokens" wire:"min=0"`
 	OutputTokens     int     `json:"outputTokens" wire:"min=0"`
 	CacheReadTokens  int     `json:"cacheReadTokens,omitempty" wire:"min=0"`
@@ -69,7 +68,7 @@ type Usage struct {
 	CostUSD          float64 `json:"costUsd,omitempty" wire:"min=0"`
 }
 
-// Outcome is how a turn ended.
+// Outcome is the way a turn ended.
 type Outcome string
 
 // The outcomes of a turn.
@@ -81,7 +80,7 @@ const (
 
 func (Outcome) values() []string { return list(OutcomeCompleted, OutcomeFailed, OutcomeInterrupted) }
 
-// ToolProgress says what a tool does.
+// ToolProgress reports the progress of a tool call.
 type ToolProgress struct {
 	Outbound
 	// ToolName is namespace and tool, such as window:create.
@@ -97,7 +96,7 @@ type ToolProgress struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// ToolStatus is how far a tool call is.
+// ToolStatus is the state of a tool call.
 type ToolStatus string
 
 // The states of a tool call.
@@ -109,7 +108,7 @@ const (
 
 func (ToolStatus) values() []string { return list(ToolRunning, ToolComplete, ToolError) }
 
-// AgentError tells that an agent or a monitor is in trouble. It ends nothing.
+// AgentError reports a problem of an agent or a monitor. It does not end a turn.
 type AgentError struct {
 	Outbound
 	Error     string    `json:"error"`
@@ -119,7 +118,7 @@ type AgentError struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// WindowAgentStatus says which agent works for a window.
+// WindowAgentStatus reports a change of a window's agent.
 type WindowAgentStatus struct {
 	Outbound
 	WindowID  WindowID          `json:"windowId"`
@@ -129,10 +128,10 @@ type WindowAgentStatus struct {
 	MessageID MessageID         `json:"messageId,omitempty"`
 }
 
-// WindowAgentChange is what happened to a window's agent.
+// WindowAgentChange is the kind of change of a window's agent.
 type WindowAgentChange string
 
-// What happens to a window's agent.
+// The changes of a window's agent.
 const (
 	AgentAssigned WindowAgentChange = "assigned"
 	AgentActive   WindowAgentChange = "active"
@@ -141,7 +140,7 @@ const (
 
 func (WindowAgentChange) values() []string { return list(AgentAssigned, AgentActive, AgentReleased) }
 
-// MessageAccepted says that an agent has taken a message.
+// MessageAccepted says that an agent has accepted a message.
 type MessageAccepted struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
@@ -150,25 +149,25 @@ type MessageAccepted struct {
 	How       Taken     `json:"how,omitempty"`
 	// By is the connection that sent the message.
 	By ConnectionID `json:"by,omitempty"`
-	// Duplicate says that the message was sent again; To is then the only
-	// connection that is told.
+	// Duplicate is set if the message was sent again; then only the connection To receives
+	// the event.
 	Duplicate bool         `json:"duplicate,omitempty"`
 	To        ConnectionID `json:"to,omitempty"`
 }
 
-// Taken is how a message reached its agent.
+// Taken is the way a message reached its agent.
 type Taken string
 
 // The ways a message reaches an agent.
 const (
-	TakenDirect    Taken = "direct"    // an idle agent began a turn
-	TakenSteered   Taken = "steered"   // a running turn took it in
-	TakenEphemeral Taken = "ephemeral" // an agent made for it alone
+	TakenDirect    Taken = "direct"    // an idle agent started a turn
+	TakenSteered   Taken = "steered"   // a running turn included it
+	TakenEphemeral Taken = "ephemeral" // an agent created for this message only
 )
 
 func (Taken) values() []string { return list(TakenDirect, TakenSteered, TakenEphemeral) }
 
-// MessageQueued says that a message waits for its agent.
+// MessageQueued says that a message is queued for its agent.
 type MessageQueued struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
@@ -177,27 +176,27 @@ type MessageQueued struct {
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// By is the connection that sent the message.
 	By ConnectionID `json:"by,omitempty"`
-	// Duplicate says that the message was sent again; To is then the only
-	// connection that is told.
+	// Duplicate is set if the message was sent again; then only the connection To receives
+	// the event.
 	Duplicate bool         `json:"duplicate,omitempty"`
 	To        ConnectionID `json:"to,omitempty"`
 }
 
-// MessageRejected says that nobody will take a message.
+// MessageRejected says that a message was refused.
 type MessageRejected struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
 	Code      Code      `json:"code"`
 	Reason    string    `json:"reason"`
-	// Field is the part of the message that was wrong.
+	// Field is the invalid field of the message.
 	Field     string    `json:"field,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// By is the connection that sent the message.
 	By ConnectionID `json:"by,omitempty"`
-	// Duplicate says that the message was sent again after all were told.
+	// Duplicate is set if the message was sent again after the refusal was sent to all.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// To is the only connection that is told: the one that sent a duplicate or,
-	// as an error, one whose message concerns nobody else.
+	// To is the only connection that receives the event: the sender of a duplicate or, for
+	// an error, the sender of a message that concerns no other connection.
 	To ConnectionID `json:"to,omitempty"`
 }
 
@@ -210,7 +209,7 @@ type ApprovalRequest struct {
 	ConfirmText       string             `json:"confirmText,omitempty"`
 	CancelText        string             `json:"cancelText,omitempty"`
 	PermissionOptions *PermissionOptions `json:"permissionOptions,omitempty"`
-	// Deadline is when the hub takes silence for no.
+	// Deadline is the time at which the hub takes a missing answer as no.
 	Deadline  Millis    `json:"deadline,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
@@ -223,43 +222,43 @@ type AppProtocolRequest struct {
 	RequestID RequestID  `json:"requestId"`
 	WindowID  WindowID   `json:"windowId"`
 	Request   AppRequest `json:"request"`
-	// Deadline is when the hub stops waiting. Who reads the request later,
-	// from a replay, must not run it.
+	// Deadline is the time at which the hub stops waiting. A client that reads the request
+	// later, from a replay, must not execute it.
 	Deadline  Millis    `json:"deadline,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
-	// To is the only connection that is asked: one whose app was loaded again
-	// and is told again what it did before.
+	// To is the only connection that is asked: one whose app was reloaded and is sent its
+	// earlier commands again.
 	To ConnectionID `json:"to,omitempty"`
 }
 
-// MonitorStatus says how a monitor is doing.
+// MonitorStatus reports the state of a monitor.
 type MonitorStatus struct {
 	Outbound
 	MonitorID MonitorID    `json:"monitorId"`
 	State     MonitorState `json:"state"`
-	// Queue is how many messages wait.
+	// Queue is the number of queued messages.
 	Queue int `json:"queue" wire:"min=0"`
 	// Budget is absent for a monitor that has none, such as monitor-0.
 	Budget *Budget `json:"budget,omitempty"`
-	// Context is how full the memory of its main agent is, if that is known.
+	// Context is how full the context window of the main agent is, if known.
 	Context *ContextUse `json:"context,omitempty"`
 	// Revision counts how often its conversation was rewound.
 	Revision  int       `json:"revision,omitempty" wire:"min=0"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// ContextUse is how much of what a model can read is used.
+// ContextUse is the used part of a model's context window, in tokens.
 type ContextUse struct {
 	Tokens int `json:"tokens" wire:"min=0"`
-	// Window is how much it can read at all; absent if that is not known.
+	// Window is the size of the context window; absent if unknown.
 	Window int `json:"window,omitempty" wire:"min=0"`
-	// Condensing says that the history is being summed up right now.
+	// Condensing is set while the history is being condensed.
 	Condensing bool `json:"condensing,omitempty"`
 }
 
-// MonitorState is what a monitor does.
+// MonitorState is the activity of a monitor.
 type MonitorState string
 
 // The states of a monitor.
@@ -275,9 +274,9 @@ func (MonitorState) values() []string {
 	return list(MonitorIdle, MonitorRunning, MonitorWaiting, MonitorOverBudget, MonitorRemoved)
 }
 
-// Budget is what a background monitor has used of what it may use.
+// Budget is the used part of a background monitor's budget.
 type Budget struct {
-	// Actions and Output are those of the last minute.
+	// Actions and Output are counts of the last minute.
 	Actions      int `json:"actions" wire:"min=0"`
 	ActionsLimit int `json:"actionsLimit" wire:"min=0"`
 	Output       int `json:"output" wire:"min=0"`
@@ -285,16 +284,16 @@ type Budget struct {
 	// Running counts the turns of all background monitors of the session.
 	Running      int `json:"running" wire:"min=0"`
 	RunningLimit int `json:"runningLimit" wire:"min=0"`
-	// Denied is what is used up, if anything.
+	// Denied is the exhausted budget, if any.
 	Denied BudgetKind `json:"denied,omitempty"`
-	// Until is when the denied budget allows something again.
+	// Until is the time at which the denied budget allows more.
 	Until Millis `json:"until,omitempty"`
 }
 
-// BudgetKind is one of the things that are limited.
+// BudgetKind is a kind of budget.
 type BudgetKind string
 
-// What is limited.
+// The kinds of budgets.
 const (
 	BudgetSlots   BudgetKind = "slots"
 	BudgetActions BudgetKind = "actions"
@@ -303,7 +302,7 @@ const (
 
 func (BudgetKind) values() []string { return list(BudgetSlots, BudgetActions, BudgetOutput) }
 
-// DialogClosed says that a dialog is no longer open.
+// DialogClosed says that a dialog was closed.
 type DialogClosed struct {
 	Outbound
 	DialogID DialogID    `json:"dialogId"`
@@ -315,7 +314,7 @@ type DialogClosed struct {
 	MessageID  MessageID    `json:"messageId,omitempty"`
 }
 
-// PromptClosed says that a prompt is no longer open.
+// PromptClosed says that a prompt was closed.
 type PromptClosed struct {
 	Outbound
 	PromptID PromptID    `json:"promptId"`
@@ -326,27 +325,27 @@ type PromptClosed struct {
 	MessageID  MessageID    `json:"messageId,omitempty"`
 }
 
-// CloseReason is why a question is no longer open.
+// CloseReason is the reason why a question was closed.
 type CloseReason string
 
-// Why questions end.
+// The reasons.
 const (
 	ClosedAnswered  CloseReason = "answered"
 	ClosedDismissed CloseReason = "dismissed"
 	ClosedExpired   CloseReason = "expired"
-	ClosedCancelled CloseReason = "cancelled" // whoever asked is gone
+	ClosedCancelled CloseReason = "cancelled" // the agent that asked has ended
 )
 
 func (CloseReason) values() []string {
 	return list(ClosedAnswered, ClosedDismissed, ClosedExpired, ClosedCancelled)
 }
 
-// Presence says who is looking.
+// Presence lists the open connections of the session.
 type Presence struct {
 	Outbound
 	// Connections are the oldest ones, up to a bound.
 	Connections []Connection `json:"connections"`
-	// Total is how many there are.
+	// Total is the number of all connections.
 	Total int `json:"total,omitempty" wire:"min=0"`
 }
 
@@ -355,40 +354,40 @@ type Connection struct {
 	ConnectionID ConnectionID `json:"connectionId"`
 	ClientID     ClientID     `json:"clientId,omitempty"`
 	User         string       `json:"user,omitempty"`
-	// Monitors are those it shows; none means all.
+	// Monitors are the monitors it shows; empty means all.
 	Monitors []MonitorID `json:"monitors,omitempty"`
 	Since    Millis      `json:"since,omitempty"`
 }
 
-// OwnerChanged says that a replica has taken the session. It is the first event
-// of its epoch.
+// OwnerChanged says that a replica has become the owner of the session. It is the first
+// event of its epoch.
 type OwnerChanged struct {
 	Outbound
 	Replica ReplicaID `json:"replica"`
 	Epoch   uint64    `json:"epoch"`
-	// Prev is where the log ended before; absent when it was empty.
+	// Prev is the end of the log before; absent if the log was empty.
 	Prev Position `json:"prev,omitzero"`
 }
 
-// SessionRenamed says that the session has another title.
+// SessionRenamed carries the new title of the session.
 type SessionRenamed struct {
 	Outbound
 	Title string `json:"title"`
 }
 
-// ProviderChanged says that somebody else answers from now on.
+// ProviderChanged carries the new provider of the session.
 type ProviderChanged struct {
 	Outbound
 	Provider string `json:"provider"`
 }
 
-// TurnInterrupted says that a turn did not come to its own end.
+// TurnInterrupted says that a turn was interrupted before its end.
 type TurnInterrupted struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
 	AgentID   AgentID   `json:"agentId"`
 	Reason    string    `json:"reason"`
-	// Resumable says that the user may choose to go on.
+	// Resumable means that the user may choose to continue it.
 	Resumable bool      `json:"resumable"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// appendState shows a session_state to a desktop: the greeting, then what there
-// is, monitor by monitor and with raw window ids, because that client puts the
-// frame's monitor before every id it reads. A resume only needs the greeting.
+// appendState converts a session_state: the greeting, then the state monitor by monitor
+// with raw window ids, because that client prefixes every id with the frame's monitor. A
+// resume needs only the greeting.
 func (d Desktop) appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
 	dst = append(dst, d.frame(ConnectionStatus{
-		// Without a provider that client would not keep the session's id.
+		// Without a provider that client would not store the session's id.
 		Status: LinkConnected, Provider: cmp.Or(s.Provider, "default"), SessionID: session,
 	}, ""))
 	if s.Mode != StateSnapshot {
@@ -27,8 +27,8 @@ func (d Desktop) appendState(dst [][]byte, session SessionID, s SessionState) []
 	return dst
 }
 
-// monitorsShown are the monitors in their order, then those that only windows
-// or questions name, then "" for what belongs to none.
+// monitorsShown returns the monitors in order, then those that only windows or questions
+// name, then "" for objects without a monitor.
 func (s *SessionState) monitorsShown() []MonitorID {
 	var ids []MonitorID
 	add := func(id MonitorID) {
@@ -57,7 +57,7 @@ func (s *SessionState) monitorsShown() []MonitorID {
 	return append(ids, "")
 }
 
-// actionsOf makes what belongs to a monitor appear.
+// actionsOf returns the actions that create the objects of a monitor.
 func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	var actions []Action
 	for _, w := range s.Windows {
@@ -91,8 +91,8 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	}
 	if monitor == "" {
 		for _, icon := range s.Shortcuts {
-			// That client adds a shortcut beside one with the same id, which it may have of
-			// an earlier connection or over HTTP.
+			// That client does not replace a shortcut with the same id, which it may have
+			// from an earlier connection or over HTTP.
 			actions = append(actions, RemoveShortcut{ShortcutID: icon.ID}, CreateShortcut{Shortcut: icon})
 		}
 		for _, b := range s.Badges {
@@ -102,8 +102,8 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	return actions
 }
 
-// WindowActions makes the windows of all monitors appear, as they are but without
-// locks, on a desktop that has one monitor: of windows with the same id the first.
+// WindowActions returns the actions that create the windows of all monitors, without locks,
+// on a desktop with one monitor: of windows with the same id only the first.
 func (s *SessionState) WindowActions() []Action {
 	actions, seen := []Action{}, map[WindowID]bool{}
 	for _, monitor := range s.monitorsShown() {
@@ -118,7 +118,7 @@ func (s *SessionState) WindowActions() []Action {
 	return actions
 }
 
-// appendActions makes a window appear as it is.
+// appendActions appends the actions that create a window.
 func (w *WindowState) appendActions(actions []Action) []Action {
 	actions = append(actions, WindowCreate{
 		WindowID: w.WindowID, Title: w.Title, Bounds: w.Bounds, Content: w.Content,
@@ -133,8 +133,8 @@ func (w *WindowState) appendActions(actions []Action) []Action {
 	return actions
 }
 
-// appendAgent makes a running agent appear, with the text it has said so far.
-// The end of its turn will make it disappear.
+// appendAgent appends the frames of a running agent with its text so far. The end of its
+// turn removes it.
 func (d Desktop) appendAgent(dst [][]byte, a AgentState) [][]byte {
 	if a.Status == AgentStatusIdle {
 		return dst

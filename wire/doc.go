@@ -1,34 +1,32 @@
-// Package wire says what may be said: the ids, the envelope, every event of the
-// protocol with its payload, and the error codes.
+// Package wire defines the protocol: the ids, the envelope, every event with its payload,
+// and the error codes.
 //
 // # What it owns
 //
-// The words and their rules, declared once. A payload is a struct; a line in the
-// catalog ([Events]) gives it a type, a direction, a family and says whether it
-// is kept. The JSON form of a struct and the rules for it are read once from its
-// fields and tags into a [Shape], and that is what the encoder, the strict
-// decoder, the JSON Schema, the TypeScript types and docs/PROTOCOL.md are made
-// from. [Codes] and [CloseCodes] are the tables of everything that can go wrong.
-// Two codecs, [Native] and [Desktop], turn the same payloads into the frames that
-// two kinds of clients understand.
+// Every message type is declared once. A payload is a struct; a line in the catalog
+// ([Events]) gives it a type, a direction, a family and says whether it is in the log. The
+// JSON form of a struct and its rules are compiled once from its fields and tags into a
+// [Shape]; the encoder, the strict decoder, the JSON Schema, the TypeScript types and
+// docs/PROTOCOL.md all use it. [Codes] and [CloseCodes] are the tables of errors. Two
+// codecs, [Native] and [Desktop], encode the same payloads as frames for two kinds of
+// clients.
 //
-// # Who may call it
+// # Concurrency
 //
-// Everybody, from any goroutine. It has no state but tables that are built once,
-// on first use, and never change. It imports nothing of ours.
+// All functions may be called from any goroutine. The only state is tables that are built
+// on first use and never change. The package imports no other package of the module.
 //
-// # When it is slow or stops
+// # Cost
 //
-// It never waits. Encoding takes time in proportion to the frame and allocates
-// its buffer, or nothing when the caller brings one. Decoding takes time in
-// proportion to the frame times its depth, which is bounded.
+// Nothing blocks. Encoding takes time proportional to the frame and allocates only its
+// buffer, or nothing if the caller passes one. Decoding takes time proportional to the
+// frame times its depth, which is bounded.
 //
-// # What it refuses
+// # Errors
 //
-// From clients: text that is not UTF-8 or not JSON, keys that are there twice,
-// nesting deeper than [MaxDepth], numbers out of range, unknown types, missing
-// or mistyped fields, values that are not in their list. A refusal is an [*Error]
-// with a code of the table, the path of the field and the id of the message. It
-// does not refuse fields it does not know: they are for somebody newer. How large
-// a frame may be is for the door to say.
+// From clients it refuses: text that is not UTF-8 or not JSON, duplicate keys, nesting
+// deeper than [MaxDepth], numbers out of range, unknown types, missing or mistyped fields,
+// unknown enum values. A refusal is an [*Error] with a code of the table, the path of the
+// field and the id of the message. Unknown fields are accepted, because newer clients may
+// send them. The gateway bounds the size of frames.
 package wire

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// scratch is where frames are written until their length is known. A frame stays
-// in memory with the buffer it has, so that has to fit; to find its size first
-// would take as long as to write it.
+// scratch is the buffer in which frames are written until their length is known. A frame
+// keeps its buffer in memory, so that must fit exactly; computing the size first would take
+// as long as writing.
 type scratch struct {
 	buf   []byte
-	first [4 << 10]byte // what most frames need
+	first [4 << 10]byte // enough for most frames
 }
 
-// maxScratch is the largest buffer that is kept.
+// maxScratch is the largest buffer that is reused.
 const maxScratch = 1 << 20
 
 var scratches = sync.Pool{New: func() any {
@@ -25,7 +25,7 @@ var scratches = sync.Pool{New: func() any {
 	return s
 }}
 
-// fitted returns what write adds to a buffer, in memory of its own.
+// fitted returns the output of write in memory of exactly its size.
 func fitted(write func(dst []byte) []byte) []byte {
 	s := scratches.Get().(*scratch) //nolint:forcetypeassert // New makes no others
 	text := write(s.buf[:0])
@@ -114,12 +114,12 @@ func (s *Shape) appendFields(dst []byte, v reflect.Value) []byte {
 	return dst
 }
 
-// writesNull reports whether a field of v that is empty is written all the same.
+// writesNull reports whether an empty field of v is written as null.
 func (s *Shape) writesNull(f *Field, v reflect.Value) bool {
 	return f.NullIn != "" && s.Fields[0].get(v).String() == f.NullIn
 }
 
-// appendVariant adds what an interface holds.
+// appendVariant appends the value of an interface.
 func (s *Shape) appendVariant(dst []byte, v reflect.Value) []byte {
 	w, v := s.variantOf(v)
 	if w == nil {
@@ -129,10 +129,9 @@ func (s *Shape) appendVariant(dst []byte, v reflect.Value) []byte {
 	return append(w.Shape.appendFields(dst, v), '}')
 }
 
-// variantOf returns which variant it is that an interface holds, or nil when it
-// holds nothing, and its value. A pointer to a variant is as good as the variant.
-// It panics for anything else: a type of somebody else that only looks like one
-// of ours has no form.
+// variantOf returns the variant that an interface holds and its value, or nil for a nil
+// interface. A pointer to a variant counts as the variant. It panics for other types, which
+// have no encoding.
 func (s *Shape) variantOf(v reflect.Value) (*Variant, reflect.Value) {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -165,7 +164,7 @@ func (f *Field) present(v reflect.Value) (reflect.Value, bool) {
 	if f.Optional {
 		var absent bool
 		switch kind := fv.Kind(); {
-		case f.Shape.Kind == KindAny: // null is read as nothing
+		case f.Shape.Kind == KindAny: // null is decoded as absent
 			absent = fv.Len() == 0 || string(fv.Bytes()) == "null"
 		case kind == reflect.String || kind == reflect.Slice && !f.keepEmpty:
 			absent = fv.Len() == 0

@@ -1,7 +1,7 @@
 package wire
 
-// A new message is a struct and one line here: codecs, schema, TypeScript and
-// the reference page follow.
+// A new message is a struct and one line here; codecs, schema, TypeScript and the reference
+// page follow from it.
 
 func clientEntries() []Entry {
 	return []Entry{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Event is what the hub says, in any dialect.
+// Event is an event of the hub, in any dialect.
 type Event struct {
 	Session SessionID
 	// At is the event's position; zero for events that are not in the log.
@@ -15,35 +15,35 @@ type Event struct {
 	Data ServerPayload
 }
 
-// Message is what a client says, in any dialect.
+// Message is a message of a client, in any dialect.
 type Message struct {
-	// Session is what the client wrote, if anything; the connection knows.
+	// Session is the client's value, if any; the session of the connection is
+	// authoritative.
 	Session SessionID
 	// ID is the client's idempotency key: the payload's, or else the
 	// envelope's. It may be empty.
 	ID MessageID
-	// Time is the client's own clock, if it said and it could be read.
+	// Time is the client's clock, if the frame had a valid time.
 	Time time.Time
 	Data ClientPayload
 }
 
-// Dialect is a form of frames. No logic may know which one a client speaks: it
-// is chosen at the door and only encodes and decodes.
+// Dialect is an encoding of frames. The gateway chooses it per connection; no other code
+// may depend on it.
 type Dialect interface {
-	// AppendFrames adds the frames for an event, of which there may be none.
+	// AppendFrames appends the frames of an event, possibly none.
 	AppendFrames(dst [][]byte, e Event) [][]byte
-	// DecodeMessage reads a client's frame. The error is an [*Error].
+	// DecodeMessage decodes a client's frame. The error is an [*Error].
 	DecodeMessage(frame []byte) (Message, error)
-	// AppendMessage adds a client's frame.
+	// AppendMessage appends a client's frame.
 	AppendMessage(dst []byte, m Message) []byte
-	// DecodeEvent reads a frame of the hub. The error is an [*Error].
+	// DecodeEvent decodes a frame of the hub. The error is an [*Error].
 	DecodeEvent(frame []byte) (Event, error)
 }
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// appendTime adds what timeLayout makes of t in UTC, which takes the standard
-// library longer.
+// appendTime appends t in UTC in timeLayout, faster than the standard library.
 func appendTime(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -67,7 +67,7 @@ func appendTwo(dst []byte, n int) []byte {
 	return append(dst, hexDigits[n/10], hexDigits[n%10])
 }
 
-// readTime reads RFC 3339 and drops what a frame would not show.
+// readTime parses RFC 3339 and drops what a frame would not show.
 func readTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -91,7 +91,7 @@ func (e *Entry) decode(l *lexer, at int) (p any, end int, err *Error) {
 	return e.maker.decode(e.Shape, l, at, more, "")
 }
 
-// decodeChecked reads a payload from text that was checked before.
+// decodeChecked decodes a payload from text that was checked before.
 func (e *Entry) decodeChecked(data []byte) (any, *Error) {
 	l := lexer{data: data, rules: checkedText}
 	p, _, err := e.decode(&l, skipSpace(data, 0))
@@ -114,14 +114,13 @@ func lookup(name []byte, from Direction) (*Entry, *Error) {
 	return e, nil
 }
 
-// refOf finds a message's id in a frame that was refused, so that the client
-// learns which one it was. The frame may be anything; what comes before its
-// first mistake is read.
+// refOf finds the message id in a refused frame, so that the client learns which one it
+// was. It reads the frame up to its first error.
 func refOf(frame []byte) MessageID {
 	l := lexer{data: frame, rules: textRules{depth: 1000}}
 	var name, payload, envelope []byte
 	take := func(at *[]byte, value []byte) {
-		if *at == nil { // what is given twice is not trusted the second time
+		if *at == nil { // a duplicate is not trusted
 			*at = value
 		}
 	}
@@ -159,7 +158,7 @@ func readRef(value []byte) MessageID {
 	return ""
 }
 
-// prefix yields the members of an object up to the first mistake in it.
+// prefix yields the members of an object up to its first error.
 func (l *lexer) prefix(yield func(key, value []byte) bool) {
 	at := skipSpace(l.data, 0)
 	if l.at(at) != '{' {

@@ -12,9 +12,9 @@ type Error struct {
 	// Path names the field, such as data.interactions[2].bounds.x, or is
 	// empty when the frame as a whole is wrong.
 	Path string
-	// Message says what is wrong, for people.
+	// Message says what is wrong, for users.
 	Message string
-	// Ref is the id of the refused message, when it could be read.
+	// Ref is the id of the refused message, if it could be read.
 	Ref MessageID
 }
 
@@ -26,15 +26,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Code, e.Path, e.Message)
 }
 
-// Notice is the event that tells the client.
+// Notice returns the event that reports the error to the client.
 func (e *Error) Notice() ErrorNotice {
 	n := e.Code.Notice(strings.TrimPrefix(e.Error(), e.Code.String()+": "))
 	n.MessageID, n.Field = e.Ref, e.Path
 	return n
 }
 
-// asAnswer makes the error one about an answer to a question of a plan, if that is what
-// could not be read: there is one way to say that an answer is wrong, whoever finds it.
+// asAnswer converts the error to that of an invalid answer if entry is an answer to a
+// question of a plan, so that invalid answers have one code wherever they are found.
 func (e *Error) asAnswer(entry *Entry) *Error {
 	if strings.HasPrefix(entry.Type, "hitl_") {
 		e.Code, e.Path = CodeHITLInvalidResponse, strings.TrimPrefix(e.Path, "data.")
@@ -46,8 +46,8 @@ func invalid(message string) *Error {
 	return &Error{Code: CodeInvalidMessage, Message: message}
 }
 
-// in says that the error is inside the field of that name. Errors are found
-// inside out, so paths grow from their end.
+// in adds the name of the containing field to the path. Errors are found inside out, so
+// paths grow from their end.
 func (e *Error) in(name string) *Error {
 	name = shorten(name)
 	if e.Path != "" && e.Path[0] != '[' {
@@ -57,7 +57,7 @@ func (e *Error) in(name string) *Error {
 	return e
 }
 
-// at says that the error is inside the item of that index.
+// at adds the index of the containing item to the path.
 func (e *Error) at(index int) *Error {
 	item := "[" + strconv.Itoa(index) + "]"
 	if e.Path != "" && e.Path[0] != '[' {
@@ -67,7 +67,7 @@ func (e *Error) at(index int) *Error {
 	return e
 }
 
-// shorten keeps what a client sent from filling our answer.
+// shorten truncates a client's text for an error message.
 func shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

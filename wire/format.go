@@ -2,19 +2,19 @@ package wire
 
 import "reflect"
 
-// Format reads and writes values of type T by the rules of this package, for
-// what is not a whole frame: a list of actions in a request, a window in a
-// table. It holds for every type made of this package's types, strings, numbers,
-// booleans, slices, structs with json tags and json.RawMessage.
+// Format encodes and decodes values of type T by the rules of this package, for values that
+// are not whole frames: a list of actions in a request, a window in a table. T may consist
+// of this package's types, strings, numbers, booleans, slices, structs with json tags and
+// json.RawMessage.
 type Format[T any] struct{ shape *Shape }
 
-// FormatOf makes the format of T. It costs some work, so make it once. It panics
-// when T has no JSON form.
+// FormatOf returns the format of T. It is expensive, so call it once per type. It panics if
+// T has no JSON form.
 func FormatOf[T any]() Format[T] {
 	return Format[T]{newCompiler().shape(reflect.TypeFor[T]())}
 }
 
-// Append adds v as JSON on one line, with the promises of [AppendEvent].
+// Append appends v as JSON on one line, with the guarantees of [AppendEvent].
 func (f Format[T]) Append(dst []byte, v *T) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return f.Append(dst, v) })
@@ -22,7 +22,7 @@ func (f Format[T]) Append(dst []byte, v *T) []byte {
 	return f.shape.append(dst, reflect.ValueOf(v).Elem())
 }
 
-// Decode reads JSON as strictly as a client's frame. The error is an [*Error].
+// Decode decodes JSON as strictly as a client's frame. The error is an [*Error].
 func (f Format[T]) Decode(data []byte) (T, error) {
 	return f.read(data, clientText)
 }
@@ -30,8 +30,8 @@ func (f Format[T]) Decode(data []byte) (T, error) {
 // Shape returns the form of T.
 func (f Format[T]) Shape() *Shape { return f.shape }
 
-// DecodeOwn reads what Append wrote. Free-form values in it are taken as they
-// are in events: a client could not send some of them that deep or that way.
+// DecodeOwn decodes the output of Append. Free-form values have the looser rules of events:
+// clients may not nest or repeat some of them that way.
 func (f Format[T]) DecodeOwn(data []byte) (T, error) {
 	return f.read(data, hubText)
 }

@@ -1,12 +1,11 @@
 package wire
 
-// envelope is a frame taken apart.
+// envelope is a frame split into its members.
 type envelope struct {
-	members [len(frameKeys)][]byte // nil if they are not there
+	members [len(frameKeys)][]byte // nil if absent
 
-	from Direction // whose frame it is, or empty when nobody wants its payload
-	// entry is that of the type. The payload is there if it could be read on the
-	// way.
+	from Direction // the sender, or empty if the payload is not needed
+	// entry is that of the type. The payload is set if it was decoded on the way.
 	entry   *Entry
 	payload any
 }
@@ -22,7 +21,7 @@ const (
 
 var frameKeys = [...]string{"type", "session_id", "message_id", "timestamp", "data"}
 
-// frameShape is made of these keys, as far as reading needs it.
+// frameShape is the shape of these keys, as far as decoding needs it.
 func frameShape() *Shape {
 	s := &Shape{byName: namesOf(frameKeys[:])}
 	for _, name := range frameKeys {
@@ -31,7 +30,7 @@ func frameShape() *Shape {
 	return s
 }
 
-// open checks the text of a frame and takes it apart.
+// open checks the text of a frame and splits it.
 func (env *envelope) open(frame []byte, rules textRules) *Error {
 	if env.read(frame) {
 		return nil
@@ -40,7 +39,7 @@ func (env *envelope) open(frame []byte, rules textRules) *Error {
 	return env.split(frame, rules)
 }
 
-// split is open without reading anything. It says what is wrong with the text.
+// split is open without decoding. It returns the error in the text.
 func (env *envelope) split(frame []byte, rules textRules) *Error {
 	if err := checkText(frame, rules); err != nil {
 		return err
@@ -54,17 +53,16 @@ func (env *envelope) split(frame []byte, rules textRules) *Error {
 		key, value := memberAt(frame, at)
 		end := skipValue(frame, value)
 		if i, ok := shape.byName.find(key); ok {
-			env.members[i] = frame[value:end] // of those that are there twice the last counts
+			env.members[i] = frame[value:end] // the last of duplicates counts
 		}
 		at = skipComma(frame, end)
 	}
 	return nil
 }
 
-// read takes a frame apart and reads its payload, all at once, if nothing is
-// wrong with it by the strictest rules and its type comes before its data. What
-// is wrong, if anything, is for others to say: mistakes in the text count more
-// than those in the payload, even when they are behind it.
+// read splits a frame and decodes its payload in one pass, if it is valid by the strictest
+// rules and its type precedes its data. If not, the caller locates the error: errors in the
+// text take precedence over errors in the payload, even behind it.
 func (env *envelope) read(frame []byte) bool {
 	l := lexer{data: frame, rules: clientText}
 	at := skipSpace(frame, 0)
@@ -97,7 +95,7 @@ func (env *envelope) read(frame []byte) bool {
 	return err == nil && l.ends(at)
 }
 
-// text reads an optional string of an envelope. Null is as good as nothing.
+// text decodes an optional string of an envelope. Null counts as absent.
 func text(value []byte, name string) (string, *Error) {
 	switch {
 	case value == nil || value[0] == 'n':
@@ -108,7 +106,7 @@ func text(value []byte, name string) (string, *Error) {
 	return unquote(value), nil
 }
 
-// id reads an optional id of an envelope.
+// id decodes an optional id of an envelope.
 func id[T interface {
 	~string
 	hasRule

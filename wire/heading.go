@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Heading writes native frames of events that come after each other. Those of one
-// step of a session have most of their envelopes in common, which is written once
-// and copied then. The zero value is ready.
+// Heading writes the native frames of consecutive events. Events of one step share most of
+// their envelope, which is encoded once and copied. The zero value is ready to use.
 type Heading struct {
 	session SessionID
 	epoch   uint64
 	time    time.Time
-	// before and after are what lies between the type and the number in the
+	// before and after are the bytes between the type and the sequence number of the
 	// position, and between that and the payload.
 	before, after []byte
 }
 
-// AppendEvent adds the frame that [AppendEvent] makes of an event, which must have a
+// AppendEvent appends the same frame as [AppendEvent] for an event, which must have a
 // position.
 func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	if e.Session != h.session || e.At.Epoch != h.epoch || e.Time != h.time || h.after == nil {
@@ -29,8 +28,8 @@ func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	return append(entry.Shape.append(h.append(dst, entry.Type, e.At.Seq), reflect.ValueOf(e.Data)), '}')
 }
 
-// AppendRenamed adds a native frame of an event with another session id. A frame that
-// does not begin as [AppendEvent] writes them, such as one of a newer hub, stays as it is.
+// AppendRenamed appends a native frame with another session id. A frame that does not begin
+// as [AppendEvent] writes them, such as one of a newer version, is copied unchanged.
 func AppendRenamed(dst, frame []byte, to SessionID) []byte {
 	const sessionKey = `","session_id":"`
 	name := bytes.IndexByte(frame[min(len(typeKey), len(frame)):], '"') + len(typeKey)

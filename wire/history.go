@@ -2,10 +2,10 @@ package wire
 
 // Messages and events of the history family.
 
-// AskResponse answers a row that asks.
+// AskResponse answers an ask row.
 type AskResponse struct {
 	Inbound
-	// TS is the row.
+	// TS identifies the row.
 	TS        Millis    `json:"ts"`
 	Response  AskAnswer `json:"response"`
 	Text      string    `json:"text,omitempty"`
@@ -14,10 +14,10 @@ type AskResponse struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// AskAnswer is how a row that asks was answered.
+// AskAnswer is the kind of answer to an ask row.
 type AskAnswer string
 
-// The answers to rows that ask.
+// The answers to ask rows.
 const (
 	AnswerYes     AskAnswer = "yesButtonClicked"
 	AnswerNo      AskAnswer = "noButtonClicked"
@@ -27,25 +27,26 @@ const (
 
 func (AskAnswer) values() []string { return list(AnswerYes, AnswerNo, AnswerMessage, AnswerObject) }
 
-// Rewind takes back a row and all that followed from it, for people and for models.
+// Rewind removes a row and everything that followed from it, for users and for models.
 type Rewind struct {
 	Inbound
-	// TS is the row.
+	// TS identifies the row.
 	TS Millis `json:"ts"`
-	// IncludeTarget leaves people the row itself. What models had of it goes.
+	// IncludeTarget keeps the row itself for users. The models' messages for it are removed
+	// nevertheless.
 	IncludeTarget     bool `json:"includeTarget,omitempty"`
 	RestoreCheckpoint bool `json:"restoreCheckpoint,omitempty"`
-	// Revision is that of the conversation that the sender saw, see
-	// [MonitorStatus]. If it is another one, nothing is taken back.
+	// Revision is the revision of the conversation that the sender saw, see
+	// [MonitorStatus]. If the current one differs, nothing is removed.
 	Revision  *int      `json:"revision,omitempty" wire:"min=0"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// EditMessage rewinds to a row of the user and says something else there.
+// EditMessage rewinds to a row of the user and sends another text instead.
 type EditMessage struct {
 	Inbound
-	// TS is the row.
+	// TS identifies the row.
 	TS                Millis   `json:"ts"`
 	Text              string   `json:"text"`
 	Images            []string `json:"images,omitempty"`
@@ -56,23 +57,23 @@ type EditMessage struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// DeleteQueuedMessage takes back a message that still waits. Its own idempotency
-// key can only be the envelope's message_id.
+// DeleteQueuedMessage removes a queued message. Its own idempotency key can only be the
+// envelope's message_id.
 type DeleteQueuedMessage struct {
 	Inbound
-	// Target is the message to take back.
+	// Target is the message to remove.
 	Target    MessageID `json:"messageId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }
 
-// Condense sums up the model's history.
+// Condense replaces the model's history by a summary.
 type Condense struct {
 	Inbound
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// MessageUpdated shows a row that is new or has changed.
+// MessageUpdated carries a new or changed row.
 type MessageUpdated struct {
 	Outbound
 	Action    RowChange `json:"action"`
@@ -83,10 +84,10 @@ type MessageUpdated struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// RowChange is what happened to a row.
+// RowChange is the kind of change of a row.
 type RowChange string
 
-// What happens to rows.
+// The changes of rows.
 const (
 	RowCreated RowChange = "created"
 	RowUpdated RowChange = "updated"
@@ -94,30 +95,30 @@ const (
 
 func (RowChange) values() []string { return list(RowCreated, RowUpdated) }
 
-// HistoryRewound says that rows are gone.
+// HistoryRewound says that rows were removed.
 type HistoryRewound struct {
 	Outbound
 	// TS is the row that was rewound to.
 	TS Millis `json:"ts"`
-	// Removed is how many rows are gone: that one, unless Included says that it
-	// stays, and those of the monitor that came after it, but for Kept.
+	// Removed is the number of removed rows: the target, unless Included says that it
+	// stays, and the later ones of the monitor except Kept.
 	Removed  int      `json:"removed" wire:"min=0"`
 	Included bool     `json:"included,omitempty"`
 	Kept     []Millis `json:"kept,omitempty"`
-	// Restored are older rows, the oldest first, that a snapshot has room for
-	// again. The conversation had them all the time.
+	// Restored are older rows, oldest first, for which a snapshot has room again. The
+	// conversation contained them all the time.
 	Restored []UIRow `json:"restored,omitempty"`
-	// Revision counts how often the conversation was rewound.
+	// Revision counts the rewinds of the conversation.
 	Revision int `json:"revision,omitempty" wire:"min=0"`
-	// Checkpoint is the one that was restored, if any.
+	// Checkpoint is the restored checkpoint, if any.
 	Checkpoint string    `json:"checkpoint,omitempty"`
 	MonitorID  MonitorID `json:"monitorId,omitempty"`
 	MessageID  MessageID `json:"messageId,omitempty"`
-	// By is the connection that wanted it.
+	// By is the connection that requested it.
 	By ConnectionID `json:"by,omitempty"`
 }
 
-// CheckpointSaved says that the files can be brought back to this moment.
+// CheckpointSaved says that the files can be restored to this moment.
 type CheckpointSaved struct {
 	Outbound
 	Hash      string    `json:"hash"`
@@ -125,7 +126,7 @@ type CheckpointSaved struct {
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }
 
-// QueueUpdated shows the messages that wait for a monitor.
+// QueueUpdated carries the queued messages of a monitor.
 type QueueUpdated struct {
 	Outbound
 	MonitorID MonitorID       `json:"monitorId"`
@@ -133,12 +134,12 @@ type QueueUpdated struct {
 	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
-// QueuedMessage is a message that waits.
+// QueuedMessage is a queued message.
 type QueuedMessage struct {
 	Timestamp Millis    `json:"timestamp"`
 	ID        MessageID `json:"id"`
 	Text      string    `json:"text"`
 	Images    []string  `json:"images,omitempty"`
-	// WindowID is there when it waits for a window's agent.
+	// WindowID is set if the message is queued for a window's agent.
 	WindowID WindowID `json:"windowId,omitempty"`
 }

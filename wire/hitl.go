@@ -2,10 +2,10 @@ package wire
 
 import "encoding/json"
 
-// HITLRequest is a question to the user that a plan waits for, told apart by
-// `type`, which is the type of the event that asked it.
+// HITLRequest is a question of a plan to the user; its `type` is that of the event that
+// asked it.
 type HITLRequest interface {
-	// Deadline is until when it is open.
+	// Deadline returns the deadline.
 	Deadline() HITLDeadline
 	hitlRequest()
 }
@@ -24,16 +24,16 @@ func (HITLApprovalRequest) hitlRequest() {}
 func (HITLInputRequest) hitlRequest()    {}
 func (HITLClarification) hitlRequest()   {}
 
-// HITLDeadline is until when a question is open.
+// HITLDeadline is the deadline of a question.
 type HITLDeadline struct {
-	// TimeoutSec is how long that is, from the event's time, and ExpiresAt when it
-	// ends. While a plan stands still there is no end, only what is left: it asks
-	// again when it goes on.
+	// TimeoutSec is the time limit counted from the event's time, ExpiresAt the end. While
+	// a plan is paused there is only the remaining time; the plan asks again when it is
+	// resumed.
 	TimeoutSec int    `json:"timeout_sec" wire:"min=0"`
 	ExpiresAt  Millis `json:"expires_at,omitempty"`
 }
 
-// Deadline is for the questions that have it.
+// Deadline implements [HITLRequest] for the types that embed it.
 func (d HITLDeadline) Deadline() HITLDeadline { return d }
 
 // HITLPlanReview asks whether a plan may run.
@@ -47,10 +47,10 @@ type HITLPlanReview struct {
 	HITLDeadline
 }
 
-// PlanAnswer is an answer to a plan.
+// PlanAnswer is an answer to a plan review.
 type PlanAnswer string
 
-// The answers to a plan.
+// The answers to a plan review.
 const (
 	PlanApprove PlanAnswer = "approve"
 	PlanModify  PlanAnswer = "modify"
@@ -70,10 +70,10 @@ type HITLApprovalRequest struct {
 	HITLDeadline
 }
 
-// TodoAnswer is an answer to a todo.
+// TodoAnswer is an answer to the approval of a todo.
 type TodoAnswer string
 
-// The answers to a todo.
+// The answers to the approval of a todo.
 const (
 	TodoApprove TodoAnswer = "approve"
 	TodoSkip    TodoAnswer = "skip"
@@ -91,22 +91,22 @@ type HITLInputRequest struct {
 	InputType InputType `json:"input_type"`
 	Options   []Option  `json:"options,omitempty"`
 	Required  bool      `json:"required"`
-	// DefaultValue is taken when nobody answers.
+	// DefaultValue is used when there is no answer in time.
 	DefaultValue json.RawMessage `json:"default_value,omitempty"`
-	// Range says that a date is one with a beginning and an end.
+	// Range requests a date range with a beginning and an end.
 	Range bool `json:"range,omitempty"`
 	// Min and Max bound a number.
 	Min *float64 `json:"min,omitempty"`
 	Max *float64 `json:"max,omitempty"`
-	// TodoID is what the value is for.
+	// TodoID is the todo that needs the value.
 	TodoID TodoID `json:"todo_id,omitempty"`
 	HITLDeadline
 }
 
-// InputType is how a question is answered.
+// InputType is the kind of an answer.
 type InputType string
 
-// The ways to answer a question.
+// The kinds of answers.
 const (
 	AnswerText    InputType = "text"
 	AnswerChoice  InputType = "choice" // the value of one of the options
@@ -120,7 +120,7 @@ func (InputType) values() []string {
 	return list(AnswerText, AnswerChoice, AnswerMulti, AnswerNumber, AnswerDate, AnswerConfirm)
 }
 
-// HITLClarification asks what the user meant.
+// HITLClarification asks the user to clarify the request.
 type HITLClarification struct {
 	Outbound
 	RequestID     RequestID `json:"request_id"`
@@ -133,13 +133,13 @@ type HITLClarification struct {
 	HITLDeadline
 }
 
-// HITLClosed says that a question of a plan is no longer open.
+// HITLClosed says that a question of a plan was closed.
 type HITLClosed struct {
 	Outbound
 	RequestID RequestID   `json:"request_id"`
 	Reason    CloseReason `json:"reason"`
-	// Action is the answer to a plan or a todo, Value that to a question. When
-	// nobody answered, they are what was taken instead, if something was.
+	// Action is the answer to a plan or a todo, Value that to another question. Without an
+	// answer they are the default that was used, if any.
 	Action string          `json:"action,omitempty"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	// AnsweredBy is the connection that answered, if one did.
@@ -147,7 +147,7 @@ type HITLClosed struct {
 	MessageID  MessageID    `json:"messageId,omitempty"`
 }
 
-// HITLResumed says that a plan that stood still goes on.
+// HITLResumed says that a paused plan continues.
 type HITLResumed struct {
 	Outbound
 	PlanID PlanID `json:"plan_id,omitempty"`
@@ -156,10 +156,10 @@ type HITLResumed struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// HITLPaused says that a plan stands still.
+// HITLPaused says that a plan was paused.
 type HITLPaused struct {
 	Outbound
-	// PausedBy is user, or what else stopped it.
+	// PausedBy is user, or the cause of the pause.
 	PausedBy       string    `json:"paused_by"`
 	Reason         string    `json:"reason,omitempty"`
 	CurrentTodo    TodoID    `json:"current_todo,omitempty"`
@@ -174,7 +174,7 @@ type HITLPlanResponse struct {
 	RequestID RequestID  `json:"request_id"`
 	Action    PlanAnswer `json:"action"`
 	Comment   string     `json:"comment,omitempty"`
-	// Instruction says what to change, with the action modify.
+	// Instruction describes the requested change, with the action modify.
 	Instruction string    `json:"instruction,omitempty"`
 	MessageID   MessageID `json:"messageId,omitempty"`
 }
@@ -207,24 +207,24 @@ type HITLClarificationResponse struct {
 	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
-// ControlPause makes the plan stand still after the todos that run now.
+// ControlPause pauses the plan after the todos that run now.
 type ControlPause struct {
 	Inbound
 	Reason    string    `json:"reason,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// ControlResume lets the plan go on.
+// ControlResume resumes the plan.
 type ControlResume struct {
 	Inbound
-	// Modifications change the rest of the plan, also of one that runs: a text is
-	// an instruction to who planned, an object is a change {action: add, remove or
+	// Modifications change the rest of the plan, also while it runs: a text is an
+	// instruction for the planning model, an object is a change {action: add, remove or
 	// update, todo_id, task, tool, depends_on, …}.
 	Modifications []json.RawMessage `json:"modifications,omitempty"`
 	MessageID     MessageID         `json:"messageId,omitempty"`
 }
 
-// ControlCancel gives the plan up.
+// ControlCancel cancels the plan.
 type ControlCancel struct {
 	Inbound
 	Reason    string    `json:"reason,omitempty"`
@@ -238,7 +238,7 @@ type ControlRetry struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// ControlSkip goes on without a todo.
+// ControlSkip continues without a todo.
 type ControlSkip struct {
 	Inbound
 	TodoID    TodoID    `json:"todo_id"`

@@ -7,88 +7,85 @@ import (
 	"unicode/utf8"
 )
 
-// ErrID is matched by every refusal of an id.
+// ErrID is wrapped by every error about an invalid id.
 var ErrID = errors.New("not a valid id")
 
-// SessionID names one desktop. There is one id per session, for ever, on every
-// door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet
-// keeps ids safe in URLs, file names, log lines and Redis hash tags. Frames of a
-// connection that was opened under the session's name have that in its place.
+// SessionID identifies a session. A session has the same id for ever, in every protocol:
+// letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in
+// URLs, file names, log lines and Redis hash tags. Frames of a connection that was opened
+// under the session's name have that name in its place.
 type SessionID string
 
-// ReplicaID names one process life of a hub. A restarted process has a new one,
-// so that it is never taken for its dead self. Same rules as [SessionID].
+// ReplicaID identifies one run of a hub process. A restarted process has a new id, so that
+// it is never mistaken for the previous one. Same rules as [SessionID].
 type ReplicaID string
 
-// MonitorID names one monitor of a session; `monitor-0` is the first and is
-// always there. Same rules as [SessionID].
+// MonitorID identifies a monitor of a session; `monitor-0` is the first and always exists.
+// Same rules as [SessionID].
 type MonitorID string
 
-// ConnectionID names one open connection; the hub chooses it. Same rules as
+// ConnectionID identifies an open connection; the hub chooses it. Same rules as
 // [SessionID].
 type ConnectionID string
 
-// ClientID is how a tab or program names itself, the same over all its
-// connections. Up to 64 characters without control characters.
+// ClientID identifies a tab or program over all its connections; the client chooses it. Up
+// to 64 characters without control characters.
 type ClientID string
 
-// MessageID is a client's own name for a message it sends, and its idempotency
-// key: the same id sent again has no second effect. Up to 64 characters without
-// control characters.
+// MessageID identifies a message; the client chooses it. It is the idempotency key: the
+// same id sent again has no second effect. Up to 64 characters without control characters.
 type MessageID string
 
-// WindowID names a window within its monitor. Agents and apps choose it, so it
-// may hold spaces, slashes or any script: up to 64 characters, which are at most
-// the 256 bytes a store takes as a name, without control characters.
+// WindowID identifies a window within its monitor. Agents and apps choose it, so it may
+// contain spaces, slashes or any script: up to 64 characters without control characters,
+// which are at most the 256 bytes that a store accepts as a name.
 type WindowID string
 
-// AgentID names an agent's turn as clients see it: its role, such as
-// `main-monitor-0-msg-1` or `window-win1/action-3`. Up to 192 characters without
-// control characters, since it is put together from other ids.
+// AgentID identifies an agent's turn for clients: its role, such as `main-monitor-0-msg-1`
+// or `window-win1/action-3`. Up to 192 characters without control characters, because it is
+// composed of other ids.
 type AgentID string
 
-// DialogID names a question that is answered with yes or no. Up to 64
-// characters without control characters.
+// DialogID identifies a yes or no question. Up to 64 characters without control characters.
 type DialogID string
 
-// PromptID names a question that is answered with a choice or a text. Up to 64
+// PromptID identifies a question that is answered with a choice or a text. Up to 64
 // characters without control characters.
 type PromptID string
 
-// RequestID pairs a request of the hub with its answer. Up to 192 characters
-// without control characters, since it may hold a window's id.
+// RequestID connects a request of the hub with its answer. Up to 192 characters without
+// control characters, because it may contain a window's id.
 type RequestID string
 
-// PlanID names a plan. Up to 64 characters without control characters.
+// PlanID identifies a plan. Up to 64 characters without control characters.
 type PlanID string
 
-// TodoID names one step of a plan. Up to 64 characters without control
-// characters.
+// TodoID identifies a todo of a plan. Up to 64 characters without control characters.
 type TodoID string
 
-// TaskID names a task, which is one conversation with an agent. Up to 64
-// characters without control characters.
+// TaskID identifies a task, which is one conversation with an agent. Up to 64 characters
+// without control characters.
 type TaskID string
 
-// NoticeID names a toast or a notification. Up to 64 characters without control
+// NoticeID identifies a toast or a notification. Up to 64 characters without control
 // characters.
 type NoticeID string
 
-// AppID names an app. Up to 64 characters without control characters.
+// AppID identifies an app. Up to 64 characters without control characters.
 type AppID string
 
-// ShortcutID names a shortcut on the desktop. Up to 64 characters without
-// control characters.
+// ShortcutID identifies a shortcut on the desktop. Up to 64 characters without control
+// characters.
 type ShortcutID string
 
-// The longest ids, in characters.
+// The maximum lengths of ids, in characters.
 const (
 	maxID     = 64
 	maxLongID = 192
 )
 
-// idRule says what ids of one kind look like. The check of the decoder and the
-// pattern in the schema are both made from it.
+// idRule describes the ids of one kind. The decoder's check and the pattern in the schema
+// are both derived from it.
 type idRule struct {
 	what string
 	max  int

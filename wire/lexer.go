@@ -7,37 +7,35 @@ import (
 	"unicode/utf8"
 )
 
-// textRules are the rules for JSON text as such, before anyone asks what it
-// means.
+// textRules are the rules for JSON text, independent of its meaning.
 type textRules struct {
-	depth int // how many arrays and objects may lie in each other
-	// strict also refuses duplicate keys and numbers no float64 can hold, which
-	// readers understand differently, and U+0000, at which some readers end a text.
+	depth int // maximum nesting of arrays and objects
+	// strict also refuses duplicate keys and numbers outside float64, which readers
+	// interpret differently, and U+0000, at which some readers end a text.
 	strict bool
 }
 
-// MaxDepth is how deep arrays and objects of a client's frame may be nested.
+// MaxDepth is the maximum nesting of arrays and objects in a client's frame.
 const MaxDepth = 32
 
 var (
 	clientText = textRules{depth: MaxDepth, strict: true}
 	rawText    = textRules{depth: MaxDepth}
-	// Our own frames hold free-form values that passed rawText somewhere
-	// inside, so they may be deeper.
+	// Our own frames contain free-form values that passed rawText, so they may be deeper.
 	hubText = textRules{depth: 3 * MaxDepth}
-	// checkedText is for what has been checked before.
+	// checkedText is for text that was checked before.
 	checkedText = textRules{depth: math.MaxInt}
 )
 
-// lexer walks over JSON text and finds what is wrong with it. Its methods take
-// where something begins and return where it ends, or where it is wrong.
+// lexer scans JSON text and locates errors. Its methods take the start of a construct and
+// return its end, or the place of the error.
 type lexer struct {
 	data  []byte
 	rules textRules
-	depth int // of arrays and objects that we are in
+	depth int // current nesting
 }
 
-// checkText says what is wrong with JSON text, or nil.
+// checkText returns the error in a JSON text, or nil.
 func checkText(data []byte, rules textRules) *Error {
 	l := lexer{data: data, rules: rules}
 	return l.check()
@@ -57,13 +55,13 @@ func (l *lexer) check() *Error {
 	return nil
 }
 
-// ends reports whether a text that has been walked over is whole: nothing follows
-// at at, and it is UTF-8.
+// ends reports whether the scanned text is complete: nothing follows at at, and it is
+// UTF-8.
 func (l *lexer) ends(at int) bool {
 	return skipSpace(l.data, at) == len(l.data) && utf8.Valid(l.data)
 }
 
-// at is the byte at a place, or 0 behind the end.
+// at returns the byte at a position, or 0 behind the end.
 func (l *lexer) at(at int) byte {
 	if at < len(l.data) {
 		return l.data[at]
@@ -102,7 +100,7 @@ func (l *lexer) word(at int) (int, *Error) {
 	return at, l.unexpected(at, "a value")
 }
 
-// has reports whether a piece of text is there, and where it ends.
+// has reports whether piece is at a position, and where it ends.
 func (l *lexer) has(at int, piece string) (end int, ok bool) {
 	end = at + len(piece)
 	return end, end <= len(l.data) && string(l.data[at:end]) == piece
@@ -143,8 +141,7 @@ func (l *lexer) object(at int) (int, *Error) {
 
 func twice(key []byte) *Error { return invalid("is there twice").in(string(key)) }
 
-// first enters the array or object that begins at at. There are more items until
-// its end.
+// first enters the array or object that begins at at. more reports whether it has an item.
 func (l *lexer) first(at int, end byte) (next int, more bool, err *Error) {
 	if err := l.enter(); err != nil {
 		return at, false, err
@@ -194,7 +191,7 @@ func (l *lexer) colon(at int) (int, *Error) {
 	return skipSpace(l.data, at+1), nil
 }
 
-// text reads the string that begins at at, without a copy unless it has escapes.
+// text decodes the string that begins at at, without a copy unless it has escapes.
 func (l *lexer) text(at int) (text []byte, end int, err *Error) {
 	if end = special(l.data, at+1); l.at(end) == '"' {
 		return l.data[at+1 : end], end + 1, nil
@@ -285,8 +282,8 @@ func (l *lexer) digits(at int) (int, *Error) {
 	return at, nil
 }
 
-// finite reports whether a float64 holds the number. Short ones without an
-// exponent need no closer look.
+// finite reports whether the number fits into a float64. Short numbers without an exponent
+// always do.
 func finite(text []byte) bool {
 	if len(text) < 300 && bytes.IndexByte(text, 'e') < 0 && bytes.IndexByte(text, 'E') < 0 {
 		return true
@@ -295,8 +292,8 @@ func finite(text []byte) bool {
 	return err == nil
 }
 
-// keySet finds duplicate keys. Few keys are compared one by one, which costs no
-// memory; many go into a map, or a frame full of keys would cost its square.
+// keySet finds duplicate keys. Few keys are compared one by one without allocating; many go
+// into a map, so that the cost stays linear.
 type keySet struct {
 	few  [16][]byte
 	n    int

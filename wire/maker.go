@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// maker makes values of one type for interfaces. What is decoded has to be
-// somewhere that can be written to, and an interface holds a copy of that; so the
-// place is used again, which saves an allocation for each value.
+// maker creates values of one type for interfaces. A value is decoded into an addressable
+// place, and the interface holds a copy of it; the place is reused, which saves an
+// allocation per value.
 type maker struct {
 	places sync.Pool
-	// take returns what is in a place and empties it.
+	// take returns the value in a place and resets the place.
 	take func(place any) any
 }
 
@@ -26,20 +26,20 @@ func makerOf[T any]() *maker {
 	}
 }
 
-// place is where a value is put together.
+// place is the memory in which a value is built.
 type place struct {
-	value any // a pointer to it
+	value any // a pointer to the value
 	slots []slot
 }
 
-// slot is where one value goes, such as a field of a struct. In a place, where
-// there is time to prepare, it also has pointers that need no reflection.
+// slot is the destination of one value, such as a field of a struct. In a place, which is
+// prepared once, it also has typed pointers that avoid reflection.
 type slot struct {
 	v reflect.Value
-	// text is there for strings, target for interfaces and lists of them.
+	// text is set for strings, target for interfaces and lists of them.
 	text   *string
 	target any
-	// last is the id that was here last, which is mostly the next one, too. That
+	// last is the previous id in this slot, which is often the next one as well and then
 	// needs neither a check nor memory.
 	last string
 }

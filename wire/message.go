@@ -3,12 +3,12 @@ package wire
 // Messages of the desktop and program families, which clients send. Every one
 // may carry monitorId and, as its idempotency key, messageId.
 
-// UserMessage is what the user typed.
+// UserMessage is a message that the user typed.
 type UserMessage struct {
 	Inbound
 	MessageID MessageID `json:"messageId,omitempty"`
 	Content   string    `json:"content"`
-	// Interactions are what the user did and has not told yet.
+	// Interactions are the user's actions since the last message.
 	Interactions []UserInteraction `json:"interactions,omitempty"`
 	// MonitorID defaults to monitor-0.
 	MonitorID MonitorID `json:"monitorId,omitempty"`
@@ -16,18 +16,18 @@ type UserMessage struct {
 	Mode MessageMode `json:"mode,omitempty"`
 }
 
-// MessageMode says what is to be made of a message.
+// MessageMode is the way a message is processed.
 type MessageMode string
 
 // The modes of a message.
 const (
 	ModeChat MessageMode = "chat" // an agent answers
-	ModePlan MessageMode = "plan" // it becomes a plan first
+	ModePlan MessageMode = "plan" // it is executed as a plan
 )
 
 func (MessageMode) values() []string { return list(ModeChat, ModePlan) }
 
-// WindowMessage is what the user said to one window.
+// WindowMessage is a message of the user to one window.
 type WindowMessage struct {
 	Inbound
 	MessageID MessageID `json:"messageId,omitempty"`
@@ -42,7 +42,7 @@ type ComponentAction struct {
 	WindowID    WindowID `json:"windowId"`
 	WindowTitle string   `json:"windowTitle,omitempty"`
 	Action      string   `json:"action"`
-	// ActionID is there when the button may run beside others.
+	// ActionID is set if the button may run in parallel with others.
 	ActionID string                 `json:"actionId,omitempty" wire:"max=64"`
 	FormData Object[string, Scalar] `json:"formData,omitempty"`
 	FormID   string                 `json:"formId,omitempty"`
@@ -61,12 +61,12 @@ type Interrupt struct {
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// AgentID is the agent to stop, with scope agent.
 	AgentID AgentID `json:"agentId,omitempty"`
-	// Queues says what becomes of waiting messages; defaults to keep.
+	// Queues is the treatment of queued messages; defaults to keep.
 	Queues    InterruptQueues `json:"queues,omitempty"`
 	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
-// InterruptScope is how much an interrupt stops.
+// InterruptScope is the extent of an interrupt.
 type InterruptScope string
 
 // The scopes of an interrupt.
@@ -78,10 +78,10 @@ const (
 
 func (InterruptScope) values() []string { return list(ScopeSession, ScopeMonitor, ScopeAgent) }
 
-// InterruptQueues is what an interrupt does to waiting messages.
+// InterruptQueues is the treatment of queued messages.
 type InterruptQueues string
 
-// What an interrupt does to waiting messages.
+// The treatments of queued messages.
 const (
 	QueuesKeep InterruptQueues = "keep"
 	QueuesDrop InterruptQueues = "drop"
@@ -97,14 +97,14 @@ type InterruptAgent struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// Reset closes all windows and forgets all conversations of the session.
+// Reset closes all windows and deletes all conversations of the session.
 type Reset struct {
 	Inbound
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// SetProvider changes who answers.
+// SetProvider changes the provider.
 type SetProvider struct {
 	Inbound
 	Provider  string    `json:"provider" wire:"min=1,max=64"`
@@ -112,18 +112,18 @@ type SetProvider struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// RenderingFeedback says what became of an action that had a requestId.
+// RenderingFeedback reports the result of an action that had a requestId.
 type RenderingFeedback struct {
 	Inbound
 	RequestID RequestID `json:"requestId"`
 	WindowID  WindowID  `json:"windowId"`
-	// Renderer is what answered: iframe, capture, lock or a renderer's name.
+	// Renderer is the source of the answer: iframe, capture, lock or a renderer's name.
 	Renderer string `json:"renderer"`
 	Success  bool   `json:"success"`
 	Error    string `json:"error,omitempty"`
 	URL      string `json:"url,omitempty"`
 	Locked   bool   `json:"locked,omitempty"`
-	// ImageData is a picture in base64, without a data: prefix.
+	// ImageData is an image in base64, without a data: prefix.
 	ImageData string    `json:"imageData,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
@@ -139,10 +139,10 @@ type DialogFeedback struct {
 	MessageID      MessageID      `json:"messageId,omitempty"`
 }
 
-// RememberChoice says whether an answer holds for the next time too.
+// RememberChoice is the validity of an answer for later questions.
 type RememberChoice string
 
-// How long an answer holds.
+// The validities of an answer.
 const (
 	RememberOnce       RememberChoice = "once"
 	RememberAlways     RememberChoice = "always"
@@ -162,7 +162,7 @@ type ToastAction struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// UserInteractions tells what the user did on the desktop.
+// UserInteractions reports what the user did on the desktop.
 type UserInteractions struct {
 	Inbound
 	Interactions []UserInteraction `json:"interactions"`
@@ -170,7 +170,7 @@ type UserInteractions struct {
 	MessageID    MessageID         `json:"messageId,omitempty"`
 }
 
-// UserInteraction is one thing the user did on the desktop.
+// UserInteraction is one action of the user on the desktop.
 type UserInteraction struct {
 	Type         InteractionType `json:"type"`
 	Timestamp    Millis          `json:"timestamp"`
@@ -182,15 +182,15 @@ type UserInteraction struct {
 	Region       *Bounds         `json:"region,omitempty"`
 	ContentHint  string          `json:"contentHint,omitempty"`
 	SourceAppID  AppID           `json:"sourceAppId,omitempty"`
-	// ImageData is a picture as a data: URL.
+	// ImageData is an image as a data: URL.
 	ImageData string  `json:"imageData,omitempty"`
 	Bounds    *Bounds `json:"bounds,omitempty"`
 }
 
-// InteractionType is what the user did.
+// InteractionType is the kind of an interaction.
 type InteractionType string
 
-// What a user does on the desktop.
+// The kinds of interactions.
 const (
 	DidCreateWindow        InteractionType = "window.create"
 	DidCloseWindow         InteractionType = "window.close"
@@ -224,7 +224,7 @@ type AppProtocolResponse struct {
 	MessageID MessageID   `json:"messageId,omitempty"`
 }
 
-// AppProtocolReady says that an app in a window takes requests.
+// AppProtocolReady says that an app in a window accepts requests.
 type AppProtocolReady struct {
 	Inbound
 	WindowID  WindowID  `json:"windowId"`
@@ -243,8 +243,8 @@ type UserPromptResponse struct {
 	MessageID      MessageID `json:"messageId,omitempty"`
 }
 
-// SubscribeMonitor says that this connection shows a monitor. It adds to what
-// was subscribed before.
+// SubscribeMonitor says that this connection shows a monitor, in addition to those
+// subscribed before.
 type SubscribeMonitor struct {
 	Inbound
 	MonitorID MonitorID `json:"monitorId"`
@@ -258,7 +258,7 @@ type RemoveMonitor struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// Emit lets an outside program show something in the session.
+// Emit lets an external program execute actions in the session.
 type Emit struct {
 	Inbound
 	Actions   []Action  `json:"actions" wire:"min=1"`
@@ -266,23 +266,23 @@ type Emit struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// MessageRepeated says that EMIT, REWIND or CONDENSE is kept, to a sender that no
-// other event tells: when it was sent again, which has no second effect, and of
-// CONDENSE always. Only the connection To is told, with EMITTED.
+// MessageRepeated says that EMIT, REWIND or CONDENSE is committed, to a sender that gets no
+// other event: when it was sent again, which has no second effect, and for CONDENSE always.
+// Only the connection To receives it, as EMITTED.
 type MessageRepeated struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
-	// First is the position of what it did the first time.
+	// First is the position of its first effect.
 	First Position     `json:"first"`
 	To    ConnectionID `json:"to"`
 }
 
-// Emitted answers EMIT, REWIND and CONDENSE once what they did is kept, and each time
-// that they are sent again.
+// Emitted answers EMIT, REWIND and CONDENSE once their effect is committed, and each time
+// they are sent again.
 type Emitted struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
-	// At is the position of the actions, of HISTORY_REWOUND, or where summing up begins.
+	// At is the position of the actions, of HISTORY_REWOUND, or of the start of condensing.
 	At Position `json:"message_id"`
 }

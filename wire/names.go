@@ -1,8 +1,7 @@
 package wire
 
-// names finds names that are known beforehand. They are few, so that their
-// lengths and some of their letters nearly tell them apart, which takes less time
-// than to hash the whole of them.
+// names finds known names. They are few, so that lengths and some letters nearly
+// distinguish them, which takes less time than hashing the whole name.
 type names struct {
 	all   []string
 	slots []uint8 // 1 + the index of a name, at its hash or behind
@@ -16,13 +15,13 @@ func namesOf(all []string) names {
 	n := names{all, make([]uint8, size)}
 	for i, name := range all {
 		if name == "" {
-			continue // nobody looks for that
+			continue // never looked up
 		}
 		slot := n.slot([]byte(name))
 		for n.slots[slot] != 0 {
 			slot = (slot + 1) % size
 		}
-		n.slots[slot] = uint8(i + 1) // a test counts them
+		n.slots[slot] = uint8(i + 1) // a test bounds their number
 	}
 	return n
 }

@@ -10,7 +10,7 @@ import (
 //
 //	{"type":…,"session_id":…,"message_id":…,"timestamp":…,"data":{…}}
 //
-// It is also the form in which events are kept.
+// It is also the form in which events are stored.
 type Native struct{}
 
 var _ Dialect = Native{}
@@ -20,20 +20,19 @@ func (n Native) AppendFrames(dst [][]byte, e Event) [][]byte {
 	return append(dst, AppendEvent(nil, e))
 }
 
-// How frames begin, and where the position follows.
+// Constant parts of a frame.
 const (
 	typeKey    = `{"type":"`
 	messageKey = `,"message_id":"`
 )
 
-// AppendEvent adds the native frame of an event. It allocates nothing when dst
-// has room, and exactly its own buffer when dst is nil, but for a buffer that all
-// frames share and that grows to the longest (up to 1 MiB). The frame is one line.
+// AppendEvent appends the native frame of an event. It allocates nothing if dst has room,
+// and exactly the frame's buffer if dst is nil, apart from a shared buffer that grows to
+// the longest frame (up to 1 MiB). The frame is one line.
 //
-// It always writes a frame that can be read again: text that is not UTF-8 is
-// mended, free-form data that is not JSON becomes null. That fields have allowed
-// values, and unions a value at all, is the caller's duty. It panics for types
-// that are not of this package.
+// The frame can always be decoded again: invalid UTF-8 is replaced, free-form data that is
+// not JSON becomes null. The caller must ensure that fields have allowed values and that
+// unions are set. It panics for types of other packages.
 func AppendEvent(dst []byte, e Event) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })

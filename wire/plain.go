@@ -5,16 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// The same in each byte of a word.
+// A value repeated in each byte of a word.
 const (
 	eachOne  = 0x0101010101010101
 	eachHigh = 0x8080808080808080
 )
 
-// special is where s, from at on, first has a byte that does not stand for
-// itself in a JSON string: a quote, a backslash or a control character. It is
-// len(s) when there is none. Strings are most of what frames consist of, so it
-// looks at many bytes at a time.
+// special returns the index of the first byte in s, from at on, that must be escaped in a
+// JSON string: a quote, a backslash or a control character; len(s) if there is none. Most
+// of a frame is strings, so it checks many bytes at a time.
 func special[T string | []byte](s T, at int) int {
 	for at = pastPlain(s, at); at+8 <= len(s); at += 8 {
 		if found := specials(word(s[at : at+8])); found != 0 {
@@ -27,8 +26,8 @@ func special[T string | []byte](s T, at int) int {
 	return at
 }
 
-// pastPlain is how far s, from at on, is seen to be ASCII without anything special
-// when one looks at 32 bytes at a time.
+// pastPlain returns how far s, from at on, is ASCII without special bytes, checking 32
+// bytes at a time.
 func pastPlain[T string | []byte](s T, at int) int {
 	for ; at+32 <= len(s); at += 32 {
 		some := s[at : at+32]
@@ -40,21 +39,20 @@ func pastPlain[T string | []byte](s T, at int) int {
 	return at
 }
 
-// specials has the high bit of each byte of w that is special. It may also have
-// some above the lowest one, wrongly.
+// specials sets the high bit of each special byte of w. It may also set bits above the
+// lowest one wrongly.
 func specials(w uint64) uint64 { return low(w) &^ w & eachHigh }
 
-// low has the high bit of each ASCII byte of w that is special. It may also have it
-// wrongly, of one that is above such a byte or is not ASCII.
+// low sets the high bit of each special ASCII byte of w. It may set the bit of a byte above
+// such a byte, or of one that is not ASCII, wrongly.
 func low(w uint64) uint64 {
-	// A byte gets its high bit when it is less than the one taken from it. Then
-	// it takes one from its neighbour above, which may get it wrongly. All that
-	// holds for ASCII. The first xor changes places of '"' and ' ', so that what is
-	// special are the first 33.
+	// A byte gets its high bit when it is less than the subtracted one. It then borrows
+	// from the byte above, which may get its bit wrongly. All that holds for ASCII. The
+	// first xor swaps '"' and ' ', so that the special bytes are the first 33.
 	return ((w ^ eachOne*('"'^' ')) - eachOne*(' '+1)) | ((w ^ eachOne*'\\') - eachOne)
 }
 
-// isPlain reports whether s is ASCII without anything special.
+// isPlain reports whether s is ASCII without special bytes.
 func isPlain(s string) bool {
 	if len(s) < 8 {
 		for i := range len(s) {
@@ -69,12 +67,12 @@ func isPlain(s string) bool {
 			return false
 		}
 	}
-	return plainWord(word(s[len(s)-8:])) // some bytes of it for the second time
+	return plainWord(word(s[len(s)-8:])) // overlaps bytes checked before
 }
 
 func plainWord(w uint64) bool { return (w|low(w))&eachHigh == 0 }
 
-// word is the first eight bytes of s. The compiler makes one load of it.
+// word returns the first eight bytes of s. The compiler makes it one load.
 func word[T string | []byte](s T) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

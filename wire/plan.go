@@ -2,7 +2,7 @@ package wire
 
 import "encoding/json"
 
-// Layer is a stage of the work on a request.
+// Layer is a phase of executing a request as a plan.
 type Layer string
 
 // The layers, in their order.
@@ -17,14 +17,14 @@ func (Layer) values() []string {
 	return list(LayerCognitive, LayerPlanning, LayerExecution, LayerResponse)
 }
 
-// LayerStart says that a layer begins.
+// LayerStart says that a layer started.
 type LayerStart struct {
 	Outbound
 	Layer       Layer  `json:"layer"`
 	Description string `json:"description,omitempty"`
 }
 
-// LayerComplete says that a layer is done.
+// LayerComplete says that a layer ended.
 type LayerComplete struct {
 	Outbound
 	Layer      Layer           `json:"layer"`
@@ -33,13 +33,13 @@ type LayerComplete struct {
 	DurationMS int             `json:"duration_ms,omitempty" wire:"min=0"`
 }
 
-// Todo is one step of a plan.
+// Todo is a todo of a plan.
 type Todo struct {
 	ID     TodoID     `json:"id"`
 	Task   string     `json:"task"`
 	Tool   string     `json:"tool,omitempty"`
 	Status TodoStatus `json:"status,omitempty"`
-	// Priority is higher for what should run first.
+	// Priority orders todos; a higher one runs first.
 	Priority int `json:"priority,omitempty"`
 	// DependsOn are the todos that must be done before.
 	DependsOn            []TodoID `json:"depends_on"`
@@ -53,22 +53,22 @@ type Todo struct {
 	ItemsProcessed       int      `json:"items_processed,omitempty" wire:"min=0"`
 	ItemsTotal           int      `json:"items_total,omitempty" wire:"min=0"`
 	StartedAt            Millis   `json:"started_at,omitempty"`
-	// RetryAt is when it runs again after it failed.
+	// RetryAt is the time of the next retry after a failure.
 	RetryAt Millis `json:"retry_at,omitempty"`
-	// AgentID is who works on it.
+	// AgentID is the agent that works on it.
 	AgentID       AgentID         `json:"agent_id,omitempty"`
 	DurationMS    int             `json:"duration_ms,omitempty" wire:"min=0"`
 	Error         *TodoError      `json:"error,omitempty"`
 	ResultSummary json.RawMessage `json:"result_summary,omitempty"`
 }
 
-// TodoStatus is how far a todo is.
+// TodoStatus is the status of a todo.
 type TodoStatus string
 
 // The states of a todo.
 const (
 	TodoPending         TodoStatus = "pending"
-	TodoBlocked         TodoStatus = "blocked" // something it depends on failed
+	TodoBlocked         TodoStatus = "blocked" // a dependency failed
 	TodoNeedsApproval   TodoStatus = "needs_approval"
 	TodoNeedsInput      TodoStatus = "needs_input"
 	TodoInProgress      TodoStatus = "in_progress"
@@ -83,15 +83,15 @@ func (TodoStatus) values() []string {
 		TodoStatusFailed, TodoSkipped, TodoCancelled)
 }
 
-// TodoError is why a todo failed.
+// TodoError says why a todo failed.
 type TodoError struct {
-	// Code is a word such as TOOL_EXECUTION_FAILED.
+	// Code is a constant such as TOOL_EXECUTION_FAILED.
 	Code        string `json:"code"`
 	Message     string `json:"message"`
 	Recoverable bool   `json:"recoverable"`
 }
 
-// PlanStatus is how far a plan is.
+// PlanStatus is the status of a plan.
 type PlanStatus string
 
 // The states of a plan.
@@ -111,46 +111,46 @@ func (PlanStatus) values() []string {
 		PlanFailed, PlanRejected, PlanCancelled)
 }
 
-// PlanBody is what a plan consists of.
+// PlanBody is the content of a plan.
 type PlanBody struct {
 	Todos []Todo `json:"todos"`
-	// DependencyGraph has the todos each todo depends on.
+	// DependencyGraph maps each todo to its dependencies.
 	DependencyGraph      Object[TodoID, []TodoID] `json:"dependency_graph"`
 	EstimatedDurationSec float64                  `json:"estimated_duration_sec,omitempty" wire:"min=0"`
 	EstimatedCostUSD     float64                  `json:"estimated_cost_usd,omitempty" wire:"min=0"`
 	MermaidDiagram       string                   `json:"mermaid_diagram,omitempty"`
 }
 
-// PlanGenerated shows a new plan.
+// PlanGenerated carries a new plan.
 type PlanGenerated struct {
 	Outbound
 	PlanID  PlanID     `json:"plan_id"`
 	Version int        `json:"version" wire:"min=1"`
 	Status  PlanStatus `json:"status"`
 	PlanBody
-	// Request is what the user wants, MessageID the message that says so.
+	// Request is the user's request, MessageID the message with it.
 	Request   string    `json:"request,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// PlanApproved says that a plan may run.
+// PlanApproved says that a plan was approved.
 type PlanApproved struct {
 	Outbound
 	PlanID PlanID `json:"plan_id"`
-	// ApprovedBy is user, or auto when nobody had to be asked.
+	// ApprovedBy is user, or auto if no approval was required.
 	ApprovedBy        string    `json:"approved_by"`
 	ExecutionStarting bool      `json:"execution_starting"`
 	MessageID         MessageID `json:"messageId,omitempty"`
 }
 
-// PlanModified shows how a plan has changed.
+// PlanModified carries the changes of a plan.
 type PlanModified struct {
 	Outbound
 	PlanID     PlanID       `json:"plan_id"`
 	OldVersion int          `json:"old_version" wire:"min=1"`
 	NewVersion int          `json:"new_version" wire:"min=1"`
 	Changes    []PlanChange `json:"changes"`
-	// UpdatedTodos are all of the plan, as they are now.
+	// UpdatedTodos are all todos of the plan after the change.
 	UpdatedTodos         []Todo    `json:"updated_todos"`
 	EstimatedDurationSec float64   `json:"estimated_duration_sec,omitempty" wire:"min=0"`
 	EstimatedCostUSD     float64   `json:"estimated_cost_usd,omitempty" wire:"min=0"`
@@ -165,10 +165,10 @@ type PlanChange struct {
 	Task   string   `json:"task,omitempty"`
 }
 
-// PlanEdit is what was done to a todo.
+// PlanEdit is the kind of change of a todo.
 type PlanEdit string
 
-// What is done to todos.
+// The kinds of changes.
 const (
 	PlanAdd    PlanEdit = "add"
 	PlanRemove PlanEdit = "remove"
@@ -177,19 +177,19 @@ const (
 
 func (PlanEdit) values() []string { return list(PlanAdd, PlanRemove, PlanUpdate) }
 
-// TodoStarted says that a todo runs.
+// TodoStarted says that a todo started.
 type TodoStarted struct {
 	Outbound
 	TodoID               TodoID  `json:"todo_id"`
 	Task                 string  `json:"task"`
 	Tool                 string  `json:"tool,omitempty"`
 	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
-	// AgentID is who works on it.
+	// AgentID is the agent that works on it.
 	AgentID   AgentID   `json:"agent_id,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// TodoProgress says how far a todo is.
+// TodoProgress reports the progress of a todo.
 type TodoProgress struct {
 	Outbound
 	TodoID             TodoID  `json:"todo_id"`
@@ -199,16 +199,15 @@ type TodoProgress struct {
 	ItemsTotal         int     `json:"items_total,omitempty" wire:"min=0"`
 }
 
-// TodoUpdated shows a todo that is otherwise than was said and of which no other
-// event tells: it is blocked or no longer, waits for an answer, was given up, or is
-// to run once more.
+// TodoUpdated carries a todo whose change no other event reports: it is blocked or
+// unblocked, waits for an answer, was cancelled, or is to run again.
 type TodoUpdated struct {
 	Outbound
 	Todo      Todo      `json:"todo"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// TodoCompleted says that a todo is done, or that the plan goes on without it.
+// TodoCompleted says that a todo is completed or skipped.
 type TodoCompleted struct {
 	Outbound
 	TodoID        TodoID          `json:"todo_id"`
@@ -216,12 +215,12 @@ type TodoCompleted struct {
 	Status        TodoStatus      `json:"status"`
 	ResultSummary json.RawMessage `json:"result_summary,omitempty"`
 	DurationMS    int             `json:"duration_ms" wire:"min=0"`
-	// NextTodos may run now.
+	// NextTodos can run now.
 	NextTodos []TodoID  `json:"next_todos"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// TodoFailed says that a todo did not work.
+// TodoFailed says that a todo failed.
 type TodoFailed struct {
 	Outbound
 	TodoID     TodoID     `json:"todo_id"`
@@ -230,11 +229,12 @@ type TodoFailed struct {
 	Error      TodoError  `json:"error"`
 	RetryCount int        `json:"retry_count" wire:"min=0"`
 	MaxRetries int        `json:"max_retries" wire:"min=0"`
-	// RetryAt is when it runs again by itself, if it does: it is pending until then.
+	// RetryAt is the time of the automatic retry, if there is one: the todo is pending
+	// until then.
 	RetryAt Millis `json:"retry_at,omitempty"`
 }
 
-// ExecutionProgress sums up a running plan.
+// ExecutionProgress carries the counts of a running plan.
 type ExecutionProgress struct {
 	Outbound
 	TotalTodos         int      `json:"total_todos" wire:"min=0"`
@@ -273,7 +273,7 @@ type PlanResponse struct {
 	Text        string           `json:"text"`
 	Summary     string           `json:"summary,omitempty"`
 	Attachments []PlanAttachment `json:"attachments"`
-	// NextActions are what the user might ask next.
+	// NextActions are suggestions for the user's next request.
 	NextActions []string `json:"next_actions"`
 }
 
@@ -284,7 +284,7 @@ type PlanAttachment struct {
 	URL   string `json:"url"`
 }
 
-// PlanStatistics is what a plan took.
+// PlanStatistics are the counts, duration and cost of a plan.
 type PlanStatistics struct {
 	TotalTodos      int     `json:"total_todos" wire:"min=0"`
 	Completed       int     `json:"completed" wire:"min=0"`
@@ -295,7 +295,7 @@ type PlanStatistics struct {
 	CostUSD         float64 `json:"cost_usd" wire:"min=0"`
 }
 
-// PlanFailure says that a plan was given up.
+// PlanFailure says that a plan failed or was cancelled.
 type PlanFailure struct {
 	Outbound
 	// Status is failed or cancelled.
@@ -307,23 +307,22 @@ type PlanFailure struct {
 	MessageID      MessageID        `json:"messageId,omitempty"`
 }
 
-// PlanCleared says that a plan is gone, whether it had ended or not: nothing of it
-// is shown any longer.
+// PlanCleared says that a plan was removed, whether it had ended or not.
 type PlanCleared struct {
 	Outbound
 	PlanID PlanID `json:"plan_id,omitempty"`
 }
 
-// PlanFailureError is why a plan was given up.
+// PlanFailureError says why a plan ended without a result.
 type PlanFailureError struct {
-	// Code is a word such as EXECUTION_FAILED.
+	// Code is a constant such as EXECUTION_FAILED.
 	Code        string `json:"code"`
 	Message     string `json:"message"`
 	FailedTodo  TodoID `json:"failed_todo,omitempty"`
 	Recoverable bool   `json:"recoverable"`
 }
 
-// PartialResults is what there is of a plan that was given up.
+// PartialResults are the results of a plan that failed or was cancelled.
 type PartialResults struct {
 	CompletedTodos []TodoID        `json:"completed_todos"`
 	AvailableData  json.RawMessage `json:"available_data,omitempty"`

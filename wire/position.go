@@ -8,30 +8,29 @@ import (
 	"strings"
 )
 
-// ErrPosition is matched by every failure to read a position.
+// ErrPosition is wrapped by every error about an invalid position.
 var ErrPosition = errors.New("not a position")
 
-// positionPattern is the form of a position for the schema, which cannot say
-// that both numbers have 64 bits.
+// positionPattern is the pattern of a position for the schema, which cannot express that
+// both numbers have 64 bits.
 const positionPattern = `^(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})$`
 
-// maxPosition is what the longest position takes.
+// maxPosition is the length of the longest position.
 const maxPosition = len("18446744073709551615-18446744073709551615")
 
-// Position is the place of an event in its session's log. Epoch grows with
-// every new owner and Seq counts from 0 within an epoch, so positions are
-// totally ordered and never reused. The zero Position lies before every event.
+// Position is the place of an event in its session's log. Epoch increases with every new
+// owner and Seq counts from 0 within an epoch, so positions are totally ordered and never
+// reused. The zero Position is before every event.
 //
-// To clients a position is an opaque string, `<epoch>-<seq>`, that they hand
-// back as resume_from.
+// For clients a position is an opaque string, `<epoch>-<seq>`, that they send back as
+// resume_from.
 type Position struct {
 	Epoch uint64
 	Seq   uint64
 }
 
-// ParsePosition reads the form that [Position.String] writes, and nothing
-// else: no signs, spaces or leading zeros, so that two strings are the same
-// position only when they are the same string.
+// ParsePosition parses the output of [Position.String] and nothing else: no signs, spaces
+// or leading zeros, so that equal positions have equal strings.
 func ParsePosition(s string) (Position, error) {
 	epoch, seq, ok := strings.Cut(s, "-")
 	if !ok {

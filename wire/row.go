@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// RowID is the identity of a row. It grows with every row of a session and is never
-// given twice, not even when rows are taken back.
+// RowID identifies a row. It increases with every row of a session and is never reused, not
+// even after a rewind.
 type RowID uint64
 
-// UIRow is one row of a conversation as a person sees it. Its ts is the name that
-// clients know it by; neither that nor its id ever changes.
+// UIRow is one row of a conversation as users see it. Clients identify it by its ts;
+// neither that nor the id ever changes.
 type UIRow struct {
 	TS Millis `json:"ts"`
-	// ID is absent in rows that are older than ids are.
+	// ID is absent in rows written before ids existed.
 	ID   RowID   `json:"id,omitempty"`
 	Type RowType `json:"type"`
-	// Ask is there in rows of type ask, Say in rows of type say.
+	// Ask is set in rows of type ask, Say in rows of type say.
 	Ask    Ask      `json:"ask,omitempty"`
 	Say    Say      `json:"say,omitempty"`
 	Text   string   `json:"text,omitempty"`
 	Images []string `json:"images,omitempty"`
-	// Partial is true while the row grows, false in the final version of a
-	// row that grew, and absent in a row that came at once.
+	// Partial is true while the row is streaming, false in the final version of a streamed
+	// row, and absent in a row written in one piece.
 	Partial   *bool  `json:"partial,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
-	// Thread is whose model history the row belongs to, if one lasts, and
-	// ConversationHistoryIndex the newest message of it when the row was made.
+	// Thread is the model history that the row belongs to, if that is persistent;
+	// ConversationHistoryIndex is its newest message when the row was created.
 	Thread                   string             `json:"thread,omitempty"`
 	ConversationHistoryIndex *int               `json:"conversationHistoryIndex,omitempty"`
 	Checkpoint               json.RawMessage    `json:"checkpoint,omitempty"`
@@ -39,17 +39,17 @@ type UIRow struct {
 	MonitorID                MonitorID          `json:"monitorId,omitempty"`
 	AgentID                  AgentID            `json:"agentId,omitempty"`
 	MessageID                MessageID          `json:"messageId,omitempty"`
-	// WindowID is the window that the user spoke to.
+	// WindowID is the window that the user wrote to.
 	WindowID WindowID `json:"windowId,omitempty"`
 }
 
-// ProgressStatus is a short note on a row that is being worked on.
+// ProgressStatus is a short note on a row in progress.
 type ProgressStatus struct {
 	Icon string `json:"icon,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// ContextCondense says how the model's history was summed up.
+// ContextCondense describes how the model's history was condensed.
 type ContextCondense struct {
 	Cost              float64 `json:"cost"`
 	PrevContextTokens int     `json:"prevContextTokens"`
@@ -58,7 +58,7 @@ type ContextCondense struct {
 	CondenseID        string  `json:"condenseId,omitempty"`
 }
 
-// ContextTruncation says how the model's history was cut.
+// ContextTruncation describes how the model's history was truncated.
 type ContextTruncation struct {
 	TruncationID      string `json:"truncationId"`
 	MessagesRemoved   int    `json:"messagesRemoved"`
@@ -88,10 +88,10 @@ const (
 
 func (APIProtocol) values() []string { return list(ProtocolOpenAI, ProtocolAnthropic) }
 
-// Ask is what a row asks the user.
+// Ask is the kind of an ask row.
 type Ask string
 
-// What rows ask.
+// The kinds of ask rows.
 const (
 	AskFollowup                  Ask = "followup"
 	AskCommand                   Ask = "command"
@@ -116,15 +116,15 @@ func (Ask) values() []string {
 // Retired reports whether the value is only found in old data.
 func (a Ask) Retired() bool { return a == AskBrowserActionLaunch }
 
-// AskClass is what an open ask means for its task.
+// AskClass is the effect of an open ask on its task.
 type AskClass string
 
 // The classes of asks. Every ask is in exactly one.
 const (
-	AskIdle        AskClass = "idle"         // the task rests
-	AskResumable   AskClass = "resumable"    // the task can go on where it stopped
+	AskIdle        AskClass = "idle"         // the task is idle
+	AskResumable   AskClass = "resumable"    // the task can continue where it stopped
 	AskInteractive AskClass = "interactive"  // the task waits for an answer
-	AskNonBlocking AskClass = "non_blocking" // the task goes on meanwhile
+	AskNonBlocking AskClass = "non_blocking" // the task continues meanwhile
 )
 
 // Class returns the class of the ask.
@@ -153,10 +153,10 @@ func (c AskClass) Asks() []Ask {
 	return asks
 }
 
-// Say is what a row says.
+// Say is the kind of a say row.
 type Say string
 
-// What rows say.
+// The kinds of say rows.
 const (
 	SayError                   Say = "error"
 	SayAPIReqStarted           Say = "api_req_started"

@@ -5,6 +5,6 @@ import _ "embed"
 //go:embed schema.gen.json
 var schema string
 
-// Schema is the JSON Schema of native frames and of everything they are made of,
-// as internal/wiregen made it from the catalog.
+// Schema returns the JSON Schema of native frames and all their parts, as internal/wiregen
+// generated it from the catalog.
 func Schema() string { return schema }

@@ -2,7 +2,7 @@ package wire
 
 import "reflect"
 
-// Kind says which JSON values a [Shape] takes.
+// Kind is the kind of JSON values that a [Shape] accepts.
 type Kind uint8
 
 // The kinds of shapes.
@@ -16,13 +16,13 @@ const (
 	KindArray                    // an array: a slice
 	KindMap                      // an object whose keys are data: Object
 	KindObject                   // an object with known keys: a struct
-	KindUnion                    // an object, told apart by one of its keys: an interface
+	KindUnion                    // an object with one deciding key: an interface
 	KindChoice                   // one of several kinds of values: a struct with a choice method
 )
 
-// Shape is the JSON form of a Go type and the rules for it. It is made once per
-// type, from its fields and tags; the encoder, the decoder, the JSON Schema, the
-// TypeScript types and the reference page all read it, which is why they agree.
+// Shape is the JSON form of a Go type and the rules for it. It is compiled once per type
+// from its fields and tags; the encoder, the decoder, the JSON Schema, the TypeScript types
+// and the reference page all use it, so they agree.
 type Shape struct {
 	Kind Kind
 	// Name is the name of the Go type, or empty when it has none of its own.
@@ -40,7 +40,7 @@ type Shape struct {
 	// MinLen and MaxLen bound the characters of a string or the items of an
 	// array; 0 is no bound.
 	MinLen, MaxLen int
-	// Tag is the key that tells the variants of a union apart.
+	// Tag is the key that selects the variant of a union.
 	Tag      string
 	Variants []Variant
 
@@ -49,7 +49,7 @@ type Shape struct {
 	byName names                // the fields
 	byTag  names                // the variants
 	byType map[reflect.Type]int // the variants
-	// tagHead is how an object with the tag begins, behind its bracket.
+	// tagHead is the beginning of an object with the tag, after its bracket.
 	tagHead string
 	// required has a bit for each field that is not optional.
 	required uint64

@@ -255,7 +255,7 @@ export type ServerEvent = {
 /** APIProtocol is the kind of model API a row came from. */
 export type APIProtocol = "openai" | "anthropic";
 
-/** Action is one change of the desktop, told apart by `type`. */
+/** Action is one change of the desktop; its `type` says which. */
 export type Action =
   | ({ type: "window.create" } & WindowCreate)
   | ({ type: "window.close" } & WindowClose)
@@ -290,11 +290,11 @@ export interface Actions {
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
-  /** By is the connection whose user or program acted, so that it need not show again what it has shown already. */
+  /** By is the connection whose user or program acted; it need not show the change again. */
   by?: ConnectionID;
 }
 
-/** AgentError tells that an agent or a monitor is in trouble. It ends nothing. */
+/** AgentError reports a problem of an agent or a monitor. It does not end a turn. */
 export interface AgentError {
   error: string;
   code?: Code;
@@ -303,32 +303,32 @@ export interface AgentError {
   messageId?: MessageID;
 }
 
-/** AgentID names an agent's turn as clients see it: its role, such as `main-monitor-0-msg-1` or `window-win1/action-3`. Up to 192 characters without control characters, since it is put together from other ids. */
+/** AgentID identifies an agent's turn for clients: its role, such as `main-monitor-0-msg-1` or `window-win1/action-3`. Up to 192 characters without control characters, because it is composed of other ids. */
 export type AgentID = string;
 
 /** AgentKind is what an agent is for. */
 export type AgentKind = "main" | "ephemeral" | "window" | "task";
 
-/** AgentResponse is a piece of what an agent answers, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn is over with that of the message that began it; those of messages that joined the turn while it ran follow, with the same outcome. */
+/** AgentResponse is a piece of an agent's answer, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn ends with that of the message that began it; those of messages that joined the running turn follow, with the same outcome. */
 export interface AgentResponse {
-  /** Content is the whole text so far; only the desktop dialect carries it. */
+  /** Content is the whole text so far; only the desktop dialect has it. */
   content?: string;
-  /** Delta is what is new, to be put at Offset. */
+  /** Delta is the new text, to be inserted at Offset. */
   delta?: string;
   /** Offset counts UTF-16 units of the turn's text; absent means 0. */
   offset?: number;
   isComplete: boolean;
-  /** Outcome is there when the turn is complete. */
+  /** Outcome is set when the turn is complete. */
   outcome?: Outcome;
   /** Reason says why the turn failed or was interrupted. */
   reason?: string;
-  /** Usage is what the turn took, DurationMS how long it ran. They are there when the turn is complete and it is known. */
+  /** Usage is the usage of the turn, DurationMS its duration. They are set when the turn is complete and they are known. */
   usage?: Usage;
   durationMs?: number;
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
-  /** Joined is there when a message is complete that joined a turn: the message that began that. Usage and durationMs are with the end of that one. */
+  /** Joined is set at the end of a message that joined a turn: it is the message that began the turn. Usage and durationMs are in the end of that message. */
   joined?: MessageID;
 }
 
@@ -353,11 +353,11 @@ export interface AgentState {
 /** AgentStatus is what an agent does. */
 export type AgentStatus = "idle" | "running" | "waiting";
 
-/** AgentThinking is a piece of what an agent thinks. */
+/** AgentThinking is a piece of an agent's thinking. */
 export interface AgentThinking {
-  /** Content is the whole text so far; only the desktop dialect carries it. */
+  /** Content is the whole text so far; only the desktop dialect has it. */
   content?: string;
-  /** Delta is what is new, to be put at Offset. */
+  /** Delta is the new text, to be inserted at Offset. */
   delta?: string;
   /** Offset counts UTF-16 units of the turn's text; absent means 0. */
   offset?: number;
@@ -370,9 +370,9 @@ export interface AgentThinking {
 export interface AppBadge {
   appId: AppID;
   count: number;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -395,10 +395,10 @@ export interface AppCommandResponse {
   error?: string;
 }
 
-/** AppID names an app. Up to 64 characters without control characters. */
+/** AppID identifies an app. Up to 64 characters without control characters. */
 export type AppID = string;
 
-/** AppManifest is what an app says of itself. Apps are written by anybody, so nothing in it must be there. */
+/** AppManifest is an app's description of itself. All fields are optional, because anyone can write an app. */
 export interface AppManifest {
   appId?: AppID;
   name?: string;
@@ -406,17 +406,17 @@ export interface AppManifest {
   commands?: Record<string, AppCommand>;
 }
 
-/** AppManifestRequest asks what the app can do. */
+/** AppManifestRequest asks for the app's manifest. */
 export type AppManifestRequest = Record<string, never>;
 
-/** AppManifestResponse says what the app can do. */
+/** AppManifestResponse returns the app's manifest. */
 export interface AppManifestResponse {
   /** Manifest is null or absent when the app has none. */
   manifest?: AppManifest;
   error?: string;
 }
 
-/** AppProtocolReady says that an app in a window takes requests. */
+/** AppProtocolReady says that an app in a window accepts requests. */
 export interface AppProtocolReady {
   windowId: WindowID;
   monitorId?: MonitorID;
@@ -428,12 +428,12 @@ export interface AppProtocolRequest {
   requestId: RequestID;
   windowId: WindowID;
   request: AppRequest;
-  /** Deadline is when the hub stops waiting. Who reads the request later, from a replay, must not run it. */
+  /** Deadline is the time at which the hub stops waiting. A client that reads the request later, from a replay, must not execute it. */
   deadline?: Millis;
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
-  /** To is the only connection that is asked: one whose app was loaded again and is told again what it did before. */
+  /** To is the only connection that is asked: one whose app was reloaded and is sent its earlier commands again. */
   to?: ConnectionID;
 }
 
@@ -457,13 +457,13 @@ export interface AppQueryResponse {
   error?: string;
 }
 
-/** AppRequest is what the hub asks an app in a window, told apart by `kind`. */
+/** AppRequest is a request of the hub to an app in a window; its `kind` says which. */
 export type AppRequest =
   | ({ kind: "manifest" } & object)
   | ({ kind: "query" } & AppQueryRequest)
   | ({ kind: "command" } & AppCommandRequest);
 
-/** AppResponse is an app's answer, told apart by `kind`. */
+/** AppResponse is an app's answer; its `kind` says which. */
 export type AppResponse =
   | ({ kind: "manifest" } & AppManifestResponse)
   | ({ kind: "query" } & AppQueryResponse)
@@ -483,22 +483,22 @@ export interface ApprovalRequest {
   confirmText?: string;
   cancelText?: string;
   permissionOptions?: PermissionOptions;
-  /** Deadline is when the hub takes silence for no. */
+  /** Deadline is the time at which the hub takes a missing answer as no. */
   deadline?: Millis;
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** Ask is what a row asks the user. */
+/** Ask is the kind of an ask row. */
 export type Ask = "followup" | "command" | "command_output" | "completion_result" | "tool" | "api_req_failed" | "resume_task" | "resume_completed_task" | "mistake_limit_reached" | "use_mcp_server" | "auto_approval_max_req_reached" | "browser_action_launch";
 
-/** AskAnswer is how a row that asks was answered. */
+/** AskAnswer is the kind of answer to an ask row. */
 export type AskAnswer = "yesButtonClicked" | "noButtonClicked" | "messageResponse" | "objectResponse";
 
-/** AskResponse answers a row that asks. */
+/** AskResponse answers an ask row. */
 export interface AskResponse {
-  /** TS is the row. */
+  /** TS identifies the row. */
   ts: Millis;
   response: AskAnswer;
   text?: string;
@@ -507,7 +507,7 @@ export interface AskResponse {
   messageId?: MessageID;
 }
 
-/** Auth brings credentials, when the handshake had none. One of the fields is enough. */
+/** Auth sends credentials when the handshake had none. One of the fields is enough. */
 export interface Auth {
   token?: string;
   api_key?: string;
@@ -516,47 +516,47 @@ export interface Auth {
 
 /** AuthRefreshRequired tells the client to send auth again, with a new token, before the connection is closed. */
 export interface AuthRefreshRequired {
-  /** ExpiresAt is when the token expires or expired. */
+  /** ExpiresAt is the time at which the token expires or expired. */
   expires_at: Millis;
-  /** GraceMS is how long the hub waits for the new one. */
+  /** GraceMS is how long the hub waits for the new token. */
   grace_ms: number;
 }
 
-/** AuthResult says who the client is taken for. */
+/** AuthResult names the user that the client is authenticated as. */
 export interface AuthResult {
   ok: boolean;
   user?: string;
   roles?: string[];
 }
 
-/** AutoApproval is what agents of a session may do without asking. Everything is off by default. */
+/** AutoApproval holds the rules for what agents of a session may do without asking. Everything is off by default. */
 export interface AutoApproval {
   autoApprovalEnabled?: boolean;
-  /** What is read, and what is read elsewhere than in the workspace. */
+  /** Reading, and reading outside the workspace. */
   alwaysAllowReadOnly?: boolean;
   alwaysAllowReadOnlyOutsideWorkspace?: boolean;
-  /** What is written, elsewhere too, and where settings are. */
+  /** Writing, writing outside the workspace, and writing protected files. */
   alwaysAllowWrite?: boolean;
   alwaysAllowWriteOutsideWorkspace?: boolean;
   alwaysAllowWriteProtected?: boolean;
-  /** Commands, by what they begin with, in whole words; * is every command. */
+  /** Commands by their first words; a prefix consists of whole words, and * is every command. */
   alwaysAllowExecute?: boolean;
   allowedCommands?: string[];
   deniedCommands?: string[];
-  /** Tools of other servers, of which AllowedMcpTools has those that may be used, as server/tool or server/*. */
+  /** Tools of MCP servers. AllowedMcpTools lists the allowed ones as server/tool or server/*. */
   alwaysAllowMcp?: boolean;
   allowedMcpTools?: string[];
   alwaysAllowModeSwitch?: boolean;
   alwaysAllowSubtasks?: boolean;
-  /** Questions are answered with their first option when nobody does anything for so long. */
+  /** Followup questions are answered with their first suggestion when the user does nothing for this time. */
   alwaysAllowFollowupQuestions?: boolean;
   followupAutoApproveTimeoutMs?: number;
-  /** How many requests to models and what cost there may be until somebody is asked whether it goes on; 0 is no limit. */
+  /** The number of model requests and the cost until the user is asked whether to continue; 0 means no limit. */
   allowedMaxRequests?: number;
   allowedMaxCost?: number;
 }
 
-/** AutoApprovalChanged says what agents may do without asking from now on. */
+/** AutoApprovalChanged carries the new auto-approval rules. */
 export interface AutoApprovalChanged {
   rules: AutoApproval;
   by?: ConnectionID;
@@ -580,9 +580,9 @@ export interface Bounds {
   h: number;
 }
 
-/** Budget is what a background monitor has used of what it may use. */
+/** Budget is the used part of a background monitor's budget. */
 export interface Budget {
-  /** Actions and Output are those of the last minute. */
+  /** Actions and Output are counts of the last minute. */
   actions: number;
   actionsLimit: number;
   output: number;
@@ -590,13 +590,13 @@ export interface Budget {
   /** Running counts the turns of all background monitors of the session. */
   running: number;
   runningLimit: number;
-  /** Denied is what is used up, if anything. */
+  /** Denied is the exhausted budget, if any. */
   denied?: BudgetKind;
-  /** Until is when the denied budget allows something again. */
+  /** Until is the time at which the denied budget allows more. */
   until?: Millis;
 }
 
-/** BudgetKind is one of the things that are limited. */
+/** BudgetKind is a kind of budget. */
 export type BudgetKind = "slots" | "actions" | "output";
 
 /** ButtonComponent sends COMPONENT_ACTION when pressed. */
@@ -610,27 +610,27 @@ export interface ButtonComponent {
   icon?: string;
   /** Parallel false makes presses wait for each other; absent means true. */
   parallel?: boolean;
-  /** SubmitForm is the form whose values go with the press. */
+  /** SubmitForm is the form whose values are sent with the press. */
   submitForm?: string;
 }
 
-/** ButtonSize is how large a button is. */
+/** ButtonSize is the size of a button. */
 export type ButtonSize = "sm" | "md" | "lg";
 
-/** ButtonVariant is how a button looks. */
+/** ButtonVariant is the appearance of a button. */
 export type ButtonVariant = "primary" | "secondary" | "ghost" | "danger";
 
-/** CheckpointSaved says that the files can be brought back to this moment. */
+/** CheckpointSaved says that the files can be restored to this moment. */
 export interface CheckpointSaved {
   hash: string;
   ts: Millis;
   monitorId?: MonitorID;
 }
 
-/** ClientID is how a tab or program names itself, the same over all its connections. Up to 64 characters without control characters. */
+/** ClientID identifies a tab or program over all its connections; the client chooses it. Up to 64 characters without control characters. */
 export type ClientID = string;
 
-/** CloseReason is why a question is no longer open. */
+/** CloseReason is the reason why a question was closed. */
 export type CloseReason = "answered" | "dismissed" | "expired" | "cancelled";
 
 /** Code is the number of an error. The first digit is the area: 1 connection, 2 authentication, 3 session, 4 execution, 5 human in the loop. */
@@ -639,7 +639,7 @@ export type Code = number;
 /** Columns is a number of equal columns, or their widths relative to each other. */
 export type Columns = number | number[];
 
-/** Component is one control in a layout, told apart by `type`. */
+/** Component is one control in a layout; its `type` says which. */
 export type Component =
   | ({ type: "button" } & ButtonComponent)
   | ({ type: "input" } & InputComponent)
@@ -654,7 +654,7 @@ export interface ComponentAction {
   windowId: WindowID;
   windowTitle?: string;
   action: string;
-  /** ActionID is there when the button may run beside others. */
+  /** ActionID is set if the button may run in parallel with others. */
   actionId?: string;
   formData?: Record<string, Scalar>;
   formId?: string;
@@ -669,7 +669,7 @@ export interface ComponentContent {
   data: Layout;
 }
 
-/** Condense sums up the model's history. */
+/** Condense replaces the model's history by a summary. */
 export interface Condense {
   monitorId?: MonitorID;
   messageId?: MessageID;
@@ -680,15 +680,15 @@ export interface Connection {
   connectionId: ConnectionID;
   clientId?: ClientID;
   user?: string;
-  /** Monitors are those it shows; none means all. */
+  /** Monitors are the monitors it shows; empty means all. */
   monitors?: MonitorID[];
   since?: Millis;
 }
 
-/** ConnectionID names one open connection; the hub chooses it. Same rules as SessionID. */
+/** ConnectionID identifies an open connection; the hub chooses it. Same rules as SessionID. */
 export type ConnectionID = string;
 
-/** ConnectionStatus is how the desktop dialect says hello. */
+/** ConnectionStatus is the first event of the desktop dialect. */
 export interface ConnectionStatus {
   status: LinkStatus;
   provider?: string;
@@ -696,7 +696,7 @@ export interface ConnectionStatus {
   error?: string;
 }
 
-/** Content is what a window shows, told apart by `renderer`. One that is not listed is an OtherContent. */
+/** Content is the content of a window; its `renderer` says which kind. An unknown renderer is an OtherContent. */
 export type Content =
   | ({ renderer: "markdown" } & MarkdownContent)
   | ({ renderer: "html" } & HTMLContent)
@@ -705,7 +705,7 @@ export type Content =
   | ({ renderer: "iframe" } & IframeContent)
   | ({ renderer: "component" } & ComponentContent);
 
-/** ContextCondense says how the model's history was summed up. */
+/** ContextCondense describes how the model's history was condensed. */
 export interface ContextCondense {
   cost: number;
   prevContextTokens: number;
@@ -714,7 +714,7 @@ export interface ContextCondense {
   condenseId?: string;
 }
 
-/** ContextTruncation says how the model's history was cut. */
+/** ContextTruncation describes how the model's history was truncated. */
 export interface ContextTruncation {
   truncationId: string;
   messagesRemoved: number;
@@ -722,30 +722,30 @@ export interface ContextTruncation {
   newContextTokens: number;
 }
 
-/** ContextUse is how much of what a model can read is used. */
+/** ContextUse is the used part of a model's context window, in tokens. */
 export interface ContextUse {
   tokens: number;
-  /** Window is how much it can read at all; absent if that is not known. */
+  /** Window is the size of the context window; absent if unknown. */
   window?: number;
-  /** Condensing says that the history is being summed up right now. */
+  /** Condensing is set while the history is being condensed. */
   condensing?: boolean;
 }
 
-/** ControlCancel gives the plan up. */
+/** ControlCancel cancels the plan. */
 export interface ControlCancel {
   reason?: string;
   messageId?: MessageID;
 }
 
-/** ControlPause makes the plan stand still after the todos that run now. */
+/** ControlPause pauses the plan after the todos that run now. */
 export interface ControlPause {
   reason?: string;
   messageId?: MessageID;
 }
 
-/** ControlResume lets the plan go on. */
+/** ControlResume resumes the plan. */
 export interface ControlResume {
-  /** Modifications change the rest of the plan, also of one that runs: a text is an instruction to who planned, an object is a change {action: add, remove or update, todo_id, task, tool, depends_on, …}. */
+  /** Modifications change the rest of the plan, also while it runs: a text is an instruction for the planning model, an object is a change {action: add, remove or update, todo_id, task, tool, depends_on, …}. */
   modifications?: unknown[];
   messageId?: MessageID;
 }
@@ -756,7 +756,7 @@ export interface ControlRetry {
   messageId?: MessageID;
 }
 
-/** ControlSkip goes on without a todo. */
+/** ControlSkip continues without a todo. */
 export interface ControlSkip {
   todo_id: TodoID;
   reason?: string;
@@ -766,20 +766,20 @@ export interface ControlSkip {
 /** CreateShortcut puts a shortcut on the desktop. */
 export interface CreateShortcut {
   shortcut: Shortcut;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** DeleteQueuedMessage takes back a message that still waits. Its own idempotency key can only be the envelope's message_id. */
+/** DeleteQueuedMessage removes a queued message. Its own idempotency key can only be the envelope's message_id. */
 export interface DeleteQueuedMessage {
-  /** Target is the message to take back. */
+  /** Target is the message to remove. */
   messageId: MessageID;
   monitorId?: MonitorID;
 }
 
-/** DialogClosed says that a dialog is no longer open. */
+/** DialogClosed says that a dialog was closed. */
 export interface DialogClosed {
   dialogId: DialogID;
   reason: CloseReason;
@@ -798,9 +798,9 @@ export interface DialogConfirm {
   confirmText?: string;
   cancelText?: string;
   permissionOptions?: PermissionOptions;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -813,15 +813,15 @@ export interface DialogFeedback {
   messageId?: MessageID;
 }
 
-/** DialogID names a question that is answered with yes or no. Up to 64 characters without control characters. */
+/** DialogID identifies a yes or no question. Up to 64 characters without control characters. */
 export type DialogID = string;
 
 /** DockEdge is where a panel sticks. */
 export type DockEdge = "top" | "bottom";
 
-/** EditMessage rewinds to a row of the user and says something else there. */
+/** EditMessage rewinds to a row of the user and sends another text instead. */
 export interface EditMessage {
-  /** TS is the row. */
+  /** TS identifies the row. */
   ts: Millis;
   text: string;
   images?: string[];
@@ -832,38 +832,38 @@ export interface EditMessage {
   messageId?: MessageID;
 }
 
-/** Emit lets an outside program show something in the session. */
+/** Emit lets an external program execute actions in the session. */
 export interface Emit {
   actions: Action[];
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** Emitted answers EMIT, REWIND and CONDENSE once what they did is kept, and each time that they are sent again. */
+/** Emitted answers EMIT, REWIND and CONDENSE once their effect is committed, and each time they are sent again. */
 export interface Emitted {
   messageId: MessageID;
-  /** At is the position of the actions, of HISTORY_REWOUND, or where summing up begins. */
+  /** At is the position of the actions, of HISTORY_REWOUND, or of the start of condensing. */
   message_id: Position;
 }
 
-/** ErrorNotice tells one connection what went wrong. The connection lives on. */
+/** ErrorNotice reports an error to one connection. The connection stays open. */
 export interface ErrorNotice {
   code: Code;
   name: string;
   message: string;
-  /** Context holds more about where it went wrong. */
+  /** Context holds more details about the error. */
   context?: unknown;
   recoverable: boolean;
   suggested_action?: SuggestedAction;
-  /** RetryAfterMS is how long to wait, with the action wait. */
+  /** RetryAfterMS is the delay before a retry, with the action wait. */
   retry_after_ms?: number;
-  /** MessageID is the message that was refused, when it could be read. */
+  /** MessageID is the refused message, if it could be read. */
   messageId?: MessageID;
-  /** Field is the part of the message that was wrong. */
+  /** Field is the invalid field of the message. */
   field?: string;
 }
 
-/** ExecutionProgress sums up a running plan. */
+/** ExecutionProgress carries the counts of a running plan. */
 export interface ExecutionProgress {
   total_todos: number;
   completed: number;
@@ -879,7 +879,7 @@ export interface ExecutionProgress {
 /** Gap is the space between components. */
 export type Gap = "none" | "sm" | "md" | "lg";
 
-/** GoElsewhere tells the client that this replica will close the connection and when to connect again. */
+/** GoElsewhere announces that this replica will close the connection, and when to connect again. */
 export interface GoElsewhere {
   after_ms: number;
   reason?: string;
@@ -892,7 +892,7 @@ export interface HITLApprovalRequest {
   todo: Todo;
   reason: string;
   options: TodoAnswer[];
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
+  /** TimeoutSec is the time limit counted from the event's time, ExpiresAt the end. While a plan is paused there is only the remaining time; the plan asks again when it is resumed. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -907,7 +907,7 @@ export interface HITLApprovalResponse {
   messageId?: MessageID;
 }
 
-/** HITLClarification asks what the user meant. */
+/** HITLClarification asks the user to clarify the request. */
 export interface HITLClarification {
   request_id: RequestID;
   original_input: string;
@@ -916,7 +916,7 @@ export interface HITLClarification {
   input_type: InputType;
   suggestions?: string[];
   required: boolean;
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
+  /** TimeoutSec is the time limit counted from the event's time, ExpiresAt the end. While a plan is paused there is only the remaining time; the plan asks again when it is resumed. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -928,11 +928,11 @@ export interface HITLClarificationResponse {
   messageId?: MessageID;
 }
 
-/** HITLClosed says that a question of a plan is no longer open. */
+/** HITLClosed says that a question of a plan was closed. */
 export interface HITLClosed {
   request_id: RequestID;
   reason: CloseReason;
-  /** Action is the answer to a plan or a todo, Value that to a question. When nobody answered, they are what was taken instead, if something was. */
+  /** Action is the answer to a plan or a todo, Value that to another question. Without an answer they are the default that was used, if any. */
   action?: string;
   value?: unknown;
   /** AnsweredBy is the connection that answered, if one did. */
@@ -948,16 +948,16 @@ export interface HITLInputRequest {
   input_type: InputType;
   options?: Option[];
   required: boolean;
-  /** DefaultValue is taken when nobody answers. */
+  /** DefaultValue is used when there is no answer in time. */
   default_value?: unknown;
-  /** Range says that a date is one with a beginning and an end. */
+  /** Range requests a date range with a beginning and an end. */
   range?: boolean;
   /** Min and Max bound a number. */
   min?: number;
   max?: number;
-  /** TodoID is what the value is for. */
+  /** TodoID is the todo that needs the value. */
   todo_id?: TodoID;
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
+  /** TimeoutSec is the time limit counted from the event's time, ExpiresAt the end. While a plan is paused there is only the remaining time; the plan asks again when it is resumed. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -970,9 +970,9 @@ export interface HITLInputResponse {
   messageId?: MessageID;
 }
 
-/** HITLPaused says that a plan stands still. */
+/** HITLPaused says that a plan was paused. */
 export interface HITLPaused {
-  /** PausedBy is user, or what else stopped it. */
+  /** PausedBy is user, or the cause of the pause. */
   paused_by: string;
   reason?: string;
   current_todo?: TodoID;
@@ -986,7 +986,7 @@ export interface HITLPlanResponse {
   request_id: RequestID;
   action: PlanAnswer;
   comment?: string;
-  /** Instruction says what to change, with the action modify. */
+  /** Instruction describes the requested change, with the action modify. */
   instruction?: string;
   messageId?: MessageID;
 }
@@ -998,19 +998,19 @@ export interface HITLPlanReview {
   plan: PlanBody;
   message: string;
   options: PlanAnswer[];
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
+  /** TimeoutSec is the time limit counted from the event's time, ExpiresAt the end. While a plan is paused there is only the remaining time; the plan asks again when it is resumed. */
   timeout_sec: number;
   expires_at?: Millis;
 }
 
-/** HITLRequest is a question to the user that a plan waits for, told apart by `type`, which is the type of the event that asked it. */
+/** HITLRequest is a question of a plan to the user; its `type` is that of the event that asked it. */
 export type HITLRequest =
   | ({ type: "hitl_plan_review" } & HITLPlanReview)
   | ({ type: "hitl_approval_request" } & HITLApprovalRequest)
   | ({ type: "hitl_input_request" } & HITLInputRequest)
   | ({ type: "hitl_clarification" } & HITLClarification);
 
-/** HITLResumed says that a plan that stood still goes on. */
+/** HITLResumed says that a paused plan continues. */
 export interface HITLResumed {
   plan_id?: PlanID;
   /** ResumedBy is user. */
@@ -1023,30 +1023,30 @@ export interface HTMLContent {
   data: string;
 }
 
-/** HistoryRewound says that rows are gone. */
+/** HistoryRewound says that rows were removed. */
 export interface HistoryRewound {
   /** TS is the row that was rewound to. */
   ts: Millis;
-  /** Removed is how many rows are gone: that one, unless Included says that it stays, and those of the monitor that came after it, but for Kept. */
+  /** Removed is the number of removed rows: the target, unless Included says that it stays, and the later ones of the monitor except Kept. */
   removed: number;
   included?: boolean;
   kept?: Millis[];
-  /** Restored are older rows, the oldest first, that a snapshot has room for again. The conversation had them all the time. */
+  /** Restored are older rows, oldest first, for which a snapshot has room again. The conversation contained them all the time. */
   restored?: UIRow[];
-  /** Revision counts how often the conversation was rewound. */
+  /** Revision counts the rewinds of the conversation. */
   revision?: number;
-  /** Checkpoint is the one that was restored, if any. */
+  /** Checkpoint is the restored checkpoint, if any. */
   checkpoint?: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
-  /** By is the connection that wanted it. */
+  /** By is the connection that requested it. */
   by?: ConnectionID;
 }
 
-/** IconType says what an icon's text is. */
+/** IconType is the kind of an icon's text. */
 export type IconType = "emoji" | "image";
 
-/** Iframe is an address and what the page there may do. */
+/** Iframe is a URL and the permissions of the page there. */
 export interface Iframe {
   url: string;
   sandbox?: string;
@@ -1057,10 +1057,10 @@ export interface IframeContent {
   data: IframeSource;
 }
 
-/** IframeSource is an address, or an address with its sandbox. */
+/** IframeSource is a URL, or a URL with its sandbox. */
 export type IframeSource = string | Iframe;
 
-/** ImageComponent is a picture. */
+/** ImageComponent is an image. */
 export interface ImageComponent {
   src: string;
   width?: ImageSize;
@@ -1068,7 +1068,7 @@ export interface ImageComponent {
   fit?: ImageFit;
 }
 
-/** ImageFit is how a picture fills its box. */
+/** ImageFit is how an image fills its box. */
 export type ImageFit = "contain" | "cover" | "fill";
 
 /** ImageSize is a number of pixels or a CSS length. */
@@ -1087,13 +1087,13 @@ export interface InputComponent {
   disabled?: boolean;
 }
 
-/** InputType is how a question is answered. */
+/** InputType is the kind of an answer. */
 export type InputType = "text" | "choice" | "multi" | "number" | "date" | "confirm";
 
-/** InputVariant is what a text field is for. */
+/** InputVariant is the purpose of a text field. */
 export type InputVariant = "text" | "email" | "password" | "number" | "url";
 
-/** InteractionType is what the user did. */
+/** InteractionType is the kind of an interaction. */
 export type InteractionType = "window.create" | "window.close" | "window.focus" | "window.move" | "window.resize" | "window.minimize" | "window.maximize" | "toast.dismiss" | "notification.dismiss" | "icon.click" | "icon.drag" | "selection.action" | "region.select" | "draw";
 
 /** Interrupt stops running turns. */
@@ -1104,7 +1104,7 @@ export interface Interrupt {
   monitorId?: MonitorID;
   /** AgentID is the agent to stop, with scope agent. */
   agentId?: AgentID;
-  /** Queues says what becomes of waiting messages; defaults to keep. */
+  /** Queues is the treatment of queued messages; defaults to keep. */
   queues?: InterruptQueues;
   messageId?: MessageID;
 }
@@ -1116,16 +1116,16 @@ export interface InterruptAgent {
   messageId?: MessageID;
 }
 
-/** InterruptQueues is what an interrupt does to waiting messages. */
+/** InterruptQueues is the treatment of queued messages. */
 export type InterruptQueues = "keep" | "drop";
 
-/** InterruptScope is how much an interrupt stops. */
+/** InterruptScope is the extent of an interrupt. */
 export type InterruptScope = "session" | "monitor" | "agent";
 
-/** Layer is a stage of the work on a request. */
+/** Layer is a phase of executing a request as a plan. */
 export type Layer = "cognitive" | "planning" | "execution" | "response";
 
-/** LayerComplete says that a layer is done. */
+/** LayerComplete says that a layer ended. */
 export interface LayerComplete {
   layer: Layer;
   result?: unknown;
@@ -1133,7 +1133,7 @@ export interface LayerComplete {
   duration_ms?: number;
 }
 
-/** LayerStart says that a layer begins. */
+/** LayerStart says that a layer started. */
 export interface LayerStart {
   layer: Layer;
   description?: string;
@@ -1147,7 +1147,7 @@ export interface Layout {
   gap?: Gap;
 }
 
-/** LinkStatus is how a connection is doing. */
+/** LinkStatus is the state of a connection. */
 export type LinkStatus = "connected" | "disconnected" | "error";
 
 /** MarkdownContent is GitHub-flavoured Markdown. */
@@ -1155,7 +1155,7 @@ export interface MarkdownContent {
   data: string;
 }
 
-/** MessageAccepted says that an agent has taken a message. */
+/** MessageAccepted says that an agent has accepted a message. */
 export interface MessageAccepted {
   messageId: MessageID;
   agentId: AgentID;
@@ -1163,18 +1163,18 @@ export interface MessageAccepted {
   how?: Taken;
   /** By is the connection that sent the message. */
   by?: ConnectionID;
-  /** Duplicate says that the message was sent again; To is then the only connection that is told. */
+  /** Duplicate is set if the message was sent again; then only the connection To receives the event. */
   duplicate?: boolean;
   to?: ConnectionID;
 }
 
-/** MessageID is a client's own name for a message it sends, and its idempotency key: the same id sent again has no second effect. Up to 64 characters without control characters. */
+/** MessageID identifies a message; the client chooses it. It is the idempotency key: the same id sent again has no second effect. Up to 64 characters without control characters. */
 export type MessageID = string;
 
-/** MessageMode says what is to be made of a message. */
+/** MessageMode is the way a message is processed. */
 export type MessageMode = "chat" | "plan";
 
-/** MessageQueued says that a message waits for its agent. */
+/** MessageQueued says that a message is queued for its agent. */
 export interface MessageQueued {
   messageId: MessageID;
   /** Position counts from 1. */
@@ -1182,37 +1182,37 @@ export interface MessageQueued {
   monitorId?: MonitorID;
   /** By is the connection that sent the message. */
   by?: ConnectionID;
-  /** Duplicate says that the message was sent again; To is then the only connection that is told. */
+  /** Duplicate is set if the message was sent again; then only the connection To receives the event. */
   duplicate?: boolean;
   to?: ConnectionID;
 }
 
-/** MessageRejected says that nobody will take a message. */
+/** MessageRejected says that a message was refused. */
 export interface MessageRejected {
   messageId: MessageID;
   code: Code;
   reason: string;
-  /** Field is the part of the message that was wrong. */
+  /** Field is the invalid field of the message. */
   field?: string;
   monitorId?: MonitorID;
   /** By is the connection that sent the message. */
   by?: ConnectionID;
-  /** Duplicate says that the message was sent again after all were told. */
+  /** Duplicate is set if the message was sent again after the refusal was sent to all. */
   duplicate?: boolean;
-  /** To is the only connection that is told: the one that sent a duplicate or, as an error, one whose message concerns nobody else. */
+  /** To is the only connection that receives the event: the sender of a duplicate or, for an error, the sender of a message that concerns no other connection. */
   to?: ConnectionID;
 }
 
-/** MessageRepeated says that EMIT, REWIND or CONDENSE is kept, to a sender that no other event tells: when it was sent again, which has no second effect, and of CONDENSE always. Only the connection To is told, with EMITTED. */
+/** MessageRepeated says that EMIT, REWIND or CONDENSE is committed, to a sender that gets no other event: when it was sent again, which has no second effect, and for CONDENSE always. Only the connection To receives it, as EMITTED. */
 export interface MessageRepeated {
   messageId: MessageID;
   monitorId?: MonitorID;
-  /** First is the position of what it did the first time. */
+  /** First is the position of its first effect. */
   first: Position;
   to: ConnectionID;
 }
 
-/** MessageUpdated shows a row that is new or has changed. */
+/** MessageUpdated carries a new or changed row. */
 export interface MessageUpdated {
   action: RowChange;
   message: UIRow;
@@ -1225,53 +1225,53 @@ export interface MessageUpdated {
 /** Millis is a time in milliseconds since 1970, as JavaScript counts it. */
 export type Millis = number;
 
-/** MonitorID names one monitor of a session; `monitor-0` is the first and is always there. Same rules as SessionID. */
+/** MonitorID identifies a monitor of a session; `monitor-0` is the first and always exists. Same rules as SessionID. */
 export type MonitorID = string;
 
-/** MonitorState is what a monitor does. */
+/** MonitorState is the activity of a monitor. */
 export type MonitorState = "idle" | "running" | "waiting" | "over_budget" | "removed";
 
-/** MonitorStatus says how a monitor is doing. */
+/** MonitorStatus reports the state of a monitor. */
 export interface MonitorStatus {
   monitorId: MonitorID;
   state: MonitorState;
-  /** Queue is how many messages wait. */
+  /** Queue is the number of queued messages. */
   queue: number;
   /** Budget is absent for a monitor that has none, such as monitor-0. */
   budget?: Budget;
-  /** Context is how full the memory of its main agent is, if that is known. */
+  /** Context is how full the context window of the main agent is, if known. */
   context?: ContextUse;
   /** Revision counts how often its conversation was rewound. */
   revision?: number;
   messageId?: MessageID;
 }
 
-/** NoticeID names a toast or a notification. Up to 64 characters without control characters. */
+/** NoticeID identifies a toast or a notification. Up to 64 characters without control characters. */
 export type NoticeID = string;
 
-/** NoticeVariant is how serious a toast is. */
+/** NoticeVariant is the severity of a toast. */
 export type NoticeVariant = "info" | "success" | "warning" | "error";
 
 /** NotificationDismiss removes a notification. */
 export interface NotificationDismiss {
   id: NoticeID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** NotificationShow shows a notification until it is dismissed or its time is over. */
+/** NotificationShow shows a notification until it is dismissed or expires. */
 export interface NotificationShow {
   id: NoticeID;
   title: string;
   body: string;
   icon?: string;
-  /** Duration is how long it shows, in ms; 8000 when absent. */
+  /** Duration is the display time in ms; 8000 when absent. */
   duration?: number;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -1283,7 +1283,7 @@ export interface OpenPrompt {
   options?: PromptOption[];
   multiSelect?: boolean;
   inputField?: PromptInput;
-  /** AllowDismiss false takes away the way out; absent means true. */
+  /** AllowDismiss false removes the option to dismiss the prompt; absent means true. */
   allowDismiss?: boolean;
   /** Deadline is when the hub takes silence for a dismissal. */
   deadline?: Millis;
@@ -1297,30 +1297,30 @@ export interface Option {
   label: string;
 }
 
-/** OtherContent has a renderer we do not know. Desktops show it as text. */
+/** OtherContent has an unknown renderer. Desktops show it as text. */
 export interface OtherContent {
   renderer: string;
   data: unknown;
 }
 
-/** Outcome is how a turn ended. */
+/** Outcome is the way a turn ended. */
 export type Outcome = "completed" | "failed" | "interrupted";
 
-/** OwnerChanged says that a replica has taken the session. It is the first event of its epoch. */
+/** OwnerChanged says that a replica has become the owner of the session. It is the first event of its epoch. */
 export interface OwnerChanged {
   replica: ReplicaID;
   epoch: number;
-  /** Prev is where the log ended before; absent when it was empty. */
+  /** Prev is the end of the log before; absent if the log was empty. */
   prev?: Position;
 }
 
-/** PartialResults is what there is of a plan that was given up. */
+/** PartialResults are the results of a plan that failed or was cancelled. */
 export interface PartialResults {
   completed_todos: TodoID[];
   available_data?: unknown;
 }
 
-/** PermissionOptions are there when a dialog asks for a permission of the owner of the session, perhaps one that can be remembered. Nobody else can answer it. */
+/** PermissionOptions is set when a dialog asks for a permission of the owner of the session, possibly one that can be remembered. Only the owner can answer it. */
 export interface PermissionOptions {
   showRememberChoice: boolean;
   toolName: string;
@@ -1328,16 +1328,16 @@ export interface PermissionOptions {
   context?: string;
 }
 
-/** Ping asks whether the client is there. */
+/** Ping checks whether the client is alive. */
 export type Ping = Record<string, never>;
 
-/** PlanAnswer is an answer to a plan. */
+/** PlanAnswer is an answer to a plan review. */
 export type PlanAnswer = "approve" | "modify" | "reject";
 
-/** PlanApproved says that a plan may run. */
+/** PlanApproved says that a plan was approved. */
 export interface PlanApproved {
   plan_id: PlanID;
-  /** ApprovedBy is user, or auto when nobody had to be asked. */
+  /** ApprovedBy is user, or auto if no approval was required. */
   approved_by: string;
   execution_starting: boolean;
   messageId?: MessageID;
@@ -1350,10 +1350,10 @@ export interface PlanAttachment {
   url: string;
 }
 
-/** PlanBody is what a plan consists of. */
+/** PlanBody is the content of a plan. */
 export interface PlanBody {
   todos: Todo[];
-  /** DependencyGraph has the todos each todo depends on. */
+  /** DependencyGraph maps each todo to its dependencies. */
   dependency_graph: Record<TodoID, TodoID[]>;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
@@ -1367,7 +1367,7 @@ export interface PlanChange {
   task?: string;
 }
 
-/** PlanCleared says that a plan is gone, whether it had ended or not: nothing of it is shown any longer. */
+/** PlanCleared says that a plan was removed, whether it had ended or not. */
 export interface PlanCleared {
   plan_id?: PlanID;
 }
@@ -1383,10 +1383,10 @@ export interface PlanComplete {
   messageId?: MessageID;
 }
 
-/** PlanEdit is what was done to a todo. */
+/** PlanEdit is the kind of change of a todo. */
 export type PlanEdit = "add" | "remove" | "update";
 
-/** PlanFailure says that a plan was given up. */
+/** PlanFailure says that a plan failed or was cancelled. */
 export interface PlanFailure {
   /** Status is failed or cancelled. */
   status: string;
@@ -1397,41 +1397,41 @@ export interface PlanFailure {
   messageId?: MessageID;
 }
 
-/** PlanFailureError is why a plan was given up. */
+/** PlanFailureError says why a plan ended without a result. */
 export interface PlanFailureError {
-  /** Code is a word such as EXECUTION_FAILED. */
+  /** Code is a constant such as EXECUTION_FAILED. */
   code: string;
   message: string;
   failed_todo?: TodoID;
   recoverable: boolean;
 }
 
-/** PlanGenerated shows a new plan. */
+/** PlanGenerated carries a new plan. */
 export interface PlanGenerated {
   plan_id: PlanID;
   version: number;
   status: PlanStatus;
   todos: Todo[];
-  /** DependencyGraph has the todos each todo depends on. */
+  /** DependencyGraph maps each todo to its dependencies. */
   dependency_graph: Record<TodoID, TodoID[]>;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
   mermaid_diagram?: string;
-  /** Request is what the user wants, MessageID the message that says so. */
+  /** Request is the user's request, MessageID the message with it. */
   request?: string;
   messageId?: MessageID;
 }
 
-/** PlanID names a plan. Up to 64 characters without control characters. */
+/** PlanID identifies a plan. Up to 64 characters without control characters. */
 export type PlanID = string;
 
-/** PlanModified shows how a plan has changed. */
+/** PlanModified carries the changes of a plan. */
 export interface PlanModified {
   plan_id: PlanID;
   old_version: number;
   new_version: number;
   changes: PlanChange[];
-  /** UpdatedTodos are all of the plan, as they are now. */
+  /** UpdatedTodos are all todos of the plan after the change. */
   updated_todos: Todo[];
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
@@ -1446,7 +1446,7 @@ export interface PlanResponse {
   text: string;
   summary?: string;
   attachments: PlanAttachment[];
-  /** NextActions are what the user might ask next. */
+  /** NextActions are suggestions for the user's next request. */
   next_actions: string[];
 }
 
@@ -1474,7 +1474,7 @@ export interface PlanState {
   failed?: PlanFailure;
 }
 
-/** PlanStatistics is what a plan took. */
+/** PlanStatistics are the counts, duration and cost of a plan. */
 export interface PlanStatistics {
   total_todos: number;
   completed: number;
@@ -1485,20 +1485,20 @@ export interface PlanStatistics {
   cost_usd: number;
 }
 
-/** PlanStatus is how far a plan is. */
+/** PlanStatus is the status of a plan. */
 export type PlanStatus = "pending_approval" | "approved" | "executing" | "paused" | "completed" | "failed" | "rejected" | "cancelled";
 
 /** Pong answers a ping. */
 export type Pong = Record<string, never>;
 
-/** Position is the place of an event in its session's log. Epoch grows with every new owner and Seq counts from 0 within an epoch, so positions are totally ordered and never reused. The zero Position lies before every event. To clients a position is an opaque string, `<epoch>-<seq>`, that they hand back as resume_from. */
+/** Position is the place of an event in its session's log. Epoch increases with every new owner and Seq counts from 0 within an epoch, so positions are totally ordered and never reused. The zero Position is before every event. For clients a position is an opaque string, `<epoch>-<seq>`, that they send back as resume_from. */
 export type Position = string;
 
-/** Presence says who is looking. */
+/** Presence lists the open connections of the session. */
 export interface Presence {
   /** Connections are the oldest ones, up to a bound. */
   connections: Connection[];
-  /** Total is how many there are. */
+  /** Total is the number of all connections. */
   total?: number;
 }
 
@@ -1524,7 +1524,7 @@ export interface ProgressComponent {
   showValue?: boolean;
 }
 
-/** ProgressStatus is a short note on a row that is being worked on. */
+/** ProgressStatus is a short note on a row in progress. */
 export interface ProgressStatus {
   icon?: string;
   text?: string;
@@ -1533,7 +1533,7 @@ export interface ProgressStatus {
 /** ProgressVariant is the colour of a bar. */
 export type ProgressVariant = "default" | "success" | "warning" | "error";
 
-/** PromptClosed says that a prompt is no longer open. */
+/** PromptClosed says that a prompt was closed. */
 export interface PromptClosed {
   promptId: PromptID;
   reason: CloseReason;
@@ -1543,16 +1543,16 @@ export interface PromptClosed {
   messageId?: MessageID;
 }
 
-/** PromptDismiss takes a prompt away, for example because another tab answered. */
+/** PromptDismiss removes a prompt, for example because another tab answered. */
 export interface PromptDismiss {
   id: PromptID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** PromptID names a question that is answered with a choice or a text. Up to 64 characters without control characters. */
+/** PromptID identifies a question that is answered with a choice or a text. Up to 64 characters without control characters. */
 export type PromptID = string;
 
 /** PromptInput is the text field of a prompt. */
@@ -1580,45 +1580,45 @@ export interface PromptShow {
   options?: PromptOption[];
   multiSelect?: boolean;
   inputField?: PromptInput;
-  /** AllowDismiss false takes away the way out; absent means true. */
+  /** AllowDismiss false removes the option to dismiss the prompt; absent means true. */
   allowDismiss?: boolean;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** ProviderChanged says that somebody else answers from now on. */
+/** ProviderChanged carries the new provider of the session. */
 export interface ProviderChanged {
   provider: string;
 }
 
-/** QueueUpdated shows the messages that wait for a monitor. */
+/** QueueUpdated carries the queued messages of a monitor. */
 export interface QueueUpdated {
   monitorId: MonitorID;
   messages: QueuedMessage[];
   messageId?: MessageID;
 }
 
-/** QueuedMessage is a message that waits. */
+/** QueuedMessage is a queued message. */
 export interface QueuedMessage {
   timestamp: Millis;
   id: MessageID;
   text: string;
   images?: string[];
-  /** WindowID is there when it waits for a window's agent. */
+  /** WindowID is set if the message is queued for a window's agent. */
   windowId?: WindowID;
 }
 
 /** RefreshApps tells the desktop to fetch the list of apps again. */
 export interface RefreshApps {
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** RememberChoice says whether an answer holds for the next time too. */
+/** RememberChoice is the validity of an answer for later questions. */
 export type RememberChoice = "once" | "always" | "deny_always";
 
 /** RemoveMonitor closes a monitor with its queue, its agent and its windows. */
@@ -1627,66 +1627,66 @@ export interface RemoveMonitor {
   messageId?: MessageID;
 }
 
-/** RemoveShortcut takes a shortcut away. */
+/** RemoveShortcut removes a shortcut. */
 export interface RemoveShortcut {
   shortcutId: ShortcutID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** RenderingFeedback says what became of an action that had a requestId. */
+/** RenderingFeedback reports the result of an action that had a requestId. */
 export interface RenderingFeedback {
   requestId: RequestID;
   windowId: WindowID;
-  /** Renderer is what answered: iframe, capture, lock or a renderer's name. */
+  /** Renderer is the source of the answer: iframe, capture, lock or a renderer's name. */
   renderer: string;
   success: boolean;
   error?: string;
   url?: string;
   locked?: boolean;
-  /** ImageData is a picture in base64, without a data: prefix. */
+  /** ImageData is an image in base64, without a data: prefix. */
   imageData?: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** ReplicaID names one process life of a hub. A restarted process has a new one, so that it is never taken for its dead self. Same rules as SessionID. */
+/** ReplicaID identifies one run of a hub process. A restarted process has a new id, so that it is never mistaken for the previous one. Same rules as SessionID. */
 export type ReplicaID = string;
 
-/** RequestID pairs a request of the hub with its answer. Up to 192 characters without control characters, since it may hold a window's id. */
+/** RequestID connects a request of the hub with its answer. Up to 192 characters without control characters, because it may contain a window's id. */
 export type RequestID = string;
 
-/** Reset closes all windows and forgets all conversations of the session. */
+/** Reset closes all windows and deletes all conversations of the session. */
 export interface Reset {
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** Rewind takes back a row and all that followed from it, for people and for models. */
+/** Rewind removes a row and everything that followed from it, for users and for models. */
 export interface Rewind {
-  /** TS is the row. */
+  /** TS identifies the row. */
   ts: Millis;
-  /** IncludeTarget leaves people the row itself. What models had of it goes. */
+  /** IncludeTarget keeps the row itself for users. The models' messages for it are removed nevertheless. */
   includeTarget?: boolean;
   restoreCheckpoint?: boolean;
-  /** Revision is that of the conversation that the sender saw, see MonitorStatus. If it is another one, nothing is taken back. */
+  /** Revision is the revision of the conversation that the sender saw, see MonitorStatus. If the current one differs, nothing is removed. */
   revision?: number;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** RowChange is what happened to a row. */
+/** RowChange is the kind of change of a row. */
 export type RowChange = "created" | "updated";
 
-/** RowID is the identity of a row. It grows with every row of a session and is never given twice, not even when rows are taken back. */
+/** RowID identifies a row. It increases with every row of a session and is never reused, not even after a rewind. */
 export type RowID = number;
 
 /** RowType says whether a row asks or says something. */
 export type RowType = "ask" | "say";
 
-/** Say is what a row says. */
+/** Say is the kind of a say row. */
 export type Say = "error" | "api_req_started" | "api_req_finished" | "api_req_retried" | "api_req_retry_delayed" | "api_req_rate_limit_wait" | "api_req_deleted" | "text" | "image" | "reasoning" | "completion_result" | "user_feedback" | "user_feedback_diff" | "command_output" | "shell_integration_warning" | "mcp_server_request_started" | "mcp_server_response" | "subtask_result" | "checkpoint_saved" | "rooignore_error" | "diff_error" | "condense_context" | "condense_context_error" | "sliding_window_truncation" | "codebase_search_result" | "user_edit_todos" | "too_many_tools_warning" | "tool" | "browser_action" | "browser_action_result" | "browser_session_status";
 
 /** Scalar is a string, a number or a boolean. */
@@ -1703,10 +1703,10 @@ export interface SelectComponent {
   disabled?: boolean;
 }
 
-/** SessionID names one desktop. There is one id per session, for ever, on every door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in URLs, file names, log lines and Redis hash tags. Frames of a connection that was opened under the session's name have that in its place. */
+/** SessionID identifies a session. A session has the same id for ever, in every protocol: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in URLs, file names, log lines and Redis hash tags. Frames of a connection that was opened under the session's name have that name in its place. */
 export type SessionID = string;
 
-/** SessionRenamed says that the session has another title. */
+/** SessionRenamed carries the new title of the session. */
 export interface SessionRenamed {
   title: string;
 }
@@ -1764,14 +1764,14 @@ export interface SessionState {
 /** SessionStatus is what a session does. */
 export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unowned";
 
-/** SetAutoApproval changes what agents may do without asking. It replaces all that was set before. */
+/** SetAutoApproval replaces the auto-approval rules. */
 export interface SetAutoApproval {
   rules: AutoApproval;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** SetProvider changes who answers. */
+/** SetProvider changes the provider. */
 export interface SetProvider {
   provider: string;
   monitorId?: MonitorID;
@@ -1791,10 +1791,10 @@ export interface Shortcut {
   createdAt: Millis;
 }
 
-/** ShortcutID names a shortcut on the desktop. Up to 64 characters without control characters. */
+/** ShortcutID identifies a shortcut on the desktop. Up to 64 characters without control characters. */
 export type ShortcutID = string;
 
-/** ShortcutPatch is a part of a shortcut. What is empty replaces what was there; what is absent does not. */
+/** ShortcutPatch is a part of a shortcut. An empty field replaces the old value; an absent one does not. */
 export interface ShortcutPatch {
   label?: string;
   icon?: string;
@@ -1804,7 +1804,7 @@ export interface ShortcutPatch {
   osActions?: Action[];
 }
 
-/** ShortcutType says what a shortcut's target is. */
+/** ShortcutType is the kind of a shortcut's target. */
 export type ShortcutType = "file" | "url" | "action";
 
 /** ShownNotification is a notification that was not dismissed. */
@@ -1813,7 +1813,7 @@ export interface ShownNotification {
   title: string;
   body: string;
   icon?: string;
-  /** Duration is how long it shows, in ms; 8000 when absent. */
+  /** Duration is the display time in ms; 8000 when absent. */
   duration?: number;
   since?: Millis;
   monitorId?: MonitorID;
@@ -1826,7 +1826,7 @@ export interface ShownToast {
   variant?: NoticeVariant;
   /** Action is a button; pressing it sends TOAST_ACTION. */
   action?: ToastButton;
-  /** Duration is how long it shows, in ms; 5000 when absent. */
+  /** Duration is the display time in ms; 5000 when absent. */
   duration?: number;
   since?: Millis;
   monitorId?: MonitorID;
@@ -1838,14 +1838,14 @@ export type SnapshotReason = "fresh" | "trimmed" | "unknown" | "too_many";
 /** StateMode is which of its two forms a session_state has. */
 export type StateMode = "resume" | "snapshot";
 
-/** StoreStatus tells the clients of a session that the hub cannot reach its store, or can again. Meanwhile nothing new is accepted and nothing accepted is lost; the connection lives on. */
+/** StoreStatus tells the clients of a session that the store is unavailable, or available again. Meanwhile the hub accepts nothing new and loses nothing accepted; the connection stays open. */
 export interface StoreStatus {
   available: boolean;
-  /** Since is when it began to be so. */
+  /** Since is the time of the change. */
   since: Millis;
 }
 
-/** SubscribeMonitor says that this connection shows a monitor. It adds to what was subscribed before. */
+/** SubscribeMonitor says that this connection shows a monitor, in addition to those subscribed before. */
 export interface SubscribeMonitor {
   monitorId: MonitorID;
   messageId?: MessageID;
@@ -1865,7 +1865,7 @@ export interface TableContent {
   data: Table;
 }
 
-/** Taken is how a message reached its agent. */
+/** Taken is the way a message reached its agent. */
 export type Taken = "direct" | "steered" | "ephemeral";
 
 /** TaskAborted says that a task was given up. */
@@ -1919,7 +1919,7 @@ export interface TaskFocused {
   messageId?: MessageID;
 }
 
-/** TaskID names a task, which is one conversation with an agent. Up to 64 characters without control characters. */
+/** TaskID identifies a task, which is one conversation with an agent. Up to 64 characters without control characters. */
 export type TaskID = string;
 
 /** TaskIdle says that a task rests. */
@@ -2024,7 +2024,7 @@ export interface TaskUserMessage {
   messageId?: MessageID;
 }
 
-/** TextAlign is where a text stands. */
+/** TextAlign is the alignment of a text. */
 export type TextAlign = "left" | "center" | "right";
 
 /** TextColor is the colour of a text. */
@@ -2063,9 +2063,9 @@ export interface ToastButton {
 /** ToastDismiss removes a toast. */
 export interface ToastDismiss {
   id: NoticeID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2076,21 +2076,21 @@ export interface ToastShow {
   variant?: NoticeVariant;
   /** Action is a button; pressing it sends TOAST_ACTION. */
   action?: ToastButton;
-  /** Duration is how long it shows, in ms; 5000 when absent. */
+  /** Duration is the display time in ms; 5000 when absent. */
   duration?: number;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** Todo is one step of a plan. */
+/** Todo is a todo of a plan. */
 export interface Todo {
   id: TodoID;
   task: string;
   tool?: string;
   status?: TodoStatus;
-  /** Priority is higher for what should run first. */
+  /** Priority orders todos; a higher one runs first. */
   priority?: number;
   /** DependsOn are the todos that must be done before. */
   depends_on: TodoID[];
@@ -2104,39 +2104,39 @@ export interface Todo {
   items_processed?: number;
   items_total?: number;
   started_at?: Millis;
-  /** RetryAt is when it runs again after it failed. */
+  /** RetryAt is the time of the next retry after a failure. */
   retry_at?: Millis;
-  /** AgentID is who works on it. */
+  /** AgentID is the agent that works on it. */
   agent_id?: AgentID;
   duration_ms?: number;
   error?: TodoError;
   result_summary?: unknown;
 }
 
-/** TodoAnswer is an answer to a todo. */
+/** TodoAnswer is an answer to the approval of a todo. */
 export type TodoAnswer = "approve" | "skip" | "reject";
 
-/** TodoCompleted says that a todo is done, or that the plan goes on without it. */
+/** TodoCompleted says that a todo is completed or skipped. */
 export interface TodoCompleted {
   todo_id: TodoID;
   task: string;
   status: TodoStatus;
   result_summary?: unknown;
   duration_ms: number;
-  /** NextTodos may run now. */
+  /** NextTodos can run now. */
   next_todos: TodoID[];
   messageId?: MessageID;
 }
 
-/** TodoError is why a todo failed. */
+/** TodoError says why a todo failed. */
 export interface TodoError {
-  /** Code is a word such as TOOL_EXECUTION_FAILED. */
+  /** Code is a constant such as TOOL_EXECUTION_FAILED. */
   code: string;
   message: string;
   recoverable: boolean;
 }
 
-/** TodoFailed says that a todo did not work. */
+/** TodoFailed says that a todo failed. */
 export interface TodoFailed {
   todo_id: TodoID;
   task: string;
@@ -2144,14 +2144,14 @@ export interface TodoFailed {
   error: TodoError;
   retry_count: number;
   max_retries: number;
-  /** RetryAt is when it runs again by itself, if it does: it is pending until then. */
+  /** RetryAt is the time of the automatic retry, if there is one: the todo is pending until then. */
   retry_at?: Millis;
 }
 
-/** TodoID names one step of a plan. Up to 64 characters without control characters. */
+/** TodoID identifies a todo of a plan. Up to 64 characters without control characters. */
 export type TodoID = string;
 
-/** TodoProgress says how far a todo is. */
+/** TodoProgress reports the progress of a todo. */
 export interface TodoProgress {
   todo_id: TodoID;
   progress_percentage: number;
@@ -2166,21 +2166,21 @@ export interface TodoRef {
   task: string;
 }
 
-/** TodoStarted says that a todo runs. */
+/** TodoStarted says that a todo started. */
 export interface TodoStarted {
   todo_id: TodoID;
   task: string;
   tool?: string;
   estimated_duration_sec?: number;
-  /** AgentID is who works on it. */
+  /** AgentID is the agent that works on it. */
   agent_id?: AgentID;
   messageId?: MessageID;
 }
 
-/** TodoStatus is how far a todo is. */
+/** TodoStatus is the status of a todo. */
 export type TodoStatus = "pending" | "blocked" | "needs_approval" | "needs_input" | "in_progress" | "completed" | "failed" | "skipped" | "cancelled";
 
-/** TodoUpdated shows a todo that is otherwise than was said and of which no other event tells: it is blocked or no longer, waits for an answer, was given up, or is to run once more. */
+/** TodoUpdated carries a todo whose change no other event reports: it is blocked or unblocked, waits for an answer, was cancelled, or is to run again. */
 export interface TodoUpdated {
   todo: Todo;
   messageId?: MessageID;
@@ -2196,7 +2196,7 @@ export interface TokenUsage {
   contextTokens: number;
 }
 
-/** ToolProgress says what a tool does. */
+/** ToolProgress reports the progress of a tool call. */
 export interface ToolProgress {
   /** ToolName is namespace and tool, such as window:create. */
   toolName: string;
@@ -2211,7 +2211,7 @@ export interface ToolProgress {
   messageId?: MessageID;
 }
 
-/** ToolStatus is how far a tool call is. */
+/** ToolStatus is the state of a tool call. */
 export type ToolStatus = "running" | "complete" | "error";
 
 /** ToolUses counts the calls of one tool. */
@@ -2220,31 +2220,31 @@ export interface ToolUses {
   failures: number;
 }
 
-/** TurnInterrupted says that a turn did not come to its own end. */
+/** TurnInterrupted says that a turn was interrupted before its end. */
 export interface TurnInterrupted {
   messageId: MessageID;
   agentId: AgentID;
   reason: string;
-  /** Resumable says that the user may choose to go on. */
+  /** Resumable means that the user may choose to continue it. */
   resumable: boolean;
   monitorId?: MonitorID;
 }
 
-/** UIRow is one row of a conversation as a person sees it. Its ts is the name that clients know it by; neither that nor its id ever changes. */
+/** UIRow is one row of a conversation as users see it. Clients identify it by its ts; neither that nor the id ever changes. */
 export interface UIRow {
   ts: Millis;
-  /** ID is absent in rows that are older than ids are. */
+  /** ID is absent in rows written before ids existed. */
   id?: RowID;
   type: RowType;
-  /** Ask is there in rows of type ask, Say in rows of type say. */
+  /** Ask is set in rows of type ask, Say in rows of type say. */
   ask?: Ask;
   say?: Say;
   text?: string;
   images?: string[];
-  /** Partial is true while the row grows, false in the final version of a row that grew, and absent in a row that came at once. */
+  /** Partial is true while the row is streaming, false in the final version of a streamed row, and absent in a row written in one piece. */
   partial?: boolean;
   reasoning?: string;
-  /** Thread is whose model history the row belongs to, if one lasts, and ConversationHistoryIndex the newest message of it when the row was made. */
+  /** Thread is the model history that the row belongs to, if that is persistent; ConversationHistoryIndex is its newest message when the row was created. */
   thread?: string;
   conversationHistoryIndex?: number;
   checkpoint?: unknown;
@@ -2257,7 +2257,7 @@ export interface UIRow {
   monitorId?: MonitorID;
   agentId?: AgentID;
   messageId?: MessageID;
-  /** WindowID is the window that the user spoke to. */
+  /** WindowID is the window that the user wrote to. */
   windowId?: WindowID;
 }
 
@@ -2294,19 +2294,19 @@ export interface UpdateReplace {
   data: unknown;
 }
 
-/** UpdateShortcut changes the fields of a shortcut that are there. */
+/** UpdateShortcut changes the given fields of a shortcut. */
 export interface UpdateShortcut {
   shortcutId: ShortcutID;
   updates: ShortcutPatch;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** Usage is what a turn took of its model. */
+/** Usage is the token usage and cost of a turn. */
 export interface Usage {
-  /** InputTokens were read anew; those of the cache are counted apart. */
+  /** InputTokens excludes tokens read from the cache. */
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens?: number;
@@ -2314,7 +2314,7 @@ export interface Usage {
   costUsd?: number;
 }
 
-/** UserInteraction is one thing the user did on the desktop. */
+/** UserInteraction is one action of the user on the desktop. */
 export interface UserInteraction {
   type: InteractionType;
   timestamp: Millis;
@@ -2326,23 +2326,23 @@ export interface UserInteraction {
   region?: Bounds;
   contentHint?: string;
   sourceAppId?: AppID;
-  /** ImageData is a picture as a data: URL. */
+  /** ImageData is an image as a data: URL. */
   imageData?: string;
   bounds?: Bounds;
 }
 
-/** UserInteractions tells what the user did on the desktop. */
+/** UserInteractions reports what the user did on the desktop. */
 export interface UserInteractions {
   interactions: UserInteraction[];
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
-/** UserMessage is what the user typed. */
+/** UserMessage is a message that the user typed. */
 export interface UserMessage {
   messageId?: MessageID;
   content: string;
-  /** Interactions are what the user did and has not told yet. */
+  /** Interactions are the user's actions since the last message. */
   interactions?: UserInteraction[];
   /** MonitorID defaults to monitor-0. */
   monitorId?: MonitorID;
@@ -2360,10 +2360,10 @@ export interface UserPromptResponse {
   messageId?: MessageID;
 }
 
-/** WindowAgentChange is what happened to a window's agent. */
+/** WindowAgentChange is the kind of change of a window's agent. */
 export type WindowAgentChange = "assigned" | "active" | "released";
 
-/** WindowAgentStatus says which agent works for a window. */
+/** WindowAgentStatus reports a change of a window's agent. */
 export interface WindowAgentStatus {
   windowId: WindowID;
   agentId: AgentID;
@@ -2375,18 +2375,18 @@ export interface WindowAgentStatus {
 /** WindowCapture asks for a picture of a window; RENDERING_FEEDBACK with the renderer `capture` brings it. */
 export interface WindowCapture {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
 /** WindowClose closes a window, unless another agent has locked it. */
 export interface WindowClose {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2401,22 +2401,22 @@ export interface WindowCreate {
   frameless?: boolean;
   windowStyle?: Record<string, Scalar>;
   minimized?: boolean;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
 /** WindowFocus raises a window and un-minimizes it. */
 export interface WindowFocus {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** WindowID names a window within its monitor. Agents and apps choose it, so it may hold spaces, slashes or any script: up to 64 characters, which are at most the 256 bytes a store takes as a name, without control characters. */
+/** WindowID identifies a window within its monitor. Agents and apps choose it, so it may contain spaces, slashes or any script: up to 64 characters without control characters, which are at most the 256 bytes that a store accepts as a name. */
 export type WindowID = string;
 
 /** WindowLock keeps other agents and the user's buttons away from a window. */
@@ -2430,13 +2430,13 @@ export interface WindowLock {
 /** WindowMaximize maximizes a window. */
 export interface WindowMaximize {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
-/** WindowMessage is what the user said to one window. */
+/** WindowMessage is a message of the user to one window. */
 export interface WindowMessage {
   messageId?: MessageID;
   windowId: WindowID;
@@ -2447,9 +2447,9 @@ export interface WindowMessage {
 /** WindowMinimize minimizes a window; widgets and panels ignore it. */
 export interface WindowMinimize {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2458,9 +2458,9 @@ export interface WindowMove {
   windowId: WindowID;
   x: number;
   y: number;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2469,18 +2469,18 @@ export interface WindowResize {
   windowId: WindowID;
   w: number;
   h: number;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
 /** WindowRestore undoes minimize and maximize. */
 export interface WindowRestore {
   windowId: WindowID;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2488,9 +2488,9 @@ export interface WindowRestore {
 export interface WindowSetContent {
   windowId: WindowID;
   content: Content;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2498,9 +2498,9 @@ export interface WindowSetContent {
 export interface WindowSetTitle {
   windowId: WindowID;
   title: string;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
@@ -2542,9 +2542,9 @@ export interface WindowUpdateContent {
   operation: UpdateOperation;
   /** Renderer, if there, becomes the window's renderer. */
   renderer?: string;
-  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
-  /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
 }
 
