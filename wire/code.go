@@ -138,7 +138,8 @@ func (c Code) String() string {
 	return "WS_ERROR_" + strconv.Itoa(int(c))
 }
 
-// Notice is the error event for the code. An empty message means the table's.
+// Notice returns the error event for the code. An empty message means the default of the
+// table.
 func (c Code) Notice(message string) ErrorNotice {
 	info := c.Info()
 	if message == "" {
@@ -150,8 +151,8 @@ func (c Code) Notice(message string) ErrorNotice {
 	}
 }
 
-// Problem is the problem document for the code. An empty detail means the
-// table's message.
+// Problem returns the problem document for the code. An empty detail means the default
+// message of the table.
 func (c Code) Problem(detail string) Problem {
 	info := c.Info()
 	if detail == "" {
@@ -163,13 +164,13 @@ func (c Code) Problem(detail string) Problem {
 	}
 }
 
-// Problem is a problem document (RFC 9457): an error as REST answers tell it.
+// Problem is a problem document (RFC 9457), the form of errors in REST answers.
 type Problem struct {
 	// Type is always about:blank: Title says what Status means, Code says more.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
-	// Detail is for people and is not stable.
+	// Detail is for users and is not stable.
 	Detail          string          `json:"detail,omitempty"`
 	Code            Code            `json:"code"`
 	Name            string          `json:"name"`

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxSafe is the largest integer that every JSON reader keeps exact.
+// maxSafe is the largest integer that every JSON reader represents exactly.
 const maxSafe = 1<<53 - 1
 
 // compiler creates shapes. It caches them, so that a type has one shape and types may be

@@ -42,7 +42,7 @@ func AppendEvent(dst []byte, e Event) []byte {
 	return append(entry.Shape.append(dst, reflect.ValueOf(e.Data)), '}')
 }
 
-// appendEnvelope adds what comes before the payload.
+// appendEnvelope appends the part before the payload.
 func appendEnvelope(dst []byte, name string, e *Event) []byte {
 	dst = appendHead(dst, name, e.Session)
 	if !e.At.IsZero() {
@@ -53,7 +53,7 @@ func appendEnvelope(dst []byte, name string, e *Event) []byte {
 	return appendClock(dst, e.Time)
 }
 
-// appendClock adds when an event was made, and the key of its payload.
+// appendClock appends the time of an event, and the key of its payload.
 func appendClock(dst []byte, t time.Time) []byte {
 	dst = append(dst, `,"timestamp":"`...)
 	dst = appendTime(dst, t)
@@ -124,7 +124,7 @@ func decodeMessage(frame []byte) (m Message, err *Error) {
 		return m, err
 	}
 	if clock != "" {
-		m.Time, _ = readTime(clock) // a clock we cannot read is no reason to refuse a message
+		m.Time, _ = readTime(clock) // an invalid clock is no reason to refuse a message
 	}
 	p, err := env.decode(entry)
 	if err != nil {

@@ -1,6 +1,6 @@
 package wire
 
-// Head is what can be told of an event without decoding it.
+// Head holds the parts of an event that are known without decoding it.
 type Head struct {
 	Type    string
 	At      Position
@@ -9,10 +9,10 @@ type Head struct {
 	Message MessageID
 }
 
-// Peek reads the head of a native frame of a hub, so that stored events can be
-// filtered and routed without decoding them. It also reads the head of a type
-// that is not in the catalog, which a newer hub may send: who skips such an event
-// still has to know its position. It reports false for anything else.
+// Peek reads the head of a native frame of a hub, so that stored events can be filtered and
+// routed without decoding them. It also reads the head of a type that is not in the
+// catalog, which a newer version may write: a reader that skips such an event still needs
+// its position. It returns false for anything else.
 func Peek(frame []byte) (Head, bool) {
 	var h Head
 	var env envelope

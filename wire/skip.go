@@ -2,7 +2,7 @@ package wire
 
 import "bytes"
 
-// keyText is the text of a quoted key, without a copy unless it has escapes.
+// keyText returns the text of a quoted key, without a copy unless it has escapes.
 func keyText(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') >= 0 {
 		return []byte(unquote(quoted))
@@ -85,7 +85,7 @@ func skipValue(data []byte, at int) int {
 	return at
 }
 
-// nesting is how deep arrays and objects of a valid value are nested.
+// nesting returns the nesting depth of a valid value.
 func nesting(raw []byte) int {
 	depth, deepest := 0, 0
 	for at := 0; at < len(raw); at++ {

@@ -1,63 +1,62 @@
 package wire
 
-// SessionState is the first event of every connection. In mode resume it only
-// says how far the replay goes; in mode snapshot it is everything a desktop
-// needs to draw itself, taken at one position of the log.
+// SessionState is the first event of every connection. In mode resume it only says where
+// the replay ends; in mode snapshot it is the whole state of the desktop at one position of
+// the log.
 type SessionState struct {
 	Outbound
 	Mode StateMode `json:"mode"`
-	// Reason says why it is a snapshot. A client without a subprotocol that is sent
-	// what it missed behind it gets none.
+	// Reason says why it is a snapshot. A client without a subprotocol whose missed events
+	// follow gets none.
 	Reason SnapshotReason `json:"reason,omitempty"`
-	// ReplayUntil is the last of the events that follow at once, in mode
-	// resume.
+	// ReplayUntil is the position of the last event of the replay, in mode resume.
 	ReplayUntil Position `json:"replay_until,omitzero"`
-	// HeartbeatMS is how often the hub sends a ping.
+	// HeartbeatMS is the interval of pings.
 	HeartbeatMS int           `json:"heartbeat_ms" wire:"min=1"`
 	Status      SessionStatus `json:"status,omitempty"`
-	// Title is the session's name among the user's others.
+	// Title is the title of the session.
 	Title string `json:"title,omitempty"`
-	// Owner is the replica that runs the session.
+	// Owner is the replica that owns the session.
 	Owner    ReplicaID `json:"owner,omitempty"`
 	Provider string    `json:"provider,omitempty"`
-	// AutoApproval is what agents may do without asking, if anything was said.
+	// AutoApproval holds the auto-approval rules, if any were set.
 	AutoApproval *AutoApproval `json:"autoApproval,omitempty"`
-	// CurrentLayer is where the plan is. It is null in a snapshot without one that
-	// is under way.
+	// CurrentLayer is the layer of the plan. It is null in a snapshot without an active
+	// plan.
 	CurrentLayer Layer           `json:"current_layer,omitempty" null:"snapshot"`
 	Monitors     []MonitorStatus `json:"monitors,omitempty"`
 	Windows      []WindowState   `json:"windows,omitempty"`
 	Agents       []AgentState    `json:"agents,omitempty"`
-	// Queues has the waiting messages of each monitor.
+	// Queues holds the queued messages of each monitor.
 	Queues Object[MonitorID, []QueuedMessage] `json:"queues,omitempty"`
-	// Budgets has what each background monitor has used.
+	// Budgets holds the used budget of each background monitor.
 	Budgets       Object[MonitorID, Budget] `json:"budgets,omitempty"`
 	Dialogs       []ApprovalRequest         `json:"dialogs,omitempty"`
 	Prompts       []OpenPrompt              `json:"prompts,omitempty"`
 	Notifications []ShownNotification       `json:"notifications,omitempty"`
 	Toasts        []ShownToast              `json:"toasts,omitempty"`
-	// Shortcuts are the icons that were put on the desktop.
+	// Shortcuts are the icons on the desktop.
 	Shortcuts []Shortcut `json:"shortcuts,omitempty"`
-	// Badges has the counts on app icons.
+	// Badges holds the counts on app icons.
 	Badges Object[AppID, uint64] `json:"badges,omitempty"`
-	// HITLPending is the oldest question that the plan waits for, HITLRequests are
-	// all of them. It is null in a snapshot without any.
+	// HITLPending is the oldest open question of the plan, HITLRequests are all of them. It
+	// is null in a snapshot without any.
 	HITLPending  HITLRequest   `json:"hitl_pending,omitempty" null:"snapshot"`
 	HITLRequests []HITLRequest `json:"hitl_requests,omitempty"`
 	// Plan is null in a snapshot without one.
 	Plan *PlanState `json:"plan,omitempty" null:"snapshot"`
-	// Todos is there in every snapshot, even when it is empty.
+	// Todos is present in every snapshot, even if empty.
 	Todos []Todo `json:"todos,omitzero"`
 	// RecentMessages are the newest rows of all conversations, oldest first.
 	RecentMessages []UIRow `json:"recent_messages,omitempty"`
-	// Connections is how many there are; Presence has the oldest of them.
+	// Connections is the number of open connections; Presence lists the oldest of them.
 	Connections int          `json:"connections,omitempty" wire:"min=0"`
 	Presence    []Connection `json:"presence,omitempty"`
 	// LastMessageID is the position of the state.
 	LastMessageID Position `json:"last_message_id,omitzero"`
 }
 
-// StateMode is which of its two forms a session_state has.
+// StateMode is the form of a session_state.
 type StateMode string
 
 // The forms of session_state.
@@ -68,25 +67,25 @@ const (
 
 func (StateMode) values() []string { return list(StateResume, StateSnapshot) }
 
-// SnapshotReason is why a client gets the whole state.
+// SnapshotReason is the reason why a client gets a snapshot.
 type SnapshotReason string
 
-// Why clients get the whole state.
+// The reasons for a snapshot.
 const (
-	SnapshotFresh   SnapshotReason = "fresh"    // it asked for no position
-	SnapshotTrimmed SnapshotReason = "trimmed"  // its position is older than the log
-	SnapshotUnknown SnapshotReason = "unknown"  // its position was never in the log, or was lost
-	SnapshotTooMany SnapshotReason = "too_many" // it missed too much
+	SnapshotFresh   SnapshotReason = "fresh"    // the client named no position
+	SnapshotTrimmed SnapshotReason = "trimmed"  // the position is older than the log
+	SnapshotUnknown SnapshotReason = "unknown"  // the position was never in the log, or was lost
+	SnapshotTooMany SnapshotReason = "too_many" // the client missed too many events
 )
 
 func (SnapshotReason) values() []string {
 	return list(SnapshotFresh, SnapshotTrimmed, SnapshotUnknown, SnapshotTooMany)
 }
 
-// SessionStatus is what a session does.
+// SessionStatus is the activity of a session.
 type SessionStatus string
 
-// What a session does.
+// The statuses of a session.
 const (
 	SessionIdle      SessionStatus = "idle"
 	SessionExecuting SessionStatus = "executing"
@@ -109,20 +108,20 @@ type WindowState struct {
 	WindowLook
 	Minimized bool `json:"minimized,omitempty"`
 	Maximized bool `json:"maximized,omitempty"`
-	// RestoreBounds is where a maximized window goes back to.
+	// RestoreBounds are the bounds of a maximized window after a restore.
 	RestoreBounds *Bounds `json:"restoreBounds,omitempty"`
-	// Z orders the windows of a monitor, the highest being in front. The
-	// standard window in front that is not minimized has the focus.
+	// Z orders the windows of a monitor; the highest is in front. The frontmost standard
+	// window that is not minimized has the focus.
 	Z uint64 `json:"z,omitempty"`
 	// Lock is the agent that has locked the window.
 	Lock AgentID `json:"lock,omitempty"`
-	// GroupID is the first window of the group this one belongs to: windows
-	// that a window's agent opened share that agent.
+	// GroupID is the first window of the group that this one belongs to: windows opened by
+	// a window's agent share that agent.
 	GroupID WindowID `json:"groupId,omitempty"`
 	AppID   AppID    `json:"appId,omitempty"`
 }
 
-// AgentState is an agent that exists.
+// AgentState is an existing agent.
 type AgentState struct {
 	// Role is the agentId of its events.
 	Role      AgentID     `json:"role"`
@@ -132,15 +131,15 @@ type AgentState struct {
 	Status    AgentStatus `json:"status"`
 	// MessageID is the message it works on.
 	MessageID MessageID `json:"messageId,omitempty"`
-	// Text and Thinking are what the turn has said so far.
+	// Text and Thinking are the texts of the turn so far.
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
-	// Tool is the tool that runs now.
+	// Tool is the running tool.
 	Tool      string `json:"tool,omitempty"`
 	StartedAt Millis `json:"startedAt,omitempty"`
 }
 
-// AgentKind is what an agent is for.
+// AgentKind is the kind of an agent.
 type AgentKind string
 
 // The kinds of agents.
@@ -155,10 +154,10 @@ func (AgentKind) values() []string {
 	return list(AgentMain, AgentEphemeral, AgentWindow, AgentTask)
 }
 
-// AgentStatus is what an agent does.
+// AgentStatus is the activity of an agent.
 type AgentStatus string
 
-// What agents do.
+// The statuses of an agent.
 const (
 	AgentStatusIdle    AgentStatus = "idle"
 	AgentStatusRunning AgentStatus = "running"
@@ -169,10 +168,10 @@ func (AgentStatus) values() []string {
 	return list(AgentStatusIdle, AgentStatusRunning, AgentStatusWaiting)
 }
 
-// OpenPrompt is a prompt that waits for its answer.
+// OpenPrompt is an open prompt.
 type OpenPrompt struct {
 	Prompt
-	// Deadline is when the hub takes silence for a dismissal.
+	// Deadline is the time at which the hub takes a missing answer as a dismissal.
 	Deadline  Millis    `json:"deadline,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
@@ -185,38 +184,38 @@ type ShownNotification struct {
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }
 
-// ShownToast is a toast whose time is not over.
+// ShownToast is a toast that has not expired.
 type ShownToast struct {
 	Toast
 	Since     Millis    `json:"since,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }
 
-// PlanState sums up the plan.
+// PlanState is the state of the plan.
 type PlanState struct {
-	// ID is empty while a request stands still that there is no plan for yet.
+	// ID is empty while a request is paused that has no plan yet.
 	ID         PlanID     `json:"id,omitempty"`
 	Status     PlanStatus `json:"status"`
 	Version    int        `json:"version,omitempty" wire:"min=0"`
 	TotalTodos int        `json:"total_todos" wire:"min=0"`
-	// MermaidDiagram draws the plan.
+	// MermaidDiagram is the plan as a Mermaid diagram.
 	MermaidDiagram       string  `json:"mermaid_diagram,omitempty"`
 	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
 	EstimatedCostUSD     float64 `json:"estimated_cost_usd,omitempty" wire:"min=0"`
-	// Request is what the user wants, MessageID the message that says so.
+	// Request is the user's request, MessageID the message with it.
 	Request   string    `json:"request,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
-	// StartedAt is when it began to run.
+	// StartedAt is the start of the execution.
 	StartedAt Millis `json:"started_at,omitempty"`
-	// PausedBy and PauseReason say why it stands still, if it does.
+	// PausedBy and PauseReason say why the plan is paused, if it is.
 	PausedBy    string `json:"paused_by,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	// Complete or Failed is how it ended.
+	// Complete or Failed is the outcome.
 	Complete *PlanComplete `json:"complete,omitempty"`
 	Failed   *PlanFailure  `json:"failed,omitempty"`
 }
 
-// Ended reports whether nothing is done for the plan any more. There may be none.
+// Ended reports whether the plan has ended. It is false for a nil plan.
 func (p *PlanState) Ended() bool {
 	switch {
 	case p == nil:

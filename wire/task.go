@@ -1,8 +1,8 @@
 package wire
 
-// Events about tasks, named as programs that drive a coding agent know them.
+// Events about tasks, with the names that programs driving a coding agent know.
 
-// Task is what every event about a task has.
+// Task holds the fields of every event about a task.
 type Task struct {
 	TaskID    TaskID    `json:"taskId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
@@ -10,19 +10,19 @@ type Task struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// TaskCreated says that a task exists.
+// TaskCreated says that a task was created.
 type TaskCreated struct {
 	Outbound
 	Task
 }
 
-// TaskStarted says that a task's loop begins.
+// TaskStarted says that a task started.
 type TaskStarted struct {
 	Outbound
 	Task
 }
 
-// TaskCompleted says that a task reached its end.
+// TaskCompleted says that a task completed.
 type TaskCompleted struct {
 	Outbound
 	Task
@@ -31,25 +31,25 @@ type TaskCompleted struct {
 	IsSubtask  bool                     `json:"isSubtask,omitempty"`
 }
 
-// TaskAborted says that a task was given up.
+// TaskAborted says that a task was aborted.
 type TaskAborted struct {
 	Outbound
 	Task
 }
 
-// TaskFocused says that a task is the one in front.
+// TaskFocused says that a task got the focus.
 type TaskFocused struct {
 	Outbound
 	Task
 }
 
-// TaskUnfocused says that a task is no longer the one in front.
+// TaskUnfocused says that a task lost the focus.
 type TaskUnfocused struct {
 	Outbound
 	Task
 }
 
-// TaskActive says that a task works again.
+// TaskActive says that a task continues to work.
 type TaskActive struct {
 	Outbound
 	Task
@@ -61,13 +61,13 @@ type TaskInteractive struct {
 	Task
 }
 
-// TaskResumable says that a task can go on where it stopped.
+// TaskResumable says that a task can continue where it stopped.
 type TaskResumable struct {
 	Outbound
 	Task
 }
 
-// TaskIdle says that a task rests.
+// TaskIdle says that a task is idle.
 type TaskIdle struct {
 	Outbound
 	Task
@@ -92,26 +92,26 @@ type TaskSpawned struct {
 	ChildTaskID TaskID `json:"childTaskId"`
 }
 
-// TaskModeSwitched says that a task works in another mode.
+// TaskModeSwitched says that a task changed its mode.
 type TaskModeSwitched struct {
 	Outbound
 	Task
 	Mode string `json:"mode"`
 }
 
-// TaskAskResponded says that a row that asks was answered.
+// TaskAskResponded says that an ask row was answered.
 type TaskAskResponded struct {
 	Outbound
 	Task
 }
 
-// TaskUserMessage says that the user spoke to a task.
+// TaskUserMessage says that the user sent a message to a task.
 type TaskUserMessage struct {
 	Outbound
 	Task
 }
 
-// TaskToolFailed says that a tool did not work.
+// TaskToolFailed says that a tool call failed.
 type TaskToolFailed struct {
 	Outbound
 	Task
@@ -119,7 +119,7 @@ type TaskToolFailed struct {
 	Error string `json:"error"`
 }
 
-// TaskTokenUsageUpdated says what a task has cost so far.
+// TaskTokenUsageUpdated carries the usage of a task so far.
 type TaskTokenUsageUpdated struct {
 	Outbound
 	Task
@@ -127,7 +127,7 @@ type TaskTokenUsageUpdated struct {
 	ToolUsage  Object[string, ToolUses] `json:"toolUsage"`
 }
 
-// TokenUsage is what a task has cost.
+// TokenUsage is the usage of a task.
 type TokenUsage struct {
 	TotalTokensIn    int     `json:"totalTokensIn" wire:"min=0"`
 	TotalTokensOut   int     `json:"totalTokensOut" wire:"min=0"`

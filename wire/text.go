@@ -10,9 +10,9 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendString adds s as a JSON string. Control characters are escaped, so the
-// result has no line break; what is not UTF-8 becomes U+FFFD; everything else
-// stays as it is, for these bytes are not put into HTML.
+// appendString appends s as a JSON string. Control characters are escaped, so the result
+// has no line break; invalid UTF-8 becomes U+FFFD; everything else stays as it is, because
+// the output is not embedded in HTML.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	switch {
@@ -37,7 +37,7 @@ func appendValid(dst []byte, s string) []byte {
 }
 
 func appendMended(dst []byte, s string) []byte {
-	for _, r := range s { // each byte that is not UTF-8 comes as U+FFFD
+	for _, r := range s { // yields U+FFFD for each invalid byte
 		if r < ' ' || r == '"' || r == '\\' {
 			dst = appendEscaped(dst, byte(r)) //nolint:gosec // it is ASCII
 			continue
@@ -65,8 +65,8 @@ func appendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// appendNumber adds f as JavaScript would write it. What is no number at all
-// becomes 0, since JSON has no word for it.
+// appendNumber appends f as JavaScript formats it. NaN and infinities become 0, because
+// JSON cannot express them.
 func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, '0')
@@ -78,8 +78,8 @@ func appendNumber(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// appendRaw adds a free-form value without the space between its tokens. What
-// is not JSON becomes null, so that it cannot break the frame around it.
+// appendRaw appends a free-form value without white space between its tokens. Invalid JSON
+// becomes null, so that it cannot break the frame.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if checkText(raw, rawText) != nil {
 		return append(dst, "null"...)
@@ -87,7 +87,7 @@ func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	return appendCompact(dst, raw)
 }
 
-// appendCompact adds JSON text without the space between its tokens.
+// appendCompact appends JSON text without white space between its tokens.
 func appendCompact(dst, text []byte) []byte {
 	start, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -106,8 +106,7 @@ func appendCompact(dst, text []byte) []byte {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// unquote returns the string that a valid JSON string stands for. A lone
-// surrogate becomes U+FFFD.
+// unquote decodes a valid JSON string. A lone surrogate becomes U+FFFD.
 func unquote(quoted []byte) string {
 	body := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(body, '\\') >= 0 {
@@ -144,7 +143,7 @@ func unescape(body []byte) string {
 					i += 6
 				}
 			}
-			out = utf8.AppendRune(out, r) // a lone surrogate is written as U+FFFD
+			out = utf8.AppendRune(out, r) // writes a lone surrogate as U+FFFD
 		default:
 			out = append(out, body[i])
 		}

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/json"
 
-// Bounds is a place and a size, in pixels.
+// Bounds is a position and a size, in pixels.
 type Bounds struct {
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
@@ -22,7 +22,7 @@ type WindowCreate struct {
 	ActionMeta
 }
 
-// WindowLook is how a window is drawn.
+// WindowLook is the appearance of a window.
 type WindowLook struct {
 	Variant     WindowVariant          `json:"variant,omitempty"`
 	DockEdge    DockEdge               `json:"dockEdge,omitempty"`
@@ -30,8 +30,8 @@ type WindowLook struct {
 	WindowStyle Object[string, Scalar] `json:"windowStyle,omitempty"`
 }
 
-// WindowVariant is the layer a window lives in: widgets lie below standard
-// windows, panels stick to an edge.
+// WindowVariant is the layer of a window: widgets are below standard windows, panels are
+// docked at an edge.
 type WindowVariant string
 
 // The variants of windows.
@@ -43,7 +43,7 @@ const (
 
 func (WindowVariant) values() []string { return list(VariantStandard, VariantWidget, VariantPanel) }
 
-// DockEdge is where a panel sticks.
+// DockEdge is the edge at which a panel is docked.
 type DockEdge string
 
 // The edges of the desktop.
@@ -120,38 +120,38 @@ type WindowSetContent struct {
 type WindowUpdateContent struct {
 	WindowID  WindowID        `json:"windowId"`
 	Operation UpdateOperation `json:"operation"`
-	// Renderer, if there, becomes the window's renderer.
+	// Renderer, if set, becomes the window's renderer.
 	Renderer string `json:"renderer,omitempty"`
 	ActionMeta
 }
 
-// WindowLock keeps other agents and the user's buttons away from a window.
+// WindowLock forbids changes of a window by other agents and by the user's buttons.
 type WindowLock struct {
 	WindowID WindowID `json:"windowId"`
-	// AgentID is who holds the lock.
+	// AgentID is the agent that holds the lock.
 	AgentID   AgentID   `json:"agentId"`
 	RequestID RequestID `json:"requestId,omitempty"`
 }
 
-// WindowUnlock lifts a lock of the same agent.
+// WindowUnlock removes a lock of the same agent.
 type WindowUnlock struct {
 	WindowID WindowID `json:"windowId"`
-	// AgentID is who held the lock.
+	// AgentID is the agent that held the lock.
 	AgentID   AgentID   `json:"agentId"`
 	RequestID RequestID `json:"requestId,omitempty"`
 }
 
 func (WindowUnlock) action() {}
 
-// WindowCapture asks for a picture of a window; RENDERING_FEEDBACK with the
-// renderer `capture` brings it.
+// WindowCapture requests an image of a window; RENDERING_FEEDBACK with the renderer
+// `capture` returns it.
 type WindowCapture struct {
 	WindowID WindowID `json:"windowId"`
 	ActionMeta
 }
 
-// UpdateOperation is how content changes, told apart by `op`. Append, prepend
-// and insertAt need a text renderer and a string.
+// UpdateOperation is a change of content; its `op` says which. Append, prepend and insertAt
+// need a text renderer and a string.
 type UpdateOperation interface{ updateOperation() }
 
 func updateUnion() union {
@@ -164,12 +164,12 @@ func updateUnion() union {
 	)
 }
 
-// UpdateAppend adds at the end.
+// UpdateAppend inserts at the end.
 type UpdateAppend struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// UpdatePrepend adds at the beginning.
+// UpdatePrepend inserts at the beginning.
 type UpdatePrepend struct {
 	Data json.RawMessage `json:"data"`
 }
@@ -179,7 +179,7 @@ type UpdateReplace struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// UpdateInsertAt adds in the middle.
+// UpdateInsertAt inserts at a position.
 type UpdateInsertAt struct {
 	// Position counts UTF-16 units of the text.
 	Position int             `json:"position" wire:"min=0"`

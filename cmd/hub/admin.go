@@ -15,21 +15,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// adminVerb is one thing that `hub admin` does.
+// adminVerb is a subcommand of `hub admin`.
 type adminVerb struct {
 	name string
-	// args are the names of its arguments, with those that may be left out in
-	// brackets.
+	// args names its arguments; optional ones are in brackets.
 	args string
-	// flags are those it has besides --server, --token and --json; those with
-	// a = have a value.
+	// flags are its flags besides --server, --token and --json; those with a = take a
+	// value.
 	flags string
-	// acts says that it does something, for which it takes a reason.
+	// acts marks an admin action, which takes a reason.
 	acts bool
 	run  func(*adminCall, context.Context) error
 }
 
-// adminVerbs lists them, in the order of the help.
+// adminVerbs lists the subcommands in the order of the help.
 func adminVerbs() []adminVerb {
 	return []adminVerb{
 		{name: "overview", run: (*adminCall).overview},
@@ -53,7 +52,7 @@ func adminVerbs() []adminVerb {
 	}
 }
 
-// adminFlags are for the help, and adminArgs what may follow the word admin.
+// adminFlags and adminArgs are parts of the help.
 const (
 	adminFlags = `overview          all hubs, totals and alerts
 		replicas          list the hubs
@@ -80,19 +79,19 @@ const (
 	adminArgs = "VERB [flags]"
 )
 
-// adminCall is what `hub admin` was asked for.
+// adminCall holds the parsed arguments of `hub admin`.
 type adminCall struct {
 	program
 	*remote
 	own  ownArgs
 	args []string
 	json bool
-	// limit is how much of a list is shown.
+	// limit bounds the length of a list.
 	limit  int
 	reason string
 }
 
-// admin looks after the sessions of all hubs that share a store.
+// admin inspects and manages the sessions of all hubs that share a store.
 func admin(ctx context.Context, p program) error {
 	verbs := adminVerbs()
 	names := make([]string, len(verbs))
@@ -126,7 +125,7 @@ func parseAdmin(v adminVerb, p program, wrong *complaints) *adminCall {
 	own, rest := ownFlags(p.args, flags, wrong)
 	r, rest := askWhom(own, rest, p, wrong)
 	c := &adminCall{program: p, remote: r, own: own, json: own.has("json"), reason: own.last("reason")}
-	c.take(v, rest, wrong)
+	c.setArgs(v, rest, wrong)
 	if v.acts && audit.CheckReason(c.reason) != nil {
 		wrong.add("hub admin %s: say why with --reason, in 1 to %d characters; it is kept with who did it", v.name, audit.MaxReason)
 	}
@@ -148,8 +147,8 @@ func parseAdmin(v adminVerb, p program, wrong *complaints) *adminCall {
 	return c
 }
 
-// take takes the arguments that a verb has.
-func (c *adminCall) take(v adminVerb, rest []string, wrong *complaints) {
+// setArgs assigns the arguments of a subcommand.
+func (c *adminCall) setArgs(v adminVerb, rest []string, wrong *complaints) {
 	checks := map[string]func(string) error{
 		"SESSION":    func(s string) error { return wire.SessionID(s).Validate() },
 		"MESSAGE":    func(s string) error { return wire.MessageID(s).Validate() },
@@ -177,7 +176,7 @@ func (c *adminCall) take(v adminVerb, rest []string, wrong *complaints) {
 	refuse(rest, wrong)
 }
 
-// path is an address of the admin API.
+// path returns a URL of the admin API.
 func (c *adminCall) path(parts ...string) *url.URL {
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -185,14 +184,14 @@ func (c *adminCall) path(parts ...string) *url.URL {
 	return c.server.JoinPath(append([]string{"api", "admin"}, parts...)...)
 }
 
-// session is an address about the session that the call is about.
+// session returns a URL of the admin API for the session of the call.
 func (c *adminCall) session(parts ...string) *url.URL {
 	return c.path(append([]string{"sessions", c.args[0]}, parts...)...)
 }
 
-// look asks for something, which is printed as it is for programs. shown says that
-// it was.
-func (c *adminCall) look(ctx context.Context, what string, target *url.URL, into any) (shown bool, err error) {
+// fetch requests a document and, with --json, prints it unchanged. shown reports whether it
+// did.
+func (c *adminCall) fetch(ctx context.Context, what string, target *url.URL, into any) (shown bool, err error) {
 	var raw json.RawMessage
 	if err := c.ask(ctx, http.MethodGet, target, nil, &raw); err != nil {
 		return false, fmt.Errorf("%s: %w", what, forAdmins(err))
@@ -207,8 +206,8 @@ func (c *adminCall) look(ctx context.Context, what string, target *url.URL, into
 	return false, nil
 }
 
-// list asks for as much of a list as the call wants, page by page. rest is the last
-// answer without its part of the list.
+// list requests a list page by page, up to the limit of the call. rest is the last answer
+// without its part of the list.
 func (c *adminCall) list(ctx context.Context, what string, target *url.URL, query url.Values, field string) (all []json.RawMessage, rest map[string]json.RawMessage, err error) {
 	const page = 100
 	for after := ""; ; {
@@ -219,7 +218,7 @@ func (c *adminCall) list(ctx context.Context, what string, target *url.URL, quer
 		target.RawQuery = query.Encode()
 		rest = nil
 		if err := c.ask(ctx, http.MethodGet, target, nil, &rest); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", what, c.blamed(forAdmins(err)))
+			return nil, nil, fmt.Errorf("%s: %w", what, c.asUsageError(forAdmins(err)))
 		}
 		var items []json.RawMessage
 		var next string
@@ -235,16 +234,15 @@ func (c *adminCall) list(ctx context.Context, what string, target *url.URL, quer
 	}
 }
 
-// blamed makes the answer of a hub to a flag that it does not understand a mistake
-// in the call.
-func (c *adminCall) blamed(err error) error {
+// asUsageError converts a hub's refusal of a flag's value to a usage error.
+func (c *adminCall) asUsageError(err error) error {
 	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusBadRequest && c.own.has(no.field) {
 		return complaints{fmt.Sprintf("flag --%s: %s Got %q", no.field, no.detail, c.own.last(no.field))}
 	}
 	return err
 }
 
-// printList prints a list for programs, with what came beside it.
+// printList prints a list as JSON, with the other fields of the answer.
 func (c *adminCall) printList(field string, all []json.RawMessage, rest map[string]json.RawMessage) error {
 	if all == nil {
 		all = []json.RawMessage{}

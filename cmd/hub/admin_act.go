@@ -17,9 +17,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// order sends an action of an admin under an id. It may be sent twice when the
-// answer is lost: the id says that it is the same.
-func (r *remote) order(ctx context.Context, method string, target *url.URL, in map[string]string, out any) error {
+// sendAction sends an admin action with an idempotency key, so that it may be sent again
+// when the answer is lost.
+func (r *remote) sendAction(ctx context.Context, method string, target *url.URL, in map[string]string, out any) error {
 	r.key = "adm-" + rand.Text()
 	err := r.ask(ctx, method, target, in, out)
 	if no, ok := errors.AsType[*refusedError](err); err != nil && ctx.Err() == nil && (!ok || no.status == http.StatusServiceUnavailable) {
@@ -28,8 +28,7 @@ func (r *remote) order(ctx context.Context, method string, target *url.URL, in m
 	return err
 }
 
-// act does something and says how it is recorded. Parts of in that are empty are
-// left out.
+// act sends an action and prints how it is recorded. Empty members of in are left out.
 func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in map[string]string) error {
 	body := map[string]string{"reason": c.reason}
 	for name, text := range in {
@@ -38,7 +37,7 @@ func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in 
 		}
 	}
 	var raw json.RawMessage
-	if err := c.order(ctx, method, target, body, &raw); err != nil {
+	if err := c.sendAction(ctx, method, target, body, &raw); err != nil {
 		return forAdmins(err)
 	}
 	if c.json {
@@ -51,7 +50,7 @@ func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in 
 	}
 	how := "recorded"
 	if card.Result == string(audit.Begun) {
-		how = "under way, recorded" // the audit will say how it ended
+		how = "under way, recorded" // the audit log will have the outcome
 	}
 	_, err := fmt.Fprintf(c.stdout, "%s of %s is %s as %s.\n", oneLine(card.Action), oneLine(card.Target), how, oneLine(card.ID))
 	if err == nil && card.Detail != "" {
@@ -98,7 +97,7 @@ func (c *adminCall) drain(ctx context.Context) error { return c.drainOrNot(ctx, 
 
 func (c *adminCall) undrain(ctx context.Context) error { return c.drainOrNot(ctx, "undrain", true) }
 
-// drainOrNot has a replica drain or serve again, and waits for that if it shall.
+// drainOrNot makes a replica drain or serve again, and waits for it if requested.
 func (c *adminCall) drainOrNot(ctx context.Context, verb string, undo bool) error {
 	d := draining{remote: c.remote, replica: wire.ReplicaID(c.args[0]), undo: undo}
 	if text := c.own.last("wait"); text != "" {
@@ -117,8 +116,8 @@ func (c *adminCall) drainOrNot(ctx context.Context, verb string, undo bool) erro
 	return d.await(ctx, p)
 }
 
-// confirm has somebody who sits at a terminal type the session again before
-// something is done that cannot be undone. Where nobody sits it takes --yes.
+// confirm asks the user at a terminal to type the session id before an irreversible action.
+// Without a terminal it requires --yes.
 func (c *adminCall) confirm(ctx context.Context, what string) error {
 	if c.own.has("yes") {
 		return nil
@@ -132,8 +131,8 @@ func (c *adminCall) confirm(ctx context.Context, what string) error {
 	}
 	fmt.Fprintf(c.stderr, "That %s.\nType %s to do it: ", what, c.args[0])
 	typed := make(chan string, 1)
-	go func() { // ends with the process: nobody can stop waiting for what is typed
-		line, _ := bufio.NewReader(stdin).ReadString('\n') // without an end it is what there is
+	go func() { // ends with the process: a read of the terminal cannot be interrupted
+		line, _ := bufio.NewReader(stdin).ReadString('\n') // without a line break it is what was read
 		typed <- line
 	}()
 	select {

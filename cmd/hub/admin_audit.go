@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// auditLimit is how many records are listed unless somebody says otherwise.
+// auditLimit is the default number of records.
 const auditLimit = 100
 
-// auditCard is what the hub says of an action.
+// auditCard is a record of the audit log in the hub's answer.
 type auditCard struct {
 	ID     string `json:"id"`
 	Time   moment `json:"time"`
@@ -21,11 +21,11 @@ type auditCard struct {
 	Target string `json:"target"`
 	Reason string `json:"reason"`
 	Result string `json:"result"`
-	// Detail is what was done, or why it was not.
+	// Detail says what was done, or why it failed.
 	Detail string `json:"detail"`
 }
 
-// audit lists what admins did, or checks that nothing of it was changed.
+// audit lists admin actions, or verifies the audit log.
 func (c *adminCall) audit(ctx context.Context) error {
 	if len(c.args) > 0 {
 		return c.verify(ctx)
@@ -61,10 +61,10 @@ func (c *adminCall) audit(ctx context.Context) error {
 	return table.Flush()
 }
 
-// verify has the hub check the chain of records.
+// verify has the hub verify the chain of records.
 func (c *adminCall) verify(ctx context.Context) error {
 	var raw json.RawMessage
-	if _, err := (&adminCall{program: c.program, remote: c.remote}).look(ctx, "check what admins did", c.path("audit", "verify"), &raw); err != nil {
+	if _, err := (&adminCall{program: c.program, remote: c.remote}).fetch(ctx, "check what admins did", c.path("audit", "verify"), &raw); err != nil {
 		return err
 	}
 	var v struct {

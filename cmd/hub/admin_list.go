@@ -14,10 +14,10 @@ import (
 	"github.com/everdesk/everdesk/adminview"
 )
 
-// sessionLimit is how many sessions are listed unless somebody says otherwise.
+// sessionLimit is the default number of sessions.
 const sessionLimit = 1000
 
-// sessions lists sessions of all replicas.
+// sessions lists the sessions of all replicas.
 func (c *adminCall) sessions(ctx context.Context) error {
 	query := url.Values{}
 	for _, name := range []string{"user", "status", "owner", "text", "sort"} {
@@ -50,7 +50,7 @@ func (c *adminCall) sessions(ctx context.Context) error {
 		}
 	}
 	var total int
-	_ = json.Unmarshal(rest["total"], &total) // who does not say has no more
+	_ = json.Unmarshal(rest["total"], &total) // absent means no more
 	return printRows(c.stdout, rows, total, time.Now())
 }
 
@@ -75,7 +75,7 @@ func printRows(out io.Writer, rows []adminview.Row, total int, now time.Time) er
 	return nil
 }
 
-// statusOf is what a session is up to, and in which command it is stuck.
+// statusOf returns the status of a session, and the command in which it is stuck.
 func statusOf(r adminview.Row) string {
 	s := cell(string(r.Status), 16)
 	if r.Doing != "" {
@@ -84,10 +84,10 @@ func statusOf(r adminview.Row) string {
 	return s
 }
 
-// overview shows the whole fleet.
+// overview prints the state of all replicas.
 func (c *adminCall) overview(ctx context.Context) error {
 	var o adminview.Overview
-	if shown, err := c.look(ctx, "look at the hubs", c.path("overview"), &o); err != nil || shown {
+	if shown, err := c.fetch(ctx, "look at the hubs", c.path("overview"), &o); err != nil || shown {
 		return err
 	}
 	return printOverview(c.stdout, o, time.Now())

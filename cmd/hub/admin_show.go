@@ -11,10 +11,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// show shows one session.
+// show prints one session.
 func (c *adminCall) show(ctx context.Context) error {
 	var d adminview.Detail
-	if shown, err := c.look(ctx, "look at the session", c.session(), &d); err != nil || shown {
+	if shown, err := c.fetch(ctx, "look at the session", c.session(), &d); err != nil || shown {
 		return err
 	}
 	return printDetail(c.stdout, d, time.Now())
@@ -53,7 +53,7 @@ func printDetail(out io.Writer, d adminview.Detail, now time.Time) error {
 	return nil
 }
 
-// part prints a table of things, unless there are none.
+// part prints a table unless it is empty.
 func part[T any](out io.Writer, head string, all []T, row func(*tabwriter.Writer, T)) error {
 	if len(all) == 0 {
 		return nil

@@ -18,14 +18,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxEvent is how long a line of a stream may be.
+// maxEvent bounds a line of a stream, in bytes.
 const maxEvent = 64 << 20
 
-// tail shows the log of a session as it grows, until it is told to stop. When the
-// connection is lost, it goes on where it was.
+// tail prints the log of a session as it grows, until it is interrupted. After a lost
+// connection it continues at the last position.
 func (c *adminCall) tail(ctx context.Context) error {
 	at, failed := c.own.last("from"), 0
-	if at == "" { // where it stands now, so that nothing is missed when the connection is lost
+	if at == "" { // the current position, so that nothing is missed when the connection is lost
 		var log struct {
 			Top wire.Position `json:"top"`
 		}
@@ -61,7 +61,7 @@ func (c *adminCall) tail(ctx context.Context) error {
 	}
 }
 
-// streamEnd is why a hub has ended a stream.
+// streamEnd decodes why a hub ended a stream.
 func streamEnd(data []byte) error {
 	var p wire.Problem
 	if json.Unmarshal(data, &p) != nil {
@@ -70,8 +70,8 @@ func streamEnd(data []byte) error {
 	return &refusedError{status: p.Status, detail: oneLine(p.Detail)}
 }
 
-// follow reads the stream of a session's events after a position, one connection
-// long. It returns why that ended.
+// follow reads the stream of a session's events after a position over one connection. It
+// returns why the connection ended.
 func (c *adminCall) follow(ctx context.Context, after string, each func(event, id string, data []byte) error, connected *bool) error {
 	query := url.Values{}
 	for _, name := range []string{"type", "agent", "monitor"} {
@@ -102,15 +102,15 @@ func (c *adminCall) follow(ctx context.Context, after string, each func(event, i
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		answer, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what there is of the reason
+		answer, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // as much of the reason as arrived
 		return refusedBy(res, answer, c.token == "")
 	}
 	*connected = true
 	return readEvents(res.Body, each)
 }
 
-// readEvents reads Server-Sent Events. It returns the first error of each or, when
-// the stream ends, why.
+// readEvents parses Server-Sent Events. It returns the first error of each or, at the end
+// of the stream, its cause.
 func readEvents(r io.Reader, each func(event, id string, data []byte) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxEvent)
@@ -128,7 +128,7 @@ func readEvents(r io.Reader, each func(event, id string, data []byte) error) err
 			data = append(append(data, value...), '\n')
 		case "":
 			if len(in.Bytes()) > 0 || event == "" && data == nil {
-				continue // a comment, or nothing
+				continue // a comment or an empty line
 			}
 			if err := each(event, id, bytes.TrimSuffix(data, []byte("\n"))); err != nil {
 				return err
@@ -139,7 +139,7 @@ func readEvents(r io.Reader, each func(event, id string, data []byte) error) err
 	return cmp.Or(in.Err(), io.ErrUnexpectedEOF)
 }
 
-// printEvent shows an event: to programs as it came, to people as a line.
+// printEvent prints an event: unchanged as JSON, or as one readable line.
 func (c *adminCall) printEvent(event string, data []byte) error {
 	if c.json {
 		var line bytes.Buffer

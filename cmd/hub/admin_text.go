@@ -12,13 +12,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// newTable begins a table for people.
+// newTable returns a writer for an aligned table.
 func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0) }
 
-// cell is text of others in a table, of at most n characters.
+// cell returns untrusted text for a table, truncated to n characters.
 func cell(s string, n int) string { return cmp.Or(shorten(oneLine(s), n), "-") }
 
-// ago is how long it is since a time, as people say it.
+// ago formats the time since a moment.
 func ago(at wire.Millis, now time.Time) string {
 	if at == 0 {
 		return "-"
@@ -26,7 +26,7 @@ func ago(at wire.Millis, now time.Time) string {
 	return span(now.Sub(time.UnixMilli(int64(at))))
 }
 
-// span is a duration in its largest unit, or its two largest.
+// span formats a duration in its one or two largest units.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -43,7 +43,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// millis is a short time, in seconds, as people say it.
+// millis formats a short duration given in seconds.
 func millis(seconds float64) string {
 	if seconds == 0 {
 		return "-"
@@ -51,7 +51,7 @@ func millis(seconds float64) string {
 	return strconv.FormatFloat(seconds*1000, 'f', 1, 64) + "ms"
 }
 
-// size is a number of bytes as people say it.
+// size formats a number of bytes.
 func size(n uint64) string {
 	if n == 0 {
 		return "-"
@@ -59,7 +59,7 @@ func size(n uint64) string {
 	return strconv.FormatUint(n>>20, 10) + " MiB"
 }
 
-// moment is a time that is written as RFC 3339 or in milliseconds since 1970.
+// moment is a time encoded as RFC 3339 or as milliseconds since 1970.
 type moment struct{ time.Time }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -29,13 +29,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// app is everything that runs behind one address.
+// app holds all components of one hub process.
 type app struct {
 	people *auth.Authority
 	files  *files.Store
 	hub    *session.Hub
 	server *gateway.Server
-	// backends are the model backends, why says why the one for new sessions was chosen.
+	// backends are the model backends; why says why the default for new sessions was
+	// chosen.
 	backends *providers.Table
 	why      string
 	limiter  *agentpool.Limiter
@@ -43,11 +44,11 @@ type app struct {
 	mcp      *mcpserver.Server
 	members  *membership.Membership
 	monitor  *adminview.Watcher
-	tracer   *tracing.Tracer // nil when messages are not traced
+	tracer   *tracing.Tracer // nil if tracing is off
 	grace    time.Duration
 }
 
-// build puts the parts together. Nothing is served yet.
+// build creates and connects the components. Nothing is served yet.
 func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*app, error) {
 	if cfg.auth.Mode == auth.ModeNone && !isLoopback(addr) {
 		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
@@ -73,7 +74,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	}
 	cfg.session.BeforeExpiry = func(id wire.SessionID) {
 		if err := fileStore.RemoveAll(id); err != nil {
-			log.Warn("files of a deleted session are left", "session", id, "err", err)
+			log.Warn("deleting files of a deleted session failed", "session", id, "err", err)
 		}
 	}
 	h := &app{people: people, files: fileStore, grace: cfg.grace}
@@ -111,20 +112,20 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	return h, nil
 }
 
-// slotLease is for how long a slot is taken at least: slots are renewed one after
-// the other, which takes its time.
+// slotLease is the minimum TTL of an agent slot: slots are renewed one after the other,
+// which takes time.
 const slotLease = 3 * time.Second
 
 // withAgents builds the providers, the tool executor, the MCP server and the runner of agents.
 func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
-	if h.backends, h.why, err = employ(ctx, cfg.agents, log); err != nil {
+	if h.backends, h.why, err = openProviders(ctx, cfg.agents, log); err != nil {
 		return err
 	}
 	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: log})
 	h.mcp.SetURL(openURL(addr))
-	// The agents of a hub that died make room when its sessions are taken over,
-	// or the turns that go on there would wait for their own slots.
+	// The agents of a crashed hub free their slots when its sessions are taken over;
+	// otherwise the resumed turns would wait for their own slots.
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	runner := agentpool.Config{
@@ -142,7 +143,7 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	return nil
 }
 
-// Close ends what build began. Nothing is served any more then.
+// Close stops what build started. Nothing is served by then.
 func (h *app) Close() error {
 	h.runner.Close()
 	h.limiter.Wait()
@@ -152,7 +153,7 @@ func (h *app) Close() error {
 	return errors.Join(h.backends.Close(), h.files.Close())
 }
 
-// filesFolder is where uploads are kept.
+// filesFolder returns the folder of uploads.
 func (c config) filesFolder() string {
 	switch {
 	case c.files != "":
@@ -163,15 +164,15 @@ func (c config) filesFolder() string {
 	return "everdesk-files"
 }
 
-// leaveToken puts the token where programs of the same user on the same machine
-// find it, so that `hub attach` just works, and takes one away that is good no
-// longer. Who can read the folder can read every session in it anyway.
+// leaveToken writes the token to a file that programs of the same user on the same machine
+// can read, so that `hub attach` works without arguments, and removes an outdated one. A
+// user who can read the folder can read every session in it anyway.
 func leaveToken(store storeConfig, token string) error {
 	if store.kind != fileStore {
 		return nil
 	}
 	path := filepath.Join(store.folder, tokenFile)
-	// What is there may be open to others, or a link to elsewhere.
+	// An existing file may be readable by others, or a link to another place.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the token of an earlier start: %w", err)
 	}
@@ -184,10 +185,10 @@ func leaveToken(store storeConfig, token string) error {
 	return nil
 }
 
-// tokenFile is beside the data of a file store.
+// tokenFile is the name of that file, beside the data of a file store.
 const tokenFile = "token"
 
-// entryURL is the URL to click. With a token for the whole installation it
+// entryURL returns the URL for the browser. With a token for the whole installation it
 // signs the browser in.
 func (h *app) entryURL(base string) string {
 	if token := h.people.InstallationToken(); token != "" {
@@ -196,8 +197,8 @@ func (h *app) entryURL(base string) string {
 	return base
 }
 
-// answer serves until ctx ends; then sessions are handed over, tabs are told to
-// go elsewhere and running requests may end.
+// answer serves until ctx ends; then it hands over the sessions, tells tabs to reconnect
+// elsewhere and lets running requests finish.
 //
 // Ownership: it starts five goroutines and returns only after they have ended.
 func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
@@ -213,24 +214,25 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {
 	case err := <-served:
-		return err // the listener broke; nobody asked for it
+		return err // the listener failed
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
-	h.members.Leave() // from now on an order to serve again is refused
+	h.members.Leave() // from now on a command to serve again is refused
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	h.handOverSessions(soft, grace)
 	if err := h.server.Shutdown(soft); err != nil {
-		// Cutting the last requests is what the grace period is for.
-		log.WarnContext(soft, "grace period is over", "err", err)
+		// The grace period limits how long the last requests may take.
+		log.WarnContext(soft, "grace period exceeded", "err", err)
 	}
 	log.InfoContext(soft, "stopped")
 	return nil
 }
 
-// handOverSessions gives all sessions to others, and sends the tabs of each after it.
+// handOverSessions releases all sessions to other replicas, and makes the tabs of each
+// reconnect.
 func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	ctx, done := context.WithTimeout(ctx, drainTime(grace))
 	var wg sync.WaitGroup
@@ -240,7 +242,7 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	h.hub.Drain(ctx)
 }
 
-// drain does what a stop begins with, as an admin orders, but stays.
+// drain hands over all sessions, like the start of a stop, but keeps the process running.
 func (h *app) drain(ctx context.Context) error {
 	h.server.Drain()
 	h.handOverSessions(ctx, h.grace)
@@ -251,13 +253,13 @@ func (h *app) drain(ctx context.Context) error {
 	return err
 }
 
-// resumeServing takes a drain back.
+// resumeServing reverts a drain.
 func (h *app) resumeServing() {
 	h.hub.Undrain()
 	h.server.Undrain()
 }
 
-// load is how much there is to do.
+// load returns the load of this replica.
 func (h *app) load() membership.Load {
 	l := h.hub.Load()
 	return membership.Load{
@@ -266,8 +268,8 @@ func (h *app) load() membership.Load {
 	}
 }
 
-// drainTime is how much of the grace period sessions may take to be handed over.
-// The rest is for the tabs, who must hear where to go even if a store hangs.
+// drainTime returns the part of the grace period for handing over sessions. The rest is for
+// notifying tabs, which must happen even if the store hangs.
 func drainTime(grace time.Duration) time.Duration { return grace - min(grace/4, 3*time.Second) }
 
 func isLoopback(addr net.Addr) bool {

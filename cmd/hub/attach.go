@@ -19,31 +19,30 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// attachment is what `hub attach` was asked for.
+// attachment holds the parsed arguments of `hub attach`.
 type attachment struct {
 	server   *url.URL
 	token    string
 	session  wire.SessionID // empty: list sessions
-	fresh    bool           // make a session first
+	fresh    bool           // create a session first
 	title    string
 	monitors []wire.MonitorID
-	json     bool          // lines for programs, also on a terminal
-	plain    bool          // lines for people, also into a pipe
-	span     time.Duration // leave after that; 0 means never
-	until    wire.Position // leave when it is reached; zero means never
+	json     bool          // JSON lines, also on a terminal
+	plain    bool          // readable lines, also into a pipe
+	span     time.Duration // exit after that; 0 means never
+	until    wire.Position // exit at that position; zero means never
 	hash     bool          // print the state's hash at the end
-	hashStep int           // and after every so many events, unless 0
+	hashStep int           // and after this many events, unless 0
 }
 
-// attach follows a session: on a terminal for a person, else as JSON lines.
+// attach follows a session: on a terminal in readable form, else as JSON lines.
 //
-// On stdout every event is one line with the native envelope as it came. Lines
-// of its own are {"type":"link","state":…,"resumed":…,"error":…,"retry_ms":…}
-// when the connection changes and, with --state-hash,
-// {"type":"state","hash":…,"message_id":…}. On stdin a line that is a JSON object
-// is sent as it is, and kept until it is answered if it has an id and the hub
-// answers such messages; other lines are as on a terminal, where one that begins
-// with a colon is a command and any other one is sent as USER_MESSAGE.
+// On stdout every event is one line with the unchanged native envelope. Other lines are
+// {"type":"link","state":…,"resumed":…,"error":…,"retry_ms":…} when the connection changes
+// and, with --state-hash, {"type":"state","hash":…,"message_id":…}. On stdin a line that is
+// a JSON object is sent unchanged, and kept until it is answered if it has an id and the
+// hub answers such messages; other lines are as on a terminal, where one that begins with a
+// colon is a command and any other one is sent as USER_MESSAGE.
 func attach(ctx context.Context, p program) error {
 	var wrong complaints
 	a := parseAttach(p, &wrong)
@@ -61,7 +60,7 @@ func attach(ctx context.Context, p program) error {
 	if a.session == "" {
 		return a.list(ctx, p.stdout)
 	}
-	if err := a.knock(ctx); err != nil {
+	if err := a.checkAccess(ctx); err != nil {
 		return err
 	}
 	stdin := p.stdin
@@ -75,32 +74,31 @@ func attach(ctx context.Context, p program) error {
 	return a.follow(ctx, newTerminalDesk(&a, v), stdin, isTerminal(stdin))
 }
 
-// attachDesk is where an attached session is shown and spoken to.
-type attachDesk interface {
-	// attached comes first.
+// attachUI displays an attached session and executes its input.
+type attachUI interface {
+	// attached is called first.
 	attached(c *client.Client)
 	// event and link are called in order, by one goroutine.
 	event(e client.Event)
 	link(l client.Link)
-	// line takes a line of input; errLeave ends the program.
+	// line executes a line of input; errLeave ends the program.
 	line(ctx context.Context, text string) error
-	// end comes last.
+	// end is called last.
 	end()
 }
 
-// Why an attached program ends although its hub does not say so.
+// Errors that end the program without an error of the hub.
 var (
 	errLeave = errors.New("left")
 	errOver  = errors.New("done")
 )
 
-// follow shows the session at the desk until ctx ends, somebody leaves or the hub
-// says that it is over.
+// follow displays the session until ctx ends, the user leaves or the hub ends the session.
 //
-// Ownership: it returns after the client has ended. The goroutine that reads
-// input may outlive it, for a read from a terminal cannot be interrupted; it ends
-// with the next line or the program.
-func (a *attachment) follow(ctx context.Context, d attachDesk, stdin io.Reader, endWithInput bool) error {
+// Ownership: it returns after the client has ended. The goroutine that reads input may
+// outlive it, because a read from a terminal cannot be interrupted; it ends with the next
+// line or the program.
+func (a *attachment) follow(ctx context.Context, d attachUI, stdin io.Reader, endWithInput bool) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if a.span > 0 {
@@ -124,19 +122,19 @@ func (a *attachment) follow(ctx context.Context, d attachDesk, stdin io.Reader, 
 	d.attached(c)
 	var wg sync.WaitGroup
 	wg.Go(func() { stop(c.Run(running)) })
-	err = a.converse(running, d, readLines(running, stdin), endWithInput)
+	err = a.readInput(running, d, readLines(running, stdin), endWithInput)
 	stop(err)
 	wg.Wait()
 	d.end()
 	err = context.Cause(running)
 	if ctx.Err() != nil || errors.Is(err, errLeave) || errors.Is(err, errOver) {
-		return nil // as it was told
+		return nil // as requested
 	}
 	return err
 }
 
-// converse takes lines until ctx ends or somebody leaves.
-func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan string, endWithInput bool) error {
+// readInput executes lines until ctx ends or the user leaves.
+func (a *attachment) readInput(ctx context.Context, d attachUI, lines <-chan string, endWithInput bool) error {
 	for {
 		select {
 		case text, ok := <-lines:
@@ -144,7 +142,7 @@ func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan st
 			case !ok && endWithInput:
 				return errLeave
 			case !ok:
-				lines = nil // and goes on watching
+				lines = nil // and continues watching
 				continue
 			}
 			if err := d.line(ctx, text); err != nil {
@@ -156,8 +154,8 @@ func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan st
 	}
 }
 
-// parseAttach reads the arguments. Flags it does not know are settings of the
-// hub, which say where the local hub is.
+// parseAttach parses the arguments. Flags it does not know are settings of the hub, which
+// say where the local hub is.
 func parseAttach(p program, wrong *complaints) attachment {
 	own, rest := ownFlags(p.args, map[string]bool{
 		"server": true, "token": true, "monitor": true, "for": true, "until": true,
@@ -193,21 +191,21 @@ func parseAttach(p program, wrong *complaints) attachment {
 	return a
 }
 
-// find says which hub is meant: the one that was named, or the local one.
+// find determines the hub: the given one, or the local one.
 func (a *attachment) find(own ownArgs, cfg config, wrong *complaints) {
 	if text := own.last("server"); text != "" {
 		a.setServer(text, wrong)
 		return
 	}
 	a.setServer(localURL(cfg.addr), wrong)
-	// The local hub's token is for the local hub only.
+	// The local hub's token must not be sent to other hubs.
 	if a.token == "" && cfg.store.kind == fileStore {
 		a.token = localToken(cfg.store.folder)
 	}
 }
 
-// setServer takes the URL of a hub, also one that the hub printed to be clicked,
-// which has a token in it.
+// setServer parses the URL of a hub, including the entry URL with a token that the hub
+// prints.
 func (a *attachment) setServer(text string, wrong *complaints) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
@@ -220,7 +218,7 @@ func (a *attachment) setServer(text string, wrong *complaints) {
 	a.server = u
 }
 
-// setEnd reads what says when to leave and what to print then.
+// setEnd parses the flags for when to exit and what to print then.
 func (a *attachment) setEnd(own ownArgs, wrong *complaints) {
 	var err error
 	if text := own.last("for"); text != "" {
@@ -241,12 +239,12 @@ func (a *attachment) setEnd(own ownArgs, wrong *complaints) {
 	}
 }
 
-// ownArgs are the flags of a command, besides the settings, and their values.
+// ownArgs holds the flags of a command, without the settings, and their values.
 type ownArgs map[string][]string
 
 func (f ownArgs) has(name string) bool { _, ok := f[name]; return ok }
 
-// last is the value given last, or empty.
+// last returns the value given last, or "".
 func (f ownArgs) last(name string) string {
 	if values := f[name]; len(values) > 0 {
 		return values[len(values)-1]
@@ -254,8 +252,8 @@ func (f ownArgs) last(name string) string {
 	return ""
 }
 
-// ownFlags takes the flags of a command out of the arguments. Those that are true
-// need a value.
+// ownFlags extracts the flags of a command from the arguments. Those that map to true need
+// a value.
 func ownFlags(args []string, needsValue map[string]bool, wrong *complaints) (own ownArgs, rest []string) {
 	own = ownArgs{}
 	for len(args) > 0 {
@@ -282,10 +280,9 @@ func ownFlags(args []string, needsValue map[string]bool, wrong *complaints) (own
 	return own, rest
 }
 
-// localToken reads the token that a hub keeps beside its data for programs of the
-// same user, or is empty. It is sent to whatever listens where the hub should: on a
-// machine that is shared with people one does not trust, that may be one of them
-// while the hub is down.
+// localToken reads the token that a hub stores beside its data for programs of the same
+// user, or returns "". It is sent to whatever listens on the hub's address: on a shared
+// machine that could be another user's process while the hub is down.
 func localToken(folder string) string {
 	text, err := os.ReadFile(filepath.Join(folder, tokenFile)) //nolint:gosec // the operator's own folder
 	if err != nil {
@@ -294,7 +291,7 @@ func localToken(folder string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// lookup finds a variable.
+// lookup returns the value of an environment variable.
 func lookup(environ []string, name string) string {
 	for _, entry := range environ {
 		if text, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -304,8 +301,8 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// isTerminal reports whether a person is at the other end. The null device is a
-// device of the same kind and nobody is there.
+// isTerminal reports whether a file is a terminal. The null device is also a character
+// device, but not a terminal.
 func isTerminal(end any) bool {
 	f, ok := end.(*os.File)
 	if !ok {

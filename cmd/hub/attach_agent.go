@@ -11,21 +11,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// response shows a piece of an answer, or the end of a turn.
+// response displays a piece of an answer, or the end of a turn.
 func (v *view) response(d wire.AgentResponse) {
 	if d.Joined != "" {
-		return // the turn has ended with the message that began it
+		return // the turn ended with the message that began it
 	}
 	ref, label := voiceRef{agent: d.AgentID}, agentLabel(d.AgentID, d.MonitorID)
 	if d.Delta == "" && !d.IsComplete {
 		v.rewind(ref, d.Offset)
 	}
-	v.hear(ref, label, d.Delta, d.Offset)
+	v.addText(ref, label, d.Delta, d.Offset)
 	if !d.IsComplete {
 		return
 	}
 	v.finish(d.AgentID)
-	v.forget(d.AgentID)
+	v.dropTexts(d.AgentID)
 	took := spanText(d.DurationMS)
 	switch d.Outcome {
 	case wire.OutcomeFailed:
@@ -35,11 +35,11 @@ func (v *view) response(d wire.AgentResponse) {
 	default:
 		v.line(tintDim, "%s: done in %s%s", label, took, usageText(d.Usage))
 	}
-	v.catchUp()
+	v.flushHeld()
 }
 
-// catchUp shows what the others had to wait with.
-func (v *view) catchUp() {
+// flushHeld displays the text that other agents' streams held back.
+func (v *view) flushHeld() {
 	agents := map[wire.AgentID]bool{}
 	for ref := range v.voices {
 		agents[ref.agent] = true
@@ -48,7 +48,7 @@ func (v *view) catchUp() {
 		for _, thinking := range []bool{true, false} {
 			ref := voiceRef{agent, thinking}
 			if o := v.voices[ref]; o != nil && (v.open == (voiceRef{}) || v.open.agent == agent) {
-				v.speak(ref, o)
+				v.printText(ref, o)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func spanText(ms int) string {
 	return d.String()
 }
 
-// usageText is what a turn took, after a comma.
+// usageText formats the usage of a turn, after a comma.
 func usageText(u *wire.Usage) string {
 	if u == nil {
 		return ""
@@ -78,14 +78,14 @@ func usageText(u *wire.Usage) string {
 	return text
 }
 
-// talk shows what becomes of messages, and what agents do besides speaking. It
-// reports false for anything else.
-func (v *view) talk(p wire.ServerPayload) bool {
+// agentEvent displays the handling of messages and the activity of agents other than text.
+// It returns false for other events.
+func (v *view) agentEvent(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.MessageUpdated:
 		v.rowChanged(d)
 	case wire.MessageAccepted:
-		if !d.Duplicate { // which says again what was said
+		if !d.Duplicate { // a duplicate repeats an earlier answer
 			v.line(tintDim, "#%s → %s (%s)", shortID(d.MessageID), agentLabel(d.AgentID, d.MonitorID), cmp.Or(d.How, wire.TakenDirect))
 		}
 	case wire.MessageQueued:
@@ -105,7 +105,7 @@ func (v *view) talk(p wire.ServerPayload) bool {
 	case wire.TaskCreated, wire.TaskStarted, wire.TaskCompleted, wire.TaskAborted, wire.TaskFocused, wire.TaskUnfocused,
 		wire.TaskActive, wire.TaskInteractive, wire.TaskResumable, wire.TaskIdle, wire.TaskPaused, wire.TaskUnpaused,
 		wire.TaskSpawned, wire.TaskAskResponded, wire.TaskUserMessage, wire.TaskToolFailed, wire.TaskTokenUsageUpdated:
-		// What the agents of tasks say and do is seen as it comes.
+		// The texts and actions of task agents are displayed as they arrive.
 	case wire.WindowAgentStatus:
 		v.line(tintDim, "window %s: agent %s %s", v.title(d.MonitorID, d.WindowID), agentLabel(d.AgentID, d.MonitorID), d.Status)
 	default:
@@ -114,7 +114,7 @@ func (v *view) talk(p wire.ServerPayload) bool {
 	return true
 }
 
-// tool shows what a tool does.
+// tool displays a tool call.
 func (v *view) tool(d wire.ToolProgress) {
 	v.finish(d.AgentID)
 	label, name := agentLabel(d.AgentID, d.MonitorID), oneLine(d.ToolName)
@@ -132,28 +132,27 @@ func (v *view) tool(d wire.ToolProgress) {
 	}
 }
 
-// rowChanged shows a row of the conversation, unless that was seen as it came.
+// rowChanged displays a row of the conversation unless it was displayed as it arrived.
 func (v *view) rowChanged(d wire.MessageUpdated) {
 	r := d.Message
 	switch {
 	case r.Partial != nil && *r.Partial, asksElsewhere(r):
 	case r.Type == wire.RowAsk && r.IsAnswered:
 		v.line(tintYellow, "question #%s answered", shortID(rowID(r)))
-	case (r.Say == wire.SayText || r.Say == wire.SaySubtaskResult) && v.heard(r.AgentID):
-	case r.Say == wire.SayError && r.AgentID != "": // the end of the turn says it
-	case isDetail(r): // tools, thoughts and ends were seen as they came
+	case (r.Say == wire.SayText || r.Say == wire.SaySubtaskResult) && v.hasText(r.AgentID):
+	case r.Say == wire.SayError && r.AgentID != "": // the end of the turn reports it
+	case isDetail(r): // tools, thinking and turn ends were displayed as they arrived
 	default:
 		v.row(r)
 	}
 }
 
-// isDetail reports whether a row is about how a turn went, and not about what was
-// said in it.
+// isDetail reports whether a row is about the course of a turn, not about the conversation.
 func isDetail(r wire.UIRow) bool {
 	return r.Say == wire.SayTool || r.Say == wire.SayReasoning || r.Say == wire.SayAPIReqFinished
 }
 
-// row shows a row of the conversation.
+// row displays a row of the conversation.
 func (v *view) row(r wire.UIRow) {
 	t, name := tintNone, cmp.Or(string(r.Say), string(r.Ask))
 	switch {
@@ -174,8 +173,8 @@ func (v *view) row(r wire.UIRow) {
 	v.line(t, "%s: %s", name, indent(strings.TrimRight(plain(r.Text), "\n")))
 }
 
-// questioned shows questions and their ends. It reports false for anything else.
-func (v *view) questioned(p wire.ServerPayload) bool {
+// questionEvent displays questions and their ends. It returns false for other events.
+func (v *view) questionEvent(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.ApprovalRequest:
 		v.dialog(d)
@@ -196,7 +195,7 @@ func (v *view) questioned(p wire.ServerPayload) bool {
 	return true
 }
 
-// dialog shows a yes or no question.
+// dialog displays a yes or no question.
 func (v *view) dialog(d wire.ApprovalRequest) {
 	yes, no := cmp.Or(oneLine(d.ConfirmText), "yes"), cmp.Or(oneLine(d.CancelText), "no")
 	always := ""
@@ -207,7 +206,7 @@ func (v *view) dialog(d wire.ApprovalRequest) {
 		yes, always, no, always, shortID(d.DialogID))
 }
 
-// prompt shows a question with choices or a text.
+// prompt displays a question with choices or a text.
 func (v *view) prompt(p wire.Prompt) {
 	v.line(tintYellow, "? %s: %s  [:answer …] #%s", oneLine(p.Title), oneLine(p.Message), shortID(p.ID))
 	for _, o := range p.Options {
@@ -222,8 +221,8 @@ func (v *view) prompt(p wire.Prompt) {
 	}
 }
 
-// monitor shows how a monitor is doing, unless that is only that the first one
-// works or does not, which is seen anyway.
+// monitor displays the state of a monitor, unless only the activity of the first one
+// changed, which is visible anyway.
 func (v *view) monitor(d wire.MonitorStatus) {
 	if v.monitors == nil {
 		v.monitors = map[wire.MonitorID]wire.MonitorStatus{}
@@ -247,7 +246,7 @@ func (v *view) monitor(d wire.MonitorStatus) {
 	v.line(t, "%s", text)
 }
 
-// monitorText is how a monitor is doing.
+// monitorText formats the state of a monitor.
 func monitorText(d wire.MonitorStatus) string {
 	state := string(d.State)
 	switch d.State {
@@ -270,7 +269,7 @@ func monitorText(d wire.MonitorStatus) string {
 	return text
 }
 
-// agentText is what an agent does.
+// agentText formats the activity of an agent.
 func agentText(a wire.AgentState) string {
 	text := fmt.Sprintf("%s %s", agentLabel(a.Role, a.MonitorID), a.Status)
 	if a.MessageID != "" {
@@ -282,7 +281,7 @@ func agentText(a wire.AgentState) string {
 	return text
 }
 
-// waitingText is a message that waits.
+// waitingText formats a queued message.
 func waitingText(m wire.MonitorID, place int, w wire.QueuedMessage) string {
 	text := fmt.Sprintf("#%s waits, number %d for %s", shortID(w.ID), place, m)
 	if w.Text != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// question is something that waits for the user: a dialog, a prompt, a row of the
-// conversation that asks, or a question of the plan.
+// question is an open question to the user: a dialog, a prompt, an ask row, or a question
+// of the plan.
 type question struct {
 	id     string
 	dialog *wire.ApprovalRequest
@@ -23,7 +23,7 @@ type question struct {
 
 func (q question) name() string { return q.id }
 
-// questions are those that are open.
+// questions returns the open questions.
 func (c *console) questions() []question {
 	s := c.client.State()
 	var open []question
@@ -44,19 +44,19 @@ func (c *console) questions() []question {
 	return open
 }
 
-// asks reports whether a row waits for an answer that can only be given to it.
+// asks reports whether a row waits for an answer that only ASK_RESPONSE can give.
 func asks(r wire.UIRow) bool {
 	return r.Type == wire.RowAsk && !r.IsAnswered && r.Ask.Class() != wire.AskNonBlocking && !asksElsewhere(r)
 }
 
-// asksElsewhere reports whether what a row asks is a dialog or a prompt, which is
-// shown as such.
+// asksElsewhere reports whether the question of a row is also a dialog or a prompt, which
+// is displayed instead.
 func asksElsewhere(r wire.UIRow) bool {
 	dialog, prompt := contextpool.QuestionOfRow(r)
 	return r.Type == wire.RowAsk && (dialog != "" || prompt != "")
 }
 
-// requestID names a question of the plan.
+// requestID returns the id of a plan's question.
 func requestID(r wire.HITLRequest) string {
 	switch d := r.(type) {
 	case wire.HITLPlanReview:
@@ -71,7 +71,7 @@ func requestID(r wire.HITLRequest) string {
 	return ""
 }
 
-// rowID names a row.
+// rowID returns the id of a row.
 func rowID(r wire.UIRow) string { return strconv.FormatInt(int64(r.TS), 10) }
 
 func (c *console) yes(rest string) (wire.ClientPayload, error) {
@@ -82,7 +82,7 @@ func (c *console) no(rest string) (wire.ClientPayload, error) {
 	return decide(c.questions(), rest, false)
 }
 
-// decide agrees or refuses.
+// decide answers a question with yes or no.
 func decide(open []question, rest string, yes bool) (wire.ClientPayload, error) {
 	id, rest := firstWord(rest)
 	if id == "always" && rest == "" {
@@ -137,11 +137,11 @@ func remember(always string, yes bool) wire.RememberChoice {
 
 func (c *console) answer(rest string) (wire.ClientPayload, error) { return answer(c.questions(), rest) }
 
-// answer answers the question that a first word with a # names, or the only one.
+// answer answers the question that a first word with a # names, or the only open one.
 func answer(open []question, text string) (wire.ClientPayload, error) {
 	id := ""
 	if name, rest := firstWord(text); strings.HasPrefix(name, "#") {
-		// It may as well be the beginning of the answer.
+		// The word may also be the beginning of the answer.
 		if _, err := find(open, question.name, name, ""); err == nil || len(open) != 1 {
 			id, text = name, rest
 		}
@@ -162,15 +162,15 @@ func answer(open []question, text string) (wire.ClientPayload, error) {
 	return answerPrompt(q.prompt, text)
 }
 
-// answerPrompt answers a prompt with a choice if the text is one, or several with
-// commas between them, else with the text.
+// answerPrompt answers a prompt with a choice if the text is one, with several separated by
+// commas, else with the text.
 func answerPrompt(p *wire.OpenPrompt, text string) (wire.ClientPayload, error) {
 	a := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
 	option := func(text string) int {
 		return slices.IndexFunc(p.Options, func(o wire.PromptOption) bool { return o.Value == text || o.Label == text })
 	}
 	choices := strings.Split(text, ",")
-	if option(text) >= 0 { // which may have a comma in it
+	if option(text) >= 0 { // an option may contain a comma
 		choices = []string{text}
 	}
 	for _, choice := range choices {

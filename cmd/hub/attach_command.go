@@ -14,13 +14,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// console does what is typed at a desk.
+// console executes typed input.
 type console struct {
 	client *client.Client
-	// only are the monitors that are shown; none means all.
+	// only lists the displayed monitors; empty means all.
 	only    []wire.MonitorID
-	monitor wire.MonitorID // whom words are for; empty means the first
-	// note shows a line, hash the state.
+	monitor wire.MonitorID // the recipient of messages; empty means the first
+	// note displays a line, hash returns the hash of the state.
 	note func(t tint, format string, args ...any)
 	hash func()
 	wg   sync.WaitGroup
@@ -29,11 +29,11 @@ type console struct {
 // verb is a command.
 type verb struct {
 	name, args, help string
-	// do makes the message that the command stands for, if it stands for one.
+	// do returns the message that the command sends, or nil.
 	do func(c *console, rest string) (wire.ClientPayload, error)
 }
 
-// verbs are the commands there are, and what words for the agent are.
+// verbs returns the commands, including the implicit one for plain text.
 func verbs() []verb {
 	return []verb{
 		{"yes", "[ID] [always]", "agree, this time or always", (*console).yes},
@@ -78,8 +78,7 @@ func (c *console) help(string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// do does what was typed. What is wrong with it is shown; errLeave ends the
-// program.
+// do executes typed input. It displays errors; errLeave ends the program.
 func (c *console) do(ctx context.Context, text string) error {
 	in, err := parseTyped(text)
 	var p wire.ClientPayload
@@ -105,7 +104,7 @@ func (c *console) do(ctx context.Context, text string) error {
 	return nil
 }
 
-// send sends a message, and says so when it has to wait.
+// send sends a message, and displays a note if it has to wait.
 func (c *console) send(ctx context.Context, p wire.ClientPayload) error {
 	if c.client.Link().State != client.LinkConnected {
 		c.note(tintDim, "it will be sent when there is a connection")
@@ -123,10 +122,10 @@ func (c *console) send(ctx context.Context, p wire.ClientPayload) error {
 	return c.client.Post(ctx, p)
 }
 
-// await waits for what becomes of a message. The answer is an event like others;
-// only a refusal that is none has to be shown.
+// await waits for the answer to a message. Answers are displayed as events; only a refusal
+// that is not an event is displayed here.
 func (c *console) await(ctx context.Context, p *client.Pending) {
-	c.wg.Go(func() { // as many at most as may be unanswered
+	c.wg.Go(func() { // bounded by the number of unanswered messages
 		_, err := p.Wait(ctx)
 		if e, ok := errors.AsType[*client.Error](err); ok {
 			c.note(tintRed, "message %s: %s", p.ID(), oneLine(e.Error()))
@@ -154,8 +153,7 @@ func (c *console) toMonitor(name string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// windowNamed is the open window of that id: on the monitor that is spoken to, or
-// else anywhere.
+// windowNamed returns the open window with an id: on the current monitor, or else anywhere.
 func (c *console) windowNamed(id string) (wire.WindowState, error) {
 	var found []wire.WindowState
 	for _, w := range c.client.State().Windows {
@@ -283,7 +281,7 @@ func (c *console) agents(string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// emit makes an EMIT of an action, a list of them or the fields of EMIT.
+// emit builds an EMIT from an action, a list of actions or the fields of EMIT.
 func (c *console) emit(text string) (wire.ClientPayload, error) {
 	var object struct {
 		Type    string          `json:"type"`

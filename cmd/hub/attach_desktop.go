@@ -10,10 +10,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// recentRows is how much of the conversation a newcomer is shown.
+// recentRows is the number of rows displayed at the start.
 const recentRows = 10
 
-// state shows a whole session.
+// state displays a whole session.
 func (v *view) state(id wire.SessionID, s wire.SessionState) {
 	v.breakLine()
 	v.titles, v.monitors = map[windowRef]string{}, map[wire.MonitorID]wire.MonitorStatus{}
@@ -62,12 +62,12 @@ func (v *view) state(id wire.SessionID, s wire.SessionState) {
 		}
 		v.line(tintDim, "%s", agentText(a))
 		label := agentLabel(a.Role, a.MonitorID)
-		v.hear(voiceRef{a.Role, true}, label, a.Thinking, 0)
-		v.hear(voiceRef{agent: a.Role}, label, a.Text, 0)
+		v.addText(voiceRef{a.Role, true}, label, a.Thinking, 0)
+		v.addText(voiceRef{agent: a.Role}, label, a.Text, 0)
 	}
 }
 
-// windowMarks says what is special about a window.
+// windowMarks lists the special properties of a window.
 func windowMarks(w wire.WindowState) string {
 	var marks []string
 	if w.Minimized {
@@ -85,8 +85,7 @@ func windowMarks(w wire.WindowState) string {
 	return " (" + strings.Join(marks, ", ") + ")"
 }
 
-// title is how a window is called in a line: its title and, unless that is the
-// same, its id.
+// title returns the title of a window and, unless it is the same, its id.
 func (v *view) title(m wire.MonitorID, w wire.WindowID) string {
 	id := oneLine(string(w))
 	if title := oneLine(v.titles[windowRef{m, w}]); title != "" && title != id {
@@ -95,7 +94,7 @@ func (v *view) title(m wire.MonitorID, w wire.WindowID) string {
 	return id
 }
 
-// action shows one change of the desktop.
+// action displays one change of the desktop.
 func (v *view) action(m wire.MonitorID, action wire.Action) {
 	m = cmp.Or(m, firstMonitor)
 	switch a := action.(type) {
@@ -124,7 +123,7 @@ func (v *view) action(m wire.MonitorID, action wire.Action) {
 	}
 }
 
-// windowAction shows what moves windows about.
+// windowAction displays actions on windows.
 func (v *view) windowAction(m wire.MonitorID, action wire.Action) bool {
 	var id wire.WindowID
 	var what string
@@ -154,7 +153,7 @@ func (v *view) windowAction(m wire.MonitorID, action wire.Action) bool {
 	return true
 }
 
-// noticeAction shows what is not in a window.
+// noticeAction displays actions that concern no window.
 func (v *view) noticeAction(action wire.Action) bool {
 	switch a := action.(type) {
 	case wire.ToastShow:
@@ -165,7 +164,7 @@ func (v *view) noticeAction(action wire.Action) bool {
 		t := map[wire.NoticeVariant]tint{wire.NoticeError: tintRed, wire.NoticeWarning: tintYellow, wire.NoticeSuccess: tintGreen}[a.Variant]
 		v.line(t, "! %s%s", oneLine(a.Message), button)
 	case wire.ToastDismiss, wire.RefreshApps:
-		// Toasts go by themselves, and there are no apps here.
+		// Toasts expire on their own, and there are no apps here.
 	case wire.NotificationShow:
 		v.line(tintYellow, "! %s: %s", oneLine(a.Title), oneLine(a.Body))
 	case wire.NotificationDismiss:
@@ -192,7 +191,7 @@ func (v *view) noticeAction(action wire.Action) bool {
 	return true
 }
 
-// contentText is what a window shows, in a few words.
+// contentText describes the content of a window.
 func contentText(c wire.Content) string {
 	switch d := c.(type) {
 	case wire.TextContent:
@@ -220,7 +219,7 @@ func frameURL(f *wire.Iframe) string {
 	return f.URL
 }
 
-// updateText is how content changes, in a few words.
+// updateText describes a change of content.
 func updateText(op wire.UpdateOperation) string {
 	switch o := op.(type) {
 	case wire.UpdateAppend:

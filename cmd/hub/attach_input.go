@@ -10,14 +10,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rule for what is typed is one: a line that begins with a colon is for this
-// program, everything else is for the agent, slashes included.
+// A line that begins with a colon is a command of this program; everything else is for the
+// agent, including lines that begin with a slash.
 
-// typed is what somebody typed: a command and what follows it. Words for the agent
-// have the name say.
+// typed is a parsed line: a command and its argument. Text for the agent has the name say.
 type typed struct{ name, rest string }
 
-// parseTyped takes apart what was typed.
+// parseTyped parses a line.
 func parseTyped(text string) (typed, error) {
 	text = strings.TrimSpace(plain(text))
 	command, ok := strings.CutPrefix(text, ":")
@@ -42,8 +41,7 @@ func parseTyped(text string) (typed, error) {
 	return typed{}, fmt.Errorf("no such command: :%s; see :help", name)
 }
 
-// firstWord takes the first word off a text. A word in double quotes may have
-// spaces.
+// firstWord splits the first word off a text. A word in double quotes may contain spaces.
 func firstWord(text string) (word, rest string) {
 	text = strings.TrimSpace(text)
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
@@ -57,13 +55,12 @@ func firstWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// maxLine is the longest line of input, and the longest message of several. What
-// the hub takes is less.
+// maxLine bounds a line of input, and a message of several lines, in bytes. The hub accepts
+// less.
 const maxLine = 1 << 20
 
-// readLines reads lines until ctx ends; a line that is too long is the last. A line
-// that ends with a backslash goes on in the next one, and one that is to end with a
-// backslash has two.
+// readLines reads lines until ctx ends; a line that is too long is the last. A backslash at
+// the end continues a line; two stand for one.
 func readLines(ctx context.Context, r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() { // see follow
@@ -99,7 +96,8 @@ func handOver(ctx context.Context, lines chan<- string, text string) bool {
 	}
 }
 
-// unfinished is a line without the backslash that says whether it goes on.
+// unfinished removes the continuation backslash of a line and reports whether the line
+// continues.
 func unfinished(line string) (text string, more bool) {
 	text, ok := strings.CutSuffix(line, `\`)
 	if !ok {
@@ -108,8 +106,7 @@ func unfinished(line string) (text string, more bool) {
 	return text, !strings.HasSuffix(text, `\`)
 }
 
-// shortID is the end of an id, which is enough to tell it from the few others that
-// are shown at the same time.
+// shortID returns the end of an id, which distinguishes it from the few others on display.
 func shortID[T ~string](id T) string {
 	text := []rune(oneLine(string(id)))
 	if len(text) > 8 {
@@ -118,8 +115,8 @@ func shortID[T ~string](id T) string {
 	return string(text)
 }
 
-// find is the item that somebody means by an id or its end, with or without a #.
-// Nothing means the only one there is.
+// find returns the item with an id or the end of one, with or without a #. An empty id
+// means the only item.
 func find[T any](items []T, id func(T) string, given, what string) (found T, err error) {
 	given = strings.TrimPrefix(given, "#")
 	var names []string
@@ -142,7 +139,7 @@ func find[T any](items []T, id func(T) string, given, what string) (found T, err
 	return fits[0], nil
 }
 
-// agentLabel is a short name of an agent: main, main@monitor-1, ephemeral-5XQ2,
+// agentLabel returns a short name of an agent: main, main@monitor-1, ephemeral-5XQ2,
 // task-5XQ2-1, window-notes.
 func agentLabel(role wire.AgentID, monitor wire.MonitorID) string {
 	text := oneLine(string(role))
@@ -167,5 +164,5 @@ func agentLabel(role wire.AgentID, monitor wire.MonitorID) string {
 	return shorten(text, 32) + at
 }
 
-// firstMonitor is where everything goes that names no monitor.
+// firstMonitor is the monitor of everything that names none.
 const firstMonitor wire.MonitorID = "monitor-0"

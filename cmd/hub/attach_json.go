@@ -13,21 +13,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lineDesk shows a session to a program, as JSON lines.
-type lineDesk struct {
+// jsonUI prints a session as JSON lines.
+type jsonUI struct {
 	a      *attachment
 	client *client.Client
 	out    io.Writer
 	stderr io.Writer
-	events int // durable ones
+	events int // number of durable events
 	typing *console
 }
 
-func newLineDesk(a *attachment, out, stderr io.Writer) *lineDesk {
-	return &lineDesk{a: a, out: &lockedWriter{w: out}, stderr: &lockedWriter{w: stderr}}
+func newLineDesk(a *attachment, out, stderr io.Writer) *jsonUI {
+	return &jsonUI{a: a, out: &lockedWriter{w: out}, stderr: &lockedWriter{w: stderr}}
 }
 
-func (d *lineDesk) attached(c *client.Client) {
+func (d *jsonUI) attached(c *client.Client) {
 	d.client = c
 	d.typing = &console{
 		client: c, only: d.a.monitors, monitor: d.a.monitor(), hash: d.printHash,
@@ -35,9 +35,8 @@ func (d *lineDesk) attached(c *client.Client) {
 	}
 }
 
-func (d *lineDesk) event(e client.Event) {
-	// One write per line, so that lines stay whole when two programs share
-	// a terminal.
+func (d *jsonUI) event(e client.Event) {
+	// One write per line keeps lines intact when two programs share a terminal.
 	_, _ = d.out.Write(append(slices.Clip(e.Raw), '\n'))
 	if e.At.IsZero() {
 		return
@@ -48,7 +47,7 @@ func (d *lineDesk) event(e client.Event) {
 	}
 }
 
-func (d *lineDesk) link(l client.Link) {
+func (d *jsonUI) link(l client.Link) {
 	line := struct {
 		Type    string           `json:"type"`
 		State   client.LinkState `json:"state"`
@@ -62,7 +61,7 @@ func (d *lineDesk) link(l client.Link) {
 	d.print(line)
 }
 
-func (d *lineDesk) print(line any) {
+func (d *jsonUI) print(line any) {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return // strings and numbers always encode
@@ -70,7 +69,7 @@ func (d *lineDesk) print(line any) {
 	_, _ = d.out.Write(append(text, '\n'))
 }
 
-func (d *lineDesk) printHash() {
+func (d *jsonUI) printHash() {
 	hash, at := d.client.Hash()
 	d.print(struct {
 		Type      string        `json:"type"`
@@ -79,8 +78,8 @@ func (d *lineDesk) printHash() {
 	}{"state", hash, at})
 }
 
-// line sends an object as it is, and anything else as on a terminal.
-func (d *lineDesk) line(ctx context.Context, text string) error {
+// line sends an object unchanged, and treats anything else as on a terminal.
+func (d *jsonUI) line(ctx context.Context, text string) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return d.typing.do(ctx, text)
 	}
@@ -88,7 +87,7 @@ func (d *lineDesk) line(ctx context.Context, text string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // the same message is on its way
+	case err != nil: // the same message is in flight
 		fmt.Fprintf(d.stderr, "hub: %v\n", err)
 	default:
 		d.typing.await(ctx, p)
@@ -96,12 +95,12 @@ func (d *lineDesk) line(ctx context.Context, text string) error {
 	return nil
 }
 
-func (d *lineDesk) end() {
+func (d *jsonUI) end() {
 	d.typing.wg.Wait()
 	select {
 	case <-d.client.Ready():
 	default:
-		return // it never was there
+		return // it was never sent
 	}
 	if d.a.hash {
 		d.printHash()
@@ -110,7 +109,7 @@ func (d *lineDesk) end() {
 	fmt.Fprintf(d.stderr, "hub: left at %s, state %s\n", at, hash)
 }
 
-// monitor is the one that messages are for.
+// monitor returns the recipient of messages.
 func (a *attachment) monitor() wire.MonitorID {
 	if len(a.monitors) == 0 {
 		return ""
@@ -118,7 +117,7 @@ func (a *attachment) monitor() wire.MonitorID {
 	return a.monitors[0]
 }
 
-// lockedWriter lets several goroutines write whole lines.
+// lockedWriter serialises the writes of several goroutines.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planned shows what a plan does. It reports false for anything else.
-func (v *view) planned(p wire.ServerPayload) bool {
+// planEvent displays the events of a plan. It returns false for other events.
+func (v *view) planEvent(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.LayerStart:
 		v.line(tintBlue, "plan: %s%s", d.Layer, after(": ", d.Description))
@@ -27,7 +27,7 @@ func (v *view) planned(p wire.ServerPayload) bool {
 	case wire.PlanComplete:
 		v.complete(d)
 	case wire.PlanFailure:
-		v.gaveUp(d)
+		v.failed(d)
 	case wire.PlanCleared:
 		v.line(tintDim, "plan%s is gone", after(" ", string(d.PlanID)))
 	case wire.HITLPaused:
@@ -35,12 +35,12 @@ func (v *view) planned(p wire.ServerPayload) bool {
 	case wire.HITLResumed:
 		v.line(tintBlue, "plan goes on")
 	default:
-		return v.todo(p) || v.inquiry(p)
+		return v.todo(p) || v.planQuestion(p)
 	}
 	return true
 }
 
-// todo shows how a todo is doing. It reports false for anything else.
+// todo displays the events of a todo. It returns false for other events.
 func (v *view) todo(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.TodoStarted:
@@ -75,9 +75,9 @@ func (v *view) todo(p wire.ServerPayload) bool {
 	return true
 }
 
-// inquiry shows the questions of a plan and their ends. It reports false for
-// anything else.
-func (v *view) inquiry(p wire.ServerPayload) bool {
+// planQuestion displays the questions of a plan and their ends. It returns false for other
+// events.
+func (v *view) planQuestion(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.HITLPlanReview:
 		v.line(tintYellow, "? %s  [:approve, :modify … or :reject%s] #%s", oneLine(d.Message), v.deadline(d.HITLDeadline), shortID(d.RequestID))
@@ -108,7 +108,7 @@ func (v *view) inquiry(p wire.ServerPayload) bool {
 	return true
 }
 
-// modified shows how a plan has changed.
+// modified displays the changes of a plan.
 func (v *view) modified(d wire.PlanModified) {
 	v.line(tintBlue, "plan %s changed, version %d: %s%s", oneLine(string(d.PlanID)), d.NewVersion, howMany(len(d.UpdatedTodos), "todo"),
 		estimateText(d.EstimatedDurationSec, d.EstimatedCostUSD))
@@ -118,7 +118,7 @@ func (v *view) modified(d wire.PlanModified) {
 	}
 }
 
-// complete shows the result of a plan. Its text is what the plan's agent says.
+// complete displays the result of a plan. Its text arrives as that of the plan's agent.
 func (v *view) complete(d wire.PlanComplete) {
 	v.line(tintGreen, "plan done: %s%s", oneLine(d.Status), statisticsText(d.Statistics))
 	if d.Response.Summary != "" {
@@ -132,8 +132,8 @@ func (v *view) complete(d wire.PlanComplete) {
 	}
 }
 
-// gaveUp shows why a plan ended without a result.
-func (v *view) gaveUp(d wire.PlanFailure) {
+// failed displays why a plan ended without a result.
+func (v *view) failed(d wire.PlanFailure) {
 	hint := ""
 	if d.Error.Recoverable && d.Error.FailedTodo != "" {
 		hint = fmt.Sprintf("  [:retry %s or :skip %s]", oneLine(string(d.Error.FailedTodo)), oneLine(string(d.Error.FailedTodo)))
@@ -145,14 +145,14 @@ func (v *view) gaveUp(d wire.PlanFailure) {
 	v.line(t, "plan %s: %s (%s)%s%s", oneLine(d.Status), oneLine(d.Error.Message), oneLine(d.Error.Code), statisticsText(d.Statistics), hint)
 }
 
-// todos shows the steps of a plan.
+// todos displays the todos of a plan.
 func (v *view) todos(all []wire.Todo) {
 	for _, t := range all {
 		v.line(tintNone, "    %s", todoText(t))
 	}
 }
 
-// planState shows the plan to a newcomer, with what it waits for.
+// planState displays the plan of a snapshot with its open questions.
 func (v *view) planState(s wire.SessionState) {
 	if p := s.Plan; p != nil {
 		paused := ""
@@ -164,17 +164,17 @@ func (v *view) planState(s wire.SessionState) {
 	}
 	for _, q := range s.HITLRequests {
 		if p, ok := q.(wire.ServerPayload); ok {
-			v.inquiry(p)
+			v.planQuestion(p)
 		}
 	}
 }
 
-// clock is a time of day.
+// clock formats a time of day.
 func (v *view) clock(at wire.Millis) string {
 	return time.UnixMilli(int64(at)).In(v.zone).Format(time.TimeOnly)
 }
 
-// deadline is until when a question is open.
+// deadline formats the deadline of a question.
 func (v *view) deadline(d wire.HITLDeadline) string {
 	if d.ExpiresAt == 0 {
 		return ""
@@ -182,7 +182,7 @@ func (v *view) deadline(d wire.HITLDeadline) string {
 	return ", until " + v.clock(d.ExpiresAt)
 }
 
-// todoMark is the sign of a state.
+// todoMark returns the symbol of a status.
 func todoMark(s wire.TodoStatus) string {
 	switch s {
 	case wire.TodoInProgress:
@@ -199,7 +199,7 @@ func todoMark(s wire.TodoStatus) string {
 	return "○"
 }
 
-// todoText is a step of a plan on a line.
+// todoText formats a todo on one line.
 func todoText(t wire.Todo) string {
 	text := fmt.Sprintf("%s %s %s: %s", todoMark(t.Status), oneLine(string(t.ID)), strings.ReplaceAll(string(cmp.Or(t.Status, wire.TodoPending)), "_", " "), shorten(oneLine(t.Task), 100))
 	var more []string
@@ -228,7 +228,7 @@ func todoText(t wire.Todo) string {
 	return text
 }
 
-// estimateText is what something may take, after a comma.
+// estimateText formats an estimate, after a comma.
 func estimateText(seconds, dollars float64) string {
 	text := ""
 	if seconds > 0 {
@@ -240,7 +240,7 @@ func estimateText(seconds, dollars float64) string {
 	return text
 }
 
-// statisticsText is what a plan took, after a comma.
+// statisticsText formats the statistics of a plan, after a comma.
 func statisticsText(s *wire.PlanStatistics) string {
 	if s == nil {
 		return ""
@@ -255,7 +255,7 @@ func statisticsText(s *wire.PlanStatistics) string {
 	return text
 }
 
-// progressText is how far a plan is.
+// progressText formats the progress of a plan.
 func progressText(d wire.ExecutionProgress) string {
 	parts := []string{fmt.Sprintf("%d of %d done (%.0f%%)", d.Completed, d.TotalTodos, d.ProgressPercentage)}
 	for _, part := range []struct {
@@ -269,7 +269,7 @@ func progressText(d wire.ExecutionProgress) string {
 	return strings.Join(parts, ", ")
 }
 
-// resultText is what came of a todo, after a colon.
+// resultText formats the result of a todo, after a colon.
 func resultText(raw json.RawMessage) string {
 	var only struct {
 		Text string `json:"text"`
@@ -280,7 +280,7 @@ func resultText(raw json.RawMessage) string {
 	return after(": ", shorten(oneLine(string(raw)), 200))
 }
 
-// answerForm says how a question is answered.
+// answerForm describes how to answer a question.
 func answerForm(d wire.HITLInputRequest) string {
 	switch d.InputType {
 	case wire.AnswerChoice:
@@ -315,7 +315,7 @@ func optionText(o wire.Option) string {
 	return text
 }
 
-// agentOf is a short name of an agent, or nothing.
+// agentOf returns a short name of an agent, or "".
 func agentOf(role wire.AgentID) string {
 	if role == "" {
 		return ""
@@ -323,7 +323,7 @@ func agentOf(role wire.AgentID) string {
 	return agentLabel(role, "")
 }
 
-// after is a text on one line after something, if there is a text.
+// after joins a text, on one line, to what precedes it, if there is a text.
 func after(before, text string) string {
 	if text = oneLine(text); text == "" {
 		return ""
@@ -331,7 +331,7 @@ func after(before, text string) string {
 	return before + text
 }
 
-// howMany is a number of things.
+// howMany formats a count of things.
 func howMany(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// toPlan has words worked off as a plan, or shows the plan there is.
+// toPlan sends a message in plan mode, or displays the plan.
 func (c *console) toPlan(text string) (wire.ClientPayload, error) {
 	if text != "" {
 		return wire.UserMessage{Content: text, MonitorID: c.monitor, Mode: wire.ModePlan}, nil
@@ -34,16 +34,17 @@ func (c *console) toPlan(text string) (wire.ClientPayload, error) {
 }
 
 func (c *console) approve(rest string) (wire.ClientPayload, error) {
-	return settle(c.questions(), rest, true)
+	return approveOrReject(c.questions(), rest, true)
 }
 
 func (c *console) reject(rest string) (wire.ClientPayload, error) {
-	return settle(c.questions(), rest, false)
+	return approveOrReject(c.questions(), rest, false)
 }
 
-// settle approves or rejects a plan or a todo. What follows the id is a comment.
-func settle(open []question, rest string, yes bool) (wire.ClientPayload, error) {
-	open = slices.DeleteFunc(slices.Clone(open), func(q question) bool { return !q.settles() })
+// approveOrReject answers the review of a plan or the approval of a todo. The text after
+// the id is a comment.
+func approveOrReject(open []question, rest string, yes bool) (wire.ClientPayload, error) {
+	open = slices.DeleteFunc(slices.Clone(open), func(q question) bool { return !q.isApproval() })
 	id, comment := "", rest
 	if word, more := firstWord(rest); strings.HasPrefix(word, "#") ||
 		slices.ContainsFunc(open, func(q question) bool { return q.id == word }) {
@@ -53,11 +54,11 @@ func settle(open []question, rest string, yes bool) (wire.ClientPayload, error) 
 	if err != nil {
 		return nil, err
 	}
-	return q.settled(yes, comment), nil
+	return q.approval(yes, comment), nil
 }
 
-// settles reports whether a question is about whether a plan or a todo may run.
-func (q question) settles() bool {
+// isApproval reports whether a question asks if a plan or a todo may run.
+func (q question) isApproval() bool {
 	switch q.plan.(type) {
 	case wire.HITLPlanReview, wire.HITLApprovalRequest:
 		return true
@@ -65,8 +66,8 @@ func (q question) settles() bool {
 	return false
 }
 
-// settled is the answer to whether a plan or a todo may run.
-func (q question) settled(yes bool, comment string) wire.ClientPayload {
+// approval returns the answer to such a question.
+func (q question) approval(yes bool, comment string) wire.ClientPayload {
 	switch d := q.plan.(type) {
 	case wire.HITLPlanReview:
 		p := wire.HITLPlanResponse{RequestID: d.RequestID, Action: wire.PlanReject, Comment: comment}
@@ -83,7 +84,7 @@ func (q question) settled(yes bool, comment string) wire.ClientPayload {
 	return nil
 }
 
-// decided is a yes or a no to a question of a plan.
+// decided returns a yes or no to a question of a plan.
 func (q question) decided(yes bool) (wire.ClientPayload, error) {
 	switch d := q.plan.(type) {
 	case wire.HITLInputRequest:
@@ -94,14 +95,14 @@ func (q question) decided(yes bool) (wire.ClientPayload, error) {
 		if !yes {
 			return nil, fmt.Errorf("want :skip %s, or :reject, which ends the plan", d.TodoID)
 		}
-		return q.settled(yes, ""), nil
+		return q.approval(yes, ""), nil
 	case wire.HITLPlanReview:
-		return q.settled(yes, ""), nil
+		return q.approval(yes, ""), nil
 	}
 	return nil, errors.New("that question wants an answer, as in :answer TEXT")
 }
 
-// replied is a text as the answer to a question of a plan.
+// replied returns a text as the answer to a question of a plan.
 func (q question) replied(text string) (wire.ClientPayload, error) {
 	switch d := q.plan.(type) {
 	case wire.HITLClarification:
@@ -113,8 +114,7 @@ func (q question) replied(text string) (wire.ClientPayload, error) {
 	return nil, errors.New("that question takes :approve or :reject")
 }
 
-// inputValue is what was typed, in the form that a question wants. Whether it is a
-// good answer the hub says.
+// inputValue converts typed text to the form that a question wants. The hub validates it.
 func inputValue(d wire.HITLInputRequest, text string) (json.RawMessage, error) {
 	option := func(text string) (value string, known bool) {
 		i := slices.IndexFunc(d.Options, func(o wire.Option) bool { return o.Value == text || strings.EqualFold(o.Label, text) })
@@ -129,7 +129,7 @@ func inputValue(d wire.HITLInputRequest, text string) (json.RawMessage, error) {
 		return quoted(value), nil
 	case wire.AnswerMulti:
 		values := []string{}
-		if value, known := option(text); known { // which may have a comma in it
+		if value, known := option(text); known { // an option may contain a comma
 			return quoted([]string{value}), nil
 		}
 		for part := range strings.SplitSeq(text, ",") {
@@ -167,7 +167,7 @@ func inputValue(d wire.HITLInputRequest, text string) (json.RawMessage, error) {
 	return quoted(text), nil
 }
 
-// quoted is a value as JSON. Infinite numbers are none.
+// quoted encodes a value as JSON; infinite numbers become null.
 func quoted(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -178,8 +178,8 @@ func quoted(v any) json.RawMessage {
 
 func (c *console) modify(text string) (wire.ClientPayload, error) { return modify(c.questions(), text) }
 
-// modify changes the plan: as the answer to whether it may run, if it is asked, else
-// while it runs. An object or a list of them are changes to be made as they are.
+// modify changes the plan: as the answer to its review if that is open, else while it runs.
+// A JSON object or a list of them is sent as changes.
 func modify(open []question, text string) (wire.ClientPayload, error) {
 	if text == "" {
 		return nil, errors.New("want what to change, as in :modify leave out the video")

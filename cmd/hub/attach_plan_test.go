@@ -170,10 +170,10 @@ func TestAnswersToAPlan(t *testing.T) {
 	}
 	no := func(q []question) (wire.ClientPayload, error) { return decide(q, "", false) }
 	approve := func(rest string) func([]question) (wire.ClientPayload, error) {
-		return func(q []question) (wire.ClientPayload, error) { return settle(q, rest, true) }
+		return func(q []question) (wire.ClientPayload, error) { return approveOrReject(q, rest, true) }
 	}
 	reject := func(rest string) func([]question) (wire.ClientPayload, error) {
-		return func(q []question) (wire.ClientPayload, error) { return settle(q, rest, false) }
+		return func(q []question) (wire.ClientPayload, error) { return approveOrReject(q, rest, false) }
 	}
 	say := func(text string) func([]question) (wire.ClientPayload, error) {
 		return func(q []question) (wire.ClientPayload, error) { return answer(q, text) }

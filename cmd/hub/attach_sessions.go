@@ -16,10 +16,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// restTimeout is how long a hub may take to answer a question.
+// restTimeout is the timeout of a REST request.
 const restTimeout = 15 * time.Second
 
-// sessionCard is what attach reads of a session in the hub's answers.
+// sessionCard is a session in the hub's answers.
 type sessionCard struct {
 	SessionID wire.SessionID `json:"sessionId"`
 	Title     string         `json:"title"`
@@ -32,7 +32,7 @@ type sessionCard struct {
 	} `json:"metadata"`
 }
 
-// list prints the sessions of the hub, those used last first.
+// list prints the sessions of the hub, most recently used first.
 func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 	var page struct {
 		Sessions []sessionCard `json:"sessions"`
@@ -67,7 +67,7 @@ func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// create makes a session.
+// create creates a session.
 func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 	body, err := json.Marshal(map[string]string{"title": a.title})
 	if err != nil {
@@ -83,10 +83,10 @@ func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 	return card.SessionID, nil
 }
 
-// knock finds out whether a stranger is let in, since a hub waits for a while for
-// a stranger on a WebSocket to say who they are. That the hub is not there is no
-// mistake: it may come.
-func (a *attachment) knock(ctx context.Context) error {
+// checkAccess checks whether the hub accepts the credentials, because a WebSocket without
+// credentials waits for them for a while. An unreachable hub is not an error: it may start
+// later.
+func (a *attachment) checkAccess(ctx context.Context) error {
 	if a.token != "" {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (a *attachment) knock(ctx context.Context) error {
 	return nil
 }
 
-// ask asks the hub something about its sessions.
+// ask sends a REST request about sessions.
 func (a *attachment) ask(ctx context.Context, method string, target *url.URL, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
@@ -112,7 +112,7 @@ func (a *attachment) ask(ctx context.Context, method string, target *url.URL, bo
 	}
 	hub := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
-		// The token is for this hub and nobody it points to.
+		// The token must not be sent to another host by a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := hub.Do(req)
@@ -133,7 +133,7 @@ func (a *attachment) ask(ctx context.Context, method string, target *url.URL, bo
 	return nil
 }
 
-// refusedBy says what a hub answered instead of what it was asked for.
+// refusedBy returns the error for an unexpected answer of a hub.
 func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	var p struct {
 		wire.Problem
@@ -149,11 +149,11 @@ func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	return &refusedError{status: res.StatusCode, detail: oneLine(p.Detail) + hint, field: p.Field}
 }
 
-// refusedError is an answer of a hub that is not what it was asked for.
+// refusedError is an unexpected answer of a hub.
 type refusedError struct {
 	status int
 	detail string
-	field  string // what is wrong, if it says that
+	field  string // the invalid field, if the hub named one
 }
 
 func (r *refusedError) Error() string { return fmt.Sprintf("hub answered %d: %s", r.status, r.detail) }

@@ -6,8 +6,8 @@ import (
 	"github.com/everdesk/everdesk/client"
 )
 
-// terminalDesk shows a session to a person and takes what they type.
-type terminalDesk struct {
+// terminalUI displays a session on a terminal and executes typed input.
+type terminalUI struct {
 	a      *attachment
 	view   *view
 	client *client.Client
@@ -15,16 +15,16 @@ type terminalDesk struct {
 	typing *console
 }
 
-func newTerminalDesk(a *attachment, v *view) *terminalDesk { return &terminalDesk{a: a, view: v} }
+func newTerminalDesk(a *attachment, v *view) *terminalUI { return &terminalUI{a: a, view: v} }
 
-func (d *terminalDesk) attached(c *client.Client) {
+func (d *terminalUI) attached(c *client.Client) {
 	d.client = c
 	d.typing = &console{client: c, only: d.a.monitors, monitor: d.a.monitor(), note: d.view.note, hash: d.printState}
 }
 
-func (d *terminalDesk) link(l client.Link) { d.view.link(l) }
+func (d *terminalUI) link(l client.Link) { d.view.link(l) }
 
-func (d *terminalDesk) event(e client.Event) {
+func (d *terminalUI) event(e client.Event) {
 	d.view.event(e)
 	if !e.At.IsZero() {
 		d.events++
@@ -34,16 +34,16 @@ func (d *terminalDesk) event(e client.Event) {
 	}
 }
 
-func (d *terminalDesk) line(ctx context.Context, text string) error { return d.typing.do(ctx, text) }
+func (d *terminalUI) line(ctx context.Context, text string) error { return d.typing.do(ctx, text) }
 
-func (d *terminalDesk) end() {
+func (d *terminalUI) end() {
 	d.typing.wg.Wait()
 	if d.a.hash {
 		d.printState()
 	}
 }
 
-func (d *terminalDesk) printState() {
+func (d *terminalUI) printState() {
 	hash, at := d.client.Hash()
 	d.view.note(tintDim, "state %s at %s", hash, at)
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/everdesk/everdesk/internal/truncation"
 )
 
-// escapes are the control sequences of terminals: CSI, OSC and their like, and
-// those of two characters. What is incomplete is left to [plain].
+// escapes matches the control sequences of terminals: CSI, OSC and similar, and those of
+// two characters. Incomplete ones are left to [plain].
 var escapes = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]" +
 	"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)" +
 	"|\x1b[ -/]*[0-~]")
 
-// plain is text that does nothing to a terminal but appear on it: no control
-// characters besides line breaks and tabs, and nothing that turns the direction
-// of writing.
+// plain returns text that is safe to print on a terminal: without control characters other
+// than line breaks and tabs, and without characters that change the direction of writing.
 func plain(s string) string {
 	s = escapes.ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
@@ -33,12 +32,12 @@ func plain(s string) string {
 	}, s)
 }
 
-// oneLine is plain text without line breaks.
+// oneLine returns plain text without line breaks.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(plain(s)), " ")
 }
 
-// shorten keeps at most n characters.
+// shorten truncates a text to n characters.
 func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -46,7 +45,7 @@ func shorten(s string, n int) string {
 	return truncation.Runes(s, n-1) + "…"
 }
 
-// fromUTF16 is s without its first n UTF-16 units.
+// fromUTF16 returns s without its first n UTF-16 units.
 func fromUTF16(s string, n int) string {
 	for i, r := range s {
 		if n <= 0 {
@@ -60,7 +59,7 @@ func fromUTF16(s string, n int) string {
 	return ""
 }
 
-// lenUTF16 counts UTF-16 units.
+// lenUTF16 returns the length in UTF-16 units.
 func lenUTF16(s string) int {
 	n := 0
 	for _, r := range s {

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tint is a colour of the terminal.
+// tint is a terminal colour.
 type tint string
 
 const (
@@ -29,46 +29,45 @@ const (
 
 const tintOff = "\x1b[0m"
 
-// view draws a session on a terminal, a line for each thing that happens. Any
-// goroutine may call it.
+// view prints a session on a terminal, one line per event. It is safe for concurrent use.
 type view struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colour bool
 	zone   *time.Location
 
-	now      time.Time            // of the event that is shown
+	now      time.Time            // time of the current event
 	titles   map[windowRef]string // of open windows
 	monitors map[wire.MonitorID]wire.MonitorStatus
 	voices   map[voiceRef]*voice
-	open     voiceRef // who has the line
-	ended    bool     // that line is at its end
+	open     voiceRef // the text on the open line
+	ended    bool     // the open line is complete
 }
 
-// windowRef names a window.
+// windowRef identifies a window.
 type windowRef struct {
 	monitor wire.MonitorID
 	window  wire.WindowID
 }
 
-// voiceRef names what an agent says or thinks.
+// voiceRef identifies an agent's text or thinking.
 type voiceRef struct {
 	agent    wire.AgentID
 	thinking bool
 }
 
-// voice is a text that comes in pieces.
+// voice is a streamed text.
 type voice struct {
 	label string
-	known int    // how much of it has come, in UTF-16 units
-	held  string // what waits for the line of another agent to end
+	known int    // received length in UTF-16 units
+	held  string // text held back until the line of another agent ends
 }
 
-// patience is how much of a text waits while another agent has the line. It makes
-// two that speak at once readable: they take turns.
-const patience = 200
+// holdRunes is the amount of text that is held back while another agent has the line, so
+// that parallel streams alternate in readable portions.
+const holdRunes = 200
 
-// note shows a line that is not about an event.
+// note prints a line that is not about an event.
 func (v *view) note(t tint, format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,8 +75,8 @@ func (v *view) note(t tint, format string, args ...any) {
 	v.line(t, format, args...)
 }
 
-// line ends what is open and shows a line. Everything that others have written
-// must have gone through [oneLine] or %q.
+// line ends the open line and prints a line. Untrusted text must have passed [oneLine] or
+// %q.
 func (v *view) line(t tint, format string, args ...any) {
 	v.breakLine()
 	text := v.tinted(t, fmt.Sprintf(format, args...))
@@ -94,7 +93,7 @@ func (v *view) tinted(t tint, text string) string {
 	return string(t) + text + tintOff
 }
 
-// breakLine ends a line that is open.
+// breakLine ends the open line.
 func (v *view) breakLine() {
 	if v.open != (voiceRef{}) && !v.ended {
 		fmt.Fprintln(v.out)
@@ -102,8 +101,8 @@ func (v *view) breakLine() {
 	v.open, v.ended = voiceRef{}, false
 }
 
-// hear shows the next piece of a text.
-func (v *view) hear(ref voiceRef, label, delta string, offset int) {
+// addText prints the next piece of a streamed text.
+func (v *view) addText(ref voiceRef, label, delta string, offset int) {
 	o := v.voices[ref]
 	if o == nil {
 		if v.voices == nil {
@@ -113,7 +112,7 @@ func (v *view) hear(ref voiceRef, label, delta string, offset int) {
 		v.voices[ref] = o
 	}
 	if offset < o.known {
-		delta = fromUTF16(delta, o.known-offset) // we have that
+		delta = fromUTF16(delta, o.known-offset) // already received
 		offset = o.known
 	}
 	if delta == "" {
@@ -122,13 +121,13 @@ func (v *view) hear(ref voiceRef, label, delta string, offset int) {
 	o.known = offset + lenUTF16(delta)
 	o.held += delta
 	free := v.open == (voiceRef{}) || v.open.agent == ref.agent
-	if free || len(o.held) > patience || strings.Contains(o.held, "\n") {
-		v.speak(ref, o)
+	if free || len(o.held) > holdRunes || strings.Contains(o.held, "\n") {
+		v.printText(ref, o)
 	}
 }
 
-// speak shows what a voice has to say.
-func (v *view) speak(ref voiceRef, o *voice) {
+// printText prints the pending text of a stream.
+func (v *view) printText(ref voiceRef, o *voice) {
 	text := plain(o.held)
 	o.held = ""
 	if v.open != ref {
@@ -156,11 +155,11 @@ func (v *view) speak(ref voiceRef, o *voice) {
 	}
 }
 
-// finish shows what is left of an agent's texts, and then of the others'.
+// finish prints the rest of an agent's texts, and then the held text of others.
 func (v *view) finish(agent wire.AgentID) {
 	for _, thinking := range []bool{true, false} {
 		if o := v.voices[voiceRef{agent, thinking}]; o != nil {
-			v.speak(voiceRef{agent, thinking}, o)
+			v.printText(voiceRef{agent, thinking}, o)
 		}
 	}
 	if v.open.agent == agent {
@@ -168,14 +167,13 @@ func (v *view) finish(agent wire.AgentID) {
 	}
 }
 
-// forget ends the texts of an agent, whose next turn has others.
-func (v *view) forget(agent wire.AgentID) {
+// dropTexts removes the texts of an agent, whose next turn starts new ones.
+func (v *view) dropTexts(agent wire.AgentID) {
 	delete(v.voices, voiceRef{agent, false})
 	delete(v.voices, voiceRef{agent, true})
 }
 
-// rewind takes back what an agent said after a position: it was lost, and will be
-// said again.
+// rewind drops an agent's text after an offset: it was lost and will be sent again.
 func (v *view) rewind(ref voiceRef, offset int) {
 	o := v.voices[ref]
 	if o == nil || offset >= o.known {
@@ -188,10 +186,10 @@ func (v *view) rewind(ref voiceRef, offset int) {
 	}
 }
 
-// heard reports whether something of what an agent says was shown as it came.
-func (v *view) heard(agent wire.AgentID) bool { return v.voices[voiceRef{agent: agent}] != nil }
+// hasText reports whether an agent's text was printed as it arrived.
+func (v *view) hasText(agent wire.AgentID) bool { return v.voices[voiceRef{agent: agent}] != nil }
 
-// agentTint is the colour of an agent's name.
+// agentTint returns the colour of an agent's name.
 func agentTint(label string) tint {
 	if strings.HasPrefix(label, string(wire.AgentMain)) {
 		return tintGreen
@@ -203,12 +201,12 @@ func agentTint(label string) tint {
 	return []tint{tintPurple, tintBlue, tintYellow}[sum%3]
 }
 
-// margin keeps further lines of a text apart from the lines of others.
+// margin indents further lines of a text.
 const margin = "    "
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n"+margin) }
 
-// link shows how the connection is doing.
+// link prints the state of the connection.
 func (v *view) link(l client.Link) {
 	switch l.State {
 	case client.LinkConnecting:
@@ -225,8 +223,7 @@ func (v *view) link(l client.Link) {
 	}
 }
 
-// brokeText says why there is no connection, in a few words: not through how many
-// hands the news went.
+// brokeText returns the innermost cause of a lost connection.
 func brokeText(err error) string {
 	if _, said := errors.AsType[*client.Error](err); !said {
 		err = innermost(err)
@@ -237,7 +234,7 @@ func brokeText(err error) string {
 	return oneLine(err.Error())
 }
 
-// event shows what happened.
+// event prints an event.
 func (v *view) event(e client.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -258,17 +255,17 @@ func (v *view) event(e client.Event) {
 		if d.Delta == "" {
 			v.rewind(ref, d.Offset)
 		}
-		v.hear(ref, agentLabel(d.AgentID, d.MonitorID), d.Delta, d.Offset)
+		v.addText(ref, agentLabel(d.AgentID, d.MonitorID), d.Delta, d.Offset)
 	default:
-		if !v.talk(e.Data) && !v.questioned(e.Data) && !v.planned(e.Data) && !v.house(e.Data) {
+		if !v.agentEvent(e.Data) && !v.questionEvent(e.Data) && !v.planEvent(e.Data) && !v.sessionEvent(e.Data) {
 			v.line(tintDim, "%s %s", oneLine(e.Type), shorten(oneLine(string(e.Raw)), 200))
 		}
 	}
 }
 
-// house shows what concerns the session as a whole. It reports false for anything
-// else.
-func (v *view) house(p wire.ServerPayload) bool {
+// sessionEvent prints events about the session as a whole. It returns false for other
+// events.
+func (v *view) sessionEvent(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.Presence:
 		v.presence(d)
@@ -290,7 +287,7 @@ func (v *view) house(p wire.ServerPayload) bool {
 		v.line(tintDim, "── signed in as %s", oneLine(d.User))
 	case wire.ErrorNotice:
 		if d.Code == wire.CodeTodoFailed {
-			break // todo_failed has said so
+			break // todo_failed has reported it
 		}
 		v.line(tintRed, "error: %s (%d)", oneLine(d.Message), d.Code)
 	case wire.Emitted:
@@ -301,7 +298,7 @@ func (v *view) house(p wire.ServerPayload) bool {
 	return true
 }
 
-// presence shows who is here.
+// presence prints the open connections.
 func (v *view) presence(d wire.Presence) {
 	names := make([]string, 0, len(d.Connections))
 	for _, c := range d.Connections {

@@ -10,25 +10,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is the text of a setting and where it was found.
+// value is the text of a setting and its source.
 type value struct {
 	text  string
 	where string // such as "flag --addr" or "file hub.yaml:3"
 }
 
-// found are the values of one source by the name of their setting, or by the
-// name of an older variable.
+// found maps the names of settings, or of older variables, to the values of one source.
 type found map[string]value
 
-// effective is a setting with the value that counts.
+// effective is a setting with its effective value.
 type effective struct {
 	setting
 	value
 }
 
-// load reads all settings: flags over variables over the file over defaults.
-// Every value is checked, also those that another one overrides, since a
-// mistake that waits is worse than one that is found.
+// load reads all settings: flags override variables, variables the file, the file the
+// defaults. Every value is checked, even an overridden one, so that mistakes show up early.
 func load(flags found, environ []string, wrong *complaints) (config, []effective) {
 	vars := variables(environ, wrong)
 	file := found{}
@@ -49,12 +47,12 @@ func load(flags found, environ []string, wrong *complaints) (config, []effective
 		}
 		all = append(all, effective{s, values[len(values)-1]})
 	}
-	cfg.hasten(all, wrong)
+	cfg.applyShortLease(all, wrong)
 	return cfg, all
 }
 
-// hasten applies --short-lease, which cannot be told along with another lease.
-func (c *config) hasten(all []effective, wrong *complaints) {
+// applyShortLease applies --short-lease, which cannot be combined with another lease.
+func (c *config) applyShortLease(all []effective, wrong *complaints) {
 	if !c.shortLease {
 		return
 	}
@@ -70,7 +68,7 @@ func (c *config) hasten(all []effective, wrong *complaints) {
 	c.session.Lease = shortLease
 }
 
-// candidates are all values given to a setting, the one that counts last.
+// candidates returns all values given to a setting, the effective one last.
 func candidates(s setting, file, vars, flags found) []value {
 	values := []value{{s.value, "default"}}
 	if v, ok := file[s.name]; ok {
@@ -93,17 +91,16 @@ func candidates(s setting, file, vars, flags found) []value {
 	return values
 }
 
-// ofKubernetes are the variables that Kubernetes puts into every container for
-// each service near it. A service called hub must not keep the hub from
-// starting.
+// ofKubernetes matches the variables that Kubernetes sets in every container for each
+// service nearby. A service called hub must not prevent the hub from starting.
 var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=` +
 	`|^HUB(_.*)?_PORT=(tcp|udp|sctp)://`)
 
-// tokenVariable says who asks a running hub. It is no setting of one.
+// tokenVariable is the credential for requests to a running hub. It is not a setting.
 const tokenVariable = "HUB_TOKEN"
 
-// variables reads the environment. An empty variable counts as not set, which
-// is how container tools pass on what they were not given.
+// variables reads the environment. An empty variable counts as unset, because container
+// tools pass unset values that way.
 func variables(environ []string, wrong *complaints) found {
 	names := map[string]string{}
 	for _, s := range settings() {

@@ -43,7 +43,7 @@ func configurationPage(intro string) []byte {
 		title    string
 		settings []setting
 	}{
-		{"Network", doorSettings()},
+		{"Network", gatewaySettings()},
 		{"Authentication", authSettings()},
 		{"Sessions", sessionSettings()},
 		{"Agents, plans and providers", agentSettings()},

@@ -1,15 +1,15 @@
 // Command hub is the Everdesk server and its command-line client. Run `hub help` for its use.
 //
-// It wires: it reads the settings, opens the store, starts the gateway and
-// stops them in the right order. It is the only place that knows every package,
-// and nothing imports it.
+// It connects the components: it reads the settings, opens the store, starts the gateway
+// and stops them in the right order. It is the only package that knows every other, and
+// nothing imports it.
 //
-// A setting is declared once, in [settings]; its flag, its variable, its key in
-// the file, its line in `hub config` and its help all come from there.
+// A setting is declared once, in [settings]; its flag, its variable, its key in the file,
+// its line in `hub config` and its help all derive from there.
 //
-// When it is told to stop (SIGINT, SIGTERM) it first says not ready, then lets
-// running requests end for the grace period, then closes the store. A second
-// signal ends it on the spot, which costs nothing that the store has confirmed.
+// On SIGINT or SIGTERM it first reports not ready, then lets running requests finish for
+// the grace period, then closes the store. A second signal ends it immediately, which loses
+// nothing that the store has confirmed.
 //
-// It refuses to start on any mistake in its settings, and names all of them.
+// It refuses to start if any setting is invalid, and names all mistakes.
 package main

@@ -15,10 +15,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// drainEvery is how often it is asked how far a drain is.
+// drainEvery is the polling interval for the progress of a drain.
 const drainEvery = 200 * time.Millisecond
 
-// draining is what `hub drain` was asked for.
+// draining holds the parsed arguments of `hub drain`.
 type draining struct {
 	*remote
 	replica wire.ReplicaID // empty: the one that answers
@@ -27,7 +27,7 @@ type draining struct {
 	wait    time.Duration
 }
 
-// drain has a replica hand everything over, or take people again.
+// drain makes a replica hand over its sessions, or serve again.
 func drain(ctx context.Context, p program) error {
 	var wrong complaints
 	d := parseDrain(p, &wrong)
@@ -83,8 +83,8 @@ func (d *draining) all(ctx context.Context) ([]replicaCard, error) {
 	return readReplicas(raw)
 }
 
-// only is the replica that answers, if there is no other: behind a load balancer
-// it may be any.
+// only returns the replica that answers, if it is the only one: behind a load balancer any
+// could answer.
 func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) {
 	all, err := d.all(ctx)
 	if err != nil {
@@ -99,22 +99,22 @@ func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) 
 	return all[0].ID, nil
 }
 
-// order leaves the order.
+// order sends the command.
 func (d *draining) order(ctx context.Context) error {
 	verb := "drain"
 	if d.undo {
 		verb = "undrain"
 	}
 	target := d.server.JoinPath("api", "admin", "replicas", url.PathEscape(string(d.replica)), verb)
-	err := d.remote.order(ctx, http.MethodPost, target, map[string]string{"reason": d.reason}, nil)
+	err := d.remote.sendAction(ctx, http.MethodPost, target, map[string]string{"reason": d.reason}, nil)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, d.replica, forAdmins(err))
 	}
 	return nil
 }
 
-// await waits until the replica is what was ordered for. One that is gone has
-// handed everything over, too.
+// await waits until the replica has the requested state. A replica that is gone has handed
+// over its sessions as well.
 func (d *draining) await(ctx context.Context, p program) error {
 	want := membership.Drained
 	if d.undo {
@@ -123,7 +123,7 @@ func (d *draining) await(ctx context.Context, p program) error {
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()
 	last := replicaCard{}
-	var failure error // of the last look that ended before the time did
+	var failure error // of the last poll that ended before the timeout
 	for {
 		all, err := d.all(limited)
 		now := replicaCard{}

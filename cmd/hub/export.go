@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// logTimeout is how long a session log may be on its way.
+// logTimeout is the timeout of transferring a session file.
 const logTimeout = 10 * time.Minute
 
 // exportSession writes a session to a file.
@@ -60,7 +60,7 @@ func exportSession(ctx context.Context, p program) error {
 	return nil
 }
 
-// saveWhole writes a file that is there whole or not at all.
+// saveWhole writes a file atomically.
 func saveWhole(name string, from io.Reader) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".export-*")
 	if err != nil {
@@ -78,7 +78,7 @@ func saveWhole(name string, from io.Reader) (size int64, err error) {
 	return size, os.Rename(f.Name(), name)
 }
 
-// importSession makes a session of a file.
+// importSession creates a session from a file.
 func importSession(ctx context.Context, p program) error {
 	var wrong complaints
 	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "policy": true, "window": true, "title": true}, &wrong)
@@ -102,7 +102,7 @@ func importSession(ctx context.Context, p program) error {
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	about, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("import: %w", err)

@@ -67,8 +67,7 @@ func readFile(path string, wrong *complaints) found {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// notOneDocument says what is wrong with a file that is not YAML, or more than
-// one piece of it.
+// notOneDocument describes why a file is not a single YAML document.
 func notOneDocument(err error) string {
 	if err == nil {
 		return "want one document, found a second"

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// parseFlags reads --name value, --name=value and, for switches, --name alone,
-// and returns the other arguments. The standard flag package stops at the first
-// mistake; this does not.
+// parseFlags parses --name value, --name=value and, for switches, --name alone, and returns
+// the other arguments. Unlike the standard flag package it does not stop at the first
+// mistake.
 func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
 	flags = found{}
 	all := settings()
@@ -28,7 +28,7 @@ func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
 		case i >= 0 && all[i].arg == "" && !given:
 			text = "true"
 		case !given && len(args) > 0 && (i >= 0 || !strings.HasPrefix(args[0], "-")):
-			// What follows an unknown flag is taken for its value.
+			// The argument after an unknown flag is taken as its value.
 			text, args = args[0], args[1:]
 		case !given && i >= 0:
 			wrong.add("%s: needs a value", where)
@@ -46,7 +46,7 @@ func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
 	return flags, rest
 }
 
-// refuse complains of arguments that nobody asked for.
+// refuse reports unexpected arguments.
 func refuse(args []string, wrong *complaints) {
 	for _, arg := range args {
 		wrong.add("unexpected argument %q", arg)

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// healthTimeout is below what container engines commonly give a check.
+// healthTimeout is below the usual timeout of container health checks.
 const healthTimeout = 3 * time.Second
 
-// health asks a hub's /healthz: that of the given URL, or else of the hub that
-// runs on this machine with the same settings. It exists because an image with
-// nothing but the hub in it has no curl to check the hub with.
+// health requests /healthz of the given URL, or else of the local hub with the same
+// settings. It exists because an image with only the hub in it has no curl.
 func health(ctx context.Context, p program) error {
 	var wrong complaints
 	flags, rest := parseFlags(p.args, &wrong)
@@ -60,7 +59,7 @@ func probe(ctx context.Context, target string, stdout io.Writer) error {
 	return nil
 }
 
-// localURL is where a hub that listens on addr is reached from its own machine.
+// localURL returns the URL of a hub on this machine that listens on addr.
 func localURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -56,8 +56,7 @@ func helpOfAll() string {
 	return b.String()
 }
 
-// helpOf is the help of one command: with its flags or, where it has none of its own,
-// the settings.
+// helpOf returns the help of one command: with its flags or, if it has none, the settings.
 func helpOf(c command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: hub %s\n\n%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)

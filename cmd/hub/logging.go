@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// logging says what is logged and how.
+// logging holds the level and format of the log.
 type logging struct {
 	level  slog.Level
 	format string

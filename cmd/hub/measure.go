@@ -7,8 +7,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// measure makes the metrics of this hub. The store counts from its opening on, so they
-// are there before everything else.
+// measure creates the metrics of this hub. The store counts from its opening on, so they
+// are created before everything else.
 func (c *config) measure(log *slog.Logger) {
 	c.metrics = metrics.New(metrics.Config{Version: version(), Replica: c.replica, Logger: log})
 	c.store.observer = c.metrics
@@ -16,7 +16,7 @@ func (c *config) measure(log *slog.Logger) {
 	c.limits.Observer = c.metrics
 }
 
-// levels is how much of everything there is now.
+// levels returns the current values of the gauges.
 func (h *app) levels() metrics.Levels {
 	s := h.hub.Gauges()
 	l := metrics.Levels{

@@ -15,24 +15,23 @@ import (
 	"github.com/everdesk/everdesk/providers/openai"
 )
 
-// demoPace makes the demo's answers look typed.
+// demoPace is the delay between words of the demo's answers, so that they look typed.
 const demoPace = 15 * time.Millisecond
 
-// ollamaProbe is how long a local Ollama may take to say which models it has. One
-// that runs answers within milliseconds, and nobody should wait for one that does
-// not.
+// ollamaProbe is the timeout for probing a local Ollama. A running one answers within
+// milliseconds, and its absence must not delay the start.
 const ollamaProbe = 300 * time.Millisecond
 
-// backend is a provider that may be there.
+// backend is a provider that may be available.
 type backend struct {
 	name string
-	// why says why it is there, or is not.
+	// why says why it is available or not.
 	why string
-	// make is nil when it is not there.
+	// make is nil if it is not available.
 	make func() (providers.Provider, error)
 }
 
-// backends are all that this hub knows, in the order in which auto takes them.
+// backends returns all known providers, in the order in which auto chooses them.
 func backends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
 	ollama := findOllama(ctx, c, log)
 	return []backend{findAnthropic(c, log), findOpenAI(c, log), ollama, {
@@ -51,7 +50,7 @@ func findAnthropic(c agentConfig, log *slog.Logger) backend {
 	}}
 }
 
-// findOpenAI also finds a server on one's own machine, which wants no key.
+// findOpenAI also finds a server on the local machine, which needs no key.
 func findOpenAI(c agentConfig, log *slog.Logger) backend {
 	m, found := c.openai, "its key is set"
 	switch {
@@ -69,8 +68,8 @@ func findOpenAI(c agentConfig, log *slog.Logger) backend {
 	}}
 }
 
-// dialectFor is the API that OpenAI wants to be spoken to in, or the one that
-// everybody else understands.
+// dialectFor returns the Responses API for OpenAI itself, and the API that all compatible
+// servers support for other addresses.
 func dialectFor(address string) openai.Dialect {
 	if u, err := url.Parse(address); err == nil && u.Hostname() == "api.openai.com" {
 		return openai.Responses
@@ -78,10 +77,10 @@ func dialectFor(address string) openai.Dialect {
 	return openai.Chat
 }
 
-// ollamaName is what a local Ollama is chosen by. It speaks like OpenAI.
+// ollamaName is the name of a local Ollama. It uses the OpenAI API.
 const ollamaName = "ollama"
 
-// findOllama asks whether an Ollama runs here, if it would be used.
+// findOllama probes a local Ollama, if it would be used.
 func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	if c.provider != "auto" && c.provider != ollamaName {
 		return backend{name: ollamaName, why: "no Ollama was looked for"}
@@ -102,9 +101,9 @@ func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	return backend{ollamaName, why, func() (providers.Provider, error) { return openai.New(cfg) }}
 }
 
-// employ opens the providers there are and chooses the one that thinks in new
-// sessions. It also says why that one.
-func employ(ctx context.Context, c agentConfig, log *slog.Logger) (_ *providers.Table, why string, err error) {
+// openProviders opens the available providers and chooses the default for new sessions. why
+// explains the choice.
+func openProviders(ctx context.Context, c agentConfig, log *slog.Logger) (_ *providers.Table, why string, err error) {
 	var there []providers.Provider
 	defer func() {
 		if err != nil {

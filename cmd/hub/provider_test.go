@@ -59,7 +59,7 @@ func TestEmploy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.cfg.dialect = "auto"
-			table, why, err := employ(t.Context(), tt.cfg, slog.New(slog.DiscardHandler))
+			table, why, err := openProviders(t.Context(), tt.cfg, slog.New(slog.DiscardHandler))
 			if errorText(err) != tt.err {
 				t.Fatalf("error %v, want %q", err, tt.err)
 			}

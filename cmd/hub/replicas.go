@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// replicaCard is what the hub says of a replica.
+// replicaCard is a replica in the hub's answer.
 type replicaCard struct {
 	ID        wire.ReplicaID   `json:"id"`
 	State     membership.State `json:"state"`
@@ -73,7 +73,7 @@ func readReplicas(raw []byte) ([]replicaCard, error) {
 	return list.Replicas, nil
 }
 
-// printReplicas writes a table.
+// printReplicas prints a table.
 func printReplicas(out io.Writer, all []replicaCard) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "REPLICA\tSTATE\tOWNED\tFOLLOWED\tTABS\tAGENTS\tSTARTED\tVERSION\tURL")
@@ -84,7 +84,7 @@ func printReplicas(out io.Writer, all []replicaCard) error {
 	return table.Flush()
 }
 
-// forAdmins says more about the answer to those who are none, or ask at the wrong
+// forAdmins adds a hint to the error for callers that are not admins, or use the wrong
 // address.
 func forAdmins(err error) error {
 	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusNotFound && strings.HasPrefix(no.detail, "Nothing is at ") {
@@ -93,13 +93,13 @@ func forAdmins(err error) error {
 	return err
 }
 
-// askWhom reads which hub is asked, and who asks. Flags that are not its own are
-// settings, which say where the local hub is, and where it answers admins.
+// askWhom determines the hub and the credentials. Flags that are not its own are settings,
+// which say where the local hub is and where it serves admins.
 func askWhom(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
 	return askAt(own, rest, p, wrong, func(cfg *config) { cfg.addr = cmp.Or(cfg.admin, cfg.addr) })
 }
 
-// askHub is the same for what is not for admins.
+// askHub is the same for requests that are not for admins.
 func askHub(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
 	return askAt(own, rest, p, wrong, func(*config) {})
 }

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// What the program ends with.
+// Exit codes.
 const (
 	exitOK      = 0
-	exitFailure = 1 // it could not do what it was asked
-	exitUsage   = 2 // it was asked wrongly
+	exitFailure = 1 // the command failed
+	exitUsage   = 2 // the arguments or settings are invalid
 )
 
-// program is one call of the hub: its arguments and its surroundings.
+// program is one invocation: its arguments and environment.
 type program struct {
 	args    []string // after the name of the command
 	environ []string
@@ -31,7 +31,7 @@ type command struct {
 	name string
 	args string
 	help string
-	// flags are those it has besides the settings, one per line.
+	// flags are its flags besides the settings, one per line.
 	flags string
 	run   func(context.Context, program) error
 }
@@ -113,8 +113,8 @@ func commands() []command {
 	}
 }
 
-// run is the program. It returns the exit code. The environment comes as a list
-// and not as a lookup because variables that mean nothing are complained of.
+// run executes the program and returns the exit code. The environment is a list and not a
+// lookup function, because unknown variables are reported.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	var name string // empty: the default command
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -161,7 +161,7 @@ func commandNamed(name string) (command, error) {
 	return known[i], nil
 }
 
-// complaints are all mistakes in what the program was told.
+// complaints collects all mistakes in arguments and settings.
 type complaints []string
 
 func (c complaints) Error() string {
@@ -175,7 +175,7 @@ func (c *complaints) add(format string, args ...any) {
 	*c = append(*c, fmt.Sprintf(format, args...))
 }
 
-// orNil is needed because a nil slice in an error is not a nil error.
+// orNil returns nil for no complaints, because a nil slice in an error is not a nil error.
 func (c complaints) orNil() error {
 	if len(c) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// openTimeout is how long a store may take to open: long enough for a Redis
-// that is just starting, short enough for whoever waits for the hub.
+// openTimeout is the timeout for opening the store: long enough for a Redis that is just
+// starting, short enough for a user who waits for the hub.
 const openTimeout = 15 * time.Second
 
 // serve runs the hub until ctx ends.
@@ -36,14 +36,14 @@ func serve(ctx context.Context, p program) error {
 	log := cfg.logging.logger(p.stderr).With("replica", cfg.replica)
 	for _, e := range all {
 		if e.kind != "" && e.kind != cfg.store.kind && e.where != "default" {
-			log.WarnContext(ctx, "setting means nothing to this store", "setting", e.name, "from", e.where)
+			log.WarnContext(ctx, "setting has no effect with this store", "setting", e.name, "from", e.where)
 		}
 	}
 	setMemoryLimits(p.environ, os.DirFS("/"))
 	return host(ctx, cfg, log, p.stdout)
 }
 
-// host opens the store and the door, and closes them in the other order.
+// host opens the store and the listeners, and closes them in reverse order.
 func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (err error) {
 	cfg.measure(log)
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
@@ -78,15 +78,15 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	}
 	if apps != nil {
 		h.server.SetAppsListener(apps)
-		log.InfoContext(ctx, "apps have an origin of their own", "addr", apps.Addr())
+		log.InfoContext(ctx, "serving apps", "addr", apps.Addr())
 	}
 	if admin != nil {
 		h.server.SetAdminListener(admin)
-		log.InfoContext(ctx, "the monitor has an address of its own", "addr", admin.Addr())
+		log.InfoContext(ctx, "serving the admin API on its own address", "addr", admin.Addr())
 	}
 	defer func() { err = errors.Join(err, closing("house", h)) }()
-	// The address is open already: a client that reads this line and connects
-	// at once is answered.
+	// The address is open already: a client that reads this line and connects immediately
+	// is answered.
 	url := openURL(ln.Addr())
 	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.entryURL(url))
 	if admin != nil {
@@ -98,10 +98,9 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	return h.answer(ctx, ln, cfg.grace, log)
 }
 
-// listenApps opens the address of the apps; nil when that is off. Unless told
-// otherwise it is the port after the hub's own, so that people know which one to
-// let through a firewall. Where that is taken, and where the hub's own is any, it
-// is any too.
+// listenApps opens the address of the apps; nil if it is off. By default it is the port
+// after the hub's own, so that admins know which one to open in a firewall. If that is in
+// use, or the hub's own port is arbitrary, the port is arbitrary.
 func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, error) {
 	var lc net.ListenConfig
 	address := cfg.apps
@@ -109,7 +108,7 @@ func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, er
 	case appsOff, "":
 		return nil, nil
 	case appsAuto:
-		host, port, _ := net.SplitHostPort(cfg.addr) // it was looked at already
+		host, port, _ := net.SplitHostPort(cfg.addr) // validated before
 		if tcp, ok := hub.(*net.TCPAddr); ok && port != "0" && tcp.Port < 65535 {
 			if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(tcp.Port+1))); err == nil {
 				return ln, nil
@@ -124,8 +123,7 @@ func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, er
 	return ln, nil
 }
 
-// listenAdmin opens the address of those who look after the hub; nil when they have
-// none of their own.
+// listenAdmin opens the separate address for admins; nil if there is none.
 func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 	if cfg.admin == "" {
 		return nil, nil
@@ -144,8 +142,8 @@ func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 	return ln, nil
 }
 
-// listenError says why an address cannot be listened on and, when another process
-// has it, which setting chooses another one.
+// listenError says why an address cannot be listened on and, if another process uses it,
+// which setting selects another one.
 func listenError(err error, address, setting string) error {
 	err = fmt.Errorf("listen on %s: %w", address, innermost(err))
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -161,7 +159,7 @@ func closing(what string, c io.Closer) error {
 	return nil
 }
 
-// unlessTold drops the error of a start that was cut short by a signal.
+// unlessTold drops the error of a start that was interrupted by a signal.
 func unlessTold(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -171,8 +169,7 @@ func unlessTold(ctx context.Context, err error) error {
 	}
 }
 
-// innermost is the reason at the end of a chain, for messages that have said
-// the rest already.
+// innermost returns the last error of a chain, for messages that already contain the rest.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -180,7 +177,7 @@ func innermost(err error) error {
 	return err
 }
 
-// openURL is what a browser on this machine can open.
+// openURL returns a URL that a browser on this machine can open.
 func openURL(addr net.Addr) string {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

@@ -19,11 +19,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// config is what the settings mean.
+// config holds the parsed settings.
 type config struct {
 	addr    string
-	apps    string // where the apps listen; see listenApps
-	admin   string // where those do who look after the hub; empty for no address of their own
+	apps    string // address of the apps; see listenApps
+	admin   string // separate address for admins; empty for none
 	door    gateway.Config
 	limits  ratelimit.Config
 	auth    auth.Config
@@ -35,32 +35,32 @@ type config struct {
 	trace   traceConfig
 	grace   time.Duration
 	replica wire.ReplicaID
-	// metrics is not set by anybody; see measure.
+	// metrics is not a setting; see measure.
 	metrics *metrics.Metrics
-	// shortLease stands for a lease; see hasten.
+	// shortLease selects a short lease; see applyShortLease.
 	shortLease bool
 }
 
-// shortLease is what --short-lease stands for.
+// shortLease is the lease with --short-lease.
 const shortLease = 3 * time.Second
 
-// setting is one thing that can be set. Its flag is --name, its variable
-// HUB_NAME with underscores, its key in the file is name.
+// setting is one setting. Its flag is --name, its variable HUB_NAME with underscores, its
+// key in the file is name.
 type setting struct {
 	name  string
-	arg   string // what help calls the value; empty for a switch
+	arg   string // name of the value in the help; empty for a switch
 	value string // the default
 	help  string
-	// parse puts a value where it belongs, or says what would be right.
+	// parse stores a value, or returns an error that says what is valid.
 	parse func(*config, string) error
-	// show hides what must not be shown. Nil shows everything.
+	// show hides secrets in the output. Nil shows everything.
 	show func(string) string
-	// kind is the kind of store it is for; empty for all.
+	// kind is the kind of store it applies to; empty for all.
 	kind storeKind
-	// outside is set when the file cannot contain it.
+	// outside is set if the file cannot contain it.
 	outside bool
-	// older is another variable, which counts when neither flag nor variable
-	// is there; adapt, if set, makes a value of it and of the one of lower rank.
+	// older is another variable, used if neither flag nor variable is set; adapt, if set,
+	// combines it with the value of lower rank.
 	older string
 	adapt func(below, text string) string
 }
@@ -78,9 +78,9 @@ func (s setting) shown(text string) string {
 	return s.show(text)
 }
 
-// settings declares everything that can be set.
+// settings declares all settings.
 func settings() []setting {
-	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings(), traceSettings())
+	return slices.Concat(gatewaySettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings(), traceSettings())
 }
 
 func storeSettings() []setting {
@@ -159,9 +159,9 @@ func parseAddr(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// withPort is how PORT is understood: it says nothing about the host.
+// withPort applies PORT, which names only the port.
 func withPort(below, port string) string {
-	host, _, _ := net.SplitHostPort(below) // a bad one was complained of already
+	host, _, _ := net.SplitHostPort(below) // an invalid one was reported before
 	return net.JoinHostPort(host, port)
 }
 
@@ -193,8 +193,8 @@ func parseSwitch(s string) (bool, error) {
 	return false, errors.New("want true or false")
 }
 
-// parsePrefix refuses what would make keys that nobody wants to type. What
-// Redis Cluster takes for a hash tag is among it.
+// parsePrefix refuses characters that make keys hard to type, including the hash tag braces
+// of Redis Cluster.
 func parsePrefix(prefix *string, s string) error {
 	if !prefixForm.MatchString(s) {
 		return errors.New("want letters, digits and any of ._-:/")
@@ -205,7 +205,7 @@ func parsePrefix(prefix *string, s string) error {
 
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,64}$`)
 
-// parseReplica leaves an empty name to be chosen by serve.
+// parseReplica accepts an empty name, for which serve generates one.
 func parseReplica(id *wire.ReplicaID, s string) error {
 	*id = wire.ReplicaID(s)
 	if s == "" {

@@ -12,15 +12,15 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// agentConfig is what is set about agents.
+// agentConfig holds the settings of agents.
 type agentConfig struct {
 	provider string
 	limits   agentpool.Limits
 	budget   policies.BudgetLimits
 	warm     int
 	silence  time.Duration
-	// window is how many tokens a model reads, and condenseAt from how many per
-	// cent of that on a conversation is summed up.
+	// window is the context window in tokens, condenseAt the percentage of it from which on
+	// a conversation is condensed.
 	window     int
 	condenseAt int
 	plan       workflow.Config
@@ -30,10 +30,10 @@ type agentConfig struct {
 	ollama     modelConfig
 }
 
-// modelConfig is how a model is reached.
+// modelConfig says how to reach a model.
 type modelConfig struct{ url, key, model string }
 
-// agentSettings are about who thinks and how much of it.
+// agentSettings returns the settings of providers and agents.
 func agentSettings() []setting {
 	return []setting{
 		{
@@ -162,7 +162,7 @@ func agentSettings() []setting {
 	}
 }
 
-// hidden shows that a secret is there and nothing of it.
+// hidden shows only that a secret is set.
 func hidden(s string) string {
 	if s == "" {
 		return ""
@@ -188,7 +188,7 @@ func parsePercent(field *int, s string) error {
 	return nil
 }
 
-// parseDollars takes 0 for no bound at all, which a plan is told as less than that.
+// parseDollars takes 0 as no limit, which a plan represents as a negative number.
 func parseDollars(field *float64, s string) error {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(f >= 0 && f <= 1e9) {

@@ -9,14 +9,14 @@ import (
 	"github.com/everdesk/everdesk/tracing"
 )
 
-// traceConfig is what is set about traces.
+// traceConfig holds the settings of tracing.
 type traceConfig struct {
-	endpoint string // empty means that there are none
+	endpoint string // empty means off
 	headers  string
 	ratio    float64
 }
 
-// traceSettings are about following messages.
+// traceSettings returns the settings of tracing.
 func traceSettings() []setting {
 	return []setting{
 		{
@@ -45,19 +45,19 @@ func traceSettings() []setting {
 
 func parseRatio(field *float64, s string) error {
 	part, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(part >= 0 && part <= 1) { // NaN is neither
+	if err != nil || !(part >= 0 && part <= 1) { // false for NaN as well
 		return errors.New("want a number from 0 to 1, as in 0.1")
 	}
 	*field = part
 	return nil
 }
 
-// tracer follows messages; nil when nobody wants to know.
+// tracer creates the tracer; nil if tracing is off.
 func (c config) tracer(ctx context.Context, log *slog.Logger) (*tracing.Tracer, error) {
 	if c.trace.endpoint == "" {
 		return nil, nil
 	}
-	log.InfoContext(ctx, "messages are traced", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
+	log.InfoContext(ctx, "tracing enabled", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
 	return tracing.New(ctx, tracing.Config{
 		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, Replica: c.replica, Version: version(), Logger: log,
 	})

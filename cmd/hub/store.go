@@ -18,7 +18,7 @@ import (
 	"github.com/everdesk/everdesk/store/redisstore"
 )
 
-// engine is what the hub needs of a store.
+// engine is the store interface that the hub needs.
 type engine interface {
 	session.Store
 	auth.Documents
@@ -30,7 +30,7 @@ type engine interface {
 	Close() error
 }
 
-// storeKind tells stores apart by what they need.
+// storeKind is the kind of a store.
 type storeKind string
 
 const (
@@ -51,8 +51,7 @@ type storeConfig struct {
 	allowEviction bool
 }
 
-// parseURL takes the store setting apart, as far as that is possible without
-// touching anything.
+// parseURL parses the store setting without opening anything.
 func (c *storeConfig) parseURL(s string) error {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if ok && scheme == "file" {
@@ -96,7 +95,7 @@ func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error)
 	return redisEngine{s, client}, nil
 }
 
-// redisEngine is a store with the client that it does not own.
+// redisEngine is a store with its Redis client, which the store itself does not close.
 type redisEngine struct {
 	*redisstore.Store
 	client redis.UniversalClient
@@ -105,8 +104,8 @@ type redisEngine struct {
 // Close implements engine.
 func (e redisEngine) Close() error { return errors.Join(e.Store.Close(), e.client.Close()) }
 
-// redact hides the password of a URL. It works on the text, so that it also
-// hides one that made the URL unreadable.
+// redact hides the password of a URL. It works on the text, so that it also hides a
+// password that makes the URL invalid.
 func redact(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	at := strings.LastIndexByte(rest, '@')

@@ -21,11 +21,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tokenTTL is how long a signed token lives unless told otherwise.
+// tokenTTL is the default lifetime of a signed token.
 const tokenTTL = time.Hour
 
-// credentials makes and ends what people come in with: in the store, or through
-// a hub that runs.
+// credentials creates and revokes credentials: in the store, or through a running hub.
 type credentials interface {
 	NewTicket(ctx context.Context, who auth.Identity, session wire.SessionID) (string, error)
 	NewKey(ctx context.Context, who auth.Identity, name string) (string, error)
@@ -33,26 +32,26 @@ type credentials interface {
 	RevokeKey(ctx context.Context, id string) error
 }
 
-// tokenCall is what `hub token` was asked for.
+// tokenCall holds the parsed arguments of `hub token`.
 type tokenCall struct {
 	verb string
 	key  string // the id of the key to revoke
 
 	who     auth.Identity
-	ttl     time.Duration // 0: as usual
+	ttl     time.Duration // 0 means the default
 	name    string
 	session wire.SessionID
 	signKey string // the file
 	signID  string
 
-	server *url.URL // nil: the store
+	server *url.URL // nil means the store
 	token  string
 	cfg    config
 	stderr io.Writer
 }
 
-// tokenVerbs are what follows `hub token` and the flags each understands. The
-// first makes a signed token.
+// tokenVerbs maps the subcommands of `hub token` to their flags. The empty one creates a
+// signed token.
 func tokenVerbs() map[string][]string {
 	return map[string][]string{
 		"":       {"user", "role", "ttl", "key-file", "key-id"},
@@ -148,7 +147,7 @@ func (c tokenCall) invite(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// run does what the store or a hub is needed for.
+// run executes the subcommands that need the store or a hub.
 func (c tokenCall) run(ctx context.Context, at credentials, stdout io.Writer) error {
 	switch c.verb {
 	case "ticket":
@@ -221,11 +220,11 @@ func listKeys(ctx context.Context, at credentials, stdout io.Writer) error {
 	}
 }
 
-// open lends the store's authority.
+// open opens the store and calls use with its authority.
 func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Authority) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	// Only what goes wrong is of interest to who waits for a token.
+	// Only warnings and errors matter to a user who waits for a token.
 	c.cfg.logging.level = max(c.cfg.logging.level, slog.LevelWarn)
 	log := c.cfg.logging.logger(c.stderr)
 	docs, err := c.cfg.store.open(ctx, log)
@@ -244,7 +243,7 @@ func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Auth
 	return use(a)
 }
 
-// askLocal has the local hub do what needs the store, while that hub has it open.
+// askLocal sends the request to the local hub while that hub has the store open.
 func (c tokenCall) askLocal(ctx context.Context, stdout io.Writer) error {
 	server, err := url.Parse(localURL(c.cfg.addr))
 	if err != nil {
@@ -258,7 +257,7 @@ func (c tokenCall) askLocal(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// parseToken reads the arguments.
+// parseToken parses the arguments.
 func parseToken(p program, wrong *complaints) tokenCall {
 	own, args := tokenFlags(p.args, wrong)
 	flags, rest := parseFlags(args, wrong)
@@ -294,7 +293,7 @@ func parseToken(p program, wrong *complaints) tokenCall {
 	return call
 }
 
-// keyIDOf is the id of an API key; the whole key will do as well.
+// keyIDOf returns the id of an API key, given the id or the whole key.
 func keyIDOf(text string, wrong *complaints) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(text, "edk_"), "_")
 	if !keyIDForm.MatchString(id) {
@@ -305,11 +304,12 @@ func keyIDOf(text string, wrong *complaints) string {
 
 var keyIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// identify reads whom a credential shall stand for.
+// identify parses the identity of a credential.
 func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	c.who.User = cmp.Or(own["user"], "local")
 	if _, given := own["user"]; !given && (c.verb == "key" || c.verb == "ticket") {
-		// One for the owner of everything must not be made by leaving a word out.
+		// A credential of the installation's owner must not result from an omitted
+		// argument.
 		wrong.add("hub token %s: needs --user NAME, whom it stands for; --user local is the owner of this installation", c.verb)
 	}
 	if err := store.CheckName("user", c.who.User); err != nil {
@@ -336,15 +336,14 @@ func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	}
 }
 
-// reach reads where the hub is. Its URL may be the one that it printed, with the
-// token in it.
+// reach parses the hub's URL. It may be the entry URL with the token in it.
 func (c *tokenCall) reach(own map[string]string, environ []string, wrong *complaints) {
 	text, given := own["server"]
 	if !given {
 		if _, token := own["token"]; token {
 			wrong.add("flag --token: needs --server, the hub it is for")
 		}
-		c.token = lookup(environ, tokenVariable) // for the local hub, while that has the store
+		c.token = lookup(environ, tokenVariable) // for the local hub, while it has the store open
 		return
 	}
 	u, err := url.Parse(text)
@@ -357,8 +356,7 @@ func (c *tokenCall) reach(own map[string]string, environ []string, wrong *compla
 	c.server = u
 }
 
-// tokenFlags takes the flags of hub token out of the arguments. All of them have
-// values.
+// tokenFlags extracts the flags of hub token from the arguments. All of them have values.
 func tokenFlags(args []string, wrong *complaints) (own map[string]string, rest []string) {
 	own = map[string]string{}
 	known := slices.Concat(slices.Collect(maps.Values(tokenVerbs()))...)

@@ -16,12 +16,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// remote is a running hub that is asked to do something, such as to make and end
-// credentials.
+// remote sends requests to a running hub, for example to create and revoke credentials.
 type remote struct {
 	server *url.URL
 	token  string
-	key    string // that makes what is sent again the same, unless empty
+	key    string // idempotency key, unless empty
 }
 
 // NewTicket implements credentials.
@@ -88,8 +87,8 @@ func (r *remote) RevokeKey(ctx context.Context, id string) error {
 	return r.ask(ctx, http.MethodDelete, r.server.JoinPath("api", "tokens", "keys", id), nil, nil)
 }
 
-// transfer sends a file, if there is one, and returns the answer, whose body is the
-// caller's to close. A refusal is an error.
+// transfer sends a file, if there is one, and returns the answer, whose body the caller
+// must close. A refusal is an error.
 func (r *remote) transfer(ctx context.Context, method string, target *url.URL, body io.Reader, size int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
@@ -121,7 +120,7 @@ func (r *remote) do(req *http.Request) (*http.Response, error) {
 	}
 	hub := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
-		// The token is for this hub and nobody it points to.
+		// The token must not be sent to another host by a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := hub.Do(req)
@@ -131,7 +130,7 @@ func (r *remote) do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// ask asks the hub and reads its answer into out, unless that is nil.
+// ask sends a request and decodes the answer into out, unless that is nil.
 func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
@@ -168,7 +167,7 @@ func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, ou
 		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s did not answer like a hub", r.server.Host) // the reason could quote a secret
+		return fmt.Errorf("%s did not answer like a hub", r.server.Host) // the cause could quote a secret
 	}
 	return nil
 }

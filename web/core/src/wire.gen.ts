@@ -22,9 +22,9 @@ export interface ServerFrame<T extends string, D> {
 
 /** The payloads of one direction, by type. */
 export interface ClientPayloads {
-  /** What the user typed. */
+  /** A message that the user typed. */
   USER_MESSAGE: UserMessage;
-  /** What the user said to one window. */
+  /** A message of the user to one window. */
   WINDOW_MESSAGE: WindowMessage;
   /** A press on a button in a window. */
   COMPONENT_ACTION: ComponentAction;
@@ -32,11 +32,11 @@ export interface ClientPayloads {
   INTERRUPT: Interrupt;
   /** Stops one agent. */
   INTERRUPT_AGENT: InterruptAgent;
-  /** Closes all windows and forgets all conversations. */
+  /** Closes all windows and deletes all conversations. */
   RESET: Reset;
-  /** Changes who answers. */
+  /** Changes the provider. */
   SET_PROVIDER: SetProvider;
-  /** What became of an action that had a requestId. */
+  /** The result of an action that had a requestId. */
   RENDERING_FEEDBACK: RenderingFeedback;
   /** Answers a dialog. */
   DIALOG_FEEDBACK: DialogFeedback;
@@ -46,7 +46,7 @@ export interface ClientPayloads {
   USER_INTERACTION: UserInteractions;
   /** An app's answer to APP_PROTOCOL_REQUEST. */
   APP_PROTOCOL_RESPONSE: AppProtocolResponse;
-  /** An app in a window takes requests. */
+  /** An app in a window accepts requests. */
   APP_PROTOCOL_READY: AppProtocolReady;
   /** Answers a prompt. */
   USER_PROMPT_RESPONSE: UserPromptResponse;
@@ -66,29 +66,29 @@ export interface ClientPayloads {
   hitl_input_response: HITLInputResponse;
   /** Answers hitl_clarification. */
   hitl_clarification_response: HITLClarificationResponse;
-  /** Makes the plan stand still. */
+  /** Pauses the plan. */
   control_pause: ControlPause;
-  /** Lets the plan go on. */
+  /** Resumes the plan. */
   control_resume: ControlResume;
-  /** Gives the plan up. */
+  /** Cancels the plan. */
   control_cancel: ControlCancel;
   /** Runs a failed todo again. */
   control_retry: ControlRetry;
-  /** Goes on without a todo. */
+  /** Skips a todo. */
   control_skip: ControlSkip;
-  /** Answers a row that asks. */
+  /** Answers an ask row. */
   ASK_RESPONSE: AskResponse;
-  /** Takes back a row and all that followed from it. */
+  /** Removes a row and everything that followed from it. */
   REWIND: Rewind;
-  /** Rewinds to a row of the user and says something else there. */
+  /** Rewinds to a row of the user and sends another text instead. */
   EDIT_MESSAGE: EditMessage;
-  /** Takes back a message that still waits. */
+  /** Removes a queued message. */
   DELETE_QUEUED_MESSAGE: DeleteQueuedMessage;
-  /** Sums up the model's history. */
+  /** Replaces the model's history by a summary. */
   CONDENSE: Condense;
-  /** Changes what agents may do without asking. */
+  /** Replaces the auto-approval rules. */
   SET_AUTO_APPROVAL: SetAutoApproval;
-  /** An outside program shows something in the session. */
+  /** An external program executes actions in the session. */
   EMIT: Emit;
 }
 
@@ -101,79 +101,79 @@ export type ClientMessage = {
 export interface ServerPayloads {
   /** Changes of the desktop, in order. */
   ACTIONS: Actions;
-  /** A piece of what an agent thinks. */
+  /** A piece of an agent's thinking. */
   AGENT_THINKING: AgentThinking;
   /** A piece of an agent's answer, or the end of its turn. */
   AGENT_RESPONSE: AgentResponse;
-  /** A tool runs, is done or failed. */
+  /** A tool call started, completed or failed. */
   TOOL_PROGRESS: ToolProgress;
-  /** An agent or a monitor is in trouble. */
+  /** A problem of an agent or a monitor. */
   ERROR: AgentError;
-  /** Which agent works for a window. */
+  /** A change of a window's agent. */
   WINDOW_AGENT_STATUS: WindowAgentStatus;
-  /** An agent has taken a message. */
+  /** An agent has accepted a message. */
   MESSAGE_ACCEPTED: MessageAccepted;
-  /** A message waits for its agent. */
+  /** A message is queued for its agent. */
   MESSAGE_QUEUED: MessageQueued;
-  /** Nobody will take a message. */
+  /** A message was refused. */
   MESSAGE_REJECTED: MessageRejected;
   /** A yes or no question. */
   APPROVAL_REQUEST: ApprovalRequest;
-  /** A question to an app in a window. */
+  /** A request to an app in a window. */
   APP_PROTOCOL_REQUEST: AppProtocolRequest;
-  /** How a monitor is doing. */
+  /** The state of a monitor. */
   MONITOR_STATUS: MonitorStatus;
-  /** A dialog is no longer open. */
+  /** A dialog was closed. */
   DIALOG_CLOSED: DialogClosed;
-  /** A prompt is no longer open. */
+  /** A prompt was closed. */
   PROMPT_CLOSED: PromptClosed;
-  /** Who is looking. */
+  /** The open connections of the session. */
   PRESENCE: Presence;
-  /** A replica has taken the session. */
+  /** A replica has become the owner of the session. */
   OWNER_CHANGED: OwnerChanged;
-  /** The session has another title. */
+  /** The session has a new title. */
   SESSION_RENAMED: SessionRenamed;
-  /** Somebody else answers from now on. */
+  /** The session has a new provider. */
   PROVIDER_CHANGED: ProviderChanged;
-  /** A turn did not come to its own end. */
+  /** A turn was interrupted before its end. */
   TURN_INTERRUPTED: TurnInterrupted;
-  /** The first event: a snapshot, or how far the replay goes. */
+  /** The first event: a snapshot, or the end of the replay. */
   session_state: SessionState;
-  /** Asks whether the client is there. */
+  /** Checks whether the client is alive. */
   ping: Ping;
-  /** Who the client is taken for. */
+  /** The user that the client is authenticated as. */
   auth_result: AuthResult;
   /** The token expires; send auth again. */
   auth_refresh_required: AuthRefreshRequired;
-  /** What went wrong on this connection or, with a message_id, for all. */
+  /** An error of this connection or, with a message_id, for all. */
   error: ErrorNotice;
   /** This replica will close the connection. */
   reconnect: GoElsewhere;
-  /** The hub's store is away, or back. */
+  /** The store is unavailable, or available again. */
   store_status: StoreStatus;
-  /** How the desktop dialect says hello. */
+  /** The first event of the desktop dialect. */
   CONNECTION_STATUS: ConnectionStatus;
-  /** A layer begins. */
+  /** A layer started. */
   layer_start: LayerStart;
-  /** A layer is done. */
+  /** A layer ended. */
   layer_complete: LayerComplete;
   /** A new plan. */
   plan_generated: PlanGenerated;
-  /** A plan may run. */
+  /** A plan was approved. */
   plan_approved: PlanApproved;
   /** A plan has changed. */
   plan_modified: PlanModified;
-  /** A todo runs. */
+  /** A todo started. */
   todo_started: TodoStarted;
-  /** How far a todo is. */
+  /** The progress of a todo. */
   todo_progress: TodoProgress;
-  /** A todo is otherwise than was said. */
+  /** A change of a todo that no other event reports. */
   todo_updated: TodoUpdated;
-  /** A todo is done. */
+  /** A todo is completed or skipped. */
   todo_completed: TodoCompleted;
-  /** A todo did not work. */
+  /** A todo failed. */
   todo_failed: TodoFailed;
-  /** How far the plan is. */
+  /** The progress of the plan. */
   execution_progress: ExecutionProgress;
   /** Asks whether a plan may run. */
   hitl_plan_review: HITLPlanReview;
@@ -181,49 +181,49 @@ export interface ServerPayloads {
   hitl_approval_request: HITLApprovalRequest;
   /** Asks for a value. */
   hitl_input_request: HITLInputRequest;
-  /** Asks what the user meant. */
+  /** Asks the user to clarify the request. */
   hitl_clarification: HITLClarification;
-  /** The plan stands still. */
+  /** The plan was paused. */
   hitl_paused: HITLPaused;
-  /** The plan goes on. */
+  /** The plan was resumed. */
   hitl_resumed: HITLResumed;
-  /** A question of the plan is no longer open. */
+  /** A question of the plan was closed. */
   hitl_closed: HITLClosed;
   /** The result of a plan. */
   complete: PlanComplete;
-  /** A plan was given up. */
+  /** A plan failed or was cancelled. */
   failed: PlanFailure;
-  /** A plan is gone. */
+  /** A plan was removed. */
   plan_cleared: PlanCleared;
   /** A row is new or has changed. */
   messageUpdated: MessageUpdated;
-  /** Rows are gone. */
+  /** Rows were removed. */
   HISTORY_REWOUND: HistoryRewound;
-  /** Files can be brought back to this moment. */
+  /** The files can be restored to this moment. */
   CHECKPOINT_SAVED: CheckpointSaved;
-  /** The messages that wait for a monitor. */
+  /** The queued messages of a monitor. */
   QUEUE_UPDATED: QueueUpdated;
-  /** What agents may do without asking from now on. */
+  /** The new auto-approval rules. */
   AUTO_APPROVAL_CHANGED: AutoApprovalChanged;
-  /** A task exists. */
+  /** A task was created. */
   taskCreated: TaskCreated;
-  /** A task's loop begins. */
+  /** A task started. */
   taskStarted: TaskStarted;
-  /** A task reached its end. */
+  /** A task completed. */
   taskCompleted: TaskCompleted;
-  /** A task was given up. */
+  /** A task was aborted. */
   taskAborted: TaskAborted;
-  /** A task is the one in front. */
+  /** A task got the focus. */
   taskFocused: TaskFocused;
-  /** A task is no longer the one in front. */
+  /** A task lost the focus. */
   taskUnfocused: TaskUnfocused;
-  /** A task works again. */
+  /** A task continues to work. */
   taskActive: TaskActive;
   /** A task waits for an answer. */
   taskInteractive: TaskInteractive;
-  /** A task can go on where it stopped. */
+  /** A task can continue where it stopped. */
   taskResumable: TaskResumable;
-  /** A task rests. */
+  /** A task is idle. */
   taskIdle: TaskIdle;
   /** A task waits for a subtask. */
   taskPaused: TaskPaused;
@@ -231,19 +231,19 @@ export interface ServerPayloads {
   taskUnpaused: TaskUnpaused;
   /** A task has a new subtask. */
   taskSpawned: TaskSpawned;
-  /** A task works in another mode. */
+  /** A task changed its mode. */
   taskModeSwitched: TaskModeSwitched;
-  /** A row that asks was answered. */
+  /** An ask row was answered. */
   taskAskResponded: TaskAskResponded;
-  /** The user spoke to a task. */
+  /** The user sent a message to a task. */
   taskUserMessage: TaskUserMessage;
-  /** A tool did not work. */
+  /** A tool call failed. */
   taskToolFailed: TaskToolFailed;
-  /** What a task has cost so far. */
+  /** The usage of a task so far. */
   taskTokenUsageUpdated: TaskTokenUsageUpdated;
-  /** EMIT, REWIND or CONDENSE is kept; for its sender alone. */
+  /** EMIT, REWIND or CONDENSE is committed; only for its sender. */
   MESSAGE_REPEATED: MessageRepeated;
-  /** EMIT, REWIND or CONDENSE is kept. */
+  /** EMIT, REWIND or CONDENSE is committed. */
   EMITTED: Emitted;
 }
 
@@ -306,7 +306,7 @@ export interface AgentError {
 /** AgentID identifies an agent's turn for clients: its role, such as `main-monitor-0-msg-1` or `window-win1/action-3`. Up to 192 characters without control characters, because it is composed of other ids. */
 export type AgentID = string;
 
-/** AgentKind is what an agent is for. */
+/** AgentKind is the kind of an agent. */
 export type AgentKind = "main" | "ephemeral" | "window" | "task";
 
 /** AgentResponse is a piece of an agent's answer, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn ends with that of the message that began it; those of messages that joined the running turn follow, with the same outcome. */
@@ -332,7 +332,7 @@ export interface AgentResponse {
   joined?: MessageID;
 }
 
-/** AgentState is an agent that exists. */
+/** AgentState is an existing agent. */
 export interface AgentState {
   /** Role is the agentId of its events. */
   role: AgentID;
@@ -342,15 +342,15 @@ export interface AgentState {
   status: AgentStatus;
   /** MessageID is the message it works on. */
   messageId?: MessageID;
-  /** Text and Thinking are what the turn has said so far. */
+  /** Text and Thinking are the texts of the turn so far. */
   text?: string;
   thinking?: string;
-  /** Tool is the tool that runs now. */
+  /** Tool is the running tool. */
   tool?: string;
   startedAt?: Millis;
 }
 
-/** AgentStatus is what an agent does. */
+/** AgentStatus is the activity of an agent. */
 export type AgentStatus = "idle" | "running" | "waiting";
 
 /** AgentThinking is a piece of an agent's thinking. */
@@ -572,7 +572,7 @@ export interface BadgeComponent {
 /** BadgeVariant is the colour of a badge. */
 export type BadgeVariant = "default" | "success" | "warning" | "error" | "info";
 
-/** Bounds is a place and a size, in pixels. */
+/** Bounds is a position and a size, in pixels. */
 export interface Bounds {
   x: number;
   y: number;
@@ -816,7 +816,7 @@ export interface DialogFeedback {
 /** DialogID identifies a yes or no question. Up to 64 characters without control characters. */
 export type DialogID = string;
 
-/** DockEdge is where a panel sticks. */
+/** DockEdge is the edge at which a panel is docked. */
 export type DockEdge = "top" | "bottom";
 
 /** EditMessage rewinds to a row of the user and sends another text instead. */
@@ -1275,7 +1275,7 @@ export interface NotificationShow {
   requestId?: RequestID;
 }
 
-/** OpenPrompt is a prompt that waits for its answer. */
+/** OpenPrompt is an open prompt. */
 export interface OpenPrompt {
   id: PromptID;
   title: string;
@@ -1285,7 +1285,7 @@ export interface OpenPrompt {
   inputField?: PromptInput;
   /** AllowDismiss false removes the option to dismiss the prompt; absent means true. */
   allowDismiss?: boolean;
-  /** Deadline is when the hub takes silence for a dismissal. */
+  /** Deadline is the time at which the hub takes a missing answer as a dismissal. */
   deadline?: Millis;
   agentId?: AgentID;
   monitorId?: MonitorID;
@@ -1450,26 +1450,26 @@ export interface PlanResponse {
   next_actions: string[];
 }
 
-/** PlanState sums up the plan. */
+/** PlanState is the state of the plan. */
 export interface PlanState {
-  /** ID is empty while a request stands still that there is no plan for yet. */
+  /** ID is empty while a request is paused that has no plan yet. */
   id?: PlanID;
   status: PlanStatus;
   version?: number;
   total_todos: number;
-  /** MermaidDiagram draws the plan. */
+  /** MermaidDiagram is the plan as a Mermaid diagram. */
   mermaid_diagram?: string;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
-  /** Request is what the user wants, MessageID the message that says so. */
+  /** Request is the user's request, MessageID the message with it. */
   request?: string;
   messageId?: MessageID;
-  /** StartedAt is when it began to run. */
+  /** StartedAt is the start of the execution. */
   started_at?: Millis;
-  /** PausedBy and PauseReason say why it stands still, if it does. */
+  /** PausedBy and PauseReason say why the plan is paused, if it is. */
   paused_by?: string;
   pause_reason?: string;
-  /** Complete or Failed is how it ended. */
+  /** Complete or Failed is the outcome. */
   complete?: PlanComplete;
   failed?: PlanFailure;
 }
@@ -1502,13 +1502,13 @@ export interface Presence {
   total?: number;
 }
 
-/** Problem is a problem document (RFC 9457): an error as REST answers tell it. */
+/** Problem is a problem document (RFC 9457), the form of errors in REST answers. */
 export interface Problem {
   /** Type is always about:blank: Title says what Status means, Code says more. */
   type: string;
   title: string;
   status: number;
-  /** Detail is for people and is not stable. */
+  /** Detail is for users and is not stable. */
   detail?: string;
   code: Code;
   name: string;
@@ -1711,57 +1711,57 @@ export interface SessionRenamed {
   title: string;
 }
 
-/** SessionState is the first event of every connection. In mode resume it only says how far the replay goes; in mode snapshot it is everything a desktop needs to draw itself, taken at one position of the log. */
+/** SessionState is the first event of every connection. In mode resume it only says where the replay ends; in mode snapshot it is the whole state of the desktop at one position of the log. */
 export interface SessionState {
   mode: StateMode;
-  /** Reason says why it is a snapshot. A client without a subprotocol that is sent what it missed behind it gets none. */
+  /** Reason says why it is a snapshot. A client without a subprotocol whose missed events follow gets none. */
   reason?: SnapshotReason;
-  /** ReplayUntil is the last of the events that follow at once, in mode resume. */
+  /** ReplayUntil is the position of the last event of the replay, in mode resume. */
   replay_until?: Position;
-  /** HeartbeatMS is how often the hub sends a ping. */
+  /** HeartbeatMS is the interval of pings. */
   heartbeat_ms: number;
   status?: SessionStatus;
-  /** Title is the session's name among the user's others. */
+  /** Title is the title of the session. */
   title?: string;
-  /** Owner is the replica that runs the session. */
+  /** Owner is the replica that owns the session. */
   owner?: ReplicaID;
   provider?: string;
-  /** AutoApproval is what agents may do without asking, if anything was said. */
+  /** AutoApproval holds the auto-approval rules, if any were set. */
   autoApproval?: AutoApproval;
-  /** CurrentLayer is where the plan is. It is null in a snapshot without one that is under way. */
+  /** CurrentLayer is the layer of the plan. It is null in a snapshot without an active plan. */
   current_layer?: Layer | null;
   monitors?: MonitorStatus[];
   windows?: WindowState[];
   agents?: AgentState[];
-  /** Queues has the waiting messages of each monitor. */
+  /** Queues holds the queued messages of each monitor. */
   queues?: Record<MonitorID, QueuedMessage[]>;
-  /** Budgets has what each background monitor has used. */
+  /** Budgets holds the used budget of each background monitor. */
   budgets?: Record<MonitorID, Budget>;
   dialogs?: ApprovalRequest[];
   prompts?: OpenPrompt[];
   notifications?: ShownNotification[];
   toasts?: ShownToast[];
-  /** Shortcuts are the icons that were put on the desktop. */
+  /** Shortcuts are the icons on the desktop. */
   shortcuts?: Shortcut[];
-  /** Badges has the counts on app icons. */
+  /** Badges holds the counts on app icons. */
   badges?: Record<AppID, number>;
-  /** HITLPending is the oldest question that the plan waits for, HITLRequests are all of them. It is null in a snapshot without any. */
+  /** HITLPending is the oldest open question of the plan, HITLRequests are all of them. It is null in a snapshot without any. */
   hitl_pending?: HITLRequest | null;
   hitl_requests?: HITLRequest[];
   /** Plan is null in a snapshot without one. */
   plan?: PlanState | null;
-  /** Todos is there in every snapshot, even when it is empty. */
+  /** Todos is present in every snapshot, even if empty. */
   todos?: Todo[];
   /** RecentMessages are the newest rows of all conversations, oldest first. */
   recent_messages?: UIRow[];
-  /** Connections is how many there are; Presence has the oldest of them. */
+  /** Connections is the number of open connections; Presence lists the oldest of them. */
   connections?: number;
   presence?: Connection[];
   /** LastMessageID is the position of the state. */
   last_message_id?: Position;
 }
 
-/** SessionStatus is what a session does. */
+/** SessionStatus is the activity of a session. */
 export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unowned";
 
 /** SetAutoApproval replaces the auto-approval rules. */
@@ -1819,7 +1819,7 @@ export interface ShownNotification {
   monitorId?: MonitorID;
 }
 
-/** ShownToast is a toast whose time is not over. */
+/** ShownToast is a toast that has not expired. */
 export interface ShownToast {
   id: NoticeID;
   message: string;
@@ -1832,10 +1832,10 @@ export interface ShownToast {
   monitorId?: MonitorID;
 }
 
-/** SnapshotReason is why a client gets the whole state. */
+/** SnapshotReason is the reason why a client gets a snapshot. */
 export type SnapshotReason = "fresh" | "trimmed" | "unknown" | "too_many";
 
-/** StateMode is which of its two forms a session_state has. */
+/** StateMode is the form of a session_state. */
 export type StateMode = "resume" | "snapshot";
 
 /** StoreStatus tells the clients of a session that the store is unavailable, or available again. Meanwhile the hub accepts nothing new and loses nothing accepted; the connection stays open. */
@@ -1868,7 +1868,7 @@ export interface TableContent {
 /** Taken is the way a message reached its agent. */
 export type Taken = "direct" | "steered" | "ephemeral";
 
-/** TaskAborted says that a task was given up. */
+/** TaskAborted says that a task was aborted. */
 export interface TaskAborted {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1876,7 +1876,7 @@ export interface TaskAborted {
   messageId?: MessageID;
 }
 
-/** TaskActive says that a task works again. */
+/** TaskActive says that a task continues to work. */
 export interface TaskActive {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1884,7 +1884,7 @@ export interface TaskActive {
   messageId?: MessageID;
 }
 
-/** TaskAskResponded says that a row that asks was answered. */
+/** TaskAskResponded says that an ask row was answered. */
 export interface TaskAskResponded {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1892,7 +1892,7 @@ export interface TaskAskResponded {
   messageId?: MessageID;
 }
 
-/** TaskCompleted says that a task reached its end. */
+/** TaskCompleted says that a task completed. */
 export interface TaskCompleted {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1903,7 +1903,7 @@ export interface TaskCompleted {
   isSubtask?: boolean;
 }
 
-/** TaskCreated says that a task exists. */
+/** TaskCreated says that a task was created. */
 export interface TaskCreated {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1911,7 +1911,7 @@ export interface TaskCreated {
   messageId?: MessageID;
 }
 
-/** TaskFocused says that a task is the one in front. */
+/** TaskFocused says that a task got the focus. */
 export interface TaskFocused {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1922,7 +1922,7 @@ export interface TaskFocused {
 /** TaskID identifies a task, which is one conversation with an agent. Up to 64 characters without control characters. */
 export type TaskID = string;
 
-/** TaskIdle says that a task rests. */
+/** TaskIdle says that a task is idle. */
 export interface TaskIdle {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1938,7 +1938,7 @@ export interface TaskInteractive {
   messageId?: MessageID;
 }
 
-/** TaskModeSwitched says that a task works in another mode. */
+/** TaskModeSwitched says that a task changed its mode. */
 export interface TaskModeSwitched {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1955,7 +1955,7 @@ export interface TaskPaused {
   messageId?: MessageID;
 }
 
-/** TaskResumable says that a task can go on where it stopped. */
+/** TaskResumable says that a task can continue where it stopped. */
 export interface TaskResumable {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1972,7 +1972,7 @@ export interface TaskSpawned {
   childTaskId: TaskID;
 }
 
-/** TaskStarted says that a task's loop begins. */
+/** TaskStarted says that a task started. */
 export interface TaskStarted {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1980,7 +1980,7 @@ export interface TaskStarted {
   messageId?: MessageID;
 }
 
-/** TaskTokenUsageUpdated says what a task has cost so far. */
+/** TaskTokenUsageUpdated carries the usage of a task so far. */
 export interface TaskTokenUsageUpdated {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -1990,7 +1990,7 @@ export interface TaskTokenUsageUpdated {
   toolUsage: Record<string, ToolUses>;
 }
 
-/** TaskToolFailed says that a tool did not work. */
+/** TaskToolFailed says that a tool call failed. */
 export interface TaskToolFailed {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -2000,7 +2000,7 @@ export interface TaskToolFailed {
   error: string;
 }
 
-/** TaskUnfocused says that a task is no longer the one in front. */
+/** TaskUnfocused says that a task lost the focus. */
 export interface TaskUnfocused {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -2016,7 +2016,7 @@ export interface TaskUnpaused {
   messageId?: MessageID;
 }
 
-/** TaskUserMessage says that the user spoke to a task. */
+/** TaskUserMessage says that the user sent a message to a task. */
 export interface TaskUserMessage {
   taskId: TaskID;
   monitorId?: MonitorID;
@@ -2186,7 +2186,7 @@ export interface TodoUpdated {
   messageId?: MessageID;
 }
 
-/** TokenUsage is what a task has cost. */
+/** TokenUsage is the usage of a task. */
 export interface TokenUsage {
   totalTokensIn: number;
   totalTokensOut: number;
@@ -2261,7 +2261,7 @@ export interface UIRow {
   windowId?: WindowID;
 }
 
-/** UpdateAppend adds at the end. */
+/** UpdateAppend inserts at the end. */
 export interface UpdateAppend {
   data: unknown;
 }
@@ -2269,14 +2269,14 @@ export interface UpdateAppend {
 /** UpdateClear removes everything. */
 export type UpdateClear = Record<string, never>;
 
-/** UpdateInsertAt adds in the middle. */
+/** UpdateInsertAt inserts at a position. */
 export interface UpdateInsertAt {
   /** Position counts UTF-16 units of the text. */
   position: number;
   data: unknown;
 }
 
-/** UpdateOperation is how content changes, told apart by `op`. Append, prepend and insertAt need a text renderer and a string. */
+/** UpdateOperation is a change of content; its `op` says which. Append, prepend and insertAt need a text renderer and a string. */
 export type UpdateOperation =
   | ({ op: "append" } & UpdateAppend)
   | ({ op: "prepend" } & UpdatePrepend)
@@ -2284,7 +2284,7 @@ export type UpdateOperation =
   | ({ op: "insertAt" } & UpdateInsertAt)
   | ({ op: "clear" } & object);
 
-/** UpdatePrepend adds at the beginning. */
+/** UpdatePrepend inserts at the beginning. */
 export interface UpdatePrepend {
   data: unknown;
 }
@@ -2372,7 +2372,7 @@ export interface WindowAgentStatus {
   messageId?: MessageID;
 }
 
-/** WindowCapture asks for a picture of a window; RENDERING_FEEDBACK with the renderer `capture` brings it. */
+/** WindowCapture requests an image of a window; RENDERING_FEEDBACK with the renderer `capture` returns it. */
 export interface WindowCapture {
   windowId: WindowID;
   /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
@@ -2419,10 +2419,10 @@ export interface WindowFocus {
 /** WindowID identifies a window within its monitor. Agents and apps choose it, so it may contain spaces, slashes or any script: up to 64 characters without control characters, which are at most the 256 bytes that a store accepts as a name. */
 export type WindowID = string;
 
-/** WindowLock keeps other agents and the user's buttons away from a window. */
+/** WindowLock forbids changes of a window by other agents and by the user's buttons. */
 export interface WindowLock {
   windowId: WindowID;
-  /** AgentID is who holds the lock. */
+  /** AgentID is the agent that holds the lock. */
   agentId: AgentID;
   requestId?: RequestID;
 }
@@ -2517,21 +2517,21 @@ export interface WindowState {
   windowStyle?: Record<string, Scalar>;
   minimized?: boolean;
   maximized?: boolean;
-  /** RestoreBounds is where a maximized window goes back to. */
+  /** RestoreBounds are the bounds of a maximized window after a restore. */
   restoreBounds?: Bounds;
-  /** Z orders the windows of a monitor, the highest being in front. The standard window in front that is not minimized has the focus. */
+  /** Z orders the windows of a monitor; the highest is in front. The frontmost standard window that is not minimized has the focus. */
   z?: number;
   /** Lock is the agent that has locked the window. */
   lock?: AgentID;
-  /** GroupID is the first window of the group this one belongs to: windows that a window's agent opened share that agent. */
+  /** GroupID is the first window of the group that this one belongs to: windows opened by a window's agent share that agent. */
   groupId?: WindowID;
   appId?: AppID;
 }
 
-/** WindowUnlock lifts a lock of the same agent. */
+/** WindowUnlock removes a lock of the same agent. */
 export interface WindowUnlock {
   windowId: WindowID;
-  /** AgentID is who held the lock. */
+  /** AgentID is the agent that held the lock. */
   agentId: AgentID;
   requestId?: RequestID;
 }
@@ -2540,7 +2540,7 @@ export interface WindowUnlock {
 export interface WindowUpdateContent {
   windowId: WindowID;
   operation: UpdateOperation;
-  /** Renderer, if there, becomes the window's renderer. */
+  /** Renderer, if set, becomes the window's renderer. */
   renderer?: string;
   /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
@@ -2548,7 +2548,7 @@ export interface WindowUpdateContent {
   requestId?: RequestID;
 }
 
-/** WindowVariant is the layer a window lives in: widgets lie below standard windows, panels stick to an edge. */
+/** WindowVariant is the layer of a window: widgets are below standard windows, panels are docked at an edge. */
 export type WindowVariant = "standard" | "widget" | "panel";
 
 /** What is known of every type: who sends it, whether it is kept, which fields name monitor, agent and message. */

@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/auth"
 )
 
-// doorSettings are about who reaches the hub and how much they may bring.
-func doorSettings() []setting {
+// gatewaySettings returns the settings of access and limits.
+func gatewaySettings() []setting {
 	return []setting{
 		{
 			name: "addr", arg: "HOST:PORT", value: "127.0.0.1:8080",
@@ -100,7 +100,7 @@ func doorSettings() []setting {
 	}
 }
 
-// authSettings are about who somebody is.
+// authSettings returns the settings of authentication.
 func authSettings() []setting {
 	return []setting{
 		{
@@ -142,7 +142,7 @@ func authSettings() []setting {
 	}
 }
 
-// sessionSettings are about the life of sessions.
+// sessionSettings returns the settings of the lifetime of sessions.
 func sessionSettings() []setting {
 	return []setting{
 		{
@@ -178,7 +178,7 @@ func sessionSettings() []setting {
 	}
 }
 
-// list takes a comma separated list apart.
+// list splits a comma separated list.
 func list(s string) []string {
 	var items []string
 	for item := range strings.SplitSeq(s, ",") {
@@ -204,7 +204,7 @@ func isOrigin(s string) bool {
 	return ok && (scheme == "http" || scheme == "https") && host != "" && !strings.ContainsAny(host, "/@?#*; ,'")
 }
 
-// The values of apps-addr that are no address.
+// The values of apps-addr that are not addresses.
 const (
 	appsAuto = "auto"
 	appsOff  = "off"
@@ -228,8 +228,8 @@ func parseAppsURL(address *string, s string) error {
 	return nil
 }
 
-// parseWebDev takes addresses of this machine only: what is there runs on the
-// hub's own origin.
+// parseWebDev accepts only addresses of this machine: the content is served on the hub's
+// own origin.
 func parseWebDev(address **url.URL, s string) error {
 	*address = nil
 	if s == "" {
@@ -255,7 +255,7 @@ func parsePrefixes(prefixes *[]netip.Prefix, s string) error {
 	return nil
 }
 
-// parseSize reads a number of bytes, with KiB or MiB behind it or nothing.
+// parseSize parses a number of bytes, optionally with KiB or MiB.
 func parseSize[T ~int | ~int64](size *T, s string, least, most int64) error {
 	number, unit := s, int64(1)
 	for suffix, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
