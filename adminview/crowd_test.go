@@ -18,7 +18,7 @@ import (
 
 // Whoever watches a session does so however many others are asked for, and who asks
 // now is answered.
-func TestGlancesStarveNoWatcher(t *testing.T) {
+func TestQueriesDoNotStarveWatchers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)

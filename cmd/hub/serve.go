@@ -84,7 +84,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 		h.server.SetAdminListener(admin)
 		log.InfoContext(ctx, "serving the admin API on its own address", "addr", admin.Addr())
 	}
-	defer func() { err = errors.Join(err, closing("house", h)) }()
+	defer func() { err = errors.Join(err, closing("hub", h)) }()
 	// The address is open already: a client that reads this line and connects immediately
 	// is answered.
 	url := openURL(ln.Addr())

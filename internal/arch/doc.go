@@ -1,7 +1,6 @@
-// Package arch holds the tests that keep the module's shape: which package may
-// import which, where third-party modules may appear, and the house rules that
-// no linter knows.
+// Package arch holds tests of the module's structure: which package may import which, where
+// third-party modules may be used, and rules that no linter checks.
 //
-// It owns no code, only tests. A new package, or a new edge between two, is a
-// decision: it is made by a line in a table here, where a reviewer sees it.
+// It contains only tests. A new package, or a new import between two, is a decision: it
+// needs a line in a table here, which a reviewer sees.
 package arch

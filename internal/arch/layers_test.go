@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/everdesk/everdesk"
 
-// pkg is what `go list` says of a package.
+// pkg is a package as `go list` describes it.
 type pkg struct {
 	ImportPath     string
 	Dir            string
@@ -33,10 +33,10 @@ type pkg struct {
 	XTestImports   []string
 }
 
-// path is the package's name in the tables.
+// path returns the package's name in the tables.
 func (p pkg) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-// files are the paths of all Go files of the package.
+// files returns the paths of all Go files of the package.
 func (p pkg) files() []string {
 	names := slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles)
 	for i, name := range names {
@@ -45,7 +45,7 @@ func (p pkg) files() []string {
 	return names
 }
 
-// list asks the go command once for all packages of the module.
+// list runs the go command once for all packages of the module.
 var list = sync.OnceValues(func() ([]pkg, error) {
 	out, err := golist(context.Background(), "-json", module+"/...")
 	if err != nil {
@@ -86,8 +86,8 @@ func packages(t *testing.T) []pkg {
 	if len(all) == 0 {
 		t.Fatal("go list found no packages")
 	}
-	// The test cache does not see what the go command looked at. Reading the
-	// folders makes it notice new files and packages.
+	// The test cache does not know what the go command read. Reading the folders makes it
+	// notice new files and packages.
 	for _, p := range all {
 		for dir := p.Dir; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 			if _, err := os.ReadDir(dir); err != nil {
@@ -137,11 +137,11 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-func TestGuestsStayWhereTheyBelong(t *testing.T) {
+func TestThirdPartyModulesStayInTheirPackages(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		for _, path := range p.Imports {
-			if !isGuest(path) {
+			if !isThirdParty(path) {
 				continue
 			}
 			if g, ok := moduleOf(path); !ok || !has(g.uses, p.path()) {
@@ -149,7 +149,7 @@ func TestGuestsStayWhereTheyBelong(t *testing.T) {
 			}
 		}
 		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
-			if !isGuest(path) {
+			if !isThirdParty(path) {
 				continue
 			}
 			if g, ok := moduleOf(path); !ok || !has(g.uses, p.path()) && !has(g.tests, p.path()) {
@@ -159,13 +159,13 @@ func TestGuestsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// isGuest reports whether path is neither ours nor the standard library's.
-func isGuest(path string) bool {
+// isThirdParty reports whether path is neither in this module nor in the standard library.
+func isThirdParty(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return strings.Contains(first, ".") && !strings.HasPrefix(path, module+"/") && path != module
 }
 
-// moduleOf finds the module that path is in.
+// moduleOf returns the module that contains path.
 func moduleOf(path string) (rule, bool) {
 	for name, r := range modules {
 		if path == name || strings.HasPrefix(path, name+"/") {
@@ -175,8 +175,8 @@ func moduleOf(path string) (rule, bool) {
 	return rule{}, false
 }
 
-// Templates call methods by name, so a program with them keeps every exported
-// method of every type: with go-redis that was 20 MB instead of 11.
+// Templates call methods by name, so the linker keeps every exported method in a program
+// that uses them: with go-redis that was 20 MB instead of 11.
 func TestProgramStaysSmall(t *testing.T) {
 	t.Parallel()
 	deps, err := golist(t.Context(), "-deps", module+"/cmd/hub")

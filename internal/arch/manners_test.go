@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// maxLines is where a file has become two.
+// maxLines is the maximum length of a file.
 const maxLines = 500
 
 // source is a parsed Go file.
@@ -59,7 +59,7 @@ func sources(t *testing.T, p pkg) []source {
 	return all[p.ImportPath]
 }
 
-// line is where a node is, for people to click on.
+// line returns the position of a node.
 func (s source) line(n ast.Node) string {
 	return s.set.Position(n.Pos()).String()
 }
@@ -73,7 +73,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		if len(p.GoFiles) == 0 {
-			continue // tests alone need no introduction
+			continue // packages with tests only need no doc.go
 		}
 		if !slices.Contains(p.GoFiles, "doc.go") {
 			t.Errorf("%s has no doc.go", p.path())
@@ -129,8 +129,8 @@ func TestNothingHappensAtImport(t *testing.T) {
 	}
 }
 
-// Sleeping is free in a synctest bubble. Elsewhere it is either too long or too
-// short; a comment that begins with "real time:" may still defend it.
+// Sleeping is free in a synctest bubble. Elsewhere it is either too long or too short; a
+// comment that begins with "real time:" can justify it.
 func TestNobodySleepsForReal(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

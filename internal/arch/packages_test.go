@@ -1,13 +1,13 @@
 package arch_test
 
-// rule says what a package may import of this module.
+// rule lists what a package may import of this module.
 type rule struct {
 	uses  string // separated by spaces; * is everything
-	tests string // what its tests may use besides
+	tests string // additional imports of its tests
 }
 
-// rules are all packages of the module, from the ground up. Imports go down
-// only; docs/ARCHITECTURE.md says what each is for.
+// rules lists all packages of the module, from the lowest layer up. Imports go down only;
+// docs/ARCHITECTURE.md describes each.
 var rules = map[string]rule{
 	"wire": {},
 
@@ -73,8 +73,8 @@ var rules = map[string]rule{
 	"internal/wiregen":   {uses: "wire"},
 }
 
-// modules are the modules of others: where each may be imported. A module that
-// is not here may not be imported at all.
+// modules lists where third-party modules may be imported. A module that is not listed may
+// not be imported at all.
 var modules = map[string]rule{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},

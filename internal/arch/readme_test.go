@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// flagName is an option of the hub in a text.
+// flagName matches a flag of the hub in a text.
 var flagName = regexp.MustCompile(`--[a-z][a-z-]+`)
 
-// outline is what a text has in every language: how many rows the tables of each
-// section have, and which options it names.
+// outline returns what a text has in every language: the number of table rows in each
+// section, and the flags it names.
 func outline(text string) (rows []int, flags []string) {
 	for line := range strings.Lines(text) {
 		switch {
@@ -28,7 +28,7 @@ func outline(text string) (rows []int, flags []string) {
 	return rows, slices.Compact(flags)
 }
 
-// Who reads Korean is told the same.
+// The Korean README has the same sections and flags.
 func TestReadmesKeepUp(t *testing.T) {
 	t.Parallel()
 	var rows [2][]int

@@ -7,17 +7,24 @@ import (
 	"testing"
 )
 
-// metaphors are words for which the field has a term of its own, which follows each.
+// metaphors maps words that must not occur in names to the standard term.
 var metaphors = map[string]string{
 	"birth": "create lock", "births": "create locks",
-	"crew": "session runner", "crews": "session runners",
+	"cries": "log limiter",
+	"crew":  "session runner", "crews": "session runners",
 	"deed": "action or permission", "deeds": "actions or permissions",
 	"employer": "session ref",
 	"errand":   "replica command", "errands": "replica commands",
 	"gallery": "admin streams",
-	"heart":   "heartbeat",
+	"gulp":    "fast frame path", "gulps": "fast frame path",
+	"heart": "heartbeat", "pulse": "heartbeat",
+	"house":   "hub",
+	"keeper":  "live session",
+	"mcpdoor": "mcpserver",
 	"minds":   "providers",
 	"porch":   "pollers",
+	"quota":   "rate limit",
+	"seat":    "slot",
 	"shelf":   "file store",
 	"staff":   "runner",
 	"suffer":  "set a store issue",
@@ -25,7 +32,7 @@ var metaphors = map[string]string{
 	"wish": "order or request", "wishes": "orders or requests",
 }
 
-// wordOf matches the words that a name is made of.
+// wordOf matches the words of a name.
 var wordOf = regexp.MustCompile(`[A-Z]+(?:[^a-z]|$)|[A-Z]?[a-z]+`)
 
 func TestNamesAreNoMetaphors(t *testing.T) {

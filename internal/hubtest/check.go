@@ -10,11 +10,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Violation is a promise that was not kept.
+// Violation is a broken promise.
 type Violation struct {
 	Property string // P0 to P11
 	Session  wire.SessionID
-	T        time.Duration // when it was seen, if it was at some time
+	T        time.Duration // when it was observed, if at one time
 	What     string
 }
 
@@ -22,41 +22,39 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s in %s at %v: %s", v.Property, v.Session, v.T.Round(time.Millisecond), v.What)
 }
 
-// Rules say what may happen in a run.
+// Rules describes what a run permits.
 type Rules struct {
-	// Loss says that the store may have forgotten what it acknowledged, except
-	// for what was asked to be durable: tabs may have seen events that are not
-	// in the log any more, if a snapshot followed.
+	// Loss is set if the store may have lost acknowledged writes other than durable ones:
+	// tabs may have seen events that are no longer in the log, if a snapshot followed.
 	Loss bool `json:"loss,omitempty"`
-	// Agents is how many may run at once; 0 means that it was not counted. Slack
-	// is for how long after a fault there may be more.
+	// Agents is the maximum number of concurrent agents; 0 means not counted. Slack is how
+	// long after a fault there may be more.
 	Agents int           `json:"agents,omitempty"`
 	Slack  time.Duration `json:"slack,omitempty"`
 }
 
-// Check finds everything in a history that must not be.
+// Check returns all violations in a history.
 //
-//   - P0: something happened, and everything that the others need was written
-//     down: a check that has nothing to look at has not passed. No hub has ended
-//     by itself or panicked, however well the others have made up for it.
-//   - P1: a tab sees the events of the log in their order, each once, without a
-//     gap, or is given a snapshot.
+//   - P0: something happened, and everything that the other checks need was recorded: a
+//     check without input has not passed. No hub has exited on its own or panicked, even if
+//     the others compensated for it.
+//   - P1: a tab sees the events of the log in order, each once, without a gap, or gets a
+//     snapshot.
 //   - P2: all tabs, and the log, have the same bytes at a position.
-//   - P3: an acknowledged message comes to an end of its own, also if a running
-//     turn took it in.
-//   - P4: it does so once, whoever was told.
-//   - P5: epochs never go back along the log, and every epoch begins with the
-//     change of owner that names the end of the one before.
-//   - P6: an epoch has one owner, and nobody appends to an earlier one.
-//   - P7: what waits for a monitor is begun in the order it came.
-//   - P8: the pieces of an answer fit together to what was to be said.
-//   - P9: no more agents run at once than may.
-//   - P10: in the end all tabs and all hubs have the same state.
-//   - P11: a message is given up for being cut off so many times only if the session
-//     had so many new owners since the message was accepted.
+//   - P3: an acknowledged message has an end of its own, also if it joined a running turn.
+//   - P4: it has exactly one end, for all receivers.
+//   - P5: epochs never decrease along the log, and every epoch begins with a change of
+//     owner that names the end of the previous one.
+//   - P6: an epoch has one owner, and nothing is appended to an earlier epoch.
+//   - P7: queued messages of a monitor start in the order in which they arrived.
+//   - P8: the pieces of an answer add up to the expected text.
+//   - P9: the number of concurrent agents stays within the limit.
+//   - P10: at the end all tabs and all hubs have the same state.
+//   - P11: a message is abandoned after a number of interruptions only if the session had
+//     that many new owners since the message was accepted.
 //
-// P3 to P8 and P11 are about the log, P10 about the states that [Fleet.Finish] adds to it in
-// the end.
+// P3 to P8 and P11 are checked on the log, P10 on the states that [Fleet.Finish] adds to it
+// at the end.
 func Check(entries []Entry, r Rules) []Violation {
 	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
 	for _, e := range entries {
@@ -69,7 +67,7 @@ func Check(entries []Entry, r Rules) []Violation {
 	return append(out, c.crowding()...)
 }
 
-// RulesOf are those that a history was checked with.
+// RulesOf returns the rules that a history was checked with.
 func RulesOf(entries []Entry) Rules {
 	var r Rules
 	for _, e := range entries {
@@ -80,7 +78,7 @@ func RulesOf(entries []Entry) Rules {
 	return r
 }
 
-// checker sorts a history.
+// checker groups the entries of a history.
 type checker struct {
 	rules    Rules
 	sessions map[wire.SessionID]*course
@@ -93,13 +91,13 @@ type checker struct {
 type course struct {
 	log   []Event
 	known bool               // the log was read
-	read  time.Duration      // when that began
-	tabs  map[string][]Entry // events and snapshots, as they came
+	read  time.Duration      // when reading it began
+	tabs  map[string][]Entry // events and snapshots in the order of arrival
 	sent  map[wire.MessageID]string
 	acked map[wire.MessageID]time.Duration
-	acks  []Event // acceptances that senders were given, also after the log had lost them
-	odd   []Entry // what tabs should not have been given
-	ends  []Entry // states in the end
+	acks  []Event // acknowledgements of senders, even if the log has lost them
+	odd   []Entry // entries that tabs should not have received
+	ends  []Entry // final states
 }
 
 func (c *checker) take(e Entry) {
@@ -165,8 +163,8 @@ func (s *course) check(id wire.SessionID, r Rules) []Violation {
 	return v.all
 }
 
-// trim takes away what tabs were shown after the log was read: nobody waits for
-// the end of a session in which replicas still find out who watches.
+// trim drops the entries of tabs after the log was read: replicas still publish presence
+// changes after the end of a session's work.
 func (s *course) trim() {
 	if len(s.log) == 0 || s.read == 0 {
 		return
@@ -177,7 +175,7 @@ func (s *course) trim() {
 	}
 }
 
-// nothing is P0 of the whole run.
+// nothing checks P0 for the whole run.
 func (c *checker) nothing() []Violation {
 	v := &violations{}
 	var seen, sent, acked int
@@ -206,7 +204,7 @@ func (c *checker) nothing() []Violation {
 	return v.all
 }
 
-// violations are those of one session.
+// violations collects those of one session.
 type violations struct {
 	session wire.SessionID
 	all     []Violation
@@ -216,9 +214,9 @@ func (v *violations) add(property string, t time.Duration, format string, args .
 	v.all = append(v.all, Violation{Property: property, Session: v.session, T: t, What: fmt.Sprintf(format, args...)})
 }
 
-// place is the number of events of the log up to a position, which all who are at
-// the same place have seen. Positions alone do not tell: answers that only one
-// connection is given are numbered too, and are not shown to others.
+// place returns the number of events in the log up to a position. Clients with equal places
+// have seen the same. Positions alone do not tell: answers for one connection have
+// positions as well, and other connections do not see them.
 func (s *course) place(at wire.Position) (n int, there bool) {
 	i, there := slices.BinarySearchFunc(s.log, at, func(e Event, at wire.Position) int { return e.At.Compare(at) })
 	if there {
@@ -227,18 +225,18 @@ func (s *course) place(at wire.Position) (n int, there bool) {
 	return i, there
 }
 
-// cut reports whether the log does not reach back to a position: its beginning may
-// have been dropped.
+// cut reports whether the log does not reach back to a position because its beginning was
+// trimmed.
 func (s *course) cut(at wire.Position) bool {
 	first := s.log[0]
 	return at.Compare(first.At) < 0 && (first.Type != typeOwner || !first.Prev.IsZero())
 }
 
-// order is P1, and P5 as far as a tab can tell.
+// order checks P1, and P5 as far as a tab can tell.
 func (s *course) order(v *violations, tab string, r Rules) {
 	var last wire.Position
 	begun := false
-	lost := false // last is not in the log any more
+	lost := false // last is no longer in the log
 	for _, e := range s.tabs[tab] {
 		at := e.Event.At
 		switch {
@@ -254,7 +252,7 @@ func (s *course) order(v *violations, tab string, r Rules) {
 		case at.Compare(last) <= 0:
 			v.add("P1", e.T, "%s is shown %v after %v", tab, at, last)
 		case e.Event.Type == typeState:
-			lost = false // a snapshot in the log: the owner has told everything again
+			lost = false // a snapshot in the log: the owner has published the whole state again
 		case s.known && !s.cut(at):
 			before, _ := s.place(last)
 			after, there := s.place(at)
@@ -277,7 +275,7 @@ func (s *course) order(v *violations, tab string, r Rules) {
 	}
 }
 
-// agreement is P2.
+// agreement checks P2.
 func (s *course) agreement(v *violations) {
 	type saying struct{ hash, who string }
 	first := map[wire.Position]saying{}
@@ -300,12 +298,12 @@ func (s *course) agreement(v *violations) {
 	}
 }
 
-// owners is P5 and P6 on the log.
+// owners checks P5 and P6 on the log.
 func (s *course) owners(v *violations, r Rules) {
 	var last wire.Position
 	for i, e := range s.log {
 		switch {
-		case i == 0: // the log may be cut at its beginning
+		case i == 0: // the log may be trimmed at its beginning
 		case e.At.Compare(last) <= 0:
 			v.add("P5", 0, "%v comes after %v in the log", e.At, last)
 		case e.At.Epoch == last.Epoch && e.Type == typeOwner:

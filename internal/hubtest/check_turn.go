@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// queues is P7, of the messages that a monitor's agent begins in the end. The others
-// have other queues, as those of windows have, or need not wait.
+// queues checks P7 for the messages that a monitor's agent started. Other messages, such as
+// those of windows, have other queues or need not wait.
 func (s *course) queues(v *violations) {
 	mine := map[wire.MessageID]bool{}
 	for _, e := range s.log {
@@ -32,7 +32,7 @@ func (s *course) queues(v *violations) {
 		case e.Type == typeQueued:
 			q.add(e.Message, e.Place)
 		case e.Type == typeAccepted:
-			// In a log without its beginning, it may have waited longer than that.
+			// In a trimmed log it may have been queued earlier.
 			unknown := s.cut(wire.Position{}) && !q.has(e.Message)
 			if first := q.ahead(e.Message); first != "" && !unknown {
 				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, first)
@@ -42,12 +42,12 @@ func (s *course) queues(v *violations) {
 	}
 }
 
-// queue is what waits for a monitor, in the order of the log.
+// queue is the queue of a monitor, in the order of the log.
 type queue []queued
 
 // queued is a message with its place in the queue. A message that was offered to a turn
-// keeps its place meanwhile and is in the log only when the turn has not taken it, after
-// messages that came later. Its place says that it is ahead of them.
+// keeps its place meanwhile, and is in the log only when the turn has not accepted it,
+// after messages that arrived later. Its place says that it precedes them.
 type queued struct {
 	id    wire.MessageID
 	place int
@@ -63,7 +63,7 @@ func (q *queue) has(id wire.MessageID) bool {
 	return slices.ContainsFunc(*q, func(w queued) bool { return w.id == id })
 }
 
-// ahead returns the first message that must begin before id.
+// ahead returns the first message that must start before id.
 func (q *queue) ahead(id wire.MessageID) wire.MessageID {
 	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
 	if at < 0 && len(*q) > 0 {
@@ -77,7 +77,7 @@ func (q *queue) ahead(id wire.MessageID) wire.MessageID {
 	return ""
 }
 
-// remove takes a message out of the queue; those behind it move up.
+// remove removes a message from the queue; those behind it move up.
 func (q *queue) remove(id wire.MessageID) {
 	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
 	if at < 0 {
@@ -92,7 +92,7 @@ func (q *queue) remove(id wire.MessageID) {
 	}
 }
 
-// endings are the ends of all messages of a log.
+// endings returns the ends of all messages of a log.
 func endings(log []Event) map[wire.MessageID][]Event {
 	ends := map[wire.MessageID][]Event{}
 	for _, e := range log {
@@ -103,7 +103,7 @@ func endings(log []Event) map[wire.MessageID][]Event {
 	return ends
 }
 
-// messages is P3 and P4.
+// messages checks P3 and P4.
 func (s *course) messages(v *violations, r Rules) {
 	ends := endings(s.log)
 	for _, id := range slices.Sorted(maps.Keys(ends)) {
@@ -111,8 +111,8 @@ func (s *course) messages(v *violations, r Rules) {
 			v.add("P4", 0, "%s ends %d times: %s at %v and %s at %v", id, len(all), all[0].outcome(), all[0].At, all[1].outcome(), all[1].At)
 		}
 	}
-	// What a tab was told does not change either. Where the store may forget, the
-	// same end may be said again.
+	// The end that a tab received does not change either. Where the store may lose writes,
+	// the same end may be sent again.
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
 		for _, e := range s.tabs[tab] {
 			if !e.Event.Ends() || isTask(e.Event.Agent) {
@@ -137,12 +137,12 @@ func (s *course) messages(v *violations, r Rules) {
 	}
 }
 
-// isTask reports whether an agent works for another one, within that one's turn.
+// isTask reports whether an agent works for another one, within that agent's turn.
 func isTask(a wire.AgentID) bool { return strings.HasPrefix(string(a), "task-") }
 
-// told is the log. Where the store may forget, it is the log as it was: what a tab
-// was shown had been in it. Whoever had to be told again was given a state, which
-// says what came of the turns in it and not how.
+// told returns the log. Where the store may lose writes, it also contains the events that
+// tabs received before the loss. Clients that missed events got a snapshot, which has the
+// outcome of turns but not their course.
 func (s *course) told(r Rules) []Event {
 	if !r.Loss {
 		return s.log
@@ -166,14 +166,14 @@ func (s *course) told(r Rules) []Event {
 	return slices.SortedFunc(maps.Values(all), func(a, b Event) int { return a.At.Compare(b.At) })
 }
 
-// texts is P8.
+// texts checks P8.
 func (s *course) texts(v *violations, r Rules) {
 	type turn struct {
 		message wire.MessageID
 		agent   wire.AgentID
 	}
 	said := map[turn][]uint16{}
-	heard, states := map[turn]int{}, 0 // states before the newest event of a turn
+	heard, states := map[turn]int{}, 0 // snapshots before the newest event of a turn
 	for _, e := range s.told(r) {
 		if e.Type == typeState {
 			states++
@@ -186,8 +186,8 @@ func (s *course) texts(v *violations, r Rules) {
 		missed := heard[k] < states
 		heard[k] = states
 		if e.Offset > len(text) && missed && r.Loss {
-			// The state that the owner wrote instead has the text in between. The next event
-			// of the turn may have no text and only say how far the turn is.
+			// The snapshot that the owner wrote instead has the text in between. The next
+			// event of the turn may have no text and only name the offset.
 			text = append(text, make([]uint16, e.Offset-len(text))...)
 			said[k] = text
 			delete(s.sent, e.Message)
@@ -207,7 +207,7 @@ func (s *course) texts(v *violations, r Rules) {
 	}
 }
 
-// abridged is a text short enough to be shown.
+// abridged shortens a text for an error message.
 func abridged(s string) string {
 	if len(s) > 160 {
 		return fmt.Sprintf("%q … %q (%d bytes)", s[:60], s[len(s)-60:], len(s))
@@ -215,7 +215,7 @@ func abridged(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// states is P10.
+// states checks P10.
 func (s *course) states(v *violations) {
 	if s.known && !slices.ContainsFunc(s.ends, func(e Entry) bool { return e.Kind == KindServer }) {
 		v.add("P0", 0, "no hub was asked for its state")
@@ -230,7 +230,7 @@ func (s *course) states(v *violations) {
 	}
 }
 
-// crowding is P9.
+// crowding checks P9.
 func (c *checker) crowding() []Violation {
 	v := &violations{}
 	for _, e := range c.agents {
@@ -242,8 +242,8 @@ func (c *checker) crowding() []Violation {
 	return v.all
 }
 
-// givenUp is P11. A message that the log does not say was accepted is left out: the
-// beginning of the log may be gone, or the store may have forgotten it.
+// givenUp checks P11. It ignores messages without an acceptance in the log: the log may be
+// trimmed, or the store may have lost it.
 func (s *course) givenUp(v *violations) {
 	accepted := map[wire.MessageID]int{} // owners until then
 	owners := 0

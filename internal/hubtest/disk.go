@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// MountSmall mounts a disk of so many bytes on a folder, for who is [Plan.Apart]:
-// nobody else sees it.
+// MountSmall mounts a file system of the given size on a folder. It needs [Plan.Apart], so
+// that no other process sees it.
 func MountSmall(tb testing.TB, dir string, bytes int) {
 	tb.Helper()
 	ip(tb, "link", "set", "lo", "up")
-	// What is mounted from here on is not passed on to others.
+	// Later mounts do not propagate to other namespaces.
 	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		tb.Fatalf("keep mounts to ourselves: %v", err)
 	}

@@ -1,27 +1,26 @@
-// Package hubtest breaks: it runs whole hubs as processes on a real store, lets
-// recording tabs use them, and checks what they saw against the promises that hold
-// whatever happens (P0 to P11, see [Check]).
+// Package hubtest tests whole hubs under faults: it runs hub processes on a real store,
+// uses them through recording tabs, and checks the recorded histories against the promises
+// that hold under all faults (P0 to P11, see [Check]).
 //
 // # What it owns
 //
-// The processes it starts ([Fleet]), the connections it carries ([Proxy]) and the
-// file in which everything is written down ([History]). Stores are those of
-// internal/redistest; what happens to whom and when is decided by tests, mostly
-// those of internal/chaos, with the numbers of [Plan.Seed].
+// The processes it starts ([Fleet]), the connections it proxies ([Proxy]) and the file with
+// everything that happened ([History]). Stores come from internal/redistest. Tests, mostly
+// those of internal/chaos, decide which faults happen when, with random numbers from
+// [Plan.Seed].
 //
-// # Who may call it
+// # Concurrency
 //
-// Tests and benchmarks, from the test's goroutine where something takes a
-// testing.TB; a [Hub] and a [Proxy] from any goroutine, one call at a time.
+// Functions with a testing.TB are called from the test's goroutine; a [Hub] and a [Proxy]
+// from any goroutine, one call at a time.
 //
-// # When it is slow or stops
+// # Timeouts
 //
-// Whoever waits is bounded by the test's context and by limits that are far above
-// what is expected. Everything that was started ends with the test. A history is
-// kept only when its test fails; the test says then where it is and how to look at
-// it again (internal/hubtest/replay).
+// Waiting is bounded by the test's context and by limits far above the expected times.
+// Everything that was started ends with the test. A history file is kept only if its test
+// fails; the test then prints its path and how to replay it (internal/hubtest/replay).
 //
-// # What it refuses
+// # Errors
 //
-// To go on without the programs it needs: a test that is skipped protects nobody.
+// A missing program fails the test: a skipped test protects nothing.
 package hubtest

@@ -8,25 +8,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Event is what the checks need to know of an event of a log.
+// Event holds the fields of a log event that the checks need.
 type Event struct {
 	At   wire.Position `json:"at"`
 	Hash string        `json:"hash"` // of its bytes
 	Type string        `json:"type"`
-	// Message is the message it is about, Monitor and Agent whose it is.
+	// Message is the message it is about; Monitor and Agent are its monitor and agent.
 	Message wire.MessageID `json:"message,omitempty"`
 	Monitor wire.MonitorID `json:"monitor,omitempty"`
 	Agent   wire.AgentID   `json:"agent,omitempty"`
-	// How is how an agent took the message, Outcome how its turn ended and Reason
-	// why, Text and Offset what its turn said.
+	// How is the way an agent accepted the message, Outcome and Reason the end of its turn,
+	// Text and Offset a piece of its text.
 	How     wire.Taken   `json:"how,omitempty"`
 	Outcome wire.Outcome `json:"outcome,omitempty"`
 	Reason  string       `json:"reason,omitempty"`
 	Text    string       `json:"text,omitempty"`
 	Offset  int          `json:"offset,omitempty"`
-	// Place is where the message stands in its queue, from 1; 0 is the end.
+	// Place is the place of the message in its queue, from 1; 0 is the end.
 	Place int `json:"place,omitempty"`
-	// Replica and Prev are those of a change of owner.
+	// Replica and Prev are set for a change of owner.
 	Replica wire.ReplicaID `json:"replica,omitempty"`
 	Prev    wire.Position  `json:"prev,omitzero"`
 }
@@ -36,8 +36,8 @@ func (e Event) Ends() bool {
 	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
 }
 
-// CutOffs is how often the turn of a message was cut off before it was given up, for an
-// event that ends the message for that reason, and else 0.
+// CutOffs returns how often the turn of a message was interrupted before the message was
+// abandoned, for an event that ends the message for that reason, else 0.
 func (e Event) CutOffs() (n int) {
 	if _, err := fmt.Sscanf(e.Reason, "the turn was cut off %d times", &n); err != nil {
 		return 0
@@ -45,7 +45,7 @@ func (e Event) CutOffs() (n int) {
 	return n
 }
 
-// outcome is how the message ended, for an event that ends it.
+// outcome returns the outcome, for an event that ends a message.
 func (e Event) outcome() string {
 	if e.Type == typeRejected {
 		return "rejected"
@@ -63,21 +63,21 @@ const (
 	typeState    = "session_state"
 )
 
-// isNewer reports whether an event is of a type that only a newer hub knows. What
-// is known and cannot be read is not.
+// isNewer reports whether an event has an unknown type, which a newer version writes. A
+// known type that cannot be decoded is not newer.
 func isNewer(frame []byte) bool {
 	head, ok := wire.Peek(frame)
 	_, known := wire.Events().Lookup(head.Type)
 	return ok && !known
 }
 
-// eventOf picks out what the checks need.
+// eventOf extracts the fields that the checks need.
 func eventOf(e wire.Event, frame []byte) Event {
 	sum := sha256.Sum256(frame)
 	out := Event{At: e.At, Hash: hex.EncodeToString(sum[:8])}
 	if head, ok := wire.Peek(frame); ok {
 		out.Type = head.Type
-		if e.Data == nil { // of a newer hub
+		if e.Data == nil { // written by a newer version
 			out.At, out.Message = head.At, head.Message
 		}
 	}

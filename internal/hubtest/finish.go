@@ -13,16 +13,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietTimeout is how long a fleet may take to come to rest. It is there for fleets that
-// never do: a slow machine is not judged here.
+// quietTimeout is how long a fleet may take to become idle. It only stops fleets that never
+// do; the speed is not judged here.
 const quietTimeout = 5 * time.Minute
 
-// Finish waits until all is quiet: every message that a tab knows to be kept has
-// ended, and all tabs of a session, and all hubs that are up, have the same
-// position. Then it writes down the logs and the states, and checks everything.
-// The hubs must be well by then: one that has ended and was not asked to, or that
-// has panicked, breaks a promise too. It returns how many promises were broken, each
-// of which is an error of the test.
+// Finish waits until every acknowledged message has ended, and all tabs of a session and
+// all running hubs have the same position. Then it records the logs and the states, and
+// checks everything. A hub that exited without being asked to, or panicked, is a violation
+// as well. It returns the number of violations, each of which is an error of the test.
 func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	tb.Helper()
 	h.Add(Entry{Kind: KindRules, Rules: &r})
@@ -32,12 +30,12 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	}
 	acked := acknowledged(h)
 	for _, session := range slices.Sorted(maps.Keys(bySession)) {
-		if err := f.settle(tb, h, session, bySession[session], acked[session], r); err != nil {
+		if err := f.awaitIdle(tb, h, session, bySession[session], acked[session], r); err != nil {
 			tb.Errorf("session %s does not come to rest: %v", session, err)
 		}
 	}
 	for _, t := range tabs {
-		// What was an event, if only by its head, is in the history already.
+		// Every event, even one with an unknown type, is in the history already.
 		if s := t.Client.Stats(); s.Duplicates > 0 || s.Unreadable > 0 {
 			h.Add(Entry{Kind: KindOdd, Who: t.Name, Session: t.Session, Count: s.Duplicates + s.Unreadable})
 		}
@@ -58,8 +56,8 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	return len(found)
 }
 
-// settle waits for the end of a session's work and writes down where it ended.
-func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules) error {
+// awaitIdle waits for the end of a session's work and records the final states.
+func (f *Fleet) awaitIdle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeoutCause(tb.Context(), f.Patience, fmt.Errorf("not quiet after %v", f.Patience))
 	defer cancel()
@@ -78,7 +76,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 	var ends []Entry
 	var differ string
 	for {
-		if ends, differ = f.look(ctx, session, tabs); differ == "" {
+		if ends, differ = f.compareEnds(ctx, session, tabs); differ == "" {
 			break
 		}
 		select {
@@ -104,7 +102,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 	return nil
 }
 
-// acknowledged are the messages that tabs know to be kept.
+// acknowledged returns the messages that tabs know to be committed.
 func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 	all := map[wire.SessionID][]wire.MessageID{}
 	for _, e := range h.Entries() {
@@ -115,9 +113,9 @@ func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 	return all
 }
 
-// unfinished are those messages whose end neither a tab has seen nor, since they
-// may have been given a snapshot instead, the log has. Where the store may forget, the
-// log need not have what tabs were shown: who took a message in, for example.
+// unfinished returns those messages whose end is neither in a tab's events nor in the log
+// (a tab may have got a snapshot instead). Where the store may lose writes, the log need
+// not have what tabs received, such as which turn a message joined.
 func (f *Fleet) unfinished(
 	ctx context.Context, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules,
 ) []wire.MessageID {
@@ -143,8 +141,8 @@ func (f *Fleet) unfinished(
 	return slices.DeleteFunc(open, func(id wire.MessageID) bool { return len(ends[id]) > 0 })
 }
 
-// look notes where everybody is, and in which way that is not the same place.
-func (f *Fleet) look(ctx context.Context, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
+// compareEnds records the position of every tab and hub, and describes how they differ.
+func (f *Fleet) compareEnds(ctx context.Context, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
 	add := func(kind Kind, who string, at wire.Position, hash string) {
 		ends = append(ends, Entry{Kind: kind, Who: who, Session: session, Event: &Event{At: at, Hash: hash}})
 	}
@@ -163,9 +161,8 @@ func (f *Fleet) look(ctx context.Context, session wire.SessionID, tabs []*Tab) (
 	if !slices.ContainsFunc(ends, func(e Entry) bool { return e.Event.At != first }) {
 		return ends, ""
 	}
-	// Answers that only one connection is given have positions too: who is not at
-	// the same position is still at the same place if there is nothing to see
-	// between the two.
+	// Answers for one connection have positions as well: two positions are at the same
+	// place if there is no visible event between them.
 	missed, err := f.after(ctx, f.Door.URL(), session, first)
 	if err != nil {
 		return nil, fmt.Sprintf("%s and the log cannot be read: %v", places(ends), err)

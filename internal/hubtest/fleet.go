@@ -17,33 +17,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Options say what a [Fleet] is made of.
+// Options configures a [Fleet].
 type Options struct {
-	// Program is the hub's, see [Build]; Programs, when there, has one per hub.
+	// Program is the path of the hub, see [Build]; Programs, if set, has one per hub.
 	Program  string
 	Programs []string
 	Hubs     int
-	// Store is the URL of the store; StoreOf, when there, has one per hub.
+	// Store is the URL of the store; StoreOf, if set, has one per hub.
 	Store   string
 	StoreOf func(hub int) string
 	// Args and Env are for all hubs.
 	Args, Env []string
 }
 
-// Fleet is some hubs on one store, behind a balancer that sends every connection
-// to the next hub that takes it.
+// Fleet is a number of hubs on one store, behind a balancer that sends every connection to
+// the next hub that accepts it.
 type Fleet struct {
 	Hubs []*Hub
-	// Door is the way to any of them.
+	// Door is the balancer.
 	Door *Proxy
-	// Patience is how long [Fleet.Finish] waits for rest.
+	// Patience is the timeout of [Fleet.Finish].
 	Patience time.Duration
 
 	web *http.Client
 }
 
-// Start starts a fleet. Nobody has to sign in, there are no rate limits, and the
-// demo answers, unless the arguments say otherwise.
+// Start starts a fleet. By default there is no authentication, no rate limit, and the demo
+// provider answers.
 func Start(tb testing.TB, o Options) *Fleet {
 	tb.Helper()
 	f := &Fleet{Patience: quietTimeout, web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
@@ -92,7 +92,7 @@ func Start(tb testing.TB, o Options) *Fleet {
 	return f
 }
 
-// By finds the hub whose present process has the replica id; nil if there is none.
+// By returns the hub whose current process has the replica id, or nil.
 func (f *Fleet) By(id wire.ReplicaID) *Hub {
 	for _, h := range f.Hubs {
 		if h.ID() == string(id) {
@@ -102,13 +102,13 @@ func (f *Fleet) By(id wire.ReplicaID) *Hub {
 	return nil
 }
 
-// Up are the hubs whose processes are there.
+// Up returns the hubs whose processes are running.
 func (f *Fleet) Up() []*Hub {
 	return slices.DeleteFunc(slices.Clone(f.Hubs), func(h *Hub) bool { return !h.Alive() })
 }
 
-// Call makes a request to a URL of a hub or of the door and decodes the JSON of its
-// answer into out, unless that is nil. Anything but a status of 2xx is an error.
+// Call sends a request to a URL of a hub or of the balancer and decodes the JSON answer
+// into out, unless that is nil. A status other than 2xx is an error.
 func (f *Fleet) Call(tb testing.TB, method, url, body string, out any) error {
 	tb.Helper()
 	return f.call(tb.Context(), method, url, body, out)
@@ -140,7 +140,7 @@ func (f *Fleet) call(ctx context.Context, method, url, body string, out any) err
 	return json.Unmarshal(b, out)
 }
 
-// StatusError is an answer that says no.
+// StatusError is an answer with a status other than 2xx.
 type StatusError struct {
 	Status int
 	Body   string
@@ -149,7 +149,7 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
 
-// Create makes a session through the door.
+// Create creates a session through the balancer.
 func (f *Fleet) Create(tb testing.TB) wire.SessionID {
 	tb.Helper()
 	var made struct {
@@ -161,7 +161,7 @@ func (f *Fleet) Create(tb testing.TB) wire.SessionID {
 	return made.SessionID
 }
 
-// Log reads the whole log of a session, as the store has it now, through a hub.
+// Log reads the whole log of a session from the store, through a hub.
 func (f *Fleet) Log(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
 	tb.Helper()
 	return f.after(tb.Context(), base, session, wire.Position{})
@@ -200,8 +200,7 @@ func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, 
 	}
 }
 
-// Snapshot reads the state of a session through a hub and returns its position and
-// its hash.
+// Snapshot reads the state of a session through a hub and returns its position and hash.
 func (f *Fleet) Snapshot(tb testing.TB, base string, session wire.SessionID) (wire.Position, string, error) {
 	tb.Helper()
 	return f.snapshot(tb.Context(), base, session)
@@ -212,7 +211,7 @@ func (f *Fleet) snapshot(ctx context.Context, base string, session wire.SessionI
 	if err := f.call(ctx, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
 		return wire.Position{}, "", err
 	}
-	// The state as an event, which is how everybody else gets it.
+	// The state as an event, which is how clients get it.
 	event, err := wire.Native{}.DecodeEvent(fmt.Appendf(nil,
 		`{"type":"session_state","session_id":%q,"timestamp":%q,"data":%s}`, session, time.Now().UTC().Format(time.RFC3339Nano), frame))
 	if err != nil {

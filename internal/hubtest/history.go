@@ -15,53 +15,53 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Kind is what an entry of a history is.
+// Kind is the kind of an entry.
 type Kind string
 
 // The kinds of entries.
 const (
-	KindHead     Kind = "head"     // what was broken, and the seed
-	KindFault    Kind = "fault"    // something was broken or repaired, see Note
+	KindHead     Kind = "head"     // the test and the seed
+	KindFault    Kind = "fault"    // a fault was injected or repaired, see Note
 	KindSend     Kind = "send"     // a tab begins to send a message
-	KindAck      Kind = "ack"      // it is told that the message is kept: Event.Type, by whom and how
-	KindRefused  Kind = "refused"  // it is told that it is not, see Note
-	KindLost     Kind = "lost"     // it has stopped to wait for an answer
-	KindEvent    Kind = "event"    // a tab is shown an event of the log
-	KindSnapshot Kind = "snapshot" // a tab is shown a state at Event.At, see Note for why
-	KindNotice   Kind = "notice"   // a tab is told something that is not in the log
-	KindLink     Kind = "link"     // what becomes of a tab's connection, see Note
-	KindLog      Kind = "log"      // an event of the log as the store has it in the end
-	KindFinal    Kind = "final"    // the state of a tab in the end: Event.At and Event.Hash
-	KindServer   Kind = "server"   // the same of a hub
-	KindAgents   Kind = "agents"   // how many agents run, see Count
-	KindOdd      Kind = "odd"      // what a tab should not have been given, see Count
-	KindBroken   Kind = "broken"   // a hub has ended, which nobody asked for, or has panicked, see Note
-	KindRules    Kind = "rules"    // what may happen; the last ones count
+	KindAck      Kind = "ack"      // the message is acknowledged: Event.Type, by whom and how
+	KindRefused  Kind = "refused"  // the message is refused, see Note
+	KindLost     Kind = "lost"     // the tab stopped waiting for an answer
+	KindEvent    Kind = "event"    // a tab received an event of the log
+	KindSnapshot Kind = "snapshot" // a tab received a snapshot at Event.At, see Note for the reason
+	KindNotice   Kind = "notice"   // a tab received an event that is not in the log
+	KindLink     Kind = "link"     // the state of a tab's connection changed, see Note
+	KindLog      Kind = "log"      // an event of the log as the store has it at the end
+	KindFinal    Kind = "final"    // final state of a tab: Event.At and Event.Hash
+	KindServer   Kind = "server"   // final state of a hub
+	KindAgents   Kind = "agents"   // number of running agents, see Count
+	KindOdd      Kind = "odd"      // invalid frames that a tab received, see Count
+	KindBroken   Kind = "broken"   // a hub exited without being asked to, or panicked, see Note
+	KindRules    Kind = "rules"    // the rules of the check; the last ones count
 )
 
 // Entry is one line of a history.
 type Entry struct {
 	Kind Kind `json:"kind"`
-	// T is when, from the beginning.
+	// T is the time since the start.
 	T time.Duration `json:"t"`
 	// Who is the tab or the hub.
 	Who     string         `json:"who,omitempty"`
 	Session wire.SessionID `json:"session,omitempty"`
 	Event   *Event         `json:"event,omitempty"`
-	// Message is what is sent; Expect is all that its turn has to say.
+	// Message is the sent message; Expect is the expected text of its turn.
 	Message wire.MessageID `json:"message,omitempty"`
 	Expect  string         `json:"expect,omitempty"`
 	Note    string         `json:"note,omitempty"`
 	Count   int            `json:"count,omitempty"`
 	Rules   *Rules         `json:"rules,omitempty"`
-	// Test, Seed and Full say how a history came about.
+	// Test, Seed and Full identify the run.
 	Test string `json:"test,omitempty"`
 	Seed uint64 `json:"seed,omitempty"`
 	Full bool   `json:"full,omitempty"`
 }
 
-// History is everything that happened in a run, in memory and in a file. It may be
-// added to from any goroutine.
+// History records everything that happened in a run, in memory and in a file. It is safe
+// for concurrent use.
 type History struct {
 	began time.Time
 	path  string
@@ -73,8 +73,8 @@ type History struct {
 	entries []Entry
 }
 
-// NewHistory begins a history. Its file is removed with the test unless that
-// fails; then the test says how to look at it again.
+// NewHistory starts a history. Its file is removed with the test unless the test fails;
+// then the test prints how to replay it.
 func (p *Plan) NewHistory(tb testing.TB, name string) *History {
 	tb.Helper()
 	if err := os.MkdirAll(p.Folder, 0o750); err != nil {
@@ -101,10 +101,10 @@ func (p *Plan) NewHistory(tb testing.TB, name string) *History {
 	return h
 }
 
-// Since is the time from the beginning.
+// Since returns the time since the start.
 func (h *History) Since() time.Duration { return time.Since(h.began) }
 
-// Add adds an entry, with the time unless it has one.
+// Add adds an entry, with the current time unless it has one.
 func (h *History) Add(e Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +113,7 @@ func (h *History) Add(e Entry) {
 	}
 	h.entries = append(h.entries, e)
 	if h.file == nil {
-		return // the test is over
+		return // the test has ended
 	}
 	line, err := json.Marshal(e)
 	if err == nil {
@@ -122,14 +122,14 @@ func (h *History) Add(e Entry) {
 	h.err = errors.Join(h.err, err)
 }
 
-// Fault writes down that something is broken or repaired.
+// Fault records that a fault was injected or repaired.
 func (h *History) Fault(format string, args ...any) time.Duration {
 	t := h.Since()
 	h.Add(Entry{Kind: KindFault, T: t, Note: fmt.Sprintf(format, args...)})
 	return t
 }
 
-// Entries is a copy of all entries.
+// Entries returns a copy of all entries.
 func (h *History) Entries() []Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,8 +144,8 @@ func (h *History) close() error {
 	return err
 }
 
-// ReadHistory reads a file. What does not begin with a head, or ends in the middle
-// of a line, is no history.
+// ReadHistory reads a history file. A file without a head, or with an incomplete line, is
+// an error.
 func ReadHistory(r io.Reader) ([]Entry, error) {
 	var all []Entry
 	lines := bufio.NewScanner(r)

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// startTimeout is how long a hub may take until it says where it is.
+// startTimeout is how long a hub may take to print its address.
 const startTimeout = 3 * time.Minute
 
-// Hub is one hub process, which can be killed and started again where it was.
+// Hub is a hub process that can be killed and restarted at the same address.
 type Hub struct {
-	// Name is what its replica ids begin with.
+	// Name is the prefix of its replica ids.
 	Name string
-	// Addr is where it listens, for ever; URL is the same for clients.
+	// Addr is its listening address, which never changes; URL is the same for clients.
 	Addr, URL string
 
 	program string
@@ -35,26 +35,26 @@ type Hub struct {
 	mu     sync.Mutex // guards the following
 	starts int
 	cmd    *exec.Cmd
-	gone   chan struct{} // closed when cmd has ended
-	asked  bool          // to end, by the test
-	blamed int           // panics that were found before
+	gone   chan struct{} // closed when cmd has exited
+	asked  bool          // the test ended it
+	blamed int           // panics reported before
 }
 
-// ID is the replica id of the present process: every start has its own.
+// ID returns the replica id of the current process: every start has its own.
 func (h *Hub) ID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return fmt.Sprintf("%s-%d", h.Name, h.starts)
 }
 
-// Install says which program runs from the next start on.
+// Install sets the program for the next start.
 func (h *Hub) Install(program string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.program = program
 }
 
-// Memory is how many bytes of the machine's memory the present process has.
+// Memory returns the resident memory of the current process in bytes.
 func (h *Hub) Memory(tb testing.TB) int {
 	tb.Helper()
 	h.mu.Lock()
@@ -72,7 +72,7 @@ func (h *Hub) Memory(tb testing.TB) int {
 	return kilobytes << 10
 }
 
-// Pid is that of the present process.
+// Pid returns the process id.
 func (h *Hub) Pid() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,10 +102,10 @@ func (h *Hub) start(tb testing.TB) error {
 		addr = "127.0.0.1:0"
 	}
 	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off"}, h.args...)
-	// Not bound to a context: a hub is to be killed by the test and nobody else.
+	// Not bound to a context: only the test may kill a hub.
 	cmd := exec.Command(h.program, args...) //nolint:gosec,noctx // the tests' own program
 	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + h.folder}, h.env...)
-	// The name of the variable, and not that of the flag, is the same in all releases.
+	// The variable, unlike the flag, has the same name in all releases.
 	cmd.Env = append(cmd.Env, fmt.Sprintf("HUB_REPLICA=%s-%d", h.Name, h.starts))
 	cmd.Dir, cmd.Stderr = h.folder, logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -122,7 +122,7 @@ func (h *Hub) start(tb testing.TB) error {
 		line, _ := bufio.NewReader(out).ReadString('\n')
 		said <- strings.TrimSpace(line)
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // how it ended is in its state
+		_ = cmd.Wait() // the exit status is in its state
 	}()
 	h.cmd, h.gone, h.asked = cmd, gone, false
 	select {
@@ -134,7 +134,7 @@ func (h *Hub) start(tb testing.TB) error {
 			<-gone
 			return fmt.Errorf("it said %q and not where it is", line)
 		}
-		if h.Addr == "" { // and never again: it is read while the hub is started anew
+		if h.Addr == "" { // set once: other goroutines read it during restarts
 			h.Addr, h.URL = u.Host, "http://"+u.Host
 		}
 		return nil
@@ -145,15 +145,15 @@ func (h *Hub) start(tb testing.TB) error {
 	}
 }
 
-// Kill ends the process as kill -9 does.
+// Kill sends SIGKILL.
 func (h *Hub) Kill(tb testing.TB) {
 	tb.Helper()
 	h.signal(tb, syscall.SIGKILL)
 	<-h.ended()
 }
 
-// Stop freezes the process: connections stay open and nobody answers. It returns
-// when the process does nothing any more.
+// Stop freezes the process with SIGSTOP: connections stay open without answers. It returns
+// when the process has stopped.
 func (h *Hub) Stop(tb testing.TB) {
 	tb.Helper()
 	h.signal(tb, syscall.SIGSTOP)
@@ -170,7 +170,7 @@ func (h *Hub) Stop(tb testing.TB) {
 	}
 }
 
-// frozen reports whether the system says that the process is stopped.
+// frozen reports whether the kernel reports the process as stopped.
 func (h *Hub) frozen(tb testing.TB) bool {
 	tb.Helper()
 	h.mu.Lock()
@@ -184,14 +184,13 @@ func (h *Hub) frozen(tb testing.TB) bool {
 	return strings.HasPrefix(state, "T")
 }
 
-// Continue ends what [Hub.Stop] began.
+// Continue reverts [Hub.Stop].
 func (h *Hub) Continue(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGCONT) }
 
-// Terminate asks the process to end, as whoever deploys does. See [Hub.Wait].
+// Terminate sends SIGTERM, as a deployment does. See [Hub.Wait].
 func (h *Hub) Terminate(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGTERM) }
 
-// Wait waits until the process has ended and returns its exit code, -1 when it was
-// killed.
+// Wait waits until the process has exited and returns its exit code, -1 if it was killed.
 func (h *Hub) Wait(tb testing.TB) int {
 	tb.Helper()
 	select {
@@ -204,7 +203,7 @@ func (h *Hub) Wait(tb testing.TB) int {
 	return h.cmd.ProcessState.ExitCode()
 }
 
-// Alive reports whether the process is there, frozen or not.
+// Alive reports whether the process exists, frozen or not.
 func (h *Hub) Alive() bool {
 	select {
 	case <-h.ended():
@@ -232,10 +231,10 @@ func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
 
 func (h *Hub) logFile() string { return filepath.Join(h.folder, h.Name+".log") }
 
-// logShown is how much of a log is shown.
+// logShown bounds the part of a log that is printed, in bytes.
 const logShown = 8 << 10
 
-// Log is the end of what the hub has logged, over all its processes.
+// Log returns the end of the hub's log, over all its processes.
 func (h *Hub) Log() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -250,7 +249,7 @@ func (h *Hub) log() string {
 	return string(b[max(0, len(b)-logShown):])
 }
 
-// Logged counts how often the hub has logged a text, over all its processes.
+// Logged returns how often the hub has logged a text, over all its processes.
 func (h *Hub) Logged(text string) int {
 	b, err := os.ReadFile(h.logFile())
 	if err != nil {
@@ -259,12 +258,12 @@ func (h *Hub) Logged(text string) int {
 	return strings.Count(string(b), text)
 }
 
-// broken is in which ways the hub is not well, apart from what the test did to it
-// and from what this has returned before.
+// broken returns failures of the hub that the test did not cause and that were not returned
+// before.
 func (h *Hub) broken() []string {
 	var all []string
 	alive := h.Alive()
-	panics := h.Logged("panic") // a single one may say so several times
+	panics := h.Logged("panic") // one panic may contain the word several times
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !alive && !h.asked {

@@ -14,23 +14,23 @@ import (
 	"unsafe"
 )
 
-// Lines is a network on which packets are late and get lost, so that TCP has to
-// deal with it. It is what netem does, for kernels without: every packet passes
-// through this process. It needs a namespace of its own, see [Plan.Apart].
+// Lines is a network with packet delay and loss, below TCP. It replaces netem on kernels
+// without it: every packet passes through this process. It needs its own network namespace,
+// see [Plan.Apart].
 //
-// A server on the loopback interface is reached over line n as 10.8.n.1, with its
-// port. The addresses are exchanged on the way, so that it sees 10.8.n.2 as its
-// client and its answers take the same way back.
+// A server on the loopback interface is reached over line n as 10.8.n.1, with its port. The
+// addresses are rewritten on the way, so that the server sees 10.8.n.2 as its client and
+// its answers take the same line back.
 type Lines struct {
 	tun *os.File
 	wg  sync.WaitGroup
 
-	mu    sync.Mutex // guards the following, and the source of chance
+	mu    sync.Mutex // guards the following, and the random source
 	rng   *rand.Rand
 	lines []*Line
 }
 
-// Line is one way to all servers.
+// Line is one route to all servers.
 type Line struct {
 	net    *Lines
 	number byte
@@ -39,7 +39,7 @@ type Line struct {
 	ways [2]Way // guarded by net.mu
 }
 
-// Way is what happens to packets in one direction. The zero value is a good
+// Way describes the treatment of packets in one direction. The zero value is a perfect
 // network.
 type Way struct {
 	Delay time.Duration
@@ -53,14 +53,14 @@ const (
 	down        // from servers
 )
 
-// packet is one that is on its way.
+// packet is a packet in flight.
 type packet struct {
 	b   []byte
 	due time.Time
 }
 
 const (
-	lineQueue = 4096 // packets on their way in one direction; more are lost
+	lineQueue = 4096 // packets in flight in one direction; more are dropped
 	tunName   = "lines0"
 	netPrefix = "10.8."
 	// offsets of IPv4 and TCP headers.
@@ -82,7 +82,7 @@ func NewLines(tb testing.TB, rng *rand.Rand) *Lines {
 	ip(tb, "link", "set", "lo", "up")
 	ip(tb, "addr", "add", netPrefix+"255.254/16", "dev", tunName)
 	ip(tb, "link", "set", tunName, "up")
-	// Packets for 127.0.0.1 may come from outside.
+	// Packets for 127.0.0.1 may come from this device.
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+tunName+"/route_localnet", []byte("1"), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func NewLines(tb testing.TB, rng *rand.Rand) *Lines {
 	return n
 }
 
-// openTun makes the device whose packets this process carries.
+// openTun creates the device whose packets this process forwards.
 func openTun() (*os.File, error) {
 	fd, err := syscall.Open("/dev/net/tun", syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -133,7 +133,7 @@ func (n *Lines) Line() *Line {
 		n.wg.Go(func() {
 			for p := range queue {
 				<-time.After(time.Until(p.due))
-				_, _ = n.tun.Write(p.b) // the device may be gone
+				_, _ = n.tun.Write(p.b) // the device may be closed
 			}
 		})
 	}
@@ -141,16 +141,16 @@ func (n *Lines) Line() *Line {
 	return l
 }
 
-// To is the address of a server on the loopback interface over this line.
+// To returns the address of a loopback server over this line.
 func (l *Line) To(addr string) string {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return addr // and who dials it will say what is wrong
+		return addr // dialing it reports the error
 	}
 	return net.JoinHostPort(netip.AddrFrom4([4]byte{10, 8, l.number, 1}).String(), port)
 }
 
-// Set says what happens to packets to servers and from them, from now on.
+// Set sets the treatment of packets to and from servers.
 func (l *Line) Set(toServer, fromServer Way) {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -168,7 +168,7 @@ func (n *Lines) read() {
 	}
 }
 
-// route puts a packet on its line, unless it is lost.
+// route forwards a packet to its line, unless it is lost.
 func (n *Lines) route(b []byte) {
 	if len(b) < ipHeader+20 || b[0] != 0x45 || b[ipProtocol] != tcp || b[ipTarget] != 10 || b[ipTarget+1] != 8 {
 		return
@@ -198,7 +198,7 @@ func (n *Lines) route(b []byte) {
 	}
 }
 
-// readdress gives a TCP packet other addresses.
+// readdress rewrites the addresses of a TCP packet and its checksums.
 func readdress(b []byte, source, target [4]byte) {
 	copy(b[ipSource:], source[:])
 	copy(b[ipTarget:], target[:])
@@ -210,7 +210,7 @@ func readdress(b []byte, source, target [4]byte) {
 	binary.BigEndian.PutUint16(segment[tcpChecksum:], ^sum(segment, pseudo))
 }
 
-// sum is that of the Internet's checksums.
+// sum computes the Internet checksum.
 func sum(b []byte, s uint32) uint16 {
 	for ; len(b) > 1; b = b[2:] {
 		s += uint32(binary.BigEndian.Uint16(b))

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// apartEnv tells a process that it is the one of which test.
+// apartEnv names the test that a child process runs.
 const apartEnv = "EVERDESK_TEST_APART"
 
-// Apart is for tests that need a network of their own: it runs the calling test
-// once more, with the same seed, in a process with a network and mounts of its own,
-// and is true there. Where it is false that has happened, and the test is over.
+// Apart runs the calling test again, with the same seed, in a child process with its own
+// network and mount namespaces, and returns true there. In the parent it returns false
+// after the child has ended; the test is then over.
 func (p *Plan) Apart(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(apartEnv) == t.Name() {
@@ -39,7 +39,7 @@ func (p *Plan) Apart(t *testing.T) bool {
 	return false
 }
 
-// ip runs the program of that name.
+// ip runs the ip command.
 func ip(tb testing.TB, args ...string) {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), "ip", args...) //nolint:gosec // the tests' own arguments

@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// Plan is how much is to be broken, and how.
+// Plan holds the extent and the seed of the faults.
 type Plan struct {
-	// Full asks for the rounds of the fault table instead of a few.
+	// Full requests all rounds of the fault table instead of a few.
 	Full bool
-	// Seed decides what happens when. Runs with the same seed do the same to the
-	// hubs; what the hubs make of it depends on the machine too.
+	// Seed determines the faults. Runs with the same seed inject the same faults; the
+	// reaction of the hubs also depends on the machine.
 	Seed uint64
-	// Folder is where histories are written.
+	// Folder is the folder of history files.
 	Folder string
-	// Report is a file to which results are added; none when empty.
+	// Report is a file to which results are appended; none if empty.
 	Report string
 
-	mu sync.Mutex // one result at a time
+	mu sync.Mutex // serialises results
 }
 
-// Rounds is how often something is done: few times with every test run, many
-// times where that is asked for.
+// Rounds returns the number of rounds: short by default, full with [Plan.Full].
 func (p *Plan) Rounds(short, full int) int {
 	if p.Full {
 		return full
@@ -34,31 +33,31 @@ func (p *Plan) Rounds(short, full int) int {
 	return short
 }
 
-// Rand is the source of all decisions of a part of a run.
+// Rand returns the random source for a part of a run.
 func (p *Plan) Rand(part uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, part)) //nolint:gosec // repeatable on purpose
 }
 
-// Result is what came of breaking something.
+// Result is the result of a fault test.
 type Result struct {
 	Fault      string `json:"fault"`
 	What       string `json:"what"`
 	Rounds     int    `json:"rounds"`
 	Violations int    `json:"violations"`
-	// Figures are what was measured, in the order in which they are shown.
+	// Figures are the measurements, in the order of display.
 	Figures []Figure `json:"figures"`
 	Seed    uint64   `json:"seed"`
 	Seconds float64  `json:"seconds"`
 }
 
-// Figure is one number and what was wanted of it.
+// Figure is one measurement and its target.
 type Figure struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Wanted string `json:"wanted,omitempty"`
 }
 
-// Add writes a result down and logs it.
+// Add appends a result to the report and logs it.
 func (p *Plan) Add(tb testing.TB, r Result) {
 	tb.Helper()
 	r.Seed = p.Seed
@@ -85,8 +84,8 @@ func (p *Plan) Add(tb testing.TB, r Result) {
 	}
 }
 
-// Quantile is the smallest of the durations that a part of them is not above; they
-// must be sorted. A high part of few is the largest.
+// Quantile returns the q-quantile of sorted durations: the smallest value that a share q of
+// them does not exceed.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Weather is what a [Proxy] does to the bytes it carries. The zero value is a good
+// Weather describes the treatment of bytes by a [Proxy]. The zero value is a perfect
 // network.
 type Weather struct {
-	// Delay and up to Jitter more is how late everything is.
+	// Delay and up to Jitter more is the delay of everything.
 	Delay, Jitter time.Duration
-	// Rate is how many bytes a second pass each way of a connection; 0 means any.
+	// Rate limits each direction of a connection in bytes per second; 0 means unlimited.
 	Rate int
-	// Slice is how long a piece may be; 0 means any.
+	// Slice is the maximum length of a piece; 0 means any.
 	Slice int
-	// Up and Down swallow what clients say, and what they are told: connections
-	// stay open, new ones are taken, and nothing arrives until it is over.
+	// Up and Down hold back the bytes of clients and of servers: connections stay open, new
+	// ones are accepted, and nothing arrives until it is reset.
 	Up, Down bool
 }
 
-// piece is how long a piece may be. At a low rate they are short: no second passes
-// without one.
+// piece returns the maximum length of a piece. At a low rate pieces are short, so that one
+// passes every second.
 func (w Weather) piece() int {
 	size := 32 << 10
 	if w.Rate > 0 {
@@ -38,8 +38,8 @@ func (w Weather) piece() int {
 	return size
 }
 
-// Proxy carries connections to the first of its targets that takes them, beginning
-// with another one each time, through any weather.
+// Proxy forwards connections to the first of its targets that accepts, starting with the
+// next target each time, under any weather.
 type Proxy struct {
 	Addr string
 
@@ -50,7 +50,7 @@ type Proxy struct {
 
 	mu      sync.Mutex // guards the following
 	weather Weather
-	changed chan struct{} // closed and made anew with the weather
+	changed chan struct{} // closed and replaced when the weather changes
 	conns   map[net.Conn]bool
 }
 
@@ -83,10 +83,10 @@ func NewProxy(tb testing.TB, targets ...string) *Proxy {
 	return p
 }
 
-// URL is the address for clients.
+// URL returns the URL for clients.
 func (p *Proxy) URL() string { return "http://" + p.Addr }
 
-// Retarget says where connections go from now on.
+// Retarget changes the targets of new connections.
 func (p *Proxy) Retarget(targets ...string) { p.targets.Store(&targets) }
 
 // Set changes the weather for all connections.
@@ -98,7 +98,7 @@ func (p *Proxy) Set(w Weather) {
 	p.changed = make(chan struct{})
 }
 
-// Cut ends all connections at once with a reset, and returns how many there were.
+// Cut resets all connections and returns their number.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +117,8 @@ func (p *Proxy) now() (Weather, <-chan struct{}) {
 	return p.weather, p.changed
 }
 
-// keep remembers connections to be cut.
-func (p *Proxy) keep(there bool, conns ...net.Conn) {
+// track adds or removes connections for Cut.
+func (p *Proxy) track(there bool, conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
@@ -147,8 +147,8 @@ func (p *Proxy) dial() (net.Conn, error) {
 
 func (p *Proxy) carry(in net.Conn) {
 	defer func() { _ = in.Close() }()
-	p.keep(true, in)
-	defer p.keep(false, in)
+	p.track(true, in)
+	defer p.track(false, in)
 	if !p.fair(func(w Weather) bool { return !w.Up }) {
 		return
 	}
@@ -157,22 +157,22 @@ func (p *Proxy) carry(in net.Conn) {
 		return
 	}
 	defer func() { _ = out.Close() }()
-	p.keep(true, out)
-	defer p.keep(false, out)
+	p.track(true, out)
+	defer p.track(false, out)
 	var wg sync.WaitGroup
 	wg.Go(func() { p.pass(out, in, func(w Weather) bool { return !w.Up }) })
 	wg.Go(func() { p.pass(in, out, func(w Weather) bool { return !w.Down }) })
 	wg.Wait()
 }
 
-// piece is some bytes and when they arrive.
+// piece is some bytes and their arrival time.
 type piece struct {
 	b   []byte
 	due time.Time
 }
 
-// pass carries one direction: what was read waits, in order, until it is due. Both
-// directions end with the first.
+// pass forwards one direction: pieces wait, in order, until they are due. When one
+// direction ends, both do.
 func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	pieces := make(chan piece, 256)
 	gone := make(chan struct{})
@@ -191,10 +191,10 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 				return
 			}
 			for rest := slices.Clone(b[:n]); len(rest) > 0; {
-				w, _ := p.now() // after the waiting: it may have changed
+				w, _ := p.now() // the weather may have changed while waiting
 				now := rest[:min(len(rest), w.piece())]
 				rest = rest[len(now):]
-				// Who is slow does not read on: the other side must feel it.
+				// A slow reader must cause back pressure.
 				if w.Rate > 0 && !wait(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
 					return
 				}
@@ -220,8 +220,7 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	}
 }
 
-// fair waits for weather in which something passes; false means that the proxy
-// ends.
+// fair waits until the weather lets bytes pass; false means that the proxy has ended.
 func (p *Proxy) fair(open func(Weather) bool) bool {
 	for {
 		w, changed := p.now()
@@ -236,7 +235,7 @@ func (p *Proxy) fair(open func(Weather) bool) bool {
 	}
 }
 
-// wait waits for a while; false means that it was over before.
+// wait waits for d; false means that over was closed before.
 func wait(d time.Duration, over <-chan struct{}) bool {
 	if d <= 0 {
 		return true

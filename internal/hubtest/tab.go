@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tab is a client that writes down everything it does and sees.
+// Tab is a client that records everything it sends and receives.
 type Tab struct {
 	Name    string
 	Session wire.SessionID
@@ -26,26 +26,26 @@ type Tab struct {
 
 	mu    sync.Mutex // guards the following
 	ended map[wire.MessageID]wire.Outcome
-	said  map[wire.MessageID]int // pieces of the answer
-	moved chan struct{}          // closed and made anew with every event
+	said  map[wire.MessageID]int // number of received pieces of the answer
+	moved chan struct{}          // closed and replaced with every event
 }
 
-// TabConfig says where a tab goes.
+// TabConfig configures a tab.
 type TabConfig struct {
 	Name    string
 	URL     string
 	Session wire.SessionID
-	// Backoff is the client's; always 50 ms when absent, so that tests measure the
-	// hub and not the waiting.
+	// Backoff is the client's reconnect delay; 50 ms by default, so that tests measure the
+	// hub and not the delay.
 	Backoff func(failed int) time.Duration
-	// Dial makes its connections, when there.
+	// Dial opens connections, if set.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// quickly is how tests come back.
+// quickly is the default reconnect delay.
 func quickly(int) time.Duration { return 50 * time.Millisecond }
 
-// Open opens a tab and waits until it knows the session. It ends with the test.
+// Open opens a tab and waits for the session's state. The tab ends with the test.
 func (h *History) Open(tb testing.TB, cfg TabConfig) *Tab {
 	tb.Helper()
 	t := h.open(tb, cfg)
@@ -95,7 +95,7 @@ func (t *Tab) Close() {
 	<-t.done
 }
 
-// Done is closed when the tab has ended, also because a hub did not want it.
+// Done is closed when the tab has ended, also because a hub refused it.
 func (t *Tab) Done() <-chan struct{} { return t.done }
 
 func (t *Tab) link(_ context.Context, l client.Link) {
@@ -141,9 +141,8 @@ func (t *Tab) see(_ context.Context, e client.Event) {
 	t.moved = make(chan struct{})
 }
 
-// Say sends a message to the agents of the session and writes down what becomes of
-// it. It waits for the answer over as many connections as that takes. Expect is
-// all that the turn has to say; empty means that it is not known.
+// Say sends a message to the session's agents and records the answer. It waits over any
+// number of connections. expect is the expected text of the turn; empty means unknown.
 func (t *Tab) Say(ctx context.Context, id wire.MessageID, text, expect string) error {
 	return t.SayTo(ctx, wire.UserMessage{MessageID: id, Content: text}, expect)
 }
@@ -170,8 +169,7 @@ func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) erro
 	return err
 }
 
-// Until waits until cond is true, which is looked at after every event that the
-// tab is shown.
+// Until waits until cond is true. It evaluates cond after every event.
 func (t *Tab) Until(ctx context.Context, cond func() bool) error {
 	for {
 		t.mu.Lock()
@@ -190,7 +188,7 @@ func (t *Tab) Until(ctx context.Context, cond func() bool) error {
 	}
 }
 
-// Ended waits until the tab has seen the end of a message.
+// Ended waits until the tab has received the end of a message.
 func (t *Tab) Ended(ctx context.Context, id wire.MessageID) (wire.Outcome, error) {
 	var outcome wire.Outcome
 	err := t.Until(ctx, func() bool {
@@ -203,7 +201,7 @@ func (t *Tab) Ended(ctx context.Context, id wire.MessageID) (wire.Outcome, error
 	return outcome, err
 }
 
-// HasEnded reports whether the tab has seen the end of a message.
+// HasEnded reports whether the tab has received the end of a message.
 func (t *Tab) HasEnded(id wire.MessageID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,8 +209,8 @@ func (t *Tab) HasEnded(id wire.MessageID) bool {
 	return ok
 }
 
-// Begun waits until the tab has seen at least so many pieces of the answer to a
-// message, or its end.
+// Begun waits until the tab has received at least the given number of pieces of an answer,
+// or its end.
 func (t *Tab) Begun(ctx context.Context, id wire.MessageID, pieces int) error {
 	return t.Until(ctx, func() bool {
 		t.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// comments are the explanations in the source, each on one line.
+// comments holds the comments of the source, each on one line.
 type comments struct {
 	types  map[string]string // by type
 	fields map[string]string // by Type.Field
@@ -72,7 +72,7 @@ func (c comments) structFields(typeName string, s *ast.StructType) {
 	}
 }
 
-// constant remembers the comment beside a constant of a named string type.
+// constant records the comment of a constant of a named string type.
 func (c comments) constant(s *ast.ValueSpec) {
 	typeName, ok := s.Type.(*ast.Ident)
 	if !ok || len(s.Values) != 1 || s.Comment == nil {

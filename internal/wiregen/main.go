@@ -37,8 +37,8 @@ func write(root string) error {
 	return nil
 }
 
-// generate returns the generated files by their path in the repository. Source
-// is where the Go files of package wire are.
+// generate returns the generated files by their path in the repository. source holds the Go
+// files of package wire.
 func generate(source fs.FS) (map[string][]byte, error) {
 	docs, err := readComments(source)
 	if err != nil {

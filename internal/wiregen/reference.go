@@ -15,17 +15,17 @@ import (
 //go:embed guide.md
 var guide string
 
-// page is the reference page while it is written.
+// page is the reference page under construction.
 type page struct {
 	bytes.Buffer
 	catalog *wire.Catalog
 	docs    comments
-	// payloads and types have sections of their own, under these anchors.
+	// payloads and types are the anchors of the sections.
 	payloads map[string]string // by type on the wire
 	types    map[string]string // by name of the shape
 }
 
-// reference is the page for people.
+// reference generates the reference page.
 func reference(catalog *wire.Catalog, docs comments) []byte {
 	p := page{catalog: catalog, docs: docs, payloads: map[string]string{}, types: map[string]string{}}
 	p.anchors()
@@ -38,8 +38,8 @@ func reference(catalog *wire.Catalog, docs comments) []byte {
 	return p.Bytes()
 }
 
-// anchors gives every section its anchor, as GitHub does: lower case, and a
-// number when the same was there before.
+// anchors assigns the anchors of sections as GitHub does: in lower case, with a number for
+// duplicates.
 func (p *page) anchors() {
 	seen := map[string]int{}
 	anchor := func(heading string) string {
@@ -115,7 +115,7 @@ func (p *page) fields(s *wire.Shape) {
 	}
 }
 
-// typeSections explains the types that are not payloads.
+// typeSections describes the types that are not payloads.
 func (p *page) typeSections() {
 	payload := map[string]bool{}
 	for _, e := range p.catalog.All() {
@@ -124,7 +124,7 @@ func (p *page) typeSections() {
 	p.WriteString("\n## Types\n")
 	for _, s := range namedShapes(p.catalog) {
 		if payload[s.Name] {
-			continue // it has its section above
+			continue // described in the section of the payload
 		}
 		fmt.Fprintf(p, "\n### %s\n\n%s\n", s.Name, p.docs.types[s.Name])
 		switch {
@@ -154,7 +154,7 @@ func (p *page) variants(s *wire.Shape) {
 	}
 }
 
-// use is a link to a type, or what it is when it has no name.
+// use returns a link to a type, or its description if it has no name.
 func (p *page) use(s *wire.Shape) string {
 	if s.Name != "" {
 		return fmt.Sprintf("[%s](#%s)", s.Name, p.types[s.Name])

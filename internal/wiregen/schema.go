@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// schemaJSON is the JSON Schema of native frames: ClientMessage and ServerEvent
-// among its definitions, and every type they are made of.
+// schemaJSON generates the JSON Schema of native frames: the definitions ClientMessage and
+// ServerEvent, and every type they use.
 func schemaJSON(catalog *wire.Catalog, docs comments) ([]byte, error) {
 	root := &jsonschema.Schema{
 		Schema:      "https://json-schema.org/draft/2020-12/schema",
@@ -42,8 +42,8 @@ func schemaJSON(catalog *wire.Catalog, docs comments) ([]byte, error) {
 	return linePerType(root)
 }
 
-// linePerType writes the schema with one line per definition, so that a change
-// of a type is a change of a line.
+// linePerType encodes the schema with one line per definition, so that a changed type is a
+// changed line.
 func linePerType(root *jsonschema.Schema) ([]byte, error) {
 	defs := root.Defs
 	root.Defs = nil
@@ -80,7 +80,7 @@ func compact(s *jsonschema.Schema) ([]byte, error) {
 
 func ref(name string) *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/" + name} }
 
-// frameSchema is an envelope around one payload.
+// frameSchema returns the schema of an envelope with one payload.
 func frameSchema(e wire.Entry) *jsonschema.Schema {
 	id := ref("MessageID")
 	if e.Direction == wire.FromServer {
@@ -115,7 +115,7 @@ func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, {Type: "null"}}}
 }
 
-// use is the schema at a place where a shape is used: a reference, if it can be.
+// use returns the schema for a use of a shape: a reference if it has a name.
 func use(s *wire.Shape) *jsonschema.Schema {
 	if s.Name != "" {
 		return ref(s.Name)
@@ -144,7 +144,7 @@ func schemaOf(s *wire.Shape) *jsonschema.Schema {
 		return out
 	case wire.KindMap:
 		value := use(s.Elem)
-		if s.Elem.Kind != wire.KindAny { // which takes null anyway
+		if s.Elem.Kind != wire.KindAny { // KindAny accepts null anyway
 			value = orNull(value)
 		}
 		out := &jsonschema.Schema{Type: "object", AdditionalProperties: value}
@@ -200,7 +200,7 @@ func objectSchema(s *wire.Shape) *jsonschema.Schema {
 		switch {
 		case !f.Optional:
 			out.Required = append(out.Required, f.Name)
-		case f.Shape.Kind != wire.KindAny: // which takes null anyway
+		case f.Shape.Kind != wire.KindAny: // KindAny accepts null anyway
 			property = orNull(property)
 		}
 		out.Properties[f.Name] = property
@@ -209,8 +209,8 @@ func objectSchema(s *wire.Shape) *jsonschema.Schema {
 	return out
 }
 
-// unionSchema tells variants apart by their tag. The variant without a name
-// takes the tags that no other has.
+// unionSchema selects variants by their tag. The variant without a name accepts all other
+// tags.
 func unionSchema(s *wire.Shape) *jsonschema.Schema {
 	out := &jsonschema.Schema{}
 	var known []any
@@ -228,8 +228,8 @@ func unionSchema(s *wire.Shape) *jsonschema.Schema {
 	return out
 }
 
-// describe puts the explanations of fields beside them. A reference with a
-// description needs a schema of its own, or all places would share it.
+// describe adds the descriptions of fields. A reference with a description needs its own
+// schema, because other uses share the reference.
 func describe(def *jsonschema.Schema, s *wire.Shape, docs comments) {
 	for _, f := range s.Fields {
 		if property, ok := def.Properties[f.Name]; ok && docs.fields[f.Source] != "" {

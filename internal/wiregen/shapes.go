@@ -12,7 +12,7 @@ import (
 func namedShapes(catalog *wire.Catalog) []*wire.Shape {
 	roots := []*wire.Shape{
 		wire.FormatOf[wire.Problem]().Shape(),
-		// Of the envelope.
+		// Used by the envelope.
 		wire.FormatOf[wire.SessionID]().Shape(), wire.FormatOf[wire.MessageID]().Shape(),
 		wire.FormatOf[wire.Position]().Shape(),
 	}
@@ -22,8 +22,7 @@ func namedShapes(catalog *wire.Catalog) []*wire.Shape {
 	return reachable(roots)
 }
 
-// serverShapes are the shapes with a name that can be reached from what the hub
-// sends, ordered by name.
+// serverShapes returns the named shapes reachable from the hub's events, ordered by name.
 func serverShapes(catalog *wire.Catalog) []*wire.Shape {
 	var roots []*wire.Shape
 	for _, e := range catalog.All() {
@@ -66,7 +65,7 @@ func reachable(roots []*wire.Shape) []*wire.Shape {
 	return all
 }
 
-// needsData reports whether a payload has a field that must be there.
+// needsData reports whether a payload has a required field.
 func needsData(s *wire.Shape) bool {
 	return slices.ContainsFunc(s.Fields, func(f wire.Field) bool { return !f.Optional })
 }

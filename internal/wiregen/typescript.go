@@ -33,7 +33,7 @@ export interface ServerFrame<T extends string, D> {
 
 `
 
-// typescript is the types of the web client.
+// typescript generates the types of the web client.
 func typescript(catalog *wire.Catalog, docs comments) []byte {
 	var out bytes.Buffer
 	out.WriteString(typescriptHead)
@@ -90,7 +90,7 @@ func tsDeclare(out *bytes.Buffer, s *wire.Shape, docs comments) {
 	case wire.KindUnion:
 		fmt.Fprintf(out, "export type %s =\n", s.Name)
 		for _, v := range s.Variants {
-			if v.Name != "" { // with the variant for all other tags, no tag would tell anything
+			if v.Name != "" { // with the variant for all other tags, the tag would not discriminate
 				fmt.Fprintf(out, "  | ({ %s: %s } & %s)\n", s.Tag, quote(v.Name), tsVariant(v.Shape))
 			}
 		}
@@ -101,8 +101,8 @@ func tsDeclare(out *bytes.Buffer, s *wire.Shape, docs comments) {
 	}
 }
 
-// tsVariant is what a variant adds to its tag. Nothing at all must not be a
-// type that forbids the tag.
+// tsVariant returns the fields of a variant besides its tag. An empty variant must not
+// become a type that forbids the tag.
 func tsVariant(s *wire.Shape) string {
 	if len(s.Fields) == 0 {
 		return "object"
@@ -182,7 +182,7 @@ func tsRows(out *bytes.Buffer) {
 	out.WriteString("} as const;\n")
 }
 
-// quote is a string literal of TypeScript, which is one of JSON.
+// quote returns a TypeScript string literal, which is a JSON string.
 func quote(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -24,8 +24,8 @@ import type { ShapeSource } from "./shape.js";
 export const shapes: Record<string, ShapeSource> = {
 `
 
-// typescriptShapes is what types cannot say, for the web client at run time: the
-// order of fields, which of them are left out, and the rules of values.
+// typescriptShapes generates what types cannot express, for the web client at run time: the
+// order of fields, which of them are omitted when empty, and the rules of values.
 func typescriptShapes(catalog *wire.Catalog) []byte {
 	var out bytes.Buffer
 	out.WriteString(shapesHead)
@@ -46,16 +46,16 @@ func typescriptShapes(catalog *wire.Catalog) []byte {
 	return out.Bytes()
 }
 
-// shapeNames are the names that shapes have for the web client.
+// shapeNames holds the names of shapes for the web client.
 type shapeNames struct {
-	// first is the first shape that is like the one with a name.
+	// first maps a name to the first shape that is equal.
 	first map[string]string
-	// short is the name of a first one.
+	// short maps the first one to its short name.
 	short map[string]string
 }
 
-// nameShapes finds those that are alike, until no more are: shapes that differ in
-// what they are made of become alike when that does.
+// nameShapes merges equal shapes until nothing changes: shapes that differ only in their
+// parts become equal when the parts do.
 func nameShapes(shapes []*wire.Shape) shapeNames {
 	names := shapeNames{map[string]string{}, map[string]string{}}
 	for _, s := range shapes {
@@ -85,13 +85,13 @@ func nameShapes(shapes []*wire.Shape) shapeNames {
 	return names
 }
 
-// written is the name of a shape.
+// written returns the name of a shape.
 func (n shapeNames) written(name string) string {
 	first := n.first[name]
 	return cmp.Or(n.short[first], first)
 }
 
-// alike are the shapes that share a name.
+// alike lists the shapes that share a name.
 func (n shapeNames) alike(shapes []*wire.Shape, first string) string {
 	var list []string
 	for _, s := range shapes {

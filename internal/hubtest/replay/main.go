@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// The ways to end.
+// Exit codes.
 const (
 	exitGood   = 0
 	exitBroken = 1
@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return look(entries, *around, out)
 }
 
-// look checks a history again and shows what is wrong with it.
+// look checks a history and prints the violations.
 func look(entries []hubtest.Entry, around int, out io.Writer) int {
 	head, rules := entries[0], hubtest.RulesOf(entries)
 	fmt.Fprintf(out, "%s, history %s, seed %d%s: %d entries in %v\nrules: %+v\n", head.Test, head.Note, head.Seed,
@@ -86,10 +86,10 @@ func look(entries []hubtest.Entry, around int, out io.Writer) int {
 	return exitGood
 }
 
-// show shows the entries around a violation: those of its time, or else those that
-// are about what it names.
+// show prints the entries around a violation: those at its time, or else those that name
+// the same things.
 func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around int) {
-	var mine []hubtest.Entry // others happened elsewhere
+	var mine []hubtest.Entry // of the same session
 	for _, e := range entries {
 		if e.Session == "" || e.Session == v.Session || v.Session == "" {
 			mine = append(mine, e)
@@ -118,13 +118,13 @@ func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around in
 	}
 }
 
-// names reports whether a text has a word.
+// names reports whether a text contains a word.
 func names(text, word string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
 	return slices.Contains(words, word)
 }
 
-// line is an entry for people.
+// line formats an entry.
 func line(e hubtest.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %10s %-8s", e.T.Round(time.Millisecond), e.Kind)
@@ -158,8 +158,8 @@ func line(e hubtest.Entry) string {
 	return b.String()
 }
 
-// repeat runs the test of a history with the same seed. The hubs need not do the
-// same again: that depends on the machine too.
+// repeat runs the test of a history again with the same seed. The outcome may differ,
+// because it also depends on the machine.
 func repeat(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
 	args := again(head)
 	fmt.Fprintln(out, "go", strings.Join(args, " "))
@@ -172,9 +172,9 @@ func repeat(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
 	return exitGood
 }
 
-// again are the arguments of go that do it again.
+// again returns the arguments of the go command for that.
 func again(head hubtest.Entry) []string {
-	test, _, _ := strings.Cut(head.Test, "/") // its parts share what they decide
+	test, _, _ := strings.Cut(head.Test, "/") // subtests share the random decisions of their test
 	args := []string{
 		"test", "-count=1", "-timeout=30m", "./internal/chaos", "-run", "^" + test + "$",
 		"-chaos.seed=" + strconv.FormatUint(head.Seed, 10),

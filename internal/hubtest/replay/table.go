@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// writeTable shows results as Markdown, in the order in which they were written.
+// writeTable prints results as a Markdown table, in the order of the file.
 func writeTable(out io.Writer, in io.Reader) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "| fault | what | rounds | violations | figures (wanted) | seconds |")
@@ -48,5 +48,5 @@ func figures(all []hubtest.Figure) string {
 	return strings.Join(parts, ", ")
 }
 
-// cell is a text that stays in its cell.
+// cell escapes a text for a table cell.
 func cell(s string) string { return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s) }
