@@ -154,7 +154,7 @@ func (l *activeRun) runTurn() (Ended, error) {
 	if l.trace != nil {
 		l.trace.Began()
 	}
-	l.report(Began{Of{l.ID}})
+	l.report(Began{RunRef{l.ID}})
 	if err := context.Cause(l.workCtx); err != nil {
 		return Ended{}, err
 	}
@@ -227,13 +227,13 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
-		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.handleEvent,
+		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,
 	}
 	if hands {
 		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
 	}
 	if cfg.Tracer != nil {
-		spec.Asked = t.asked
+		spec.OnModelCall = t.traceModelCall
 	}
 	if hands && caps.MCP && cfg.MCPTokens != nil {
 		spec.MCP, t.revoke = cfg.MCPTokens.Issue(l.caller)
@@ -314,7 +314,7 @@ func (l *activeRun) finish(end Ended) {
 		}
 	}
 	for _, s := range spurned {
-		l.report(SteerRefused{Of: Of{l.ID}, Message: s.Message, Ending: true})
+		l.report(SteerRefused{RunRef: RunRef{l.ID}, Message: s.Message, Ending: true})
 	}
 	if l.trace != nil {
 		l.trace.Ended(end, l.ctx.Err() != nil)

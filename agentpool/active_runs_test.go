@@ -82,7 +82,7 @@ func (s *session) Report(ctx context.Context, r agentpool.Report) error {
 func (s *session) live(lives int, seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	for i := range lives {
-		r := main(fmt.Sprint(s.id, "-", seed, "-", i))
+		r := mainRun(fmt.Sprint(s.id, "-", seed, "-", i))
 		r.Agent = fmt.Sprint("agent-", seed)
 		r.Lasting = dice.IntN(2) == 0
 		r.Fork = dice.IntN(4) == 0
@@ -145,7 +145,7 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 	for i := range sessions {
 		s := &session{crowd: c, id: fmt.Sprint("ses-", i), user: fmt.Sprint("user-", i%3), waiting: map[string]chan struct{}{}}
 		l := newLimiter(t, stores[i%len(stores)], c.limits)
-		p := &puppet{caps: providers.Caps{Steer: true, Process: i%4 == 3}}
+		p := &fakeProvider{caps: providers.Caps{Steer: true, Process: i%4 == 3}}
 		p.play = func(turn *turn) (providers.Outcome, error) {
 			defer c.enter(t, s.id, s.user)()
 			select {
@@ -154,7 +154,7 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 			}
 			return play(turn)
 		}
-		pool := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &hands{tool: useful}, Providers: backends{"puppet": p}})
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &fakeTools{tool: useful}, Providers: backends{"puppet": p}})
 		s.runner = pool.Session(context.Background(), agentpool.SessionRef{Session: wire.SessionID(s.id), User: s.user, Sink: s})
 		var streamed sync.WaitGroup
 		for j := range streams {
@@ -198,16 +198,16 @@ func useful(context.Context, tools.Caller, providers.ToolCall) providers.ToolRes
 	return providers.ToolResult{Text: "done"}
 }
 
-// TestTenThousandLives verifies the limits with ten thousand agents that end in every possible
+// TestLimitsWithTenThousandRuns verifies the limits with ten thousand agents that end in every possible
 // way.
-func TestTenThousandLives(t *testing.T) {
+func TestLimitsWithTenThousandRuns(t *testing.T) {
 	t.Parallel()
 	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
 	c.run(t, []agentpool.Semaphores{openStore(t)}, 10_000)
 }
 
-// TestLivesOnRedis does the same with Redis, for replicas with a connection each.
-func TestLivesOnRedis(t *testing.T) {
+// TestLimitsOnRedis does the same with Redis, for replicas with a connection each.
+func TestLimitsOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
 	var stores []agentpool.Semaphores

@@ -30,15 +30,15 @@ func TestDemo(t *testing.T) {
 		r.hands.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
 		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: table})
 		defer pool.Close()
-		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
-		run := main("1")
+		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder})
+		run := mainRun("1")
 		run.Provider, run.Prompt = "demo", "/say one\n/call lamp {}\n/say two"
 		runner.Start(run)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		var text strings.Builder
 		for _, report := range r.heard() {
-			if s, is := report.(agentpool.Said); is {
+			if s, is := report.(agentpool.Output); is {
 				text.WriteString(s.Text)
 			}
 		}
@@ -49,7 +49,7 @@ func TestDemo(t *testing.T) {
 		if lines := r.lines(); lines[0] != "1 began" || lines[len(lines)-1] != "1 completed" {
 			t.Errorf("reports are %v", lines)
 		}
-		run = main("2")
+		run = mainRun("2")
 		run.Provider, run.Prompt = "demo", "/hang"
 		runner.Start(run)
 		synctest.Wait()

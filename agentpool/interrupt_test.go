@@ -34,7 +34,7 @@ func states() map[string]state {
 	return map[string]state{
 		"waiting for a slot": {prepare: func(r *rig) {
 			for range 2 {
-				if r.runner("ses-2", &ear{}).TryReserve() == nil {
+				if r.runner("ses-2", &reportRecorder{}).TryReserve() == nil {
 					r.t.Fatal("no slot")
 				}
 			}
@@ -117,7 +117,7 @@ func inEveryState(t *testing.T, fn func(r *rig, s state)) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{Agents: 2}, func(r *rig) {
 				s.prepare(r)
-				r.Start(main("1"))
+				r.Start(mainRun("1"))
 				synctest.Wait()
 				r.wants(r.t, s.before...)
 				fn(r, s)
@@ -181,7 +181,7 @@ func TestCloseInEveryState(t *testing.T) {
 		r.Close()
 		r.pool.Close() // ends what the preparation holds
 		r.free()
-		r.Start(main("3"))
+		r.Start(mainRun("3"))
 		r.Steer(steering("3", "m"))
 		r.Interrupt("3", "")
 		r.Dispose("main-monitor-0")
@@ -218,7 +218,7 @@ func TestInterruptTooLate(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Completed, nil }
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		synctest.Wait()
 		r.Interrupt("1", "too late")
 		synctest.Wait()
@@ -232,7 +232,7 @@ func TestSlotLost(t *testing.T) {
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
 		t := r.t
 		r.puppet.play = hang
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		synctest.Wait()
 		r.steal()
 		time.Sleep(10 * time.Second)

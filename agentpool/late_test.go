@@ -22,19 +22,19 @@ import (
 // still has events to deliver.
 func TestConversationEndsInBetween(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(r *rig, s *thread){
-		"while it is sent to": func(r *rig, s *thread) {
+	for name, end := range map[string]func(r *rig, s *fakeSession){
+		"while it is sent to": func(r *rig, s *fakeSession) {
 			r.puppet.sending = func(context.Context, providers.Message) error {
 				r.puppet.sending = nil
 				s.exit()
 				return providers.ErrClosed
 			}
 		},
-		"with more to say": func(r *rig, s *thread) {
+		"with more to say": func(r *rig, s *fakeSession) {
 			r.on = func(report agentpool.Report) error {
 				if _, began := report.(agentpool.Began); began {
 					s.wg.Go(s.exit)
-					s.wg.Go(func() { s.spec.Hear(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
+					s.wg.Go(func() { s.spec.OnEvent(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
 					time.Sleep(time.Second) // both wait for delivery
 				}
 				return nil
@@ -44,10 +44,10 @@ func TestConversationEndsInBetween(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
-				r.Start(main("1"))
+				r.Start(mainRun("1"))
 				r.opens(r.t, 1, 1)
 				end(r, r.puppet.latest)
-				r.Start(main("2"))
+				r.Start(mainRun("2"))
 				time.Sleep(2 * time.Second)
 				r.opens(r.t, 2, 1)
 				r.wants(r.t, "1 began", "1 completed", "2 began", "2 completed")
@@ -62,8 +62,8 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		const bound = 1000
-		d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+		d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
+		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for i := range bound + 10 {
 				id := strconv.Itoa(i)
@@ -77,7 +77,7 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return providers.Completed, nil
 		}
-		runner.Start(brief("1"))
+		runner.Start(ephemeralRun("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, sent, _ := r.puppet.look()
@@ -117,11 +117,11 @@ func TestApprovalsInDisorder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
-				d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+				d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
+				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
 				r.puppet.opening = func(_ context.Context, spec providers.Spec) error {
 					for _, e := range c.opening {
-						spec.Hear(e)
+						spec.OnEvent(e)
 					}
 					return nil
 				}
@@ -133,7 +133,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 					time.Sleep(5 * time.Second)
 					return providers.Completed, nil
 				}
-				runner.Start(brief("1"))
+				runner.Start(ephemeralRun("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				_, sent, _ := r.puppet.look()
@@ -162,7 +162,7 @@ func TestRenewalGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		m := &meddler{Semaphores: s}
+		m := &interceptedStore{Semaphores: s}
 		l := newLimiter(t, m, agentpool.Limits{Agents: 100, PerSession: 1})
 		good, err := l.Try(t.Context(), claim("good"))
 		ok(t, err)

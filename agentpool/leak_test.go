@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// saboteur lets the n-th step of a run fail.
-type saboteur struct {
+// faultInjector lets the n-th step of a run fail.
+type faultInjector struct {
 	how func() error
 	// ttl is the TTL of slots. It is long, so that expiry does not hide a leak, unless the
 	// release is what takes too long.
@@ -28,7 +28,7 @@ type saboteur struct {
 }
 
 // step is called at every step and returns an error if the step must fail.
-func (s *saboteur) step(name string) error {
+func (s *faultInjector) step(name string) error {
 	s.mu.Lock()
 	s.steps = append(s.steps, name)
 	bad := len(s.steps) == s.wrong
@@ -42,7 +42,7 @@ func (s *saboteur) step(name string) error {
 // live runs a main turn, a second one in the same provider session, one that is steered and
 // interrupted, and a reserved ephemeral one, and closes the session runner. Every call on the
 // way is a step.
-func (s *saboteur) live(t *testing.T, process bool) {
+func (s *faultInjector) live(t *testing.T, process bool) {
 	t.Helper()
 	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2, TTL: s.ttl}, func(r *rig) {
 		t := r.t
@@ -60,7 +60,7 @@ func (s *saboteur) live(t *testing.T, process bool) {
 		r.on = func(report agentpool.Report) error { return s.step(strings.Fields(line(report))[1]) }
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			p.say("x")
-			p.tell(providers.Event{Kind: providers.EventRemember})
+			p.tell(providers.Event{Kind: providers.EventEntries})
 			p.call("tool")
 			if strings.HasSuffix(p.message.ID, "long") {
 				return hang(p)
@@ -70,17 +70,17 @@ func (s *saboteur) live(t *testing.T, process bool) {
 			}
 			return providers.Completed, nil
 		}
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		s.pause()
-		r.Start(main("2"))
+		r.Start(mainRun("2"))
 		s.pause()
-		r.Start(main("long"))
+		r.Start(mainRun("long"))
 		s.pause()
 		r.Steer(steering("long", "m"))
 		s.pause()
 		r.Interrupt("long", "enough")
 		s.pause()
-		run := brief("4")
+		run := ephemeralRun("4")
 		if run.Slot = r.TryReserve(); run.Slot != nil {
 			r.Start(run)
 		}
@@ -94,13 +94,13 @@ func (s *saboteur) live(t *testing.T, process bool) {
 	})
 }
 
-func (s *saboteur) pause() {
+func (s *faultInjector) pause() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
 
 // meddle turns store calls into steps, which fail before or after their effect.
-func (s *saboteur) meddle(r *rig) {
+func (s *faultInjector) meddle(r *rig) {
 	hook := func(what string, do func() error) error {
 		if err := s.step(what); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
@@ -132,7 +132,7 @@ func TestNothingLeaks(t *testing.T) {
 				if how == "slow" {
 					ttl = 10 * time.Second
 				}
-				rehearsal := &saboteur{how: fail, ttl: ttl}
+				rehearsal := &faultInjector{how: fail, ttl: ttl}
 				rehearsal.live(t, process)
 				if len(rehearsal.steps) < 40 {
 					t.Fatalf("there are only these steps: %v", rehearsal.steps)
@@ -143,7 +143,7 @@ func TestNothingLeaks(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%d %s", i+1, name), func(t *testing.T) {
 						t.Parallel()
-						(&saboteur{how: fail, ttl: ttl, wrong: i + 1}).live(t, process)
+						(&faultInjector{how: fail, ttl: ttl, wrong: i + 1}).live(t, process)
 					})
 				}
 			})

@@ -82,7 +82,7 @@ func TestLimiter(t *testing.T) {
 
 // A cancelled Acquire leaves nothing behind and does not affect others: neither a deadline nor
 // the end of one session rejects those of another.
-func TestGivingUp(t *testing.T) {
+func TestCancelledAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -119,7 +119,7 @@ func TestCaps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		m := &meddler{Semaphores: s}
+		m := &interceptedStore{Semaphores: s}
 		l := newLimiter(t, m, agentpool.Limits{Agents: 4, PerSession: 2, PerUser: 3})
 		take := func(c agentpool.Claim) *agentpool.Slot {
 			t.Helper()
@@ -244,7 +244,7 @@ func TestFairness(t *testing.T) {
 func TestHolders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &meddler{Semaphores: openStore(t)}
+		m := &interceptedStore{Semaphores: openStore(t)}
 		a, b := newLimiter(t, m, agentpool.Limits{}), newLimiter(t, m, agentpool.Limits{})
 		for range 3 {
 			for _, l := range []*agentpool.Limiter{a, b} {

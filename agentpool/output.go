@@ -44,7 +44,7 @@ func (l *activeRun) flush() {
 	if s.text.Len() == 0 && s.thinking.Len() == 0 {
 		return
 	}
-	said := Said{Of{l.ID}, s.text.String(), s.thinking.String()}
+	said := Output{RunRef{l.ID}, s.text.String(), s.thinking.String()}
 	s.text.Reset()
 	s.thinking.Reset()
 	s.last = time.Now()

@@ -66,7 +66,7 @@ func TestHalfASlotIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		m := &meddler{Semaphores: s}
+		m := &interceptedStore{Semaphores: s}
 		l := newLimiter(t, m, agentpool.Limits{Agents: 1, PerSession: 1})
 		first, err := l.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
@@ -90,7 +90,7 @@ func TestHalfASlotIsLost(t *testing.T) {
 }
 
 // A slot that the store lost is acquired again; it is lost only if another holder has it.
-func TestForgottenSlot(t *testing.T) {
+func TestSlotLostByTheStore(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
 		t := r.t
@@ -121,21 +121,21 @@ func TestForgottenSlot(t *testing.T) {
 // Releasing a slot during its renewal leaves nothing behind.
 func TestReleaseWhileRenewing(t *testing.T) {
 	t.Parallel()
-	for name, released := range map[string]func(m *meddler, slot *agentpool.Slot){
-		"before": func(m *meddler, slot *agentpool.Slot) {
+	for name, released := range map[string]func(m *interceptedStore, slot *agentpool.Slot){
+		"before": func(m *interceptedStore, slot *agentpool.Slot) {
 			m.renew = func(_ store.Slot, do func() error) error {
 				slot.Release()
 				time.Sleep(time.Second)
 				return do()
 			}
 		},
-		"after": func(m *meddler, slot *agentpool.Slot) {
+		"after": func(m *interceptedStore, slot *agentpool.Slot) {
 			m.renew = func(_ store.Slot, do func() error) error {
 				defer slot.Release()
 				return do()
 			}
 		},
-		"while it is taken again": func(m *meddler, slot *agentpool.Slot) {
+		"while it is taken again": func(m *interceptedStore, slot *agentpool.Slot) {
 			m.renew = func(store.Slot, func() error) error { return store.ErrFenced }
 			m.acquire = func(_ store.SlotRequest, do func() error) error {
 				slot.Release()
@@ -159,7 +159,7 @@ func TestReleaseWhileRenewing(t *testing.T) {
 }
 
 // While the store is unavailable, Acquire waits and Try fails.
-func TestStoreAway(t *testing.T) {
+func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 3}, func(r *rig) {
 		t := r.t

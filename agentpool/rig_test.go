@@ -69,50 +69,50 @@ func (b backends) Get(name string) (providers.Provider, bool) {
 	return p, found
 }
 
-// hands is a ToolExecutor controlled by a test.
-type hands struct {
+// fakeTools is a ToolExecutor controlled by a test.
+type fakeTools struct {
 	brief  func() (string, error)
 	tools  func() []providers.Tool
 	tool   func(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 	launch func(ctx context.Context, c tools.Caller)
 }
 
-func (h *hands) Tools(c tools.Caller) []providers.Tool {
+func (h *fakeTools) Tools(c tools.Caller) []providers.Tool {
 	if h.tools != nil {
 		return h.tools()
 	}
 	return []providers.Tool{{Name: "tool_of_" + c.Profile}}
 }
 
-func (h *hands) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
+func (h *fakeTools) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
 	if h.tool != nil {
 		return h.tool(ctx, c, call)
 	}
 	return providers.ToolResult{Text: "done"}
 }
 
-func (h *hands) Brief(_ context.Context, c tools.Caller) (string, error) {
+func (h *fakeTools) Brief(_ context.Context, c tools.Caller) (string, error) {
 	if h.brief != nil {
 		return h.brief()
 	}
 	return "you are " + string(c.Agent), nil
 }
 
-func (h *hands) Launch(ctx context.Context, c tools.Caller) {
+func (h *fakeTools) Launch(ctx context.Context, c tools.Caller) {
 	if h.launch != nil {
 		h.launch(ctx, c)
 	}
 }
 
-// ear is a Sink that records reports.
-type ear struct {
+// reportRecorder is a Sink that records reports.
+type reportRecorder struct {
 	mu      sync.Mutex // guards the following
 	reports []agentpool.Report
 	at      []time.Time
 	on      func(agentpool.Report) error
 }
 
-func (e *ear) Report(ctx context.Context, r agentpool.Report) error {
+func (e *reportRecorder) Report(ctx context.Context, r agentpool.Report) error {
 	e.mu.Lock()
 	on := e.on
 	e.mu.Unlock()
@@ -127,14 +127,14 @@ func (e *ear) Report(ctx context.Context, r agentpool.Report) error {
 	return ctx.Err()
 }
 
-func (e *ear) heard() []agentpool.Report {
+func (e *reportRecorder) heard() []agentpool.Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.reports)
 }
 
 // lines returns the reports as text.
-func (e *ear) lines() []string {
+func (e *reportRecorder) lines() []string {
 	var lines []string
 	for _, r := range e.heard() {
 		lines = append(lines, line(r))
@@ -147,17 +147,17 @@ func line(r agentpool.Report) string {
 	switch r := r.(type) {
 	case agentpool.Began:
 		return id + "began"
-	case agentpool.Said:
+	case agentpool.Output:
 		return fmt.Sprintf("%ssaid %q %q", id, r.Text, r.Thinking)
 	case agentpool.SteerAccepted:
 		return id + "took " + string(r.Message)
 	case agentpool.SteerRefused:
 		return id + "spurned " + string(r.Message)
-	case agentpool.Remember:
+	case agentpool.NewEntries:
 		return fmt.Sprintf("%sremember %s %d", id, r.Thread, len(r.Entries))
-	case agentpool.Spent:
+	case agentpool.ModelUsage:
 		return fmt.Sprintf("%sspent %d", id, r.Usage.Output)
-	case agentpool.Shrunk:
+	case agentpool.InputTruncated:
 		return fmt.Sprintf("%sshrunk %d %d %d", id, r.Left, r.Before, r.After)
 	case agentpool.Retrying:
 		return fmt.Sprintf("%sretrying %s %v", id, r.Why, r.Wait)
@@ -172,7 +172,7 @@ func line(r agentpool.Report) string {
 }
 
 // wants compares all reports so far.
-func (e *ear) wants(t *testing.T, want ...string) {
+func (e *reportRecorder) wants(t *testing.T, want ...string) {
 	t.Helper()
 	if got := e.lines(); !slices.Equal(got, want) {
 		t.Fatalf("reports are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
@@ -182,27 +182,27 @@ func (e *ear) wants(t *testing.T, want ...string) {
 // rig is a session runner with its environment.
 type rig struct {
 	*agentpool.SessionRunner
-	*ear
+	*reportRecorder
 	t       *testing.T
 	store   *filestore.Store
-	meddler *meddler
+	meddler *interceptedStore
 	limiter *agentpool.Limiter
 	pool    *agentpool.Runner
-	puppet  *puppet
-	hands   *hands
+	puppet  *fakeProvider
+	hands   *fakeTools
 }
 
 // newRig returns a rig; tests configure the puppet and the hands before they use it.
 func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	t.Helper()
-	r := &rig{t: t, ear: &ear{}, store: openStore(t), puppet: &puppet{caps: providers.Caps{Steer: true}}, hands: &hands{}}
-	r.meddler = &meddler{Semaphores: r.store}
+	r := &rig{t: t, reportRecorder: &reportRecorder{}, store: openStore(t), puppet: &fakeProvider{caps: providers.Caps{Steer: true}}, hands: &fakeTools{}}
+	r.meddler = &interceptedStore{Semaphores: r.store}
 	r.limiter = newLimiter(t, r.meddler, limits)
 	r.pool = agentpool.NewRunner(agentpool.Config{
 		Limiter: r.limiter, Tools: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
 		Providers: backends{"puppet": r.puppet, "other": r.puppet},
 	})
-	r.SessionRunner = r.runner("ses-1", r.ear)
+	r.SessionRunner = r.runner("ses-1", r.reportRecorder)
 	t.Cleanup(func() {
 		r.pool.Close()
 		synctest.Wait()
@@ -214,7 +214,7 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	return r
 }
 
-func (r *rig) runner(session wire.SessionID, e *ear) *agentpool.SessionRunner {
+func (r *rig) runner(session wire.SessionID, e *reportRecorder) *agentpool.SessionRunner {
 	return r.pool.Session(context.Background(), agentpool.SessionRef{Session: session, User: "ada", Sink: e})
 }
 
@@ -263,23 +263,23 @@ func (r *rig) surrender() {
 	}
 }
 
-// main returns a run of the main agent.
-func main(id string) agentpool.Run {
+// mainRun returns a run of the main agent.
+func mainRun(id string) agentpool.Run {
 	return agentpool.Run{
 		ID: id, Agent: "main-monitor-0", Role: "main-monitor-0-m", Kind: wire.AgentMain, Turn: wire.MessageID("m-" + id),
 		Monitor: "monitor-0", Profile: "main", Provider: "puppet", Prompt: "do " + id, Lasting: true,
 	}
 }
 
-// brief returns a run of an agent that exists for one turn.
-func brief(id string) agentpool.Run {
-	r := main(id)
+// ephemeralRun returns a run of an agent that exists for one turn.
+func ephemeralRun(id string) agentpool.Run {
+	r := mainRun(id)
 	r.Agent, r.Role, r.Kind, r.Lasting = "ephemeral-"+id, wire.AgentID("ephemeral-"+id), wire.AgentEphemeral, false
 	return r
 }
 
-// meddler is a store whose calls tests can intercept.
-type meddler struct {
+// interceptedStore is a store whose calls tests can intercept.
+type interceptedStore struct {
 	agentpool.Semaphores
 	mu      sync.Mutex // guards the following
 	acquire func(r store.SlotRequest, do func() error) error
@@ -288,13 +288,13 @@ type meddler struct {
 	asked   []store.SlotRequest
 }
 
-func (m *meddler) change(fn func()) {
+func (m *interceptedStore) change(fn func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fn()
 }
 
-func (m *meddler) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slot, err error) {
+func (m *interceptedStore) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slot, err error) {
 	m.mu.Lock()
 	hook := m.acquire
 	m.asked = append(m.asked, r)
@@ -309,7 +309,7 @@ func (m *meddler) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slo
 	return s, err
 }
 
-func (m *meddler) RenewSlot(ctx context.Context, s store.Slot) error {
+func (m *interceptedStore) RenewSlot(ctx context.Context, s store.Slot) error {
 	m.mu.Lock()
 	hook := m.renew
 	m.mu.Unlock()
@@ -319,7 +319,7 @@ func (m *meddler) RenewSlot(ctx context.Context, s store.Slot) error {
 	return hook(s, func() error { return m.Semaphores.RenewSlot(ctx, s) })
 }
 
-func (m *meddler) ReleaseSlot(ctx context.Context, s store.Slot) error {
+func (m *interceptedStore) ReleaseSlot(ctx context.Context, s store.Slot) error {
 	m.mu.Lock()
 	hook := m.release
 	m.mu.Unlock()

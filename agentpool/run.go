@@ -65,63 +65,63 @@ type Steering struct {
 // Report is sent by a session runner to its session. It is one of the types below.
 type Report interface{ RunID() string }
 
-// Of identifies the run of a report.
-type Of struct{ Run string }
+// RunRef identifies the run of a report.
+type RunRef struct{ Run string }
 
 // RunID returns the id of the run.
-func (o Of) RunID() string { return o.Run }
+func (o RunRef) RunID() string { return o.Run }
 
 type (
 	// Began means that the run has its slot and its provider.
-	Began struct{ Of }
-	// Said carries text and thinking since the last report.
-	Said struct {
-		Of
+	Began struct{ RunRef }
+	// Output carries text and thinking since the last report.
+	Output struct {
+		RunRef
 		Text     string
 		Thinking string
 	}
 	// SteerAccepted means that the model has received a steered message.
 	SteerAccepted struct {
-		Of
+		RunRef
 		Message wire.MessageID
 	}
 	// SteerRefused means that the model will not receive a message in this turn. It comes
 	// before Ended, unless Ended was reported before the message was steered.
 	SteerRefused struct {
-		Of
+		RunRef
 		Message wire.MessageID
 		// Ending says that the turn is over and Ended follows.
 		Ending bool
 	}
-	// Remember carries new entries of the conversation, which follow the earlier ones. Took are
+	// NewEntries carries new entries of the conversation, which follow the earlier ones. Took are
 	// the messages contained in them; Thread is the backend's id of the conversation.
-	Remember struct {
-		Of
+	NewEntries struct {
+		RunRef
 		Thread  string
 		Entries []providers.Entry
 		Took    []wire.MessageID
 	}
-	// Spent carries the usage of a model call.
-	Spent struct {
-		Of
+	// ModelUsage carries the usage of a model call.
+	ModelUsage struct {
+		RunRef
 		Usage providers.Usage
 	}
-	// Shrunk means that the conversation was too long for the model, and carries how much of it
+	// InputTruncated means that the conversation was too long for the model, and carries how much of it
 	// is no longer sent.
-	Shrunk struct {
-		Of
-		providers.Shrunk
+	InputTruncated struct {
+		RunRef
+		providers.Truncation
 	}
 	// Retrying means that a model call failed and is retried.
 	Retrying struct {
-		Of
+		RunRef
 		Why  string
 		Wait time.Duration
 	}
 	// Ended is the last report of a run. Every started run has exactly one, unless the session
 	// runner is closed.
 	Ended struct {
-		Of
+		RunRef
 		Outcome providers.Outcome
 		// Failure is the reason of a failed run.
 		Failure *providers.Failure

@@ -120,7 +120,7 @@ func (c *SessionRunner) Steer(s Steering) {
 		return
 	}
 	c.wg.Go(func() {
-		if err := c.ref.Sink.Report(c.ctx, SteerRefused{Of: Of{s.Run}, Message: s.Message}); err != nil {
+		if err := c.ref.Sink.Report(c.ctx, SteerRefused{RunRef: RunRef{s.Run}, Message: s.Message}); err != nil {
 			c.log.DebugContext(c.ctx, "report of a refused message not delivered", "error", err)
 		}
 	})

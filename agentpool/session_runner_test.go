@@ -38,7 +38,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			p.think("hm")
 			p.say("a")
-			p.tell(providers.Event{Kind: providers.EventRemember, Thread: "t", Entries: make([]providers.Entry, 2)})
+			p.tell(providers.Event{Kind: providers.EventEntries, Thread: "t", Entries: make([]providers.Entry, 2)})
 			p.say("b")
 			result = p.call("lamp")
 			p.tell(providers.Event{Kind: providers.EventUsage, Usage: providers.Usage{Output: 7}})
@@ -46,7 +46,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 			time.Sleep(time.Second)
 			return providers.Completed, nil
 		}
-		run := main("1")
+		run := mainRun("1")
 		run.Images = []providers.Image{{MediaType: "image/png"}}
 		run.From = providers.Thread{ID: "t"}
 		run.Window, run.Job, run.Todo = "w", "p/a.1", "a"
@@ -85,7 +85,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 
 // Text is reported every twentieth of a second, the first piece at once, and nothing is lost or
 // reordered.
-func TestSpeechIsGathered(t *testing.T) {
+func TestOutputIsCoalesced(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
@@ -102,13 +102,13 @@ func TestSpeechIsGathered(t *testing.T) {
 			p.say("end")
 			return providers.Completed, nil
 		}
-		r.Start(brief("1"))
+		r.Start(ephemeralRun("1"))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		var text, thinking strings.Builder
 		said := 0
 		for _, report := range r.heard() {
-			if s, is := report.(agentpool.Said); is {
+			if s, is := report.(agentpool.Output); is {
 				said++
 				text.WriteString(s.Text)
 				thinking.WriteString(s.Thinking)
@@ -130,7 +130,7 @@ func TestSpeechIsGathered(t *testing.T) {
 }
 
 // A backend that emits more text than can be reported is blocked.
-func TestSpeechIsBounded(t *testing.T) {
+func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
@@ -141,12 +141,12 @@ func TestSpeechIsBounded(t *testing.T) {
 			}
 			return providers.Completed, nil
 		}
-		r.Start(brief("1"))
+		r.Start(ephemeralRun("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		total := 0
 		for _, report := range r.heard() {
-			if s, is := report.(agentpool.Said); is {
+			if s, is := report.(agentpool.Output); is {
 				total += len(s.Text)
 				if len(s.Text) > 65<<10 {
 					t.Errorf("a report of %d bytes", len(s.Text))
@@ -166,7 +166,7 @@ func TestSlowSession(t *testing.T) {
 		t := r.t
 		gate := make(chan struct{})
 		r.on = func(report agentpool.Report) error {
-			if _, is := report.(agentpool.Said); is {
+			if _, is := report.(agentpool.Output); is {
 				<-gate
 			}
 			return nil
@@ -180,7 +180,7 @@ func TestSlowSession(t *testing.T) {
 			}
 			return providers.Completed, nil
 		}
-		r.Start(brief("1"))
+		r.Start(ephemeralRun("1"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if told != 0 {
@@ -198,9 +198,9 @@ func TestContinue(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		synctest.Wait()
-		again := main("2")
+		again := mainRun("2")
 		again.Continue, again.Done, again.From.ID = true, map[string]providers.ToolResult{"c": {Text: "had"}}, "kept"
 		r.Start(again)
 		synctest.Wait()
@@ -265,7 +265,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				t := r.t
-				run := main("1")
+				run := mainRun("1")
 				c.prepare(r, &run)
 				r.Start(run)
 				time.Sleep(2 * time.Minute)
@@ -292,7 +292,7 @@ func TestBriefWaitsForTheStore(t *testing.T) {
 			}
 			return "you are you", nil
 		}
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		r.wants(r.t, "1 began", "1 completed")
@@ -345,26 +345,26 @@ func TestProviders(t *testing.T) {
 }
 
 // A backend that calls tools over MCP gets an MCP token for one turn.
-func TestBadge(t *testing.T) {
+func TestMCPToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
 		r.puppet.caps.MCP = true
 		b := &tokens{}
 		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
-		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
+		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder})
 		defer pool.Close()
 		var during []wire.MessageID
 		r.puppet.play = func(*turn) (providers.Outcome, error) {
 			during = append(during, b.good...)
 			return providers.Completed, nil
 		}
-		runner.Start(main("1"))
+		runner.Start(mainRun("1"))
 		synctest.Wait()
-		runner.Start(main("2"))
+		runner.Start(mainRun("2"))
 		synctest.Wait()
 		r.puppet.opening = func(context.Context, providers.Spec) error { return errPuppet }
-		runner.Start(main("3"))
+		runner.Start(mainRun("3"))
 		synctest.Wait()
 		specs, _, _ := r.puppet.look()
 		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
@@ -401,8 +401,8 @@ func TestApproval(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				t := r.t
-				d := &asking{verdict: c.verdict, err: c.err}
-				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+				d := &approvalDesktop{verdict: c.verdict, err: c.err}
+				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {
 					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
 					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
@@ -412,7 +412,7 @@ func TestApproval(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return providers.Completed, nil
 				}
-				runner.Start(brief("1"))
+				runner.Start(ephemeralRun("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				_, sent, _ := r.puppet.look()
@@ -431,15 +431,15 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// asking is a desktop whose user answers after a second.
-type asking struct {
+// approvalDesktop is a desktop whose user answers after a second.
+type approvalDesktop struct {
 	tools.Desktop
 	verdict tools.Verdict
 	err     error
 	asked   []wire.DialogConfirm
 }
 
-func (a *asking) Confirm(ctx context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
+func (a *approvalDesktop) Confirm(ctx context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
 	a.asked = append(a.asked, q)
 	select {
 	case <-time.After(time.Second):

@@ -78,9 +78,9 @@ func (l *activeRun) answerSteer(s *steer, took bool) {
 	switch {
 	case i < 0:
 	case took:
-		l.report(SteerAccepted{Of{l.ID}, s.Message})
+		l.report(SteerAccepted{RunRef{l.ID}, s.Message})
 	default:
 		l.flush()
-		l.report(SteerRefused{Of: Of{l.ID}, Message: s.Message})
+		l.report(SteerRefused{RunRef: RunRef{l.ID}, Message: s.Message})
 	}
 }

@@ -29,7 +29,7 @@ func TestSteer(t *testing.T) {
 			<-p.steers // but does not accept it
 			return providers.Completed, nil
 		}
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		for _, m := range []wire.MessageID{"a", "b", "c"} {
 			r.Steer(steering("1", m))
 		}
@@ -66,7 +66,7 @@ func TestSteerRefused(t *testing.T) {
 			p.take(<-p.steers)
 			return providers.Completed, nil
 		}
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		synctest.Wait()
 		for _, m := range []wire.MessageID{"a", "b", "c"} {
 			r.Steer(steering("1", m))
@@ -86,8 +86,8 @@ func TestSteerBeforeTheTurn(t *testing.T) {
 			p.take(<-p.steers)
 			return providers.Completed, nil
 		}
-		r.Start(brief("1"))
-		r.Start(brief("2"))
+		r.Start(ephemeralRun("1"))
+		r.Start(ephemeralRun("2"))
 		r.Steer(steering("1", "a"))
 		r.Steer(steering("2", "b"))
 		r.Steer(steering("2", "c"))
@@ -108,7 +108,7 @@ func TestSteersAreBounded(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.play = hang
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		synctest.Wait()
 		for i := range 65 {
 			r.Steer(steering("1", wire.MessageID(strconv.Itoa(i))))

@@ -8,12 +8,12 @@ type Tracer interface {
 	Run(e SessionRef, r *Run) RunTrace
 }
 
-// RunTrace traces one run. Asked and Tool are safe for concurrent use.
+// RunTrace traces one run. ModelCall and Tool are safe for concurrent use.
 type RunTrace interface {
 	// Began is called when the run has its slot.
 	Began()
-	// Asked is called after each model call.
-	Asked(a providers.Asked)
+	// ModelCall is called after each model call.
+	ModelCall(a providers.ModelCall)
 	// Tool is called when a tool call begins; the returned function when it has ended.
 	Tool(c providers.ToolCall) (ended func(providers.ToolResult))
 	// Ended is called with the end of the run. left says that the run no longer reports, for
@@ -21,13 +21,13 @@ type RunTrace interface {
 	Ended(e Ended, left bool)
 }
 
-// asked traces a model call of the run that uses the session.
-func (t *providerSession) asked(a providers.Asked) {
+// traceModelCall traces a model call of the run that uses the session.
+func (t *providerSession) traceModelCall(a providers.ModelCall) {
 	t.mu.Lock()
 	l := t.run
 	t.mu.Unlock()
 	if l != nil && l.trace != nil {
-		l.trace.Asked(a)
+		l.trace.ModelCall(a)
 	}
 }
 

@@ -108,7 +108,7 @@ func (l *activeRun) deliver(e providers.Event, over <-chan struct{}) {
 
 // handle reports an event and returns the end of the run if the event ends it.
 func (l *activeRun) handle(e providers.Event) *Ended {
-	of := Of{l.ID}
+	of := RunRef{l.ID}
 	switch e.Kind {
 	case providers.EventText:
 		l.bufferOutput(e.Text, "")
@@ -119,18 +119,18 @@ func (l *activeRun) handle(e providers.Event) *Ended {
 			l.flush()
 			l.answerSteer(s, true)
 		}
-	case providers.EventRemember:
+	case providers.EventEntries:
 		l.flush()
-		l.report(Remember{of, e.Thread, e.Entries, l.sentSteers(e.Took)})
+		l.report(NewEntries{of, e.Thread, e.Entries, l.sentSteers(e.Took)})
 	case providers.EventUsage:
 		l.flush()
 		if o := l.runner.parent.cfg.Observer; o != nil {
 			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
 		}
-		l.report(Spent{of, e.Usage})
-	case providers.EventShrunk:
+		l.report(ModelUsage{of, e.Usage})
+	case providers.EventTruncated:
 		l.flush()
-		l.report(Shrunk{of, e.Shrunk})
+		l.report(InputTruncated{of, e.Truncation})
 	case providers.EventRetry:
 		l.flush()
 		l.report(Retrying{of, failureText(e), e.Wait})

@@ -68,7 +68,7 @@ func TestThoughtsAreBounded(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	for range 3 {
-		r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Thinking: strings.Repeat("x", 700_000)})
+		r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Thinking: strings.Repeat("x", 700_000)})
 	}
 	n := 0
 	for _, e := range all[wire.AgentThinking](r) {

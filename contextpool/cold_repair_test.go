@@ -18,8 +18,8 @@ import (
 
 const coldMain = "cold:api:" + mainThread
 
-// takenBack returns a message that a rewind removed and whose removal the store lost.
-func takenBack(t *testing.T, id uint64) []byte {
+// removedMessage returns a message that a rewind removed and whose removal the store lost.
+func removedMessage(t *testing.T, id uint64) []byte {
 	t.Helper()
 	e := asked("x")
 	e.Blocks[0].Text = "TAKEN BACK"
@@ -37,7 +37,7 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	var want []string
 	for i := range 300 {
 		id := fmt.Sprintf("m%d", i)
-		base.talk(id)
+		base.runTurn(id)
 		if i < 150 {
 			want = append(want, "> text of "+id, "answer to "+id)
 		}
@@ -54,11 +54,11 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 				r := base.fork(t)
 				t.Parallel()
 				had := len(r.kept.lists[coldMain])
-				r.kept.lists[coldMain] = spoil(slices.Clone(r.kept.lists[coldMain]), takenBack(t, 3))
+				r.kept.lists[coldMain] = spoil(slices.Clone(r.kept.lists[coldMain]), removedMessage(t, 3))
 				if heals {
-					r.heal()
+					r.repairColdLists()
 				}
-				r.talk("n")
+				r.runTurn("n")
 				if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m150").TS}); refused != nil {
 					t.Fatal(refused)
 				}
@@ -76,8 +76,8 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	}
 }
 
-// heal does what a session does after it found that its store lost data.
-func (r *rig) heal() {
+// repairColdLists does what a session does after it found that its store lost data.
+func (r *rig) repairColdLists() {
 	r.t.Helper()
 	r.step(func() {
 		ops, err := r.pool.RepairColdLists(r.kept.tables)
@@ -96,9 +96,9 @@ func (r *rig) heal() {
 func TestStaleListsGo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
-	r.kept.lists[coldMain] = [][]byte{takenBack(t, 2)}
-	r.kept.lists["cold:api:main-monitor-9"] = [][]byte{takenBack(t, 2)}
+	r.runTurn("m1")
+	r.kept.lists[coldMain] = [][]byte{removedMessage(t, 2)}
+	r.kept.lists["cold:api:main-monitor-9"] = [][]byte{removedMessage(t, 2)}
 	r.step(func() {
 		ops, err := r.pool.RepairColdLists(map[string]map[string][]byte{"threads": {"main-monitor-9": nil}})
 		if err != nil {

@@ -26,9 +26,9 @@ func newSmallRig(t fataler, window, percent int) *rig {
 	return r
 }
 
-// talks runs a turn of the main agent with an answer, after which its thread has so many
+// runMainTurn runs a turn of the main agent with an answer, after which its thread has so many
 // tokens.
-func (r *rig) talks(id, says string, tokens int, monitor ...wire.MonitorID) {
+func (r *rig) runMainTurn(id, says string, tokens int, monitor ...wire.MonitorID) {
 	r.t.Helper()
 	r.answers(r.direct(id, monitor...), says, tokens)
 }
@@ -42,11 +42,11 @@ func (r *rig) answers(run agentpool.Run, says string, tokens int) {
 }
 
 func (r *rig) spent(run agentpool.Run, tokens int) {
-	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: tokens - 1, Output: 1, USD: 0.5}})
+	r.handleReport(agentpool.ModelUsage{RunRef: agentpool.RunRef{Run: run.ID}, Usage: providers.Usage{Input: tokens - 1, Output: 1, USD: 0.5}})
 }
 
 func (r *rig) failed(run agentpool.Run, class providers.Class) {
-	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{
+	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{
 		Class: class, Err: errors.New("it did not work"),
 	}})
 }
@@ -114,8 +114,8 @@ func (r *rig) context() wire.ContextUse {
 func TestCondense(t *testing.T) {
 	t.Parallel()
 	r := newSmallRig(t, 1000, 0)
-	r.talks("m1", "hello", 100)
-	r.talks("m2", "again", 200)
+	r.runMainTurn("m1", "hello", 100)
+	r.runMainTurn("m2", "again", 200)
 	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000})
 	wantEqual(t, r.condense(), nil)
 	run := r.run(condenser)
@@ -202,7 +202,7 @@ func TestCondenseFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newSmallRig(t, 1000, 0)
-			r.talks("m1", "hello", 200)
+			r.runMainTurn("m1", "hello", 200)
 			wantEqual(t, r.condense(), nil)
 			r.spent(r.run(condenser), 10)
 			tt.end(r)
@@ -220,7 +220,7 @@ func TestCondenseFails(t *testing.T) {
 func TestInterruptingACondense(t *testing.T) {
 	t.Parallel()
 	r := newSmallRig(t, 1000, 0)
-	r.talks("m1", "hello", 200)
+	r.runMainTurn("m1", "hello", 200)
 	wantEqual(t, r.condense(), nil)
 	run := r.run(condenser)
 	r.began(run)
@@ -235,7 +235,7 @@ func TestInterruptingACondense(t *testing.T) {
 func TestCondenseIsTakenOver(t *testing.T) {
 	t.Parallel()
 	r := newSmallRig(t, 1000, 0)
-	r.talks("m1", "hello", 200)
+	r.runMainTurn("m1", "hello", 200)
 	wantEqual(t, r.condense(), nil)
 	run := r.run(condenser)
 	r.began(run)
@@ -254,7 +254,7 @@ func TestCondenseIsTakenOver(t *testing.T) {
 	wantEqual(t, outline(r.run("main-monitor-0-m2").From.Entries), "u: Summary of the conversation so far:\n\nall\n")
 	// After three crashes of the owner the summary fails.
 	r = newSmallRig(t, 1000, 0)
-	r.talks("m1", "hello", 200)
+	r.runMainTurn("m1", "hello", 200)
 	wantEqual(t, r.condense(), nil)
 	for range 3 {
 		r.began(r.run(condenser))
@@ -270,7 +270,7 @@ func TestCondenseByItself(t *testing.T) {
 	t.Run("after a turn", func(t *testing.T) {
 		t.Parallel()
 		r := newSmallRig(t, 100_000, 80)
-		r.talks("m1", "hello", 79_000)
+		r.runMainTurn("m1", "hello", 79_000)
 		wantEqual(t, len(r.runner.runs), 0)
 		run := r.direct("m2")
 		r.runner.steers = false
@@ -284,7 +284,7 @@ func TestCondenseByItself(t *testing.T) {
 	t.Run("before a turn", func(t *testing.T) {
 		t.Parallel()
 		r := newSmallRig(t, 100_000, 80)
-		r.talks("m1", "hello", 79_000)
+		r.runMainTurn("m1", "hello", 79_000)
 		r.step(func() {
 			r.pool.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
 		})
@@ -295,7 +295,7 @@ func TestCondenseByItself(t *testing.T) {
 	t.Run("once before each turn", func(t *testing.T) {
 		t.Parallel()
 		r := newSmallRig(t, 100_000, 80)
-		r.talks("m1", "hello", 81_000)
+		r.runMainTurn("m1", "hello", 81_000)
 		r.failed(r.run(condenser), providers.Overloaded)
 		wantEqual(t, len(r.runner.runs), 0) // the window has room for another turn
 		r.answers(r.direct("m2"), "again", 82_000)
@@ -307,9 +307,9 @@ func TestCondenseByItself(t *testing.T) {
 	t.Run("what does not work is cut", func(t *testing.T) {
 		t.Parallel()
 		r := newSmallRig(t, 100_000, 80)
-		r.talks("m1", strings.Repeat("one ", 100), 10)
-		r.talks("m2", strings.Repeat("two ", 100), 20)
-		r.talks("m3", "three", 95_000)
+		r.runMainTurn("m1", strings.Repeat("one ", 100), 10)
+		r.runMainTurn("m2", strings.Repeat("two ", 100), 20)
+		r.runMainTurn("m3", "three", 95_000)
 		r.failed(r.run(condenser), providers.Overloaded)
 		cut := r.lastRow(wire.SaySlidingWindowTruncation).ContextTruncation
 		if cut.MessagesRemoved != 2 || cut.PrevContextTokens != 95_000 || cut.NewContextTokens >= 95_000 {
@@ -320,14 +320,14 @@ func TestCondenseByItself(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		t.Parallel()
 		for _, r := range []*rig{newSmallRig(t, 100_000, 0), newSmallRig(t, 0, 80)} {
-			r.talks("m1", "hello", 81_000)
+			r.runMainTurn("m1", "hello", 81_000)
 			wantEqual(t, len(r.runner.runs), 0)
 		}
 	})
 	t.Run("on other monitors within their budget", func(t *testing.T) {
 		t.Parallel()
 		r := newRigWith(t, policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 10, OutputPerMin: 10_000}, second, third)
-		r.talks("m1", "hello", 200, second)
+		r.runMainTurn("m1", "hello", 200, second)
 		r.direct("m2", third)
 		if err := r.condense(second); err == nil || err.Error() != "the monitor is over its budget" {
 			t.Errorf("over the budget: %v", err)
@@ -340,7 +340,7 @@ func TestWindowOfTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.runner.window = 5000
-	r.talks("m1", "hello", 200)
+	r.runMainTurn("m1", "hello", 200)
 	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 5000})
 }
 
@@ -348,7 +348,7 @@ func TestTooLongForTheModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, id := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
-		r.talks(id, "answer to "+id, 100)
+		r.runMainTurn(id, "answer to "+id, 100)
 	}
 	run := r.direct("m7")
 	r.remember(run, userSays("m7", "text of m7"))
@@ -385,7 +385,7 @@ func TestTooLongForEver(t *testing.T) {
 	r.failed(run, providers.ContextLength) // nothing can be hidden
 	r.wantStory("m1", "direct by main-monitor-0-m1; failed: context_length: it did not work")
 	for range 20 {
-		r.talks("m", "answer", 100)
+		r.runMainTurn("m", "answer", 100)
 	}
 	run = r.direct("m2")
 	r.remember(run, userSays("m2", "text of m2"))
@@ -400,13 +400,13 @@ func TestShrunkElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	r.hear(agentpool.Shrunk{Of: agentpool.Of{Run: run.ID}, Shrunk: providers.Shrunk{Left: 4, Before: 20, After: 10}})
+	r.handleReport(agentpool.InputTruncated{RunRef: agentpool.RunRef{Run: run.ID}, Truncation: providers.Truncation{Left: 4, Before: 20, After: 10}})
 	wantEqual(t, *r.lastRow(wire.SaySlidingWindowTruncation).ContextTruncation,
 		wire.ContextTruncation{MessagesRemoved: 4, PrevContextTokens: 20, NewContextTokens: 10})
 	r.ended(run)
-	r.talks("m2", "hello", 100)
+	r.runMainTurn("m2", "hello", 100)
 	wantEqual(t, r.condense(), nil)
-	r.hear(agentpool.Shrunk{Of: agentpool.Of{Run: r.run(condenser).ID}, Shrunk: providers.Shrunk{Left: 4}})
+	r.handleReport(agentpool.InputTruncated{RunRef: agentpool.RunRef{Run: r.run(condenser).ID}, Truncation: providers.Truncation{Left: 4}})
 	r.sums("all")
 	if row := r.lastRow(wire.SayCondenseContext); !strings.HasPrefix(row.Text, "The 4 oldest messages were too much") {
 		t.Errorf("the row is %q", row.Text)

@@ -348,9 +348,9 @@ func TestResultOfACallWithALongID(t *testing.T) {
 	wantEqual(t, doneText(again, blocks[len(blocks)-1].Call), "done")
 }
 
-// boss is a turn that delegates tasks, with its backend, which loses everything that is not in
+// delegator is a turn that delegates tasks, with its backend, which loses everything that is not in
 // the thread when it is cut off.
-type boss struct {
+type delegator struct {
 	*rig
 	t       *rapid.T
 	want    []string          // calls to make
@@ -358,10 +358,10 @@ type boss struct {
 	results map[string]string // results received
 }
 
-func (b *boss) forget() { b.made, b.results = map[string]bool{}, map[string]string{} }
+func (b *delegator) forget() { b.made, b.results = map[string]bool{}, map[string]string{} }
 
 // main executes the next step of the delegating turn.
-func (b *boss) main(run agentpool.Run) {
+func (b *delegator) main(run agentpool.Run) {
 	for id, r := range run.Done {
 		b.results[id] = r.Text
 	}
@@ -394,7 +394,7 @@ func (b *boss) main(run agentpool.Run) {
 	}
 }
 
-func (b *boss) crashes() {
+func (b *delegator) crashes() {
 	b.forget()
 	if rapid.Bool().Draw(b.t, "in good order") {
 		b.step(func() { b.pool.PrepareHandOver() })
@@ -408,7 +408,7 @@ func (b *boss) crashes() {
 func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := &boss{rig: newRig(t), t: t}
+		b := &delegator{rig: newRig(t), t: t}
 		b.forget()
 		for n := range rapid.IntRange(1, 3).Draw(t, "tasks") {
 			b.want = append(b.want, fmt.Sprintf("c%d", n))

@@ -59,7 +59,7 @@ func TestInterruptDropsQueues(t *testing.T) {
 	r.wantStory("m3", "")
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.wantStory("m6", "queued at 1; rejected with 3003: taken out of the queue")
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // after the turn was interrupted
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: two.ID}, Message: "m4"}) // after the turn was interrupted
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.interrupted(two)
 	r.interrupted(r.run("window-w"))
@@ -131,7 +131,7 @@ func TestReset(t *testing.T) {
 	if len(r.kept.tables["reload"]) == 0 {
 		t.Fatal("what could be done again is gone")
 	}
-	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Text: "late"}, agentpool.Ended{Of: agentpool.Of{Run: other.ID}})
+	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Text: "late"}, agentpool.Ended{RunRef: agentpool.RunRef{Run: other.ID}})
 	r.wantStory("m2", "direct by main-monitor-1-m2; interrupted: the desktop was reset")
 	r.crash()
 	next := r.direct("m4", second) // the slot is free
@@ -213,7 +213,7 @@ func TestEveryEndFreesTheSlot(t *testing.T) {
 		"completed":   (*rig).ended,
 		"interrupted": (*rig).interrupted,
 		"failed": func(r *rig, run agentpool.Run) {
-			r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
+			r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
 		},
 		"reset":   func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.Reset() }) },
 		"removed": func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.RemoveMonitor(second) }) },
@@ -244,8 +244,8 @@ func TestFailure(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	r.said(run, "half")
-	r.hear(agentpool.Retrying{Of: agentpool.Of{Run: run.ID}, Why: "overloaded", Wait: 2e9})
-	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
+	r.handleReport(agentpool.Retrying{RunRef: agentpool.RunRef{Run: run.ID}, Why: "overloaded", Wait: 2e9})
+	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
 	wantEqual(t, r.rows()[1], "api_req_retry_delayed: overloaded; trying again in 2s")
 	wantEqual(t, r.rows()[2], "text: half")
 	if !strings.HasPrefix(r.rows()[3], "error: ") || !strings.HasPrefix(r.story("m1"), "direct by main-monitor-0-m1; failed: ") {

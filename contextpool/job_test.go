@@ -76,7 +76,7 @@ func TestJobOfATodo(t *testing.T) {
 	r.begin(run, "c1", "http:post")
 	r.end(run, "c1", "http:post", "ok")
 	r.said(run, "it.")
-	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4}})
+	r.handleReport(agentpool.ModelUsage{RunRef: agentpool.RunRef{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4}})
 	wantEqual(t, len(r.worked), 0)
 	r.ended(run)
 	r.wantWorked(workflow.JobResult{
@@ -109,9 +109,9 @@ func TestJobThatThinks(t *testing.T) {
 		}
 	}
 	before := len(r.events)
-	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Text: `{"todos":[]}`, Thinking: "hm"})
+	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Text: `{"todos":[]}`, Thinking: "hm"})
 	wantEqual(t, len(r.events), before)
-	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3}})
+	r.handleReport(agentpool.ModelUsage{RunRef: agentpool.RunRef{Run: run.ID}, Usage: providers.Usage{Input: 3}})
 	r.ended(run)
 	r.wantWorked(workflow.JobResult{
 		Job: j.Name, Outcome: providers.Completed, Text: `{"todos":[]}`, Usage: providers.Usage{Input: 3},
@@ -128,8 +128,8 @@ func TestJobThatFails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.work(thinkJob("cognitive"))
-	r.hear(agentpool.Ended{
-		Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed,
+	r.handleReport(agentpool.Ended{
+		RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed,
 		Failure: &providers.Failure{Class: providers.Overloaded},
 	})
 	wantEqual(t, len(r.worked), 1)

@@ -13,8 +13,8 @@ import (
 // join makes the turn of a run accept a message.
 func (r *rig) join(run agentpool.Run, id string) {
 	r.user(id)
-	r.hear(agentpool.Remember{
-		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{said(string(run.Turn), "text of "+id)}, Took: []wire.MessageID{wire.MessageID(id)},
+	r.handleReport(agentpool.NewEntries{
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said(string(run.Turn), "text of "+id)}, Took: []wire.MessageID{wire.MessageID(id)},
 	})
 }
 
@@ -27,8 +27,8 @@ func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
 	}{
 		"completed": {(*rig).ended, "completed"},
 		"failed": {func(r *rig, run agentpool.Run) {
-			r.hear(agentpool.Ended{
-				Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed,
+			r.handleReport(agentpool.Ended{
+				RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed,
 				Failure: &providers.Failure{Class: providers.Invalid, Err: errors.New("no")},
 			})
 		}, "failed: invalid: no"},

@@ -7,8 +7,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// conclude ends the turn of m1 as the previous owner did, where m2 had joined it.
-func (r *rig) conclude() {
+// restoreTurnEnd ends the turn of m1 as the previous owner did, where m2 had joined it.
+func (r *rig) restoreTurnEnd() {
 	r.t.Helper()
 	c := contextpool.LostTurnEnd{
 		End: wire.AgentResponse{
@@ -26,12 +26,12 @@ func (r *rig) conclude() {
 
 // A message that joined a turn at the previous owner and is queued here ends with that turn. It
 // does not run a second time.
-func TestConcludeEndsWhatHadJoined(t *testing.T) {
+func TestRestoreTurnEndEndsJoinedMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.began(r.direct("m1"))
 	r.user("m2")
-	r.conclude()
+	r.restoreTurnEnd()
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 }

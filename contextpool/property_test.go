@@ -88,18 +88,18 @@ func (c *chaos) report() {
 	if !ok {
 		return
 	}
-	of := agentpool.Of{Run: run.ID}
+	of := agentpool.RunRef{Run: run.ID}
 	switch rapid.IntRange(0, 11).Draw(c.t, "report") {
 	case 0, 10, 11:
-		c.hear(agentpool.Began{Of: of})
+		c.handleReport(agentpool.Began{RunRef: of})
 	case 1, 2:
-		c.hear(agentpool.Said{Of: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 60)}).Draw(c.t, "text"), Thinking: "t"})
+		c.handleReport(agentpool.Output{RunRef: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 60)}).Draw(c.t, "text"), Thinking: "t"})
 	case 3, 4:
 		for _, s := range c.runner.steered {
 			if s.Run == run.ID && rapid.Bool().Draw(c.t, "takes") {
-				c.hear(agentpool.SteerAccepted{Of: of, Message: s.Message})
+				c.handleReport(agentpool.SteerAccepted{RunRef: of, Message: s.Message})
 			} else if s.Run == run.ID && rapid.Bool().Draw(c.t, "spurns") {
-				c.hear(agentpool.SteerRefused{Of: of, Message: s.Message})
+				c.handleReport(agentpool.SteerRefused{RunRef: of, Message: s.Message})
 			}
 		}
 	case 5:
@@ -113,14 +113,14 @@ func (c *chaos) report() {
 				took = append(took, s.Message)
 			}
 		}
-		c.hear(agentpool.Remember{Of: of, Entries: entries, Took: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
+		c.handleReport(agentpool.NewEntries{RunRef: of, Entries: entries, Took: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
 	case 6:
-		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{
+		c.handleReport(agentpool.ModelUsage{RunRef: of, Usage: providers.Usage{
 			Input: rapid.SampledFrom([]int{1, 85_000, 95_000}).Draw(c.t, "tokens"), Output: 2,
 		}})
 	default:
-		c.hear(agentpool.Ended{
-			Of:      of,
+		c.handleReport(agentpool.Ended{
+			RunRef:  of,
 			Outcome: rapid.SampledFrom([]providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted}).Draw(c.t, "outcome"),
 			Failure: &providers.Failure{
 				Class: rapid.SampledFrom([]providers.Class{providers.Overloaded, providers.ContextLength}).Draw(c.t, "class"),
@@ -364,11 +364,11 @@ func (c *chaos) check() {
 
 // checkKept compares the stored state with AllOps.
 func (c *chaos) checkKept() {
-	want := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
+	want := storedState{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for _, op := range c.pool.AllOps() {
 		want.apply(op)
 	}
-	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
+	got := storedState{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for name, table := range c.kept.tables {
 		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads", "tasks", "asking", "approval.spent"}, name)
 		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:") || strings.HasPrefix(name, "turns.")) {
@@ -385,7 +385,7 @@ func (c *chaos) checkKept() {
 	if maps.EqualFunc(got.tables, want.tables, sameTable) && maps.EqualFunc(got.lists, want.lists, sameList) {
 		return
 	}
-	text := func(k kept) string {
+	text := func(k storedState) string {
 		var b strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(k.tables)) {
 			for _, field := range slices.Sorted(maps.Keys(k.tables[name])) {

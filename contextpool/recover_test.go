@@ -76,7 +76,7 @@ func TestOfferedMessagesAreQueuedByTheNextOwner(t *testing.T) {
 	if again := r.run(string(run.Role)); again.ID == run.ID {
 		t.Fatal("two runs have the same name")
 	}
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "queued at 1")
 }
 
@@ -85,7 +85,7 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 	r := newRig(t)
 	first := r.direct("m1")
 	r.said(first, "I was say")
-	r.hear(agentpool.Said{Of: agentpool.Of{Run: first.ID}, Thinking: "hm"})
+	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: first.ID}, Thinking: "hm"})
 	for i := range 2 {
 		r.crash()
 		again := r.run("main-monitor-0-m1")
@@ -330,14 +330,14 @@ func TestTakenMessageIsDoneOnce(t *testing.T) {
 	run := r.direct("m1")
 	r.remember(run, said("m1", "text of m1"))
 	r.user("m2")
-	r.hear(agentpool.Remember{
-		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{said("m1", "text of m2")}, Took: []wire.MessageID{"m2"},
+	r.handleReport(agentpool.NewEntries{
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said("m1", "text of m2")}, Took: []wire.MessageID{"m2"},
 	})
 	r.crash() // before Took
 	again := r.run("main-monitor-0-m1")
 	wantEqual(t, len(again.From.Entries), 2)
 	r.began(again)
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: again.ID}, Message: "m2"})
 	r.ended(again)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	wantEqual(t, len(r.runner.started), 1)

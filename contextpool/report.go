@@ -31,7 +31,7 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 	switch r := r.(type) {
 	case agentpool.Began:
 		p.runBegan(t)
-	case agentpool.Said:
+	case agentpool.Output:
 		if t.outputHidden() {
 			t.appendHiddenText(r.Text)
 			return
@@ -43,12 +43,12 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 		if !r.Ending { // otherwise the run is about to end and the message begins the next turn
 			p.steerRefused(t, r.Message)
 		}
-	case agentpool.Remember:
+	case agentpool.NewEntries:
 		p.storeEntries(t, r)
-	case agentpool.Spent:
+	case agentpool.ModelUsage:
 		p.recordUsage(t, r.Usage)
-	case agentpool.Shrunk:
-		p.addTruncationRow(t, r.Shrunk)
+	case agentpool.InputTruncated:
+		p.addTruncationRow(t, r.Truncation)
 	case agentpool.Retrying:
 		why := fmt.Sprintf("%s; trying again in %v", truncate(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
 		p.step.Row(t.row(wire.SayAPIReqRetryDelayed, why))
@@ -143,7 +143,7 @@ func budgetName(kind wire.BudgetKind) string {
 
 // storeEntries appends the entries that a run reports to the thread. Tool results and text up
 // to now are in these entries, so the pool stores them separately no longer.
-func (p *Pool) storeEntries(t *turn, r agentpool.Remember) {
+func (p *Pool) storeEntries(t *turn, r agentpool.NewEntries) {
 	for _, id := range r.Took {
 		p.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
 	}

@@ -31,7 +31,7 @@ func (p *Pool) retryTruncated(t *turn, r agentpool.Ended) bool {
 
 // addTruncationRow adds the row saying that the model read only a part of the conversation. The
 // thread itself is unchanged.
-func (p *Pool) addTruncationRow(t *turn, s providers.Shrunk) {
+func (p *Pool) addTruncationRow(t *turn, s providers.Truncation) {
 	if t.Condensing != nil {
 		t.Condensing.LeftOut += s.Left
 		p.storeTurn(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// file adds a published row to the archive of the rig, as a session does: its id never changes.
-func (r *rig) file(row wire.UIRow) wire.UIRow {
+// archiveRow adds a published row to the archive of the rig, as a session does: its id never changes.
+func (r *rig) archiveRow(row wire.UIRow) wire.UIRow {
 	if r.archive == nil {
 		r.archive = map[wire.MonitorID][]wire.UIRow{}
 	}

@@ -21,8 +21,8 @@ func asked(turn string) providers.Entry {
 	}}
 }
 
-// talk runs a turn of the main agent that answers one message.
-func (r *rig) talk(id string) {
+// runTurn runs a turn of the main agent that answers one message.
+func (r *rig) runTurn(id string) {
 	r.t.Helper()
 	run := r.direct(id)
 	r.remember(run, asked(id))
@@ -39,9 +39,9 @@ func (r *rig) answer(run agentpool.Run, text string) {
 func TestRewind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
-	r.talk("m2")
-	r.talk("m3")
+	r.runTurn("m1")
+	r.runTurn("m2")
+	r.runTurn("m3")
 	r.back("text of m2")
 	r.wantSeen("> text of m1; answer to m1; completed")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
@@ -54,7 +54,7 @@ func TestRewind(t *testing.T) {
 	r.crash()
 	r.agree()
 	// Ids of messages and rows are not reused.
-	r.talk("m4")
+	r.runTurn("m4")
 	all := r.thread(mainThread)
 	if n := len(all); n != 4 || all[2].ID <= 12 || all[2].Row <= 9 {
 		t.Fatalf("%+v", all)
@@ -72,8 +72,8 @@ func TestRewind(t *testing.T) {
 func TestRewindKeepsTheRowItself(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
-	r.talk("m2")
+	r.runTurn("m1")
+	r.runTurn("m2")
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true, By: "c1", Message: "x"}); refused != nil {
 		t.Fatal(refused)
 	}
@@ -84,14 +84,14 @@ func TestRewindKeepsTheRowItself(t *testing.T) {
 	if e.Removed != 2 || !e.Included || e.By != "c1" || e.MessageID != "x" {
 		t.Fatalf("%+v", e)
 	}
-	r.talk("m3")
+	r.runTurn("m3")
 	r.wantKnown(mainThread, "> text of m1; answer to m1; > text of m3; answer to m3")
 }
 
 func TestRewindIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second)
-	r.talk("m1")
+	r.runTurn("m1")
 	row := r.rowOf("text of m1")
 	code := func(u contextpool.RewindRequest) wire.Code {
 		if refused := r.rewind(u); refused != nil {
@@ -149,8 +149,8 @@ func TestRewindToASteeredMessage(t *testing.T) {
 	r.remember(run, toolCall("m1", "first", "c1"))
 	r.user("m2") // is offered
 	r.act(run, "c1", window("w"))
-	r.hear(agentpool.Remember{
-		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{toolResult("m1", "c1"), asked("m2")}, Took: []wire.MessageID{"m2"},
+	r.handleReport(agentpool.NewEntries{
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{toolResult("m1", "c1"), asked("m2")}, Took: []wire.MessageID{"m2"},
 	})
 	r.said(run, "second")
 	r.remember(run, said("m1", "second"))
@@ -176,7 +176,7 @@ func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
 			r.remember(run, entries[0])
 			entries = entries[1:]
 		}
-		r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: entries, Took: []wire.MessageID{"m2"}})
+		r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Entries: entries, Took: []wire.MessageID{"m2"}})
 		r.said(run, "second")
 		r.remember(run, said("m1", "second"))
 		r.ended(run)
@@ -191,7 +191,7 @@ func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
 func TestRewindOfATurnThatRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
+	r.runTurn("m1")
 	run := r.direct("m2")
 	r.remember(run, asked("m2"), toolCall("m2", "wait", "c1"))
 	r.act(run, "c1", window("w"))
@@ -239,7 +239,7 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
 		r := newRig(t)
-		r.talk("m0")
+		r.runTurn("m0")
 		r.runner.slots = 2
 		var one, two string
 		run := r.leader("m1", "c1", "c2")
@@ -283,18 +283,18 @@ func TestRewindOfAWindow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.open(first, "w1")
-	r.talk("m1")
+	r.runTurn("m1")
 	r.toWindow("a", "w1")
 	run := r.run("window-w1")
 	r.began(run)
-	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{asked("a")}, Thread: "th-1"})
+	r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{asked("a")}, Thread: "th-1"})
 	r.answer(run, "answer to a")
 	r.toWindow("b", "w1")
 	again := r.run("window-w1")
 	wantEqual(t, again.From.ID, "th-1")
 	r.remember(again, asked("b"))
 	r.answer(again, "answer to b")
-	r.talk("m2")
+	r.runTurn("m2")
 	wantEqual(t, r.rowOf("text of b").WindowID, wire.WindowID("w1"))
 	r.back("text of b")
 	r.wantKnown(run.Agent, "> text of a; answer to a")
@@ -318,7 +318,7 @@ func TestRewindOfAWindow(t *testing.T) {
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
+	r.runTurn("m1")
 	run := r.direct("m2")
 	r.remember(run, asked("m2"))
 	r.said(run, "half")
@@ -349,10 +349,10 @@ func TestEdit(t *testing.T) {
 func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second)
-	r.talk("m1")
+	r.runTurn("m1")
 	other := r.direct("o1", second)
 	r.remember(other, asked("o1"))
-	r.talk("m2")
+	r.runTurn("m2")
 	r.back("text of m1")
 	r.answer(other, "answer to o1")
 	wantEqual(t, r.seen(second), "> text of o1; answer to o1; completed")
@@ -368,7 +368,7 @@ func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 func TestRewindOfAQuestion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
+	r.runTurn("m1")
 	run := r.direct("m2")
 	r.begin(run, "c1", "http:post")
 	r.crash()
@@ -408,7 +408,7 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 			r.answer(r.run("main-monitor-0-"+id), "answer to "+id)
 			continue
 		}
-		r.talk(id)
+		r.runTurn(id)
 	}
 	if len(r.kept.lists["cold:api:main-monitor-0"]) < 500 || len(r.kept.lists["api:main-monitor-0"]) > 400 {
 		t.Fatalf("%d and %d", len(r.kept.lists["cold:api:main-monitor-0"]), len(r.kept.lists["api:main-monitor-0"]))

@@ -49,7 +49,7 @@ type rig struct {
 	events []wire.ServerPayload
 	ops    []store.Op
 	then   []func()
-	kept   kept
+	kept   storedState
 
 	archive map[wire.MonitorID][]wire.UIRow // all rows of each monitor
 	gone    map[wire.RowID]wire.MonitorID   // removed rows and their monitors
@@ -65,8 +65,8 @@ type rig struct {
 	full      bool
 }
 
-// kept is the stored state.
-type kept struct {
+// storedState is the stored state.
+type storedState struct {
 	tables map[string]map[string][]byte
 	lists  map[string][][]byte
 }
@@ -75,7 +75,7 @@ func newRig(t fataler) *rig {
 	r := &rig{
 		t: t, cfg: contextpool.Config{Session: session, Provider: "demo"},
 		now: time.UnixMilli(1_800_000_000_000), desk: desktop.New(session),
-		kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}}, room: 1024,
+		kept: storedState{map[string]map[string][]byte{}, map[string][][]byte{}}, room: 1024,
 	}
 	r.hire()
 	r.step(func() { r.pool.Recover() })
@@ -183,7 +183,7 @@ func (r *rig) weigh() (items, size int) {
 	return items + r.emitted, size + r.told
 }
 
-func (k kept) apply(op store.Op) {
+func (k storedState) apply(op store.Op) {
 	list := k.lists[op.Name]
 	switch op.Kind {
 	case store.OpSet:
@@ -214,7 +214,7 @@ func (k kept) apply(op store.Op) {
 	}
 }
 
-func (k kept) clone() (map[string]map[string][]byte, map[string][][]byte) {
+func (k storedState) clone() (map[string]map[string][]byte, map[string][][]byte) {
 	tables, lists := map[string]map[string][]byte{}, map[string][][]byte{}
 	for name, table := range k.tables {
 		tables[name] = maps.Clone(table)
@@ -246,7 +246,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++
 	r.events = append(r.events, p)
 	if u, ok := p.(wire.MessageUpdated); ok {
-		u.Message = r.file(u.Message)
+		u.Message = r.archiveRow(u.Message)
 		p = u
 	}
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
@@ -274,7 +274,7 @@ func (r *rig) user(id string, monitor ...wire.MonitorID) {
 	r.step(func() { r.pool.HandleUserMessage(m) })
 }
 
-func (r *rig) hear(reports ...agentpool.Report) {
+func (r *rig) handleReport(reports ...agentpool.Report) {
 	for _, report := range reports {
 		if e, ok := report.(agentpool.Ended); ok {
 			delete(r.runner.runs, e.Run)
@@ -283,22 +283,24 @@ func (r *rig) hear(reports ...agentpool.Report) {
 	}
 }
 
-func (r *rig) began(run agentpool.Run) { r.hear(agentpool.Began{Of: agentpool.Of{Run: run.ID}}) }
+func (r *rig) began(run agentpool.Run) {
+	r.handleReport(agentpool.Began{RunRef: agentpool.RunRef{Run: run.ID}})
+}
 
 func (r *rig) said(run agentpool.Run, text string) {
-	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Text: text})
+	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Text: text})
 }
 
 func (r *rig) ended(run agentpool.Run) {
-	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Completed})
+	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Completed})
 }
 
 func (r *rig) interrupted(run agentpool.Run) {
-	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Interrupted})
+	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Interrupted})
 }
 
 func (r *rig) remember(run agentpool.Run, entries ...providers.Entry) {
-	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: entries})
+	r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Entries: entries})
 }
 
 // run returns the only run of an agent.

@@ -26,7 +26,7 @@ func TestIdleIsDirect(t *testing.T) {
 	r.said(run, "Hello")
 	r.said(run, " 😀 there")
 	r.said(run, "!")
-	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4, USD: 0.5}})
+	r.handleReport(agentpool.ModelUsage{RunRef: agentpool.RunRef{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4, USD: 0.5}})
 	r.ended(run)
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
 	var offsets []int
@@ -65,9 +65,9 @@ func TestBusyIsSteered(t *testing.T) {
 	r.wantStory("m2", "") // no reply before the turn's decision
 	wantEqual(t, len(r.runner.steered), 2)
 	wantEqual(t, r.runner.steered[0].Message, "m2")
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "steered by main-monitor-0-m1")
-	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3"})
+	r.handleReport(agentpool.SteerRefused{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m3"})
 	r.wantStory("m3", "queued at 1")
 	r.ended(run)
 	r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
@@ -117,7 +117,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	run := r.direct("m1")
 	r.user("m2")
 	r.runner.slots = 1
-	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerRefused{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
 	e := r.run("ephemeral-monitor-0-m2")
 	if e.Slot == nil || e.Lasting || e.Agent != "once:"+string(e.Role) || len(e.From.Entries) > 0 {
@@ -168,7 +168,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			})
 			r.user("m3")
 			r.wantStory("m3", "")
-			r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+			r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 			r.wantStory("m2", "queued at 1; steered by main-monitor-0-m1")
 		})
 	}
@@ -181,14 +181,14 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	for _, id := range []string{"m2", "m3", "m4"} {
 		r.user(id)
 	}
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.runner.slots = 5 // no ephemeral agent is created
-	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
+	r.handleReport(agentpool.SteerRefused{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	r.wantStory("m3", "direct by main-monitor-0-m3")
 	r.wantStory("m4", "queued at 1")
-	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late
+	r.handleReport(agentpool.SteerRefused{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m4"}) // too late
 	r.wantStory("m4", "queued at 1")
 	said := r.kept.lists["tape:monitor-0"]
 	if !strings.Contains(string(said[1]), "text of m2") {
@@ -308,7 +308,7 @@ func TestReminderWhenTheConversationIsElsewhere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Thread: "th-1"})
+	r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Thread: "th-1"})
 	r.said(run, "a < b")
 	r.ended(run)
 	wantEqual(t, r.direct("m2").From.ID, "th-1")

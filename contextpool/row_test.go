@@ -16,7 +16,7 @@ import (
 )
 
 func (r *rig) thought(run agentpool.Run, text string) {
-	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Thinking: text})
+	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Thinking: text})
 }
 
 // shown summarises the current rows.

@@ -23,11 +23,11 @@ func saidBy(by policies.Speaker, text string, window ...wire.WindowID) contextpo
 // tapeRig is a tape with its stored state.
 type tapeRig struct {
 	contextpool.Tape
-	kept kept
+	kept storedState
 }
 
 func newTapeRig() *tapeRig {
-	return &tapeRig{kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}}}
+	return &tapeRig{kept: storedState{map[string]map[string][]byte{}, map[string][][]byte{}}}
 }
 
 func (r *tapeRig) keep(ops []store.Op) {

@@ -64,16 +64,16 @@ func TestTurnsAreTasks(t *testing.T) {
 	})
 	run := r.run(mainM1)
 	r.began(run)
-	spent := agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 5, Output: 2, USD: 0.5}}
-	r.hear(spent) // too early for an event
+	spent := agentpool.ModelUsage{RunRef: agentpool.RunRef{Run: run.ID}, Usage: providers.Usage{Input: 5, Output: 2, USD: 0.5}}
+	r.handleReport(spent) // too early for an event
 	r.now = r.now.Add(3 * time.Second)
-	r.hear(spent)
-	r.hear(spent) // too soon after the last event
+	r.handleReport(spent)
+	r.handleReport(spent) // too soon after the last event
 	if _, err := r.act(run, "c1", wire.WindowFocus{WindowID: "nowhere"}); err != nil {
 		t.Fatal(err)
 	}
 	r.user("m2")
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.said(run, "all done")
 	r.ended(run)
 	wantEqual(t, r.taskEvents(), []string{
@@ -154,9 +154,9 @@ func TestTasksOfAMonitorGoWithIt(t *testing.T) {
 func TestTasksGoWithTheirRows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.talk("m1")
-	r.talk("m2")
-	r.talk("m3")
+	r.runTurn("m1")
+	r.runTurn("m2")
+	r.runTurn("m3")
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true}); refused != nil {
 		t.Fatalf("%+v", refused)
 	}

@@ -13,11 +13,11 @@ import (
 
 type timelineRig struct {
 	*contextpool.Timeline
-	kept kept
+	kept storedState
 }
 
 func newTimelineRig() *timelineRig {
-	return &timelineRig{contextpool.NewTimeline(first), kept{map[string]map[string][]byte{}, map[string][][]byte{}}}
+	return &timelineRig{contextpool.NewTimeline(first), storedState{map[string]map[string][]byte{}, map[string][][]byte{}}}
 }
 
 func (r *timelineRig) keep(ops []store.Op) {

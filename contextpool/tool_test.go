@@ -294,7 +294,7 @@ func TestMessagesOfTheSameName(t *testing.T) {
 	r.user("m")
 	r.toWindow("m", "w")
 	r.toWindow("m", "w")
-	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m-2"})
+	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m-2"})
 	r.wantStory("m", "direct by main-monitor-0-m")
 	r.wantStory("m-2", "steered by main-monitor-0-m")
 	r.wantStory("m-3", "direct by window-w")

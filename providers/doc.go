@@ -1,11 +1,11 @@
 // Package providers is one interface over the model backends.
 //
 // A [Provider] opens [Session]s, each a conversation with a model. A session runs one turn at a
-// time and delivers [Event]s, in order, to [Spec.Hear]. The hub stores the conversation: a
-// backend without memory of its own sends new entries with [EventRemember], and receives them
+// time and delivers [Event]s, in order, to [Spec.OnEvent]. The hub stores the conversation: a
+// backend without memory of its own sends new entries with [EventEntries], and receives them
 // in [Spec.From] when the conversation continues elsewhere.
 //
-// Providers and sessions are safe for concurrent use. Hear is called by one goroutine at a time
+// Providers and sessions are safe for concurrent use. OnEvent is called by one goroutine at a time
 // and may block: a backend that must not block puts a queue in between.
 //
 // A slow backend delays only its own turn. When it fails, the turn ends with a [*Failure] that

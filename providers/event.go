@@ -10,21 +10,21 @@ type Event struct {
 	Message string
 	// Text is the new text of EventText and EventThinking, or a note.
 	Text string
-	// Entries are the new entries of EventRemember.
+	// Entries are the new entries of EventEntries.
 	Entries []Entry
-	// Took are the ids of the messages that the entries contain, for EventRemember. EventTaken
+	// Took are the ids of the messages that the entries contain, for EventEntries. EventTaken
 	// is sent for each of them, too; but the hub must know when it stores the entries that
 	// these messages must not be sent again.
 	Took []string
-	// Thread is the backend's own id of the conversation, for EventRemember.
+	// Thread is the backend's own id of the conversation, for EventEntries.
 	Thread string
 	// Usage is the usage of one model call, for EventUsage.
 	Usage Usage
 	// Approval and Tool belong to EventApproval; Approval also to EventApprovalGone.
 	Approval string
 	Tool     ToolCall
-	// Shrunk says how much is left out from now on, for EventShrunk.
-	Shrunk Shrunk
+	// Truncation says how much is left out from now on, for EventTruncated.
+	Truncation Truncation
 	// Wait is the time until the next attempt, for EventRetry.
 	Wait time.Duration
 	// Outcome and Err belong to EventTurnEnd; Err is a [*Failure] if the turn failed.
@@ -44,19 +44,19 @@ const (
 	// EventText and EventThinking carry a piece of the model's text and thinking.
 	EventText     EventKind = "text"
 	EventThinking EventKind = "thinking"
-	// EventRemember carries entries that the hub must store, after the entries of [Spec.From]
+	// EventEntries carries entries that the hub must store, after the entries of [Spec.From]
 	// and those sent before. It is sent before any tool call in the entries is executed, and
 	// before EventTurnEnd. When a turn ends, in whatever way, each tool call in its entries has
 	// a result, so that any backend can continue the conversation.
-	EventRemember EventKind = "remember"
-	EventUsage    EventKind = "usage"
+	EventEntries EventKind = "remember"
+	EventUsage   EventKind = "usage"
 	// EventApproval asks whether something may be done; EventApprovalGone means that the answer
 	// is no longer needed.
 	EventApproval     EventKind = "approval"
 	EventApprovalGone EventKind = "approval_gone"
-	// EventShrunk means that the conversation was too long for the model and its older parts
+	// EventTruncated means that the conversation was too long for the model and its older parts
 	// are no longer sent.
-	EventShrunk EventKind = "shrunk"
+	EventTruncated EventKind = "shrunk"
 	// EventRetry means that a model call failed and is retried.
 	EventRetry EventKind = "retry"
 	// EventTurnEnd is the last event of every turn, sent exactly once.
@@ -75,8 +75,8 @@ const (
 	Interrupted Outcome = "interrupted"
 )
 
-// Shrunk describes how a conversation was shortened.
-type Shrunk struct {
+// Truncation describes how a conversation was shortened.
+type Truncation struct {
 	// Left is the number of entries left out; Before and After are the approximate sizes in
 	// tokens.
 	Left, Before, After int

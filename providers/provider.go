@@ -56,17 +56,17 @@ type Spec struct {
 	Fork bool
 	// Whole says that the hub shortens the conversation itself: when it is too long for the
 	// model, the turn fails with [ContextLength]. Otherwise the backend leaves out older parts
-	// and sends [EventShrunk].
+	// and sends [EventTruncated].
 	Whole bool
-	// Hear receives the events, in order.
-	Hear func(Event)
-	// Asked, unless nil, is called after each model call by backends that make such calls
+	// OnEvent receives the events, in order.
+	OnEvent func(Event)
+	// OnModelCall, unless nil, is called after each model call by backends that make such calls
 	// themselves. It must not block.
-	Asked func(Asked)
+	OnModelCall func(ModelCall)
 }
 
-// Asked describes a completed model call.
-type Asked struct {
+// ModelCall describes a completed model call.
+type ModelCall struct {
 	// Model is the called model.
 	Model string
 	// Began and Ended are the times of the request and of the complete reply or the failure.
@@ -92,7 +92,7 @@ type Session interface {
 	// runs and the mode is steer or queue, [ErrNoSteer] if the running turn accepts no
 	// messages. A steered or queued message that was not taken when the turn ends is not part
 	// of the conversation. The context bounds only the sending. Send may be called concurrently
-	// with Hear and from within it; the other methods may not be called from within Hear.
+	// with OnEvent and from within it; the other methods may not be called from within OnEvent.
 	Send(ctx context.Context, m Message) error
 	// Interrupt ends the running turn and returns after [EventTurnEnd] was delivered, or with
 	// the error of the context if that ends first. Without a turn it does nothing.

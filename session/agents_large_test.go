@@ -17,8 +17,8 @@ import (
 type hugeReplyDemo struct{ renamedDemo }
 
 func (b hugeReplyDemo) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
-	hear := spec.Hear
-	spec.Hear = func(e providers.Event) {
+	hear := spec.OnEvent
+	spec.OnEvent = func(e providers.Event) {
 		if e.Kind == providers.EventText && e.Text == "huge" {
 			e.Text = strings.Repeat("x", 1<<20)
 		}

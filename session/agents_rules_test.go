@@ -14,8 +14,8 @@ import (
 type commandDemo struct{ renamedDemo }
 
 func (r commandDemo) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
-	hear := spec.Hear
-	spec.Hear = func(e providers.Event) {
+	hear := spec.OnEvent
+	spec.OnEvent = func(e providers.Event) {
 		if e.Kind == providers.EventApproval {
 			e.Tool.Name = "execute_command"
 		}

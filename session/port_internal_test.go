@@ -63,7 +63,7 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l := &owner{ctx: ctx, live: &liveSession{mailbox: newMailbox()}}
-		if err := (port{l}).Report(t.Context(), agentpool.Said{Text: "hello"}); err != nil {
+		if err := (port{l}).Report(t.Context(), agentpool.Output{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}
 		result := make(chan error, 1)

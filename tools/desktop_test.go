@@ -29,7 +29,7 @@ type testDesktop struct {
 	state *desktop.State
 	seq   uint64
 	// acted, begun and ended are the reported calls.
-	acted, begun, ended []told
+	acted, begun, ended []reportedCall
 	actions             []wire.Action
 	submitted           []wire.Message
 	confirms            []wire.DialogConfirm
@@ -52,8 +52,8 @@ type testDesktop struct {
 	input   func(wire.HITLInputRequest) (json.RawMessage, error)
 }
 
-// told is a reported call.
-type told struct {
+// reportedCall is a reported call.
+type reportedCall struct {
 	call   tools.Call
 	result providers.ToolResult
 }
@@ -106,7 +106,7 @@ func (d *testDesktop) Act(ctx context.Context, c tools.Caller, call tools.Call, 
 			p.Result = providers.ToolResult{Text: r.Reason, IsError: true}
 		}
 	}
-	d.acted = append(d.acted, told{call, p.Result})
+	d.acted = append(d.acted, reportedCall{call, p.Result})
 	return p.Result, nil
 }
 
@@ -116,14 +116,14 @@ func (d *testDesktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call
 	if err := errors.Join(d.lost, ctx.Err()); err != nil {
 		return err
 	}
-	d.begun = append(d.begun, told{call: call})
+	d.begun = append(d.begun, reportedCall{call: call})
 	return nil
 }
 
 func (d *testDesktop) End(ctx context.Context, _ tools.Caller, call tools.Call, r providers.ToolResult) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ended = append(d.ended, told{call, r})
+	d.ended = append(d.ended, reportedCall{call, r})
 	return ctx.Err()
 }
 
@@ -175,7 +175,7 @@ func (d *testDesktop) Reload(_ context.Context, _ tools.Caller, call tools.Call,
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.reload(id)
-	d.acted = append(d.acted, told{call, r})
+	d.acted = append(d.acted, reportedCall{call, r})
 	return r, d.lost
 }
 

@@ -74,8 +74,8 @@ func (r *run) attributes(more ...attribute.KeyValue) trace.SpanStartEventOption 
 		attribute.Int(deskAttempt, r.run.Attempt))...)
 }
 
-// Asked implements [agentpool.RunTrace].
-func (r *run) Asked(a providers.Asked) {
+// ModelCall implements [agentpool.RunTrace].
+func (r *run) ModelCall(a providers.ModelCall) {
 	ctx, _ := r.begin(a.Began)
 	r.mu.Lock()
 	r.usage = r.usage.Add(a.Usage)

@@ -14,7 +14,7 @@ import (
 // Recalled text is stored and recalled again.
 func TestRecallDoesNotGrow(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	e := d.turn("m", strings.Repeat("/recall\n/toast x\n", 25))
 	f, _ := errors.AsType[*providers.Failure](e.Err)
 	if n := len(d.said("m")); n > 1<<20 {
@@ -30,7 +30,7 @@ func TestRecallDoesNotGrow(t *testing.T) {
 func TestTurnsSayOnlySoMuch(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"say", "think"} {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		e := d.turn("m", strings.Repeat("/"+what+" "+strings.Repeat("x", 100<<10)+"\n", 20))
 		f, _ := errors.AsType[*providers.Failure](e.Err)
 		if f == nil || f.Class != providers.Invalid {
@@ -45,7 +45,7 @@ func TestTurnsSayOnlySoMuch(t *testing.T) {
 // Usage shows how much of the conversation is left.
 func TestMemoryIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	for i := range 24 {
 		d.says(fmt.Sprint("m", i), "/say ok\n"+strings.Repeat("x", 1<<20))
 	}
@@ -64,7 +64,7 @@ func TestPanicEndsItsTurn(t *testing.T) {
 	s, err := demo.New(demo.Config{}).Open(t.Context(), providers.Spec{
 		Tools: []providers.Tool{{Name: "task_run", Parallel: true}},
 		Call:  func(context.Context, providers.ToolCall) providers.ToolResult { panic("on purpose") },
-		Hear: func(e providers.Event) {
+		OnEvent: func(e providers.Event) {
 			switch {
 			case e.Kind == providers.EventTurnEnd:
 				ended <- e

@@ -53,8 +53,8 @@ func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Ses
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("open a demo: %w", err)
 	}
-	if spec.Hear == nil {
-		return nil, errors.New("open a demo: Spec.Hear is missing")
+	if spec.OnEvent == nil {
+		return nil, errors.New("open a demo: Spec.OnEvent is missing")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

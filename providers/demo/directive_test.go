@@ -45,7 +45,7 @@ func TestDirectivesThatSay(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, nil)
+				d := newDemoSession(t, nil)
 				if got := d.says("m-1", text); got != want {
 					t.Errorf("it said %q, want %q", got, want)
 				}
@@ -80,7 +80,7 @@ func TestDirectivesThatCall(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, nil)
+				d := newDemoSession(t, nil)
 				d.says("m-1", text)
 				d.uses(want...)
 			})
@@ -90,7 +90,7 @@ func TestDirectivesThatCall(t *testing.T) {
 
 func TestResultsAreSaid(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.results["user_ask"] = providers.ToolResult{Text: "tea"}
 	d.results["window_close"] = providers.ToolResult{Text: "no window x", IsError: true}
 	d.results["window_create"] = providers.ToolResult{Text: "Created window w1."}
@@ -107,7 +107,7 @@ func TestResultsAreSaid(t *testing.T) {
 
 func TestTasksRunAtOnce(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.says("m-1", "/task web a\n/task code b\n/say between\n/task app c")
 	together := map[int]int{}
 	for n, e := range d.entries {
@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, nil)
+			d := newDemoSession(t, nil)
 			e := d.turn("m-1", "/say first\n"+text+"\n/say never")
 			f, ok := errors.AsType[*providers.Failure](e.Err)
 			if !ok || f.Class != want.Class || f.RetryAfter != want.RetryAfter || f.Err.Error() != want.Err.Error() {
@@ -150,7 +150,7 @@ func TestFailures(t *testing.T) {
 func TestTimeOfStreamsAndSleeps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.says("m-1", "/sleep 1500ms\n/stream 100\n/stream 11 10")
 		if took := time.Since(d.began); took != 1500*time.Millisecond+99*20*time.Millisecond+time.Second {
 			t.Errorf("it took %v", took)
@@ -169,7 +169,7 @@ func TestTimeOfStreamsAndSleeps(t *testing.T) {
 
 func TestTooManyDirectives(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	got := d.says("m-1", strings.Repeat("/say x\n", 2000))
 	if strings.Count(got, "x") != 500 {
 		t.Errorf("it said it %d times", strings.Count(got, "x"))
@@ -179,7 +179,7 @@ func TestTooManyDirectives(t *testing.T) {
 
 func TestToolsThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil, "window_close")
+	d := newDemoSession(t, nil, "window_close")
 	got := d.says("m-1", "/toast hi\n/window a b | c\n/task web x\n/ask a | b | c\n/say still here")
 	d.has(got, "window_show_toast", "window_create", "task_run", "user_ask", "still here")
 	d.uses()

@@ -14,7 +14,7 @@ func Example() {
 	defer func() { _ = p.Close() }()
 	ended := make(chan struct{})
 	ctx := context.Background()
-	s, err := p.Open(ctx, providers.Spec{Hear: func(e providers.Event) {
+	s, err := p.Open(ctx, providers.Spec{OnEvent: func(e providers.Event) {
 		switch e.Kind {
 		case providers.EventText:
 			fmt.Print(e.Text)

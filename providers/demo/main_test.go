@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a session of the demo with all tools of a desktop.
-type desk struct {
+// demoSession is a session of the demo with all tools of a desktop.
+type demoSession struct {
 	*testing.T
 	providers.Session
 
@@ -40,11 +40,11 @@ var everyTool = []string{
 	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run",
 }
 
-// newDesk opens a session. Without names it has all tools.
-func newDesk(t *testing.T, from []providers.Entry, tools ...string) *desk {
+// newDemoSession opens a session. Without names it has all tools.
+func newDemoSession(t *testing.T, from []providers.Entry, tools ...string) *demoSession {
 	t.Helper()
-	d := &desk{T: t, began: time.Now(), results: map[string]providers.ToolResult{}, ended: make(chan providers.Event, 10)}
-	spec := providers.Spec{Hear: d.hear, Call: d.call, From: providers.Thread{Entries: from}}
+	d := &demoSession{T: t, began: time.Now(), results: map[string]providers.ToolResult{}, ended: make(chan providers.Event, 10)}
+	spec := providers.Spec{OnEvent: d.hear, Call: d.call, From: providers.Thread{Entries: from}}
 	if len(tools) == 0 {
 		tools = everyTool
 	}
@@ -64,7 +64,7 @@ func newDesk(t *testing.T, from []providers.Entry, tools ...string) *desk {
 	return d
 }
 
-func (d *desk) hear(e providers.Event) {
+func (d *demoSession) hear(e providers.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.events = append(d.events, e)
@@ -81,7 +81,7 @@ func (d *desk) hear(e providers.Event) {
 }
 
 // heard returns the events of a kind.
-func (d *desk) heard(kind providers.EventKind) (events []providers.Event) {
+func (d *demoSession) heard(kind providers.EventKind) (events []providers.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.events {
@@ -92,7 +92,7 @@ func (d *desk) heard(kind providers.EventKind) (events []providers.Event) {
 	return events
 }
 
-func (d *desk) call(_ context.Context, c providers.ToolCall) providers.ToolResult {
+func (d *demoSession) call(_ context.Context, c providers.ToolCall) providers.ToolResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, c)
@@ -100,7 +100,7 @@ func (d *desk) call(_ context.Context, c providers.ToolCall) providers.ToolResul
 }
 
 // turn runs a turn and returns its end.
-func (d *desk) turn(id, text string) providers.Event {
+func (d *demoSession) turn(id, text string) providers.Event {
 	d.Helper()
 	if err := d.Send(d.Context(), providers.Message{ID: id, Mode: providers.Start, Text: text}); err != nil {
 		d.Fatal(err)
@@ -109,7 +109,7 @@ func (d *desk) turn(id, text string) providers.Event {
 }
 
 // says runs a turn that must complete and returns its text.
-func (d *desk) says(id, text string) string {
+func (d *demoSession) says(id, text string) string {
 	d.Helper()
 	if e := d.turn(id, text); e.Outcome != providers.Completed {
 		d.Fatalf("turn %s is %s: %v", id, e.Outcome, e.Err)
@@ -117,7 +117,7 @@ func (d *desk) says(id, text string) string {
 	return d.said(id)
 }
 
-func (d *desk) said(id string) string {
+func (d *demoSession) said(id string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var b strings.Builder
@@ -130,7 +130,7 @@ func (d *desk) said(id string) string {
 }
 
 // used returns the calls so far, each as its name and its input with sorted keys.
-func (d *desk) used() []string {
+func (d *demoSession) used() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []string
@@ -156,7 +156,7 @@ func sorted(t *testing.T, raw json.RawMessage) string {
 }
 
 // uses fails the test if there were other calls.
-func (d *desk) uses(want ...string) {
+func (d *demoSession) uses(want ...string) {
 	d.Helper()
 	if got := d.used(); !slices.Equal(got, want) {
 		d.Errorf("calls are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -164,7 +164,7 @@ func (d *desk) uses(want ...string) {
 }
 
 // has fails the test if a text lacks one of the wanted parts.
-func (d *desk) has(text string, want ...string) {
+func (d *demoSession) has(text string, want ...string) {
 	d.Helper()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
@@ -174,7 +174,7 @@ func (d *desk) has(text string, want ...string) {
 }
 
 // windows returns the ids of the windows in calls, in order.
-func (d *desk) windows() (ids []string) {
+func (d *demoSession) windows() (ids []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.calls {

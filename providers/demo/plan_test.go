@@ -23,7 +23,7 @@ func planPrompt(kind string, parts ...string) string {
 }
 
 // answers runs a turn whose text must be JSON.
-func (d *desk) answers(id, prompt string) (v map[string]any) {
+func (d *demoSession) answers(id, prompt string) (v map[string]any) {
 	d.Helper()
 	text := d.says(id, prompt)
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
@@ -45,7 +45,7 @@ func todosOf(plan map[string]any) (ids []string) {
 
 func TestRequestsAreUnderstood(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	for n, tt := range []struct{ request, domain string }{
 		{`Analyse what people say about "Acme"`, "analysis"},
 		{"제품 출시를 준비해 줘", "project"},
@@ -72,7 +72,7 @@ func TestRequestsAreUnderstood(t *testing.T) {
 
 func TestPlansAsTheyWereGiven(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	const bad, good = `{"todos":[{"id":"a","task":"x","depends_on":["a"]}]}`, `{"todos":[{"id":"a","task":"/say 1\n/say 2"}]}`
 	for n, tt := range []struct{ request, want string }{
 		{"/plan " + good, good},
@@ -97,7 +97,7 @@ func TestPlansAsTheyWereGiven(t *testing.T) {
 
 func TestThePlanThatShowsPlans(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	want := []string{
 		"collect_numbers[]", "collect_voices[]", "analyse[collect_numbers collect_voices]", "compare[analyse]", "report[analyse compare]",
 	}
@@ -119,7 +119,7 @@ func TestThePlanThatShowsPlans(t *testing.T) {
 
 func TestPlansAreChanged(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	const old = `{"todos":[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"],"priority":3}]}`
 	for instruction, want := range map[string]string{
 		"add a cake":           `{"todos":[{"id":"a","task":"x"},{"depends_on":["a"],"id":"b","priority":3,"task":"y"},{"depends_on":[],"estimated_duration_sec":10,"id":"added_1","task":"a cake"}]}`,
@@ -145,7 +145,7 @@ var todoTools = []string{"plan_progress", "plan_input", "storage_write"}
 
 func TestTodosObeyDirectives(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil, todoTools...)
+	d := newDemoSession(t, nil, todoTools...)
 	d.results["plan_input"] = providers.ToolResult{Text: `{"value":{"from":"2026-02-01","to":"2026-02-06"}}`}
 	d.results["storage_write"] = providers.ToolResult{Text: "Wrote it."}
 	got := d.says("m", todoPrompt("a", 1, "/progress 50% half of it; /input period daterange! When?\n"+
@@ -165,7 +165,7 @@ func TestTodosObeyDirectives(t *testing.T) {
 
 func TestTodosFailAsOftenAsTheyAreTold(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil, todoTools...)
+	d := newDemoSession(t, nil, todoTools...)
 	for attempt, want := range map[int]providers.Outcome{1: providers.Failed, 2: providers.Failed, 3: providers.Completed} {
 		if e := d.turn(fmt.Sprint("m", attempt), todoPrompt("a", attempt, "/fail 2 overloaded: not yet\n/say well")); e.Outcome != want {
 			t.Errorf("attempt %d is %s: %v", attempt, e.Outcome, e.Err)
@@ -185,7 +185,7 @@ func TestTodosFailAsOftenAsTheyAreTold(t *testing.T) {
 func TestTodosOfWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil, todoTools...)
+		d := newDemoSession(t, nil, todoTools...)
 		const analyse = "Analyse. (In this demo the first two attempts fail, so that you see it.)"
 		if e := d.turn("m1", todoPrompt("analyse", 2, analyse)); e.Outcome != providers.Failed {
 			t.Errorf("the second attempt is %s", e.Outcome)
@@ -206,7 +206,7 @@ func TestTodosOfWords(t *testing.T) {
 
 func TestAnswersOfPlans(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	results := `<result todo="a" status="completed">
 Collect it.
 {"text":"found\nmore"}
@@ -236,7 +236,7 @@ Write.
 func TestThinkingTakesTheTimeItIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.answers("m1", planPrompt("cognitive", "request", "/sleep 3s\n/say no"))
 		if took := time.Since(d.began); took != 3*time.Second {
 			t.Errorf("it took %v", took)

@@ -24,7 +24,7 @@ const hanging = 4
 // window was closed in it.
 func steered(t *testing.T) ([]providers.Entry, map[string]int) {
 	t.Helper()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.start("m-1", strings.Join([]string{"/say one", closing("a"), "/hang", closing("b"), "/sleep 1s", closing("c")}, "\n"))
 	synctest.Wait()
 	for n, text := range []string{
@@ -43,7 +43,7 @@ func steered(t *testing.T) ([]providers.Entry, map[string]int) {
 }
 
 // closed counts the windows that were closed.
-func closed(d *desk) map[string]int {
+func closed(d *demoSession) map[string]int {
 	n := map[string]int{}
 	for _, id := range d.windows() {
 		n[id]++
@@ -68,9 +68,9 @@ func results(entries []providers.Entry) map[string]int {
 }
 
 // goOn continues turn m-1 to its end.
-func goOn(t *testing.T, entries []providers.Entry) *desk {
+func goOn(t *testing.T, entries []providers.Entry) *demoSession {
 	t.Helper()
-	d := newDesk(t, providers.Mended(entries, providers.Mending{Open: true}))
+	d := newDemoSession(t, providers.Mended(entries, providers.Mending{Open: true}))
 	if err := d.Send(t.Context(), providers.Message{ID: "m-1", Mode: providers.Continue}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // decide answers all approvals the same way.
-func (d *desk) decide(allow bool) {
+func (d *demoSession) decide(allow bool) {
 	d.mu.Lock()
 	d.decision = &allow
 	d.mu.Unlock()
@@ -27,7 +27,7 @@ type place struct {
 }
 
 // opened returns the opened windows.
-func (d *desk) opened() (places []place) {
+func (d *demoSession) opened() (places []place) {
 	d.Helper()
 	for _, c := range d.calls {
 		if !strings.HasPrefix(c.Name, "window_create") {
@@ -43,7 +43,7 @@ func (d *desk) opened() (places []place) {
 }
 
 // tidy fails the test if windows are outside a desktop of 1040 by 700, or overlap.
-func (d *desk) tidy() {
+func (d *demoSession) tidy() {
 	d.Helper()
 	places := d.opened()
 	for n, p := range places {
@@ -59,7 +59,7 @@ func (d *desk) tidy() {
 }
 
 // speaks fails the test on text in another language.
-func (d *desk) speaks(korean bool, text string) {
+func (d *demoSession) speaks(korean bool, text string) {
 	d.Helper()
 	hangul := strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
 	for _, c := range d.calls {
@@ -107,7 +107,7 @@ func TestTours(t *testing.T) {
 			t.Run(name+"/"+text, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					d := newDesk(t, nil)
+					d := newDemoSession(t, nil)
 					d.decide(true)
 					d.results["user_ask"] = providers.ToolResult{Text: `{"selected":["markdown"]}`}
 					said := d.says("m-1", text)
@@ -149,7 +149,7 @@ func TestLaunchTasks(t *testing.T) {
 	t.Parallel()
 	for _, text := range tours["launch"][:2] {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDesk(t, nil)
+			d := newDemoSession(t, nil)
 			d.says("m-1", text)
 			var ends []time.Duration
 			for _, c := range d.calls {
@@ -160,7 +160,7 @@ func TestLaunchTasks(t *testing.T) {
 				if err := json.Unmarshal(c.Input, &in); err != nil {
 					t.Fatal(err)
 				}
-				agent := newDesk(t, d.entries)
+				agent := newDemoSession(t, d.entries)
 				said := agent.says("task", "You are a task agent: a copy of the conversation.\nDo this:\n\n"+in.Objective)
 				ends = append(ends, time.Since(agent.began))
 				d.calls = append(d.calls, agent.calls...) // to be tidy, all of them
@@ -180,7 +180,7 @@ func TestLaunchTasks(t *testing.T) {
 func TestATaskThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.results["task_run"] = providers.ToolResult{Text: "agent limit reached", IsError: true}
 		d.has(d.says("m-1", tours["launch"][0]), "agent limit reached", "0 of 3 tasks", "did not get to its end")
 		d.has(d.says("m-2", "Launch task 9: nothing"), "no such task")
@@ -192,7 +192,7 @@ func TestWhatIsNotAllowedIsNotDone(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"selected":["table"]}`: "as a table", `{"selected":["none"]}`: "leave it at that", "The user did not answer.": "leave it at that",
 	} {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.decide(false)
 		d.results["user_ask"] = providers.ToolResult{Text: answer}
 		said := d.says("m-1", tours["clean up"][0])
@@ -208,7 +208,7 @@ func TestWhatIsNotAllowedIsNotDone(t *testing.T) {
 func TestAnApprovalThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", tours["clean up"][0])
 		synctest.Wait()
 		if err := d.Interrupt(t.Context()); err != nil {
@@ -234,8 +234,8 @@ func TestToursGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				open := func(entries []providers.Entry) *desk {
-					d := newDesk(t, entries)
+				open := func(entries []providers.Entry) *demoSession {
+					d := newDemoSession(t, entries)
 					d.decide(true)
 					d.results["user_ask"] = providers.ToolResult{Text: `{"selected":["table"]}`}
 					return d
@@ -275,7 +275,7 @@ func TestToursGoOn(t *testing.T) {
 func TestToursAfterAQuestion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.has(d.says("m-1", "Your work on this message was cut off: tool task:run may or may not have run. Look first what was done, "+
 			"then go on with what is missing. The message:\n\n"+tours["launch"][0]), "3 of 3 tasks")
 	})
@@ -284,7 +284,7 @@ func TestToursAfterAQuestion(t *testing.T) {
 func TestTheDashboardIsRefreshed(t *testing.T) {
 	t.Parallel()
 	const press = "<open_windows>tour-dashboard</open_windows>\n\n<ui:click>button \"refresh\" in window \"대시보드\"</ui:click>"
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	seen := map[string]bool{}
 	for n := range 5 {
 		d.has(d.says(fmt.Sprint("m-", n), press), "새로 고쳤어요")

@@ -11,7 +11,7 @@ import (
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.turn("m-1", "<open_windows>a</open_windows>\nbuy milk\nand bread")
 		d.turn("m-2", "/say hello")
 		got := d.says("m-3", "The conversation above becomes too long and is about to be replaced by a summary that you write now.\n/say x")
@@ -24,7 +24,7 @@ func TestSummary(t *testing.T) {
 func TestFillingMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.turn("m-1", "/fill 5000")
 		d.turn("m-2", "/say hi")
 		d.turn("m-3", "/usage 123 45")

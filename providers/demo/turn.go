@@ -199,8 +199,8 @@ func (t *turn) pendingEntries(calls ...providers.Block) (entries []providers.Ent
 	if len(entries) > 0 {
 		usage := t.usage(entries[0])
 		t.emit(providers.Event{Kind: providers.EventUsage, Usage: usage})
-		if t.s.spec.Asked != nil {
-			t.s.spec.Asked(providers.Asked{Model: Name, Began: t.since, Ended: time.Now(), Usage: usage})
+		if t.s.spec.OnModelCall != nil {
+			t.s.spec.OnModelCall(providers.ModelCall{Model: Name, Began: t.since, Ended: time.Now(), Usage: usage})
 		}
 		t.since = time.Now()
 	}
@@ -218,7 +218,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 		return
 	}
 	t.s.keep(entries...)
-	t.emit(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
+	t.emit(providers.Event{Kind: providers.EventEntries, Entries: entries, Took: took})
 }
 
 // usage returns simulated usage at four bytes per token, unless /usage has set it.
@@ -244,7 +244,7 @@ func (t *turn) emit(e providers.Event) {
 	if e.Message == "" {
 		e.Message = t.first.ID
 	}
-	t.s.spec.Hear(e)
+	t.s.spec.OnEvent(e)
 }
 
 // wait waits for d and collects messages meanwhile.

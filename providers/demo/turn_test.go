@@ -11,21 +11,21 @@ import (
 	"github.com/everdesk/everdesk/providers/demo"
 )
 
-func (d *desk) start(id, text string) {
+func (d *demoSession) start(id, text string) {
 	d.Helper()
 	if err := d.Send(d.Context(), providers.Message{ID: id, Mode: providers.Start, Text: text}); err != nil {
 		d.Fatal(err)
 	}
 }
 
-func (d *desk) steer(id, text string) error {
+func (d *demoSession) steer(id, text string) error {
 	return d.Send(d.Context(), providers.Message{ID: id, Mode: providers.Steer, Text: text})
 }
 
 func TestSteersAreTakenWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/say first\n/sleep 10s\n/say second")
 		time.Sleep(time.Second)
 		if err := d.steer("s-1", "open a note"); err != nil {
@@ -51,7 +51,7 @@ func TestSteersAreTakenWhileItWaits(t *testing.T) {
 func TestASteerBeforeTheWaitEndsIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/sleep 1s\n/hang\n/say one")
 		if err := d.steer("s-1", "/say two"); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestASteerBeforeTheWaitEndsIt(t *testing.T) {
 func TestNosteer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/nosteer\n/sleep 5s\n/say done")
 		if err := d.steer("s-1", "/say now"); !errors.Is(err, providers.ErrNoSteer) {
 			t.Errorf("steer: %v", err)
@@ -86,7 +86,7 @@ func TestNosteer(t *testing.T) {
 func TestMailIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/hang")
 		synctest.Wait()
 		refused := 0
@@ -108,7 +108,7 @@ func TestMailIsBounded(t *testing.T) {
 func TestInterruptEndsASleep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/say so far\n/sleep 1h\n/say never")
 		time.Sleep(time.Second)
 		if err := d.Interrupt(t.Context()); err != nil {
@@ -128,7 +128,7 @@ func TestInterruptEndsASleep(t *testing.T) {
 func TestContinueAfterASteer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/call window:close {\"windowId\":\"a\"}\n/hang\n/call window:close {\"windowId\":\"b\"}\n/say one")
 		synctest.Wait()
 		if err := d.steer("s-1", "/call window:close {\"windowId\":\"c\"}\n/sleep 1m\n/say two"); err != nil {
@@ -138,7 +138,7 @@ func TestContinueAfterASteer(t *testing.T) {
 		d.mu.Lock()
 		entries := d.entries
 		d.mu.Unlock()
-		next := newDesk(t, entries)
+		next := newDemoSession(t, entries)
 		if err := next.Send(t.Context(), providers.Message{ID: "m-1", Mode: providers.Continue}); err != nil {
 			t.Fatal(err)
 		}
@@ -154,14 +154,14 @@ func TestContinueAfterASteer(t *testing.T) {
 func TestContinueBehindResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.says("m-1", "/window note A note | text")
 		d.start("m-2", "/say before\n/call window:close {\"windowId\":\"a\"}\n/sleep 1m\n/say after")
 		time.Sleep(time.Second)
 		d.mu.Lock()
 		entries := providers.Mended(d.entries, providers.Mending{Open: true})
 		d.mu.Unlock()
-		next := newDesk(t, entries)
+		next := newDemoSession(t, entries)
 		if err := next.Send(t.Context(), providers.Message{ID: "m-2", Mode: providers.Continue}); err != nil {
 			t.Fatal(err)
 		}
@@ -174,13 +174,13 @@ func TestContinueBehindResults(t *testing.T) {
 func TestContinueWithoutSteers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		d.start("m-1", "/nosteer\n/call window:close {\"windowId\":\"a\"}\n/sleep 1m\n/say done")
 		time.Sleep(time.Second)
 		d.mu.Lock()
 		entries := d.entries
 		d.mu.Unlock()
-		next := newDesk(t, entries)
+		next := newDemoSession(t, entries)
 		if err := next.Send(t.Context(), providers.Message{ID: "m-1", Mode: providers.Continue}); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestPace(t *testing.T) {
 		ended := make(chan struct{})
 		pieces := 0
 		p := demo.New(demo.Config{Pace: 100 * time.Millisecond})
-		s, err := p.Open(t.Context(), providers.Spec{Hear: func(e providers.Event) {
+		s, err := p.Open(t.Context(), providers.Spec{OnEvent: func(e providers.Event) {
 			switch e.Kind {
 			case providers.EventText:
 				pieces++
@@ -227,7 +227,7 @@ func TestPace(t *testing.T) {
 
 func TestMemoryOfALongConversationIsBounded(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	for range 1500 {
 		d.turn("m", "/say x")
 	}

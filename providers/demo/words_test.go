@@ -40,7 +40,7 @@ func TestWindowsOnRequest(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, nil)
+			d := newDemoSession(t, nil)
 			if got := d.says("m-1", text); got == "" {
 				t.Error("it said nothing")
 			}
@@ -51,7 +51,7 @@ func TestWindowsOnRequest(t *testing.T) {
 
 func TestKoreanIsAnsweredInKorean(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.has(d.says("m-1", "안녕하세요"), "안녕하세요", "데모")
 	d.has(d.says("m-2", "양식 만들어 줘"), "양식 1", "열었어요")
 	d.has(d.says("m-3", "설문 하나 더"), "양식 2")
@@ -65,7 +65,7 @@ func TestKoreanIsAnsweredInKorean(t *testing.T) {
 
 func TestAnswersSayThatItIsADemo(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	for id, text := range map[string]string{"m-1": "hello", "m-2": "help", "m-3": "what is the meaning of life?", "m-4": "", "m-5": "who are you"} {
 		d.has(d.says(id, text), "demo")
 	}
@@ -76,7 +76,7 @@ func TestAnswersSayThatItIsADemo(t *testing.T) {
 
 func TestSeveralWindowsAtOnce(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.has(d.says("m-1", "open a note and show a table"), "Note 1", "Table 1")
 	d.says("m-2", "another note")
 	d.says("m-3", "close the note and the table")
@@ -88,10 +88,10 @@ func TestSeveralWindowsAtOnce(t *testing.T) {
 
 func TestNumbersFollowWhatIsOpen(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.says("m-1", "<open_windows>monitor-0/note-7, other, note-x</open_windows>\n\nopen a note")
 	d.says("m-2", "open a note")
-	next := newDesk(t, d.entries)
+	next := newDemoSession(t, d.entries)
 	next.says("m-3", "open a note")
 	if got := append(d.windows(), next.windows()...); !slices.Equal(got, []string{"note-8", "note-9", "note-10"}) {
 		t.Errorf("windows are %v", got)
@@ -100,7 +100,7 @@ func TestNumbersFollowWhatIsOpen(t *testing.T) {
 
 func TestAWindowThatDoesNotOpen(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	d.results["window_create"] = providers.ToolResult{Text: "the budget is spent", IsError: true}
 	got := d.says("m-1", "open a note")
 	d.has(got, "the budget is spent")
@@ -146,7 +146,7 @@ func TestPressedButtons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, nil)
+			d := newDemoSession(t, nil)
 			if got := d.says("m-1", c.text); got != c.say {
 				t.Errorf("it said %q, want %q", got, c.say)
 			}
@@ -157,7 +157,7 @@ func TestPressedButtons(t *testing.T) {
 
 func TestPictures(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, nil)
+	d := newDemoSession(t, nil)
 	m := providers.Message{ID: "m-1", Mode: providers.Start, Images: []providers.Image{{MediaType: "image/png", Data: []byte("x")}}}
 	m.Text = "<ui:draw>[image attached]</ui:draw>"
 	if err := d.Send(t.Context(), m); err != nil {
@@ -184,7 +184,7 @@ func FuzzPrompts(f *testing.F) {
 				return // takes long
 			}
 		}
-		d := newDesk(t, nil)
+		d := newDemoSession(t, nil)
 		e := d.turn("m-1", text)
 		if e.Outcome != providers.Completed && !strings.Contains(text, "/fail") {
 			t.Errorf("%q is %s: %v", text, e.Outcome, e.Err)

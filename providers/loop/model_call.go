@@ -89,7 +89,7 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	said := 0
-	asked := providers.Asked{Began: time.Now()}
+	asked := providers.ModelCall{Began: time.Now()}
 	reply, err = s.p.cfg.Model.Stream(ctx, r, func(p Piece) {
 		if asked.First.IsZero() {
 			asked.First = time.Now()
@@ -111,9 +111,9 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	if said > MaxReply || size(providers.Entry{Blocks: reply.Blocks}) > 2*MaxReply {
 		err = &providers.Failure{Class: providers.Invalid, Err: errTooMuch}
 	}
-	if s.spec.Asked != nil {
+	if s.spec.OnModelCall != nil {
 		asked.Model, asked.Ended, asked.Usage, asked.Err = reply.Model, time.Now(), reply.Usage, err
-		s.spec.Asked(asked)
+		s.spec.OnModelCall(asked)
 	}
 	if reply.Usage != (providers.Usage{}) {
 		s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: reply.Usage})
@@ -181,16 +181,16 @@ func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResu
 // tokenBytes is the approximate number of bytes of a token.
 const tokenBytes = 4
 
-// truncateTo reduces the conversation to these entries and sends EventShrunk.
+// truncateTo reduces the conversation to these entries and sends EventTruncated.
 func (s *session) truncateTo(t *turn, entries []providers.Entry) {
-	shrunk := providers.Shrunk{Left: len(s.thread) - len(entries), Before: s.size / tokenBytes}
+	shrunk := providers.Truncation{Left: len(s.thread) - len(entries), Before: s.size / tokenBytes}
 	s.p.cfg.Logger.Info("conversation truncated", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
 	s.thread, s.size = slices.Clone(entries), 0
 	for _, e := range s.thread {
 		s.size += size(e)
 	}
 	shrunk.After = s.size / tokenBytes
-	s.emit(providers.Event{Kind: providers.EventShrunk, Message: t.id, Shrunk: shrunk})
+	s.emit(providers.Event{Kind: providers.EventTruncated, Message: t.id, Truncation: shrunk})
 }
 
 // failure converts any error to a [*providers.Failure].

@@ -108,8 +108,8 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	if e := k.end("m"); e.Outcome != providers.Completed {
 		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
 	}
-	if shrunk := k.all(providers.EventShrunk); len(shrunk) != 1 || shrunk[0].Shrunk.Left != 6 ||
-		shrunk[0].Shrunk.After >= shrunk[0].Shrunk.Before || shrunk[0].Message != "m" {
+	if shrunk := k.all(providers.EventTruncated); len(shrunk) != 1 || shrunk[0].Truncation.Left != 6 ||
+		shrunk[0].Truncation.After >= shrunk[0].Truncation.Before || shrunk[0].Message != "m" {
 		t.Errorf("it tells of shrinking with %+v", shrunk)
 	}
 	want := "u: text qt3\na: text at3\nu: text qt4\na: text at4\nu: text go\n"
@@ -148,8 +148,8 @@ func TestWholeConversationsAreNotShortened(t *testing.T) {
 			k := open(t, providers.Spec{From: providers.Thread{Entries: history(10, tt.words)}, Whole: true}, tt.answers...)
 			k.send("m", providers.Start, "go")
 			f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
-			if f == nil || f.Class != providers.ContextLength || k.model.count() != tt.asked || len(k.all(providers.EventShrunk)) != 0 {
-				t.Errorf("it failed with %v after %d calls and %d shrinks", f, k.model.count(), len(k.all(providers.EventShrunk)))
+			if f == nil || f.Class != providers.ContextLength || k.model.count() != tt.asked || len(k.all(providers.EventTruncated)) != 0 {
+				t.Errorf("it failed with %v after %d calls and %d shrinks", f, k.model.count(), len(k.all(providers.EventTruncated)))
 			}
 			if got := outline(k.kept()); got != "u: text go\n" {
 				t.Errorf("it remembers %q", got)
@@ -222,18 +222,18 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// Spec.Asked is called for every model call, including failed ones.
+// Spec.OnModelCall is called for every model call, including failed ones.
 func TestEveryCallIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var asked []providers.Asked
+		var asked []providers.ModelCall
 		slow := func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 			time.Sleep(time.Second)
 			say(loop.Piece{Text: "hello"})
 			time.Sleep(2 * time.Second)
 			return loop.Reply{Model: "m-1", Blocks: []providers.Block{text("hello")}, Usage: providers.Usage{Input: 7, Output: 2}}, nil
 		}
-		k := open(t, providers.Spec{Asked: func(a providers.Asked) { asked = append(asked, a) }}, fails(trouble(providers.Rate)), slow)
+		k := open(t, providers.Spec{OnModelCall: func(a providers.ModelCall) { asked = append(asked, a) }}, fails(trouble(providers.Rate)), slow)
 		k.send("m", providers.Start, "go")
 		k.end("m")
 		if len(asked) != 2 {

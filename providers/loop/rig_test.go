@@ -93,8 +93,8 @@ func trouble(c providers.Class) *providers.Failure {
 	return &providers.Failure{Class: c, Err: errors.New("on purpose")}
 }
 
-// talk is a session with its model and all events.
-type talk struct {
+// testSession is a session with its model and all events.
+type testSession struct {
 	providers.Session
 	t     *testing.T
 	model *script
@@ -105,11 +105,11 @@ type talk struct {
 }
 
 // open opens a session with a scripted model.
-func open(t *testing.T, spec providers.Spec, answers ...answer) *talk {
+func open(t *testing.T, spec providers.Spec, answers ...answer) *testSession {
 	t.Helper()
-	k := &talk{t: t, model: &script{answers: answers}, news: make(chan struct{})}
+	k := &testSession{t: t, model: &script{answers: answers}, news: make(chan struct{})}
 	p := loop.New(loop.Config{Name: "here", Model: k.model})
-	spec.Hear = k.hear
+	spec.OnEvent = k.hear
 	if spec.Call == nil {
 		spec.Call = func(_ context.Context, c providers.ToolCall) providers.ToolResult {
 			return providers.ToolResult{Text: "result of " + c.Name}
@@ -128,7 +128,7 @@ func open(t *testing.T, spec providers.Spec, answers ...answer) *talk {
 	return k
 }
 
-func (k *talk) hear(e providers.Event) {
+func (k *testSession) hear(e providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.heard = append(k.heard, e)
@@ -137,7 +137,7 @@ func (k *talk) hear(e providers.Event) {
 }
 
 // send sends a message that must be accepted.
-func (k *talk) send(id string, mode providers.Mode, words string) {
+func (k *testSession) send(id string, mode providers.Mode, words string) {
 	k.t.Helper()
 	if err := k.Send(k.t.Context(), providers.Message{ID: id, Mode: mode, Text: words}); err != nil {
 		k.t.Fatalf("send %s: %v", id, err)
@@ -145,7 +145,7 @@ func (k *talk) send(id string, mode providers.Mode, words string) {
 }
 
 // until waits for an event.
-func (k *talk) until(match func(providers.Event) bool) providers.Event {
+func (k *testSession) until(match func(providers.Event) bool) providers.Event {
 	k.t.Helper()
 	for {
 		k.mu.Lock()
@@ -164,19 +164,19 @@ func (k *talk) until(match func(providers.Event) bool) providers.Event {
 }
 
 // end waits for the end of a turn.
-func (k *talk) end(id string) providers.Event {
+func (k *testSession) end(id string) providers.Event {
 	k.t.Helper()
 	return k.until(func(e providers.Event) bool { return e.Kind == providers.EventTurnEnd && e.Message == id })
 }
 
 // seen waits until this text was emitted.
-func (k *talk) seen(words string) {
+func (k *testSession) seen(words string) {
 	k.t.Helper()
 	k.until(func(e providers.Event) bool { return e.Kind == providers.EventText && e.Text == words })
 }
 
 // all returns the events of a kind.
-func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
+func (k *testSession) all(kind providers.EventKind) (out []providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, e := range k.heard {
@@ -188,8 +188,8 @@ func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 }
 
 // kept returns the conversation as the hub has stored it.
-func (k *talk) kept() (out []providers.Entry) {
-	for _, e := range k.all(providers.EventRemember) {
+func (k *testSession) kept() (out []providers.Entry) {
+	for _, e := range k.all(providers.EventEntries) {
 		out = append(out, e.Entries...)
 	}
 	return out

@@ -208,8 +208,8 @@ func (s *session) Close() error {
 
 // emit delivers an event to the hub.
 func (s *session) emit(e providers.Event) {
-	if s.spec.Hear != nil {
-		s.spec.Hear(e)
+	if s.spec.OnEvent != nil {
+		s.spec.OnEvent(e)
 	}
 }
 
@@ -254,5 +254,5 @@ func (s *session) addEntriesWith(turn string, took []string, entries []providers
 	for _, e := range entries {
 		s.size += size(e)
 	}
-	s.emit(providers.Event{Kind: providers.EventRemember, Message: turn, Entries: entries, Took: took})
+	s.emit(providers.Event{Kind: providers.EventEntries, Message: turn, Entries: entries, Took: took})
 }

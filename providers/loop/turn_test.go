@@ -34,7 +34,7 @@ func TestSteerKeepsWhatWasSeenAndDropsTheRest(t *testing.T) {
 	}
 	// The hub may crash between two reports: the text and the message that interrupted it must
 	// be in the same one.
-	if got := outline(k.all(providers.EventRemember)[1].Entries); !strings.HasPrefix(got, "a:") || !strings.Contains(got, "another way") {
+	if got := outline(k.all(providers.EventEntries)[1].Entries); !strings.HasPrefix(got, "a:") || !strings.Contains(got, "another way") {
 		t.Errorf("the cut reply and the new message are not remembered at once: %s", got)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/providers/openai"
 )
 
-// talk is a session with a fake server.
-type talk struct {
+// testSession is a session with a fake server.
+type testSession struct {
 	providers.Session
 	t    *testing.T
 	fake *fakemodel.Server
@@ -30,15 +30,15 @@ type talk struct {
 }
 
 // open opens a session, in a synctest bubble.
-func open(t *testing.T, cfg openai.Config, spec providers.Spec) *talk {
+func open(t *testing.T, cfg openai.Config, spec providers.Spec) *testSession {
 	t.Helper()
-	k := &talk{t: t, fake: fakemodel.New(), ends: make(chan providers.Event, 10)}
+	k := &testSession{t: t, fake: fakemodel.New(), ends: make(chan providers.Event, 10)}
 	cfg.BaseURL, cfg.HTTP = "http://fake/v1/", k.fake.Pipe()
 	p, err := openai.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Hear = func(e providers.Event) {
+	spec.OnEvent = func(e providers.Event) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.heard = append(k.heard, e)
@@ -58,7 +58,7 @@ func open(t *testing.T, cfg openai.Config, spec providers.Spec) *talk {
 }
 
 // turn runs a turn and returns its end.
-func (k *talk) turn(text string) providers.Event {
+func (k *testSession) turn(text string) providers.Event {
 	k.t.Helper()
 	if err := k.Send(k.t.Context(), providers.Message{ID: "m", Mode: providers.Start, Text: text}); err != nil {
 		k.t.Fatal(err)
@@ -67,7 +67,7 @@ func (k *talk) turn(text string) providers.Event {
 }
 
 // all returns the events of a kind.
-func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
+func (k *testSession) all(kind providers.EventKind) (out []providers.Event) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, e := range k.heard {
@@ -79,7 +79,7 @@ func (k *talk) all(kind providers.EventKind) (out []providers.Event) {
 }
 
 // texts returns the joined pieces of a kind.
-func (k *talk) texts(kind providers.EventKind) string {
+func (k *testSession) texts(kind providers.EventKind) string {
 	var b strings.Builder
 	for _, e := range k.all(kind) {
 		b.WriteString(e.Text)
@@ -87,10 +87,10 @@ func (k *talk) texts(kind providers.EventKind) string {
 	return b.String()
 }
 
-func (k *talk) said() string { return k.texts(providers.EventText) }
+func (k *testSession) said() string { return k.texts(providers.EventText) }
 
 // request returns the n-th request of the server, as plain JSON.
-func (k *talk) request(n int) any {
+func (k *testSession) request(n int) any {
 	k.t.Helper()
 	all := k.fake.Requests()
 	if n >= len(all) {
@@ -224,7 +224,7 @@ func TestReasoningComesBack(t *testing.T) {
 			t.Errorf("the second request is %v", input)
 		}
 		// Only this backend receives it.
-		if kept := k.all(providers.EventRemember)[1].Entries[0].Blocks[0]; kept.From != "openai" || kept.Kind != providers.BlockOpaque {
+		if kept := k.all(providers.EventEntries)[1].Entries[0].Blocks[0]; kept.From != "openai" || kept.Kind != providers.BlockOpaque {
 			t.Errorf("it is kept as %+v", kept)
 		}
 	})

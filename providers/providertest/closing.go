@@ -38,7 +38,7 @@ func closeMidTurn(r *rig) {
 }
 
 // endedBy reports a turn that has not ended, or ended wrongly.
-func (t *talk) endedBy(id string) {
+func (t *testSession) endedBy(id string) {
 	t.Helper()
 	all, _ := t.ear.heard()
 	if count(all, providers.EventTurnEnd, id) != 1 {
@@ -105,7 +105,7 @@ func closeProvider(r *rig) {
 	busy.begin("m-1", Say("so far"), Hang())
 	busy.saying("m-1", "so far")
 	r.ok(r.provider.Close())
-	for _, t := range []*talk{idle, busy} {
+	for _, t := range []*testSession{idle, busy} {
 		t.ear.closed.Store(true)
 		t.is(t.Send(t.ctx, t.prompt("m-2", Say("no"))), providers.ErrClosed, "send")
 		t.ok(t.Close())

@@ -40,8 +40,8 @@ func (p *spoilt) Open(ctx context.Context, s providers.Spec) (providers.Session,
 // hears changes delivered events.
 func hears(change func(e providers.Event, hear func(providers.Event))) func(*providers.Spec) {
 	return func(s *providers.Spec) {
-		hear := s.Hear
-		s.Hear = func(e providers.Event) { change(e, hear) }
+		hear := s.OnEvent
+		s.OnEvent = func(e providers.Event) { change(e, hear) }
 	}
 }
 
@@ -71,7 +71,7 @@ type talkative struct {
 
 func (s talkative) Close() error {
 	err := s.Session.Close()
-	s.spec.Hear(providers.Event{Kind: providers.EventExit})
+	s.spec.OnEvent(providers.Event{Kind: providers.EventExit})
 	return err
 }
 
@@ -80,7 +80,7 @@ func defects() map[string]*spoilt {
 	return map[string]*spoilt{
 		"does not tell the end of a turn": {spec: drops(providers.EventTurnEnd)},
 		"does not tell what is taken":     {spec: drops(providers.EventTaken)},
-		"does not tell what to remember":  {spec: drops(providers.EventRemember)},
+		"does not tell what to remember":  {spec: drops(providers.EventEntries)},
 		"does not tell what a turn took":  {spec: drops(providers.EventUsage)},
 		"does not tell which messages it remembers": {spec: hears(func(e providers.Event, hear func(providers.Event)) {
 			e.Took = nil
@@ -162,7 +162,7 @@ func drops(k providers.EventKind) func(*providers.Spec) {
 func remembersLate(s *providers.Spec) {
 	var late []providers.Event
 	hears(func(e providers.Event, hear func(providers.Event)) {
-		if e.Kind == providers.EventRemember {
+		if e.Kind == providers.EventEntries {
 			late = append(late, e)
 			return
 		}

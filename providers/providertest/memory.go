@@ -213,7 +213,7 @@ func counting(name, text string) (tool, *atomic.Int32) {
 }
 
 // goOn continues the turn m-1.
-func (t *talk) goOn(done map[string]providers.ToolResult) {
+func (t *testSession) goOn(done map[string]providers.ToolResult) {
 	t.Helper()
 	t.ok(t.Send(t.ctx, providers.Message{ID: "m-1", Mode: providers.Continue, Done: done}))
 }

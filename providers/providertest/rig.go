@@ -97,11 +97,11 @@ func (r *rig) await(what string, c <-chan struct{}) {
 	}
 }
 
-// talk is an open session with its listener.
-type talk struct {
+// testSession is an open session with its listener.
+type testSession struct {
 	*rig
 	providers.Session
-	ear *ear
+	ear *listener
 }
 
 // option changes the Spec of a session.
@@ -134,17 +134,17 @@ func with(tools ...tool) option {
 }
 
 // open opens a session of the rig's provider.
-func (r *rig) open(opts ...option) *talk {
+func (r *rig) open(opts ...option) *testSession {
 	r.Helper()
 	return r.openAt(r.provider, opts...)
 }
 
 // openAt opens a session whose events are verified until the check ends.
-func (r *rig) openAt(p providers.Provider, opts ...option) *talk {
+func (r *rig) openAt(p providers.Provider, opts ...option) *testSession {
 	r.Helper()
 	spec := r.spec(opts...)
 	e := newEar(p.Name(), spec.From)
-	spec.Hear = e.hear
+	spec.OnEvent = e.hear
 	if spec.Call != nil {
 		spec.Call = e.watch(spec.Call)
 	}
@@ -161,11 +161,11 @@ func (r *rig) openAt(p providers.Provider, opts ...option) *talk {
 			r.Errorf("%s", fault)
 		}
 	})
-	return &talk{rig: r, Session: s, ear: e}
+	return &testSession{rig: r, Session: s, ear: e}
 }
 
 func (r *rig) spec(opts ...option) providers.Spec {
-	spec := providers.Spec{Agent: "agent under test", System: "You are being tested.", Hear: func(providers.Event) {}}
+	spec := providers.Spec{Agent: "agent under test", System: "You are being tested.", OnEvent: func(providers.Event) {}}
 	for _, o := range opts {
 		o(&spec)
 	}
@@ -173,20 +173,20 @@ func (r *rig) spec(opts ...option) providers.Spec {
 }
 
 // begin starts a turn.
-func (t *talk) begin(id string, steps ...Step) {
+func (t *testSession) begin(id string, steps ...Step) {
 	t.Helper()
 	t.ok(t.Send(t.ctx, t.prompt(id, steps...)))
 }
 
 // turn runs a turn that must complete, and returns its text.
-func (t *talk) turn(id string, steps ...Step) string {
+func (t *testSession) turn(id string, steps ...Step) string {
 	t.Helper()
 	t.begin(id, steps...)
 	return t.end(id, providers.Completed)
 }
 
 // end waits for the end of a turn, and returns its text.
-func (t *talk) end(id string, want providers.Outcome) string {
+func (t *testSession) end(id string, want providers.Outcome) string {
 	t.Helper()
 	e := t.ended(id)
 	if e.Outcome != want {
@@ -196,7 +196,7 @@ func (t *talk) end(id string, want providers.Outcome) string {
 }
 
 // ended waits for the end of a turn.
-func (t *talk) ended(id string) providers.Event {
+func (t *testSession) ended(id string) providers.Event {
 	t.Helper()
 	var end providers.Event
 	t.until("turn "+id+" ends", func(all []providers.Event) bool {
@@ -212,7 +212,7 @@ func (t *talk) ended(id string) providers.Event {
 }
 
 // saying waits until a turn has emitted the text.
-func (t *talk) saying(id, text string) {
+func (t *testSession) saying(id, text string) {
 	t.Helper()
 	t.until(fmt.Sprintf("turn %s says %q", id, text), func([]providers.Event) bool {
 		return strings.Contains(t.ear.said(id), text)
@@ -220,13 +220,13 @@ func (t *talk) saying(id, text string) {
 }
 
 // taken waits until the model has a message.
-func (t *talk) taken(id string) {
+func (t *testSession) taken(id string) {
 	t.Helper()
 	t.until(id+" is taken", func(all []providers.Event) bool { return count(all, providers.EventTaken, id) > 0 })
 }
 
 // until waits for a condition on the events.
-func (t *talk) until(what string, cond func([]providers.Event) bool) {
+func (t *testSession) until(what string, cond func([]providers.Event) bool) {
 	t.Helper()
 	for {
 		all, more := t.ear.heard()

@@ -49,7 +49,7 @@ func continueSteered(r *rig) {
 	kept := providers.Thread{Entries: []providers.Entry{
 		said("m-0", r.bench.Prompt(Say("given up"))), said("s-0", r.bench.Prompt(Call(use("note", "given up")))),
 	}}
-	open := func(hold tool) *talk {
+	open := func(hold tool) *testSession {
 		return r.openAt(r.another(), from(providers.Thread{Entries: providers.Mended(kept.Entries, providers.Mending{Open: true})}),
 			with(notes.tool("note"), hold))
 	}

@@ -154,7 +154,7 @@ func turnSlowNeighbour(r *rig) {
 }
 
 func turnNeighbours(r *rig) {
-	var talks []*talk
+	var talks []*testSession
 	for n := range 8 {
 		t := r.open()
 		t.begin("m", Say(fmt.Sprint("mine is ", n)))

@@ -26,8 +26,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// room is a session: a real desktop state that supports only plans and questions.
-type room struct {
+// testSession is a session: a real desktop state that supports only plans and questions.
+type testSession struct {
 	tools.Desktop
 
 	mu      sync.Mutex
@@ -39,9 +39,9 @@ type room struct {
 	asks chan struct{}
 }
 
-func newRoom(session wire.SessionID) *room { return &room{state: desktop.New(session)} }
+func newRoom(session wire.SessionID) *testSession { return &testSession{state: desktop.New(session)} }
 
-func (r *room) Act(_ context.Context, c tools.Caller, _ tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
+func (r *testSession) Act(_ context.Context, c tools.Caller, _ tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.callers = append(r.callers, c)
@@ -60,25 +60,27 @@ func (r *room) Act(_ context.Context, c tools.Caller, _ tools.Call, plan func(*d
 	return p.Result, nil
 }
 
-func (r *room) Begin(context.Context, tools.Caller, tools.Call) error { return nil }
+func (r *testSession) Begin(context.Context, tools.Caller, tools.Call) error { return nil }
 
-func (r *room) End(context.Context, tools.Caller, tools.Call, providers.ToolResult) error { return nil }
+func (r *testSession) End(context.Context, tools.Caller, tools.Call, providers.ToolResult) error {
+	return nil
+}
 
-func (r *room) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
+func (r *testSession) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, q)
 	return tools.Verdict{Confirmed: true, Answered: true}, nil
 }
 
-func (r *room) Ask(ctx context.Context, _ tools.Caller, _ wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
+func (r *testSession) Ask(ctx context.Context, _ tools.Caller, _ wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
 	r.asks <- struct{}{}
 	<-ctx.Done()
 	return wire.UserPromptResponse{}, context.Cause(ctx)
 }
 
 // windows returns the ids of the open windows.
-func (r *room) windows() []string {
+func (r *testSession) windows() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var ids []string
@@ -89,8 +91,8 @@ func (r *room) windows() []string {
 	return ids
 }
 
-// hub is a server with its dependencies, on a real socket.
-type hub struct {
+// testServer is a server with its dependencies, on a real socket.
+type testServer struct {
 	t        *testing.T
 	endpoint *mcpserver.Server
 	exec     *tools.Executor
@@ -98,9 +100,9 @@ type hub struct {
 	http     *http.Client
 }
 
-func setUp(t *testing.T, cfg mcpserver.Config) *hub {
+func setUp(t *testing.T, cfg mcpserver.Config) *testServer {
 	t.Helper()
-	h := &hub{t: t}
+	h := &testServer{t: t}
 	logger := slog.New(slog.DiscardHandler)
 	store, err := filestore.Open(t.TempDir(), filestore.Config{Logger: logger})
 	if err != nil {
@@ -125,7 +127,7 @@ func setUp(t *testing.T, cfg mcpserver.Config) *hub {
 }
 
 // agent returns a caller in a room.
-func agent(r *room, profile, name string) tools.Caller {
+func agent(r *testSession, profile, name string) tools.Caller {
 	return tools.Caller{
 		Session: r.state.Session(), User: "ann", Monitor: "monitor-0", Agent: wire.AgentID(name), Turn: "m1",
 		Kind: wire.AgentMain, Profile: profile, Provider: "test", Desktop: r,
@@ -145,7 +147,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect returns the SDK's own client with an MCP token.
-func (h *hub) connect(e providers.Endpoint) *mcp.ClientSession {
+func (h *testServer) connect(e providers.Endpoint) *mcp.ClientSession {
 	h.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := client.Connect(h.t.Context(), &mcp.StreamableClientTransport{
@@ -172,7 +174,7 @@ func list(t *testing.T, s *mcp.ClientSession) []string {
 	return names
 }
 
-func (h *hub) toolsOf(profile string) []string {
+func (h *testServer) toolsOf(profile string) []string {
 	var names []string
 	for _, t := range h.exec.Tools(tools.Caller{Profile: profile}) {
 		names = append(names, t.Name)
@@ -267,7 +269,7 @@ func TestProfilesAreApart(t *testing.T) {
 }
 
 // post sends a raw request.
-func (h *hub) post(token, method, body string) (status int, header http.Header, text string) {
+func (h *testServer) post(token, method, body string) (status int, header http.Header, text string) {
 	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.url+"/mcp", strings.NewReader(body))
 	if err != nil {
@@ -351,7 +353,7 @@ func TestRawRequests(t *testing.T) {
 }
 
 // A request without a valid MCP token reveals nothing: neither the tools nor the reason.
-func TestWithoutABadge(t *testing.T) {
+func TestWithoutMCPToken(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
@@ -441,7 +443,7 @@ func TestCallsAreBounded(t *testing.T) {
 func TestAgentsAreApart(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	rooms := []*room{newRoom("ses-0"), newRoom("ses-1"), newRoom("ses-2")}
+	rooms := []*testSession{newRoom("ses-0"), newRoom("ses-1"), newRoom("ses-2")}
 	var wg sync.WaitGroup
 	for i := range 9 {
 		r := rooms[i%len(rooms)]

@@ -15,7 +15,7 @@ func TestSystemOfARun(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
-			p.tell(providers.Event{Kind: providers.EventShrunk, Shrunk: providers.Shrunk{Left: 3, Before: 20, After: 10}})
+			p.tell(providers.Event{Kind: providers.EventTruncated, Truncation: providers.Truncation{Left: 3, Before: 20, After: 10}})
 			return providers.Completed, nil
 		}
 		r.Start(agentpool.Run{ID: "t1.1", Agent: "main-1", Provider: "puppet", System: "you sum up", Prompt: "go", Fork: true})

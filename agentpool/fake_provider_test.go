@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// puppet is a provider controlled by a test.
-type puppet struct {
+// fakeProvider is a provider controlled by a test.
+type fakeProvider struct {
 	caps providers.Caps
 	// opening is called by Open, and closing by Close.
 	opening func(ctx context.Context, s providers.Spec) error
@@ -26,12 +26,12 @@ type puppet struct {
 	sent    []providers.Message
 	playing int
 	most    int
-	latest  *thread
+	latest  *fakeSession
 }
 
-// thread is a session of a puppet.
-type thread struct {
-	p    *puppet
+// fakeSession is a session of a puppet.
+type fakeSession struct {
+	p    *fakeProvider
 	spec providers.Spec
 	life context.Context
 	cut  context.CancelFunc
@@ -44,7 +44,7 @@ type thread struct {
 
 // turn is a turn executed by a puppet.
 type turn struct {
-	s       *thread
+	s       *fakeSession
 	ctx     context.Context // ends with an interrupt
 	end     context.CancelFunc
 	done    chan struct{}
@@ -52,17 +52,17 @@ type turn struct {
 	steers  chan providers.Message
 }
 
-func (p *puppet) Name() string         { return "puppet" }
-func (p *puppet) Caps() providers.Caps { return p.caps }
-func (p *puppet) Close() error         { return nil }
+func (p *fakeProvider) Name() string         { return "puppet" }
+func (p *fakeProvider) Caps() providers.Caps { return p.caps }
+func (p *fakeProvider) Close() error         { return nil }
 
-func (p *puppet) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
+func (p *fakeProvider) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
 	if p.opening != nil {
 		if err := p.opening(ctx, spec); err != nil {
 			return nil, err
 		}
 	}
-	s := &thread{p: p, spec: spec}
+	s := &fakeSession{p: p, spec: spec}
 	s.life, s.cut = context.WithCancel(context.WithoutCancel(ctx))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,15 +73,15 @@ func (p *puppet) Open(ctx context.Context, spec providers.Spec) (providers.Sessi
 }
 
 // look returns what the puppet has received so far.
-func (p *puppet) look() (specs []providers.Spec, sent []providers.Message, open int) {
+func (p *fakeProvider) look() (specs []providers.Spec, sent []providers.Message, open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.specs, p.sent, p.open
 }
 
-func (s *thread) ID() string { return "" }
+func (s *fakeSession) ID() string { return "" }
 
-func (s *thread) Send(ctx context.Context, m providers.Message) error {
+func (s *fakeSession) Send(ctx context.Context, m providers.Message) error {
 	if s.p.sending != nil {
 		if err := s.p.sending(ctx, m); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (t *turn) play() {
 	}
 }
 
-func (s *thread) Interrupt(ctx context.Context) error {
+func (s *fakeSession) Interrupt(ctx context.Context) error {
 	if s.p.stopping != nil {
 		if err := s.p.stopping(ctx); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (s *thread) Interrupt(ctx context.Context) error {
 	}
 }
 
-func (s *thread) Answer(_ context.Context, approval string, d providers.Decision) error {
+func (s *fakeSession) Answer(_ context.Context, approval string, d providers.Decision) error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	text := "no"
@@ -167,7 +167,7 @@ func (s *thread) Answer(_ context.Context, approval string, d providers.Decision
 	return nil
 }
 
-func (s *thread) Close() error {
+func (s *fakeSession) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -183,18 +183,18 @@ func (s *thread) Close() error {
 }
 
 // exit ends the session like a process that dies.
-func (s *thread) exit() {
+func (s *fakeSession) exit() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.spec.Hear(providers.Event{Kind: providers.EventExit})
+	s.spec.OnEvent(providers.Event{Kind: providers.EventExit})
 }
 
 func (t *turn) tell(e providers.Event) {
 	if e.Message == "" {
 		e.Message = t.message.ID
 	}
-	t.s.spec.Hear(e)
+	t.s.spec.OnEvent(e)
 }
 
 func (t *turn) say(text string)   { t.tell(providers.Event{Kind: providers.EventText, Text: text}) }

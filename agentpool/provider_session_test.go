@@ -20,19 +20,19 @@ func (r *rig) opens(t *testing.T, total, now int) {
 	}
 }
 
-func TestConversationIsKept(t *testing.T) {
+func TestProviderSessionIsReused(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		r.opens(t, 1, 1)
-		r.Start(main("2"))
+		r.Start(mainRun("2"))
 		r.opens(t, 1, 1)
-		other := main("3")
+		other := mainRun("3")
 		other.Agent = "main-monitor-1"
 		r.Start(other)
 		r.opens(t, 2, 2)
-		fork := main("4")
+		fork := mainRun("4")
 		fork.Fork, fork.From.ID = true, "thread"
 		r.Start(fork)
 		r.opens(t, 3, 2)
@@ -40,14 +40,14 @@ func TestConversationIsKept(t *testing.T) {
 		if !specs[2].Fork || specs[2].From.ID != "thread" {
 			t.Errorf("fork is %+v", specs[2])
 		}
-		short := brief("5")
+		short := ephemeralRun("5")
 		r.Start(short)
 		r.opens(t, 4, 2)
-		changed := main("6")
+		changed := mainRun("6")
 		changed.Provider = "other"
 		r.Start(changed)
 		r.opens(t, 5, 2)
-		changed = main("7")
+		changed = mainRun("7")
 		changed.Provider, changed.Profile = "other", "web"
 		r.Start(changed)
 		r.opens(t, 6, 2)
@@ -81,7 +81,7 @@ func TestDisposeAtTheEnd(t *testing.T) {
 					}
 					return nil
 				}
-				r.Start(main("1"))
+				r.Start(mainRun("1"))
 				r.Steer(steering("1", "m"))
 				r.opens(r.t, 1, 0)
 				if lines := r.lines(); lines[len(lines)-1] != moment {
@@ -92,19 +92,19 @@ func TestDisposeAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestConversationIsParked(t *testing.T) {
+func TestIdleProviderSessionIsClosed(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		r.opens(t, 1, 1)
 		time.Sleep(4 * time.Minute)
-		r.Start(main("2"))
+		r.Start(mainRun("2"))
 		time.Sleep(4 * time.Minute)
 		r.opens(t, 1, 1)
 		time.Sleep(2 * time.Minute)
 		r.opens(t, 1, 0)
-		r.Start(main("3"))
+		r.Start(mainRun("3"))
 		r.opens(t, 2, 1)
 	})
 }
@@ -114,20 +114,20 @@ func TestConversationEndsByItself(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		r.opens(t, 1, 1)
 		r.puppet.latest.exit()
 		r.opens(t, 1, 0)
-		r.Start(main("2"))
+		r.Start(mainRun("2"))
 		r.opens(t, 2, 1)
 		r.puppet.latest.mu.Lock()
 		r.puppet.latest.closed = true
 		r.puppet.latest.mu.Unlock()
-		r.Start(main("3"))
+		r.Start(mainRun("3"))
 		r.opens(t, 3, 1)
 		r.wants(t, "1 began", "1 completed", "2 began", "2 completed", "3 began", "3 completed")
 		spec := r.puppet.latest.spec
-		spec.Hear(providers.Event{Kind: providers.EventText, Text: "nobody listens"})
+		spec.OnEvent(providers.Event{Kind: providers.EventText, Text: "nobody listens"})
 		if result := spec.Call(t.Context(), providers.ToolCall{}); !result.IsError {
 			t.Error("a tool can be used without a turn")
 		}
@@ -144,12 +144,12 @@ func TestProcessHoldsItsSlot(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.caps.Process = true
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		r.opens(t, 1, 1)
 		if r.held() != 1 {
 			t.Errorf("%d slots are held by an idle process", r.held())
 		}
-		again := main("2")
+		again := mainRun("2")
 		again.Slot = r.TryReserve()
 		r.Start(again)
 		r.opens(t, 1, 1)
@@ -163,10 +163,10 @@ func TestProcessHoldsItsSlot(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		r.opens(t, 1, 0)
 		r.free()
-		r.Start(brief("3"))
+		r.Start(ephemeralRun("3"))
 		r.opens(t, 2, 0)
 		r.free()
-		r.Start(main("4"))
+		r.Start(mainRun("4"))
 		r.opens(t, 3, 1)
 		r.steal()
 		time.Sleep(10 * time.Second)
@@ -191,7 +191,7 @@ func TestReserve(t *testing.T) {
 			t.Errorf("%d slots are held", r.held())
 		}
 		r.puppet.play = hang
-		run := brief("1")
+		run := ephemeralRun("1")
 		run.Slot = b
 		r.Start(run)
 		synctest.Wait()
@@ -212,16 +212,16 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 	bubble(t, agentpool.Limits{Agents: 2, PerSession: 1}, func(r *rig) {
 		t := r.t
 		r.puppet.caps.Process = true
-		r.Start(main("1"))
+		r.Start(mainRun("1"))
 		r.opens(t, 1, 1)
 		time.Sleep(time.Minute)
 		r.opens(t, 1, 1)
-		r.Start(brief("2")) // exceeds the limit of the session
+		r.Start(ephemeralRun("2")) // exceeds the limit of the session
 		r.opens(t, 1, 1)
 		time.Sleep(2 * time.Second)
 		r.opens(t, 2, 0)
 		for i, id := range []wire.SessionID{"ses-2", "ses-3"} {
-			r.runner(id, &ear{}).Start(main("1"))
+			r.runner(id, &reportRecorder{}).Start(mainRun("1"))
 			r.opens(t, 3+i, 1+i)
 		}
 		replica := newLimiter(t, r.store, agentpool.Limits{Agents: 2})
@@ -239,8 +239,8 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		r.opens(t, 4, 0)
 		// A process whose run ends while another agent waits is not kept.
 		r.puppet.play = hang
-		c := r.runner("ses-6", r.ear)
-		last := main("6")
+		c := r.runner("ses-6", r.reportRecorder)
+		last := mainRun("6")
 		c.Start(last)
 		synctest.Wait()
 		slot.Release()

@@ -106,14 +106,14 @@ func TestManyTurnsAreCutOff(t *testing.T) {
 }
 
 // A message whose turn can never begin is rejected.
-func TestDiscard(t *testing.T) {
+func TestRejectOversized(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.runner.steers = false
 	run := r.direct("m1")
 	r.user("m2")
 	r.user("m3")
-	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Interrupted})
+	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Interrupted})
 	wantEqual(t, r.pool.LastBegun(), "")
 	r.step(func() {
 		r.pool.RejectOversized("m3")

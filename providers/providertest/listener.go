@@ -13,9 +13,9 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// ear receives the events of a session and records violations of the contract. They are
+// listener receives the events of a session and records violations of the contract. They are
 // reported at the end of the check, because events come from other goroutines.
-type ear struct {
+type listener struct {
 	provider string
 	closed   atomic.Bool
 	hearing  atomic.Bool
@@ -39,8 +39,8 @@ type callState struct {
 	inherited        bool // left open by an earlier owner
 }
 
-func newEar(provider string, t providers.Thread) *ear {
-	e := &ear{
+func newEar(provider string, t providers.Thread) *listener {
+	e := &listener{
 		provider: provider, more: make(chan struct{}), ended: map[string]bool{}, calls: map[string]*callState{},
 		thread: providers.Thread{ID: t.ID, Provider: provider},
 	}
@@ -52,8 +52,8 @@ func newEar(provider string, t providers.Thread) *ear {
 	return e
 }
 
-// hear implements [providers.Spec.Hear].
-func (e *ear) hear(ev providers.Event) {
+// hear implements [providers.Spec.OnEvent].
+func (e *listener) hear(ev providers.Event) {
 	if !e.hearing.CompareAndSwap(false, true) {
 		e.fault("two events are told at once, one of them %s", ev.Kind)
 	}
@@ -82,7 +82,7 @@ func (e *ear) hear(ev providers.Event) {
 }
 
 // judge records violations of the contract by an event.
-func (e *ear) judge(ev providers.Event) {
+func (e *listener) judge(ev providers.Event) {
 	switch ev.Kind {
 	case providers.EventTurnStart:
 		if e.turn != "" {
@@ -98,7 +98,7 @@ func (e *ear) judge(ev providers.Event) {
 			e.faultLocked("message %q is taken for the %d. time", ev.Message, n+1)
 		}
 		return
-	case providers.EventRemember:
+	case providers.EventEntries:
 		e.remember(ev.Entries)
 		if ev.Thread != "" {
 			e.thread.ID = ev.Thread
@@ -123,7 +123,7 @@ func (e *ear) judge(ev providers.Event) {
 	}
 }
 
-func (e *ear) judgeEnd(ev providers.Event) {
+func (e *listener) judgeEnd(ev providers.Event) {
 	switch ev.Outcome {
 	case providers.Completed:
 		if ev.Err != nil {
@@ -151,7 +151,7 @@ var classes = []providers.Class{
 }
 
 // remember stores entries as the hub does, and records violations.
-func (e *ear) remember(entries []providers.Entry) {
+func (e *listener) remember(entries []providers.Entry) {
 	for _, n := range entries {
 		if n.Turn == "" || len(n.Blocks) == 0 || n.Role != providers.RoleUser && n.Role != providers.RoleAssistant {
 			e.faultLocked("an entry to remember lacks its turn, role or blocks: %+v", n)
@@ -172,7 +172,7 @@ func (e *ear) remember(entries []providers.Entry) {
 	}
 }
 
-func (e *ear) judgeBlock(n providers.Entry, b providers.Block) {
+func (e *listener) judgeBlock(n providers.Entry, b providers.Block) {
 	switch b.Kind {
 	case providers.BlockText, providers.BlockThinking, providers.BlockOpaque:
 	case providers.BlockImage:
@@ -201,7 +201,7 @@ func (e *ear) judgeBlock(n providers.Entry, b providers.Block) {
 }
 
 // watch wraps the tools and records invalid calls.
-func (e *ear) watch(call func(context.Context, providers.ToolCall) providers.ToolResult) func(context.Context, providers.ToolCall) providers.ToolResult {
+func (e *listener) watch(call func(context.Context, providers.ToolCall) providers.ToolResult) func(context.Context, providers.ToolCall) providers.ToolResult {
 	return func(ctx context.Context, c providers.ToolCall) providers.ToolResult {
 		e.mu.Lock()
 		if e.closed.Load() {
@@ -230,17 +230,17 @@ func sameJSON(a, b json.RawMessage) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-func (e *ear) fault(format string, args ...any) {
+func (e *listener) fault(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.faultLocked(format, args...)
 }
 
-func (e *ear) faultLocked(format string, args ...any) {
+func (e *listener) faultLocked(format string, args ...any) {
 	e.faulty = append(e.faulty, fmt.Sprintf(format, args...))
 }
 
-func (e *ear) faults() []string {
+func (e *listener) faults() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	faulty := e.faulty
@@ -251,14 +251,14 @@ func (e *ear) faults() []string {
 }
 
 // heard returns all events so far, and a channel that is closed when there are more.
-func (e *ear) heard() ([]providers.Event, <-chan struct{}) {
+func (e *listener) heard() ([]providers.Event, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all), e.more
 }
 
 // said returns the text of a turn.
-func (e *ear) said(id string) string {
+func (e *listener) said(id string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var b strings.Builder
@@ -271,7 +271,7 @@ func (e *ear) said(id string) string {
 }
 
 // kept returns the conversation as the hub has stored it.
-func (e *ear) kept() providers.Thread {
+func (e *listener) kept() providers.Thread {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := e.thread
@@ -280,7 +280,7 @@ func (e *ear) kept() providers.Thread {
 }
 
 // slow blocks the delivery of events until release is called.
-func (e *ear) slow() (release func()) {
+func (e *listener) slow() (release func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	pause := make(chan struct{})
@@ -294,7 +294,7 @@ func (e *ear) slow() (release func()) {
 }
 
 // atEnd calls f during the delivery of the next end of a turn.
-func (e *ear) atEnd(f func()) {
+func (e *listener) atEnd(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.onEnd = f
