@@ -4,7 +4,7 @@ package main
 
 import "fmt"
 
-// check is a figure that is wanted.
+// check is a figure with its limit.
 type check struct {
 	what  string
 	limit float64
@@ -19,7 +19,7 @@ var (
 	upFigure  = func(r result) float64 { return r.CatchUp / 1000 }
 )
 
-// checks are the figures this project wants.
+// checks returns the limits of the project.
 func checks() []check {
 	file := func(scenario string) key { return key{scenario, "hub", "file", plainProtocol} }
 	redis := func(scenario string) key { return key{scenario, "hub", "redis", plainProtocol} }
@@ -47,8 +47,7 @@ func ratio(a, b key) func(*report) (float64, bool) {
 	}
 }
 
-// judge prints every wanted figure that was measured and reports whether all are
-// as wanted.
+// judge prints every measured figure with its limit and reports whether all limits hold.
 func (p *report) judge() bool {
 	all := true
 	fmt.Fprintln(p.stderr)

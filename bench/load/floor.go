@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// floorBatch is how much input the floor collects before it writes.
+	// floorBatch bounds the input that the floor collects before it writes.
 	floorBatch = 1 << 20
-	// floorBacklog is how many connections may wait to be accepted.
+	// floorBacklog bounds the connections that wait to be accepted.
 	floorBacklog = 4096
 )
 
-// floor is a server that does the least a server can do: it copies ready-made
-// frames from publishers to the tabs of their session, whatever has arrived at
-// once with one write per tab. It knows nothing of the protocol but the path of a
-// request, and keeps nothing. It belongs to one goroutine.
+// floor is a server that does the least possible work: it copies ready-made frames from
+// publishers to the tabs of their session, with one write per tab for all frames that
+// arrived. It knows nothing of the protocol but the path of a request, and stores nothing.
+// One goroutine uses it.
 type floor struct {
 	poll     *poller
 	listener int
@@ -41,16 +41,16 @@ type floorConn struct {
 	fd      int
 	session *floorSession // nil until its request is read
 	publish bool
-	in      []byte // a request or frame whose rest is still to come
+	in      []byte // an incomplete request or frame
 	out     outbox
 }
 
 type floorSession struct {
 	tabs    []*floorConn
-	pending []byte // frames that no tab was sent yet
+	pending []byte // frames that were not sent to the tabs yet
 }
 
-// greeting answers every request: upgraded, and a session_state.
+// greeting is the reply to every request: the upgrade and a session_state.
 var greeting = []byte("HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x18" + `{"type":"session_state"}`)
 
 // floorReady begins the line that the floor prints when it listens.
@@ -112,7 +112,7 @@ func (f *floor) close() {
 	f.poll.close()
 }
 
-// serve takes in all there is and then shows it, until ctx ends.
+// serve reads all available input and then writes it to the tabs, until ctx ends.
 func (f *floor) serve(ctx context.Context) error {
 	for ctx.Err() == nil {
 		ready, err := f.poll.wait(tick)
@@ -136,9 +136,9 @@ func (f *floor) serve(ctx context.Context) error {
 	return nil
 }
 
-// show writes what is pending to all tabs of a session.
+// show writes the pending frames to all tabs of a session.
 func (f *floor) show(s *floorSession) {
-	// From the end, because a tab that fails is taken out.
+	// From the end, because a tab that fails is removed.
 	for _, c := range slices.Backward(s.tabs) {
 		idle := len(c.out.rest) == 0
 		done, err := c.out.send(c.fd, s.pending)
@@ -159,7 +159,7 @@ func (f *floor) handle(fd int, events uint32) {
 	}
 	c := f.conns[fd]
 	if c == nil {
-		return // dropped in this very round
+		return // dropped in this round
 	}
 	if events&unix.EPOLLOUT != 0 {
 		done, err := c.out.flush(fd)
@@ -183,7 +183,7 @@ func (f *floor) accept() {
 	for {
 		fd, _, err := unix.Accept4(f.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err != nil {
-			return // nobody waits; anything else is seen at the client
+			return // no connection waits; the client reports other errors
 		}
 		for fd >= len(f.conns) {
 			f.conns = append(f.conns, nil)
@@ -230,13 +230,13 @@ func (f *floor) read(c *floorConn) error {
 	case c.publish:
 		rest = f.collect(c.session, rest)
 	default:
-		rest = nil // tabs have nothing to say
+		rest = nil // input of tabs is ignored
 	}
 	c.in = append(c.in[:0], rest...)
 	return nil
 }
 
-// join reads a request and lets the connection into its session.
+// join reads a request and adds the connection to its session.
 func (f *floor) join(c *floorConn, b []byte) ([]byte, error) {
 	head, rest, ok := bytes.Cut(b, []byte("\r\n\r\n"))
 	if !ok {
@@ -258,7 +258,7 @@ func (f *floor) join(c *floorConn, b []byte) ([]byte, error) {
 	return rest, err
 }
 
-// collect takes whole frames off b and returns the rest.
+// collect appends the complete frames in b to the pending ones and returns the rest.
 func (f *floor) collect(s *floorSession, b []byte) []byte {
 	if len(s.pending) == 0 {
 		f.dirty = append(f.dirty, s)

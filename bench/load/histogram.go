@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// subBits is how finely a histogram tells values apart: to 1 in 2^subBits.
+// subBits is the resolution of a histogram: 1 in 2^subBits.
 const subBits = 6
 
-// histogram counts durations in buckets that grow with them.
+// histogram counts durations in buckets whose width grows with the value.
 type histogram struct {
 	counts [64 << subBits]uint64
 	total  uint64
@@ -21,13 +21,13 @@ func (h *histogram) add(d time.Duration) {
 	h.total++
 }
 
-// bucket is where a value is counted: its highest bits and how many there are.
+// bucket returns the bucket of a value: its highest bits and their number.
 func bucket(v uint64) int {
 	shift := max(bits.Len64(v)-subBits-1, 0)
 	return shift<<subBits + int(v>>shift) //nolint:gosec // below 2^(subBits+1)
 }
 
-// quantile is a duration that the share q of all do not exceed.
+// quantile returns a duration that the share q of all values does not exceed.
 func (h *histogram) quantile(q float64) time.Duration {
 	wanted := uint64(q * float64(h.total))
 	var seen uint64
@@ -39,7 +39,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// value is the largest duration in a bucket.
+// value returns the largest duration in a bucket.
 func value(i int) time.Duration {
 	shift := max(i>>subBits-1, 0)
 	top := uint64(i - shift<<subBits)        //nolint:gosec // not negative: shift is at most i>>subBits

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReady is how many sockets one wait reports.
+// maxReady bounds the sockets that one wait reports.
 const maxReady = 1024
 
 // poller is an epoll instance.
@@ -27,12 +27,12 @@ func newPoller() (*poller, error) {
 	return &poller{fd: fd}, nil
 }
 
-// watch adds a socket: for reading, and for writing too if asked.
+// watch adds a socket for reading and, if write is set, for writing.
 func (p *poller) watch(fd int, write bool) error {
 	return p.control(unix.EPOLL_CTL_ADD, fd, write)
 }
 
-// change says anew whether a socket is watched for writing.
+// change sets whether a socket is also watched for writing.
 func (p *poller) change(fd int, write bool) error {
 	return p.control(unix.EPOLL_CTL_MOD, fd, write)
 }
@@ -59,16 +59,16 @@ func (p *poller) wait(timeout time.Duration) ([]unix.EpollEvent, error) {
 
 func (p *poller) close() { _ = unix.Close(p.fd) }
 
-// again reports whether a call on a non-blocking socket only has to wait.
+// again reports whether a call on a non-blocking socket must be repeated when it is ready.
 func again(err error) bool {
 	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
 }
 
-// outbox is what a socket still has to send.
+// outbox holds the bytes that a socket has not accepted yet.
 type outbox struct{ rest []byte }
 
-// send writes b after what waits already, as far as the socket takes it, and
-// keeps the rest. It reports whether everything is gone.
+// send writes b after the bytes that wait already, as far as the socket accepts them, and
+// keeps the rest. It reports whether all bytes were written.
 func (o *outbox) send(fd int, b []byte) (done bool, err error) {
 	if len(o.rest) > 0 {
 		o.rest = append(o.rest, b...)
@@ -85,7 +85,7 @@ func (o *outbox) send(fd int, b []byte) (done bool, err error) {
 	return false, nil
 }
 
-// flush writes what waits and reports whether everything is gone.
+// flush writes the waiting bytes and reports whether all were written.
 func (o *outbox) flush(fd int) (done bool, err error) {
 	if len(o.rest) == 0 {
 		return true, nil

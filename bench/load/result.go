@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 )
 
-// result is what one run of a scenario showed. Its JSON is a line of the report.
+// result is the result of one run of a scenario. Its JSON is a line of the report.
 type result struct {
 	Scenario string `json:"scenario"`
 	Server   string `json:"server"`
@@ -25,33 +25,34 @@ type result struct {
 	Events     uint64  `json:"events,omitempty"`
 	Deliveries uint64  `json:"deliveries,omitempty"`
 	Rate       float64 `json:"deliveries_per_s,omitempty"`
-	// Envelope is the mean size of what a delivery brought, in bytes.
+	// Envelope is the mean size of a delivered envelope, in bytes.
 	Envelope int `json:"envelope_bytes,omitempty"`
 	// CPU, Redis and Generator are seconds of user and system time per
 	// million deliveries, of the server, its Redis and this program.
 	CPU       float64 `json:"cpu_s_per_million,omitempty"`
 	Redis     float64 `json:"redis_cpu_s_per_million,omitempty"`
 	Generator float64 `json:"generator_cpu_s_per_million,omitempty"`
-	// P50 and P99 are from publishing, or when that was due, to delivery.
+	// P50 and P99 are the delays from publishing, or its due time, to delivery.
 	P50 float64 `json:"p50_ms,omitempty"`
 	P99 float64 `json:"p99_ms,omitempty"`
-	// Memory is resident KiB per connection; Pings is how many heartbeats
-	// were answered meanwhile.
+	// Memory is resident KiB per connection; Pings is the number of heartbeats answered
+	// meanwhile.
 	Memory   float64 `json:"rss_kib_per_connection,omitempty"`
 	Connects float64 `json:"connects_per_s,omitempty"`
 	Pings    uint64  `json:"pings,omitempty"`
-	// CatchUp is how long all tabs took to reconnect and see what they missed.
+	// CatchUp is the time until all tabs had reconnected and received the events they
+	// missed.
 	CatchUp float64 `json:"catch_up_ms,omitempty"`
 
 	Faults faults `json:"faults"`
-	// Failed is why the run could not be finished.
+	// Failed is the reason why the run could not be finished.
 	Failed string `json:"failed,omitempty"`
 }
 
-// wrong reports whether the run proves nothing but a fault.
+// wrong reports whether the run failed or had faults.
 func (r result) wrong() bool { return r.Failed != "" || r.Faults.any() }
 
-// spent fills in what a phase took of processor time.
+// spent sets the CPU figures of a phase.
 func (r *result) spent(from, to measured) {
 	million := float64(r.Deliveries) / 1e6
 	r.Seconds = to.at.Sub(from.at).Seconds()
@@ -61,19 +62,19 @@ func (r *result) spent(from, to measured) {
 	r.Generator = (to.self - from.self).Seconds() / million
 }
 
-// key tells apart what is compared.
+// key identifies the results that are compared.
 type key struct{ scenario, server, store, protocol string }
 
 func (r result) key() key { return key{r.Scenario, r.Server, r.Store, r.Protocol} }
 
-// report collects results and says what they mean.
+// report collects and prints results.
 type report struct {
 	stdout  io.Writer // JSON lines
 	stderr  io.Writer // for people
 	results []result
 }
 
-// add writes a result out at once: a run may be interrupted.
+// add prints a result at once, because a run may be interrupted.
 func (p *report) add(r result) {
 	p.results = append(p.results, r)
 	line, err := json.Marshal(r)
@@ -86,10 +87,10 @@ func (p *report) add(r result) {
 	}
 }
 
-// wrong reports whether any run was.
+// wrong reports whether any run was wrong.
 func (p *report) wrong() bool { return slices.ContainsFunc(p.results, result.wrong) }
 
-// median is the middle of a figure over the sound rounds of one key.
+// median returns the median of a figure over the valid rounds of one key.
 func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 	var all []float64
 	for _, r := range p.results {
@@ -104,7 +105,7 @@ func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, true
 }
 
-// table prints the medians of everything that was run.
+// table prints the medians of all results.
 func (p *report) table() {
 	w := tabwriter.NewWriter(p.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tp50 ms\tp99 ms\tKiB/conn\tcatch-up ms\t")
@@ -138,5 +139,5 @@ func (p *report) table() {
 		}
 		fmt.Fprintln(w)
 	}
-	_ = w.Flush() // the terminal has nobody to tell
+	_ = w.Flush() // an error of the terminal cannot be reported
 }

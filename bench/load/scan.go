@@ -26,20 +26,20 @@ var (
 	dataToken   = []byte(`,"data":`)
 )
 
-// layout remembers where tokens were, since all envelopes of a session look
-// alike. Both places are guesses that are checked.
+// layout remembers the offsets of tokens, because all envelopes of a session look alike.
+// Both are hints that are checked.
 type layout struct{ id, text int }
 
-// delivery is what an envelope says.
+// delivery is the content of an envelope.
 type delivery struct {
 	at wire.Position
-	// seq and stamp are there only when numbered is set.
+	// seq and stamp are valid only if numbered is set.
 	numbered bool
 	seq      uint64
 	stamp    []byte
 }
 
-// read looks into an envelope. ok is false for anything but ACTIONS.
+// read parses an envelope. ok is false for anything but ACTIONS.
 func (y *layout) read(e []byte) (d delivery, ok bool) {
 	if !bytes.HasPrefix(e, actionToken) {
 		return delivery{}, false
@@ -56,8 +56,8 @@ func (y *layout) read(e []byte) (d delivery, ok bool) {
 	return d, true
 }
 
-// find returns what follows token in b, looking at the place of last time first.
-// Without the token it returns nil.
+// find returns the bytes after token in b; it tries the previous offset first. Without the
+// token it returns nil.
 func find(b, token []byte, guess *int) []byte {
 	if i := *guess; i+len(token) <= len(b) && string(b[i:i+len(token)]) == string(token) {
 		return b[i+len(token):]
@@ -70,7 +70,7 @@ func find(b, token []byte, guess *int) []byte {
 	return b[i+len(token):]
 }
 
-// position reads a position and returns what follows it.
+// position parses a position and returns the bytes after it.
 func position(b []byte) (p wire.Position, rest []byte) {
 	p.Epoch, b = digits(b)
 	if len(b) > 0 && b[0] == '-' {
@@ -79,7 +79,7 @@ func position(b []byte) (p wire.Position, rest []byte) {
 	return p, b
 }
 
-// digits reads a number up to the first byte that is no digit.
+// digits parses a number up to the first byte that is not a digit.
 func digits(b []byte) (n uint64, rest []byte) {
 	for i, c := range b {
 		if c -= '0'; c > 9 {
@@ -90,7 +90,7 @@ func digits(b []byte) (n uint64, rest []byte) {
 	return n, nil
 }
 
-// number reads digits of a known width.
+// number parses digits of a known width.
 func number(b []byte) (n uint64) {
 	for _, c := range b {
 		n = n*10 + uint64(c-'0')
@@ -106,7 +106,7 @@ func putNumber(dst []byte, n uint64) {
 	}
 }
 
-// typeOf is the type of an envelope.
+// typeOf returns the type of an envelope.
 func typeOf(e []byte) string {
 	rest, ok := bytes.CutPrefix(e, typeToken)
 	if !ok {

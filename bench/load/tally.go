@@ -8,26 +8,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxMissing bounds what a tally remembers of the events it misses; a run with
-// more is lost anyway.
+// maxMissing bounds the missing events that a tally remembers; a run with more is a failure
+// anyway.
 const maxMissing = 4096
 
-// tally checks what one tab is shown.
+// tally checks the events that one tab receives.
 type tally struct {
-	next    uint64        // the number that has to come now
+	next    uint64        // the expected event number
 	at      wire.Position // the newest position
 	missing map[uint64]struct{}
 	faults  faults
 }
 
-// faults count what must not happen.
+// faults counts violations.
 type faults struct {
 	Lost      uint64 `json:"lost"`
 	Repeated  uint64 `json:"repeated"`
 	Reordered uint64 `json:"reordered"`
-	// Backwards counts message ids that were not larger than the one before.
+	// Backwards counts message ids that were not greater than the previous one.
 	Backwards uint64 `json:"backwards"`
-	// Closed counts connections that the server ended.
+	// Closed counts connections that the server closed.
 	Closed uint64 `json:"closed"`
 	// Errors counts errors and refusals; First is the first of all faults
 	// that come with words.
@@ -79,8 +79,8 @@ func (t *tally) event(seq uint64) {
 	t.next++
 }
 
-// odd counts an event that is not the next one. What comes late was counted as
-// lost and is reordered now; what was never missed is repeated.
+// odd counts an event that is not the expected one. A late event was counted as lost and is
+// counted as reordered instead; an event that was never missing is repeated.
 func (t *tally) odd(seq uint64) {
 	if seq < t.next {
 		if _, ok := t.missing[seq]; !ok {
@@ -102,8 +102,7 @@ func (t *tally) odd(seq uint64) {
 	t.next = seq + 1
 }
 
-// end is everything wrong with a tab that should have seen the events below
-// published.
+// end returns all faults of a tab that should have received the events below published.
 func (t *tally) end(published uint64) faults {
 	f := t.faults
 	if t.next < published {

@@ -19,13 +19,13 @@ import (
 type target struct {
 	addr    string
 	pid     int
-	redis   int // the process id of its Redis, or 0
+	redis   int // process id of its Redis, or 0
 	encoder encoder
-	// create makes sessions and returns their ids.
+	// create creates sessions and returns their ids.
 	create func(ctx context.Context, n int) ([]string, error)
 }
 
-// kind says which server a run is about.
+// kind selects the server of a run.
 type kind struct {
 	server string // hub or floor
 	store  string // file or redis; empty for the floor
@@ -37,10 +37,10 @@ var (
 	bareFloor  = kind{server: "floor"}
 )
 
-// stable is where servers come from.
+// stable starts the servers of a run.
 type stable struct {
-	hub  string // the program
-	self string // this program, which is also the floor
+	hub  string // path of the hub's program
+	self string // path of this program, which also serves as the floor
 	dir  string // for their files
 }
 
@@ -58,8 +58,8 @@ func newStable(ctx context.Context, hub, dir string) (stable, error) {
 	return stable{hub: hub, self: self, dir: dir}, nil
 }
 
-// start runs a server of a kind with an empty store. The caller calls stop.
-// envelope is how long the floor's envelopes are.
+// start runs a server with an empty store. The caller must call stop. envelope is the size
+// of the floor's envelopes.
 func (s stable) start(ctx context.Context, k kind, envelope int) (t target, stop func(), err error) {
 	if k == bareFloor {
 		c, addr, err := rig.Start(ctx, floorReady, s.self, "floor")
@@ -123,7 +123,7 @@ func (s stable) startHub(ctx context.Context, k kind) (t target, stop func(), er
 	return t, stop, nil
 }
 
-// createSessions makes sessions over the hub's REST door.
+// createSessions creates sessions over the hub's REST API.
 func createSessions(ctx context.Context, addr string, n int) ([]string, error) {
 	client := &http.Client{Timeout: rig.Patience}
 	defer client.CloseIdleConnections()
@@ -139,7 +139,7 @@ func createSessions(ctx context.Context, addr string, n int) ([]string, error) {
 	return ids, nil
 }
 
-// measured reads what processes have used so far.
+// measured is the CPU time that the processes have used so far.
 type measured struct {
 	at         time.Time
 	cpu, redis time.Duration

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Choose finds scenarios by name; the name all means all of them.
+// Choose returns the scenarios with the given names; the name all selects all of them.
 func Choose[S any](all []S, name func(S) string, names []string) ([]S, error) {
 	if len(names) == 0 {
-		return nil, errors.New("which scenario? see --help")
+		return nil, errors.New("no scenario given; see --help")
 	}
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil

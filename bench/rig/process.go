@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// Patience is how long a server may take to start, or to answer.
+	// Patience bounds the start of a server and each of its replies.
 	Patience    = 2 * time.Minute
 	stopTimeout = 10 * time.Second
-	// leftovers is how long what a process has started itself may keep its
-	// output open once it has ended.
+	// leftovers bounds the wait for children of an ended process that keep its output
+	// open.
 	leftovers = time.Second
-	// logTail is how much of what a process said last is kept.
+	// logTail is the number of bytes of a process's output that are kept.
 	logTail = 4096
 )
 
-// Process is a server that ends with its caller.
+// Process is a server process that is killed when its caller dies.
 type Process struct {
 	cmd  *exec.Cmd
 	said *tail
 	gone chan struct{}
 }
 
-// Start starts a program and waits until it prints a line with the words of
-// ready; it returns what follows them.
+// Start starts a program and waits until it prints a line that contains ready; it returns
+// the rest of that line.
 func Start(ctx context.Context, ready, program string, args ...string) (*Process, string, error) {
 	name := filepath.Base(program)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // our own programs
-	// An interrupt at the terminal is for the caller alone, who knows in which
-	// order everything ends.
+	// An interrupt at the terminal must reach the caller alone, which stops the processes
+	// in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.WaitDelay = leftovers
 	p := &Process{cmd: cmd, said: &tail{}, gone: make(chan struct{})}
@@ -49,7 +49,7 @@ func Start(ctx context.Context, ready, program string, args ...string) (*Process
 	if err := cmd.Start(); err != nil {
 		return nil, "", fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() { // ends with the process, which Stop ends and awaits
+	go func() { // ends with the process, which Stop terminates and waits for
 		defer close(p.gone)
 		_ = cmd.Wait()
 	}()
@@ -68,16 +68,17 @@ func Start(ctx context.Context, ready, program string, args ...string) (*Process
 	return nil, "", fmt.Errorf("start %s: %w\n%s", name, err, p.said)
 }
 
-// PID is its process id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Gone is closed when the process has ended.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Said is what the process said last.
+// Said returns the end of the process's output.
 func (p *Process) Said() string { return p.said.String() }
 
-// Stop ends the process, kindly at first, and returns when it is gone.
+// Stop terminates the process with SIGTERM, kills it after 10 s, and returns when it has
+// ended.
 func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -88,11 +89,11 @@ func (p *Process) Stop() {
 	}
 }
 
-// herald looks for the line that says that a program is ready.
+// herald finds the line that contains words in the output of a program.
 type herald struct {
 	words string
-	found chan string // has room for it
-	line  []byte      // the part of it that is there
+	found chan string // buffered; receives the rest of the line
+	line  []byte      // the current, incomplete line
 }
 
 func (h *herald) Write(b []byte) (int, error) {
@@ -110,9 +111,9 @@ func (h *herald) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the data written to it.
 type tail struct {
-	mu   sync.Mutex // guards the following
+	mu   sync.Mutex // guards last
 	last []byte
 }
 

@@ -12,21 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Reading is what a Redis has counted so far.
+// Reading is a snapshot of the counters of a Redis server.
 type Reading struct {
 	At      time.Time
-	CPU     float64 // seconds, of the main thread and all others
+	CPU     float64 // seconds, of all threads
 	In, Out float64 // bytes
 	Calls   map[string]float64
 	Usec    map[string]float64
 }
 
-// Read asks a Redis what it has counted.
+// Read reads the counters of a Redis server.
 func Read(ctx context.Context, c redis.UniversalClient) (Reading, error) {
 	r := Reading{At: time.Now(), Calls: map[string]float64{}, Usec: map[string]float64{}}
 	text, err := c.Info(ctx, "cpu", "stats", "commandstats").Result()
 	if err != nil {
-		return r, fmt.Errorf("ask Redis what it has counted: %w", err)
+		return r, fmt.Errorf("read counters of Redis: %w", err)
 	}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -52,13 +52,13 @@ func Read(ctx context.Context, c redis.UniversalClient) (Reading, error) {
 	return r, nil
 }
 
-// number reads what Redis writes; what it does not is 0.
+// number parses a number of INFO, 0 if it is none.
 func number(text string) float64 {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
-// Since is what was counted after an earlier Reading.
+// Since returns the difference to an earlier Reading.
 func (r Reading) Since(before Reading) Reading {
 	d := Reading{
 		At: r.At, CPU: r.CPU - before.CPU, In: r.In - before.In, Out: r.Out - before.Out,
@@ -72,7 +72,7 @@ func (r Reading) Since(before Reading) Reading {
 	return d
 }
 
-// Rate is what was counted in a second since an earlier reading.
+// Rate returns the difference to an earlier Reading per second.
 func (r Reading) Rate(before Reading) Reading {
 	d, took := r.Since(before), r.At.Sub(before.At).Seconds()
 	d.CPU, d.In, d.Out = d.CPU/took, d.In/took, d.Out/took

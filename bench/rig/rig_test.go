@@ -108,7 +108,7 @@ func TestChoose(t *testing.T) {
 	self := func(s string) string { return s }
 	for names, want := range map[string]string{
 		"all": "a b c", "c a": "c a",
-		"": "which scenario?", "a d": `no scenario "d"`, "all a": `no scenario "all"`,
+		"": "no scenario given", "a d": `no scenario "d"`, "all a": `no scenario "all"`,
 	} {
 		got, err := rig.Choose(all, self, strings.Fields(names))
 		if err != nil {

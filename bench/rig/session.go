@@ -13,14 +13,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Door is the REST door of a hub.
+// Door is a client of a hub's REST API.
 type Door struct {
-	// URL is as in http://127.0.0.1:8080; Token may be empty.
+	// URL is the base URL, as in http://127.0.0.1:8080; Token may be empty.
 	URL, Token string
 	Client     *http.Client
 }
 
-// CreateSession makes a session.
+// CreateSession creates a session.
 func (d Door) CreateSession(ctx context.Context, title string) (wire.SessionID, error) {
 	var made struct {
 		ID wire.SessionID `json:"sessionId"`
@@ -34,13 +34,13 @@ func (d Door) CreateSession(ctx context.Context, title string) (wire.SessionID, 
 		err = made.ID.Validate()
 	}
 	if err != nil {
-		return "", fmt.Errorf("create a session: %w", err)
+		return "", fmt.Errorf("create session: %w", err)
 	}
 	return made.ID, nil
 }
 
-// Ask sends in as JSON, unless it is nil, and reads the answer into out, unless
-// that is nil.
+// Ask sends a request with in as JSON, unless it is nil, and decodes the response into out,
+// unless that is nil.
 func (d Door) Ask(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {

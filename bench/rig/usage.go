@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of times in /proc, the same everywhere.
+// ticksPerSecond is the unit of times in /proc, which is 100 on all Linux systems.
 const ticksPerSecond = 100
 
-// CPU is how long a process has computed so far, in user and system time.
+// CPU returns the user and system time that a process has used.
 func CPU(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -37,7 +37,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// Resident is how much memory of a process is resident, in KiB.
+// Resident returns the resident memory of a process in KiB.
 func Resident(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -15,7 +15,7 @@ func (c Config) WithFiles(open func(path string, flag int) (kvlog.File, error)) 
 	return c
 }
 
-// WithEvictAfter makes a store fold sessions early.
+// WithEvictAfter makes a store evict indexes early.
 func (c Config) WithEvictAfter(d time.Duration) Config {
 	c.evictAfter = d
 	return c
@@ -82,7 +82,7 @@ func (s *Store) Stall(release <-chan struct{}) {
 	}, b)
 }
 
-// DeleteEntry takes an entry out of a session's log behind the store's back.
+// DeleteEntry removes an entry from a session's log without the store's knowledge.
 func (s *Store) DeleteEntry(id wire.SessionID, at wire.Position) error {
 	b := kvlog.NewBatch(bucketOf(id))
 	if err := s.withIndex(bucketOf(id), func(x *kvlog.Index) {
@@ -97,7 +97,7 @@ func (s *Store) DeleteEntry(id wire.SessionID, at wire.Position) error {
 	return s.log.Apply(b)
 }
 
-// InjectDamage tells a store that a session has lost something.
+// InjectDamage reports damage of a session to the store.
 func (s *Store) InjectDamage(id wire.SessionID) {
 	s.pendingDamage.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
 	notify(s.wake)

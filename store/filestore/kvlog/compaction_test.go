@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// TestCompactionUnderLoad has writers and readers while segments come and go,
-// and looks at the folder's size all the time.
+// TestCompactionUnderLoad writes and reads while segments are created and compacted, and
+// checks the folder's size all the time.
 func TestCompactionUnderLoad(t *testing.T) {
 	t.Parallel()
 	const writers, batches, keys = 4, 800, 60
@@ -83,8 +83,7 @@ func churn(t *testing.T, l *kvlog.Log, bucket string, batches, keys int, look fu
 	}
 }
 
-// TestReadersKeepTheirSegments reads a selection long after its segments were
-// deleted.
+// TestReadersKeepTheirSegments reads a selection after its segments were deleted.
 func TestReadersKeepTheirSegments(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -113,8 +112,8 @@ func TestReadersKeepTheirSegments(t *testing.T) {
 	})
 }
 
-// TestFolding folds buckets that nobody uses and uses them again.
-func TestFolding(t *testing.T) {
+// TestEviction evicts the indexes of unused buckets and uses the buckets again.
+func TestEviction(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -137,20 +136,20 @@ func TestFolding(t *testing.T) {
 		}
 		put(t, l, "small", "key", "value")
 		want["small"] = map[string]string{"key": "value"}
-		folded := func(n int) {
+		evicted := func(n int) {
 			t.Helper()
 			if got, all := l.Evicted(); got != n || all != 21 {
-				t.Fatalf("%d of %d buckets are folded, want %d", got, all, n)
+				t.Fatalf("%d of %d buckets are evicted, want %d", got, all, n)
 			}
 		}
-		folded(0)
+		evicted(0)
 		time.Sleep(30 * time.Second)
 		put(t, l, "bucket0", "key1", "changed")
 		want["bucket0"]["key1"] = "changed"
 		time.Sleep(45 * time.Second)
-		folded(19)
+		evicted(19)
 		time.Sleep(time.Minute)
-		folded(20)
+		evicted(20)
 		for range 2 {
 			pins, err := l.Pins("bucket3")
 			ok(t, err)
@@ -160,11 +159,11 @@ func TestFolding(t *testing.T) {
 				t.Errorf("pinned values are %q", values)
 			}
 			pins.Close()
-			folded(20) // which did not unfold it
+			evicted(20) // reading pins did not load the index
 			ok(t, l.Audit())
 			ok(t, l.Close())
 			l = openFor(t, dir, cfg)
-			folded(20)
+			evicted(20)
 		}
 		ok(t, l.Apply(kvlog.Drop("bucket7")))
 		delete(want, "bucket7")
@@ -175,9 +174,8 @@ func TestFolding(t *testing.T) {
 	})
 }
 
-// TestPlaceOfADroppedBucket writes to where a bucket was before it was dropped,
-// which it was just after it had been folded.
-func TestPlaceOfADroppedBucket(t *testing.T) {
+// TestRefOfDroppedBucket uses the BucketRef of a bucket that was evicted and then dropped.
+func TestRefOfDroppedBucket(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -207,8 +205,9 @@ func TestPlaceOfADroppedBucket(t *testing.T) {
 	})
 }
 
-// TestDamagedFold cannot read a folded index and makes it anew.
-func TestDamagedFold(t *testing.T) {
+// TestDamagedIndexRecord damages an index record, so that the index is rebuilt from the
+// log.
+func TestDamagedIndexRecord(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +224,7 @@ func TestDamagedFold(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		path, off, size := l.WhereIndexRecord("b")
 		if path == "" {
-			t.Fatal("bucket is not folded")
+			t.Fatal("index is not evicted")
 		}
 		flip(t, path, off+size/2)
 		if got := read(t, l); !got.equal(want) {
@@ -235,9 +234,9 @@ func TestDamagedFold(t *testing.T) {
 	})
 }
 
-// TestDamageFoundByCompaction damages a value while the log is open. When its
-// segment is compacted the bucket is named, the segment kept aside, and all
-// other values are saved.
+// TestDamageFoundByCompaction damages a value while the log is open. When its segment is
+// compacted, the bucket is reported, the segment quarantined, and all other values are
+// kept.
 func TestDamageFoundByCompaction(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -281,9 +280,9 @@ func TestDamageFoundByCompaction(t *testing.T) {
 	})
 }
 
-// TestCompactionOfWhatIsGone has somebody delete a segment file under an open
-// log, one with a damaged value in it and one without.
-func TestCompactionOfWhatIsGone(t *testing.T) {
+// TestCompactionOfDeletedFile deletes a segment file under an open log, one with a damaged
+// value in it and one without.
+func TestCompactionOfDeletedFile(t *testing.T) {
 	t.Parallel()
 	for _, damaged := range []bool{false, true} {
 		dir := quickDir(t)
@@ -309,7 +308,7 @@ func TestCompactionOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestPurge looks for the bytes of a dropped bucket in the files.
+// TestPurge searches the files for the bytes of a dropped bucket.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -333,7 +332,7 @@ func TestPurge(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if onDisk() {
-			t.Error("what was deleted is on disk after a day")
+			t.Error("deleted data is on disk after a day")
 		}
 		if got := read(t, l); !got.equal(content{"other": {"key": "value"}}) {
 			t.Errorf("log holds %v", got)
@@ -341,9 +340,8 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// TestPurgeThroughRestarts opens the log anew more often than purges are due.
-// They do not start counting from zero each time, and one is enough for all
-// that was dropped before it.
+// TestPurgeThroughRestarts reopens the log more often than purges are due. The time to the
+// purge does not start again, and one purge covers all earlier drops.
 func TestPurgeThroughRestarts(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -365,7 +363,7 @@ func TestPurgeThroughRestarts(t *testing.T) {
 		purged := files(t, dir)
 		for name, data := range purged {
 			if bytes.Contains(data, secret) {
-				t.Errorf("what was deleted is in %s after a day", name)
+				t.Errorf("deleted data is in %s after a day", name)
 			}
 		}
 		time.Sleep(48 * time.Hour)

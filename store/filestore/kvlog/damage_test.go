@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// TestPanicLetsGo panics while the index is shown. The log goes on.
-func TestPanicLetsGo(t *testing.T) {
+// TestPanicReleasesLock panics in the callback of Select. The log goes on.
+func TestPanicReleasesLock(t *testing.T) {
 	t.Parallel()
 	l := openFor(t, quickDir(t), kvlog.Config{})
 	func() {
@@ -29,8 +29,8 @@ func TestPanicLetsGo(t *testing.T) {
 	put(t, l, "b", "key", "value")
 }
 
-// TestLosingAnotherSegment loses a segment of a folded bucket, and later another
-// one: both are told, each with a report of its own.
+// TestLosingAnotherSegment loses a segment of a bucket with an evicted index, and later
+// another one: both are reported, each with its own report.
 func TestLosingAnotherSegment(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -57,9 +57,9 @@ func TestLosingAnotherSegment(t *testing.T) {
 	}
 }
 
-// TestReportBeforeForgetting has compaction find damage. It is told before the
-// log forgets that there was a value.
-func TestReportBeforeForgetting(t *testing.T) {
+// TestReportBeforeDeletion checks that compaction reports damage before it deletes the
+// value's entry.
+func TestReportBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestReportBeforeForgetting(t *testing.T) {
 			told++
 			path, _, _ := l.Where("damaged", "key")
 			if path == "" {
-				t.Error("the log has forgotten the value before it told anybody")
+				t.Error("the value was deleted before the damage was reported")
 			}
 		}
 		l = openFor(t, dir, cfg)

@@ -44,7 +44,7 @@ func (l *Log) Audit() error {
 // Sums returns the bytes in the folder and those that are live.
 func (l *Log) Sums() (total, live int64) { return l.total.Load(), l.live.Load() }
 
-// Evicted returns how many buckets are folded, and of how many.
+// Evicted returns the number of buckets with an evicted index, and of all buckets.
 func (l *Log) Evicted() (folded, all int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -66,7 +66,7 @@ func (l *Log) Where(name, key string) (path string, off, size int64) {
 	return path, off, size
 }
 
-// WhereIndexRecord returns the file and place of a folded bucket's index.
+// WhereIndexRecord returns the file and the location of a bucket's index record.
 func (l *Log) WhereIndexRecord(name string) (path string, off, size int64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -77,7 +77,7 @@ func (l *Log) WhereIndexRecord(name string) (path string, off, size int64) {
 	return filepath.Join(l.dir, segmentName(b.indexRecord.seg)), int64(b.indexRecord.off), int64(b.indexRecord.size)
 }
 
-// Evict folds a bucket.
+// Evict evicts the index of a bucket.
 func (l *Log) Evict(name string) error {
 	return l.runOnCommitter(func() []*Batch { return l.indexBatch(name) })
 }
