@@ -74,7 +74,7 @@ func TestCommandLine(t *testing.T) {
 		says string
 	}{
 		"--help":      {exitOK, "usage: load"},
-		"":            {exitUsage, "which scenario?"},
+		"":            {exitUsage, "no scenario given"},
 		"nonsense":    {exitUsage, `no scenario "nonsense"`},
 		"--nope all":  {exitUsage, "-nope"},
 		"floor extra": {exitUsage, `no scenario "floor"`},
