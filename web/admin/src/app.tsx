@@ -75,7 +75,7 @@ function useLook(): void {
   const language = usePage((s) => s.language);
   const light = useMedia("(prefers-color-scheme: light)");
   const contrast = useMedia("(prefers-contrast: more)");
-  // What the system wants is read by beginLook; it is named here so that a change of it counts.
+  // applyInitialTheme reads the media queries itself; they are dependencies so that a change applies.
   useLayoutEffect(() => applyInitialTheme(theme, language), [theme, language, light, contrast]);
 }
 

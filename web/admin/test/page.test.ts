@@ -48,7 +48,7 @@ test("a refusal says what the problem document says, also when there is none", a
   expect(await answer(502, "<html>")).toMatchObject({ status: 502, message: "HTTP 502" });
 });
 
-test("a action wants a reason, and the end of the id where it cannot be undone", () => {
+test("an action needs a reason, and the end of the id if it is irreversible", () => {
   const stop = adminActions.interruptAgent("ses-1", "main-1");
   expect(isReady(stop, { reason: "  ", typed: "" })).toBe(false);
   expect(isReady(stop, { reason: "stalled", typed: "" })).toBe(true);

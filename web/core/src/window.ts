@@ -58,7 +58,7 @@ export function createWindow(d: Draft, ctx: ActionContext, a: WindowCreate): voi
   raiseWindow(d, key);
 }
 
-/** The window of a window agent: the one with the longest id that its role contains. */
+/** The window of a window agent: its role is `window-` and a path, whose longest prefix that is a window id counts. */
 function parentOf(desktop: DesktopState, monitor: MonitorID, agent: AgentID): WindowState | undefined {
   const prefix = "window-";
   if (!agent.startsWith(prefix)) return undefined;

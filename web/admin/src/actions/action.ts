@@ -1,4 +1,4 @@
-// What an admin can do. Each wants a reason, and those that cannot be undone want the end of the session's id typed.
+// The admin actions. Each requires a reason; irreversible ones also require typing the end of the session id.
 
 import { type Order, orders } from "../api/api.js";
 
@@ -6,10 +6,10 @@ export type AdminActionKind = "interruptSession" | "interruptMonitor" | "interru
 
 export interface AdminAction {
   readonly kind: AdminActionKind;
-  /** Whom it is done to. */
+  /** The id of the session, monitor, agent, message, connection or replica. */
   readonly target: string;
   readonly order: Order;
-  /** What has to be typed first. */
+  /** The text to type for confirmation. */
   readonly confirm?: string;
   /** Replicas to choose from. */
   readonly choices?: readonly string[];
@@ -40,7 +40,7 @@ export const adminActions = {
 
 export const maxReasonLength = 500;
 
-/** Whether everything that is wanted has been given. */
+/** Whether the reason and the confirmation are complete. */
 export function isReady(action: AdminAction, given: { reason: string; typed: string }): boolean {
   const reason = given.reason.trim();
   return reason !== "" && reason.length <= maxReasonLength && (action.confirm === undefined || given.typed.trim() === action.confirm);

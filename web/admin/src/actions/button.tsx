@@ -14,7 +14,7 @@ interface ActionButtonProps {
   children: ReactNode;
 }
 
-/** Begins a action. Who may not do it can still find the button, and learns why. */
+/** Opens the dialog of an admin action. Without the permission the button stays visible, disabled, and names the reason. */
 export function ActionButton({ action, danger = false, refused, label, children }: ActionButtonProps): ReactNode {
   const t = useTexts(texts);
   const { begin } = useActions();

@@ -7,7 +7,7 @@ import { useActions, usePage } from "../state/use.js";
 import { actions as texts } from "../texts.js";
 import { type AdminAction, isReady, maxReasonLength } from "./action.js";
 
-/** Asks for what a action wants, does it, and says what came of it. */
+/** Collects the inputs of an admin action, runs it and shows the outcome. */
 export function ActionDialog(): ReactNode {
   const action = usePage((s) => s.action);
   return action === undefined ? null : <Dialog key={`${action.kind} ${action.target}`} action={action} />;
@@ -15,7 +15,7 @@ export function ActionDialog(): ReactNode {
 
 type Outcome = { readonly state: "asking" | "working" } | { readonly state: "underway" | "done"; readonly record: string } | { readonly state: "failed"; readonly why: string };
 
-/** How often it is asked how something ended that takes its time. */
+/** The number of polls for the outcome of an action that is still running. */
 const mostAsked = 30;
 
 function Dialog({ action }: { action: AdminAction }): ReactNode {
@@ -24,7 +24,7 @@ function Dialog({ action }: { action: AdminAction }): ReactNode {
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [choice, setChoice] = useState(action.choices?.[0] ?? "");
-  // To the hub a second try is the same action, unless it has refused the first.
+  // A retry uses the same idempotency key, unless the hub refused the first attempt.
   const [key, setKey] = useState(newKey);
   const [outcome, setOutcome] = useState<Outcome>({ state: "asking" });
   const mounted = useRef(true);

@@ -90,7 +90,7 @@ export interface Overview {
   alerts: Alert[];
 }
 
-/** What the fleet has measured in 5 seconds. */
+/** The measurements of all replicas over 5 seconds. */
 export interface Point {
   time: number;
   events: number;

@@ -1,5 +1,5 @@
-// What the fleet measured in the last quarter of an hour, for the charts. One point a second at most; of the time before
-// the page was opened the hubs know one every 5 seconds.
+// The measurements of all replicas over the last 15 minutes, for the charts. At most one point per second; for the time before
+// the page was opened, the hubs provide one every 5 seconds.
 
 import type { Overview, Past } from "../api/types.js";
 
@@ -43,7 +43,7 @@ export function axisOf(first: number, last: number): [from: number, to: number] 
   return [last - Math.min(kept, Math.max(narrowest, last - first)), last];
 }
 
-/** The history with one more look at the fleet. */
+/** Adds one overview of all replicas to the history. */
 export function grown(h: History, o: Overview): History {
   const last = h.points.at(-1);
   if (last !== undefined && o.time < last.time + apart) return h;

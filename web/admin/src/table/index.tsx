@@ -8,7 +8,7 @@ import { readView, type View, viewed, writeView } from "./filter.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
 
-/** The fleet and all its sessions. */
+/** The page with all replicas and sessions. */
 export function SessionsPage({ query }: { query: string }): ReactNode {
   const t = useTexts(texts);
   const { go, store } = useActions();

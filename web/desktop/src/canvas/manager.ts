@@ -1,5 +1,5 @@
-// The window manager of one canvas: it turns what a person does to windows into pendings that are drawn at once, and tells
-// the hub of them. What the hub says is never changed here.
+// The window manager of one canvas. It turns the user's actions on windows into pending placements, draws them at once and sends
+// them to the hub. It never changes the desktop state.
 
 import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
@@ -241,7 +241,7 @@ export class Manager {
     this.want(key, was);
   }
 
-  // --- pendings
+  // --- pending placements
 
   private want(key: string, place: Place): void {
     const w = this.window(key);
@@ -264,7 +264,7 @@ export class Manager {
     else this.timers.set(key, setTimeout(() => this.sendNow(key), wait));
   }
 
-  /** Tells the hub of a pending. While there is no connection it is kept, and the newest is told when there is one. */
+  /** Sends a pending placement to the hub. While disconnected it is kept, and the newest one is sent after reconnecting. */
   private sendNow(key: string): void {
     clearTimeout(this.timers.get(key));
     this.timers.delete(key);

@@ -1,5 +1,5 @@
-// What a person wants of a window and the hub has not said yet. A pending is drawn instead of what the hub says until both
-// are the same, until somebody else's change comes after it, or until the hub had time enough.
+// Pending placements: bounds of a window that the user has set and the hub has not confirmed yet. The canvas draws the pending
+// placement until the hub reports the same one, another client's change arrives, or confirmTimeout passes.
 
 import type { Bounds, WindowState } from "../../../core/src/index.js";
 import { sameBounds } from "./geometry.js";
@@ -11,28 +11,28 @@ export interface Place {
 
 export interface PendingPlacement {
   readonly place: Place;
-  /** A pointer holds the window. */
+  /** Whether the window is being dragged. */
   readonly held: boolean;
-  /** What the hub was told so far: what comes back of it is no news. */
+  /** The bounds sent to the hub so far. Their echoes are not changes of other clients. */
   readonly sent: readonly Bounds[];
-  /** Whether the window is maximised when the hub has done what it was told. */
+  /** Whether the window is maximised once the hub has applied everything sent. */
   readonly sentMaximized: boolean;
-  /** What the hub said last. */
+  /** The last bounds from the hub. */
   readonly seen: Bounds;
-  /** When the hub was told the last place; 0 before that. */
+  /** The time the final placement was sent; 0 before that. */
   readonly since: number;
 }
 
-/** How long a pending waits for the hub. */
+/** How long a pending placement waits for the hub's confirmation, in ms. */
 export const confirmTimeout = 2000;
-/** A drag of 10 places per second, with more time than any echo takes. */
+/** The number of remembered sent bounds: a drag at 10 per second for longer than any echo takes. */
 const maxSent = 64;
 
 export function placeOf(w: WindowState): Place {
   return { bounds: w.bounds, maximized: w.maximized === true };
 }
 
-/** A pending for a window, or another one in the place of an older. */
+/** Creates the pending placement of a window, or replaces an earlier one. */
 export function newPlacement(w: WindowState, before: PendingPlacement | undefined, place: Place, held: boolean): PendingPlacement {
   return {
     place,
@@ -45,13 +45,13 @@ export function newPlacement(w: WindowState, before: PendingPlacement | undefine
 }
 
 export interface PlacementUpdate {
-  /** The window must be maximised or restored. */
+  /** Whether to maximise or restore the window. */
   readonly toggle: boolean;
-  /** Where it must be: before it is maximised, or after it was restored. */
+  /** The bounds to set before it is maximised or after it was restored. */
   readonly bounds?: Bounds;
 }
 
-/** What the hub has to be told for a pending, and the pending after that. */
+/** The update to send to the hub for a pending placement, and the pending placement after sending it. */
 export function planUpdate(w: WindowState, pending: PendingPlacement, now: number): { update: PlacementUpdate; pending: PendingPlacement } {
   const { place, sentMaximized: toldMaximized } = pending;
   const toggle = place.maximized !== toldMaximized;
@@ -66,14 +66,14 @@ export function planUpdate(w: WindowState, pending: PendingPlacement, now: numbe
   };
 }
 
-/** What is left of a pending after the hub has said how the window is, or that it is gone. */
+/** The pending placement after a change of the window from the hub; undefined once it is confirmed, overridden or expired. */
 export function reconcile(w: WindowState | undefined, pending: PendingPlacement, now: number): PendingPlacement | undefined {
   if (w === undefined) return undefined;
   const news = !sameBounds(w.bounds, pending.seen);
   const next = news ? { ...pending, seen: w.bounds } : pending;
   if (pending.held) return next;
   if (agrees(w, pending.place)) return undefined;
-  if (pending.since === 0) return next; // the hub does not know it yet
+  if (pending.since === 0) return next; // not sent yet
   if (news && !pending.sent.some((b) => sameBounds(b, w.bounds))) return undefined;
   return now - pending.since >= confirmTimeout ? undefined : next;
 }

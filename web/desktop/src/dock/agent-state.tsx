@@ -9,13 +9,13 @@ import { type AgentName, doingOf, isAsking, kindOfRole, nameOf, quietFor } from 
 
 export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
 
-/** How an agent is called. */
+/** The displayed name of an agent. */
 export function useAgentName(agent: Agent): string {
   const t = useTexts(texts);
   return useShell((s) => put(nameOf(agent, s.desktop), t.main, (title) => title, t));
 }
 
-/** How the agent with a role is called beside something of the monitor it works on; undefined when the role is none of an agent. */
+/** The displayed name of the agent with a role, in the context of its monitor; undefined if the role is not an agent's. */
 export function useRoleName(role: AgentID, monitorId: MonitorID): string | undefined {
   const t = useTexts(texts);
   const kind = kindOfRole(role);
@@ -45,16 +45,16 @@ export function useKindName(kind: AgentKind): string {
 }
 
 export interface AgentState {
-  /** What it does, in words. */
+  /** The displayed activity. */
   doing: string;
   elapsed: string;
-  /** Nothing was heard of it for long; what to say then. */
+  /** The text to show if the agent has sent nothing for long. */
   quiet: string | undefined;
-  /** There is no connection, so it is not known what it does by now. */
+  /** Whether the state is outdated because the connection is down. */
   stale: boolean;
 }
 
-/** What an agent does, by the second. While the connection is down it is shown as it was. */
+/** The activity of an agent, updated every second. While the connection is down, the last known state is shown. */
 export function useAgentState(agent: Agent): AgentState {
   const t = useTexts(texts);
   const format = useFormat();
@@ -66,7 +66,7 @@ export function useAgentState(agent: Agent): AgentState {
   const lastSign = useLastSign(agent.role);
   const asks = useShell((s) => isAsking(s.desktop, agent.role));
   const doing = doingOf(agent, asks);
-  // A hub without its store shows nothing new, whatever the agent does.
+  // While its store is unavailable, the hub sends nothing new, whatever the agent does.
   const storeless = useShell((s) => isStoreUnavailable(s.link));
   const quiet = stale || storeless || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
@@ -77,14 +77,14 @@ export function useAgentState(agent: Agent): AgentState {
   };
 }
 
-/** When an agent was last heard of, to the second, so that not every piece of text draws it anew. */
+/** The time of an agent's last event, rounded to seconds, so that not every delta renders the component. */
 function useLastSign(role: AgentID): number {
   const [shownSince] = useState(() => Date.now());
   const sign = useShell((s) => Math.ceil((s.signs.get(role) ?? 0) / 1000) * 1000);
   return sign === 0 ? shownSince : sign;
 }
 
-/** Whether there has been no connection for longer than a moment. */
+/** Whether the connection has been down for longer than a moment. */
 export function useLinkDown(): boolean {
   const since = useShell((s) => (s.link.phase === "live" ? 0 : s.link.downSince));
   const now = useNow(1000, since > 0);

@@ -2,10 +2,10 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import { isTyping, matches, useKeys } from "../ui/keys.js";
 import { focusCommandBar } from "./drafts.js";
 
-/** Two presses of Esc within this time, in ms, are one wish. */
+/** Two presses of Esc within this time, in ms, stop the agent. */
 const twice = 900;
 
-/** The keys that reach the command bar from anywhere. Gives whether Esc was pressed once and a second time would stop. */
+/** Handles the page-wide keys of the command bar. Returns whether Esc was pressed once, so that a second press stops the agent. */
 export function useBarKeys(field: RefObject<HTMLTextAreaElement | null>, stop: (() => void) | undefined): boolean {
   const last = useRef(0);
   const [waits, setWaits] = useState(false);
@@ -20,7 +20,7 @@ export function useBarKeys(field: RefObject<HTMLTextAreaElement | null>, stop: (
       focusCommandBar();
       return true;
     }
-    // What is open over the desktop is closed by Esc first.
+    // Esc first closes an open dialog or popover.
     if (e.key !== "Escape" || e.repeat || stop === undefined || document.querySelector("dialog:modal, :popover-open") !== null) return false;
     const now = performance.now();
     const again = now - last.current < twice;

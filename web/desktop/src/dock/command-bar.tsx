@@ -23,7 +23,7 @@ import { usePictures } from "./use-pictures.js";
 
 const LastStatus = lazy(async () => ({ default: (await import("./last-status.js")).LastStatus }));
 
-/** Where the person says something to the agent of the monitor that this tab shows. */
+/** The field for messages to the agent of the shown monitor. */
 export function CommandBar(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -54,7 +54,7 @@ export function CommandBar(): ReactNode {
     history.leave();
   };
 
-  /** Runs or sends a text. What cannot be sent stays. */
+  /** Runs a slash command or sends the text. The draft stays if it cannot be sent. */
   const submit = async (typed: string): Promise<void> => {
     let content = typed.trim().normalize("NFC");
     const attached = pictures.pictures.length > 0;
@@ -234,7 +234,7 @@ function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
   );
 }
 
-/** The main agent of a monitor, while it works. */
+/** The main agent of a monitor while it is running. */
 function useMainAgent(monitor: MonitorID): AgentID | undefined {
   return useShell((s) => {
     for (const a of s.desktop.agents.values()) if (kindOf(a) === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
@@ -242,7 +242,7 @@ function useMainAgent(monitor: MonitorID): AgentID | undefined {
   });
 }
 
-/** Stops the monitor. It was asked to until its agent has ended. */
+/** Stops the monitor. `stopping` stays true until its agent ends. */
 function useStop(monitor: MonitorID, runs: AgentID | undefined): { stopping: boolean; stop: () => void } {
   const commands = useCommands();
   const [asked, setAsked] = useState<AgentID>();
@@ -262,7 +262,7 @@ interface Suggestions {
   chosen: number;
   close: () => void;
   reopen: () => void;
-  /** Takes a key that is meant for the list. */
+  /** Handles a key for the list; returns whether it did. */
   key: (e: React.KeyboardEvent, choose: (s: Suggestion) => void, complete: (text: string) => void) => boolean;
 }
 
@@ -324,14 +324,14 @@ function useHistory(
   };
 }
 
-/** As much as is kept of a draft. */
+/** The longest stored draft, in characters. */
 const mostDraft = 64 << 10;
 
 const wholePlaceholder = 260;
 
 const mostHeight = 8 * 20 + 12;
 
-/** Makes the field as high as its text, up to eight lines. */
+/** Grows the field with its text, up to eight lines. */
 function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     const { style } = field.current!;

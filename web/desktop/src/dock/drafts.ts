@@ -1,4 +1,4 @@
-// What is typed and not sent, shared by all tabs of the browser. There is one book of it for a page.
+// The drafts of the command bar, shared by all tabs of the browser. A page has one DraftBook.
 
 import { useCallback, useSyncExternalStore } from "react";
 import { Drafts, type MonitorID } from "../../../core/src/index.js";
@@ -42,14 +42,14 @@ export class DraftBook {
 
 const books = new WeakMap<Commands, DraftBook>();
 
-/** The book of a page. */
+/** The DraftBook of a page. */
 function bookOf(commands: Commands): DraftBook {
   const book = books.get(commands) ?? new DraftBook();
   books.set(commands, book);
   return book;
 }
 
-/** The draft for a monitor, and a way to change it. */
+/** The draft of a monitor and its setter. */
 export function useDraft(monitor: MonitorID): [string, (text: string) => void] {
   const book = bookOf(useCommands());
   const key = useShell((s) => s.session) + "/" + monitor;
@@ -57,7 +57,7 @@ export function useDraft(monitor: MonitorID): [string, (text: string) => void] {
   return [text, useCallback((next: string) => book.set(key, next), [book, key])];
 }
 
-/** A way to put a text back into the command bar, before what is there, and to go there. */
+/** Returns a function that inserts a text before the draft and focuses the command bar. */
 export function usePutBack(monitor: MonitorID): (text: string) => void {
   const book = bookOf(useCommands());
   const key = useShell((s) => s.session) + "/" + monitor;
@@ -68,7 +68,7 @@ export function usePutBack(monitor: MonitorID): (text: string) => void {
   };
 }
 
-/** Puts the focus into the command bar, behind what is typed there. */
+/** Focuses the command bar with the caret at the end. */
 export function focusCommandBar(): void {
   const bar = document.querySelector<HTMLTextAreaElement>("[data-command-bar]");
   bar?.focus();

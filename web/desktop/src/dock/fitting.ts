@@ -1,12 +1,12 @@
 import { type RefObject, useLayoutEffect, useRef, useState } from "react";
 
-/** How many things of one width fit into a room, when there has to be a button for those that do not. */
+/** The number of items of one width that fit, if the rest needs a button of width more. */
 export function fitting(room: number, width: number, more: number, wanted: number): number {
   if (wanted * width <= room) return wanted;
   return Math.max(0, Math.min(wanted, Math.floor((room - more) / width)));
 }
 
-/** The same for an element of the page, as wide as it is. */
+/** The same for the width of an element. */
 export function useFitting(width: number, more: number, wanted: number): { ref: RefObject<HTMLDivElement | null>; count: number } {
   const ref = useRef<HTMLDivElement>(null);
   const [room, setRoom] = useState(0);
@@ -20,7 +20,7 @@ export function useFitting(width: number, more: number, wanted: number): { ref: 
   return { ref, count: fitting(room, width, more, wanted) };
 }
 
-/** Whether an element is narrower than that. */
+/** Whether an element is narrower than width. */
 export function useNarrow(ref: RefObject<HTMLElement | null>, width: number): boolean {
   const [narrow, setNarrow] = useState(false);
   useLayoutEffect(() => {

@@ -1,11 +1,11 @@
-// What the person has said before, to be said again with the arrow keys.
+// Earlier messages of the user, recalled with the arrow keys.
 
 import type { DesktopState, Outbox } from "../../../core/src/index.js";
 import { gesturesIn } from "../shell/gesture.js";
 
 const kept = 100;
 
-/** What was typed in this session, the oldest first and nothing twice. Presses on buttons and icons were not typed. */
+/** The messages typed in this session, oldest first, without duplicates and without button and icon presses. */
 export function typedBefore(rows: DesktopState["rows"], sent: Outbox["items"]): string[] {
   const said: { at: number; text: string }[] = [];
   const known = new Set<string>();
@@ -25,7 +25,7 @@ export function typedBefore(rows: DesktopState["rows"], sent: Outbox["items"]): 
   return texts.filter((t, i) => texts.lastIndexOf(t) === i).slice(-kept);
 }
 
-/** Where somebody is in the history: how far from its end, and what was typed before they went there. */
+/** The place in the history: the distance from its end, and the draft before browsing. */
 export interface Browsing {
   readonly back: number;
   readonly draft: string;
@@ -33,7 +33,7 @@ export interface Browsing {
 
 export const notBrowsing: Browsing = { back: 0, draft: "" };
 
-/** One step through the history; undefined when there is nothing further. */
+/** One step through the history; undefined at its end. */
 export function browse(
   history: readonly string[],
   at: Browsing,

@@ -5,8 +5,8 @@ import { useReason } from "../drawer/reasons.js";
 import { useShell } from "../shell/context.js";
 
 /**
- * What becomes of the newest message to a monitor, for as long as the conversation does not say it: it is closed, or what
- * an agent says below the message has pushed it out of sight.
+ * The status of the newest message to a monitor, while the conversation does not show it: it is closed, or the output
+ * of an agent below the message has scrolled it out of view.
  */
 export function LastStatus({ monitor }: { monitor: MonitorID }): ReactNode {
   const open = useShell((s) => s.view.drawer);

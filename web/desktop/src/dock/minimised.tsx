@@ -7,7 +7,7 @@ import { dock as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useFitting } from "./fitting.js";
 
-/** The minimised windows of the monitor, to be brought back. Those that have no room are in a menu. */
+/** The minimised windows of the monitor. Those that do not fit are in a menu. */
 export function MinimisedWindows(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -60,8 +60,8 @@ export function MinimisedWindows(): ReactNode {
   );
 }
 
-/** The least that an entry needs, with the gap behind it. */
+/** The minimum width of an entry with its gap, in px. */
 const entryWidth = 92;
-/** What one takes where there is room. */
+/** The usual width of an entry, in px. */
 export const usualEntry = 156;
 const moreWidth = 44;

@@ -11,7 +11,7 @@ import { agentIcons, useAgentName, useAgentState, useKindName } from "./agent-st
 import { kindOf, workingAgents } from "./agents.js";
 import { useFitting } from "./fitting.js";
 
-/** The agents at work on all monitors. Those that have no room are in a menu. */
+/** The running agents of all monitors. Those that do not fit are in a menu. */
 export function AgentPills(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -59,7 +59,7 @@ export function AgentPills(): ReactNode {
   );
 }
 
-/** The least that a pill needs, with the gap behind it. */
+/** The minimum width of a pill with its gap, in px. */
 export const pillWidth = 148;
 const moreWidth = 44;
 
@@ -119,7 +119,7 @@ function AgentItem({ agent, close }: { agent: Agent; close: () => void }): React
   );
 }
 
-/** Goes where an agent works: its monitor, and its window if it has one. */
+/** Returns a function that shows the monitor of an agent, and its window if it has one. */
 function useShow(agent: Agent): () => void {
   const commands = useCommands();
   const window = useShell((s) => s.desktop.windows.get(windowKey(agent.monitorId ?? "", agent.windowId ?? "")));

@@ -4,7 +4,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { dock as texts } from "../texts/entry.js";
 import type { Slash } from "./slash.js";
 
-/** Does what a command of the desktop says. What needs a yes first is given to `ask`. */
+/** Runs a slash command. Commands that need a confirmation are passed to `ask`. */
 export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (slash: Slash) => void {
   const t = useTexts(texts);
   const commands = useCommands();

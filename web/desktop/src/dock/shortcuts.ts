@@ -1,11 +1,11 @@
-// What the keys do in the command bar, for the sheet that lists all shortcuts.
+// The shortcuts of the command bar, for the list of all shortcuts.
 
 import { dock as texts } from "../texts/entry.js";
 import type { Combo } from "../ui/keys.js";
 
 export interface ShortcutHelp {
   readonly combo: Combo;
-  /** What it does, by language. */
+  /** The description by language. */
   readonly text: { readonly en: string; readonly ko: string };
 }
 

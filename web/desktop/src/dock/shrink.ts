@@ -1,8 +1,8 @@
-// Pictures as the browser has them: read from files, and written again as small as a message needs them.
+// Reads pictures from files and re-encodes them as small as a message needs.
 
 import { bestStep, divide, roomFor, scaled } from "./pictures.js";
 
-/** A picture that is to be sent. */
+/** An attached picture. */
 export interface Picture {
   readonly id: number;
   readonly name: string;
@@ -15,11 +15,11 @@ export interface Picture {
 export interface Fitted {
   readonly id: number;
   readonly url: string;
-  /** The size it was made smaller to; absent when the file is sent as it is. */
+  /** The reduced size; absent if the file is sent unchanged. */
   readonly shrunk?: { readonly width: number; readonly height: number };
 }
 
-/** The kinds that agents can read. Others are written anew. */
+/** The formats that agents can read. Others are re-encoded. */
 const plain = /^data:image\/(png|jpeg|webp|gif);/;
 
 export async function readPicture(file: File, id: number): Promise<Picture> {
@@ -35,7 +35,7 @@ export async function readPicture(file: File, id: number): Promise<Picture> {
   return { id, name: file.name, image, whole };
 }
 
-/** Makes pictures fit into one message beside a text; undefined when there is no room for them at all. */
+/** Fits pictures into one message beside a text; undefined if they do not fit at any size. */
 export async function fitPictures(pictures: readonly Picture[], content: string): Promise<Fitted[] | undefined> {
   const wanted = pictures.map((p) => (plain.test(p.whole) ? p.whole.length : Infinity));
   const shares = divide(roomFor(content, pictures.length), wanted);
@@ -62,7 +62,7 @@ async function write(image: HTMLImageElement, side: number, quality: number): Pr
   pen.drawImage(image, 0, 0, width, height);
   const webp = canvas.toDataURL("image/webp", quality);
   if (webp.startsWith("data:image/webp")) return webp;
-  // This browser writes no WebP. JPEG knows no transparency, which would become black.
+  // This browser cannot encode WebP. JPEG has no transparency, which would become black.
   pen.globalCompositeOperation = "destination-over";
   pen.fillStyle = "white";
   pen.fillRect(0, 0, width, height);

@@ -7,12 +7,12 @@ interface Props {
   id: string;
   suggestions: readonly Suggestion[];
   chosen: number;
-  /** What it stands above. */
+  /** The element above which the list opens. */
   anchor: RefObject<HTMLElement | null>;
   onChoose: (s: Suggestion) => void;
 }
 
-/** The commands that a line can become. It is in the top layer, over all windows; the focus stays in the command bar. */
+/** The suggested commands for a line. The list is in the top layer; the focus stays in the command bar. */
 export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props): ReactNode {
   const t = useTexts(texts);
   const list = useRef<HTMLDivElement>(null);

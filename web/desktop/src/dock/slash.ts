@@ -1,4 +1,4 @@
-// Lines that begin with a slash and are meant for the desktop itself. All others are said to the agent as they are.
+// Slash commands of the page. All other lines are sent to the agent unchanged.
 
 import type { Theme } from "../shell/prefs.js";
 
@@ -13,10 +13,10 @@ export type Slash =
   | { name: "language"; language: "en" | "ko" | "system" }
   | { name: "plan" | "condense" | "reset" | "sessions" | "connect" | "help" };
 
-/** What the names in a line can be. */
+/** The valid arguments of commands. */
 export interface SlashWorld {
   readonly providers: readonly string[];
-  /** How many monitors there may be. */
+  /** The maximum number of monitors. */
   readonly monitors: number;
 }
 
@@ -25,7 +25,7 @@ export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "mo
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;
 
-/** What can follow a name; undefined when anything or nothing can. */
+/** The possible arguments of a command; undefined if it takes any or none. */
 function choicesOf(name: SlashName, world: SlashWorld): readonly string[] | undefined {
   switch (name) {
     case "provider":
@@ -43,7 +43,7 @@ function choicesOf(name: SlashName, world: SlashWorld): readonly string[] | unde
   }
 }
 
-/** Names that mean nothing without what follows. */
+/** Commands that require an argument. */
 const incomplete = new Set<SlashName>(["provider", "theme", "language", "monitor"]);
 
 function split(text: string): { name: string; rest: string } | undefined {
@@ -56,15 +56,15 @@ function isName(name: string): name is SlashName {
 }
 
 /**
- * What is to be planned, in a message that begins with /plan. A plan that is written out is for who plans, who knows it
- * by its first word; without anything behind it, the command only shows the plan.
+ * The request in a message that begins with /plan. A plan written out as JSON is sent with the command word, by which the
+ * hub recognizes it; without an argument, the command only shows the plan.
  */
 export function planIn(text: string): string | undefined {
   const wish = /^\/plan\s+(\S[^]*)$/i.exec(text)?.[1]?.trim();
   return wish?.startsWith("{") ? text : wish;
 }
 
-/** What a line wants of the desktop: a command, a name whose rest is missing or wrong, or undefined when it is for the agent. */
+/** Parses a line: a command, a command with a missing or wrong argument, or undefined if the line is for the agent. */
 export function parseSlash(text: string, world: SlashWorld): Slash | { name: SlashName; wrong: string } | undefined {
   const line = split(text);
   if (line === undefined || !isName(line.name)) return undefined;
@@ -89,16 +89,16 @@ export function parseSlash(text: string, world: SlashWorld): Slash | { name: Sla
   }
 }
 
-/** A line that can be chosen from the list. */
+/** A suggestion in the list. */
 export interface Suggestion {
   readonly name: SlashName;
-  /** What the line becomes. */
+  /** The completed line. */
   readonly text: string;
-  /** The line says all there is to say, and can be run. */
+  /** Whether the line is complete and can be run. */
   readonly whole: boolean;
 }
 
-/** What a line that is being typed can become. */
+/** The suggestions for an incomplete line. */
 export function suggest(text: string, world: SlashWorld): Suggestion[] {
   if (!text.startsWith("/") || text.includes("\n")) return [];
   const space = text.indexOf(" ");
@@ -116,7 +116,7 @@ export function suggest(text: string, world: SlashWorld): Suggestion[] {
     .map((c) => ({ name, text: `/${name} ${c}`, whole: true }));
 }
 
-/** Whether a text looks like a command and is none of ours, so that the agent gets it. */
+/** Whether a text looks like a command but is none of the page's, so that it is sent to the agent. */
 export function isForAgent(text: string, world: SlashWorld): boolean {
   return /^\/\S/.test(text) && planIn(text) === undefined && parseSlash(text, world) === undefined && suggest(text, world).length === 0;
 }

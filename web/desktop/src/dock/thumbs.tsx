@@ -5,7 +5,7 @@ import { dock as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import type { Pictures } from "./use-pictures.js";
 
-/** The pictures of a message that is being written, and what has to be said of them. */
+/** The pictures attached to the draft, with hints about them. */
 export function Thumbs({ pictures: p }: { pictures: Pictures }): ReactNode {
   const t = useTexts(texts);
   const shrunk = p.fitted?.some((f) => f.shrunk !== undefined) === true;

@@ -1,4 +1,4 @@
-// The pictures that wait to be sent, by monitor. They belong to this tab alone.
+// The attached pictures by monitor. They exist in this tab only.
 
 import { useRef, useState } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
@@ -7,20 +7,20 @@ import { useCommands } from "../shell/context.js";
 import { dock as texts } from "../texts/entry.js";
 import type { Fitted, Picture } from "./shrink.js";
 
-/** What makes pictures smaller is fetched with the first one. */
+/** The code that shrinks pictures is loaded with the first picture. */
 const fetchShrink = () => import("./shrink.js");
 
 export interface Attached {
   readonly pictures: readonly Picture[];
-  /** How they would be sent now; absent until that is known. */
+  /** The fitted pictures; absent until computed. */
   readonly fitted?: readonly Fitted[];
-  /** There is no room for them. */
+  /** Whether they do not fit. */
   readonly tooMany?: boolean;
 }
 
 const none: Attached = { pictures: [] };
 
-/** More would be too small to be of use. */
+/** The most pictures per message; more would be too small to be useful. */
 const most = 6;
 
 export interface Pictures extends Attached {
@@ -28,7 +28,7 @@ export interface Pictures extends Attached {
   add(files: Iterable<File>): void;
   remove(id: number): void;
   clear(): void;
-  /** Fits them beside a text that has become longer. */
+  /** Fits the pictures again beside a longer text. */
   refit(content: string): Promise<readonly Fitted[] | undefined>;
 }
 
@@ -50,7 +50,7 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
     put({ pictures });
     const { fitPictures } = await fetchShrink();
     const fitted = await fitPictures(pictures, text);
-    // Others may have come or gone in the meantime; then this is not about them.
+    // If pictures were added or removed in the meantime, the result is outdated.
     if (current.current[monitor]?.pictures === pictures) put(fitted === undefined ? { pictures, tooMany: true } : { pictures, fitted });
     return fitted;
   };

@@ -1,4 +1,4 @@
-// The hub's REST door, as far as the desktop needs it. Refusals are problem documents and become `ApiError`s.
+// The client of the hub's REST API. Problem documents become `ApiError`s.
 
 import type { MonitorID, SessionID, UIRow } from "../../../core/src/index.js";
 
@@ -13,16 +13,16 @@ export class ApiError extends Error {
   }
 }
 
-/** A session as listings show it. */
+/** A session in the list of sessions. */
 export interface SessionCard {
   sessionId: SessionID;
   title?: string;
   user: string;
-  /** What we may do. */
+  /** The access of the signed-in user. */
   access: "viewer" | "operator" | "owner";
-  /** It has unfinished work. */
+  /** Whether it has unfinished work. */
   working: boolean;
-  /** Its data cannot be read. */
+  /** Whether it is quarantined because its data cannot be read. */
   setAside?: boolean;
   metadata: { createdAt: string; lastActivity: string; provider: string };
 }
@@ -30,25 +30,25 @@ export interface SessionCard {
 export interface Me {
   user: string;
   roles: string[];
-  /** How people sign in; "none" where nobody does. */
+  /** The sign-in method; "none" if the hub has no sign-in. */
   auth?: string;
 }
 
-/** What the page has to know of the hub before it can begin. */
+/** The data of the hub that the page needs to start. */
 export interface HubInfo {
   version: string;
-  /** Where html windows and apps live, another origin than ours; empty when the hub has none. */
+  /** The separate origin that serves html windows and apps; empty if the hub has none. */
   appsOrigin: string;
-  /** Who can think, and who does in new sessions. */
+  /** The available providers, and the one of new sessions. */
   providers: string[];
   provider: string;
 }
 
 export interface JoinTicket {
-  /** What a phone opens. */
+  /** The address that the phone opens. */
   url: string;
   expiresIn: number;
-  /** The address is this machine's own, which no phone can reach. */
+  /** Whether the address is a loopback address, which no phone can reach. */
   loopback: boolean;
 }
 
@@ -68,15 +68,15 @@ export class Api {
   deleteSession = (id: SessionID): Promise<void> => this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`);
   joinTicket = (session: SessionID, monitor?: MonitorID): Promise<JoinTicket> => this.ask("POST", "/api/join-tickets", { session, monitor });
   join = (ticket: string): Promise<{ session: SessionID; monitor?: MonitorID }> => this.ask("POST", "/api/join", { ticket });
-  /** The newest rows of a monitor, or those before one by its id. */
+  /** The newest rows of a monitor, or the rows before a row id. */
   rows = (id: SessionID, query: Query): Promise<{ rows: UIRow[]; more: boolean }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/rows?${queryOf(query)}`);
   tasks = (id: SessionID, query: Query): Promise<{ tasks: unknown[] }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/tasks?${queryOf(query)}`);
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 
-  /** The status of a plain request, to learn why a socket was refused. */
+  /** The HTTP status of the session, which explains a refused WebSocket handshake. */
   probe = async (id: SessionID): Promise<number> => (await this.fetch(`/api/sessions/${encodeURIComponent(id)}`)).status;
 
-  /** The text of a file of the session, for apps that live in one. */
+  /** The text of a file of the session, for apps stored as files. */
   fileText = async (path: string): Promise<string> => {
     const r = await this.fetch(path);
     if (!r.ok) throw await problemOf(r);
@@ -93,7 +93,7 @@ export class Api {
   }
 }
 
-/** What a question to the hub says more precisely; what is undefined is not said. */
+/** Query parameters; undefined ones are left out. */
 type Query = Record<string, string | number | undefined>;
 
 function queryOf(query: Query): URLSearchParams {

@@ -1,5 +1,5 @@
-// Begins a page: who is there, which session, and a client that keeps the mirror of it. The parts that touch the browser
-// are here and in main.tsx; everything after works on the shell.
+// Starts a page: identifies the user, chooses the session and connects a client. Code that touches the browser
+// is here and in main.tsx; everything else works on the shell.
 
 import { Client, type HubEvent, newView, type SessionID, saveView } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
@@ -14,16 +14,16 @@ import { clearUserData, forBrowser, forTab, recordVisit } from "./storage.js";
 import { nameTab } from "./tab.js";
 import { hasRoomForDrawer } from "./viewport.js";
 
-/** A page that has begun, with who wants to hear its events. */
+/** A started page with its event listeners. */
 export interface Page extends Workbench {
   readonly client: Client;
-  /** Hears every event of the session; gives a function that ends it. */
+  /** Subscribes to all events of the session; returns the unsubscribe function. */
   listen(hear: Listener): () => void;
 }
 
 export type Listener = (event: HubEvent, replayed: boolean) => void;
 
-/** Finds out who is there and what they want to see, and connects. */
+/** Identifies the user, chooses the session and connects to it. */
 export async function boot(): Promise<Page> {
   const api = new Api((input, init) => fetch(input, { credentials: "same-origin", ...init }));
   const query = new URLSearchParams(location.search);
@@ -94,7 +94,7 @@ async function chooseSession(api: Api): Promise<SessionID> {
   return usable?.sessionId ?? (await api.createSession("")).sessionId;
 }
 
-/** Tells the shell and the client what the browser does to the page. */
+/** Forwards visibility, network and storage events of the browser to the shell and the client. */
 function watchBrowser(store: ShellStore, client: Client): void {
   const awake = (): void => {
     if (document.visibilityState === "visible") client.wake();

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Whether something has been so for so many ms. */
+/** Whether a condition has held for at least ms milliseconds. */
 export function useLasting(is: boolean, ms: number): boolean {
   const [lasting, setLasting] = useState(false);
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useLasting(is: boolean, ms: number): boolean {
   return is && lasting;
 }
 
-/** The time, anew every so many ms while somebody looks; for rings, ages and the like. */
+/** The current time, updated every so many ms while running; for countdowns and ages. */
 export function useNow(every: number, running = true): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,5 +1,5 @@
-// Everything that a person can do, for whatever part of the page they do it with: each says it to the hub or changes
-// what this tab shows. Nothing here decides how something looks.
+// The commands of the page. Each sends a message to the hub or changes the view of this tab. Commands are independent of the
+// component that runs them and of its looks.
 
 import {
   type AgentID,
@@ -25,17 +25,17 @@ import type { Api } from "./api.js";
 import type { Prefs } from "./prefs.js";
 import type { Notice, Panel, PhonePage, ShellStore } from "./shell.js";
 
-/** What the outside gives to the commands. */
+/** The dependencies of the commands. */
 export interface CommandsOptions {
   store: ShellStore;
   client: Client;
   api: Api;
   now: () => number;
-  /** Leaves the page for another address of the hub. */
+  /** Navigates to another address of the hub. */
   go: (url: string) => void;
-  /** Keeps the prefs for this browser. */
+  /** Stores the prefs of this browser. */
   keepPrefs: (prefs: Prefs) => void;
-  /** Takes away what the browser keeps of the person. */
+  /** Deletes the user's data from the browser storage. */
   forget: () => void;
   languages: readonly string[];
 }
@@ -44,7 +44,7 @@ export class Commands {
   readonly api: Api;
   private readonly o: CommandsOptions;
   private lastNotice = 0;
-  /** A monitor that is to be shown when it is there. */
+  /** The monitor to show as soon as it exists. */
   private wanted: MonitorID | undefined;
 
   constructor(o: CommandsOptions) {
@@ -56,46 +56,46 @@ export class Commands {
     });
   }
 
-  // --- talking
+  // --- messages
 
-  /** Sends a text, with pictures as data: URLs, to be answered or to be planned, and gives its id; undefined when too much is unanswered. */
+  /** Sends a text with pictures as data: URLs, to be answered or planned. Returns its id; undefined when too many messages are unanswered. */
   sendMessage(content: string, monitorId: MonitorID, pictures: readonly string[] = [], plan = false): MessageID | undefined {
     const interactions = pictures.map((imageData): UserInteraction => ({ type: "draw", timestamp: this.o.now(), imageData }));
     return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}), ...(plan ? { mode: "plan" } : {}) });
   }
 
-  /** Says something to the agent of a window. */
+  /** Sends a message to the agent of a window. */
   sendToWindow(w: WindowState, content: string): MessageID | undefined {
     return this.send("WINDOW_MESSAGE", { windowId: w.windowId, monitorId: w.monitorId, content });
   }
 
-  /** A press on a button in a window. */
+  /** Sends the press of a button in a window. */
   sendComponentAction(w: WindowState, press: Omit<ComponentAction, "windowId" | "windowTitle" | "monitorId">): MessageID | undefined {
     return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId });
   }
 
-  /** Takes back a message that waits. */
+  /** Deletes a queued message. */
   deleteQueued(messageId: MessageID): void {
     this.sendWhenConnected("DELETE_QUEUED_MESSAGE", { messageId });
   }
 
-  /** Takes back a row and all that followed from it, if the conversation is still the one that was looked at. */
+  /** Rewinds the conversation to before a row. The hub refuses if the conversation was rewound since this page showed it. */
   rewind(ts: number, monitorId: MonitorID): MessageID | undefined {
     return this.send("REWIND", { ts, monitorId, revision: this.revisionOf(monitorId) });
   }
 
-  /** Says something else in the place of a row of the person, and takes back what followed from it. */
+  /** Replaces a message of the user and rewinds what followed from it. */
   edit(ts: number, monitorId: MonitorID, text: string, images: readonly string[]): MessageID | undefined {
     const pictures = images.length > 0 ? { images: [...images] } : {};
     return this.send("EDIT_MESSAGE", { ts, monitorId, text, ...pictures, revision: this.revisionOf(monitorId) });
   }
 
-  /** Has the model's history of a monitor summed up. What comes of it is a row. */
+  /** Condenses the model history of a monitor. The result arrives as a row. */
   condense(monitorId: MonitorID): void {
     this.sendWhenConnected("CONDENSE", { monitorId });
   }
 
-  /** How often the conversation of a monitor was rewound, as far as this page shows it. */
+  /** The revision of the conversation that this page shows: the number of its rewinds. */
   private revisionOf(monitorId: MonitorID): number {
     return this.o.store.getState().desktop.monitors.get(monitorId)?.revision ?? 0;
   }
@@ -120,19 +120,19 @@ export class Commands {
     this.sendWhenConnected("SET_PROVIDER", { provider });
   }
 
-  /** Says anything else to the hub; for what only one part of the page says. */
+  /** Sends any other message, for types that only one component uses. */
   send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
     return this.o.client.send(type, data);
   }
 
-  /** Sends what nobody waits for; the person is told when it cannot be taken. */
+  /** Sends a message without waiting for its reply, and shows a notice if the outbox is full. */
   private sendOrWarn<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): boolean {
     const taken = this.send(type, data) !== undefined;
     if (!taken) this.notifyOnce(this.words.full);
     return taken;
   }
 
-  /** Sends what is to be done at once; the person is told when that cannot be. */
+  /** Sends a message whose effect the user expects at once, and shows a notice if it has to wait or cannot be sent. */
   private sendWhenConnected<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): void {
     const { link } = this.o.client.state;
     if (this.sendOrWarn(type, data) && link.phase !== "live") this.notifyOnce(isGone(link) ? this.words.gone : this.words.later);
@@ -142,7 +142,7 @@ export class Commands {
     return texts[this.o.store.getState().language];
   }
 
-  // --- answering
+  // --- answers
 
   answerDialog(dialogId: DialogID, confirmed: boolean, rememberChoice?: RememberChoice): MessageID | undefined {
     return this.send("DIALOG_FEEDBACK", { dialogId, confirmed, ...(rememberChoice === undefined ? {} : { rememberChoice }) });
@@ -152,7 +152,7 @@ export class Commands {
     return this.send("USER_PROMPT_RESPONSE", { promptId, ...answer });
   }
 
-  // --- windows; what they become is for the hub to say
+  // --- windows; the hub decides on the result
 
   focusWindow(w: WindowState): void {
     this.sendInteraction(w, { type: "window.focus" });
@@ -162,7 +162,7 @@ export class Commands {
     this.sendInteraction(w, { type: "window.close" });
   }
 
-  /** Minimises a window, or brings a minimised one back. */
+  /** Minimises a window, or restores a minimised one. */
   toggleMinimized(w: WindowState): void {
     this.sendInteraction(w, { type: "window.minimize" });
   }
@@ -171,7 +171,7 @@ export class Commands {
     this.sendInteraction(w, { type: "window.maximize" });
   }
 
-  /** Tells where a window is; often, while it is dragged. */
+  /** Sends the bounds of a window; repeatedly during a drag. */
   placeWindow(w: WindowState, bounds: Bounds, how: "window.move" | "window.resize"): void {
     this.sendInteraction(w, { type: how, bounds });
   }
@@ -199,14 +199,14 @@ export class Commands {
     this.sendWhenConnected("TOAST_ACTION", { toastId, eventId });
   }
 
-  /** Says something in this tab only, for as many ms. */
+  /** Shows a notice in this tab only, for ms milliseconds. */
   notify(text: string, tone: Notice["tone"] = "info", ms = 4000): void {
     const id = ++this.lastNotice;
     const notice = { id, text, tone, until: this.o.now() + ms };
     this.o.store.setState((s) => ({ notices: [...s.notices.slice(-3), notice] }));
   }
 
-  /** The same, unless it is being said. */
+  /** Shows a notice unless the same one is visible. */
   private notifyOnce(text: string): void {
     if (!this.o.store.getState().notices.some((n) => n.text === text)) this.notify(text, "warning", 6000);
   }
@@ -222,7 +222,7 @@ export class Commands {
     this.o.store.setState((s) => ({ view: changeView(s.view, { type: "monitor", monitor }) }));
   }
 
-  /** Makes a monitor and shows it when it is there. Gives its id, or undefined when there are as many as there may be. */
+  /** Adds a monitor with the first free id and shows it once it exists. Returns its id; undefined at the limit. */
   addMonitor(most: number, show = true): MonitorID | undefined {
     const { monitors } = this.o.store.getState().desktop;
     for (let i = 0; i < most; i++) {
@@ -234,7 +234,7 @@ export class Commands {
     return undefined;
   }
 
-  /** Makes a monitor of that name, and shows it when it is there. */
+  /** Adds a monitor of this id and shows it once it exists. */
   makeMonitor(monitorId: MonitorID, show = true): void {
     this.sendWhenConnected("SUBSCRIBE_MONITOR", { monitorId });
     if (show) this.wanted = monitorId;
@@ -245,7 +245,7 @@ export class Commands {
     if (this.o.store.getState().view.monitor === monitorId) this.showMonitor(firstMonitor);
   }
 
-  /** Opens a monitor in a tab of its own, to be put on another screen. */
+  /** Opens a monitor in a separate tab, for another screen. */
   detachMonitor(monitor: MonitorID): void {
     window.open(this.addressOf(monitor), "_blank", "noopener");
   }
@@ -262,7 +262,7 @@ export class Commands {
     this.o.store.setState({ panel });
   }
 
-  /** Opens a panel, or closes it when it is the one that is open. */
+  /** Opens a panel, or closes it if it is open. */
   togglePanel(panel: Panel): void {
     this.o.store.setState((s) => ({ panel: s.panel === panel ? "" : panel }));
   }
@@ -275,12 +275,12 @@ export class Commands {
     this.o.store.setState({ planOpen });
   }
 
-  /** Chooses whether the next message is to be planned first. */
+  /** Sets whether the next message is planned first. */
   setPlanFirst(planFirst: boolean): void {
     this.o.store.setState({ planFirst });
   }
 
-  /** Puts a question in front, also one that was put off. */
+  /** Shows a question, even a postponed one. */
   showAsk(askWanted: string): void {
     this.o.store.setState({ askWanted });
   }

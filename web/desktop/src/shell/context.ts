@@ -5,7 +5,7 @@ import type { Commands } from "./commands.js";
 import type { HubClock } from "./hub-clock.js";
 import type { Shell, ShellStore } from "./shell.js";
 
-/** What every component may use. */
+/** The state and commands that every component may use. */
 export interface Workbench {
   readonly store: ShellStore;
   readonly commands: Commands;
@@ -22,22 +22,22 @@ function useWorkbench(): Workbench {
   return bench;
 }
 
-/** A part of the page's state. What is selected must be the same object while nothing changed. */
+/** Selects a part of the page state. The selector must return the identical object while nothing changed. */
 export function useShell<T>(select: (s: Shell) => T): T {
   return useStore(useWorkbench().store, select);
 }
 
-/** What can be done. */
+/** The commands of the page. */
 export function useCommands(): Commands {
   return useWorkbench().commands;
 }
 
-/** What time it is for the hub. */
+/** The estimate of the hub's clock. */
 export function useHubClock(): HubClock {
   return useWorkbench().hubClock;
 }
 
-/** Hears every event of the session, after the mirror has taken it. Replayed ones happened while this tab was away. */
+/** Subscribes to all events of the session, after they were applied to the state. Replayed events happened while this tab was disconnected. */
 export function useEvents(hear: Listener): void {
   const page = useContext(PageContext);
   const latest = useRef(hear);

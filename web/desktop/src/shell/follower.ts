@@ -1,12 +1,12 @@
 import type { AgentID, ClientState, HubEvent } from "../../../core/src/index.js";
 import type { ShellStore } from "./shell.js";
 
-/** Brings what the client knows into the shell: once per frame, however much happens. */
+/** Copies the client state into the shell, at most once per animation frame. */
 export class StateFollower {
   private readonly store: ShellStore;
   private readonly now: () => number;
   private state: ClientState | undefined;
-  /** Agents that were heard of since the last frame; undefined for those that are done. */
+  /** The agents with events since the last frame and the time of the newest; undefined for completed ones. */
   private readonly heard = new Map<AgentID, number | undefined>();
   private frame = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -21,7 +21,7 @@ export class StateFollower {
     this.schedule();
   }
 
-  /** Notes a sign of life of an agent. */
+  /** Records the time of an agent's event. */
   recordSign(event: HubEvent): void {
     const agent = "data" in event && "agentId" in event.data ? event.data.agentId : undefined;
     if (agent === undefined || agent === "") return;
@@ -32,7 +32,7 @@ export class StateFollower {
 
   private schedule(): void {
     if (this.timer !== undefined) return;
-    // A hidden page gets no frames, so a timer is there in any case.
+    // A hidden page gets no animation frames, so a timer runs in any case.
     this.frame = requestAnimationFrame(() => this.flush());
     this.timer = setTimeout(() => this.flush(), 100);
   }

@@ -1,15 +1,15 @@
-// What people did rather than typed. Desktops tell agents of it in blocks at the beginning of a message, such as
-// `<ui:click>app: notes</ui:click>`; what does not look exactly like one is text.
+// Gestures: actions of the user other than typing. Desktops report them to agents in blocks at the start of a message, such as
+// `<ui:click>app: notes</ui:click>`; anything that deviates from this form is text.
 
 export type Gesture =
-  /** A button in a window, which is named by its title or, without one, by its id. */
+  /** A button in a window. The window is named by its title, or by its id if it has none. */
   | { readonly kind: "button"; readonly button: string; readonly window: string }
-  /** An icon of the desktop. */
+  /** A desktop icon. */
   | { readonly kind: "icon"; readonly id: string; readonly target: string }
   | { readonly kind: "app"; readonly name: string }
   | { readonly kind: Other; readonly about: string };
 
-/** The gestures of which is shown what they say. */
+/** The gestures whose text is shown as it is. */
 type Other = "click" | "drag" | "select" | "area" | "picture" | "file" | "fromApp";
 
 const tags: Readonly<Record<string, Other>> = {
@@ -23,7 +23,7 @@ const tags: Readonly<Record<string, Other>> = {
   app_interaction: "fromApp",
 };
 
-/** A message without the blocks it begins with, and what they tell; undefined when there are none. */
+/** Splits a message into its leading gestures and the rest; undefined if there are none. */
 export function gesturesIn(text: string): { gestures: readonly Gesture[]; rest: string } | undefined {
   const gestures: Gesture[] = [];
   let rest = text;
@@ -31,7 +31,7 @@ export function gesturesIn(text: string): { gestures: readonly Gesture[]; rest: 
     const start = rest.trimStart();
     const tag = /^<([a-z:_]+)>/.exec(start)?.[1] ?? "";
     const kind = Object.hasOwn(tags, tag) ? tags[tag] : undefined;
-    // What is inside may be of strangers, so that a block ends with the last of its closing tags.
+    // The content may be untrusted, so a block ends at the last of its closing tags.
     const end = start.lastIndexOf(`</${tag}>`);
     if (kind === undefined || end < 0) break;
     gestures.push(gestureOf(kind, start.slice(tag.length + 2, end)));
@@ -62,7 +62,7 @@ function unquoted(text: string): string {
   return text.replace(/\\(.)/g, "$1");
 }
 
-/** The button in the row of a press, which says `button (window)`. Only a window's messages are read so. */
+/** Parses the row of a button press, `button (window)`. Only messages to a window have this form. */
 export function pressIn(text: string, window: string): Gesture | undefined {
   const end = ` (${window})`;
   const pressed = text.slice(0, -end.length);

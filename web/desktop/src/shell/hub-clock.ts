@@ -1,18 +1,18 @@
-// What time it is for the hub. Deadlines and ages are told by its clock, which is another than the browser's.
+// Estimates the hub's clock. Deadlines and ages use it, and it may differ from the browser's.
 
 import type { HubEvent } from "../../../core/src/index.js";
 
-/** An event is forgotten after one or two of those in which events came, in ms. */
+/** The sampling period, in ms. A sample expires after one or two periods with events. */
 const period = 30_000;
 
 /**
- * Guesses the hub's time: of the events of late, the one that was the quickest is taken as one that came at once. Since
- * time here is measured by a clock that nobody sets, only the hub's clock can jump, and a new owner of the session begins anew.
+ * Estimates the hub's time: the recent event with the smallest delay counts as delivered instantly. The local clock is
+ * monotonic, so only the hub's clock can jump; a new owner of the session restarts the estimate.
  */
 export class HubClock {
   private readonly steady: () => number;
   private readonly wall: () => number;
-  /** How far the steady clock is ahead at most, by the events of this period and of the one before. */
+  /** The smallest lead of the monotonic clock, from the events of this period and of the previous one. */
   private ahead = Infinity;
   private before = Infinity;
   private since = 0;
@@ -34,13 +34,13 @@ export class HubClock {
     this.ahead = Math.min(this.ahead, here - event.time);
   }
 
-  /** The hub's time now; ours before anything was heard. */
+  /** The hub's current time; the browser's before the first event. */
   now(): number {
     const ahead = Math.min(this.ahead, this.before);
     return ahead === Infinity ? this.wall() : this.steady() - ahead;
   }
 
-  /** The hub's time at a time of the browser's clock. */
+  /** Converts a time of the browser's clock to the hub's. */
   at(time: number): number {
     return time + this.now() - this.wall();
   }

@@ -1,4 +1,4 @@
-// What a person chose for this browser. It is kept in localStorage and told to the other tabs by its storage event.
+// The preferences of this browser. They are stored in localStorage; other tabs receive changes through its storage event.
 
 import type { Storage } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
@@ -8,9 +8,9 @@ export type Theme = "system" | "dark" | "light" | "contrast";
 export interface Prefs {
   readonly theme: Theme;
   readonly language: Language | "system";
-  /** Notifications of the browser, for what is finished, failed or asked. */
+  /** Whether to show browser notifications for finished and failed work and for questions. */
   readonly notify: boolean;
-  /** The tour was closed. */
+  /** Whether the tour was closed. */
   readonly toured: boolean;
 }
 
@@ -36,6 +36,6 @@ export function keepPrefs(prefs: Prefs, storage: Storage): void {
   try {
     storage.setItem(prefsKey, JSON.stringify(prefs));
   } catch {
-    // The storage is full or forbidden: the choice lasts as long as the page.
+    // The storage is full or forbidden: the change is lost with the page.
   }
 }

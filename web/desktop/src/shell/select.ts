@@ -1,4 +1,4 @@
-// Questions to the state that several parts of the page ask.
+// Selectors that several parts of the page use.
 
 import { useMemo } from "react";
 import { byZ, compareMonitors, type DesktopState, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
@@ -10,7 +10,7 @@ export function useMonitor(): MonitorID {
   return useShell((s) => shownMonitor(s.view, s.desktop));
 }
 
-/** Whether this tab shows one monitor only and that one is not there: somebody closed it, or it never was. */
+/** Whether this tab is pinned to a monitor that does not exist (any more). */
 export function useMonitorGone(): boolean {
   return useShell(isMonitorGone);
 }
@@ -24,7 +24,7 @@ export function useMonitors(): MonitorStatus[] {
   return useMemo(() => [...monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId)), [monitors]);
 }
 
-/** The windows of a monitor, from the back to the front. */
+/** The windows of a monitor, from back to front. */
 export function useWindows(monitor: MonitorID): WindowState[] {
   const windows = useShell((s) => s.desktop.windows);
   return useMemo(() => windowsOf({ windows }, monitor), [windows, monitor]);
@@ -34,12 +34,12 @@ export function windowsOf(desktop: Pick<DesktopState, "windows">, monitor: Monit
   return [...desktop.windows.values()].filter((w) => w.monitorId === monitor).sort(byZ);
 }
 
-/** How many questions wait for the person, on all monitors. */
+/** The number of open questions on all monitors. */
 export function useQuestionCount(): number {
   return useShell((s) => s.desktop.dialogs.size + s.desktop.prompts.size + s.desktop.requests.size);
 }
 
-/** How a monitor is called: its place, from 1 on. */
+/** The displayed number of a monitor, from 1. */
 export function monitorNumber(id: MonitorID): number {
   const n = Number(/(\d+)$/.exec(id)?.[1] ?? "0");
   return Number.isFinite(n) ? n + 1 : 1;

@@ -1,5 +1,5 @@
-// The state of the page: the mirror of the session, what this tab shows, and what the person chose. Components read it
-// with `useShell` and change it through `Commands` only.
+// The state of the page: the client state of the session, the view of this tab, and the preferences. Components read it
+// with `useShell` and change it only through `Commands`.
 
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type {
@@ -15,10 +15,10 @@ import type { Language } from "../i18n/texts.js";
 import type { HubInfo, Me } from "./api.js";
 import type { Prefs } from "./prefs.js";
 
-/** What is open over the desktop. There is one at a time. */
+/** The panel over the desktop; at most one is open. */
 export type Panel = "" | "palette" | "help" | "inbox" | "notifications" | "sessions" | "settings" | "connect" | "join";
 
-/** What the page itself has to say, in this tab only. */
+/** A notice of the page itself, shown in this tab only. */
 export interface Notice {
   readonly id: number;
   readonly text: string;
@@ -26,7 +26,7 @@ export interface Notice {
   readonly until: number;
 }
 
-/** On a phone, what is in front. */
+/** The visible page of the phone layout. */
 export type PhonePage = "chat" | "windows" | "inbox";
 
 export interface Shell {
@@ -38,20 +38,20 @@ export interface Shell {
   readonly link: Link;
   readonly outbox: Outbox;
   readonly ready: boolean;
-  /** When each running agent was last heard of, by the clock of this browser. */
+  /** The time of the last event of each running agent, by the browser's clock. */
   readonly signs: ReadonlyMap<AgentID, number>;
-  /** The browser says that there is a network. */
+  /** Whether the browser reports a network. */
   readonly online: boolean;
 
   readonly view: View;
   readonly panel: Panel;
   readonly phonePage: PhonePage;
   readonly tour: boolean;
-  /** The plan is looked at. */
+  /** Whether the plan panel is open. */
   readonly planOpen: boolean;
-  /** The next message is to be worked off as a plan. */
+  /** Whether the next message is planned first. */
   readonly planFirst: boolean;
-  /** The question that somebody wants to answer now, by its key. */
+  /** The key of the question to show. */
   readonly askWanted: string;
   readonly notices: readonly Notice[];
 

@@ -1,4 +1,4 @@
-// What the browser keeps. Somebody may forbid it or fill it up: then all lasts as long as the page.
+// Browser storage. If it is forbidden or full, values last as long as the page.
 
 import type { Storage } from "../../../core/src/index.js";
 
@@ -36,16 +36,16 @@ export function safeStorage(storage: () => globalThis.Storage): SafeStorage {
   };
 }
 
-/** For this browser. */
+/** localStorage. */
 export const forBrowser: SafeStorage = safeStorage(() => localStorage);
 
-/** For this tab. */
+/** sessionStorage. */
 export const forTab: SafeStorage = safeStorage(() => sessionStorage);
 
-/** What says nothing about a person, only about a browser or a tab. */
+/** The keys that hold no user data, only settings of a browser or tab. */
 const keptOnSignOut = ["prefs", "drawer", "tab"];
 
-/** Takes away what is kept of a person: what was typed, what waits to be sent, where they have been. */
+/** Deletes all user data: drafts, unsent messages, visited sessions. */
 export function clearUserData(storages: readonly SafeStorage[]): void {
   for (const storage of storages) {
     for (const key of storage.keys()) if (!keptOnSignOut.includes(key.split(".")[1]!)) storage.removeItem(key);
@@ -54,13 +54,13 @@ export function clearUserData(storages: readonly SafeStorage[]): void {
 
 const visitedKey = `${ours}visited`;
 
-/** As many sessions are remembered by a browser or a tab. */
+/** The number of sessions that a browser or tab remembers. */
 const mostVisited = 50;
 
-/** What is kept of each session. Messages that wait to be sent are not among it: they go when they are sent. */
+/** The keys stored per session. Unsent messages are not among them; they are removed when sent. */
 const perSession = ["seen", "read", "view", "tour"];
 
-/** Notes that a session is looked at, and forgets the one that was not for the longest time. */
+/** Records a visit of a session, and deletes the data of the least recently visited one beyond the limit. */
 export function recordVisit(storage: Storage, session: string): void {
   const visited = [...readList(storage.getItem(visitedKey)).filter((id) => id !== session), session];
   for (const old of visited.slice(0, -mostVisited)) {

@@ -1,20 +1,20 @@
-// The name of a tab, over all its pages.
+// The id of a tab, which survives page loads.
 
 import type { Storage } from "../../../core/src/index.js";
 
 const key = "everdesk.tab";
 
-/** How long a page that is loaded again waits for the one before it to let the name go, in ms. */
+/** How long a reloaded page waits for the previous page to release the name's lock, in ms. */
 const lockTimeout = 1_500;
 
 export interface TabOptions {
   storage: Storage;
-  /** Absent where the page is not secure. */
+  /** Absent on insecure pages. */
   locks: Pick<LockManager, "request"> | undefined;
   random: () => string;
 }
 
-/** Names this tab. A tab that was duplicated has everything of the other, also its name: it gets one of its own. */
+/** Returns the name of this tab. A duplicated tab has a copy of the original's storage including its name, so it gets a new one. */
 export async function nameTab({ storage, locks, random }: TabOptions): Promise<string> {
   const kept = storage.getItem(key);
   if (kept !== null && (await acquireName(locks, kept))) return kept;
@@ -24,7 +24,7 @@ export async function nameTab({ storage, locks, random }: TabOptions): Promise<s
   return name;
 }
 
-/** Takes a name for as long as the page lives; false when another page has it. */
+/** Locks a name for the lifetime of the page; false if another page holds it. */
 function acquireName(locks: TabOptions["locks"], name: string): Promise<boolean> {
   if (locks === undefined) return Promise.resolve(true);
   return new Promise((resolve) => {
@@ -36,7 +36,7 @@ function acquireName(locks: TabOptions["locks"], name: string): Promise<boolean>
   });
 }
 
-/** The name that this tab has. */
+/** The stored name of this tab. */
 export function tabName(storage: Storage): string {
   return storage.getItem(key) ?? "";
 }

@@ -7,7 +7,7 @@ import { useMedia } from "./viewport.js";
 const wantsLight = "(prefers-color-scheme: light)";
 const wantsContrast = "(prefers-contrast: more)";
 
-/** Puts theme and language on the page, where the styles look for them. */
+/** Sets theme and language on the document element, where the styles select by them. */
 export function usePageTheme(): void {
   const chosen = useShell((s) => s.prefs.theme);
   const language = useShell((s) => s.language);
@@ -15,7 +15,7 @@ export function usePageTheme(): void {
   useLayoutEffect(() => applyTheme(theme, language), [theme, language]);
 }
 
-/** The same for a page that has not begun. */
+/** Does the same before the page has started. */
 export function applyInitialTheme(chosen: Theme, language: Language): void {
   applyTheme(themeOf(chosen, matchMedia(wantsLight).matches, matchMedia(wantsContrast).matches), language);
 }

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** Whether a media query holds. */
+/** Whether a media query matches. */
 export function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (changed) => {
@@ -12,12 +12,12 @@ export function useMedia(query: string): boolean {
   );
 }
 
-/** Whether there is room for one window at a time only. */
+/** Whether the page is narrow, so that it shows the phone layout with one window at a time. */
 export function usePhone(): boolean {
   return useMedia("(max-width: 767.98px)");
 }
 
-/** Whether the conversation leaves enough of the canvas that it may be open from the beginning. On a phone it is the page. */
+/** Whether the page is wide enough to open the conversation by default. In the phone layout the conversation is a page of its own. */
 export function hasRoomForDrawer(): boolean {
   return matchMedia("(min-width: 1200px), (max-width: 767.98px)").matches;
 }
