@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// gated is a store whose commits can be made to wait.
+// gatedStore is a store whose commits can be blocked.
 type gated struct {
 	engine
 	gate atomic.Pointer[chan struct{}]
@@ -34,7 +34,7 @@ func (s *gated) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	return s.engine.Commit(ctx, l, b)
 }
 
-// shut has commits wait until they are let through.
+// closeGate blocks commits until let is called.
 func (s *gated) shut() (let func()) {
 	gate := make(chan struct{})
 	s.gate.Store(&gate)
@@ -44,7 +44,7 @@ func (s *gated) shut() (let func()) {
 	})
 }
 
-// forgetful is a store in which a write to the audit fails once.
+// forgetfulStore is a store in which one write to the audit log fails.
 type forgetful struct {
 	engine
 	puts, bad atomic.Int64
@@ -57,7 +57,7 @@ func (s *forgetful) Put(ctx context.Context, d store.Document) (uint64, error) {
 	return s.engine.Put(ctx, d)
 }
 
-// told waits until the audit says of an action what is wanted.
+// waitForAudit waits until the audit log has the wanted result of an action.
 func (h *hall) told(action, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -81,7 +81,7 @@ func (h *hall) told(action, want string) {
 	}
 }
 
-// abandon asks for something and leaves when leave is closed.
+// requestAndLeave sends a request and disconnects when leave is closed.
 func (h *hall) abandon(path, key, body string, leave <-chan struct{}) (gone <-chan struct{}) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
@@ -108,8 +108,8 @@ func (h *hall) abandon(path, key, body string, leave <-chan struct{}) (gone <-ch
 	return done
 }
 
-// When the store fails for a moment just when it is written down how an action ended,
-// it is written down all the same, before anybody hears of it.
+// If the store fails while the outcome of an action is recorded, the outcome is recorded later,
+// before the response.
 func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
 	t.Parallel()
 	s := &forgetful{}
@@ -122,7 +122,7 @@ func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
 		}
 	})
 	id := h.session("ann")
-	s.bad.Store(2) // the first is that it began
+	s.bad.Store(2) // the first write is the beginning
 	for range 3 {
 		if r := h.done("sessions/"+string(id)+"/reset", "k-1", `{"reason":"x"}`); r.Seq != 2 {
 			t.Errorf("%+v", r)
@@ -131,8 +131,8 @@ func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
 	h.told("session.reset", "begun done")
 }
 
-// An admin has a session reset that does not come out of a commit, and leaves. That is
-// done later, and nothing else is ever said of it.
+// An admin resets a session that is blocked in a commit, and disconnects. The reset is executed
+// later, and recorded with that outcome only.
 func TestAdminLeavesAStuckSession(t *testing.T) {
 	t.Parallel()
 	slow := &gated{}
@@ -164,8 +164,8 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 	}
 }
 
-// A session whose owner does not come out of a commit is handed over when it does, and
-// that is written down although nobody waits for it.
+// A session whose owner is blocked in a commit is handed over when the commit ends, and that is
+// recorded although no client waits for it.
 func TestAdminLeavesAHandover(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What an admin does at ordinary doors to what is not theirs is written down, with the
-// door as the reason; what anybody does to their own is not.
+// What an admin changes through ordinary endpoints in other users' sessions is audited, with the
+// endpoint as the reason; a user's changes of their own sessions are not.
 func TestAdminAtOrdinaryDoors(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.members = true })

@@ -10,11 +10,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// secretText is what nobody sees who may not.
+// secretText is content that only admin:content may see.
 const secretText = "quince-rowan-medlar"
 
-// confide has a session say something that is nobody else's business, in all the
-// places there are.
+// writeSecrets puts secretText into every kind of content of a session.
 func (h *hall) confide(id wire.SessionID, n int) {
 	h.t.Helper()
 	ann := h.user("ann")
@@ -25,13 +24,13 @@ func (h *hall) confide(id wire.SessionID, n int) {
 	h.post(at(id, "/messages"), ann, `{"content":"`+secretText+`"}`)
 }
 
-// What people and agents say is for those who may see it, at every replica and in
-// every form.
+// Content of users and agents is redacted without admin:content, on every replica and in every
+// format.
 func TestAdminSeesNoContent(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
 	id := a.session("ann")
-	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that it is owned there
+	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that this replica owns it
 	a.confide(id, 0)
 	blind, seeing := a.user("eve", "admin:act"), a.user("eve", "admin:read", "admin:content")
 	const session = "/api/admin/sessions"
@@ -49,7 +48,7 @@ func TestAdminSeesNoContent(t *testing.T) {
 				}
 			}
 		}
-		// The filter does not tell either.
+		// Filters must not reveal it either.
 		var page struct{ Total int }
 		h.get(session+"?text=quince", blind).decode(&page)
 		if page.Total != 0 {
@@ -58,7 +57,7 @@ func TestAdminSeesNoContent(t *testing.T) {
 	}
 }
 
-// A tail shows what comes, without the texts unless granted, through any replica.
+// A tail has new events, redacted unless content is granted, through any replica.
 func TestAdminTail(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
@@ -97,13 +96,13 @@ func TestAdminTail(t *testing.T) {
 	if tabs != 1 {
 		t.Errorf("%d tabs, want one", tabs)
 	}
-	// It goes on where it was.
+	// It continues after a position.
 	again := a.follow(path+"?after="+whole.id, a.user("eve", "admin:read", "admin:content"))
 	a.confide(id, 1)
 	if e := again.until("event", secretText); e.id == whole.id {
 		t.Errorf("the same again: %+v", e)
 	}
-	// A position that is not there is said to be so, and all that is there is shown.
+	// An unknown position is reported, followed by all stored events.
 	lost := a.follow(path+"?after=1-1", a.user("eve", "admin:read"))
 	lost.until("trimmed", `"from":"`)
 	// It ends with the session.
@@ -165,7 +164,7 @@ func TestAdminEvents(t *testing.T) {
 	}
 }
 
-// Every part of a query can be wrong, and is named then.
+// Every query parameter is validated, and the error names it.
 func TestAdminBadQueries(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)
@@ -197,7 +196,7 @@ func TestAdminBadQueries(t *testing.T) {
 	h.rest(http.MethodGet, "/api/admin/sessions/"+id+"/tail", bad).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 }
 
-// What a query says is what the monitor is asked.
+// The query parameters reach the admin view.
 func TestAdminQuery(t *testing.T) {
 	t.Parallel()
 	quiet := &still{}

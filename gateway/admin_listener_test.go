@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// atAdmin sends a request to the address of those who look after the hub.
+// atAdmin sends a request to the admin listener.
 func (h *hall) atAdmin(method, path string, r request) reply {
 	h.t.Helper()
 	other := *h
@@ -25,8 +25,8 @@ func withAdmin(p *plan) {
 	p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
 }
 
-// With an address of their own nothing of those who look after the hub is at
-// everybody's, and nothing of everybody's is at theirs.
+// With a separate admin listener, the main listener has no admin endpoints, and the admin listener
+// has no others.
 func TestAdminAtItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })
@@ -53,7 +53,7 @@ func TestAdminAtItsOwnAddress(t *testing.T) {
 	for _, path := range []string{"/api/sessions", "/api/hub", at(wire.SessionID(id)), at(wire.SessionID(id), "/events"), "/api/tokens/keys", "/join", "/ws", "/mcp", "/app.js"} {
 		h.atAdmin(http.MethodGet, path, root).problem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
-	// Names and origins are looked at there too.
+	// Host and Origin are checked there too.
 	named := root
 	named.host = "evil.example"
 	h.atAdmin(http.MethodGet, "/metrics", named).problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
@@ -65,7 +65,7 @@ func TestAdminAtItsOwnAddress(t *testing.T) {
 	}
 }
 
-// The runtime tells about itself only there, and only who may act.
+// Runtime profiles are available only there, and only with admin:act.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })
@@ -76,7 +76,7 @@ func TestProfiles(t *testing.T) {
 	} {
 		for _, path := range []string{"", "symbol", "goroutine?debug=1", "heap", "profile?seconds=0.1"} {
 			if path == "profile?seconds=0.1" && want == http.StatusOK {
-				continue // one at a time in a process, and others are tested
+				continue // one at a time per process, and other tests may run
 			}
 			got := h.atAdmin(http.MethodGet, "/debug/pprof/"+path, request{token: h.user("eve", strings.Fields(roles)...)})
 			if got.status != want {
@@ -99,8 +99,8 @@ func TestProfiles(t *testing.T) {
 	plain.get("/debug/pprof/", plain.user("root", "admin")).problem(http.StatusNotFound, wire.CodeInvalidMessage)
 }
 
-// The page: strangers sign in, a link signs in and leads back, its files are for all,
-// and nothing on it runs but its own.
+// The admin page: unauthenticated browsers sign in, a link signs in and redirects back, its files
+// are public, and only its own scripts run.
 func TestAdminPage(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withAdmin, inMode(auth.ModeToken))
@@ -131,7 +131,8 @@ func TestAdminPage(t *testing.T) {
 			t.Errorf("%s: %s %v", path, page.body, page.header)
 		}
 	}
-	// Who is signed in and may not see it reads so, in their language, and can sign in otherwise.
+	// An authenticated user without the role sees that, in their language, and can sign in as
+	// another.
 	other := newHall(t, withAdmin)
 	ada := other.signIn(t, other.user("ada <b>", "user"))
 	for lang, words := range map[string]string{"en": "You are signed in as ada &lt;b&gt;, who may not see this page.", "ko": "이 페이지를 볼 수 없어요: ada"} {
@@ -140,13 +141,13 @@ func TestAdminPage(t *testing.T) {
 			t.Errorf("%s: %s", lang, page.body)
 		}
 	}
-	// The desktop is where it was.
+	// The desktop is not affected.
 	if got := h.get("/?token="+token, "").want(http.StatusSeeOther).header.Get("Location"); got != "/" {
 		t.Errorf("the desktop's link leads to %q", got)
 	}
 }
 
-// Both doors close together, and those who watch do not hold them open.
+// Both listeners close together, and admin streams do not keep them open.
 func TestShutdownClosesTheAdminDoor(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// still is a monitor in which nothing happens but what a test says.
+// fakeAdminView is an admin view whose updates come from the test.
 type still struct {
 	updates chan adminview.Update
 	query   adminview.Query // the last one
@@ -30,7 +30,7 @@ func (s *still) Sessions(_ context.Context, q adminview.Query) (adminview.Page, 
 	return adminview.Page{Rows: []adminview.Row{stillRow}, Total: 1}, nil
 }
 
-// stillRow has something to hide.
+// fakeRow has content to redact.
 var stillRow = adminview.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: adminview.Idle}
 
 func (s *still) Detail(context.Context, wire.SessionID) (adminview.Detail, error) {
@@ -55,7 +55,7 @@ func (s *still) Watch(ctx context.Context, i adminview.Interest) iter.Seq2[admin
 
 func withStill(p *plan) { p.monitor = &still{updates: make(chan adminview.Update)} }
 
-// adminGets are all that can be looked at, adminActs all that can be done.
+// adminGets are all admin endpoints to read, adminActs all actions.
 func adminGets(id string) []string {
 	return []string{
 		"me", "overview", "replicas", "limits", "sessions", "sessions/" + id, "sessions/" + id + "/events", "audit", "audit/verify",
@@ -76,7 +76,7 @@ func adminActs(id string) []struct{ method, path string } {
 	}
 }
 
-// Who may look, who may act, and to whom nothing is there.
+// The access of each admin role, and 404 for other users.
 func TestAdminRoles(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill, func(p *plan) {
@@ -152,7 +152,7 @@ func TestAdminRoles(t *testing.T) {
 				t.Errorf("%s: %s %s", who.roles, list, detail)
 			}
 		}
-		// None of it opens a session of somebody else.
+		// None of them opens another user's session.
 		if got := h.get(at(wire.SessionID(id), "/snapshot"), token).status; (got == http.StatusOK) != who.full {
 			t.Errorf("%s: the snapshot of another: %d", who.roles, got)
 		}
@@ -163,7 +163,7 @@ func TestAdminRoles(t *testing.T) {
 	h.get("/api/admin/me", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
 }
 
-// Who only looks after the hub has no desk, not even one of their own name.
+// A user with admin roles only has no sessions, not even under their own name.
 func TestAdminRolesHaveNoDesk(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -184,14 +184,13 @@ func TestAdminRolesHaveNoDesk(t *testing.T) {
 		h.refused("/ws/"+string(id), as(token), http.StatusNotFound, wire.CodeSessionNotFound)
 		h.get("/api/storage/x", token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
-	// Shares do not help either, but a role to look at shares does.
+	// Shares have no effect either, unless the user also has the role viewer.
 	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: h.user("ann"), body: `{"access":"operator"}`}).want(http.StatusOK)
 	h.get(at(id), h.user("eve", "admin:act")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	h.get(at(id), h.user("eve", "admin:act", "viewer")).want(http.StatusOK)
 }
 
-// A key with such a role is for programs, and a credential for one session is for
-// nothing here.
+// An API key with such a role is accepted, and a credential for one session is not.
 func TestAdminKeys(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)

@@ -16,17 +16,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// said is an event of a stream.
+// sseEvent is an event of a stream.
 type said struct{ kind, id, data string }
 
-// streaming is a stream that a test reads.
+// adminStream is a stream that a test reads.
 type streaming struct {
 	t    testing.TB
 	res  *http.Response
 	from *bufio.Reader
 }
 
-// follow opens a stream that must be let in.
+// openAdminStream opens an admin stream.
 func (h *hall) follow(path, token string) *streaming {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
@@ -54,7 +54,7 @@ func (h *hall) follow(path, token string) *streaming {
 	return &streaming{t: h.t, res: res, from: bufio.NewReader(res.Body)}
 }
 
-// next is the next event, or false at the end.
+// next returns the next event, or false at the end.
 func (x *streaming) next() (e said, ok bool) {
 	x.t.Helper()
 	for {
@@ -81,7 +81,7 @@ func (x *streaming) next() (e said, ok bool) {
 	}
 }
 
-// until reads events until one of a kind has a text in it.
+// until reads events until one of a kind contains a text.
 func (x *streaming) until(kind, text string) said {
 	x.t.Helper()
 	for {
@@ -95,7 +95,7 @@ func (x *streaming) until(kind, text string) said {
 	}
 }
 
-// ends wants the stream to end, and the reason to have a code.
+// wantEnd checks that the stream ends with a problem of a code.
 func (x *streaming) ends(code wire.Code) {
 	x.t.Helper()
 	if e := x.until("problem", ""); !strings.Contains(e.data, fmt.Sprintf(`"code":%d`, code)) {
@@ -106,7 +106,7 @@ func (x *streaming) ends(code wire.Code) {
 	}
 }
 
-// gone closes the stream at the client's end.
+// close closes the stream at the client's end.
 func (x *streaming) gone() { _ = x.res.Body.Close() }
 
 func TestLiveIsRedacted(t *testing.T) {
@@ -134,8 +134,8 @@ func TestLiveIsRedacted(t *testing.T) {
 	}
 }
 
-// Streams are bounded, in all and for each, so that nobody is shut out by one other,
-// and those who act by no number of those who look. Who leaves makes room.
+// Streams are limited in total and per user, so that one user cannot occupy all, and some are
+// reserved for users with admin:act. Closing one frees its place.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)
@@ -163,7 +163,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		t.Error("not told when to come back")
 	}
 	h.get("/api/admin/overview", root).want(http.StatusOK)
-	for i := range 9 { // those who act have taken eight of all
+	for i := range 9 { // users with admin:act hold eight of all
 		all[i].gone()
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -193,7 +193,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// A stream ends with the credential, however that ends.
+// A stream ends with its credential, however that ends.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)
@@ -213,7 +213,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	}
 }
 
-// Streams end when the hub drains or stops; while it only drains, one can look again.
+// Streams end when the hub drains or stops; a draining hub accepts new ones.
 func TestStreamsEndWithTheHub(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)
@@ -230,7 +230,7 @@ func TestStreamsEndWithTheHub(t *testing.T) {
 	y.ends(wire.CodeConnectionFailed)
 }
 
-// Who does not read is given up, and nobody waits for them.
+// A client that does not read is disconnected, and blocks no other client.
 func TestSlowWatcher(t *testing.T) {
 	t.Parallel()
 	quiet := &still{updates: make(chan adminview.Update)}
@@ -252,7 +252,7 @@ func TestSlowWatcher(t *testing.T) {
 	}
 	deadline, tick := time.After(h.wait), time.NewTicker(50*time.Millisecond)
 	defer tick.Stop()
-	for taken := 0; !strings.Contains(h.log.String(), "path=/api/admin/live"); { // which is when the request has ended
+	for taken := 0; !strings.Contains(h.log.String(), "path=/api/admin/live"); { // logged when the request has ended
 		select {
 		case quiet.updates <- adminview.Update{Rows: &big}:
 			if taken++; taken > 1000 {
@@ -265,7 +265,7 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
-// Through any replica one sees what happens at the others, as it happens.
+// The stream of any replica has the events of the others.
 func TestLiveOverReplicas(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
@@ -287,12 +287,12 @@ func TestLiveOverReplicas(t *testing.T) {
 	bob := a.session("bob")
 	a.enter("/ws/"+string(bob), as(a.user("bob"))).alive()
 	x.until("rows", string(bob))
-	// Whose replica goes is seen to go elsewhere.
+	// A session whose replica stops is shown with its new owner.
 	a.server.Drain()
 	a.hub.Drain(t.Context())
 	b.enter("/ws/"+string(bob), as(b.user("bob"))).alive()
 	x.until("rows", `"owner":"two"`)
-	// Who is deleted is gone.
+	// A deleted session is removed.
 	b.act(http.MethodDelete, "sessions/"+string(bob)+"?reason=gone", "", "").want(http.StatusOK)
 	x.until("rows", `"gone":["`+string(bob)+`"]`)
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// thinker is a store on which agents can run.
+// agentStore is a store on which agents can run.
 type thinker interface {
 	engine
 	agentpool.Semaphores
 }
 
-// agentHall is a hall whose sessions have agents, on one of both stores.
+// newAgentHub starts a hub with agents, on Redis or on files.
 func agentHall(t *testing.T, redis bool) *hall {
 	t.Helper()
 	open := func(log *slog.Logger) (thinker, error) {
@@ -40,7 +40,7 @@ func agentHall(t *testing.T, redis bool) *hall {
 	return newHall(t, func(p *plan) { runner(t, p, open) })
 }
 
-// runner gives a plan agents, with limits if there are some.
+// addAgents adds agents to the options, with limits if given.
 func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limits ...agentpool.Limits) {
 	t.Helper()
 	limits = append(limits, agentpool.Limits{})
@@ -70,7 +70,7 @@ func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), lim
 	}
 	p.session.Provider = demo.Name
 	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return runner.Session(ctx, e) }
-	t.Cleanup(func() { // after the hub has ended
+	t.Cleanup(func() { // after the hub has stopped
 		cancel()
 		wg.Wait()
 		if err := backends.Close(); err != nil {
@@ -82,7 +82,7 @@ func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), lim
 	})
 }
 
-// stores are halls with agents, one on each store.
+// agentHubs are the constructors of hubs with agents, one per store.
 func stores() map[string]func(*testing.T) *hall {
 	return map[string]func(*testing.T) *hall{
 		"file":  func(t *testing.T) *hall { t.Helper(); return agentHall(t, false) },
@@ -90,7 +90,7 @@ func stores() map[string]func(*testing.T) *hall {
 	}
 }
 
-// tell sends a message to the main agent of a monitor.
+// sendToAgent sends a message to the main agent of a monitor.
 func (x *tab) tell(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
 	x.t.Helper()
 	m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
@@ -101,8 +101,7 @@ func (x *tab) tell(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
 	x.sayAs(id, m)
 }
 
-// until reads up to the end of the turn of a message and returns everything that
-// came, with it.
+// untilTurnEnd reads up to the end of the turn of a message and returns all events, including that.
 func (x *tab) until(id wire.MessageID) []wire.Event {
 	x.t.Helper()
 	var all []wire.Event

@@ -13,8 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A desktop has one session id for ever, whatever happens in the session; with it
-// it comes back to its windows.
+// A desktop client has one session id permanently; with it it reconnects to its windows.
 func TestDefect01OneSessionID(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores() {
@@ -63,8 +62,8 @@ func TestDefect01OneSessionID(t *testing.T) {
 	}
 }
 
-// A desktop that comes back is shown each window on its monitor, under the id that
-// later changes of it have.
+// A reconnecting desktop client gets each window on its monitor, under the id that later changes
+// use.
 func TestDefect11WindowsOfASnapshot(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)
@@ -107,7 +106,7 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 	}
 }
 
-// A tab that is away while an agent speaks hears what it missed, once.
+// A tab that is disconnected during an agent's answer gets the missed part once.
 func TestDefect17AnswerWhileAway(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores() {
@@ -170,8 +169,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 	}
 }
 
-// What the Go client mirrors is what everybody has who reads the log, at every
-// event of every turn.
+// The Go client's mirror equals the state folded from the log, at every event of every turn.
 func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores() {

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// atApps asks the address of the apps.
+// atApps sends a request to the apps' listener.
 func (h *hall) atApps(method, path string, r request) reply {
 	h.t.Helper()
 	there := *h
@@ -72,11 +72,11 @@ func TestNothingElseIsAtTheAppsOrigin(t *testing.T) {
 	if h.server.Refusals().Hosts != 1 || contains(got.body, "stage") {
 		t.Errorf("%s", got.body)
 	}
-	// The apps are not at the hub's own.
+	// The hub's own origin does not serve the apps.
 	h.get("/stage.html", ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
 }
 
-// The apps' origin follows the name that the hub is reached under.
+// The apps' origin follows the host under which the hub is reached.
 func TestWhereAppsAre(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"desk.example.org", "::1"} })
@@ -91,7 +91,7 @@ func TestWhereAppsAre(t *testing.T) {
 			t.Errorf("%s: %s", host, got.body)
 		}
 		page := h.rest(http.MethodGet, "/join", request{host: host}).want(http.StatusOK).header.Get("Content-Security-Policy")
-		source := cmp.Or(want, "'none'") // policies know no IPv6
+		source := cmp.Or(want, "'none'") // policies cannot contain IPv6 addresses
 		if !strings.Contains(page, "frame-src "+source+";") || strings.Contains(page, "[") {
 			t.Errorf("%s: policy %q", host, page)
 		}
@@ -104,7 +104,7 @@ func TestWhereAppsAre(t *testing.T) {
 	}
 }
 
-// Without a listener of their own the apps are at the hub's, under another name.
+// Without a listener of their own the main listener serves the apps, under another host.
 func TestAppsUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withPages, func(p *plan) {
@@ -134,7 +134,7 @@ func TestAppsUnderAnotherName(t *testing.T) {
 	}
 }
 
-// Whoever calls the hub by a strange name does not write its policy.
+// An unknown Host does not get into the policy.
 func TestNamesInPolicies(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"*"} })

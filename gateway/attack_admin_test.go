@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Row 33: admin API with user token: 404. The same with every other credential
-// that is no admin's, and with an admin's that is for one session only.
+// Row 33: admin API with user token: 404. The same with every other credential without the role,
+// and with an admin's credential for one session only.
 func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -25,9 +25,9 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 		visits[string(role)+"'s key as a bearer"] = request{token: key}
 		visits[string(role)+"'s key"] = request{header: header("X-API-Key", key)}
 	}
-	// A role that we do not know is none.
+	// An unknown role has no effect.
 	visits["made-up role"] = request{token: h.user("ada", "Admin", "root", "admin:write")}
-	// Nor is one of those who look after the hub.
+	// Nor does an admin:… role.
 	visits["role to look"] = request{token: h.user("ada", "admin:read", "admin:act", "admin:content")}
 	for name, v := range visits {
 		for _, r := range []struct{ method, path, body string }{
@@ -50,7 +50,7 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 	if keys, err := h.people.Keys(t.Context(), "", 100); err != nil || len(keys.Items) != 2 {
 		t.Errorf("keys %+v, %v", keys.Items, err)
 	}
-	// Nor does a role grow on the way: who only looks changes nothing.
+	// Nor does admin:read allow changes.
 	viewer := h.user("ada", "viewer")
 	h.get(at(id), viewer).want(http.StatusOK)
 	h.rest(http.MethodDelete, at(id), request{token: viewer}).problem(http.StatusForbidden, wire.CodeForbidden)

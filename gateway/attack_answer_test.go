@@ -11,10 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rows of the attack table about saying something twice, too late, or in
-// somebody else's place.
+// The tests of attacks with repeated, late or foreign answers.
 
-// frames are the events of a type in a session's log.
+// logEvents returns the events of a type in a session's log.
 func (h *hall) frames(id wire.SessionID, kind string) []wire.Event {
 	h.t.Helper()
 	events, err := h.store.Read(h.t.Context(), id, wire.Position{}, 10_000)
@@ -35,7 +34,7 @@ func (h *hall) frames(id wire.SessionID, kind string) []wire.Event {
 	return found
 }
 
-// visible is a session's state as everybody sees it.
+// stateOf returns a session's state.
 func (h *hall) visible(id wire.SessionID) wire.SessionState {
 	h.t.Helper()
 	room, err := h.hub.Open(h.t.Context(), id)
@@ -67,7 +66,7 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 	}
 	wg.Wait()
 	again := 0
-	for i, x := range tabs { // the first answer is for all to see, the others for who sent it again
+	for i, x := range tabs { // the first answer goes to all tabs, the others to the repeating tab
 		x.say(wire.Emit{MessageID: wire.MessageID(fmt.Sprint("last-", i)), Actions: []wire.Action{wire.RefreshApps{}}})
 		first := 0
 		for last := false; !last; {
@@ -127,10 +126,10 @@ func TestAttack29SameIDOtherMessage(t *testing.T) {
 	if got := h.visible(id).Badges; len(got) != 1 || got[0].Key != "mail" || got[0].Value != 1 {
 		t.Errorf("badges %v", got)
 	}
-	x.emit("m-1") // the first is what it was
+	x.emit("m-1") // the first message is unchanged
 }
 
-// ask opens a dialog in the session.
+// openDialog opens a dialog in the session.
 func (x *tab) ask(dialog wire.DialogID) {
 	x.t.Helper()
 	x.say(wire.Emit{MessageID: wire.MessageID(dialog), Actions: []wire.Action{wire.DialogConfirm{ID: dialog, Title: "Sure?", Message: "Really?"}}})
@@ -149,8 +148,8 @@ func TestAttack30Answers(t *testing.T) {
 	if first.DialogID != "dialog-1" || !first.Confirmed || first.MessageID != "a-1" || first.AnsweredBy == "" {
 		t.Errorf("closed %+v", first)
 	}
-	// The same answer again is no harm and hears the same, with its id or a new
-	// one; another answer is late.
+	// The same answer again, with its id or a new one, gets the same result; another answer is too
+	// late.
 	for _, again := range []wire.MessageID{"a-1", "a-1b"} {
 		x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: again})
 		got := next[wire.DialogClosed](x)
@@ -206,7 +205,7 @@ func TestAttack30AnswerOfAViewer(t *testing.T) {
 	}
 }
 
-// connection waits until a tab sees the connection of a client.
+// waitForConnection waits until the tab sees the connection of a client.
 func (x *tab) connection(client wire.ClientID) wire.ConnectionID {
 	x.t.Helper()
 	for {
@@ -218,8 +217,8 @@ func (x *tab) connection(client wire.ClientID) wire.ConnectionID {
 	}
 }
 
-// Row 31: approve race: tab A approve, tab B reject within 1 ms: exactly one
-// committed; both tabs told who won.
+// Row 31: approve race: tab A approve, tab B reject within 1 ms: exactly one committed; both tabs
+// get the winner.
 func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.session.AnswersPerMinute = -1 })
@@ -293,7 +292,7 @@ func TestAttack32InterruptOfSomebodyElsesAgent(t *testing.T) {
 			t.Errorf("error %+v", n)
 		}
 	}
-	// Nor is there a way to say whose session is meant.
+	// A message cannot name another session either.
 	x.text(`{"type":"INTERRUPT_AGENT","session_id":"` + string(theirs) + `","data":{"agentId":"main-monitor-0","messageId":"m-9"}}`)
 	if n := x.notice(wire.CodeInvalidMessage); n.Field != "session_id" {
 		t.Errorf("error %+v", n)

@@ -17,11 +17,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Row 49: stored event corrupted / wrong Redis type: session quarantined, 3003,
-// others fine.
+// Row 49: stored event corrupted / wrong Redis type: session quarantined, 3003, others fine.
 
-// setAside wants a session of ann's to be refused everywhere and others to be
-// fine.
+// corruptSession checks that a session of ann is quarantined and that other sessions work.
 func (h *hall) setAside(bad wire.SessionID) {
 	h.t.Helper()
 	ann := h.token("ann", time.Minute)
@@ -38,11 +36,10 @@ func (h *hall) setAside(bad wire.SessionID) {
 	}
 }
 
-// invalid wants a session to be refused to who could have it, and others to be
-// fine.
+// wantInvalid checks that a session is refused to its users and that other sessions work.
 func (h *hall) invalid(bad wire.SessionID, token string) {
 	h.t.Helper()
-	// The first to come may be let in before its data is read.
+	// The first connection may be accepted before the data is read.
 	if x, a := h.knock("/ws/"+string(bad), as(token)); x != nil {
 		x.notice(wire.CodeSessionInvalidState)
 		x.closed(wire.CloseInternal)
@@ -58,8 +55,7 @@ func (h *hall) invalid(bad wire.SessionID, token string) {
 	x.alive()
 }
 
-// givenUp has an admin delete a session that nobody can read, after a try to release
-// it.
+// wantDeletable deletes an unreadable session as an admin, after an attempt to release it.
 func (h *hall) givenUp(bad wire.SessionID) {
 	h.t.Helper()
 	h.act(http.MethodPost, "sessions/"+string(bad)+"/release", "", `{"reason":"try again"}`).want(http.StatusOK)
@@ -71,7 +67,7 @@ func (h *hall) givenUp(bad wire.SessionID) {
 	x.alive()
 }
 
-// used makes a session that has seen something and lets go of it.
+// newUsedSession creates a session with some events and unloads it.
 func (h *hall) used() wire.SessionID {
 	h.t.Helper()
 	id, x := h.room()
@@ -81,7 +77,7 @@ func (h *hall) used() wire.SessionID {
 	return id
 }
 
-// A table has something in it that the store can read and the session cannot.
+// A table contains data that the store can read and the session cannot.
 func TestAttack49TableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -107,7 +103,7 @@ func TestAttack49TableThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A file of the store was changed behind its back.
+// A file of the store was modified on disk.
 func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the first hub has to be gone
 	t.Parallel()
 	dir := t.TempDir()
@@ -115,7 +111,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 		return filestore.Open(dir, filestore.Config{Sync: filestore.SyncOff, Logger: log})
 	}
 	var bad wire.SessionID
-	// The first hub is gone before the second one comes.
+	// The first hub has stopped before the second one starts.
 	t.Run("before", func(t *testing.T) {
 		h := newHall(t, func(p *plan) { p.store = open })
 		id, x := h.room()
@@ -124,7 +120,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 		}
 		bad = id
 	})
-	// Only that session has something of it in its files.
+	// Only that session is affected.
 	changed := 0
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -146,7 +142,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 	h.givenUp(bad)
 }
 
-// A key of Redis is of another type than we made it.
+// A Redis key has another type than the store wrote.
 func TestAttack49WrongRedisType(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
@@ -173,7 +169,7 @@ func TestAttack49WrongRedisType(t *testing.T) {
 			other.givenUp(bad)
 			continue
 		}
-		// Nobody knows any more whose it was: it is an admin's affair.
+		// The owner is unknown now, so only an admin can delete it.
 		other.invalid(bad, other.token("root", time.Minute, "admin"))
 		other.refused("/ws/"+string(bad), as(other.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
 		other.givenUp(bad)

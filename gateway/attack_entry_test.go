@@ -14,10 +14,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// These attacks are on what happens between the handshake and the greeting.
+// Attacks between the handshake and the attached session.
 
-// Who resumes has a limit of their own, sixfold that of others, so that all tabs
-// can come back at once. A position that somebody made up does not open it.
+// Resumes have a limit of their own, six times that of other connects, so that all tabs can
+// reconnect at once. An invented position does not count as a resume.
 func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
@@ -27,8 +27,8 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	x := h.enter(path, v)
 	old := x.emit("m-1")
 	x.ws.CloseNow()
-	// The session gets another owner, and with it another epoch: positions of
-	// the last one are as good as ever.
+	// The session gets another owner and thereby another epoch: positions of the previous one stay
+	// valid.
 	h.hub.Drain(t.Context())
 	other := sibling(t, h)
 	x = other.enter(path+"?resume_from="+old.String(), v)
@@ -39,7 +39,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	if now.Epoch == old.Epoch {
 		t.Fatalf("%v is of the same owner as %v", now, old)
 	}
-	for range 9 { // one more than those two has a limit of ten
+	for range 9 { // together with those two connects it reaches the limit of ten
 		other.enter(path, v).ws.CloseNow()
 	}
 	for _, from := range []string{
@@ -53,7 +53,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		other.refused(path+"?resume_from="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
 		other.refused(path+"?seen="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
-	// Nor do those of a session that one may not see, or of none.
+	// Positions of other users' or missing sessions do not count either.
 	for _, id := range []wire.SessionID{other.session("bob"), "ses-not-there"} {
 		other.refused("/ws/"+string(id)+"?resume_from="+now.String(), v, http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
@@ -66,7 +66,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 			x.ws.CloseNow()
 		}
 	}
-	// A page that is loaded again has seen a position and cannot go on from it.
+	// A reloaded page sends a position as seen and gets a snapshot.
 	for range 5 {
 		x := other.enter(path+"?seen="+now.String(), v)
 		if got := next[wire.SessionState](x); got.Mode != wire.StateSnapshot {
@@ -74,7 +74,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		}
 		x.ws.CloseNow()
 	}
-	// They have a limit too.
+	// Resumes are limited, too.
 	let := 0
 	for range 100 {
 		x, a := other.knock(path+"?resume_from="+now.String(), v)
@@ -92,7 +92,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	}
 }
 
-// sibling is another replica's hall on the same store.
+// otherReplica starts another hub on the same store.
 func sibling(t *testing.T, h *hall) *hall {
 	t.Helper()
 	return newHall(t, func(p *plan) {
@@ -101,12 +101,12 @@ func sibling(t *testing.T, h *hall) *hall {
 	})
 }
 
-// borrowed is a store that somebody else closes.
+// borrowedStore is a store that the other hub closes.
 type borrowed struct{ engine }
 
 func (borrowed) Close() error { return nil }
 
-// pausing is what connects are counted with; it does something first, once.
+// pausingCounts runs a function before the first count.
 type pausing struct {
 	ratelimit.Counts
 	first *atomic.Pointer[func()]
@@ -119,8 +119,8 @@ func (p pausing) Take(ctx context.Context, key string, limit int, window time.Du
 	return p.Counts.Take(ctx, key, limit, window)
 }
 
-// A credential that was good when it was looked at, of a user who has signed out
-// by the time the connection is there: nobody could close it meanwhile.
+// The user signs out after the credential was checked and before the connection is registered, so
+// that the revocation cannot find it.
 func TestAttack17SignOutWhileComing(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[func()]
@@ -128,7 +128,7 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 		p.limits = ratelimit.Config{}
 		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausing{c, &first} }
 	})
-	// meet makes a session of a user who signs out when the next one comes.
+	// meet creates a session of a user who signs out during the next connect.
 	meet := func(user string) (wire.SessionID, string) {
 		id, token := h.session(user), h.token(user, time.Minute)
 		watcher := h.enter("/ws/"+string(id), as(token))
@@ -137,7 +137,7 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 			if err := h.people.SignOut(context.Background(), user); err != nil {
 				t.Error(err)
 			}
-			watcher.closed(wire.CloseLoggedOut) // so that everybody was told
+			watcher.closed(wire.CloseLoggedOut) // so that all replicas have processed the sign-out
 		}))
 		return id, token
 	}
@@ -169,13 +169,13 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 			t.Errorf("%s: closed with %d %s", user, x.code, x.reason)
 		}
 	}
-	// A stream of events ends before anything is shown.
+	// An event stream ends before any event.
 	id, token := meet("stream")
 	got := h.rest(http.MethodGet, at(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")})
 	if contains(got.body, "session_state") {
 		t.Errorf("the stream began: %s", got.body)
 	}
-	// An API key stays good, and what it opens afterwards stays open.
+	// An API key stays valid, and its later connections stay open.
 	id, _ = meet("key")
 	first.Store(nil)
 	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "key", Roles: []auth.Role{auth.RoleUser}}, "")

@@ -20,11 +20,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rows of the attack table about memory. They measure that of the process,
-// so that nothing else may run meanwhile.
+// The tests of attacks on memory. They measure the memory of the process, so nothing else may run
+// at the same time.
 
-// grown is how much was allocated while something was done, whether or not it
-// was freed again.
+// allocatedBy returns the bytes that do allocated, whether or not they were freed.
 func grown(do func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -33,19 +32,18 @@ func grown(do func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// live is how much is held.
+// heapInUse returns the live heap.
 func live() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held goes with the second
+	runtime.GC() // the second collection frees the pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// Row 22: deflate bomb 64 MiB->64 KiB: 1009, heap growth < 4 MiB. Compression is
-// not on offer, so that there is nothing to blow up: a frame that claims to be
-// compressed is a breach of the protocol and ends with 1002 instead. A frame that
-// is as large without compression ends with 1009.
+// Row 22: deflate bomb 64 MiB->64 KiB: 1009, heap growth < 4 MiB. The server does not negotiate
+// compression: a frame that claims to be compressed violates the protocol and is closed with 1002.
+// An uncompressed frame of that size is closed with 1009.
 func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	h := newHall(t)
 	v := as(h.token("ann", time.Minute))
@@ -58,7 +56,7 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 	if got := a.header.Get("Sec-WebSocket-Extensions"); got != "" {
 		t.Errorf("negotiated %q", got)
 	}
-	// A part that stands alone, 64 times.
+	// One block that is repeated 64 times.
 	var part bytes.Buffer
 	w, err := flate.NewWriter(&part, flate.BestCompression)
 	if err != nil {
@@ -102,18 +100,18 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 	x.alive()
 }
 
-// rawConn is a client that keeps to no rules.
+// rawConn is a client without a WebSocket library.
 type rawConn struct {
 	t    testing.TB
 	conn io.ReadWriteCloser
 }
 
-// frame sends a masked frame whose first byte is head and that promises a size.
-// The hub may hang up before it has all of it.
+// frame sends a masked frame with the first byte head and an announced size. The hub may close the
+// connection before it has read all of it.
 func (r rawConn) frame(head byte, size uint64, payload []byte) {
 	b := []byte{head, 0x80 | 127}
 	b = binary.BigEndian.AppendUint64(b, size)
-	b = append(b, 0, 0, 0, 0) // a mask that changes nothing
+	b = append(b, 0, 0, 0, 0) // the zero mask
 	_, _ = r.conn.Write(append(b, payload...))
 }
 
@@ -145,7 +143,7 @@ func (r rawConn) closeCode() int {
 	}
 }
 
-// dialRaw makes the handshake and hands out what is beneath.
+// dialRaw makes the handshake and returns the underlying connection.
 func (h *hall) dialRaw(id wire.SessionID) rawConn {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+h.addr+"/ws/"+string(id), nil)
@@ -168,15 +166,15 @@ func (h *hall) dialRaw(id wire.SessionID) rawConn {
 	return rawConn{h.t, conn}
 }
 
-// Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here it is
-// 4 000, of which the last 3 000 must leave nothing behind.
+// Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here 4 000, of which the last
+// 3 000 must not increase the memory.
 func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
 	path := "/ws/" + string(h.session("ann"))
 	handshake := "GET " + path + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 	var d net.Dialer
-	// flood comes n times and reports how many were let in.
+	// flood connects n times and returns how many connects were accepted.
 	flood := func(n int) (let int) {
 		for range n {
 			c, err := d.DialContext(t.Context(), "tcp", h.addr)
@@ -197,7 +195,7 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 			}
 			res.Body.Close()
 			if tcp, ok := c.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0) // or ports would run out
+				_ = tcp.SetLinger(0) // else ports would run out
 			}
 			_ = c.Close()
 		}
@@ -208,7 +206,7 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 	written := len(h.log.String())
 	before := live()
 	let += flood(3000)
-	// The log of this test is kept in memory.
+	// The log of this test is in memory.
 	growth := live() - before - 3*int64(len(h.log.String())-written)
 	minutes := int(time.Since(start)/time.Minute) + 1
 	if let == 0 || let > 30*minutes {
@@ -220,7 +218,7 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 	if growth > 1<<20 {
 		t.Errorf("3000 connects left %d KiB behind", growth>>10)
 	}
-	// Who says who they are is not one of them; a user has a limit too.
+	// Authenticated clients are not affected; a user has a limit too.
 	v := as(h.token("ann", time.Minute))
 	for i := range 10 {
 		x := h.enter(path, v)

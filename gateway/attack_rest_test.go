@@ -18,10 +18,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rows of the attack table that concern requests. Those about sockets are
-// beside this file; each test has the number of its row.
+// The tests of attacks with HTTP requests, by the number in the table of attacks. Other files have
+// those with WebSockets.
 
-// foreignOrigins are those of pages that have no business here, for a hub at addr.
+// foreignOrigins are origins that a hub at addr must refuse.
 func foreignOrigins(addr string) []string {
 	return []string{
 		"https://evil.example", "null", "http://" + addr + ".evil.example", "http://" + addr + "@evil.example",
@@ -38,7 +38,7 @@ func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
 	id := h.session("ada")
 	all := 0
 	for _, origin := range foreignOrigins(h.addr) {
-		// Nothing is looked up: what is not there is refused in the same way.
+		// No lookup: a missing session is refused in the same way.
 		for _, path := range []string{at(id, "/actions"), at("ses-nobody", "/actions"), "/api/nope"} {
 			h.rest(http.MethodPost, path, request{token: ada, body: raised("mail"), header: header("Origin", origin)}).
 				problem(http.StatusForbidden, wire.CodeForbidden)
@@ -63,7 +63,7 @@ func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
 func TestAttack02RequestsFromSandboxedFrames(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, inMode(auth.ModeNone))
-	// Not even where everybody is let in, and not for looking either.
+	// Not even in mode none, and not for reading either.
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		h.rest(method, "/api/sessions", request{header: header("Origin", "null")}).problem(http.StatusForbidden, wire.CodeForbidden)
 	}
@@ -130,7 +130,7 @@ func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
 		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).
 			problem(http.StatusForbidden, wire.CodeForbidden)
 	}
-	// Two origins are none.
+	// Two Origin headers are refused.
 	two := header("Origin", "http://"+h.addr)
 	two.Add("Origin", "https://evil.example")
 	h.rest(http.MethodPost, "/api/sessions", request{token: ada, header: two}).problem(http.StatusForbidden, wire.CodeForbidden)
@@ -152,7 +152,7 @@ func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
 	}
 	h.rest(http.MethodOptions, "/api/sessions", request{header: header("Origin", "https://evil.example", "Access-Control-Request-Method", "POST")}).
 		problem(http.StatusForbidden, wire.CodeForbidden)
-	// Own pages need no permission, and get none.
+	// The hub's own pages need no CORS headers, and get none.
 	own := h.rest(http.MethodGet, "/api/me", request{token: h.user("ada"), header: header("Origin", "http://"+h.addr)}).want(http.StatusOK)
 	if own.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("answer %v", own.header)
@@ -181,16 +181,16 @@ func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
 			h.rest(r.method, r.path, request{body: r.body, header: head}).problem(http.StatusForbidden, wire.CodeForbidden)
 		}
 	}
-	// Looking is harmless, and pages of our own may do everything.
+	// Reading is harmless, and the hub's own pages may do everything.
 	h.rest(http.MethodGet, "/api/sessions", request{header: header("Cookie", cookie)}).want(http.StatusOK)
 	h.rest(http.MethodPost, "/api/sessions", request{header: header("Cookie", cookie, "Sec-Fetch-Site", "same-origin")}).want(http.StatusCreated)
 	h.rest(http.MethodPost, "/api/sessions", request{header: h.own(c)}).want(http.StatusCreated)
-	// A token is not sent by itself, cookie or not.
+	// Browsers do not send a token on their own, with or without a cookie.
 	h.rest(http.MethodPost, "/api/sessions", request{token: h.user("ada"), header: header("Cookie", cookie)}).want(http.StatusCreated)
-	// Where nobody has to say who they are, the browser's word counts.
+	// In mode none, Sec-Fetch-Site counts.
 	open := newHall(t, inMode(auth.ModeNone))
 	open.rest(http.MethodPost, "/api/sessions", request{header: header("Sec-Fetch-Site", "cross-site")}).problem(http.StatusForbidden, wire.CodeForbidden)
-	// Forms of other pages cannot say that they are JSON.
+	// HTML forms of other pages cannot send JSON.
 	open.rest(http.MethodPost, "/api/sessions", request{body: `{"title":"x"}`, header: header("Content-Type", "text/plain")}).
 		problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 }
@@ -270,8 +270,8 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 	if limited < 8 {
 		t.Errorf("%d of 12 requests were too many", limited)
 	}
-	// A proxy that is trusted knows better: everybody behind it has a limit of
-	// their own, and what clients write before it means nothing.
+	// With a trusted proxy each client behind it has a limit of its own, and X-Forwarded-For
+	// entries that clients add have no effect.
 	h = newHall(t, few, func(p *plan) { p.door.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	for i := range 12 {
 		h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
@@ -290,26 +290,26 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 func TestAttack35RequestsThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	// The head of a request may be large, but not endless.
+	// The header of a request may be large, but not endless.
 	res, err := h.raw("GET /healthz HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 431 ") {
 		t.Errorf("%.100q, %v", res, err)
 	}
-	// A body that is promised and too large is not waited for.
+	// The server does not wait for a body whose announced size is too large.
 	id := h.session("ada")
 	res, err = h.raw("PUT " + at(id, "/files/x") + " HTTP/1.1\r\nHost: " + h.addr + "\r\nAuthorization: Bearer " + h.user("ada") +
 		"\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 413 ") {
 		t.Errorf("%.300q, %v", res, err)
 	}
-	// A message without a Host is for nobody.
+	// A request without Host is refused.
 	res, err = h.raw("GET /healthz HTTP/1.0\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.0 421 ") {
 		t.Errorf("%.300q, %v", res, err)
 	}
 }
 
-// raw sends bytes and reads until the hub hangs up.
+// sendRaw sends bytes and reads until the hub closes the connection.
 func (h *hall) raw(text string) (string, error) {
 	h.t.Helper()
 	var d net.Dialer
@@ -318,7 +318,7 @@ func (h *hall) raw(text string) (string, error) {
 		h.t.Fatal(err)
 	}
 	defer c.Close()
-	go func() { _, _ = io.WriteString(c, text) }() // the hub may answer before it has read all
+	go func() { _, _ = io.WriteString(c, text) }() // the hub may respond before it has read all
 	head := make([]byte, 512)
 	n, err := io.ReadAtLeast(c, head, 16)
 	return string(head[:n]), err

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// room is a hall with a session of ann's and somebody in it.
+// sessionWithTab starts a hub with a session of ann and a tab.
 func (h *hall) room() (wire.SessionID, *tab) {
 	h.t.Helper()
 	id := h.session("ann")
@@ -33,7 +33,7 @@ func TestAttack21FrameTooBig(t *testing.T) {
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 	}
 	x.text(pad(64 << 10))
-	next[wire.MessageRejected](x) // it was heard, but there is nobody to answer
+	next[wire.MessageRejected](x) // it was decoded, but there is no agent
 	x.text(pad(64<<10 + 1))
 	x.notice(wire.CodeMessageTooLarge)
 	x.closed(wire.CloseTooBig)
@@ -96,7 +96,7 @@ func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 		}
 		x.alive()
 	}
-	// The fifth in a minute is the last.
+	// The fifth within a minute closes the connection.
 	_, x := h.room()
 	for range 5 {
 		x.text(`{"type":"FORMAT_DISK"}`)
@@ -117,7 +117,7 @@ func TestAttack26TooManyMessages(t *testing.T) {
 		if n := x.notice(wire.CodeRateLimited); n.MessageID != id || n.RetryAfterMS <= 0 {
 			t.Errorf("error %+v", n)
 		}
-		if i == 0 { // what the user does on the desktop is counted apart
+		if i == 0 { // interactions have a limit of their own
 			x.say(wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidDismissToast, Timestamp: 1}}})
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// These tests are the rows of the table of attacks that concern the handshake
-// and who is let in; attack_talk_test.go has those about what is said then.
+// The tests of attacks during the handshake, by the number in the table of attacks;
+// attack_messages_test.go has those with messages.
 
 func header(pairs ...string) http.Header {
 	h := http.Header{}
@@ -35,7 +35,7 @@ func TestAttack01ForeignOrigin(t *testing.T) {
 	h := newHall(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Origin", "https://evil.example")
-	// Nothing is looked up: a session that is not there would be a 404.
+	// No lookup: a missing session would be a 404.
 	for _, path := range []string{"/ws/ses-nobody", "/ws", "/ws/" + string(h.session("ann"))} {
 		h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
 	}
@@ -178,7 +178,7 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 		n := x.notice(wire.CodeSessionNotFound)
 		x.closed(wire.CloseNotFound)
 
-		// A session that is not there looks the same.
+		// A missing session gives the same error.
 		ticket, err = h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 	if foreign != none {
 		t.Errorf("answers differ: %+v, %+v", foreign, none)
 	}
-	// At the desktop's door both lead to a new one of one's own.
+	// Over the desktop protocol both lead to a new session of the caller.
 	for _, id := range []wire.SessionID{theirs, "ses-not-there"} {
 		x := h.desktop("?sessionId="+string(id), as(h.token("ann", time.Minute)))
 		got := next[wire.ConnectionStatus](x)
@@ -319,7 +319,7 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	h := newHall(t, func(p *plan) {
 		p.door.Heartbeat, p.door.Timeouts.Pong = 90*time.Millisecond, 60*time.Millisecond
 	})
-	// Nobody waits for a head that does not end.
+	// The server does not wait for an endless request header.
 	var d net.Dialer
 	slow, err := d.DialContext(t.Context(), "tcp", h.addr)
 	if err != nil {
@@ -329,7 +329,7 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	if _, err := io.WriteString(slow, "GET /ws HTTP/1.1\r\nHost: "+h.addr+"\r\nX-Slow: "); err != nil {
 		t.Fatal(err)
 	}
-	// A client that hears but does not answer is not there.
+	// A client that reads but does not answer pings is closed.
 	x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
 	next[wire.Ping](x)
 	x.notice(wire.CodeConnectionTimeout)
@@ -339,10 +339,10 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	}
 }
 
-// A client that answers pings stays: with pongs of ours, or with those of any library.
+// A client that answers pings stays connected, with our pong message or with WebSocket pongs.
 func TestAttack35WhoAnswersStays(t *testing.T) {
 	t.Parallel()
-	const pong = 5 * time.Second // which a busy machine keeps, too
+	const pong = 5 * time.Second // enough for a busy machine
 	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Pong = 500*time.Millisecond, pong })
 	native := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
 	plain := h.enter("/ws/"+string(h.session("ann")), visit{token: h.token("ann", time.Minute)})
@@ -389,7 +389,7 @@ func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
 	if n := x.notice(wire.CodeForbidden); n.MessageID != "m-1" {
 		t.Errorf("error %+v does not name the message", n)
 	}
-	// What is granted meanwhile counts without a new connection.
+	// A new share has an effect on open connections.
 	if err := h.hub.Share(t.Context(), id, "bob", session.ShareOperator); err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
 			}
 		}
 	}
-	// So does what is taken back.
+	// So has a removed one.
 	if err := h.hub.Share(t.Context(), id, "bob", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rows of the attack table that are about time, with the times of the table:
-// these halls stand in a bubble, where a minute takes no time.
+// The tests of attacks with timeouts, with the real times: they run in a bubble with virtual time.
 
 // Row 7: no auth message in 10 s: close 4401.
 func TestAttack07TenSecondsToSayWho(t *testing.T) {
@@ -49,18 +48,18 @@ func TestAttack16AMinuteOfGrace(t *testing.T) {
 		expires := time.Now().Add(90 * time.Second)
 		x := h.enter(path, as(h.token("ann", 90*time.Second))).attend()
 		asked := next[wire.AuthRefreshRequired](x)
-		// Connections are looked at three times in a heartbeat of 30 s.
+		// Connections are checked three times per heartbeat of 30 s.
 		if late := time.Since(expires); late < 0 || late > 11*time.Second || asked.GraceMS != 60_000 || int64(asked.ExpiresAt) != expires.UnixMilli() {
 			t.Errorf("asked %v after the end with %+v", late, asked)
 		}
 		since := time.Now()
-		x.alive() // it may still do everything
+		x.alive() // it still has full access
 		x.notice(wire.CodeTokenExpired)
 		x.closed(wire.CloseUnauthorized)
 		if grace := time.Since(since); grace < time.Minute || grace > 71*time.Second {
 			t.Errorf("closed after a grace of %v", grace)
 		}
-		// Who sends a new one stays.
+		// A client that sends a new token stays connected.
 		x = h.enter(path, as(h.token("ann", 90*time.Second))).attend()
 		next[wire.AuthRefreshRequired](x)
 		time.Sleep(50 * time.Second)
@@ -106,7 +105,7 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		id := h.session("ann")
 		x := h.enter("/ws/"+string(id), as(h.token("ann", time.Hour))).attend()
 		next[wire.SessionState](x)
-		// 24 at once, and the others over half a minute: all are kept.
+		// 24 at once, and the others over half a minute: all are accepted.
 		for i := range 100 {
 			if i >= 24 {
 				time.Sleep(400 * time.Millisecond)
@@ -126,14 +125,14 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		if err != nil || after.Top != before.Top {
 			t.Errorf("the log went from %v to %v, %v", before.Top, after.Top, err)
 		}
-		// Who waits as long as told is heard, with the same id.
+		// After the delay the same message is accepted.
 		time.Sleep(time.Duration(n.RetryAfterMS) * time.Millisecond)
 		x.emit("m-101")
 	})
 }
 
-// Row 26, all at once: a hundred pass. What is refused changes nothing and names the
-// time to wait, and the third refusal closes the connection.
+// Row 26, all at once: a hundred pass. A refused message has no effect and gets the time to wait,
+// and the third refusal closes the connection.
 func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -202,8 +201,8 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 			next[wire.SessionState](x)
 		}
 		asked, taken := 0, 0
-		// answer answers one more question, from one tab and the other, and
-		// reports whether that was taken.
+		// answer answers one more question, alternating between the tabs, and reports whether the
+		// answer was accepted.
 		answer := func() bool {
 			x, dialog := tabs[taken%2], wire.DialogID(fmt.Sprintf("dialog-%d", taken))
 			if asked == taken {
@@ -240,7 +239,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if taken != 29 && taken != 30 { // one comes back every 2.4 s, the last at the very end
+		if taken != 29 && taken != 30 { // one token comes back every 2.4 s, the last at the very end
 			t.Errorf("%d answers were taken in a minute, want 30", taken)
 		}
 		for answer() {
@@ -249,7 +248,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 		if taken > 30 {
 			t.Errorf("%d answers were taken in a minute", taken)
 		}
-		// What was refused is still open, and nothing else suffers.
+		// The dialog of the refused answer is still open, and the session still works.
 		info, err := h.hub.Open(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -317,7 +316,7 @@ func TestAttack35FiveSecondsForAHead(t *testing.T) {
 		if took := time.Since(start); took != 5*time.Second {
 			t.Errorf("waited %v for a head", took)
 		}
-		// The other end reads but never answers.
+		// The client reads but never answers.
 		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour)))
 		start = time.Now()
 		x.notice(wire.CodeConnectionTimeout)
@@ -328,8 +327,7 @@ func TestAttack35FiveSecondsForAHead(t *testing.T) {
 	})
 }
 
-// A renewal costs a signature and a look into the store, so that it is counted
-// like everything else.
+// A renewal costs a signature check and a store lookup, so renewals are limited too.
 func TestAttackRenewalsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -361,8 +359,8 @@ func TestAttackRenewalsWithoutEnd(t *testing.T) {
 		if taken != 5 || wire.CloseCode(x.code) != wire.CloseRateLimited {
 			t.Errorf("%d renewals were taken, then %d %s", taken, x.code, x.reason)
 		}
-		// Coming back does not fill the bucket, a minute does. Who renews in time
-		// never notices.
+		// Reconnecting does not refill the bucket, a minute does. A client that renews in time
+		// never reaches the limit.
 		time.Sleep(time.Minute)
 		x = h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
 		for range 20 {

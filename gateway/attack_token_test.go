@@ -24,10 +24,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The rows of the attack table about tokens, at every door that takes one. The
-// tests of package auth know more ways in which a token can be bad.
+// The tests of attacks with tokens, on every endpoint that accepts one. The tests of package auth
+// cover more kinds of invalid tokens.
 
-// forge signs a token in any way.
+// signToken signs a token with any method, key and header.
 func forge(t *testing.T, method jwt.SigningMethod, key any, head map[string]any, claims jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
@@ -39,7 +39,7 @@ func forge(t *testing.T, method jwt.SigningMethod, key any, head map[string]any,
 	return text
 }
 
-// with changes claims of a good token; nil removes one.
+// claimsWith returns valid claims with one changed; nil removes it.
 func with(name string, v any) jwt.MapClaims {
 	c := claims("ann", time.Minute)
 	if c[name] = v; v == nil {
@@ -48,7 +48,7 @@ func with(name string, v any) jwt.MapClaims {
 	return c
 }
 
-// denied wants a token to be refused everywhere.
+// wantTokenRefused checks that all endpoints refuse a token.
 func (h *hall) denied(name string, id wire.SessionID, token string, code wire.Code) {
 	h.t.Helper()
 	path := "/ws/" + string(id)
@@ -59,7 +59,7 @@ func (h *hall) denied(name string, id wire.SessionID, token string, code wire.Co
 	x.say(wire.Auth{Token: token})
 	x.notice(code)
 	x.closed(wire.CloseUnauthorized)
-	// The other dialect's clients only know the close code.
+	// Clients of the desktop dialect only see the close code.
 	x = h.enter("/ws?sessionId="+string(id)+"&token="+url.QueryEscape(token), visit{})
 	x.desktop = true
 	x.closed(wire.CloseUnauthorized)
@@ -67,7 +67,7 @@ func (h *hall) denied(name string, id wire.SessionID, token string, code wire.Co
 	h.rest(http.MethodGet, at(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")}).
 		problem(http.StatusUnauthorized, code)
 	h.post("/api/login", "", `{"token":"`+token+`"}`).problem(http.StatusUnauthorized, code)
-	// A new token that is bad does not take the place of a good one.
+	// An invalid new token does not replace a valid one.
 	if good := h.good; good != "" {
 		x := h.enter(path, as(good))
 		next[wire.SessionState](x)
@@ -77,7 +77,7 @@ func (h *hall) denied(name string, id wire.SessionID, token string, code wire.Co
 	}
 }
 
-// keyed builds a hall with a file of keys, and a token that is good there.
+// newKeyedHub starts a hub with a key file, and a token that is valid there.
 func keyed(t *testing.T, file []byte, good string) *hall {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
@@ -178,14 +178,14 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever follows a jku finds a key that would do, and is seen.
+	// The URL of a jku serves a valid key, and counts requests.
 	var asked atomic.Int32
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		_, _ = w.Write(theirSet)
 	}))
 	t.Cleanup(evil.Close)
-	// So does whoever opens the file that a kid names.
+	// So does the file that a kid names.
 	known := []byte(strings.Repeat("known to everybody ", 4))
 	file := filepath.Join(t.TempDir(), "passwd")
 	if err := os.WriteFile(file, known, 0o600); err != nil {
@@ -244,7 +244,7 @@ func TestAttack15HugeToken(t *testing.T) {
 	x.say(wire.Auth{Token: huge})
 	x.notice(wire.CodeAuthFailed)
 	x.closed(wire.CloseUnauthorized)
-	// HTTP itself does not read so long a head, nor the hub so long a body.
+	// The HTTP server accepts neither such a header nor such a body.
 	if y, a := h.knock(path, as(huge)); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("as a header: %d", a.status)
 	}
@@ -252,12 +252,12 @@ func TestAttack15HugeToken(t *testing.T) {
 		t.Errorf("in the query: %d", a.status)
 	}
 	h.post("/api/login", "", `{"token":"`+huge+`"}`).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
-	// In a connection it is a frame that is too big.
+	// Over a WebSocket the frame is too big.
 	x = h.enter(path, as(h.token("ann", time.Minute)))
 	x.say(wire.Auth{Token: huge})
 	x.notice(wire.CodeMessageTooLarge)
 	x.closed(wire.CloseTooBig)
-	// What fits, and is longer than any good token, is refused as such.
+	// A shorter one, still longer than any valid token, is refused as a token.
 	long := forge(t, jwt.SigningMethodHS256, h.secret, nil, with("x", strings.Repeat("x", 8<<10)))
 	h.refused(path, as(long), http.StatusUnauthorized, wire.CodeAuthFailed)
 	h.get(at(id), long).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
@@ -271,8 +271,8 @@ func TestAttack15HugeToken(t *testing.T) {
 	}
 }
 
-// Row 16: token expires mid-connection: auth_refresh_required, 4401 after 60 s
-// grace. The times are those of a test here; attack_time_test.go has the table's.
+// Row 16: token expires mid-connection: auth_refresh_required, 4401 after 60 s grace. With short
+// times here; attack_time_test.go has the real ones.
 func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	t.Parallel()
 	grace := func(d time.Duration) (h *hall, path string) {
@@ -292,7 +292,7 @@ func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	x.notice(wire.CodeTokenExpired)
 	x.closed(wire.CloseUnauthorized)
 
-	// Who sends a new one stays.
+	// A client that sends a new token stays connected.
 	h, path = grace(time.Minute)
 	x = h.enter(path, as(h.token("ann", time.Second)))
 	next[wire.AuthRefreshRequired](x)

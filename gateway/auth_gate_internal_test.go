@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// full is a turnstile without a free place, and how to leave them.
+// fullGate returns a gate without a free slot, and the functions that release the slots.
 func full(t *testing.T) (authGate, []func()) {
 	t.Helper()
 	ts := newAuthGate()
@@ -43,7 +43,7 @@ func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
 		}
 		began := time.Now()
 		places[0]()
-		places[0]() // gives nothing back a second time
+		places[0]() // a second call has no effect
 		leave := <-in
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("waited %v for a free place", waited)
@@ -74,7 +74,7 @@ func TestTurnstileDoesNotWaitForWhoIsStuck(t *testing.T) {
 			t.Errorf("waited %v, want %v", waited, authGateHold)
 		}
 		for _, late := range places {
-			late() // whose place was given away
+			late() // its slot was already released
 		}
 		if len(ts) != 1 {
 			t.Errorf("%d places are taken, want 1", len(ts))

@@ -23,7 +23,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// newDoor is a server with nothing but a door that does what it is told.
+// newConnServer starts a server whose connections run hello.
 func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string, logged *strings.Builder) {
 	t.Helper()
 	store, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
@@ -83,7 +83,7 @@ func TestPanicClosesOneConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, logged := newDoor(t, hello)
-			for range 2 { // the next one is served all the same
+			for range 2 { // the next connection is still served
 				if got := closeCode(t, url); got != wire.CloseInternal {
 					t.Errorf("closed with %d", got)
 				}
@@ -95,7 +95,7 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	}
 }
 
-// pair is both ends of a TCP connection.
+// pair returns both ends of a TCP connection.
 func pair(t *testing.T) (server, client net.Conn) {
 	t.Helper()
 	var lc net.ListenConfig
@@ -130,7 +130,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 		want[i] = byte(rand.Uint32())
 	}
 	go func() {
-		for rest := want; len(rest) > 0; { // in pieces of any size
+		for rest := want; len(rest) > 0; { // in reads of any size
 			n := min(len(rest), 1+rand.IntN(5000))
 			if _, err := client.Write(rest[:n]); err != nil {
 				return
@@ -168,7 +168,7 @@ func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	if tidied != 0 {
 		t.Errorf("tidied %d times after a few connections", tidied)
 	}
-	for n := range uint64(10) { // while they come there is no time
+	for n := range uint64(10) { // during the burst nothing is freed
 		ticks(burstQuietTicks, burstSize+n)
 	}
 	if tidied != 0 {
@@ -202,7 +202,7 @@ func TestPongIsKnownAtSight(t *testing.T) {
 		`{"type":"pong","data":{}}{"type":"RESET"}`: false,
 		`{"type":"pongo"}`:                          false,
 		`{"type":"pong"`:                            false,
-		`{"data":{},"type":"pong"}`:                 false, // decoded like any other
+		`{"data":{},"type":"pong"}`:                 false, // decoded as any other message
 		"{\"type\":\"pong\"}\n{\"type\":\"RESET\"}": false,
 		``: false,
 	} {

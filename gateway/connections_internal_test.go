@@ -6,7 +6,7 @@ import (
 	"github.com/everdesk/everdesk/membership"
 )
 
-// others are replicas that have some connections of everybody.
+// otherReplicas are replicas with some connections of each user.
 type others struct {
 	*membership.Membership
 	tabs int
@@ -14,7 +14,7 @@ type others struct {
 
 func (o others) ConnectionsElsewhere(string) int { return o.tabs }
 
-// Who is back may be counted twice, but no more often.
+// A client that reconnects may be counted twice, but not more often.
 func TestConnectionSlots(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ most, elsewhere, fresh, back int }{

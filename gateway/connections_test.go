@@ -54,7 +54,7 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 			}
 		}
 	}
-	// Without a subprotocol the whole state comes before what was missed.
+	// Without a subprotocol a snapshot comes before the missed events.
 	v.protos = nil
 	y := h.enter("/ws/"+string(id)+"?resume_from="+from.String(), v)
 	e, ok := y.read()
@@ -93,7 +93,7 @@ func TestBatchOfMessagesInOneFrame(t *testing.T) {
 			t.Errorf("emitted %+v, want m-%d", got, i)
 		}
 	}
-	// Elsewhere a frame is one message.
+	// In other protocols a frame is one message.
 	_, y := h.room()
 	y.text(lines[0] + "\n" + lines[1])
 	y.notice(wire.CodeInvalidMessage)
@@ -134,7 +134,7 @@ func TestMonitorFilter(t *testing.T) {
 	}
 }
 
-// desktop opens the door of the other dialect.
+// dialDesktop opens a WebSocket of the desktop dialect.
 func (h *hall) desktop(query string, v visit) *tab {
 	h.t.Helper()
 	v.protos = nil
@@ -147,7 +147,7 @@ func TestDesktopFindsItsSession(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	v := visit{token: h.token("ann", time.Minute)}
-	// A new user gets a session, and both tabs that come at once get the same.
+	// A new user gets a session, and two tabs that connect at once get the same one.
 	hello := make([]wire.ConnectionStatus, 4)
 	var wg sync.WaitGroup
 	for i := range hello {
@@ -161,7 +161,7 @@ func TestDesktopFindsItsSession(t *testing.T) {
 			t.Errorf("hello %+v", s)
 		}
 	}
-	// The one changed last is taken.
+	// The most recently updated session is opened.
 	named := h.session("ann")
 	x := h.desktop("?sessionId="+string(named), v)
 	if got := next[wire.ConnectionStatus](x); got.SessionID != named {
@@ -169,11 +169,11 @@ func TestDesktopFindsItsSession(t *testing.T) {
 	}
 	x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
 	x.text(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
-	next[wire.Actions](x) // the refusal, as a toast
+	next[wire.Actions](x) // the error, as a toast
 	if got := next[wire.ConnectionStatus](h.desktop("", v)); got.SessionID != named {
 		t.Errorf("the latest session is %s, got %+v", named, got)
 	}
-	// Who may only look gets none made.
+	// For a viewer no session is created.
 	h.refused("/ws", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws?sessionId="+string(named), visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws?sessionId=ses-new", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
@@ -187,7 +187,7 @@ func TestDesktopTokenInQuery(t *testing.T) {
 	next[wire.ConnectionStatus](x)
 	bad := h.desktop("?token=wrong", visit{})
 	bad.closed(wire.CloseUnauthorized)
-	// The native door takes it only where that is enabled.
+	// The native endpoint accepts it only where that is enabled.
 	id := h.session("ann")
 	y := h.enter("/ws/"+string(id)+"?token="+token, visit{})
 	y.say(wire.Pong{})
@@ -222,17 +222,17 @@ func TestNotAWebSocket(t *testing.T) {
 	}
 }
 
-// feed is an answer in Server-Sent Events.
+// eventStream is a response in Server-Sent Events.
 type feed struct {
 	t      testing.TB
 	status int
 	header http.Header
-	whole  bool // its length was announced, or the connection goes on after it
+	whole  bool // its length was announced, or the connection stays open after it
 	lines  *bufio.Scanner
 	stop   func()
 }
 
-// events opens the door of Server-Sent Events.
+// openEventStream requests a session's Server-Sent Events.
 func (h *hall) events(id wire.SessionID, query string, pairs ...string) *feed {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.addr+"/api/sessions/"+string(id)+"/events"+query, nil)
@@ -318,7 +318,7 @@ func TestServerSentEvents(t *testing.T) {
 		e, _ := s.next()
 		_, pinged = e.Data.(wire.Ping)
 	}
-	// Both ways to say where one was.
+	// Both ways to send the last event id.
 	for _, s := range []*feed{h.events(id, "", "Last-Event-ID", from.String()), h.events(id, "?last_event_id="+from.String())} {
 		if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateResume {
 			t.Fatalf("first event %+v", e)
@@ -335,7 +335,7 @@ func TestServerSentEvents(t *testing.T) {
 			}
 		}
 	}
-	// Who may not see the session does not.
+	// Users without access get none.
 	if s := h.events(h.session("bob"), ""); s.status != http.StatusNotFound {
 		t.Errorf("a foreign session: %d", s.status)
 	}
@@ -344,7 +344,7 @@ func TestServerSentEvents(t *testing.T) {
 	}
 }
 
-// A page that reloads is gone from the others' list at once.
+// A page that reloads disappears from the list of connections at once.
 func TestLeavingIsSeen(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -382,7 +382,7 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 	id := h.session("ann")
 	v := as(h.token("ann", time.Minute))
 	var tabs []*tab
-	for range 200 { // more than one group
+	for range 200 { // more than one batch
 		x := h.enter("/ws/"+string(id), v)
 		next[wire.SessionState](x)
 		tabs = append(tabs, x)
@@ -420,8 +420,8 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 	}
 }
 
-// A client that does not say goodbye does not hold the others up: when there is
-// no more time it is cut.
+// A client that does not answer the close does not block the others: when the time is over it is
+// cut.
 func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.door.DrainGrace, p.door.Timeouts.Close = time.Hour, time.Hour })
@@ -445,7 +445,7 @@ func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 	}
 }
 
-// What a client sends right behind its handshake is not lost.
+// Data that a client sends together with its handshake is not lost.
 func TestHastyClient(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A session that is not there is made, as desktops of the other dialect expect, and
-// one of somebody else is like one that is not there.
+// A missing session is created, as desktop clients expect, and another user's session is treated
+// like a missing one.
 func TestDesktopNamesAnUnknownSession(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.door.UserSessions = 3 })
@@ -21,7 +21,7 @@ func TestDesktopNamesAnUnknownSession(t *testing.T) {
 	if made == "" || made == old || made == "ses-gone" {
 		t.Errorf("got %q, want a new session beside %q", made, old)
 	}
-	// Another tab that names the same gets the same, and one that names the new one too.
+	// Another tab with the same id gets the same session, and so does one with the new id.
 	for _, named := range []wire.SessionID{"ses-gone", made} {
 		if got := next[wire.ConnectionStatus](h.desktop("?sessionId="+string(named), ann)).SessionID; got != made {
 			t.Errorf("%s became %s, want %s", named, got, made)
@@ -32,7 +32,7 @@ func TestDesktopNamesAnUnknownSession(t *testing.T) {
 	if his == made || other == made || his == other || his == "" || other == "" {
 		t.Errorf("somebody else got %q and %q, want two new sessions that are not %q", his, other, made)
 	}
-	// Who has as many as one may have gets the latest.
+	// A user at the session limit gets the most recently updated one.
 	third := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-3", ann)).SessionID
 	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-4", ann)).SessionID; got != third && got != made && got != old {
 		t.Errorf("got %q, want one of %q", got, []wire.SessionID{old, made, third})
@@ -42,14 +42,14 @@ func TestDesktopNamesAnUnknownSession(t *testing.T) {
 	if len(list.Sessions) != 3 {
 		t.Errorf("there are %d sessions, want 3", len(list.Sessions))
 	}
-	// What replaced a session may be deleted too.
+	// The replacement of a session may be deleted too.
 	h.rest(http.MethodDelete, at(made), request{token: ann.token}).want(http.StatusNoContent)
 	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-gone", ann)).SessionID; got == made || got == old || got == third {
 		t.Errorf("got %q, want a new one", got)
 	}
 }
 
-// A desktop that comes back to the session it names is told what ended meanwhile.
+// A desktop client that reconnects with a session id learns what ended meanwhile.
 func TestDesktopComesBack(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -69,8 +69,8 @@ func TestDesktopComesBack(t *testing.T) {
 	}
 }
 
-// Newer desktops name monitors by number. They and older ones in the same session see the
-// same windows on the same monitors, each under its own names, and four monitors fit.
+// Newer desktops name monitors by number. They and older ones in the same session see the same
+// windows on the same monitors, each under its own names, and four monitors fit.
 func TestDesktopNumbersMonitors(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.door.Timeouts.Naming = time.Minute })
@@ -108,8 +108,8 @@ func TestDesktopNumbersMonitors(t *testing.T) {
 	act("monitor-1", window)
 	want(older, "monitor-1", "w")
 	want(newer, "1", "1/w")
-	// A window is named together with its monitor by the one, and by the other on the
-	// monitor it looks at.
+	// One names a window together with its monitor, the other names it on the monitor it subscribes
+	// to.
 	newer.text(`{"type":"USER_INTERACTION","interactions":[{"type":"window.close","windowId":"0/w","timestamp":1}]}`)
 	if got := next[wire.Actions](older); got.MonitorID != "monitor-0" || got.Actions[0] != wire.Action(wire.WindowClose{WindowID: "w"}) {
 		t.Errorf("got %+v, want that w on monitor-0 is closed", got)
@@ -117,7 +117,7 @@ func TestDesktopNumbersMonitors(t *testing.T) {
 	if got := next[wire.Actions](newer); got.MonitorID != "0" || got.Actions[0] != wire.Action(wire.WindowClose{WindowID: "0/w"}) {
 		t.Errorf("got %+v, want that 0/w is closed", got)
 	}
-	// Both come back to what is there.
+	// Both reconnect to the same state.
 	back, _ := open("?sessionId="+string(id), "1")
 	want(back, "1", "1/w")
 	back, _ = open("?sessionId="+string(id), "monitor-0")
@@ -129,7 +129,7 @@ func TestDesktopNumbersMonitors(t *testing.T) {
 	for _, n := range []string{"2", "3", "4"} {
 		newer.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"` + n + `"}`)
 	}
-	got := next[wire.Actions](newer) // the refusal, as a toast
+	got := next[wire.Actions](newer) // the error, as a toast
 	if toast, ok := got.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "at most 4 monitors") {
 		t.Errorf("got %+v, want that a fifth monitor is refused", got)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// pages is a site of a few files.
+// pages returns a site of a few files.
 func pages(files map[string]string) *web.Site {
 	folder := fstest.MapFS{}
 	for name, text := range files {
@@ -20,12 +20,12 @@ func pages(files map[string]string) *web.Site {
 	}
 	site, err := web.NewSite(folder)
 	if err != nil {
-		panic(err) // it is in memory
+		panic(err) // cannot fail: in memory
 	}
 	return site
 }
 
-// withPages gives a hall a desktop, and apps at an address of their own.
+// withPages adds a desktop, and apps with a listener of their own.
 func withPages(p *plan) {
 	p.desktop = pages(map[string]string{
 		"index.html": "<!doctype html><title>our desktop</title>", "assets/index-abcd1234.js": "console.log(1)",
@@ -59,7 +59,7 @@ func TestOurDesktop(t *testing.T) {
 	if again.want(http.StatusNotModified); len(again.body) > 0 {
 		t.Errorf("%s", again.body)
 	}
-	// Signed out, the same question has another answer.
+	// Without a cookie the same request gets another response.
 	if got := h.rest(http.MethodGet, "/", request{header: header("If-None-Match", page.header.Get("ETag"))}).want(http.StatusOK); !contains(got.body, "<form") {
 		t.Errorf("%s", got.body)
 	}
@@ -74,7 +74,7 @@ func TestWhoSeesOurDesktop(t *testing.T) {
 			t.Errorf("%q: %s", cookie, got.body)
 		}
 	}
-	// A link on another site: the browser keeps the cookie back.
+	// A link on another site: the browser withholds the cookie.
 	if got := h.rest(http.MethodGet, "/", request{header: header("Sec-Fetch-Site", "cross-site")}).want(http.StatusOK); !contains(got.body, "our desktop") {
 		t.Errorf("%s", got.body)
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tool is a build tool that tells what it was asked, and whose socket repeats
-// what it hears.
+// newDevServer starts a development server that echoes requests and WebSocket messages.
 func tool(t *testing.T) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +64,7 @@ func TestBuildToolServesTheDesktop(t *testing.T) {
 		h.rest(http.MethodGet, path, request{header: cookie}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
 	h.rest(http.MethodGet, "/api/me", request{header: cookie}).want(http.StatusOK)
-	// Its socket has a token that is not ours.
+	// The development server's WebSocket has a token of its own.
 	x := h.enter("/?token=vite", visit{header: h.own(c), protos: []string{"vite-hmr"}})
 	x.raw(websocket.MessageText, []byte("ping"))
 	if _, frame, err := x.ws.Read(t.Context()); err != nil || string(frame) != "ping" {

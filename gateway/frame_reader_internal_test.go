@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// clientFrame is a masked frame as clients send it.
+// clientFrame returns a masked frame.
 func clientFrame(first byte, text string) []byte {
 	mask := [maskBytes]byte{0x12, 0xfe, 0x00, 0x81}
 	b := []byte{first}
@@ -43,7 +43,7 @@ func TestWholeFrame(t *testing.T) {
 	}
 }
 
-// Whatever is special about a frame is left to the library.
+// Special frames are left to the library.
 func TestSpecialFramesAreLeft(t *testing.T) {
 	t.Parallel()
 	plain := clientFrame(finalText, "text")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Messages arrive once and in order, whether in plain frames or in pieces, with pings in
-// between, and however the bytes are cut.
+// Messages arrive once and in order, in single or fragmented frames, with pings in between, and
+// however the bytes are split.
 func TestFramesOfAllKindsInOrder(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -54,7 +54,7 @@ func TestFramesOfAllKindsInOrder(t *testing.T) {
 		go func() {
 			for part := range slices.Chunk(all, cut) {
 				if _, err := raw.conn.Write(part); err != nil {
-					return // seen at the other end
+					return // the other end reports it
 				}
 			}
 		}()

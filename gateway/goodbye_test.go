@@ -12,15 +12,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whoever is there when the hub has no time left is told all the same. In a bubble a
-// moment is as long for a machine that has much else to do.
+// Connected clients get their close frame even if the shutdown's context has ended. Virtual time
+// makes the test independent of the machine's load.
 func TestGoodbyeWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := inBubble(t)
 		path := "/ws/" + string(h.session("ann"))
 		var tabs []*tab
-		for range 200 { // more than one group
+		for range 200 { // more than one batch
 			x := h.enter(path, as(h.user("ann"))).attend()
 			next[wire.SessionState](x)
 			tabs = append(tabs, x)
@@ -28,7 +28,7 @@ func TestGoodbyeWithoutTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		_ = h.server.Shutdown(ctx) // says that there was no time
+		_ = h.server.Shutdown(ctx) // returns an error, since its time is over
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("the hub took %v", took)
 		}
@@ -39,15 +39,15 @@ func TestGoodbyeWithoutTime(t *testing.T) {
 	})
 }
 
-// lingering is an observer that holds greetings up after they were shown.
+// blockingObserver blocks after a snapshot was sent.
 type lingering chan struct{}
 
 func (lingering) Delivered(int, time.Duration)       {}
 func (l lingering) Greeted(wire.SnapshotReason, int) { <-l }
 func (lingering) Slow()                              {}
 
-// Whoever sees the session is told, also when the hub was not done with the greeting
-// while it told the others.
+// A client that has its snapshot gets the close frame, even if the hub has not finished attaching
+// it while it notifies the others.
 func TestGoodbyeDuringTheGreeting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestGoodbyeDuringTheGreeting(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_ = h.server.Shutdown(ctx) // says that there was no time
+			_ = h.server.Shutdown(ctx) // returns an error, since its time is over
 		}()
-		synctest.Wait() // all were told
+		synctest.Wait() // all were notified
 		close(until)
 		next[wire.GoElsewhere](x)
 		x.closed(wire.CloseDraining)
@@ -70,8 +70,8 @@ func TestGoodbyeDuringTheGreeting(t *testing.T) {
 	})
 }
 
-// Who attends hears why the connection is closed while its pong is on the way, which
-// nobody reads before that is said.
+// readInBackground sees the close while its pong is still being written, since the server reads it
+// only after the close.
 func TestAttendHearsTheClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

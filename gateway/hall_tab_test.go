@@ -13,14 +13,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tab is a client of the native dialect, or of the other.
+// tab is a client of the native or the desktop dialect.
 type tab struct {
 	t       testing.TB
 	ws      *websocket.Conn
 	wait    time.Duration
 	desktop bool
 	pending []wire.Event
-	heard   chan wire.Event      // of who attends
+	heard   chan wire.Event // set by readInBackground
 	code    websocket.StatusCode // after the close
 	reason  string
 }
@@ -67,8 +67,8 @@ func (x *tab) receive() (wire.Event, error) {
 	return e, nil
 }
 
-// attend makes the tab hear everything at once and answer pings, as a browser's
-// would, whatever the test is waiting for.
+// readInBackground makes the tab read all events at once and answer pings, as a browser would,
+// independently of the test.
 func (x *tab) attend() *tab {
 	x.heard = make(chan wire.Event, 10_000)
 	go func() { // ends with the connection
@@ -79,8 +79,8 @@ func (x *tab) attend() *tab {
 				return
 			}
 			if _, ok := e.Data.(wire.Ping); ok {
-				// Not here: a pipe takes nothing before somebody reads it, and the
-				// server may be closing.
+				// In a goroutine: a pipe blocks a write until it is read, and the server may be
+				// closing.
 				go func() { _ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`)) }()
 				continue
 			}
@@ -90,7 +90,7 @@ func (x *tab) attend() *tab {
 	return x
 }
 
-// next returns the next event of a kind; those before it are dropped.
+// next returns the next event of a type and drops those before it.
 func next[T wire.ServerPayload](x *tab) T {
 	x.t.Helper()
 	for {
@@ -104,7 +104,7 @@ func next[T wire.ServerPayload](x *tab) T {
 	}
 }
 
-// notice wants an error event with a code.
+// wantError checks that the next error event has a code.
 func (x *tab) notice(code wire.Code) wire.ErrorNotice {
 	x.t.Helper()
 	n := next[wire.ErrorNotice](x)
@@ -114,7 +114,7 @@ func (x *tab) notice(code wire.Code) wire.ErrorNotice {
 	return n
 }
 
-// closed wants the connection to be closed with a code.
+// wantClosed checks that the connection is closed with a code, and returns the reason.
 func (x *tab) closed(code wire.CloseCode) string {
 	x.t.Helper()
 	for {
@@ -127,7 +127,7 @@ func (x *tab) closed(code wire.CloseCode) string {
 	}
 }
 
-// say sends a message in the native dialect.
+// send sends a message in the native dialect.
 func (x *tab) say(p wire.ClientPayload) { x.sayAs("", p) }
 
 func (x *tab) sayAs(id wire.MessageID, p wire.ClientPayload) {
@@ -149,7 +149,7 @@ func (x *tab) text(frame string) {
 	x.raw(websocket.MessageText, []byte(frame))
 }
 
-// emit shows something and wants it to be kept.
+// emit emits an action and waits until it is committed.
 func (x *tab) emit(id wire.MessageID) wire.Position {
 	x.t.Helper()
 	x.sayAs(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
@@ -160,7 +160,7 @@ func (x *tab) emit(id wire.MessageID) wire.Position {
 	}
 }
 
-// alive wants the connection to work.
+// wantAlive checks that the connection works.
 func (x *tab) alive() {
 	x.t.Helper()
 	x.emit(wire.MessageID("alive-" + time.Now().Format("150405.000000000")))

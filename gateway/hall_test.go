@@ -31,35 +31,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// plan is what a hall is built to.
+// hubOptions configures a testHub.
 type plan struct {
 	door    gateway.Config
 	auth    auth.Config
 	limits  ratelimit.Config
 	session session.Config
-	// store opens another one than the usual.
+	// store replaces the default store.
 	store func(*slog.Logger) (engine, error)
-	// counts puts something between the limits and what they count with.
+	// counts wraps the counters of the rate limits.
 	counts func(ratelimit.Counts) ratelimit.Counts
-	// street is a listener that is no real one.
+	// pipes replaces the TCP listener.
 	street *street
-	// mcp is the endpoint of agents outside.
+	// mcp serves /mcp.
 	mcp http.Handler
-	// desktop and apps are the pages, and ownApps says that the apps have a
-	// listener of their own.
+	// desktop and apps are the pages; ownApps gives the apps a listener of their own.
 	desktop, apps *web.Site
 	ownApps       bool
-	// admin is the page of those who look after the hub, and ownAdmin says that they
-	// have a listener of their own.
+	// admin is the admin page; ownAdmin gives the admin endpoints a listener of their own.
 	admin    *web.Site
 	ownAdmin bool
 	metrics  http.Handler
-	monitor  gateway.AdminView // instead of a real one
-	// fleet has the hall announce itself and heed orders.
+	monitor  gateway.AdminView // replaces the real one
+	// members makes the hub announce itself and follow orders.
 	members bool
 }
 
-// engine is all that a hall asks of a store.
+// engine is the part of a store that a testHub uses.
 type engine interface {
 	session.Store
 	gateway.Store
@@ -71,8 +69,7 @@ type engine interface {
 	Close() error
 }
 
-// hall is a whole hub on a real store, behind a real listener unless the plan
-// has a street.
+// testHub is a whole hub on a real store, behind a real listener unless the options have pipes.
 type hall struct {
 	t         testing.TB
 	store     engine
@@ -83,17 +80,17 @@ type hall struct {
 	server    *gateway.Server
 	members   *membership.Membership
 	watch     *adminview.Watcher
-	joins     bool // the fleet
+	joins     bool
 	addr      string
-	admin     string // the address of those who look after the hub, if they have one
-	apps      string // the address of the apps, if they have one
-	secret    []byte // of signed tokens
-	good      string // one that renewals begin with, unless empty
+	admin     string // address of the admin listener, if any
+	apps      string // address of the apps' listener, if any
+	secret    []byte // key of signed tokens
+	good      string // the first token in tests of renewals, unless empty
 	log       *safeBuffer
 	wait      time.Duration
 }
 
-// safeBuffer is a log that many write to.
+// safeBuffer is a log buffer for concurrent writers.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -111,7 +108,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// newHall builds a hall in mode jwt with all limits off, unless told otherwise.
+// newTestHub starts a hub in mode jwt with all limits off, unless the options say otherwise.
 func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	tb.Helper()
 	h := &hall{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 2 * time.Minute}
@@ -123,7 +120,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	p.limits.Off = true
 	p.session.Replica = "replica-1"
 	p.door.Timeouts.Close = time.Second
-	p.door.Timeouts.Naming = 50 * time.Millisecond // most desktops in tests send nothing at first
+	p.door.Timeouts.Naming = 50 * time.Millisecond // most desktop clients in tests send nothing at first
 	for _, f := range tune {
 		f(&p)
 	}
@@ -202,7 +199,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	return h
 }
 
-// open lets people in and closes everything again at the end of the test.
+// start serves requests, and stops everything at the end of the test.
 func (h *hall) open() {
 	h.t.Helper()
 	var ln net.Listener = h.street
@@ -217,7 +214,7 @@ func (h *hall) open() {
 	running, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { h.hub.Run(running) })
-	if h.street == nil { // there, a moment may be an hour
+	if h.street == nil { // in a bubble time passes too fast for it
 		wg.Go(func() { h.watch.Run(running) })
 	}
 	if h.joins {
@@ -242,7 +239,7 @@ func (h *hall) open() {
 	})
 }
 
-// transport is how to get to the hall, once.
+// transport returns an HTTP transport for the hub that keeps no connections.
 func (h *hall) transport() *http.Transport {
 	transport := &http.Transport{DisableCompression: true}
 	if h.street != nil {
@@ -251,7 +248,7 @@ func (h *hall) transport() *http.Transport {
 	return transport
 }
 
-// claims are those of a good token.
+// claims returns the claims of a valid token.
 func claims(user string, life time.Duration) jwt.MapClaims {
 	now := time.Now()
 	return jwt.MapClaims{
@@ -259,7 +256,7 @@ func claims(user string, life time.Duration) jwt.MapClaims {
 	}
 }
 
-// token is a signed token for a user.
+// token returns a signed token for a user.
 func (h *hall) token(user string, life time.Duration, roles ...string) string {
 	h.t.Helper()
 	claims := claims(user, life)
@@ -273,7 +270,7 @@ func (h *hall) token(user string, life time.Duration, roles ...string) string {
 	return text
 }
 
-// session makes a session of a user.
+// newSession creates a session of a user.
 func (h *hall) session(user string) wire.SessionID {
 	h.t.Helper()
 	info, err := h.hub.Create(h.t.Context(), session.NewSession{User: user})
@@ -283,7 +280,7 @@ func (h *hall) session(user string) wire.SessionID {
 	return info.ID
 }
 
-// visit is how somebody comes to a door.
+// dialOptions are the parameters of a handshake.
 type visit struct {
 	token  string
 	header http.Header
@@ -292,14 +289,14 @@ type visit struct {
 
 func as(token string) visit { return visit{token: token, protos: []string{"everdesk.v2"}} }
 
-// answer is what HTTP says to a handshake.
+// handshakeResponse is the HTTP response to a handshake.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// knock tries to open a WebSocket. Without one there is only an answer.
+// tryDial tries to open a WebSocket. The tab is nil if the handshake was refused.
 func (h *hall) knock(path string, v visit) (*tab, answer) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
@@ -332,7 +329,7 @@ func (h *hall) knock(path string, v visit) (*tab, answer) {
 	return &tab{t: h.t, ws: ws, wait: h.wait}, a
 }
 
-// enter opens a WebSocket that must be let in.
+// mustDial opens a WebSocket.
 func (h *hall) enter(path string, v visit) *tab {
 	h.t.Helper()
 	x, a := h.knock(path, v)
@@ -342,7 +339,7 @@ func (h *hall) enter(path string, v visit) *tab {
 	return x
 }
 
-// refused wants a door to stay shut with a status and, unless 0, a code.
+// wantRefused checks that a handshake is refused with a status and, unless 0, a code.
 func (h *hall) refused(path string, v visit, status int, code wire.Code) wire.Problem {
 	h.t.Helper()
 	x, a := h.knock(path, v)

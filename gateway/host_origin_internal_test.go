@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Who listens on all addresses is known by the one a connection came in by.
+// A hub that listens on all addresses accepts the local address of the connection as Host.
 func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
 	t.Parallel()
 	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{})
@@ -26,7 +26,7 @@ func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
 	}
 }
 
-// A Host header is a name and perhaps a port, and nothing behind that.
+// A Host header is a name with an optional port.
 func TestHostWithSomethingForAPort(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Hosts: []string{"hub.example"}}, slog.New(slog.DiscardHandler), Deps{})
@@ -43,7 +43,7 @@ func TestHostWithSomethingForAPort(t *testing.T) {
 	}
 }
 
-// Only those who are asked to are believed that the browser speaks TLS.
+// Only trusted proxies may say that the browser uses TLS.
 func TestWhoIsBelievedAboutTLS(t *testing.T) {
 	t.Parallel()
 	s := New(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}},

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// link is an invitation.
+// link is the response with an invitation.
 type link struct {
 	URL       string
 	ExpiresIn int
@@ -25,7 +25,7 @@ func (l link) ticket() string {
 	return ticket
 }
 
-// invite makes a link into a session.
+// invite makes a link to a session.
 func (h *hall) invite(token string, id wire.SessionID) link {
 	h.t.Helper()
 	var l link
@@ -33,7 +33,7 @@ func (h *hall) invite(token string, id wire.SessionID) link {
 	return l
 }
 
-// join opens such a link, in a browser that has a cookie or none.
+// join opens such a link, in a browser with or without a cookie.
 func (h *hall) join(ticket string, c *http.Cookie) reply {
 	h.t.Helper()
 	head := header("Origin", "http://"+h.addr)
@@ -82,7 +82,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	next[wire.SessionState](x)
 	x.alive()
 
-	// It is good for that session and for nothing else.
+	// It is valid for that session only.
 	do(http.MethodGet, at(other), "").problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws/"+string(other), visit{header: h.own(phone), protos: []string{"everdesk.v2"}}, http.StatusNotFound, wire.CodeSessionNotFound)
 	for _, no := range []struct{ method, path, body string }{
@@ -97,7 +97,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	}
 	do(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(other)+`"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 
-	// Signing out ends this device and no other.
+	// Signing out ends this device only.
 	desk := h.signIn(t, ada)
 	gone := cookieOf(t, do(http.MethodPost, "/api/logout", "").want(http.StatusNoContent))
 	if gone.Value != "" || gone.MaxAge >= 0 {
@@ -113,7 +113,7 @@ func withMedia(h http.Header) http.Header {
 	return h
 }
 
-// An admin's device is no admin, but in that session.
+// An admin's invited device has no admin role outside that session.
 func TestInvitationByAnAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -151,14 +151,14 @@ func TestWhoMayInvite(t *testing.T) {
 	h.post("/api/join-tickets", "", body).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	h.post("/api/join-tickets", h.user("ada"), `{}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	h.post("/api/join-tickets", h.user("ada"), `{"session":"`+string(id)+`","monitor":"a b"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	// From a page of somebody else, with the cookie that the browser adds by itself.
+	// From a page of another origin, with the cookie that the browser adds.
 	c := h.signIn(t, h.user("ada"))
 	foreign := header("Origin", "http://evil.example", "Cookie", c.Name+"="+c.Value)
 	h.rest(http.MethodPost, "/api/join-tickets", request{header: foreign, body: body}).problem(http.StatusForbidden, wire.CodeForbidden)
 	h.rest(http.MethodPost, "/api/join", request{header: foreign, body: `{"ticket":"x"}`}).problem(http.StatusForbidden, wire.CodeForbidden)
 }
 
-// All links that do not work get the same answer.
+// All invalid links get the same response.
 func TestInvitationsThatAreNone(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -184,13 +184,13 @@ func TestInvitationsThatAreNone(t *testing.T) {
 		}
 	}
 	h.join("", nil).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	// An invitation opens no socket.
+	// An invitation opens no WebSocket.
 	x := h.enter("/ws/"+string(id), visit{protos: []string{"everdesk.v2"}})
 	x.say(wire.Auth{Ticket: h.invite(ada, id).ticket()})
 	x.notice(wire.CodeAuthFailed)
 }
 
-// A link takes no cookie away that is worth more.
+// A link replaces no cookie with more rights.
 func TestInvitationOnADeviceThatIsIn(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -232,7 +232,7 @@ func TestInvitationWaitsTwoMinutes(t *testing.T) {
 		phone := cookieOf(t, h.join(early, nil).want(http.StatusOK))
 		time.Sleep(2 * time.Second)
 		h.join(late, nil).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
-		// It ends with what it was made with.
+		// It ends with the credential it was made with.
 		time.Sleep(time.Hour)
 		h.rest(http.MethodGet, "/api/me", request{header: h.own(phone)}).want(http.StatusUnauthorized)
 	})
@@ -250,7 +250,7 @@ func TestGuessingInvitationsIsSlow(t *testing.T) {
 	got.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
 }
 
-// Signing out everywhere ends invitations and the devices they let in.
+// Signing out everywhere ends invitations and the devices that used them.
 func TestSigningOutEndsInvitations(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, inMode(auth.ModeToken))
@@ -262,7 +262,7 @@ func TestSigningOutEndsInvitations(t *testing.T) {
 	h.rest(http.MethodGet, "/api/me", request{header: h.own(phone)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
 }
 
-// A device that may be in one session decides nothing for good.
+// An invited device cannot make permanent approvals.
 func TestInvitedDecideOnce(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)

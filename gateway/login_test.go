@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// cookieOf is the cookie that an answer sets.
+// cookieOf returns the cookie that a response sets.
 func cookieOf(t *testing.T, r reply) *http.Cookie {
 	t.Helper()
 	for _, line := range r.header.Values("Set-Cookie") {
@@ -29,7 +29,7 @@ func cookieOf(t *testing.T, r reply) *http.Cookie {
 	return nil
 }
 
-// own is the origin of the hub's own pages, and a cookie.
+// ownHeaders returns headers with the hub's own origin and a cookie.
 func (h *hall) own(c *http.Cookie) http.Header {
 	return header("Origin", "http://"+h.addr, "Cookie", c.Name+"="+c.Value)
 }
@@ -116,8 +116,7 @@ func TestLoginAndLogout(t *testing.T) {
 	h.post("/api/logout", "", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
 }
 
-// Behind a proxy that speaks TLS the cookie is bound to it, if the proxy is
-// trusted to say so.
+// Behind a trusted proxy with TLS the cookie is a Secure one.
 func TestCookieOverTLS(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -226,7 +225,7 @@ func TestTooManyRequests(t *testing.T) {
 	if refused.header.Get("Retry-After") == "" || refused.header.Get("Retry-After") == "0" || p.RetryAfterMS <= 0 {
 		t.Errorf("%+v %v", p, refused.header)
 	}
-	h.get("/api/me", ada).want(http.StatusOK) // looking is free
+	h.get("/api/me", ada).want(http.StatusOK) // reads have another limit
 	h.post("/api/ws-ticket", h.user("bob"), "").want(http.StatusOK)
 
 	for range 9 {
@@ -236,7 +235,7 @@ func TestTooManyRequests(t *testing.T) {
 		}
 	}
 	refused.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
-	h.get("/api/me", ada).want(http.StatusOK) // who is known does not pay for it
+	h.get("/api/me", ada).want(http.StatusOK) // authenticated clients are not affected
 	if got := h.server.Refusals(); got.Rates < 2 || got.Credentials < 2 {
 		t.Errorf("counted %+v", got)
 	}

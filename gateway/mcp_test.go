@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The endpoint of agents outside asks for badges of its own. Who has none is a
-// stranger as at all doors: counted, and told to wait when it comes often.
+// The MCP endpoint checks its own tokens. A request without one counts as a failed authentication,
+// and gets 429 when there are many.
 func TestMCPHasStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) {
@@ -29,7 +29,7 @@ func TestMCPHasStrangers(t *testing.T) {
 	if wait := got.header.Get("Retry-After"); got.status != http.StatusTooManyRequests || wait == "" || wait == "0" {
 		t.Errorf("who comes often is answered with %d %v", got.status, got.header)
 	}
-	h.post("/mcp", "badge", "{}").want(http.StatusOK) // who has a badge does not pay for it
+	h.post("/mcp", "badge", "{}").want(http.StatusOK) // requests with a token are not affected
 	if got := h.server.Refusals(); got.Credentials < 2 || got.Rates != 1 {
 		t.Errorf("counted %+v", got)
 	}

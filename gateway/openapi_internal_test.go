@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the router knows and what the description says is the same, both ways.
+// The router and the API description have the same routes.
 func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
 	t.Parallel()
 	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{})
@@ -22,7 +22,7 @@ func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
 	for _, r := range s.echo.Routes() {
 		path := documentPath(r.Path)
 		if r.Method == http.MethodHead && doc.Paths[path]["get"] != nil {
-			continue // every GET has one
+			continue // every GET route has one
 		}
 		routed[r.Method+" "+path] = true
 		if doc.Paths[path][strings.ToLower(r.Method)] == nil {

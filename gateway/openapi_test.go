@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// document is what tests read of the API description.
+// document is the part of the API description that tests read.
 type document struct {
 	OpenAPI string
 	Info    struct{ Title, Version, Description string }
@@ -52,8 +52,7 @@ func describe(t *testing.T, h *hall) document {
 	return d
 }
 
-// Every reference leads somewhere, every operation says what it is for, and no
-// two have the same id.
+// Every reference resolves, every operation has a description, and operation ids are unique.
 func TestAPIDescriptionIsWhole(t *testing.T) {
 	t.Parallel()
 	d := describe(t, newHall(t))
@@ -99,7 +98,7 @@ func TestAPIDescriptionIsWhole(t *testing.T) {
 			}
 		}
 	}
-	// Names of ours must not hide those of the wire.
+	// Our own schema names must not hide those of package wire.
 	var published struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
@@ -127,12 +126,12 @@ func countIn(op operation, where string) int {
 	return n
 }
 
-// checker validates answers against the description.
+// checker validates responses against the API description.
 type checker struct {
 	d    document
 	defs map[string]json.RawMessage
 	seen map[string]bool
-	// resolved remembers schemas by their text: resolving one takes long.
+	// resolved caches schemas by their text: resolving one is slow.
 	resolved map[string]*jsonschema.Resolved
 }
 
@@ -150,7 +149,7 @@ func newChecker(t *testing.T, d document) *checker {
 	return &checker{d: d, defs: parts.Components.Schemas, seen: map[string]bool{}, resolved: map[string]*jsonschema.Resolved{}}
 }
 
-// resolve makes a schema of the description ready to use.
+// resolve prepares a schema of the API description for validation.
 func (c *checker) resolve(t *testing.T, schema json.RawMessage) *jsonschema.Resolved {
 	t.Helper()
 	if known := c.resolved[string(schema)]; known != nil {
@@ -173,8 +172,8 @@ func (c *checker) resolve(t *testing.T, schema json.RawMessage) *jsonschema.Reso
 
 var inDefs = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
 
-// bring adds the definitions that a text refers to; with all of them resolving
-// would take long.
+// addDefinitions adds the definitions that a text refers to; resolving with all of them would be
+// slow.
 func (c *checker) bring(t *testing.T, defs map[string]*jsonschema.Schema, text []byte) {
 	t.Helper()
 	for _, m := range inDefs.FindAllSubmatch(text, -1) {
@@ -190,7 +189,7 @@ func (c *checker) bring(t *testing.T, defs map[string]*jsonschema.Schema, text [
 	}
 }
 
-// valid checks a JSON text against a schema of the description.
+// valid checks a JSON text against a schema of the API description.
 func (c *checker) valid(t *testing.T, what string, schema json.RawMessage, text []byte) {
 	t.Helper()
 	resolved := c.resolve(t, schema)
@@ -203,7 +202,7 @@ func (c *checker) valid(t *testing.T, what string, schema json.RawMessage, text 
 	}
 }
 
-// answer checks an answer, and the body that led to it.
+// answer checks a response, and the body of its request.
 func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 	t.Helper()
 	op, ok := c.d.Paths[path][strings.ToLower(method)]
@@ -228,14 +227,13 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 		switch _, isFile := answer.Content["application/octet-stream"]; {
 		case ok && len(content.Schema) > 0:
 			c.valid(t, method+" "+path, content.Schema, got.body)
-		case !ok && !isFile && !strings.HasPrefix(path, "/api/storage/"): // where it may be any file
+		case !ok && !isFile && !strings.HasPrefix(path, "/api/storage/"): // which may be any file
 			t.Errorf("%s %s: %q is not described", method, path, media)
 		}
 	}
 }
 
-// Real answers of a real hub are what the description says they are, for every
-// operation there is.
+// The responses of a real hub match the API description, for every operation.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withPages, func(p *plan) {
@@ -358,7 +356,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// The description refuses what the hub refuses: a schema that takes everything
+// The API description refuses the bodies that the hub refuses: a schema that accepts everything
 // would pass the test above.
 func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 	t.Parallel()
@@ -386,7 +384,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 	}
 }
 
-// takes reports whether a schema takes a JSON text.
+// accepts reports whether a schema accepts a JSON text.
 func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool {
 	t.Helper()
 	var instance any
@@ -396,8 +394,7 @@ func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool 
 	return c.resolve(t, schema).Validate(instance) == nil
 }
 
-// What clients need to know besides bodies: parameters with their types, the
-// names of the cookies.
+// The API description has the parameters with their types and the names of the cookies.
 func TestDescriptionOfParameters(t *testing.T) {
 	t.Parallel()
 	d := describe(t, newHall(t))

@@ -9,9 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Every listing takes a limit alike: what it has when the limit is absent and at most
-// is described, a larger number means as many as there can be, and what is no number
-// from 1 on is refused.
+// All listings treat limit in the same way: default and maximum are described, a larger number
+// means the maximum, and anything but a positive integer is refused.
 func TestLimitsOfPages(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/broadcast"
 )
 
-// waiting is how many connections are at the poller.
+// parkedCount returns the number of parked connections.
 func waiting(s *Server) (n int) {
 	s.connections.mu.Lock()
 	defer s.connections.mu.Unlock()
@@ -27,7 +27,7 @@ func waiting(s *Server) (n int) {
 	return n
 }
 
-// Clients that say nothing, or only that they are there, wait at the poller, until they leave.
+// Clients that send nothing, or only pongs, stay parked until they disconnect.
 func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
 	t.Parallel()
 	const clients = 20
@@ -71,7 +71,7 @@ func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
 	}
 }
 
-// A connection that was closed while a poller had it leaves those alone who have got its
+// Unparking a connection that was closed meanwhile does not affect another one that has got its
 // descriptor.
 func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 	}
 	gone.Close()
 	next := parked()
-	gone.fd = next.fd // as the system may have it
+	gone.fd = next.fd // as the kernel may reuse it
 	if u.rearm(gone, false) {
 		t.Error("what was closed waits")
 	}

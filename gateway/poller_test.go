@@ -21,12 +21,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// badge is an EMIT with an id.
+// badge returns an EMIT with an id.
 func badge(id string) string {
 	return `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":1}],"messageId":"` + id + `"}}`
 }
 
-// emitted returns the ids of the next answers to EMIT.
+// nextEmitted returns the ids of the next n answers to EMIT.
 func (x *tab) emitted(n int) (ids []string) {
 	x.t.Helper()
 	for range n {
@@ -35,11 +35,11 @@ func (x *tab) emitted(n int) (ids []string) {
 	return ids
 }
 
-// clogged is a store in which the commits of one session wait.
+// cloggedStore is a store that blocks the commits of one session.
 type clogged struct {
 	engine
 	session atomic.Pointer[wire.SessionID]
-	through chan struct{} // closed when they go on
+	through chan struct{} // closed to unblock the commits
 }
 
 func (s *clogged) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
@@ -53,8 +53,7 @@ func (s *clogged) Commit(ctx context.Context, l store.Lease, b store.Batch) (sto
 	return s.engine.Commit(ctx, l, b)
 }
 
-// What is said in one frame is done in its order, also when some of it takes longer than
-// those have time who attend to everybody.
+// Messages in one frame take effect in their order, also when some of them would block the poller.
 func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -79,8 +78,7 @@ func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 	}
 }
 
-// A session whose mailbox is full makes nobody wait but those who talk to it, and what they said
-// is in order when it goes on.
+// A session with a full mailbox delays only its own clients, and their messages stay in order.
 func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	clogged := &clogged{through: make(chan struct{})}
@@ -102,7 +100,7 @@ func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
 	clogged.session.Store(&stuck)
 	open := sync.OnceFunc(func() { close(clogged.through) })
 	defer open()
-	const frames, lines = 20, 100 // more than a mailbox takes
+	const frames, lines = 20, 100 // more than a mailbox holds
 	var want []string
 	for f := range frames {
 		var frame bytes.Buffer
@@ -129,7 +127,8 @@ func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// Who says something and hangs up at once is heard, and is gone.
+// Messages of a client that closes the connection at once are processed, and the connection is
+// removed.
 func TestLastWordsAreHeard(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -145,7 +144,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 		fmt.Fprintf(c, "GET /ws/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 			"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\n\r\n", id, h.addr, h.token("ann", time.Minute))
 		var greeting [1]byte
-		for range 2 { // the handshake and some of what follows
+		for range 2 { // the handshake and some of the following data
 			if _, err := io.ReadFull(c, greeting[:]); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +167,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 				break
 			}
 		}
-		if _, err := io.Copy(io.Discard, c); err != nil { // up to the end of the connection
+		if _, err := io.Copy(io.Discard, c); err != nil { // until the end of the connection
 			t.Error(err)
 		}
 		c.Close()

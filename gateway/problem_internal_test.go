@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Requests and sockets read the same table: an error that it does not have is
-// internal, and says nothing of the store.
+// Requests and WebSockets use the same table: an error outside it is internal and reveals nothing
+// about the store.
 func TestOneTableOfErrors(t *testing.T) {
 	t.Parallel()
 	s := &Server{log: slog.New(slog.DiscardHandler)}
@@ -44,7 +44,7 @@ func TestOneTableOfErrors(t *testing.T) {
 			t.Errorf("a socket that fails with %v gets %d %q, want %d %q", err, got.code, got.notice().Message, c.code, want)
 		}
 	}
-	// How long a store may take to answer is its business, and a socket can wait.
+	// A timeout of a request counts as an unavailable store on a WebSocket.
 	if got := s.refusalOf(t.Context(), context.DeadlineExceeded); got.code != wire.CodeStoreUnavailable {
 		t.Errorf("a socket that is too late gets %d, want %d", got.code, wire.CodeStoreUnavailable)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// furnished is a session of ada whose state has some megabytes.
+// sessionWithWindows creates a session of ada with a state of some megabytes.
 func (h *hall) furnished(windows int) wire.SessionID {
 	h.t.Helper()
 	id := h.session("ada")
@@ -26,8 +26,8 @@ func (h *hall) furnished(windows int) wire.SessionID {
 	return id
 }
 
-// glance asks for something, reads the first line of the answer and then nothing
-// more until the test ends.
+// requestWithoutReading sends a request, reads the first line of the response and nothing more
+// until the test ends.
 func (h *hall) glance(path, token string) string {
 	h.t.Helper()
 	c, err := h.dial()
@@ -45,7 +45,7 @@ func (h *hall) glance(path, token string) string {
 	return string(line)
 }
 
-// dial comes to the hall with nothing said yet.
+// dial opens a TCP connection to the hub.
 func (h *hall) dial() (net.Conn, error) {
 	if h.street != nil {
 		return h.street.DialContext(h.t.Context(), "", "")
@@ -54,7 +54,7 @@ func (h *hall) dial() (net.Conn, error) {
 	return d.DialContext(h.t.Context(), "tcp", h.addr)
 }
 
-// heap is how many bytes are in use after everything else was thrown away.
+// heap returns the live heap in bytes.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -63,7 +63,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Many who read slowly share what they are sent.
+// Slow clients share the encoded response.
 func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it measures the heap
 	h := newHall(t)
 	id := h.furnished(100) // 6 MiB
@@ -80,8 +80,8 @@ func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it m
 	}
 }
 
-// Who makes the hub encode one large answer after another without reading any
-// is told to wait, and takes nothing from others.
+// A client that requests large responses without reading them has to wait, and does not affect
+// other users.
 func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures the heap
 	synctest.Test(t, func(t *testing.T) {
 		h := inBubble(t)
@@ -115,7 +115,7 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 	})
 }
 
-// A page of the log is bounded by its bytes, and the pages together are the log.
+// A page of the log is bounded by its bytes, and all pages together are the log.
 func TestPagesHaveBytes(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -161,6 +161,6 @@ func TestReadsAreCounted(t *testing.T) {
 		t.Errorf("problem %+v", p)
 	}
 	h.get("/api/me", h.user("bob")).want(http.StatusOK)
-	// Reading much does not keep anybody from doing something.
+	// Reads do not use up the limit of changes.
 	h.post("/api/sessions", ada, "").want(http.StatusCreated)
 }

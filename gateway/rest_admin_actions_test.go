@@ -14,8 +14,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// agentTwins are two halls on one Redis that know of each other and run one agent at
-// once, both together.
+// twoAgentHubs starts two hubs on one Redis that know each other and together run one agent at a
+// time.
 func agentTwins(t *testing.T) (a, b *hall) {
 	t.Helper()
 	server := redistest.Standalone(t)
@@ -32,7 +32,7 @@ func agentTwins(t *testing.T) (a, b *hall) {
 	return a, b
 }
 
-// acquainted waits until two halls know of each other.
+// waitForReplica waits until two hubs know each other.
 func (h *hall) acquainted(o *hall) {
 	h.t.Helper()
 	root := h.user("root", "admin")
@@ -40,7 +40,7 @@ func (h *hall) acquainted(o *hall) {
 	o.await("/api/admin/replicas", root, `"id":"one"`)
 }
 
-// done does something as an admin and returns what is written down of it.
+// adminDone executes an admin action and returns its audit record.
 func (h *hall) done(path, key, body string) (r auditRecord) {
 	h.t.Helper()
 	h.act(http.MethodPost, path, key, body).want(http.StatusOK).decode(&r)
@@ -50,15 +50,15 @@ func (h *hall) done(path, key, body string) (r auditRecord) {
 	return r
 }
 
-// A message that waits is taken out of its queue by who is not even its owner, once,
-// and one that does not wait is not.
+// A queued message is cancelled through a replica that does not own the session, once; a message
+// that is not queued is not.
 func TestAdminCancelsAMessage(t *testing.T) {
 	t.Parallel()
 	a, b := agentTwins(t)
 	id := a.session("ann")
 	x := a.enter("/ws/"+string(id), as(a.user("ann")))
 	x.tell("monitor-0", "m1", "/nosteer", "/say hi", "/hang")
-	next[wire.AgentResponse](x) // it has the only slot
+	next[wire.AgentResponse](x) // it holds the only slot
 	x.tell("monitor-0", "m2", "/say never")
 	x.tell("monitor-0", "m3", "/say at last")
 	for queued := wire.MessageID(""); queued != "m3"; {
@@ -106,8 +106,8 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	}
 }
 
-// Messages are cancelled in the very moment in which they begin: each begins, or is
-// rejected, and whoever wanted it hears which.
+// Messages are cancelled at the moment in which they begin: each begins or is rejected, and the
+// admin gets the right outcome.
 func TestAdminCancelsWhatBegins(t *testing.T) {
 	t.Parallel()
 	a, b := agentTwins(t)
@@ -115,7 +115,7 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 	x := a.enter("/ws/"+string(id), as(a.user("ann")))
 	const messages = 6
 	x.tell("monitor-0", "m0", "/nosteer", "/say hi", "/sleep 50ms", "/say hi")
-	next[wire.AgentResponse](x) // it has the only slot
+	next[wire.AgentResponse](x) // it holds the only slot
 	for i := 1; i < messages; i++ {
 		x.tell("monitor-0", wire.MessageID(fmt.Sprint("m", i)), "/nosteer", "/say hi")
 	}
@@ -156,7 +156,7 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 	}
 }
 
-// A connection is closed wherever it is, and its client does not come back by itself.
+// A connection is closed on whichever replica it is, and its client does not reconnect on its own.
 func TestAdminClosesATab(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
@@ -195,15 +195,15 @@ func TestAdminClosesATab(t *testing.T) {
 	}
 }
 
-// A session goes to another replica in the middle of a stream, asked for anywhere, and
-// back, and the tabs see one whole stream.
+// A session moves to another replica during a stream, requested through any replica, and back, and
+// the tabs see one complete stream.
 func TestAdminHandsOver(t *testing.T) {
 	t.Parallel()
 	a, b := agentTwins(t)
 	root := a.user("root", "admin")
 	id := a.session("ann")
 	x := a.enter("/ws/"+string(id), as(a.user("ann"))).attend()
-	x.alive() // who opens it first owns it
+	x.alive() // the first to open it owns it
 	y := b.enter("/ws/"+string(id), as(b.user("ann")))
 	y.alive()
 	x.tell("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
@@ -245,7 +245,7 @@ func TestAdminHandsOver(t *testing.T) {
 		h.act(http.MethodPost, path, "", `{"reason":"x","to":"no name"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 	b.act(http.MethodPost, "sessions/nobody/handover", "", `{"reason":"x","to":"one"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	// Two at once to different replicas: both are done, one after the other.
+	// Two concurrent handovers to different replicas are both executed, one after the other.
 	var wg sync.WaitGroup
 	for i, to := range []string{"one", "two", "one", "two"} {
 		wg.Go(func() { []*hall{a, b}[i/2].done(path, fmt.Sprint("r-", i), fmt.Sprintf(`{"reason":"x","to":%q}`, to)) })

@@ -12,8 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// However many replicas somebody asks at once, they get as many sessions as they may
-// have.
+// Concurrent requests to several replicas do not exceed the session limit of a user.
 func TestUserSessionsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const most = 5
@@ -40,7 +39,7 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 		if len(list.Sessions) > most || int(made.Load()) != len(list.Sessions) {
 			t.Errorf("%d sessions were made, %d are there, want at most %d", made.Load(), len(list.Sessions), most)
 		}
-		for len(list.Sessions) < most { // who gave way may come again
+		for len(list.Sessions) < most { // a replica that deleted its session may try again
 			a.post("/api/sessions", a.user(ann), "").want(http.StatusCreated)
 			list.Sessions = append(list.Sessions, struct{}{})
 		}
@@ -48,7 +47,7 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 	}
 }
 
-// How often somebody connects is counted over all replicas, too.
+// Connects of a user are counted over all replicas.
 func TestUserConnectsOverReplicas(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t, func(p *plan) { p.limits = ratelimit.Config{Connects: 4} })
@@ -63,7 +62,7 @@ func TestUserConnectsOverReplicas(t *testing.T) {
 	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive()
 }
 
-// And so are requests: those that change something, and those that only read.
+// So are requests: those that change something, and those that only read.
 func TestUserRequestsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const changes, reads = 6, 9
@@ -95,7 +94,7 @@ func TestUserRequestsOverReplicas(t *testing.T) {
 	b.get("/api/sessions", b.user("bob")).want(http.StatusOK)
 }
 
-// elsewhere waits until a replica counts as many connections of ann to others.
+// waitForRemoteCount waits until a replica counts want connections of ann to other replicas.
 func (h *hall) elsewhere(want int) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -110,7 +109,7 @@ func (h *hall) elsewhere(want int) {
 	}
 }
 
-// Connections count wherever they are.
+// Connections are limited over all replicas.
 func TestUserConnectionsOverReplicas(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
@@ -126,7 +125,7 @@ func TestUserConnectionsOverReplicas(t *testing.T) {
 	b.refused(path, as(b.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
 	a.elsewhere(1)
 	a.refused(path, as(a.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
-	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive() // others may
+	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive() // other users are not affected
 	if err := y.ws.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +133,8 @@ func TestUserConnectionsOverReplicas(t *testing.T) {
 	b.enter(path, as(b.user("ann"))).alive()
 }
 
-// Who comes back to another replica is not kept out by what that still counts at the
-// one they left.
+// A client that reconnects to another replica is not refused because the old replica still counts
+// it.
 func TestUserConnectionsComeBackElsewhere(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
@@ -146,10 +145,10 @@ func TestUserConnectionsComeBackElsewhere(t *testing.T) {
 		from = a.enter(path, as(a.user("ann"))).emit(wire.MessageID(fmt.Sprint("m-", i)))
 	}
 	b.elsewhere(3)
-	// What is heard of others is old in a moment: it is soon worth another try.
+	// Counts of other replicas are soon outdated, so a retry helps soon.
 	for _, query := range []string{"", "?resume_from=1-1", "?seen=garbage"} {
 		x, refusal := b.knock(path+query, as(b.user("ann")))
-		if x != nil { // a position that is none was believed at first
+		if x != nil { // an invalid position counted as a resume at first
 			if n := x.notice(wire.CodeRateLimited); n.RetryAfterMS != 3000 {
 				t.Errorf("%q: told to wait %d ms", query, n.RetryAfterMS)
 			}

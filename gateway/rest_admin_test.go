@@ -16,14 +16,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// auditRecord is what the API shows of an action.
+// auditRecord is a record of the audit API.
 type auditRecord struct {
 	Seq                                                                           uint64
 	Time                                                                          int64
 	ID, Who, Address, Action, Target, Reason, Replica, Result, Detail, Hash, Prev string
 }
 
-// story is all that admins have done and how it ended, the newest first.
+// auditRecords returns all audit records, newest first.
 func (h *hall) story() []auditRecord {
 	h.t.Helper()
 	var list struct{ Records []auditRecord }
@@ -35,13 +35,13 @@ func (h *hall) story() []auditRecord {
 	return list.Records
 }
 
-// records are all that admins have done, or tried to.
+// begunRecords returns the records of the beginnings of all actions.
 func (h *hall) records() []auditRecord {
 	h.t.Helper()
 	return slices.DeleteFunc(h.story(), func(r auditRecord) bool { return r.Result != "begun" })
 }
 
-// act does something as an admin, with a key unless that is empty.
+// adminRequest sends a request as an admin, with an Idempotency-Key unless key is empty.
 func (h *hall) act(method, path, key, body string) reply {
 	h.t.Helper()
 	r := request{token: h.user("root", "admin"), body: body, header: http.Header{}}
@@ -51,7 +51,7 @@ func (h *hall) act(method, path, key, body string) reply {
 	return h.rest(method, "/api/admin/"+path, r)
 }
 
-// twins are two halls on one Redis.
+// twoHubs starts two hubs on one Redis.
 func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
 	t.Helper()
 	server := redistest.Standalone(t)
@@ -66,10 +66,10 @@ func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
 	return build("one"), build("two")
 }
 
-// await asks until an answer is as wanted.
+// waitForBody repeats a request until its response contains want.
 func (h *hall) await(path, token, want string) {
 	h.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond) // each is in the log
+	tick := time.NewTicker(20 * time.Millisecond) // each request is in the log
 	defer tick.Stop()
 	deadline := time.After(h.wait)
 	for {
@@ -85,7 +85,7 @@ func (h *hall) await(path, token, want string) {
 	}
 }
 
-// To those who are no admins there is no admin API.
+// Users without an admin role get 404 for the admin API.
 func TestAdminRights(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -147,7 +147,7 @@ func TestAdminBadInput(t *testing.T) {
 	}
 }
 
-// The same action through any replica is one record, one effect and one answer.
+// The same action through any replica has one record, one effect and one response.
 func TestAdminActsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
@@ -203,7 +203,7 @@ func TestAdminActsOnce(t *testing.T) {
 	}
 }
 
-// The key of an admin and the ids of messages have nothing to do with each other.
+// Idempotency keys of admins and message ids are independent.
 func TestAdminKeyIsNoMessageID(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -234,13 +234,12 @@ func TestAdminKeyIsNoMessageID(t *testing.T) {
 	}
 }
 
-// What the owner of a session refuses is refused wherever it was asked for, as often
-// as it was.
+// An action that the session's owner refuses is refused through every replica, and every time.
 func TestAdminIsRefused(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
 	id := a.session("ann")
-	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that it is owned there
+	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that this replica owns it
 	for i, h := range []*hall{a, b} {
 		for range 2 {
 			p := h.act(http.MethodPost, "sessions/"+string(id)+"/interrupt", fmt.Sprint("key-", i), `{"reason":"too loud","agentId":"nobody"}`).
@@ -255,8 +254,7 @@ func TestAdminIsRefused(t *testing.T) {
 	}
 }
 
-// A hub that hands its sessions over does nothing to them, and nothing is written down
-// as if it had.
+// A draining hub executes no action on its sessions, and records none.
 func TestAdminAsksADrainedHub(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -294,7 +292,7 @@ func TestAdminManyAtOnce(t *testing.T) {
 	if got := b.records(); len(got) != 1 {
 		t.Errorf("%d records, want one", len(got))
 	}
-	// Who comes when the session is gone already is told the same.
+	// Requests after the deletion get the same response.
 	const sessions = 8
 	for n := range sessions {
 		id, key := a.session("ann"), fmt.Sprintf("delete-%d", n)
@@ -326,7 +324,7 @@ func TestAdminDirectory(t *testing.T) {
 		Total int
 		Next  string
 	}
-	// By what does not change meanwhile: what moves is met twice or never.
+	// Sorted by keys that do not change during the test: a moving row is seen twice or never.
 	walk := func(query string) (found []wire.SessionID) {
 		t.Helper()
 		for after := ""; ; {
@@ -388,8 +386,8 @@ func TestAdminDirectory(t *testing.T) {
 	}
 }
 
-// A replica is drained through another one: it takes nobody, its tabs are told where
-// to go, the session lives on elsewhere, and it can be taken back.
+// A replica is drained through another one: it refuses new clients, its tabs are disconnected, the
+// session continues on the other replica, and the drain can be undone.
 func TestAdminDrain(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
@@ -415,7 +413,7 @@ func TestAdminDrain(t *testing.T) {
 	a.act(http.MethodPost, "replicas/one/undrain", "d-2", `{"reason":"done"}`).want(http.StatusOK)
 	a.await("/readyz", "", "200 ")
 	b.await("/api/admin/replicas", root, `"id":"one","state":"serving"`)
-	// What was done before is not done again.
+	// An earlier action is not executed again.
 	b.act(http.MethodPost, "replicas/one/drain", "d-1", `{"reason":"upgrade"}`).want(http.StatusOK)
 	z := a.enter("/ws/"+string(id), as(a.user("ann")))
 	z.alive()

@@ -23,8 +23,8 @@ func TestTranscript(t *testing.T) {
 	h.get(at("ses-gone", "/transcript"), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
-// A session is restored onto one monitor of the desktop that asks, without what locks
-// its windows, and nothing changes in it.
+// A session is restored onto one monitor of the caller's desktop, without locks of its windows, and
+// does not change.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -68,7 +68,7 @@ func TestDomains(t *testing.T) {
 	want(ada, `{"allowAllDomains":true,"domains":[]}`)
 	want(bob, `{"allowAllDomains":false,"domains":[]}`)
 	h.rest(http.MethodPatch, "/api/domains", request{token: h.user("eve", "viewer"), body: `{"allowAllDomains":true}`}).problem(http.StatusForbidden, wire.CodeForbidden)
-	// Whatever was allowed, nothing is fetched.
+	// Nothing is fetched, whatever is allowed.
 	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).problem(http.StatusForbidden, wire.CodeForbidden)
 	if p.Detail != "This hub does not fetch pages for apps." {
 		t.Errorf("got %q", p.Detail)

@@ -18,10 +18,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// errorLines is how often the log cries.
+// errorLines counts the errors in the log.
 func (h *hall) errorLines() int { return strings.Count(h.log.String(), "level=ERROR") }
 
-// blurt sends what no HTTP client would and returns the whole answer.
+// rawRequest sends bytes that no HTTP client would send and returns the whole response.
 func (h *hall) blurt(request string, hangUp bool) string {
 	h.t.Helper()
 	c, err := h.dial()
@@ -44,7 +44,7 @@ func (h *hall) blurt(request string, hangUp bool) string {
 	return string(answer)
 }
 
-// A body that breaks off is a mistake of the client, and no news.
+// An incomplete body is an error of the client, and is not logged as an error.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -85,7 +85,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	})
 }
 
-// Who hangs up while an answer is sent is no error of the hub.
+// A client that disconnects during a response causes no error in the log.
 func TestAnswersNobodyReads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAnswersNobodyReads(t *testing.T) {
 	})
 }
 
-// Names that take a file for a folder are not there.
+// A path below a file does not exist.
 func TestFilesTakenForFolders(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -126,7 +126,7 @@ func TestFilesTakenForFolders(t *testing.T) {
 	}
 }
 
-// awayStore is a store that cannot find its documents, or only those of users.
+// unavailableStore fails to read documents, or only those of users.
 type awayStore struct {
 	engine
 	all, settings *atomic.Bool
@@ -139,8 +139,8 @@ func (s awayStore) Get(ctx context.Context, collection, name string) (store.Docu
 	return s.engine.Get(ctx, collection, name)
 }
 
-// Strangers cannot fill the log while the store is away, nor drown what users
-// meet.
+// Unauthenticated requests cannot fill the log while the store is unavailable, nor hide the errors
+// of users.
 func TestStrangersDoNotFillTheLog(t *testing.T) {
 	t.Parallel()
 	var all, settings atomic.Bool
@@ -170,7 +170,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// unlisted is a store that cannot list everything.
+// unlistableStore is a store that cannot list all sessions.
 type unlisted struct{ engine }
 
 func (u unlisted) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
@@ -180,8 +180,7 @@ func (u unlisted) Sessions(ctx context.Context, q store.Query) (store.Page[store
 	return u.engine.Sessions(ctx, q)
 }
 
-// A session that was made is shown to who made it, even if nobody could look whether
-// there are too many now.
+// A created session is returned to its creator, even if the check of the limit failed.
 func TestSessionThatCannotBeCountedStays(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) {
@@ -194,7 +193,7 @@ func TestSessionThatCannotBeCountedStays(t *testing.T) {
 	h.post("/api/sessions", h.user("ann"), "").want(http.StatusCreated)
 }
 
-// unknowing is a store that cannot look sessions up.
+// unknowingStore is a store that cannot look sessions up.
 type unknowing struct {
 	engine
 	away *atomic.Bool
@@ -207,8 +206,8 @@ func (u unknowing) Session(ctx context.Context, id wire.SessionID) (store.Info, 
 	return u.engine.Session(ctx, id)
 }
 
-// While the store is away, a session that is loaded is shown to its user. Others, whose
-// shares may have ended meanwhile, have to wait; they are not told that it is gone.
+// While the store is unavailable, a loaded session is available to its owner. Other users, whose
+// shares may have ended meanwhile, have to wait; they do not get 404.
 func TestLoadedSessionWithoutAStore(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool

@@ -61,7 +61,7 @@ func TestFiles(t *testing.T) {
 	h.rest(http.MethodDelete, at(id, "/files/page.html"), request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
 }
 
-// What somebody uploads must not run in the name of the hub's pages.
+// Uploaded files must not run as script on the hub's origin.
 func TestUploadsCannotRun(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -101,7 +101,7 @@ func TestUploadThatIsTooLarge(t *testing.T) {
 	id := h.session("ada")
 	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789"}).want(http.StatusCreated)
 	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789x"}).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
-	// Without a length the hub finds out while it reads.
+	// Without a Content-Length the limit applies while reading.
 	res, err := h.stream(http.MethodPut, at(id, "/files/a"), ada, strings.NewReader(strings.Repeat("x", 1000)))
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestSettings(t *testing.T) {
 	if got := patch(`{"wallpaper":"#2a2a3e","accentColor":"green"}`).want(http.StatusOK); !contains(got.body, look) {
 		t.Errorf("got %s, want %s in it", got.body, look)
 	}
-	for _, path := range []string{"/api/settings", "/api/apps"} { // desktops of the other dialect read the latter
+	for _, path := range []string{"/api/settings", "/api/apps"} { // the desktop dialect reads the latter
 		if got := h.get(path, ada).want(http.StatusOK); !contains(got.body, look) || !contains(got.body, `"language":"ko"`) {
 			t.Errorf("%s: got %s, want %s in it", path, got.body, look)
 		}
@@ -214,7 +214,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Ranges are served, and those that are not there are a problem like any other.
+// Ranges are served, and an invalid range is a problem document.
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -251,7 +251,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// A form would be kept with its wrapping, which nobody wants in a file.
+// A form would be stored with its multipart encoding.
 func TestUploadByFormIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

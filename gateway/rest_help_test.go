@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// reply is the whole answer to a request.
+// reply is a complete HTTP response.
 type reply struct {
 	t      testing.TB
 	what   string
@@ -22,7 +22,7 @@ type reply struct {
 	body   []byte
 }
 
-// request is one that a test makes.
+// request is an HTTP request of a test.
 type request struct {
 	token  string
 	body   string // JSON unless the header says otherwise
@@ -30,7 +30,7 @@ type request struct {
 	host   string
 }
 
-// rest sends a request and reads the answer. Redirects are not followed.
+// rest sends a request and reads the response. It does not follow redirects.
 func (h *hall) rest(method, path string, r request) reply {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+path, strings.NewReader(r.body))
@@ -67,7 +67,7 @@ func (h *hall) rest(method, path string, r request) reply {
 	return reply{h.t, method + " " + path, res.StatusCode, res.Header, body}
 }
 
-// want wants a status.
+// wantStatus checks the status.
 func (r reply) want(status int) reply {
 	r.t.Helper()
 	if r.status != status {
@@ -76,7 +76,7 @@ func (r reply) want(status int) reply {
 	return r
 }
 
-// decode reads a JSON answer.
+// decode decodes a JSON response.
 func (r reply) decode(into any) {
 	r.t.Helper()
 	if got := r.header.Get("Content-Type"); got != "application/json" {
@@ -87,7 +87,7 @@ func (r reply) decode(into any) {
 	}
 }
 
-// refusal is a problem document with all its members.
+// problem is a problem document with all its members.
 type problem struct {
 	wire.Problem
 	Field        string         `json:"field"`
@@ -95,7 +95,7 @@ type problem struct {
 	RetryAfterMS int            `json:"retry_after_ms"`
 }
 
-// problem wants a problem document with a status and a code.
+// wantProblem checks for a problem document with a status and a code.
 func (r reply) problem(status int, code wire.Code) problem {
 	r.t.Helper()
 	var p problem
@@ -111,42 +111,42 @@ func (r reply) problem(status int, code wire.Code) problem {
 	return p
 }
 
-// get is rest without a body.
+// get sends a GET request.
 func (h *hall) get(path, token string) reply {
 	h.t.Helper()
 	return h.rest(http.MethodGet, path, request{token: token})
 }
 
-// post is rest with one.
+// post sends a POST request.
 func (h *hall) post(path, token, body string) reply {
 	h.t.Helper()
 	return h.rest(http.MethodPost, path, request{token: token, body: body})
 }
 
-// user is a token of a user for an hour.
+// userToken returns a token of a user for an hour.
 func (h *hall) user(name string, roles ...string) string {
 	h.t.Helper()
 	return h.token(name, time.Hour, roles...)
 }
 
-// inMode builds a hall in another mode.
+// withAuthMode sets the authentication mode.
 func inMode(m auth.Mode) func(*plan) {
 	return func(p *plan) { p.auth = auth.Config{Mode: m} }
 }
 
-// at is the path of a session.
+// sessionPath returns the path of a session.
 func at(id wire.SessionID, rest ...string) string {
 	return "/api/sessions/" + string(id) + strings.Join(rest, "")
 }
 
-// raised is a request for actions that put a badge on an app.
+// badgeRequest returns a request for actions that put a badge on an app.
 func raised(app string) string {
 	return `{"actions":[{"type":"app.badge","appId":"` + app + `","count":3}]}`
 }
 
 func contains(body []byte, text string) bool { return bytes.Contains(body, []byte(text)) }
 
-// stream is rest with a body whose length nobody knows.
+// stream sends a request with a body of unknown length.
 func (h *hall) stream(method, path, token string, body io.Reader) (reply, error) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+path, io.MultiReader(body))

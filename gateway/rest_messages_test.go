@@ -21,7 +21,7 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 	if p.MessageID != "m-1" {
 		t.Errorf("problem %+v", p)
 	}
-	// The question is kept all the same, once.
+	// The user's message is stored, once.
 	for range 3 {
 		h.rest(http.MethodPost, at(id, "/messages"), request{
 			token: ada, body: `{"content":"hi"}`, header: header("Idempotency-Key", "m-1"),
@@ -35,7 +35,7 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 	if len(state.Rows) != 1 || state.Rows[0].Text != "hi" {
 		t.Errorf("rows %+v", state.Rows)
 	}
-	// Without an id every one is new.
+	// Without an id each message is a new one.
 	for range 2 {
 		h.post(at(id, "/messages"), ada, `{"content":"again"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
@@ -92,7 +92,7 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 	}
 	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"window.focus","windowId":"nowhere"}]}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
 
-	// Page by page, the log is the same as what the actions were answered with.
+	// The pages together have the positions that the responses to the actions had.
 	mirror := desktop.New(id)
 	var seen []wire.Position
 	var page eventsPage
@@ -195,7 +195,7 @@ func TestPositionsThatAreNotInTheLog(t *testing.T) {
 	}
 }
 
-// What a body must be, for all routes alike.
+// The rules for bodies are the same for all routes.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planOf is what a program sees of a plan.
+// planOf is the response with a plan.
 type planOf struct {
 	Status string
 	Plan   *struct {
@@ -25,7 +25,7 @@ type planOf struct {
 	} `json:"hitl_requests"`
 }
 
-// A program without a socket has a message worked off as a plan.
+// A message is processed as a plan over REST only.
 func TestPlanOverREST(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)
@@ -84,7 +84,7 @@ func TestPlanOverREST(t *testing.T) {
 	if p := h.post(at(id, "/plan/answers"), ada, perhaps).problem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse); p.Field != "action" {
 		t.Errorf("a wrong action: %+v", p)
 	}
-	for range 2 { // the second is the same again
+	for range 2 { // the second repeats the first
 		answer(yes)
 	}
 	h.post(at(id, "/plan/answers"), ada, strings.Replace(yes, "yes-1", "yes-2", 1)).problem(http.StatusGone, wire.CodeHITLRequestExpired)
@@ -100,7 +100,7 @@ func TestPlanOverREST(t *testing.T) {
 	}
 }
 
-// Who may only look sees a plan and steers nothing; who may not see it does not.
+// Viewers see a plan and cannot control it; users without access get 404.
 func TestPlanRights(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -120,8 +120,8 @@ func TestPlanRights(t *testing.T) {
 	}
 }
 
-// What a plan attaches to its answer opens for those who may see the session, as
-// something that runs nowhere.
+// A file attached to a plan's answer can be opened with access to the session, and cannot run as
+// script.
 func TestPlanAttachments(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)

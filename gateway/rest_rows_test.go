@@ -29,7 +29,7 @@ func (p rowsPage) String() string {
 	return fmt.Sprint(strings.Join(all, " "), " ", p.More)
 }
 
-// notesPage is the digest of one.
+// notesPage is the digest of a part of a conversation.
 type notesPage struct {
 	SessionID wire.SessionID
 	Messages  []history.Note
@@ -116,7 +116,7 @@ func TestConversationsAreReadInPages(t *testing.T) {
 	}
 }
 
-// A page is no larger than it may be, but for one row.
+// A page is bounded in bytes, but has at least one row.
 func TestPagesOfConversationsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -16,13 +16,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// imports sends a session log.
+// importFile imports a session file.
 func (h *hall) imports(token, query string, body []byte) reply {
 	h.t.Helper()
 	return h.rest(http.MethodPost, "/api/sessions/import"+query, request{token: token, body: string(body), header: header("Content-Type", "application/zip")})
 }
 
-// partOf is a file of a session log.
+// partOf returns a file in a session file.
 func partOf(t *testing.T, data []byte, name string) string {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -40,7 +40,7 @@ func partOf(t *testing.T, data []byte, name string) string {
 	return string(text)
 }
 
-// says are the words of an agent in a turn.
+// textOf returns the text of an agent in a turn.
 func says(events []wire.Event) (text string) {
 	for _, e := range events {
 		if r, ok := e.Data.(wire.AgentResponse); ok {
@@ -50,8 +50,8 @@ func says(events []wire.Event) (text string) {
 	return text
 }
 
-// A session goes to another user as a file, and goes on there: windows, rows, files,
-// and what its agents know.
+// A session is exported to another user as a file and continues there: windows, rows, files and the
+// agents' context.
 func TestSessionLog(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores() {
@@ -114,8 +114,8 @@ func TestSessionLog(t *testing.T) {
 	}
 }
 
-// repacked is a session log with a conversation that another program kept, in which
-// the summary stands before the messages that were kept.
+// repacked returns a session file with a conversation of another program, in which the summary
+// precedes the messages that were kept.
 func repacked(t *testing.T, data []byte) []byte {
 	t.Helper()
 	const (
@@ -162,7 +162,7 @@ func repacked(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-// A session goes on with a conversation that another program kept.
+// A session continues with a conversation of another program.
 func TestSessionLogOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)
@@ -185,7 +185,7 @@ func TestSessionLogOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// A policy leaves windows out.
+// A policy omits windows.
 func TestSessionLogPolicies(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)
@@ -241,7 +241,7 @@ func TestSessionLogPolicies(t *testing.T) {
 	}
 }
 
-// What is refused says why, and changes nothing.
+// A refusal names the reason and has no effect.
 func TestSessionLogRefusals(t *testing.T) {
 	t.Parallel()
 	h := agentHall(t, false)

@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// card is what tests read of a session.
+// card is the part of a session that tests read.
 type card struct {
 	SessionID wire.SessionID
 	Directory string
@@ -43,7 +43,7 @@ func TestLifeOfASession(t *testing.T) {
 	if c.Title != "Notes" || c.User != "ada" || c.Access != "owner" || c.Directory != string(c.SessionID) {
 		t.Errorf("made %s", made.body)
 	}
-	h.post("/api/sessions", ada, "").want(http.StatusCreated) // a body is not needed
+	h.post("/api/sessions", ada, "").want(http.StatusCreated) // the body is optional
 
 	patched := h.rest(http.MethodPatch, at(c.SessionID), request{token: ada, body: `{"title":"Plans"}`}).want(http.StatusOK)
 	patched.decode(&c)
@@ -129,7 +129,7 @@ func TestListOfSessions(t *testing.T) {
 	h.get("/api/sessions?limit=100000", ada).want(http.StatusOK)
 }
 
-// Who may do what, for every route about a session.
+// The access rights of every route about a session.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -171,7 +171,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if got.status == http.StatusForbidden || got.status == http.StatusNotFound && r.path != "/files/nope" {
 					t.Errorf("%s %s: %s is refused: %d %s", r.method, r.path, who, got.status, got.body)
 				}
-			case slices.Contains(looks, who): // they know that it is there
+			case slices.Contains(looks, who): // they may know that it exists
 				got.problem(http.StatusForbidden, wire.CodeForbidden)
 			default:
 				got.problem(http.StatusNotFound, wire.CodeSessionNotFound)
@@ -214,7 +214,7 @@ func TestShares(t *testing.T) {
 	h.get(at(id), bob).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
-// A credential for one session opens that one and nothing else.
+// A credential for one session opens only that one.
 func TestCredentialForOneSession(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -245,7 +245,7 @@ func TestCredentialForOneSession(t *testing.T) {
 	h.post("/api/ws-ticket", h.user("bob"), "").want(http.StatusOK)
 }
 
-// A session whose data cannot be read is shown as set aside, and does nothing.
+// A session whose data cannot be read is listed as quarantined and cannot be used.
 func TestSessionThatIsSetAside(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -268,7 +268,7 @@ func TestSessionThatIsSetAside(t *testing.T) {
 	h.get(at(good, "/snapshot"), ada).want(http.StatusOK)
 }
 
-// The description of a session must not change by accident: others read it.
+// The JSON fields of a session must not change by accident.
 func TestNamesOfASessionsFields(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -281,23 +281,23 @@ func TestNamesOfASessionsFields(t *testing.T) {
 	}
 }
 
-// A session is not gone before its files are: what a crash in between leaves is a
-// session without files, never files that the next one with its id would see.
+// Files are deleted before the session: after a crash there may be a session without files, never
+// files that a later session with the same id would see.
 func TestDeleteBeginsWithTheFiles(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	ada := h.user("ada")
 	id := h.session("ada")
 	h.rest(http.MethodPut, at(id, "/files/secret"), request{token: ada, body: "x"}).want(http.StatusCreated)
-	if err := h.fileStore.Close(); err != nil { // as good as a disk that is away
+	if err := h.fileStore.Close(); err != nil { // as if the disk had failed
 		t.Fatal(err)
 	}
 	h.rest(http.MethodDelete, at(id), request{token: ada}).problem(http.StatusInternalServerError, wire.CodeExecutionFailed)
 	h.get(at(id), ada).want(http.StatusOK)
 }
 
-// Whatever an earlier session of an id left behind is shown to nobody: who names it
-// gets another session.
+// Files of an earlier session with the same id are never visible: a client that names it gets
+// another session.
 func TestNewSessionHasNoFiles(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// key makes an API key; its id comes with it.
+// newKey creates an API key and returns it with its id.
 func (h *hall) key(user string, roles ...auth.Role) (key, id string) {
 	h.t.Helper()
 	key, err := h.people.NewKey(h.t.Context(), auth.Identity{User: user, Roles: roles}, "")
@@ -26,13 +26,13 @@ func (h *hall) key(user string, roles ...auth.Role) (key, id string) {
 	return key, key[4:20]
 }
 
-// signIn trades a token for a cookie.
+// signIn exchanges a token for a cookie.
 func (h *hall) signIn(t *testing.T, token string) *http.Cookie {
 	t.Helper()
 	return cookieOf(t, h.post("/api/login", "", `{"token":"`+token+`"}`).want(http.StatusOK))
 }
 
-// A cookie would outlive the key that it was made of.
+// A cookie would outlive the key that it was made from.
 func TestKeysDoNotSignIn(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -71,8 +71,8 @@ func TestTicketOfARevokedKey(t *testing.T) {
 	}
 }
 
-// Revoking a key ends what that key opened, and neither the user's other keys nor
-// their tokens.
+// Revoking a key closes the connections of that key, and neither those of the user's other keys nor
+// of their tokens.
 func TestRevokedKeyEndsItsOwnConnections(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -97,8 +97,8 @@ func TestRevokedKeyEndsItsOwnConnections(t *testing.T) {
 	byToken.alive()
 }
 
-// What is taken from somebody is taken from their open connections too, whatever
-// the heartbeat and the interval of looking.
+// Removing a share closes open connections at once, independently of the heartbeat and of the
+// recheck interval.
 func TestShareEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Recheck = time.Hour, time.Hour })
@@ -136,7 +136,7 @@ func TestNewCredentialsCountForEverything(t *testing.T) {
 	x.say(wire.Auth{Token: h.user("bob")})
 	x.notice(wire.CodeAuthFailed)
 	x.alive()
-	// An admin who is one no longer has nothing to look for here.
+	// A demoted admin loses access to the session.
 	y := h.enter("/ws/"+string(id), as(h.user("root", "admin")))
 	y.alive()
 	y.say(wire.Auth{Token: h.user("root")})
@@ -144,8 +144,7 @@ func TestNewCredentialsCountForEverything(t *testing.T) {
 	y.closed(wire.CloseNotFound)
 }
 
-// How often the hub asks whether somebody is there has nothing to do with how
-// long they may stay.
+// Token expiry and rechecks do not depend on the heartbeat interval.
 func TestTimesDoNotDependOnTheHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +160,7 @@ func TestTimesDoNotDependOnTheHeartbeat(t *testing.T) {
 		if late := time.Since(expires); late > 67*time.Second {
 			t.Errorf("closed %v after the end", late)
 		}
-		// Another replica changes the card.
+		// Another replica changes the shares.
 		if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +194,7 @@ func TestViewersSignNobodyOut(t *testing.T) {
 		h.rest(http.MethodPatch, "/api/settings", request{token: token, body: `{"language":"ko"}`}).problem(http.StatusForbidden, wire.CodeForbidden)
 	}
 	me(mine).want(http.StatusOK)
-	// A cookie may always end itself, with what it opened.
+	// A cookie may always end itself and its connections.
 	looks, other := h.signIn(t, h.user("ann", "viewer")), h.signIn(t, h.user("ann", "viewer"))
 	path := "/ws/" + string(h.session("ann"))
 	x := h.enter(path, visit{header: h.own(looks), protos: []string{"everdesk.v2"}})
@@ -217,7 +216,7 @@ func TestViewersSignNobodyOut(t *testing.T) {
 	me(other).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
 }
 
-// A link in a page of somebody else must not make a browser somebody else's.
+// A link on a page of an attacker must not sign a browser in as another user.
 func TestLinkOnlySignsInWithTheInstallationsToken(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, inMode(auth.ModeToken))
@@ -274,8 +273,8 @@ func TestBrowserIsToldThatItsCookieLivesLonger(t *testing.T) {
 	})
 }
 
-// The id of a session that is gone, or somebody's, is worth nothing at the
-// desktop's door, and both are the same.
+// Over the desktop protocol, ids of deleted and of other users' sessions both lead to a new
+// session.
 func TestDesktopDoesNotChooseIDs(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -291,7 +290,7 @@ func TestDesktopDoesNotChooseIDs(t *testing.T) {
 		first = got
 	}
 	h.get(at(gone), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	// One's own, and one that is shared, are taken by their name.
+	// Own and shared sessions are opened by their id.
 	if err := h.hub.Share(t.Context(), anns, "bob", session.ShareViewer); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +322,7 @@ func TestCapsOfAUser(t *testing.T) {
 	stranger.notice(wire.CodeRateLimited)
 	stranger.closed(wire.CloseRateLimited)
 	h.post("/api/sessions", h.user("carl"), "").want(http.StatusCreated)
-	// Who leaves makes room.
+	// A closed connection frees its place.
 	x.ws.Close(websocket.StatusNormalClosure, "")
 	for {
 		y, _ := h.knock(path, v)
@@ -332,14 +331,14 @@ func TestCapsOfAUser(t *testing.T) {
 			break
 		}
 	}
-	// None.
+	// A limit of zero.
 	free := newHall(t, func(p *plan) { p.door.UserSessions, p.door.UserConnections = -1, -1 })
 	for range 201 {
 		free.post("/api/sessions", free.user("ann"), "").want(http.StatusCreated)
 	}
 }
 
-// Many requests at once do not get over the cap.
+// Concurrent requests do not exceed the limit.
 func TestCapHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) { p.door.UserSessions = 5 })
@@ -371,7 +370,7 @@ func TestQueryTokensAreForStreams(t *testing.T) {
 		h.get(path+"?token="+token, "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	}
 	h.post("/api/sessions?token="+token, "", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-	// Pages of the other dialect put the token into the addresses of pictures.
+	// Pages of the desktop dialect put the token into the URLs of images.
 	h.post("/api/storage/a.txt", token, "hello").want(http.StatusOK)
 	if got := h.get("/api/storage/a.txt?token="+token, "").want(http.StatusOK); string(got.body) != "hello" {
 		t.Errorf("got %q, want hello", got.body)

@@ -11,9 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A handler that breaks in the middle of its answer must not leave an answer
-// that looks whole, and one that asks net/http to drop the connection must be
-// heard.
+// A handler that panics in the middle of its response must not leave a response that looks
+// complete, and http.ErrAbortHandler must reach net/http.
 func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]echo.HandlerFunc{

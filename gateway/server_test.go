@@ -24,7 +24,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// storeFunc is a store that is its Ready method.
+// storeFunc is a store that consists of its Ready method.
 type storeFunc func(context.Context) error
 
 func (f storeFunc) Ready(ctx context.Context) error { return f(ctx) }
@@ -47,7 +47,7 @@ func (f storeFunc) Remove(context.Context, string, string, uint64) error {
 
 func fine(context.Context) error { return nil }
 
-// newServer makes a server that has nothing behind it but a store and a user.
+// newServer returns a server with a store and mode none only.
 func newServer(t *testing.T, ready storeFunc) *gateway.Server {
 	t.Helper()
 	return newServerWith(t, slog.NewTextHandler(t.Output(), nil), ready)
@@ -69,7 +69,7 @@ func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRe
 	return rec
 }
 
-// wantProblem checks that an answer is a whole problem document.
+// wantProblem checks for a complete problem document.
 func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, want wire.Problem) {
 	t.Helper()
 	if rec.Code != want.Status {
@@ -122,7 +122,7 @@ func TestUnknownPathAndMethod(t *testing.T) {
 	}
 	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), want)
 
-	// A long path is not sent back whole.
+	// A long path is not echoed completely.
 	if rec := ask(t, s, http.MethodGet, "/"+strings.Repeat("x", 5000)); rec.Body.Len() > 500 {
 		t.Errorf("answer of %d bytes", rec.Body.Len())
 	}
@@ -155,7 +155,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 		}
 		return nil
 	})
-	for range 3 { // away and back more than once
+	for range 3 { // unavailable and back more than once
 		away.Store(true)
 		for range 2 {
 			rec := ask(t, s, http.MethodGet, "/readyz")
@@ -166,7 +166,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 			t.Errorf("status %d after the store came back", rec.Code)
 		}
 	}
-	// The log has the reason, once per change and not per probe.
+	// The reason is logged once per change and not per probe.
 	if n := strings.Count(logged.String(), "dial 10.1.2.3: refused"); n != 3 {
 		t.Errorf("reason logged %d times, want 3:\n%s", n, &logged)
 	}
@@ -240,7 +240,7 @@ func TestStatusPage(t *testing.T) {
 	}
 }
 
-// Operators learn from /readyz whether the store is full or away.
+// /readyz distinguishes a full store from an unavailable one.
 func TestReadyTellsFullFromAway(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{store.ErrUnavailable, errors.New("some cause")} {
@@ -270,8 +270,8 @@ func TestPanicIsOneRequestsProblem(t *testing.T) {
 	}
 }
 
-// serve starts s on a free port and returns its URL, a client for it and what
-// Serve will return.
+// serve starts s on a free port and returns its URL, a client for it and a channel with the result
+// of Serve.
 func serve(t *testing.T, s *gateway.Server) (string, *http.Client, <-chan error) {
 	t.Helper()
 	var lc net.ListenConfig
@@ -343,7 +343,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	close(leave)
 }
 
-// A drain that is taken back before the clients were sent away leaves them alone.
+// A drain that is undone before the clients are disconnected leaves them connected.
 func TestDismissThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -357,7 +357,7 @@ func TestDismissThatIsTakenBack(t *testing.T) {
 	x.alive()
 }
 
-// Tabs go after their session, not after the last one.
+// Tabs are disconnected when their session is handed over, not when the last one is.
 func TestReleaseSendsTabsAfterTheirSession(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -391,7 +391,7 @@ func TestServeSaysWhyTheListenerBroke(t *testing.T) {
 	}
 }
 
-// get returns the body, or "error: …" when there was no answer.
+// get returns the body, or "error: …" when there was no response.
 func get(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -11,14 +11,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// called is a session in an answer.
+// called is a session in a response.
 type called struct {
 	SessionID wire.SessionID `json:"sessionId"`
 	Name      wire.SessionID `json:"name"`
 	User      string         `json:"user"`
 }
 
-// sessions are those of a user.
+// sessions returns the sessions of a user.
 func (h *hall) sessions(user string) []session.Info {
 	h.t.Helper()
 	page, err := h.hub.List(h.t.Context(), store.Query{User: user})
@@ -28,8 +28,8 @@ func (h *hall) sessions(user string) []session.Info {
 	return page.Items
 }
 
-// A client that connects under a name of its own gets that session of its user, with
-// the name in every frame, whatever it speaks.
+// A client that connects under a name gets that session of its user, with the name in every frame,
+// in every dialect.
 func TestNamesOfClientsOwn(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -57,7 +57,7 @@ func TestNamesOfClientsOwn(t *testing.T) {
 			t.Fatalf("ann has %+v, want one session named test_session", all)
 		}
 		first = all[0].ID
-		// Who came by the id sees the id, and other names are refused.
+		// A client that connects by the id gets the id, and other names are refused.
 		y := h.enter("/ws/"+string(first), as(v.token))
 		if e, ok := y.read(); !ok || e.Session != first {
 			t.Errorf("by id: %+v, want session %s", e, first)
@@ -73,7 +73,7 @@ func TestNamesOfClientsOwn(t *testing.T) {
 	}
 }
 
-// Names are the user's own: others neither reach the session nor learn of it.
+// Names belong to a user: other users neither reach the session nor learn that it exists.
 func TestNamesArePerUser(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -85,7 +85,7 @@ func TestNamesArePerUser(t *testing.T) {
 	if len(a) != 1 || len(b) != 1 || a[0].ID == b[0].ID || a[0].Name != "work" || b[0].Name != "work" {
 		t.Fatalf("ann has %+v and bob %+v, want one each", a, b)
 	}
-	// Who may only look makes nothing, and neither does who only watches or asks.
+	// Viewers create nothing, and neither do event streams and GET requests.
 	eve := h.user("eve", "viewer")
 	h.refused("/ws/work", as(eve), http.StatusNotFound, wire.CodeSessionNotFound)
 	for _, path := range []string{"/api/sessions/play", "/api/sessions/play/events", "/api/sessions/play/rows"} {
@@ -128,7 +128,7 @@ func TestNamesOverREST(t *testing.T) {
 			t.Errorf("%q: %d %s, want 400", bad, r.status, r.body)
 		}
 	}
-	// A deleted session frees its name, and the next one has another id.
+	// Deleting a session frees its name, and the next one has another id.
 	h.rest(http.MethodDelete, "/api/sessions/sess_abc123", request{token: ann}).want(http.StatusNoContent)
 	h.get("/api/sessions/sess_abc123", ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	next[wire.SessionState](h.enter("/ws/sess_abc123", as(ann)))
@@ -137,8 +137,8 @@ func TestNamesOverREST(t *testing.T) {
 	}
 }
 
-// A name whose document is lost leads to the session that has it on its card, and one
-// whose session is gone to a new session.
+// A name whose document is lost leads to the session with that name in its record, and a name whose
+// session is deleted to a new session.
 func TestNamesHeal(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -157,7 +157,7 @@ func TestNamesHeal(t *testing.T) {
 	if all := h.sessions("ann"); len(all) != 1 || all[0].ID != first {
 		t.Errorf("there are %+v, want %s", all, first)
 	}
-	if err := h.hub.Delete(t.Context(), first); err != nil { // not by a door, so the name stays
+	if err := h.hub.Delete(t.Context(), first); err != nil { // not through the API, so the name stays
 		t.Fatal(err)
 	}
 	next[wire.SessionState](h.enter("/ws/work", as(ann)))
@@ -166,7 +166,7 @@ func TestNamesHeal(t *testing.T) {
 	}
 }
 
-// Connections that come to two replicas in the same moment get one session.
+// Concurrent connections to two replicas get one session.
 func TestNamesOfTwoReplicas(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A client cannot answer a ping that is behind a snapshot. It is not silent
-// while it takes the snapshot, and it is when it has stopped to.
+// A client cannot answer a ping that is queued behind a snapshot. It does not count as silent while
+// it reads the snapshot, but does when it stops reading.
 func TestSlowDownloadIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestSlowDownloadIsNotSilence(t *testing.T) {
 		if took := time.Since(start); took < 2*time.Minute {
 			t.Errorf("it took only %v", took)
 		}
-		time.Sleep(2 * time.Minute) // without a word, and without reading
+		time.Sleep(2 * time.Minute) // without sending or reading
 		for err == nil {
 			_, err = slow.Read(buf)
 		}

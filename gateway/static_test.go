@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// desktopHall is a hall that serves another desktop.
+// newDesktopHub starts a hub that serves another desktop.
 func desktopHall(t *testing.T) *hall {
 	t.Helper()
 	dir, outside := t.TempDir(), t.TempDir()
@@ -62,7 +62,7 @@ func TestAnotherDesktop(t *testing.T) {
 		h.rest(http.MethodGet, path, request{header: header("If-None-Match", etag)}).want(http.StatusNotModified)
 		h.rest(http.MethodHead, path, request{}).want(http.StatusOK)
 	}
-	// The token of the printed URL is traded before the desktop is shown.
+	// The token of the printed URL is exchanged before the desktop is served.
 	cookieOf(t, h.get("/?token="+h.people.InstallationToken(), "").want(http.StatusSeeOther))
 	if got := h.get("/login", "").want(http.StatusOK); !contains(got.body, "<form") {
 		t.Errorf("/login: %s", got.body)
@@ -97,7 +97,7 @@ func TestDesktopFolderIsNoWayOut(t *testing.T) {
 		if contains(got.body, "SECRET") {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
-		if got.status != http.StatusNotFound && !contains(got.body, "다른") { // a page is as good as nothing
+		if got.status != http.StatusNotFound && !contains(got.body, "다른") { // the index page is fine, too
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// street is a listener whose connections are pipes, so that a hall can be built
-// in a bubble where a minute takes no time.
+// pipeListener is a listener whose connections are pipes, so that a hub can run in a synctest
+// bubble with virtual time.
 type street struct {
 	came   chan net.Conn
 	closed chan struct{}
 	once   sync.Once
-	// from is where clients come from, an [net.IP] in its text form.
+	// from is the address of clients, an [net.IP] in its text form.
 	from atomic.Pointer[string]
 }
 
@@ -25,7 +25,7 @@ func newStreet() *street {
 	return s
 }
 
-// walker is one end of a pipe that knows where the other is.
+// pipeConn is one end of a pipe with TCP addresses.
 type walker struct {
 	net.Conn
 	from string
@@ -34,7 +34,7 @@ type walker struct {
 func (w walker) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 func (w walker) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(w.from), Port: 1024} }
 
-// DialContext comes down the street.
+// DialContext connects a client to the listener.
 func (s *street) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
@@ -66,8 +66,7 @@ func (s *street) Close() error {
 // Addr implements [net.Listener].
 func (s *street) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// inBubble builds a hall in a bubble, where time passes when nobody has anything
-// to do.
+// newBubbleHub starts a hub in a synctest bubble, where time passes when all goroutines are idle.
 func inBubble(t *testing.T, tune ...func(*plan)) *hall {
 	t.Helper()
 	h := newHall(t, append(tune, func(p *plan) { p.street = newStreet() })...)

@@ -6,8 +6,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Two tabs rewind the same conversation at once: one wins, and the other is told
-// that it is not what it was. Who may only look takes nothing back.
+// Two tabs rewind the same conversation at once: one succeeds, and the other gets an error that the
+// conversation has changed. Viewers cannot rewind.
 func TestTwoTabsRewind(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores() {
