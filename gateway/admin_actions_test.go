@@ -18,12 +18,12 @@ import (
 )
 
 // gatedStore is a store whose commits can be blocked.
-type gated struct {
+type gatedStore struct {
 	engine
 	gate atomic.Pointer[chan struct{}]
 }
 
-func (s *gated) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (s *gatedStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	if g := s.gate.Load(); g != nil {
 		select {
 		case <-*g:
@@ -35,7 +35,7 @@ func (s *gated) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 }
 
 // closeGate blocks commits until let is called.
-func (s *gated) shut() (let func()) {
+func (s *gatedStore) closeGate() (let func()) {
 	gate := make(chan struct{})
 	s.gate.Store(&gate)
 	return sync.OnceFunc(func() {
@@ -45,12 +45,12 @@ func (s *gated) shut() (let func()) {
 }
 
 // forgetfulStore is a store in which one write to the audit log fails.
-type forgetful struct {
+type forgetfulStore struct {
 	engine
 	puts, bad atomic.Int64
 }
 
-func (s *forgetful) Put(ctx context.Context, d store.Document) (uint64, error) {
+func (s *forgetfulStore) Put(ctx context.Context, d store.Document) (uint64, error) {
 	if d.Collection == "audit-chain" && s.puts.Add(1) == s.bad.Load() {
 		return 0, store.ErrUnavailable
 	}
@@ -58,14 +58,14 @@ func (s *forgetful) Put(ctx context.Context, d store.Document) (uint64, error) {
 }
 
 // waitForAudit waits until the audit log has the wanted result of an action.
-func (h *hall) told(action, want string) {
+func (h *testHub) waitForAudit(action, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(h.wait)
 	for {
 		var results []string
-		for _, r := range h.story() {
+		for _, r := range h.auditRecords() {
 			if r.Action == action {
 				results = append([]string{r.Result}, results...)
 			}
@@ -82,14 +82,14 @@ func (h *hall) told(action, want string) {
 }
 
 // requestAndLeave sends a request and disconnects when leave is closed.
-func (h *hall) abandon(path, key, body string, leave <-chan struct{}) (gone <-chan struct{}) {
+func (h *testHub) requestAndLeave(path, key, body string, leave <-chan struct{}) (gone <-chan struct{}) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.addr+"/api/admin/"+path, strings.NewReader(body))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+h.user("root", "admin"))
+	req.Header.Set("Authorization", "Bearer "+h.userToken("root", "admin"))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", key)
 	done := make(chan struct{})
@@ -110,10 +110,10 @@ func (h *hall) abandon(path, key, body string, leave <-chan struct{}) (gone <-ch
 
 // If the store fails while the outcome of an action is recorded, the outcome is recorded later,
 // before the response.
-func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
+func TestAdminOutcomeIsRecordedLater(t *testing.T) {
 	t.Parallel()
-	s := &forgetful{}
-	h := newHall(t, func(p *plan) {
+	s := &forgetfulStore{}
+	h := newTestHub(t, func(p *hubOptions) {
 		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
 			f, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
@@ -121,22 +121,22 @@ func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
 			return s, err
 		}
 	})
-	id := h.session("ann")
+	id := h.newSession("ann")
 	s.bad.Store(2) // the first write is the beginning
 	for range 3 {
-		if r := h.done("sessions/"+string(id)+"/reset", "k-1", `{"reason":"x"}`); r.Seq != 2 {
+		if r := h.adminDone("sessions/"+string(id)+"/reset", "k-1", `{"reason":"x"}`); r.Seq != 2 {
 			t.Errorf("%+v", r)
 		}
 	}
-	h.told("session.reset", "begun done")
+	h.waitForAudit("session.reset", "begun done")
 }
 
 // An admin resets a session that is blocked in a commit, and disconnects. The reset is executed
 // later, and recorded with that outcome only.
 func TestAdminLeavesAStuckSession(t *testing.T) {
 	t.Parallel()
-	slow := &gated{}
-	h := newHall(t, func(p *plan) {
+	slow := &gatedStore{}
+	h := newTestHub(t, func(p *hubOptions) {
 		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
 			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
@@ -144,23 +144,23 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 			return slow, err
 		}
 	})
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), as(h.user("ann")))
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), as(h.userToken("ann")))
 	x.emit("w1")
-	let := slow.shut()
+	let := slow.closeGate()
 	defer let()
 	leave := make(chan struct{})
-	gone := h.abandon("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`, leave)
-	h.told("session.reset", "begun")
+	gone := h.requestAndLeave("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`, leave)
+	h.waitForAudit("session.reset", "begun")
 	close(leave)
 	<-gone
 	answered := make(chan auditRecord, 1)
-	go func() { answered <- h.done("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`) }()
-	h.told("session.reset", "begun")
+	go func() { answered <- h.adminDone("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`) }()
+	h.waitForAudit("session.reset", "begun")
 	let()
-	h.told("session.reset", "begun done")
+	h.waitForAudit("session.reset", "begun done")
 	if r := <-answered; r.Seq != 2 {
-		t.Errorf("who asks again hears %+v", r)
+		t.Errorf("repeated request: %+v", r)
 	}
 }
 
@@ -169,9 +169,9 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 func TestAdminLeavesAHandover(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
-	slow := &gated{}
-	build := func(id wire.ReplicaID) *hall {
-		return newHall(t, func(p *plan) {
+	slow := &gatedStore{}
+	build := func(id wire.ReplicaID) *testHub {
+		return newTestHub(t, func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
 				s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
@@ -184,21 +184,21 @@ func TestAdminLeavesAHandover(t *testing.T) {
 		})
 	}
 	a, b := build("one"), build("two")
-	a.acquainted(b)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	a.waitForReplica(b)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann")))
 	x.emit("w1")
-	let := slow.shut()
+	let := slow.closeGate()
 	defer let()
-	x.tell("monitor-0", "m1", "hello")
+	x.sendToAgent("monitor-0", "m1", "hello")
 	leave := make(chan struct{})
-	gone := b.abandon("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`, leave)
-	b.told("session.handover", "begun")
+	gone := b.requestAndLeave("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`, leave)
+	b.waitForAudit("session.handover", "begun")
 	close(leave)
 	<-gone
 	let()
-	b.told("session.handover", "begun done")
-	if r := b.done("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`); !strings.HasPrefix(r.Detail, "owner: one, then two") {
+	b.waitForAudit("session.handover", "begun done")
+	if r := b.adminDone("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`); !strings.HasPrefix(r.Detail, "owner: one, then two") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -9,22 +9,22 @@ import (
 
 // What an admin changes through ordinary endpoints in other users' sessions is audited, with the
 // endpoint as the reason; a user's changes of their own sessions are not.
-func TestAdminAtOrdinaryDoors(t *testing.T) {
+func TestAdminChangesAreAudited(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.members = true })
-	root, ann := h.user("root", "admin"), h.user("ann")
+	h := newTestHub(t, func(p *hubOptions) { p.members = true })
+	root, ann := h.userToken("root", "admin"), h.userToken("ann")
 	for _, token := range []string{ann, root} {
-		path := "/api/sessions/" + string(h.session("ann"))
-		h.rest(http.MethodPatch, path, request{token: token, body: `{"title":"secret"}`}).want(http.StatusOK)
+		path := "/api/sessions/" + string(h.newSession("ann"))
+		h.rest(http.MethodPatch, path, request{token: token, body: `{"title":"secret"}`}).wantStatus(http.StatusOK)
 		h.post(path+"/actions", token, `{"actions":[]}`)
-		h.rest(http.MethodPut, path+"/shares/bob", request{token: token, body: `{"access":"viewer"}`}).want(http.StatusOK)
-		h.rest(http.MethodDelete, path+"/shares/bob", request{token: token}).want(http.StatusNoContent)
-		h.rest(http.MethodDelete, path, request{token: token}).want(http.StatusNoContent)
+		h.rest(http.MethodPut, path+"/shares/bob", request{token: token, body: `{"access":"viewer"}`}).wantStatus(http.StatusOK)
+		h.rest(http.MethodDelete, path+"/shares/bob", request{token: token}).wantStatus(http.StatusNoContent)
+		h.rest(http.MethodDelete, path, request{token: token}).wantStatus(http.StatusNoContent)
 	}
-	h.post("/api/tokens/keys", root, `{"user":"mallory","roles":["admin"]}`).want(http.StatusCreated)
-	h.rest(http.MethodDelete, "/api/tokens/keys/0123456789abcdef", request{token: root}).want(http.StatusNotFound)
+	h.post("/api/tokens/keys", root, `{"user":"mallory","roles":["admin"]}`).wantStatus(http.StatusCreated)
+	h.rest(http.MethodDelete, "/api/tokens/keys/0123456789abcdef", request{token: root}).wantStatus(http.StatusNotFound)
 	var got []string
-	for _, r := range slices.Backward(h.story()) {
+	for _, r := range slices.Backward(h.auditRecords()) {
 		got = append(got, fmt.Sprint(r.Action, " ", r.Result))
 	}
 	want := []string{

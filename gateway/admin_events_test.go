@@ -14,37 +14,37 @@ import (
 const secretText = "quince-rowan-medlar"
 
 // writeSecrets puts secretText into every kind of content of a session.
-func (h *hall) confide(id wire.SessionID, n int) {
+func (h *testHub) writeSecrets(id wire.SessionID, n int) {
 	h.t.Helper()
-	ann := h.user("ann")
-	h.rest(http.MethodPatch, at(id), request{token: ann, body: `{"title":"` + secretText + `"}`}).want(http.StatusOK)
-	h.post(at(id, "/actions"), ann, fmt.Sprintf(
+	ann := h.userToken("ann")
+	h.rest(http.MethodPatch, sessionPath(id), request{token: ann, body: `{"title":"` + secretText + `"}`}).wantStatus(http.StatusOK)
+	h.post(sessionPath(id, "/actions"), ann, fmt.Sprintf(
 		`{"actions":[{"type":"window.create","windowId":"w%d","title":%q,"bounds":{"x":0,"y":0,"w":100,"h":100},"content":{"renderer":"text","data":%q}}]}`,
-		n, secretText, secretText)).want(http.StatusOK)
-	h.post(at(id, "/messages"), ann, `{"content":"`+secretText+`"}`)
+		n, secretText, secretText)).wantStatus(http.StatusOK)
+	h.post(sessionPath(id, "/messages"), ann, `{"content":"`+secretText+`"}`)
 }
 
 // Content of users and agents is redacted without admin:content, on every replica and in every
 // format.
 func TestAdminSeesNoContent(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
-	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that this replica owns it
-	a.confide(id, 0)
-	blind, seeing := a.user("eve", "admin:act"), a.user("eve", "admin:read", "admin:content")
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
+	a.mustDial("/ws/"+string(id), as(a.userToken("ann"))).wantAlive() // so that this replica owns it
+	a.writeSecrets(id, 0)
+	blind, seeing := a.userToken("eve", "admin:act"), a.userToken("eve", "admin:read", "admin:content")
 	const session = "/api/admin/sessions"
-	for _, h := range []*hall{a, b} {
-		h.await(session, seeing, secretText)
-		h.await(session+"/"+string(id), seeing, `"known":true`)
+	for _, h := range []*testHub{a, b} {
+		h.waitForBody(session, seeing, secretText)
+		h.waitForBody(session+"/"+string(id), seeing, `"known":true`)
 		for _, path := range []string{session, session + "/" + string(id), session + "/" + string(id) + "/events", session + "?text=quince"} {
-			if got := h.get(path, seeing).want(http.StatusOK); !contains(got.body, secretText) {
-				t.Errorf("%s: who may see it does not: %s", path, got.body)
+			if got := h.get(path, seeing).wantStatus(http.StatusOK); !contains(got.body, secretText) {
+				t.Errorf("%s: no content with admin:content: %s", path, got.body)
 			}
-			got := h.get(path, blind).want(http.StatusOK)
+			got := h.get(path, blind).wantStatus(http.StatusOK)
 			for _, word := range []string{"quince", "rowan", "medlar"} {
 				if contains(got.body, word) {
-					t.Errorf("%s: who may not see it does: %s", path, got.body)
+					t.Errorf("%s: content without admin:content: %s", path, got.body)
 				}
 			}
 		}
@@ -60,15 +60,15 @@ func TestAdminSeesNoContent(t *testing.T) {
 // A tail has new events, redacted unless content is granted, through any replica.
 func TestAdminTail(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
-	a.enter("/ws/"+string(id), as(a.user("ann"))).alive()
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
+	a.mustDial("/ws/"+string(id), as(a.userToken("ann"))).wantAlive()
 	path := "sessions/" + string(id) + "/tail"
-	blind := b.follow(path, b.user("eve", "admin:read"))
-	seeing := b.follow(path, b.user("eve", "admin:read", "admin:content"))
-	typed := b.follow(path+"?type=ACTIONS", b.user("eve", "admin:read"))
+	blind := b.openAdminStream(path, b.userToken("eve", "admin:read"))
+	seeing := b.openAdminStream(path, b.userToken("eve", "admin:read", "admin:content"))
+	typed := b.openAdminStream(path+"?type=ACTIONS", b.userToken("eve", "admin:read"))
 	tabs := a.hub.Load().Tabs + b.hub.Load().Tabs
-	a.confide(id, 0)
+	a.writeSecrets(id, 0)
 	whole := seeing.until("event", secretText)
 	if pos, err := wire.ParsePosition(whole.id); err != nil {
 		t.Errorf("id %q: %v", whole.id, err)
@@ -97,25 +97,25 @@ func TestAdminTail(t *testing.T) {
 		t.Errorf("%d tabs, want one", tabs)
 	}
 	// It continues after a position.
-	again := a.follow(path+"?after="+whole.id, a.user("eve", "admin:read", "admin:content"))
-	a.confide(id, 1)
+	again := a.openAdminStream(path+"?after="+whole.id, a.userToken("eve", "admin:read", "admin:content"))
+	a.writeSecrets(id, 1)
 	if e := again.until("event", secretText); e.id == whole.id {
 		t.Errorf("the same again: %+v", e)
 	}
 	// An unknown position is reported, followed by all stored events.
-	lost := a.follow(path+"?after=1-1", a.user("eve", "admin:read"))
+	lost := a.openAdminStream(path+"?after=1-1", a.userToken("eve", "admin:read"))
 	lost.until("trimmed", `"from":"`)
 	// It ends with the session.
-	a.act(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").want(http.StatusOK)
-	again.ends(wire.CodeSessionNotFound)
+	a.adminRequest(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").wantStatus(http.StatusOK)
+	again.wantEnd(wire.CodeSessionNotFound)
 }
 
 func TestAdminEvents(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	for n := range 30 {
-		h.confide(id, n)
+		h.writeSecrets(id, n)
 	}
 	type page struct {
 		Events    []struct{ Type string }
@@ -124,7 +124,7 @@ func TestAdminEvents(t *testing.T) {
 	}
 	read := func(query string) (p page) {
 		t.Helper()
-		h.act(http.MethodGet, "sessions/"+string(id)+"/events?"+query, "", "").want(http.StatusOK).decode(&p)
+		h.adminRequest(http.MethodGet, "sessions/"+string(id)+"/events?"+query, "", "").wantStatus(http.StatusOK).decode(&p)
 		return p
 	}
 	all := read("")
@@ -157,7 +157,7 @@ func TestAdminEvents(t *testing.T) {
 		t.Errorf("a position that is not there: %+v", p)
 	}
 	if p := read("agent=nobody"); len(p.Events) != 0 || p.Next != p.Top {
-		t.Errorf("events of nobody: %+v", p)
+		t.Errorf("events of an unknown agent: %+v", p)
 	}
 	if p := read("monitor=monitor-7"); len(p.Events) != 0 {
 		t.Errorf("events of no monitor: %+v", p)
@@ -167,8 +167,8 @@ func TestAdminEvents(t *testing.T) {
 // Every query parameter is validated, and the error names it.
 func TestAdminBadQueries(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill)
-	id := string(h.session("ann"))
+	h := newTestHub(t, withFakeAdminView)
+	id := string(h.newSession("ann"))
 	long := strings.Repeat("x", 201)
 	for path, field := range map[string]string{
 		"sessions?limit=0": "limit", "sessions?limit=-1": "limit", "sessions?limit=x": "limit",
@@ -183,27 +183,27 @@ func TestAdminBadQueries(t *testing.T) {
 		"sessions/" + id + "/tail?after=x": "after", "sessions/" + id + "/tail?type=x": "type", "sessions/" + id + "/tail?agent=%00": "agent",
 		"sessions/" + id + "/tail?monitor=%20": "monitor",
 	} {
-		if p := h.act(http.MethodGet, path, "", "").problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
+		if p := h.adminRequest(http.MethodGet, path, "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
 			t.Errorf("%s: field %q, want %q", path, p.Field, field)
 		}
 	}
 	for _, path := range []string{
 		"sessions/nobody/events", "sessions/nobody/tail", "sessions/a%20b/events", "sessions/a%20b/tail", "live?session=nobody", "sessions/a%20b",
 	} {
-		h.act(http.MethodGet, path, "", "").problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.adminRequest(http.MethodGet, path, "", "").wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
-	bad := request{token: h.user("root", "admin"), header: header("Last-Event-ID", "x")}
-	h.rest(http.MethodGet, "/api/admin/sessions/"+id+"/tail", bad).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	bad := request{token: h.userToken("root", "admin"), header: header("Last-Event-ID", "x")}
+	h.rest(http.MethodGet, "/api/admin/sessions/"+id+"/tail", bad).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 }
 
 // The query parameters reach the admin view.
 func TestAdminQuery(t *testing.T) {
 	t.Parallel()
-	quiet := &still{}
-	h := newHall(t, func(p *plan) { p.monitor = quiet })
+	quiet := &fakeAdminView{}
+	h := newTestHub(t, func(p *hubOptions) { p.adminView = quiet })
 	ask := func(query string, roles ...string) string {
 		t.Helper()
-		h.get("/api/admin/sessions?"+query, h.user("eve", roles...)).want(http.StatusOK)
+		h.get("/api/admin/sessions?"+query, h.userToken("eve", roles...)).wantStatus(http.StatusOK)
 		return fmt.Sprintf("%+v", quiet.query)
 	}
 	for query, want := range map[string]string{
@@ -217,6 +217,6 @@ func TestAdminQuery(t *testing.T) {
 		}
 	}
 	if got := ask("text=x", "admin:read", "admin:content"); !strings.Contains(got, "Titles:true") {
-		t.Errorf("who sees titles cannot look for them: %s", got)
+		t.Errorf("text does not match titles with admin:content: %s", got)
 	}
 }

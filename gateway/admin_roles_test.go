@@ -13,31 +13,31 @@ import (
 )
 
 // fakeAdminView is an admin view whose updates come from the test.
-type still struct {
+type fakeAdminView struct {
 	updates chan adminview.Update
 	query   adminview.Query // the last one
 }
 
-func (s *still) Overview(context.Context) (adminview.Overview, error) {
+func (s *fakeAdminView) Overview(context.Context) (adminview.Overview, error) {
 	return adminview.Overview{}, nil
 }
 
-func (s *still) Sessions(_ context.Context, q adminview.Query) (adminview.Page, error) {
+func (s *fakeAdminView) Sessions(_ context.Context, q adminview.Query) (adminview.Page, error) {
 	s.query = q
 	if q.After == "nowhere" {
 		return adminview.Page{}, adminview.ErrQuery
 	}
-	return adminview.Page{Rows: []adminview.Row{stillRow}, Total: 1}, nil
+	return adminview.Page{Rows: []adminview.Row{fakeRow}, Total: 1}, nil
 }
 
 // fakeRow has content to redact.
-var stillRow = adminview.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: adminview.Idle}
+var fakeRow = adminview.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: adminview.Idle}
 
-func (s *still) Detail(context.Context, wire.SessionID) (adminview.Detail, error) {
-	return adminview.Detail{Row: stillRow, Windows: []adminview.Window{{ID: "w1", MonitorID: "monitor-0", Title: "rowan"}}}, nil
+func (s *fakeAdminView) Detail(context.Context, wire.SessionID) (adminview.Detail, error) {
+	return adminview.Detail{Row: fakeRow, Windows: []adminview.Window{{ID: "w1", MonitorID: "monitor-0", Title: "rowan"}}}, nil
 }
 
-func (s *still) Watch(ctx context.Context, i adminview.Interest) iter.Seq2[adminview.Update, error] {
+func (s *fakeAdminView) Watch(ctx context.Context, i adminview.Interest) iter.Seq2[adminview.Update, error] {
 	return func(yield func(adminview.Update, error) bool) {
 		for {
 			select {
@@ -53,7 +53,9 @@ func (s *still) Watch(ctx context.Context, i adminview.Interest) iter.Seq2[admin
 	}
 }
 
-func withStill(p *plan) { p.monitor = &still{updates: make(chan adminview.Update)} }
+func withFakeAdminView(p *hubOptions) {
+	p.adminView = &fakeAdminView{updates: make(chan adminview.Update)}
+}
 
 // adminGets are all admin endpoints to read, adminActs all actions.
 func adminGets(id string) []string {
@@ -79,12 +81,12 @@ func adminActs(id string) []struct{ method, path string } {
 // The access of each admin role, and 404 for other users.
 func TestAdminRoles(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill, func(p *plan) {
+	h := newTestHub(t, withFakeAdminView, func(p *hubOptions) {
 		p.admin = pages(map[string]string{"index.html": "the monitor"})
 		p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
 	})
-	id := string(h.session("ann"))
-	other := string(h.session("ann"))
+	id := string(h.newSession("ann"))
+	other := string(h.newSession("ann"))
 	type rights struct{ read, act, content, full bool }
 	for _, who := range []struct {
 		roles string
@@ -102,14 +104,14 @@ func TestAdminRoles(t *testing.T) {
 		{"admin:act admin:content user", rights{read: true, act: true, content: true}},
 		{"admin", rights{read: true, act: true, content: true, full: true}},
 	} {
-		token := h.user("root", strings.Fields(who.roles)...)
+		token := h.userToken("root", strings.Fields(who.roles)...)
 		for _, path := range adminGets(other) {
 			got := h.get("/api/admin/"+path, token)
 			if !who.read {
-				got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+				got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 				continue
 			}
-			got.want(http.StatusOK)
+			got.wantStatus(http.StatusOK)
 		}
 		for _, path := range []string{"live", "sessions/" + other + "/tail"} {
 			got := h.rest(http.MethodHead, "/api/admin/"+path, request{token: token})
@@ -133,9 +135,9 @@ func TestAdminRoles(t *testing.T) {
 			got := h.rest(a.method, "/api/admin/"+a.path, r)
 			switch {
 			case !who.read:
-				got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+				got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 			case !who.act:
-				got.problem(http.StatusForbidden, wire.CodeForbidden)
+				got.wantProblem(http.StatusForbidden, wire.CodeForbidden)
 			case got.status == http.StatusForbidden:
 				t.Errorf("%s: %s: %d %s", who.roles, a.path, got.status, got.body)
 			}
@@ -153,63 +155,63 @@ func TestAdminRoles(t *testing.T) {
 			}
 		}
 		// None of them opens another user's session.
-		if got := h.get(at(wire.SessionID(id), "/snapshot"), token).status; (got == http.StatusOK) != who.full {
+		if got := h.get(sessionPath(wire.SessionID(id), "/snapshot"), token).status; (got == http.StatusOK) != who.full {
 			t.Errorf("%s: the snapshot of another: %d", who.roles, got)
 		}
 		if got := h.get("/api/tokens/keys", token).status; (got == http.StatusOK) != who.full {
 			t.Errorf("%s: keys: %d", who.roles, got)
 		}
 	}
-	h.get("/api/admin/me", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.get("/api/admin/me", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 }
 
 // A user with admin roles only has no sessions, not even under their own name.
-func TestAdminRolesHaveNoDesk(t *testing.T) {
+func TestAdminRolesHaveNoSessions(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
-	h.rest(http.MethodPatch, at(id), request{token: h.user("ann"), body: `{"title":"quince"}`}).want(http.StatusOK)
+	h := newTestHub(t)
+	id := h.newSession("ann")
+	h.rest(http.MethodPatch, sessionPath(id), request{token: h.userToken("ann"), body: `{"title":"quince"}`}).wantStatus(http.StatusOK)
 	for _, roles := range [][]string{{"admin:read"}, {"admin:act"}, {"admin:act", "admin:content"}} {
-		token := h.user("ann", roles...)
-		h.get(at(id), token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		token := h.userToken("ann", roles...)
+		h.get(sessionPath(id), token).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 		for _, part := range []string{"/snapshot", "/events", "/files"} {
-			h.get(at(id, part), token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+			h.get(sessionPath(id, part), token).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 		}
-		if got := h.get("/api/sessions", token).want(http.StatusOK); contains(got.body, "quince") || contains(got.body, string(id)) {
+		if got := h.get("/api/sessions", token).wantStatus(http.StatusOK); contains(got.body, "quince") || contains(got.body, string(id)) {
 			t.Errorf("%v: %s", roles, got.body)
 		}
-		h.get("/api/sessions?all=true", token).problem(http.StatusForbidden, wire.CodeForbidden)
-		h.post("/api/sessions", token, "").problem(http.StatusForbidden, wire.CodeForbidden)
-		h.post(at(id, "/actions"), token, raised("mail")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-		h.refused("/ws/"+string(id), as(token), http.StatusNotFound, wire.CodeSessionNotFound)
-		h.get("/api/storage/x", token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get("/api/sessions?all=true", token).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+		h.post("/api/sessions", token, "").wantProblem(http.StatusForbidden, wire.CodeForbidden)
+		h.post(sessionPath(id, "/actions"), token, badgeRequest("mail")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.wantRefused("/ws/"+string(id), as(token), http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get("/api/storage/x", token).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
 	// Shares have no effect either, unless the user also has the role viewer.
-	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: h.user("ann"), body: `{"access":"operator"}`}).want(http.StatusOK)
-	h.get(at(id), h.user("eve", "admin:act")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	h.get(at(id), h.user("eve", "admin:act", "viewer")).want(http.StatusOK)
+	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: h.userToken("ann"), body: `{"access":"operator"}`}).wantStatus(http.StatusOK)
+	h.get(sessionPath(id), h.userToken("eve", "admin:act")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath(id), h.userToken("eve", "admin:act", "viewer")).wantStatus(http.StatusOK)
 }
 
 // An API key with such a role is accepted, and a credential for one session is not.
 func TestAdminKeys(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill)
-	key, _ := h.key("dashboard", "admin:read")
-	h.get("/api/admin/overview", key).want(http.StatusOK)
-	h.rest(http.MethodGet, "/api/admin/overview", request{header: header("X-API-Key", key)}).want(http.StatusOK)
-	root := h.user("root", "admin")
+	h := newTestHub(t, withFakeAdminView)
+	key, _ := h.newKey("dashboard", "admin:read")
+	h.get("/api/admin/overview", key).wantStatus(http.StatusOK)
+	h.rest(http.MethodGet, "/api/admin/overview", request{header: header("X-API-Key", key)}).wantStatus(http.StatusOK)
+	root := h.userToken("root", "admin")
 	var made struct{ Key string }
-	h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:act","admin:content"]}`).want(http.StatusCreated).decode(&made)
-	h.get("/api/admin/overview", made.Key).want(http.StatusOK)
+	h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:act","admin:content"]}`).wantStatus(http.StatusCreated).decode(&made)
+	h.get("/api/admin/overview", made.Key).wantStatus(http.StatusOK)
 	for _, after := range []string{"zzz", "%00"} {
-		if p := h.get("/api/tokens/keys?after="+after, root).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "after" {
+		if p := h.get("/api/tokens/keys?after="+after, root).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "after" {
 			t.Errorf("after %s: %+v", after, p)
 		}
 	}
-	p := h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:write"]}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	p := h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:write"]}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if p.Field != "roles" {
 		t.Errorf("field %q", p.Field)
 	}
 	short := h.token("eve", -time.Hour, "admin:read")
-	h.get("/api/admin/overview", short).problem(http.StatusUnauthorized, wire.CodeTokenExpired)
+	h.get("/api/admin/overview", short).wantProblem(http.StatusUnauthorized, wire.CodeTokenExpired)
 }

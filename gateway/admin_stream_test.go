@@ -17,17 +17,17 @@ import (
 )
 
 // sseEvent is an event of a stream.
-type said struct{ kind, id, data string }
+type sseEvent struct{ kind, id, data string }
 
 // adminStream is a stream that a test reads.
-type streaming struct {
+type adminStream struct {
 	t    testing.TB
 	res  *http.Response
 	from *bufio.Reader
 }
 
 // openAdminStream opens an admin stream.
-func (h *hall) follow(path, token string) *streaming {
+func (h *testHub) openAdminStream(path, token string) *adminStream {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.addr+"/api/admin/"+path, nil)
@@ -51,11 +51,11 @@ func (h *hall) follow(path, token string) *streaming {
 			h.t.Errorf("%s: %s %q", path, name, got)
 		}
 	}
-	return &streaming{t: h.t, res: res, from: bufio.NewReader(res.Body)}
+	return &adminStream{t: h.t, res: res, from: bufio.NewReader(res.Body)}
 }
 
 // next returns the next event, or false at the end.
-func (x *streaming) next() (e said, ok bool) {
+func (x *adminStream) next() (e sseEvent, ok bool) {
 	x.t.Helper()
 	for {
 		line, err := x.from.ReadString('\n')
@@ -82,7 +82,7 @@ func (x *streaming) next() (e said, ok bool) {
 }
 
 // until reads events until one of a kind contains a text.
-func (x *streaming) until(kind, text string) said {
+func (x *adminStream) until(kind, text string) sseEvent {
 	x.t.Helper()
 	for {
 		e, ok := x.next()
@@ -96,7 +96,7 @@ func (x *streaming) until(kind, text string) said {
 }
 
 // wantEnd checks that the stream ends with a problem of a code.
-func (x *streaming) ends(code wire.Code) {
+func (x *adminStream) wantEnd(code wire.Code) {
 	x.t.Helper()
 	if e := x.until("problem", ""); !strings.Contains(e.data, fmt.Sprintf(`"code":%d`, code)) {
 		x.t.Errorf("the end is %s, want code %d", e.data, code)
@@ -107,17 +107,17 @@ func (x *streaming) ends(code wire.Code) {
 }
 
 // close closes the stream at the client's end.
-func (x *streaming) gone() { _ = x.res.Body.Close() }
+func (x *adminStream) close() { _ = x.res.Body.Close() }
 
 func TestLiveIsRedacted(t *testing.T) {
 	t.Parallel()
 	for roles, sees := range map[string]bool{"admin:read": false, "admin:act": false, "admin:read admin:content": true, "admin": true} {
-		quiet := &still{updates: make(chan adminview.Update)}
-		h := newHall(t, func(p *plan) { p.monitor = quiet })
-		x := h.follow("live?rows=true", h.user("root", strings.Fields(roles)...))
+		quiet := &fakeAdminView{updates: make(chan adminview.Update)}
+		h := newTestHub(t, func(p *hubOptions) { p.adminView = quiet })
+		x := h.openAdminStream("live?rows=true", h.userToken("root", strings.Fields(roles)...))
 		detail, _ := quiet.Detail(t.Context(), "ses-1")
 		quiet.updates <- adminview.Update{
-			History: &adminview.History{}, Overview: &adminview.Overview{Time: 7}, Rows: &adminview.Rows{Full: true, Rows: []adminview.Row{stillRow}}, Detail: &detail,
+			History: &adminview.History{}, Overview: &adminview.Overview{Time: 7}, Rows: &adminview.Rows{Full: true, Rows: []adminview.Row{fakeRow}}, Detail: &detail,
 		}
 		if e, _ := x.next(); e.kind != "history" || e.data != `{"points":[]}` {
 			t.Errorf("%s: %+v", roles, e)
@@ -138,33 +138,33 @@ func TestLiveIsRedacted(t *testing.T) {
 // reserved for users with admin:act. Closing one frees its place.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill)
+	h := newTestHub(t, withFakeAdminView)
 	full := func(token string) reply {
 		got := h.get("/api/admin/live", token)
-		got.problem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+		got.wantProblem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
 		return got
 	}
-	var all []*streaming
+	var all []*adminStream
 	for _, user := range []string{"root", "ann", "bob"} {
-		token := h.user(user, "admin:read")
+		token := h.userToken(user, "admin:read")
 		for range 8 {
-			all = append(all, h.follow("live", token))
+			all = append(all, h.openAdminStream("live", token))
 		}
 		full(token)
 	}
-	root := h.user("root", "admin:read")
-	got := full(h.user("eve", "admin:read"))
-	operator := h.user("op", "admin:act")
+	root := h.userToken("root", "admin:read")
+	got := full(h.userToken("eve", "admin:read"))
+	operator := h.userToken("op", "admin:act")
 	for range 8 {
-		h.follow("live", operator)
+		h.openAdminStream("live", operator)
 	}
-	full(h.user("op2", "admin:act"))
+	full(h.userToken("op2", "admin:act"))
 	if got.header.Get("Retry-After") == "" {
-		t.Error("not told when to come back")
+		t.Error("no Retry-After")
 	}
-	h.get("/api/admin/overview", root).want(http.StatusOK)
+	h.get("/api/admin/overview", root).wantStatus(http.StatusOK)
 	for i := range 9 { // users with admin:act hold eight of all
-		all[i].gone()
+		all[i].close()
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -185,7 +185,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("who left makes no room: %d", res.StatusCode)
+			t.Fatalf("a closed stream does not free its place: %d", res.StatusCode)
 		}
 	}
 	if load := h.hub.Load(); load.Tabs != 0 {
@@ -196,18 +196,18 @@ func TestStreamsAreBounded(t *testing.T) {
 // A stream ends with its credential, however that ends.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill)
-	tail := "sessions/" + string(h.session("ann")) + "/tail"
-	expiring := h.follow("live", h.token("root", 3*time.Second, "admin:read"))
-	key, id := h.key("dashboard", auth.RoleAdminRead)
-	revoked := h.follow(tail, key)
-	out := h.follow("live", h.user("eve", "user", "admin"))
-	if err := h.people.RevokeKey(t.Context(), id); err != nil {
+	h := newTestHub(t, withFakeAdminView)
+	tail := "sessions/" + string(h.newSession("ann")) + "/tail"
+	expiring := h.openAdminStream("live", h.token("root", 3*time.Second, "admin:read"))
+	key, id := h.newKey("dashboard", auth.RoleAdminRead)
+	revoked := h.openAdminStream(tail, key)
+	out := h.openAdminStream("live", h.userToken("eve", "user", "admin"))
+	if err := h.auth.RevokeKey(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	h.post("/api/logout", h.user("eve", "user"), "").want(http.StatusNoContent)
-	revoked.ends(wire.CodeAuthFailed)
-	expiring.ends(wire.CodeTokenExpired)
+	h.post("/api/logout", h.userToken("eve", "user"), "").wantStatus(http.StatusNoContent)
+	revoked.wantEnd(wire.CodeAuthFailed)
+	expiring.wantEnd(wire.CodeTokenExpired)
 	if e := out.until("problem", ""); !strings.Contains(e.data, `"status":401`) {
 		t.Errorf("signed out: %+v", e)
 	}
@@ -216,25 +216,25 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 // Streams end when the hub drains or stops; a draining hub accepts new ones.
 func TestStreamsEndWithTheHub(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withStill)
-	root := h.user("root", "admin:read")
-	x := h.follow("live", root)
+	h := newTestHub(t, withFakeAdminView)
+	root := h.userToken("root", "admin:read")
+	x := h.openAdminStream("live", root)
 	h.server.Drain()
-	x.ends(wire.CodeConnectionFailed)
-	y := h.follow("live", root)
+	x.wantEnd(wire.CodeConnectionFailed)
+	y := h.openAdminStream("live", root)
 	ctx, cancel := context.WithTimeout(t.Context(), h.wait)
 	defer cancel()
 	if err := h.server.Shutdown(ctx); err != nil {
-		t.Errorf("somebody who watches keeps the hub from stopping: %v", err)
+		t.Errorf("an admin stream blocks the shutdown: %v", err)
 	}
-	y.ends(wire.CodeConnectionFailed)
+	y.wantEnd(wire.CodeConnectionFailed)
 }
 
 // A client that does not read is disconnected, and blocks no other client.
-func TestSlowWatcher(t *testing.T) {
+func TestSlowAdminStream(t *testing.T) {
 	t.Parallel()
-	quiet := &still{updates: make(chan adminview.Update)}
-	h := newHall(t, func(p *plan) { p.monitor = quiet })
+	quiet := &fakeAdminView{updates: make(chan adminview.Update)}
+	h := newTestHub(t, func(p *hubOptions) { p.adminView = quiet })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -243,10 +243,10 @@ func TestSlowWatcher(t *testing.T) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4 << 10)
 	}
-	fmt.Fprintf(conn, "GET /api/admin/live?rows=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", h.addr, h.user("root", "admin:read"))
+	fmt.Fprintf(conn, "GET /api/admin/live?rows=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", h.addr, h.userToken("root", "admin:read"))
 	big := adminview.Rows{}
 	for i := range 5000 {
-		row := stillRow
+		row := fakeRow
 		row.SessionID = wire.SessionID(fmt.Sprint("ses-", i))
 		big.Rows = append(big.Rows, row)
 	}
@@ -256,11 +256,11 @@ func TestSlowWatcher(t *testing.T) {
 		select {
 		case quiet.updates <- adminview.Update{Rows: &big}:
 			if taken++; taken > 1000 {
-				t.Fatal("what nobody reads is taken without an end")
+				t.Fatal("writes to a client that does not read never fail")
 			}
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("who does not read is not given up")
+			t.Fatal("a client that does not read is not disconnected")
 		}
 	}
 }
@@ -268,31 +268,31 @@ func TestSlowWatcher(t *testing.T) {
 // The stream of any replica has the events of the others.
 func TestLiveOverReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
 	path := "/ws/" + string(id)
-	a.enter(path, as(a.user("ann"))).alive()
-	x := b.follow("live?rows=true&session="+string(id), b.user("eve", "admin:read"))
+	a.mustDial(path, as(a.userToken("ann"))).wantAlive()
+	x := b.openAdminStream("live?rows=true&session="+string(id), b.userToken("eve", "admin:read"))
 	x.until("overview", `"id":"one"`)
 	x.until("rows", string(id))
 	x.until("detail", `"known":true`)
-	tab := b.enter(path, as(b.user("ann")))
-	tab.alive()
+	tab := b.mustDial(path, as(b.userToken("ann")))
+	tab.wantAlive()
 	x.until("rows", `"tabs":2`)
 	x.until("overview", `"tabs":2`)
 	if err := tab.ws.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
 	x.until("rows", `"tabs":1`)
-	bob := a.session("bob")
-	a.enter("/ws/"+string(bob), as(a.user("bob"))).alive()
+	bob := a.newSession("bob")
+	a.mustDial("/ws/"+string(bob), as(a.userToken("bob"))).wantAlive()
 	x.until("rows", string(bob))
 	// A session whose replica stops is shown with its new owner.
 	a.server.Drain()
 	a.hub.Drain(t.Context())
-	b.enter("/ws/"+string(bob), as(b.user("bob"))).alive()
+	b.mustDial("/ws/"+string(bob), as(b.userToken("bob"))).wantAlive()
 	x.until("rows", `"owner":"two"`)
 	// A deleted session is removed.
-	b.act(http.MethodDelete, "sessions/"+string(bob)+"?reason=gone", "", "").want(http.StatusOK)
+	b.adminRequest(http.MethodDelete, "sessions/"+string(bob)+"?reason=gone", "", "").wantStatus(http.StatusOK)
 	x.until("rows", `"gone":["`+string(bob)+`"]`)
 }

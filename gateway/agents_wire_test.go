@@ -16,26 +16,26 @@ import (
 // A desktop client has one session id permanently; with it it reconnects to its windows.
 func TestDefect01OneSessionID(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			v := visit{token: h.token("ann", time.Minute)}
-			x := h.desktop("", v)
+			v := dialOptions{token: h.token("ann", time.Minute)}
+			x := h.dialDesktop("", v)
 			id := next[wire.ConnectionStatus](x).SessionID
-			x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-0"}`)
-			x.tell("monitor-0", "m1", "/window w Hello | there", "/say hi")
-			events := x.until("m1")
-			x.text(`{"type":"RESET"}`)
-			x.text(`{"type":"SET_PROVIDER","provider":"demo"}`)
-			x.tell("monitor-0", "m2", "/window w2 Hello | there", "/say hi")
-			events = append(events, x.until("m2")...)
+			x.writeText(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-0"}`)
+			x.sendToAgent("monitor-0", "m1", "/window w Hello | there", "/say hi")
+			events := x.untilTurnEnd("m1")
+			x.writeText(`{"type":"RESET"}`)
+			x.writeText(`{"type":"SET_PROVIDER","provider":"demo"}`)
+			x.sendToAgent("monitor-0", "m2", "/window w2 Hello | there", "/say hi")
+			events = append(events, x.untilTurnEnd("m2")...)
 			accepted, ends := 0, 0
 			for _, e := range events {
 				switch p := e.Data.(type) {
 				case wire.ConnectionStatus:
 					if p.SessionID != id {
-						t.Errorf("the desktop is told %+v", p)
+						t.Errorf("the desktop client gets %+v", p)
 					}
 				case wire.MessageAccepted:
 					accepted++
@@ -51,12 +51,12 @@ func TestDefect01OneSessionID(t *testing.T) {
 			if accepted != 2 || ends != 2 {
 				t.Errorf("two messages were accepted %d times and ended %d times", accepted, ends)
 			}
-			again := h.desktop("?sessionId="+string(id), v)
+			again := h.dialDesktop("?sessionId="+string(id), v)
 			if got := next[wire.ConnectionStatus](again); got.SessionID != id {
-				t.Errorf("who comes back is told %+v", got)
+				t.Errorf("after reconnecting: %+v", got)
 			}
 			if a := next[wire.Actions](again); len(a.Actions) != 1 || a.Actions[0].(wire.WindowCreate).WindowID != "w2" { //nolint:forcetypeassert // a snapshot has nothing else
-				t.Errorf("who comes back is shown %+v", a)
+				t.Errorf("after reconnecting: %+v", a)
 			}
 		})
 	}
@@ -66,16 +66,16 @@ func TestDefect01OneSessionID(t *testing.T) {
 // use.
 func TestDefect11WindowsOfASnapshot(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	v := visit{token: h.token("ann", time.Minute)}
-	x := h.desktop("", v)
+	h := newAgentHub(t, false)
+	v := dialOptions{token: h.token("ann", time.Minute)}
+	x := h.dialDesktop("", v)
 	id := next[wire.ConnectionStatus](x).SessionID
 	for _, m := range []wire.MonitorID{"monitor-0", "monitor-1"} {
-		x.text(fmt.Sprintf(`{"type":"SUBSCRIBE_MONITOR","monitorId":"%s"}`, m))
-		x.tell(m, "m-"+wire.MessageID(m), "/window same Hello | on "+string(m))
-		x.until("m-" + wire.MessageID(m))
+		x.writeText(fmt.Sprintf(`{"type":"SUBSCRIBE_MONITOR","monitorId":"%s"}`, m))
+		x.sendToAgent(m, "m-"+wire.MessageID(m), "/window same Hello | on "+string(m))
+		x.untilTurnEnd("m-" + wire.MessageID(m))
 	}
-	y := h.desktop("?sessionId="+string(id), v)
+	y := h.dialDesktop("?sessionId="+string(id), v)
 	next[wire.ConnectionStatus](y)
 	shown := map[wire.MonitorID]wire.Content{}
 	for range 2 {
@@ -93,8 +93,8 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 			t.Errorf("on %s is %+v", m, shown[m])
 		}
 	}
-	y.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
-	x.tell("monitor-1", "m2", `/call window:update {"windowId":"same","operation":"append","content":"!"}`)
+	y.writeText(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
+	x.sendToAgent("monitor-1", "m2", `/call window:update {"windowId":"same","operation":"append","content":"!"}`)
 	for {
 		a := next[wire.Actions](y)
 		if u, is := a.Actions[0].(wire.WindowUpdateContent); is {
@@ -109,12 +109,12 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 // A tab that is disconnected during an agent's answer gets the missed part once.
 func TestDefect17AnswerWhileAway(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			id, x := h.room()
-			x.tell("", "m", "/stream 120 200", "/window w Hello | there")
+			id, x := h.sessionWithTab()
+			x.sendToAgent("", "m", "/stream 120 200", "/window w Hello | there")
 			var at wire.Position
 			text, windows, ends := "", 0, 0
 			hear := func(e wire.Event) {
@@ -147,12 +147,12 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 					hear(e)
 				}
 				_ = x.ws.CloseNow()
-				x = h.enter("/ws/"+string(id)+"?resume_from="+at.String(), as(h.token("ann", time.Minute)))
+				x = h.mustDial("/ws/"+string(id)+"?resume_from="+at.String(), as(h.token("ann", time.Minute)))
 				if state := next[wire.SessionState](x); state.Mode != wire.StateResume {
-					t.Fatalf("who comes back is shown a %s", state.Mode)
+					t.Fatalf("after reconnecting: mode %s", state.Mode)
 				}
 			}
-			for _, e := range x.until("m") {
+			for _, e := range x.untilTurnEnd("m") {
 				hear(e)
 			}
 			var want strings.Builder
@@ -163,7 +163,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 				fmt.Fprintf(&want, "w%d", i+1)
 			}
 			if text != want.String() || windows != 1 || ends != 1 {
-				t.Errorf("it heard %d windows, %d ends and %q", windows, ends, text)
+				t.Errorf("it got %d windows, %d ends and %q", windows, ends, text)
 			}
 		})
 	}
@@ -172,11 +172,11 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 // The Go client's mirror equals the state folded from the log, at every event of every turn.
 func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			id := h.session("ann")
+			id := h.newSession("ann")
 			type look struct {
 				at   wire.Position
 				hash string

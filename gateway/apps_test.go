@@ -11,7 +11,7 @@ import (
 )
 
 // atApps sends a request to the apps' listener.
-func (h *hall) atApps(method, path string, r request) reply {
+func (h *testHub) atApps(method, path string, r request) reply {
 	h.t.Helper()
 	there := *h
 	there.addr = h.apps
@@ -20,15 +20,15 @@ func (h *hall) atApps(method, path string, r request) reply {
 
 func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages)
-	ada := h.user("ada")
+	h := newTestHub(t, withPages)
+	ada := h.userToken("ada")
 	var hub struct{ AppsOrigin string }
-	h.get("/api/hub", ada).want(http.StatusOK).decode(&hub)
+	h.get("/api/hub", ada).wantStatus(http.StatusOK).decode(&hub)
 	if hub.AppsOrigin != "http://"+h.apps || h.apps == h.addr {
 		t.Errorf("apps are at %q, the hub is at %s", hub.AppsOrigin, h.addr)
 	}
 	for path, inline := range map[string]bool{"/stage.html": true, "/diagram.html": false, "/stage.js": false} {
-		got := h.atApps(http.MethodGet, path, request{header: header("Origin", "null", "Cookie", "everdesk=x")}).want(http.StatusOK)
+		got := h.atApps(http.MethodGet, path, request{header: header("Origin", "null", "Cookie", "everdesk=x")}).wantStatus(http.StatusOK)
 		policy := got.header.Get("Content-Security-Policy")
 		for _, part := range []string{
 			"sandbox allow-scripts;", "default-src 'none';", "img-src data: blob:;", "connect-src 'none';", "form-action 'none';", "base-uri 'none';",
@@ -47,57 +47,57 @@ func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 		if reach := got.header.Get("Connection-Allowlist"); reach != "(response-origin)" {
 			t.Errorf("%s reaches %q", path, reach)
 		}
-		h.atApps(http.MethodHead, path, request{}).want(http.StatusOK)
-		h.atApps(http.MethodPost, path, request{}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+		h.atApps(http.MethodHead, path, request{}).wantStatus(http.StatusOK)
+		h.atApps(http.MethodPost, path, request{}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	}
 }
 
 func TestNothingElseIsAtTheAppsOrigin(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t, withPages)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for _, path := range []string{
-		"/", "/login", "/join", "/index.html", "/health", "/readyz", "/mcp", "/api/hub", "/api/me", "/api/openapi.json", "/api/sessions", at(id), "/ws/" + string(id), "/assets/index-abcd1234.js",
+		"/", "/login", "/join", "/index.html", "/health", "/readyz", "/mcp", "/api/hub", "/api/me", "/api/openapi.json", "/api/sessions", sessionPath(id), "/ws/" + string(id), "/assets/index-abcd1234.js",
 	} {
 		got := h.atApps(http.MethodGet, path, request{token: ada})
-		got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		if !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "sandbox allow-scripts;") {
 			t.Errorf("%s: %v", path, got.header)
 		}
 	}
-	h.atApps(http.MethodPost, "/api/sessions", request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.atApps(http.MethodPost, "/api/sessions", request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	got := h.atApps(http.MethodGet, "/stage.html", request{host: "evil.example"})
-	got.problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
+	got.wantProblem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
 	if h.server.Refusals().Hosts != 1 || contains(got.body, "stage") {
 		t.Errorf("%s", got.body)
 	}
 	// The hub's own origin does not serve the apps.
-	h.get("/stage.html", ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/stage.html", ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 }
 
 // The apps' origin follows the host under which the hub is reached.
 func TestWhereAppsAre(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"desk.example.org", "::1"} })
+	h := newTestHub(t, withPages, func(p *hubOptions) { p.gateway.Hosts = []string{"desk.example.org", "::1"} })
 	port := h.apps[strings.LastIndex(h.apps, ":"):]
 	own := h.addr[strings.LastIndex(h.addr, ":"):]
 	for host, want := range map[string]string{
 		"desk.example.org" + own: "http://desk.example.org" + port, "DESK.example.org": "http://desk.example.org" + port,
 		"localhost" + own: "http://localhost" + port, "[::1]" + own: "",
 	} {
-		got := h.rest(http.MethodGet, "/api/hub", request{token: h.user("ada"), host: host}).want(http.StatusOK)
+		got := h.rest(http.MethodGet, "/api/hub", request{token: h.userToken("ada"), host: host}).wantStatus(http.StatusOK)
 		if !contains(got.body, `"appsOrigin":"`+want+`"`) {
 			t.Errorf("%s: %s", host, got.body)
 		}
-		page := h.rest(http.MethodGet, "/join", request{host: host}).want(http.StatusOK).header.Get("Content-Security-Policy")
+		page := h.rest(http.MethodGet, "/join", request{host: host}).wantStatus(http.StatusOK).header.Get("Content-Security-Policy")
 		source := cmp.Or(want, "'none'") // policies cannot contain IPv6 addresses
 		if !strings.Contains(page, "frame-src "+source+";") || strings.Contains(page, "[") {
 			t.Errorf("%s: policy %q", host, page)
 		}
 	}
 	for host, want := range map[string]string{"desk.example.org" + port: "http://desk.example.org" + own, "[::1]" + port: "'none'"} {
-		got := h.atApps(http.MethodGet, "/stage.html", request{host: host}).want(http.StatusOK)
+		got := h.atApps(http.MethodGet, "/stage.html", request{host: host}).wantStatus(http.StatusOK)
 		if !strings.HasSuffix(got.header.Get("Content-Security-Policy"), "frame-ancestors "+want) {
 			t.Errorf("%s: %v", host, got.header)
 		}
@@ -107,26 +107,26 @@ func TestWhereAppsAre(t *testing.T) {
 // Without a listener of their own the main listener serves the apps, under another host.
 func TestAppsUnderAnotherName(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, func(p *plan) {
-		p.ownApps, p.door.Hosts, p.door.AppsURL = false, []string{"desk.example.org", "*"}, "https://apps.example.org"
+	h := newTestHub(t, withPages, func(p *hubOptions) {
+		p.ownApps, p.gateway.Hosts, p.gateway.AppsURL = false, []string{"desk.example.org", "*"}, "https://apps.example.org"
 	})
-	ada := h.user("ada")
+	ada := h.userToken("ada")
 	for _, host := range []string{"apps.example.org", "Apps.Example.org:443", "apps.example.org:8080"} {
-		got := h.rest(http.MethodGet, "/stage.html", request{host: host}).want(http.StatusOK)
+		got := h.rest(http.MethodGet, "/stage.html", request{host: host}).wantStatus(http.StatusOK)
 		if policy := got.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox") || !strings.Contains(policy, " https://desk.example.org:*") {
 			t.Errorf("%s: %v", host, got.header)
 		}
 		for _, path := range []string{"/", "/api/hub", "/api/sessions", "/login"} {
-			h.rest(http.MethodGet, path, request{token: ada, host: host}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			h.rest(http.MethodGet, path, request{token: ada, host: host}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		}
 	}
-	got := h.rest(http.MethodGet, "/api/hub", request{token: ada, host: "desk.example.org"}).want(http.StatusOK)
+	got := h.rest(http.MethodGet, "/api/hub", request{token: ada, host: "desk.example.org"}).wantStatus(http.StatusOK)
 	if !contains(got.body, `"appsOrigin":"https://apps.example.org"`) {
 		t.Errorf("%s", got.body)
 	}
-	h.rest(http.MethodGet, "/stage.html", request{host: "desk.example.org"}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	none := newHall(t, withPages, func(p *plan) { p.ownApps = false })
-	if got := none.get("/api/hub", none.user("ada")).want(http.StatusOK); !contains(got.body, `"appsOrigin":""`) {
+	h.rest(http.MethodGet, "/stage.html", request{host: "desk.example.org"}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	none := newTestHub(t, withPages, func(p *hubOptions) { p.ownApps = false })
+	if got := none.get("/api/hub", none.userToken("ada")).wantStatus(http.StatusOK); !contains(got.body, `"appsOrigin":""`) {
 		t.Errorf("%s", got.body)
 	}
 	if policy := none.get("/join", "").header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-src 'none';") {
@@ -137,7 +137,7 @@ func TestAppsUnderAnotherName(t *testing.T) {
 // An unknown Host does not get into the policy.
 func TestNamesInPolicies(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"*"} })
+	h := newTestHub(t, withPages, func(p *hubOptions) { p.gateway.Hosts = []string{"*"} })
 	for _, host := range []string{"a;script-src'*'", "a,b", "a:80;x", "*", "a b"} {
 		got := h.rest(http.MethodGet, "/join", request{host: host})
 		if policy := got.header.Get("Content-Security-Policy"); strings.Count(policy, ";") != 12 && got.status == http.StatusOK || strings.Contains(policy, "script-src'*'") {
@@ -148,8 +148,8 @@ func TestNamesInPolicies(t *testing.T) {
 
 func TestShutdownClosesTheAppsToo(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages)
-	h.atApps(http.MethodGet, "/stage.html", request{}).want(http.StatusOK)
+	h := newTestHub(t, withPages)
+	h.atApps(http.MethodGet, "/stage.html", request{}).wantStatus(http.StatusOK)
 	if err := h.server.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}

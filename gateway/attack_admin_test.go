@@ -14,11 +14,11 @@ import (
 // and with an admin's credential for one session only.
 func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ada")
-	visits := map[string]request{"user's token": {token: h.user("ada")}, "viewer's token": {token: h.user("eve", "viewer")}}
+	h := newTestHub(t)
+	id := h.newSession("ada")
+	visits := map[string]request{"user's token": {token: h.userToken("ada")}, "viewer's token": {token: h.userToken("eve", "viewer")}}
 	for _, role := range []auth.Role{auth.RoleUser, auth.RoleViewer} {
-		key, err := h.people.NewKey(t.Context(), auth.Identity{User: "ada", Roles: []auth.Role{role}}, "")
+		key, err := h.auth.NewKey(t.Context(), auth.Identity{User: "ada", Roles: []auth.Role{role}}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,9 +26,9 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 		visits[string(role)+"'s key"] = request{header: header("X-API-Key", key)}
 	}
 	// An unknown role has no effect.
-	visits["made-up role"] = request{token: h.user("ada", "Admin", "root", "admin:write")}
+	visits["made-up role"] = request{token: h.userToken("ada", "Admin", "root", "admin:write")}
 	// Nor does an admin:… role.
-	visits["role to look"] = request{token: h.user("ada", "admin:read", "admin:act", "admin:content")}
+	visits["role to look"] = request{token: h.userToken("ada", "admin:read", "admin:act", "admin:content")}
 	for name, v := range visits {
 		for _, r := range []struct{ method, path, body string }{
 			{http.MethodGet, "/api/tokens/keys", ""},
@@ -38,26 +38,26 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 		} {
 			v.body = r.body
 			got := h.rest(r.method, r.path, v)
-			got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 			v.body = ""
 			nowhere := h.rest(http.MethodGet, "/api/tokens/nowhere", v)
 			if want := strings.ReplaceAll(string(nowhere.body), "/api/tokens/nowhere", r.path); string(got.body) != want {
 				t.Errorf("%s, %s %s: %s, what is not there is %s", name, r.method, r.path, got.body, want)
 			}
 		}
-		h.rest(http.MethodGet, "/api/sessions?all=true", v).problem(http.StatusForbidden, wire.CodeForbidden)
+		h.rest(http.MethodGet, "/api/sessions?all=true", v).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	}
-	if keys, err := h.people.Keys(t.Context(), "", 100); err != nil || len(keys.Items) != 2 {
+	if keys, err := h.auth.Keys(t.Context(), "", 100); err != nil || len(keys.Items) != 2 {
 		t.Errorf("keys %+v, %v", keys.Items, err)
 	}
 	// Nor does admin:read allow changes.
-	viewer := h.user("ada", "viewer")
-	h.get(at(id), viewer).want(http.StatusOK)
-	h.rest(http.MethodDelete, at(id), request{token: viewer}).problem(http.StatusForbidden, wire.CodeForbidden)
-	x := h.enter("/ws/"+string(id), as(viewer))
+	viewer := h.userToken("ada", "viewer")
+	h.get(sessionPath(id), viewer).wantStatus(http.StatusOK)
+	h.rest(http.MethodDelete, sessionPath(id), request{token: viewer}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	x := h.mustDial("/ws/"+string(id), as(viewer))
 	next[wire.SessionState](x)
-	x.say(wire.Auth{Token: h.token("root", time.Minute, "admin")})
-	x.notice(wire.CodeAuthFailed)
-	x.say(wire.Reset{MessageID: "m-1"})
-	x.notice(wire.CodeForbidden)
+	x.send(wire.Auth{Token: h.token("root", time.Minute, "admin")})
+	x.wantError(wire.CodeAuthFailed)
+	x.send(wire.Reset{MessageID: "m-1"})
+	x.wantError(wire.CodeForbidden)
 }

@@ -20,57 +20,57 @@ import (
 // Row 49: stored event corrupted / wrong Redis type: session quarantined, 3003, others fine.
 
 // corruptSession checks that a session of ann is quarantined and that other sessions work.
-func (h *hall) setAside(bad wire.SessionID) {
+func (h *testHub) corruptSession(bad wire.SessionID) {
 	h.t.Helper()
 	ann := h.token("ann", time.Minute)
-	h.invalid(bad, ann)
+	h.wantInvalid(bad, ann)
 	info, err := h.store.Session(h.t.Context(), bad)
 	if err != nil || info.Quarantined == "" {
 		h.t.Errorf("the store says %+v, %v", info, err)
 	}
-	h.refused("/ws/"+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
-	h.refused("/ws?sessionId="+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
-	h.get(at(bad, "/files"), ann).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	if got := h.get("/api/sessions", ann).want(http.StatusOK); !contains(got.body, string(bad)) {
+	h.wantRefused("/ws/"+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
+	h.wantRefused("/ws?sessionId="+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
+	h.get(sessionPath(bad, "/files"), ann).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	if got := h.get("/api/sessions", ann).wantStatus(http.StatusOK); !contains(got.body, string(bad)) {
 		h.t.Errorf("it is not in the list: %s", got.body)
 	}
 }
 
 // wantInvalid checks that a session is refused to its users and that other sessions work.
-func (h *hall) invalid(bad wire.SessionID, token string) {
+func (h *testHub) wantInvalid(bad wire.SessionID, token string) {
 	h.t.Helper()
 	// The first connection may be accepted before the data is read.
-	if x, a := h.knock("/ws/"+string(bad), as(token)); x != nil {
-		x.notice(wire.CodeSessionInvalidState)
-		x.closed(wire.CloseInternal)
+	if x, a := h.tryDial("/ws/"+string(bad), as(token)); x != nil {
+		x.wantError(wire.CodeSessionInvalidState)
+		x.wantClosed(wire.CloseInternal)
 	} else if a.status != http.StatusConflict {
 		h.t.Errorf("answered with %d %s", a.status, a.body)
 	}
 	for _, path := range []string{"/snapshot", "/events"} {
-		h.get(at(bad, path), token).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+		h.get(sessionPath(bad, path), token).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	}
-	h.post(at(bad, "/messages"), token, `{"content":"hi"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	h.get(at(bad), h.token("bob", time.Minute)).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	_, x := h.room()
-	x.alive()
+	h.post(sessionPath(bad, "/messages"), token, `{"content":"hi"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.get(sessionPath(bad), h.token("bob", time.Minute)).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	_, x := h.sessionWithTab()
+	x.wantAlive()
 }
 
 // wantDeletable deletes an unreadable session as an admin, after an attempt to release it.
-func (h *hall) givenUp(bad wire.SessionID) {
+func (h *testHub) wantDeletable(bad wire.SessionID) {
 	h.t.Helper()
-	h.act(http.MethodPost, "sessions/"+string(bad)+"/release", "", `{"reason":"try again"}`).want(http.StatusOK)
-	h.act(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).want(http.StatusOK)
+	h.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "", `{"reason":"try again"}`).wantStatus(http.StatusOK)
+	h.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).wantStatus(http.StatusOK)
 	if info, err := h.store.Session(h.t.Context(), bad); !errors.Is(err, store.ErrNotFound) {
 		h.t.Errorf("the store says %+v, %v", info, err)
 	}
-	_, x := h.room()
-	x.alive()
+	_, x := h.sessionWithTab()
+	x.wantAlive()
 }
 
 // newUsedSession creates a session with some events and unloads it.
-func (h *hall) used() wire.SessionID {
+func (h *testHub) newUsedSession() wire.SessionID {
 	h.t.Helper()
-	id, x := h.room()
+	id, x := h.sessionWithTab()
 	x.emit("m-1")
 	x.ws.CloseNow()
 	h.hub.Drain(h.t.Context())
@@ -80,13 +80,13 @@ func (h *hall) used() wire.SessionID {
 // A table contains data that the store can read and the session cannot.
 func TestAttack49TableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	for name, op := range map[string]store.Op{
 		"windows": store.Set("windows", "monitor-0/w", []byte("not a window")),
 		"ledger":  store.Set("ledger", "m-1", []byte("\x00\xff")),
 		"closed":  store.Set("closed", "d.x", []byte(`{"t":`)),
 	} {
-		id := h.session("ann")
+		id := h.newSession("ann")
 		lease, err := h.store.Claim(t.Context(), id, "replica-0", time.Minute)
 		if err != nil {
 			t.Fatal(err)
@@ -98,8 +98,8 @@ func TestAttack49TableThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Log(name)
-		h.invalid(id, h.token("ann", time.Minute))
-		h.givenUp(id)
+		h.wantInvalid(id, h.token("ann", time.Minute))
+		h.wantDeletable(id)
 	}
 }
 
@@ -113,10 +113,10 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 	var bad wire.SessionID
 	// The first hub has stopped before the second one starts.
 	t.Run("before", func(t *testing.T) {
-		h := newHall(t, func(p *plan) { p.store = open })
-		id, x := h.room()
+		h := newTestHub(t, func(p *hubOptions) { p.store = open })
+		id, x := h.sessionWithTab()
 		for range 20 {
-			x.alive()
+			x.wantAlive()
 		}
 		bad = id
 	})
@@ -137,9 +137,9 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 	if err != nil || changed == 0 {
 		t.Fatalf("%d files were damaged, %v", changed, err)
 	}
-	h := newHall(t, func(p *plan) { p.store = open })
-	h.setAside(bad)
-	h.givenUp(bad)
+	h := newTestHub(t, func(p *hubOptions) { p.store = open })
+	h.corruptSession(bad)
+	h.wantDeletable(bad)
 }
 
 // A Redis key has another type than the store wrote.
@@ -151,8 +151,8 @@ func TestAttack49WrongRedisType(t *testing.T) {
 		return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
 	}
 	for _, name := range []string{"meta", "log"} {
-		h := newHall(t, func(p *plan) { p.store = open })
-		bad := h.used()
+		h := newTestHub(t, func(p *hubOptions) { p.store = open })
+		bad := h.newUsedSession()
 		keys, err := client.Keys(t.Context(), "*:s:"+string(bad)+":"+name).Result()
 		if err != nil || len(keys) != 1 {
 			t.Fatalf("%s of %s: %q, %v", name, bad, keys, err)
@@ -162,16 +162,16 @@ func TestAttack49WrongRedisType(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		other := newHall(t, func(p *plan) { p.store, p.session.Replica = open, "replica-2" })
+		other := newTestHub(t, func(p *hubOptions) { p.store, p.session.Replica = open, "replica-2" })
 		t.Log(name)
 		if name == "log" {
-			other.setAside(bad)
-			other.givenUp(bad)
+			other.corruptSession(bad)
+			other.wantDeletable(bad)
 			continue
 		}
 		// The owner is unknown now, so only an admin can delete it.
-		other.invalid(bad, other.token("root", time.Minute, "admin"))
-		other.refused("/ws/"+string(bad), as(other.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
-		other.givenUp(bad)
+		other.wantInvalid(bad, other.token("root", time.Minute, "admin"))
+		other.wantRefused("/ws/"+string(bad), as(other.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+		other.wantDeletable(bad)
 	}
 }

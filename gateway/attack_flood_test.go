@@ -24,7 +24,7 @@ import (
 // at the same time.
 
 // allocatedBy returns the bytes that do allocated, whether or not they were freed.
-func grown(do func()) int64 {
+func allocatedBy(do func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	do()
@@ -33,7 +33,7 @@ func grown(do func()) int64 {
 }
 
 // heapInUse returns the live heap.
-func live() int64 {
+func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC() // the second collection frees the pools
 	var m runtime.MemStats
@@ -45,11 +45,11 @@ func live() int64 {
 // compression: a frame that claims to be compressed violates the protocol and is closed with 1002.
 // An uncompressed frame of that size is closed with 1009.
 func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")
-	id := h.session("ann")
-	x, a := h.knock("/ws/"+string(id), v)
+	id := h.newSession("ann")
+	x, a := h.tryDial("/ws/"+string(id), v)
 	if x == nil {
 		t.Fatal(a.status)
 	}
@@ -89,7 +89,7 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 	} {
 		raw := h.dialRaw(id)
 		code := 0
-		growth := grown(func() {
+		growth := allocatedBy(func() {
 			go raw.frame(bomb.head, bomb.size, bomb.sent) // the hub does not read all of it
 			code = raw.closeCode()
 		})
@@ -97,7 +97,7 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 			t.Errorf("%s: closed with %d, %d KiB were allocated", bomb.name, code, growth>>10)
 		}
 	}
-	x.alive()
+	x.wantAlive()
 }
 
 // rawConn is a client without a WebSocket library.
@@ -144,7 +144,7 @@ func (r rawConn) closeCode() int {
 }
 
 // dialRaw makes the handshake and returns the underlying connection.
-func (h *hall) dialRaw(id wire.SessionID) rawConn {
+func (h *testHub) dialRaw(id wire.SessionID) rawConn {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+h.addr+"/ws/"+string(id), nil)
 	if err != nil {
@@ -169,8 +169,8 @@ func (h *hall) dialRaw(id wire.SessionID) rawConn {
 // Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here 4 000, of which the last
 // 3 000 must not increase the memory.
 func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
-	path := "/ws/" + string(h.session("ann"))
+	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
+	path := "/ws/" + string(h.newSession("ann"))
 	handshake := "GET " + path + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 	var d net.Dialer
@@ -204,13 +204,13 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 	start := time.Now()
 	let := flood(1000)
 	written := len(h.log.String())
-	before := live()
+	before := heapInUse()
 	let += flood(3000)
 	// The log of this test is in memory.
-	growth := live() - before - 3*int64(len(h.log.String())-written)
+	growth := heapInUse() - before - 3*int64(len(h.log.String())-written)
 	minutes := int(time.Since(start)/time.Minute) + 1
 	if let == 0 || let > 30*minutes {
-		t.Errorf("%d strangers were let in within %d minutes, want at most 30 in each", let, minutes)
+		t.Errorf("%d unauthenticated connects were accepted within %d minutes, want at most 30 in each", let, minutes)
 	}
 	if got := h.server.Refusals().Rates; got != uint64(4_000-let) {
 		t.Errorf("%d refusals were counted of %d", got, 4_000-let)
@@ -221,8 +221,8 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 	// Authenticated clients are not affected; a user has a limit too.
 	v := as(h.token("ann", time.Minute))
 	for i := range 10 {
-		x := h.enter(path, v)
+		x := h.mustDial(path, v)
 		x.emit(wire.MessageID(fmt.Sprintf("m-%d", i)))
 	}
-	h.refused(path, v, http.StatusTooManyRequests, wire.CodeRateLimited)
+	h.wantRefused(path, v, http.StatusTooManyRequests, wire.CodeRateLimited)
 }

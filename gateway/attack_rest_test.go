@@ -33,46 +33,46 @@ func foreignOrigins(addr string) []string {
 
 func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	all := 0
 	for _, origin := range foreignOrigins(h.addr) {
 		// No lookup: a missing session is refused in the same way.
-		for _, path := range []string{at(id, "/actions"), at("ses-nobody", "/actions"), "/api/nope"} {
-			h.rest(http.MethodPost, path, request{token: ada, body: raised("mail"), header: header("Origin", origin)}).
-				problem(http.StatusForbidden, wire.CodeForbidden)
+		for _, path := range []string{sessionPath(id, "/actions"), sessionPath("ses-nobody", "/actions"), "/api/nope"} {
+			h.rest(http.MethodPost, path, request{token: ada, body: badgeRequest("mail"), header: header("Origin", origin)}).
+				wantProblem(http.StatusForbidden, wire.CodeForbidden)
 			all++
 		}
 	}
-	for _, path := range []string{at(id, "/events"), at(id, "/snapshot"), "/"} {
+	for _, path := range []string{sessionPath(id, "/events"), sessionPath(id, "/snapshot"), "/"} {
 		for _, accept := range []string{"text/event-stream", "*/*"} {
 			h.rest(http.MethodGet, path, request{token: ada, header: header("Origin", "https://evil.example", "Accept", accept)}).
-				problem(http.StatusForbidden, wire.CodeForbidden)
+				wantProblem(http.StatusForbidden, wire.CodeForbidden)
 			all++
 		}
 	}
 	if got := h.server.Refusals().Origins; got != uint64(all) {
 		t.Errorf("%d refused origins were counted, want %d", got, all)
 	}
-	if log := h.get(at(id, "/events"), ada).want(http.StatusOK); contains(log.body, "app.badge") {
+	if log := h.get(sessionPath(id, "/events"), ada).wantStatus(http.StatusOK); contains(log.body, "app.badge") {
 		t.Errorf("it had an effect: %s", log.body)
 	}
 }
 
 func TestAttack02RequestsFromSandboxedFrames(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, inMode(auth.ModeNone))
+	h := newTestHub(t, withAuthMode(auth.ModeNone))
 	// Not even in mode none, and not for reading either.
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		h.rest(method, "/api/sessions", request{header: header("Origin", "null")}).problem(http.StatusForbidden, wire.CodeForbidden)
+		h.rest(method, "/api/sessions", request{header: header("Origin", "null")}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	}
-	h.post("/api/sessions", "", "").want(http.StatusCreated)
+	h.post("/api/sessions", "", "").wantStatus(http.StatusCreated)
 }
 
 func TestAttack03RequestsToReboundNames(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, inMode(auth.ModeNone), func(p *plan) { p.door.Hosts = []string{"Desk.Example.org:8443", "192.0.2.7", "[2001:db8::7]"} })
+	h := newTestHub(t, withAuthMode(auth.ModeNone), func(p *hubOptions) { p.gateway.Hosts = []string{"Desk.Example.org:8443", "192.0.2.7", "[2001:db8::7]"} })
 	_, port, err := net.SplitHostPort(h.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestAttack03RequestsToReboundNames(t *testing.T) {
 	for _, host := range bad {
 		for _, path := range []string{"/", "/api/sessions", "/healthz", "/api/nope", "/api/sessions/x/events"} {
 			h.rest(http.MethodGet, path, request{host: host, header: header("Origin", "http://"+host)}).
-				problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
+				wantProblem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
 		}
 	}
 	if got, want := h.server.Refusals().Hosts, uint64(5*len(bad)); got != want {
@@ -94,18 +94,18 @@ func TestAttack03RequestsToReboundNames(t *testing.T) {
 		h.addr, "localhost", "localhost:1", "LOCALHOST:" + port, "localhost.", "a.localhost", "127.0.0.1", "127.9.9.9:80", "[::1]:80",
 		"[::ffff:127.0.0.1]", "desk.example.org", "DESK.example.ORG:99", "desk.example.org.", "192.0.2.7:8080", "[2001:db8::7]:80", "[2001:DB8:0::7]",
 	} {
-		h.rest(http.MethodGet, "/api/sessions", request{host: host}).want(http.StatusOK)
+		h.rest(http.MethodGet, "/api/sessions", request{host: host}).wantStatus(http.StatusOK)
 	}
-	anyName := newHall(t, func(p *plan) { p.door.Hosts = []string{"*"} })
-	anyName.rest(http.MethodGet, "/healthz", request{host: "whatever.example"}).want(http.StatusOK)
+	anyName := newTestHub(t, func(p *hubOptions) { p.gateway.Hosts = []string{"*"} })
+	anyName.rest(http.MethodGet, "/healthz", request{host: "whatever.example"}).wantStatus(http.StatusOK)
 }
 
 func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) {
-		p.door.Hosts, p.door.Origins = []string{"desk.example.org"}, []string{"https://Other.example", "http://localhost:5173/"}
+	h := newTestHub(t, func(p *hubOptions) {
+		p.gateway.Hosts, p.gateway.Origins = []string{"desk.example.org"}, []string{"https://Other.example", "http://localhost:5173/"}
 	})
-	ada := h.user("ada")
+	ada := h.userToken("ada")
 	for _, r := range []struct{ host, origin string }{
 		{h.addr, "http://" + h.addr},
 		{"desk.example.org", "http://desk.example.org"},
@@ -116,7 +116,7 @@ func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
 		{"localhost:8080", "http://localhost:8080"},
 		{"[::1]:8080", "http://[::1]:8080"},
 	} {
-		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).want(http.StatusCreated)
+		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).wantStatus(http.StatusCreated)
 	}
 	for _, r := range []struct{ host, origin string }{
 		{"desk.example.org:8080", "http://desk.example.org"},
@@ -128,32 +128,32 @@ func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
 		{h.addr, "https://other.example.evil.example"},
 	} {
 		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).
-			problem(http.StatusForbidden, wire.CodeForbidden)
+			wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	}
 	// Two Origin headers are refused.
 	two := header("Origin", "http://"+h.addr)
 	two.Add("Origin", "https://evil.example")
-	h.rest(http.MethodPost, "/api/sessions", request{token: ada, header: two}).problem(http.StatusForbidden, wire.CodeForbidden)
+	h.rest(http.MethodPost, "/api/sessions", request{token: ada, header: two}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 }
 
 func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Origins = []string{"https://other.example"} })
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.Origins = []string{"https://other.example"} })
 	ask := h.rest(http.MethodOptions, "/api/sessions", request{header: header(
 		"Origin", "https://other.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type",
-	)}).want(http.StatusNoContent)
+	)}).wantStatus(http.StatusNoContent)
 	if ask.header.Get("Access-Control-Allow-Origin") != "https://other.example" || !strings.Contains(ask.header.Get("Access-Control-Allow-Methods"), "POST") ||
 		!strings.Contains(ask.header.Get("Access-Control-Allow-Headers"), "Authorization") || ask.header.Get("Vary") != "Origin" {
 		t.Errorf("preflight %v", ask.header)
 	}
-	got := h.rest(http.MethodGet, "/api/me", request{token: h.user("ada"), header: header("Origin", "https://other.example")}).want(http.StatusOK)
+	got := h.rest(http.MethodGet, "/api/me", request{token: h.userToken("ada"), header: header("Origin", "https://other.example")}).wantStatus(http.StatusOK)
 	if got.header.Get("Access-Control-Allow-Origin") != "https://other.example" {
 		t.Errorf("answer %v", got.header)
 	}
 	h.rest(http.MethodOptions, "/api/sessions", request{header: header("Origin", "https://evil.example", "Access-Control-Request-Method", "POST")}).
-		problem(http.StatusForbidden, wire.CodeForbidden)
+		wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	// The hub's own pages need no CORS headers, and get none.
-	own := h.rest(http.MethodGet, "/api/me", request{token: h.user("ada"), header: header("Origin", "http://"+h.addr)}).want(http.StatusOK)
+	own := h.rest(http.MethodGet, "/api/me", request{token: h.userToken("ada"), header: header("Origin", "http://"+h.addr)}).wantStatus(http.StatusOK)
 	if own.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("answer %v", own.header)
 	}
@@ -161,15 +161,15 @@ func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
 
 func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	c := cookieOf(t, h.post("/api/login", "", `{"token":"`+h.user("ada")+`"}`).want(http.StatusOK))
+	h := newTestHub(t)
+	c := cookieOf(t, h.post("/api/login", "", `{"token":"`+h.userToken("ada")+`"}`).wantStatus(http.StatusOK))
 	cookie := c.Name + "=" + c.Value
-	id := h.session("ada")
+	id := h.newSession("ada")
 	for _, r := range []struct{ method, path, body string }{
 		{http.MethodPost, "/api/sessions", ""},
-		{http.MethodDelete, at(id), ""},
-		{http.MethodPost, at(id, "/actions"), raised("mail")},
-		{http.MethodPut, at(id, "/files/x"), "x"},
+		{http.MethodDelete, sessionPath(id), ""},
+		{http.MethodPost, sessionPath(id, "/actions"), badgeRequest("mail")},
+		{http.MethodPut, sessionPath(id, "/files/x"), "x"},
 		{http.MethodPost, "/api/logout", ""},
 		{http.MethodPost, "/api/ws-ticket", ""},
 	} {
@@ -178,31 +178,31 @@ func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
 			if site != "" {
 				head.Set("Sec-Fetch-Site", site)
 			}
-			h.rest(r.method, r.path, request{body: r.body, header: head}).problem(http.StatusForbidden, wire.CodeForbidden)
+			h.rest(r.method, r.path, request{body: r.body, header: head}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 		}
 	}
 	// Reading is harmless, and the hub's own pages may do everything.
-	h.rest(http.MethodGet, "/api/sessions", request{header: header("Cookie", cookie)}).want(http.StatusOK)
-	h.rest(http.MethodPost, "/api/sessions", request{header: header("Cookie", cookie, "Sec-Fetch-Site", "same-origin")}).want(http.StatusCreated)
-	h.rest(http.MethodPost, "/api/sessions", request{header: h.own(c)}).want(http.StatusCreated)
+	h.rest(http.MethodGet, "/api/sessions", request{header: header("Cookie", cookie)}).wantStatus(http.StatusOK)
+	h.rest(http.MethodPost, "/api/sessions", request{header: header("Cookie", cookie, "Sec-Fetch-Site", "same-origin")}).wantStatus(http.StatusCreated)
+	h.rest(http.MethodPost, "/api/sessions", request{header: h.ownHeaders(c)}).wantStatus(http.StatusCreated)
 	// Browsers do not send a token on their own, with or without a cookie.
-	h.rest(http.MethodPost, "/api/sessions", request{token: h.user("ada"), header: header("Cookie", cookie)}).want(http.StatusCreated)
+	h.rest(http.MethodPost, "/api/sessions", request{token: h.userToken("ada"), header: header("Cookie", cookie)}).wantStatus(http.StatusCreated)
 	// In mode none, Sec-Fetch-Site counts.
-	open := newHall(t, inMode(auth.ModeNone))
-	open.rest(http.MethodPost, "/api/sessions", request{header: header("Sec-Fetch-Site", "cross-site")}).problem(http.StatusForbidden, wire.CodeForbidden)
+	open := newTestHub(t, withAuthMode(auth.ModeNone))
+	open.rest(http.MethodPost, "/api/sessions", request{header: header("Sec-Fetch-Site", "cross-site")}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	// HTML forms of other pages cannot send JSON.
 	open.rest(http.MethodPost, "/api/sessions", request{body: `{"title":"x"}`, header: header("Content-Type", "text/plain")}).
-		problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+		wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 }
 
 func TestAttack18SessionIDsInPaths(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	h.session("ada")
-	unknown := h.get(at("ses-nobody"), ada)
-	unknown.problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	foreign := h.get(at(h.session("bob")), ada)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	h.newSession("ada")
+	unknown := h.get(sessionPath("ses-nobody"), ada)
+	unknown.wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	foreign := h.get(sessionPath(h.newSession("bob")), ada)
 	if foreign.status != unknown.status || !bytes.Equal(foreign.body, unknown.body) {
 		t.Errorf("a foreign session is %d %s, one that is not there %d %s", foreign.status, foreign.body, unknown.status, unknown.body)
 	}
@@ -224,15 +224,15 @@ func TestAttack18SessionIDsInPaths(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"/api/shortcuts?sessionId=", "/api/storage/x?sessionId="} {
-			h.get(path+id, ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+			h.get(path+id, ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 		}
 	}
 }
 
 func TestAttack33AdminRoutesAreNotThereForUsers(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	tokens := []string{h.user("ada"), h.user("olaf", "viewer")}
+	h := newTestHub(t)
+	tokens := []string{h.userToken("ada"), h.userToken("olaf", "viewer")}
 	for _, token := range tokens {
 		for _, r := range []struct{ method, path, body string }{
 			{http.MethodGet, "/api/tokens/keys", ""},
@@ -241,16 +241,16 @@ func TestAttack33AdminRoutesAreNotThereForUsers(t *testing.T) {
 			{http.MethodPost, "/api/tokens/tickets", `{"user":"root","roles":["admin"]}`},
 		} {
 			got := h.rest(r.method, r.path, request{token: token, body: r.body})
-			got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 			nowhere := h.rest(http.MethodGet, "/api/tokens/nowhere", request{token: token})
 			if want := strings.ReplaceAll(string(nowhere.body), "/api/tokens/nowhere", r.path); string(got.body) != want {
 				t.Errorf("%s %s: %s, what is not there is %s", r.method, r.path, got.body, want)
 			}
 		}
-		h.get("/api/sessions?all=true", token).problem(http.StatusForbidden, wire.CodeForbidden)
+		h.get("/api/sessions?all=true", token).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	}
-	h.get("/api/tokens/keys", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-	h.get("/api/tokens/keys", h.user("root", "admin")).want(http.StatusOK)
+	h.get("/api/tokens/keys", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.get("/api/tokens/keys", h.userToken("root", "admin")).wantStatus(http.StatusOK)
 }
 
 func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
@@ -259,8 +259,8 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 		from := fmt.Sprintf("10.0.1.%d", i)
 		return header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)
 	}
-	few := func(p *plan) { p.limits = ratelimit.Config{Strangers: 4} }
-	h := newHall(t, few)
+	few := func(p *hubOptions) { p.limits = ratelimit.Config{Strangers: 4} }
+	h := newTestHub(t, few)
 	limited := 0
 	for i := range 12 {
 		if h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).status == http.StatusTooManyRequests {
@@ -272,9 +272,9 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 	}
 	// With a trusted proxy each client behind it has a limit of its own, and X-Forwarded-For
 	// entries that clients add have no effect.
-	h = newHall(t, few, func(p *plan) { p.door.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	h = newTestHub(t, few, func(p *hubOptions) { p.gateway.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	for i := range 12 {
-		h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+		h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	}
 	limited = 0
 	for i := range 12 {
@@ -289,28 +289,28 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 
 func TestAttack35RequestsThatNeverEnd(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	// The header of a request may be large, but not endless.
-	res, err := h.raw("GET /healthz HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n")
+	res, err := h.sendRaw("GET /healthz HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 431 ") {
 		t.Errorf("%.100q, %v", res, err)
 	}
 	// The server does not wait for a body whose announced size is too large.
-	id := h.session("ada")
-	res, err = h.raw("PUT " + at(id, "/files/x") + " HTTP/1.1\r\nHost: " + h.addr + "\r\nAuthorization: Bearer " + h.user("ada") +
+	id := h.newSession("ada")
+	res, err = h.sendRaw("PUT " + sessionPath(id, "/files/x") + " HTTP/1.1\r\nHost: " + h.addr + "\r\nAuthorization: Bearer " + h.userToken("ada") +
 		"\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 413 ") {
 		t.Errorf("%.300q, %v", res, err)
 	}
 	// A request without Host is refused.
-	res, err = h.raw("GET /healthz HTTP/1.0\r\n\r\n")
+	res, err = h.sendRaw("GET /healthz HTTP/1.0\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.0 421 ") {
 		t.Errorf("%.300q, %v", res, err)
 	}
 }
 
 // sendRaw sends bytes and reads until the hub closes the connection.
-func (h *hall) raw(text string) (string, error) {
+func (h *testHub) sendRaw(text string) (string, error) {
 	h.t.Helper()
 	var d net.Dialer
 	c, err := d.DialContext(h.t.Context(), "tcp", h.addr)
@@ -326,7 +326,7 @@ func (h *hall) raw(text string) (string, error) {
 
 func TestAttack36FloodOfRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Strangers: 30} })
+	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{Strangers: 30} })
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
@@ -356,9 +356,9 @@ func TestAttack36FloodOfRequests(t *testing.T) {
 
 func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id, other := h.session("ada"), h.session("bob")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id, other := h.newSession("ada"), h.newSession("bob")
 	if _, err := h.fileStore.Save(t.Context(), other, "secret", strings.NewReader("SECRET"), 6); err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 		"..%5C..%5Cetc%5Cpasswd", url.PathEscape(secret), "%2Fetc%2Fpasswd", "a%00b", "C:%5Cx", "c:x", strings.Repeat("n", 300), "a%0Ab", "a/%2E%2E/b", "a//b",
 		"CON", "nul.txt", "%FF", "", ".", ".partial/x", "a/",
 	} {
-		for _, base := range []string{at(id, "/files/"), "/api/storage/"} {
+		for _, base := range []string{sessionPath(id, "/files/"), "/api/storage/"} {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 				got := h.rest(method, base+name, request{token: ada, body: map[bool]string{true: "x"}[method == http.MethodPost]})
 				if got.status < 400 || contains(got.body, "SECRET") {
@@ -380,7 +380,7 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 			}
 		}
 		if name != "" {
-			if got := h.get(at(id, "/files?folder=")+name, ada); got.status < 400 {
+			if got := h.get(sessionPath(id, "/files?folder=")+name, ada); got.status < 400 {
 				t.Errorf("folder %s: %d %s", name, got.status, got.body)
 			}
 		}
@@ -395,11 +395,11 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 
 func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for _, key := range []string{"}", "'; return redis.call('FLUSHALL')", "{p1}", "$(reboot)", "%s%n"} {
-		got := h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: raised("mail"), header: header("Idempotency-Key", key)}).want(http.StatusOK)
+		got := h.rest(http.MethodPost, sessionPath(id, "/actions"), request{token: ada, body: badgeRequest("mail"), header: header("Idempotency-Key", key)}).wantStatus(http.StatusOK)
 		var done struct {
 			MessageID string `json:"messageId"`
 		}
@@ -410,29 +410,29 @@ func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
 	for _, body := range []string{
 		`{"content":"x","messageId":"a\nb"}`, `{"content":"x","messageId":"\u0000"}`, `{"content":"x","monitorId":"{p1}"}`, `{"content":"x","monitorId":"a\nb"}`,
 	} {
-		h.post(at(id, "/messages"), ada, body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.post(sessionPath(id, "/messages"), ada, body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 	for _, user := range []string{"a%0Ab", "%00"} {
-		h.rest(http.MethodPut, at(id, "/shares/"+user), request{token: ada, body: `{"access":"viewer"}`}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.rest(http.MethodPut, sessionPath(id, "/shares/"+user), request{token: ada, body: `{"access":"viewer"}`}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	h.get(at(id), ada).want(http.StatusOK)
+	h.get(sessionPath(id), ada).wantStatus(http.StatusOK)
 }
 
 func TestAttack52LogInjectionByRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	const evil = "x\r\nlevel=ERROR msg=\"all is lost\"\x1b[31m"
 	escaped := url.PathEscape(evil)
-	ada, root := h.user("ada"), h.user("root", "admin")
-	id := h.session("ada")
+	ada, root := h.userToken("ada"), h.userToken("root", "admin")
+	id := h.newSession("ada")
 	h.get("/"+escaped, ada)
-	h.get(at(id, "/files/", escaped), ada)
+	h.get(sessionPath(id, "/files/", escaped), ada)
 	h.get("/api/me?token="+url.QueryEscape("secret-"+evil), ada)
 	h.get("/api/sessions/"+escaped, ada)
-	h.post(at(id, "/messages"), ada, `{"content":"secret words\r\nlevel=ERROR \u001b[31m"}`)
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"secret words\r\nlevel=ERROR \u001b[31m"}`)
 	h.post("/api/tokens/keys", root, `{"user":"bob","name":"x\r\ny\u001b[31m"}`)
-	h.post("/api/tokens/keys", root, `{"user":"bob","name":"sp ace=\"quote\""}`).want(http.StatusCreated)
-	h.rest(http.MethodPut, at(id, "/files/a.txt"), request{token: ada, body: "secret file"}).want(http.StatusCreated)
+	h.post("/api/tokens/keys", root, `{"user":"bob","name":"sp ace=\"quote\""}`).wantStatus(http.StatusCreated)
+	h.rest(http.MethodPut, sessionPath(id, "/files/a.txt"), request{token: ada, body: "secret file"}).wantStatus(http.StatusCreated)
 	h.post("/api/login", "", `{"token":"secret-token"}`)
 	log := h.log.String()
 	for _, never := range []string{"\x1b", "\nlevel=ERROR msg=\"all is lost\"", "secret", ada, root} {

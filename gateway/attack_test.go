@@ -32,12 +32,12 @@ func header(pairs ...string) http.Header {
 // Row 1: WS from Origin: https://evil: 403, no session lookup, counter +1.
 func TestAttack01ForeignOrigin(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Origin", "https://evil.example")
 	// No lookup: a missing session would be a 404.
-	for _, path := range []string{"/ws/ses-nobody", "/ws", "/ws/" + string(h.session("ann"))} {
-		h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+	for _, path := range []string{"/ws/ses-nobody", "/ws", "/ws/" + string(h.newSession("ann"))} {
+		h.wantRefused(path, v, http.StatusForbidden, wire.CodeForbidden)
 	}
 	if got := h.server.Refusals().Origins; got != 3 {
 		t.Errorf("counted %d refused origins, want 3", got)
@@ -47,158 +47,158 @@ func TestAttack01ForeignOrigin(t *testing.T) {
 // Row 2: Origin: null (sandboxed iframe): 403.
 func TestAttack02OriginNull(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Origin", "null")
-	h.refused("/ws/"+string(h.session("ann")), v, http.StatusForbidden, wire.CodeForbidden)
+	h.wantRefused("/ws/"+string(h.newSession("ann")), v, http.StatusForbidden, wire.CodeForbidden)
 }
 
 // Row 3: Host=evil, Origin=http://evil (rebinding): 403/421 by Host allow-list.
 func TestAttack03DNSRebinding(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Host", "evil.example", "Origin", "http://evil.example")
-	h.refused("/ws/"+string(h.session("ann")), v, http.StatusMisdirectedRequest, 0)
+	h.wantRefused("/ws/"+string(h.newSession("ann")), v, http.StatusMisdirectedRequest, 0)
 }
 
 // Row 4: Origin http://good.host.evil.example, http://good@evil: 403.
 func TestAttack04OriginsThatLookLikeOurs(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	path := "/ws/" + string(h.session("ann"))
+	h := newTestHub(t)
+	path := "/ws/" + string(h.newSession("ann"))
 	for _, origin := range []string{
 		"http://" + h.addr + ".evil.example", "http://" + h.addr + "@evil.example",
 		"http://evil.example/" + h.addr, "https://" + h.addr, "http://127.0.0.1", "//" + h.addr,
 	} {
 		v := as(h.token("ann", time.Minute))
 		v.header = header("Origin", origin)
-		h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+		h.wantRefused(path, v, http.StatusForbidden, wire.CodeForbidden)
 	}
 	own := as(h.token("ann", time.Minute))
 	own.header = header("Origin", "http://"+h.addr)
-	next[wire.SessionState](h.enter(path, own))
+	next[wire.SessionState](h.mustDial(path, own))
 }
 
 // Row 5: No Origin, valid Bearer (CLI): 101.
 func TestAttack05BearerWithoutOrigin(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
+	h := newTestHub(t)
+	x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Minute)))
 	next[wire.SessionState](x)
 }
 
 // Row 6: No Origin, cookie only: 403 (cookie auth requires Origin).
 func TestAttack06CookieWithoutOrigin(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	path := "/ws/" + string(h.session("ann"))
-	value, _, err := h.people.NewCookie(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()})
+	h := newTestHub(t)
+	path := "/ws/" + string(h.newSession("ann"))
+	value, _, err := h.auth.NewCookie(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := visit{header: header("Cookie", "everdesk="+value)}
-	h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+	v := dialOptions{header: header("Cookie", "everdesk="+value)}
+	h.wantRefused(path, v, http.StatusForbidden, wire.CodeForbidden)
 	v.header.Set("Origin", "http://"+h.addr)
-	next[wire.SessionState](h.enter(path, v))
+	next[wire.SessionState](h.mustDial(path, v))
 }
 
 // Row 7: no auth message in 10 s: close 4401.
 func TestAttack07NoAuthInTime(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Timeouts.Auth = 50 * time.Millisecond })
-	for _, path := range []string{"/ws/" + string(h.session("ann")), "/ws"} {
-		x := h.enter(path, visit{})
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.Timeouts.Auth = 50 * time.Millisecond })
+	for _, path := range []string{"/ws/" + string(h.newSession("ann")), "/ws"} {
+		x := h.mustDial(path, dialOptions{})
 		x.desktop = path == "/ws"
 		if !x.desktop {
-			x.notice(wire.CodeAuthRequired)
+			x.wantError(wire.CodeAuthRequired)
 		}
-		x.closed(wire.CloseUnauthorized)
+		x.wantClosed(wire.CloseUnauthorized)
 	}
 }
 
 // Row 8: first message not auth: error 2001, close 4401.
 func TestAttack08FirstMessageIsNotAuth(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	path := "/ws/" + string(h.session("ann"))
+	h := newTestHub(t)
+	path := "/ws/" + string(h.newSession("ann"))
 	for _, frame := range []string{
 		`{"type":"USER_MESSAGE","data":{"content":"hello"}}`, `{"type":"auth","data":{}}`, `not json`,
 		`{"type":"pong"}`, ``,
 	} {
-		x := h.enter(path, visit{})
-		x.text(frame)
-		x.notice(wire.CodeAuthRequired)
-		x.closed(wire.CloseUnauthorized)
+		x := h.mustDial(path, dialOptions{})
+		x.writeText(frame)
+		x.wantError(wire.CodeAuthRequired)
+		x.wantClosed(wire.CloseUnauthorized)
 	}
 	for kind, want := range map[websocket.MessageType]wire.CloseCode{
 		websocket.MessageBinary: wire.CloseUnsupported, websocket.MessageText: wire.CloseInvalidText,
 	} {
-		x := h.enter(path, visit{})
-		x.raw(kind, []byte{'"', 0xff, '"'})
-		x.closed(want)
+		x := h.mustDial(path, dialOptions{})
+		x.writeRaw(kind, []byte{'"', 0xff, '"'})
+		x.wantClosed(want)
 	}
 }
 
 // Row 9: ticket used twice: second: 2002, 4401.
 func TestAttack09TicketUsedTwice(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
-	ticket, err := h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, id)
+	h := newTestHub(t)
+	id := h.newSession("ann")
+	ticket, err := h.auth.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := h.enter("/ws/"+string(id), visit{protos: []string{"everdesk.v2"}})
-	x.say(wire.Auth{Ticket: ticket})
+	x := h.mustDial("/ws/"+string(id), dialOptions{protos: []string{"everdesk.v2"}})
+	x.send(wire.Auth{Ticket: ticket})
 	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" || len(got.Roles) != 1 || got.Roles[0] != "user" {
 		t.Errorf("auth_result %+v", got)
 	}
 	next[wire.SessionState](x)
-	x.alive()
+	x.wantAlive()
 
-	again := h.enter("/ws/"+string(id), visit{})
-	again.say(wire.Auth{Ticket: ticket})
-	again.notice(wire.CodeAuthFailed)
-	again.closed(wire.CloseUnauthorized)
+	again := h.mustDial("/ws/"+string(id), dialOptions{})
+	again.send(wire.Auth{Ticket: ticket})
+	again.wantError(wire.CodeAuthFailed)
+	again.wantClosed(wire.CloseUnauthorized)
 }
 
 // Row 10: ticket of user A, session of B: 3001 not found (not 403).
 func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	mine, theirs := h.session("ann"), h.session("bob")
+	h := newTestHub(t)
+	mine, theirs := h.newSession("ann"), h.newSession("bob")
 	for name, bound := range map[string]wire.SessionID{"bound to mine": mine, "bound to none": ""} {
-		ticket, err := h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
+		ticket, err := h.auth.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := h.enter("/ws/"+string(theirs), visit{})
-		x.say(wire.Auth{Ticket: ticket})
-		n := x.notice(wire.CodeSessionNotFound)
-		x.closed(wire.CloseNotFound)
+		x := h.mustDial("/ws/"+string(theirs), dialOptions{})
+		x.send(wire.Auth{Ticket: ticket})
+		n := x.wantError(wire.CodeSessionNotFound)
+		x.wantClosed(wire.CloseNotFound)
 
 		// A missing session gives the same error.
-		ticket, err = h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
+		ticket, err = h.auth.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x = h.enter("/ws/ses-not-there", visit{})
-		x.say(wire.Auth{Ticket: ticket})
-		if got := x.notice(wire.CodeSessionNotFound); got.Message != n.Message {
+		x = h.mustDial("/ws/ses-not-there", dialOptions{})
+		x.send(wire.Auth{Ticket: ticket})
+		if got := x.wantError(wire.CodeSessionNotFound); got.Message != n.Message {
 			t.Errorf("%s: %q tells a foreign session from none, %q", name, n.Message, got.Message)
 		}
-		x.closed(wire.CloseNotFound)
+		x.wantClosed(wire.CloseNotFound)
 	}
 	// So it does over HTTP.
-	foreign := h.refused("/ws/"+string(theirs), as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
-	none := h.refused("/ws/ses-not-there", as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	foreign := h.wantRefused("/ws/"+string(theirs), as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	none := h.wantRefused("/ws/ses-not-there", as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
 	if foreign != none {
 		t.Errorf("answers differ: %+v, %+v", foreign, none)
 	}
 	// Over the desktop protocol both lead to a new session of the caller.
 	for _, id := range []wire.SessionID{theirs, "ses-not-there"} {
-		x := h.desktop("?sessionId="+string(id), as(h.token("ann", time.Minute)))
+		x := h.dialDesktop("?sessionId="+string(id), as(h.token("ann", time.Minute)))
 		got := next[wire.ConnectionStatus](x)
 		if info, err := h.hub.Info(t.Context(), got.SessionID); err != nil || info.User != "ann" || got.SessionID == mine {
 			t.Errorf("%s led to %+v of %q (%v), want a new one of ann", id, got, info.User, err)
@@ -209,35 +209,35 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 // Row 17: logout in tab A: all sockets of the user closed <= 1 s with 4411.
 func TestAttack17SignOut(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	token := h.token("ann", time.Minute)
-	first, second := h.enter("/ws/"+string(h.session("ann")), as(token)), h.enter("/ws", as(token))
+	first, second := h.mustDial("/ws/"+string(h.newSession("ann")), as(token)), h.mustDial("/ws", as(token))
 	second.desktop = true
-	other := h.enter("/ws/"+string(h.session("bob")), as(h.token("bob", time.Minute)))
+	other := h.mustDial("/ws/"+string(h.newSession("bob")), as(h.token("bob", time.Minute)))
 	next[wire.SessionState](first)
 	next[wire.ConnectionStatus](second)
 	next[wire.SessionState](other)
 	start := time.Now()
-	if err := h.people.SignOut(t.Context(), "ann"); err != nil {
+	if err := h.auth.SignOut(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	first.closed(wire.CloseLoggedOut)
-	second.closed(wire.CloseLoggedOut)
+	first.wantClosed(wire.CloseLoggedOut)
+	second.wantClosed(wire.CloseLoggedOut)
 	t.Logf("closed after %v", time.Since(start))
-	other.alive()
-	h.refused("/ws/ses-1", as(token), http.StatusUnauthorized, 0)
+	other.wantAlive()
+	h.wantRefused("/ws/ses-1", as(token), http.StatusUnauthorized, 0)
 }
 
 // Row 18: session id ../x, 10 KB, unicode, {p1} braces: 400/3001; regex
 // ^[A-Za-z0-9_-]{8,64}$; braces refused (hash-tag injection).
 func TestAttack18SessionIDs(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	for _, id := range []string{"../x", strings.Repeat("x", 10<<10), "séance", "{p1}", "a b", "a\nb", "%00", "a/b"} {
 		for _, path := range []string{"/ws/" + url.PathEscape(id), "/ws?sessionId=" + url.QueryEscape(id)} {
-			for _, who := range []visit{v, {}} {
-				x, a := h.knock(path, who)
+			for _, who := range []dialOptions{v, {}} {
+				x, a := h.tryDial(path, who)
 				if x != nil || a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
 					t.Errorf("%.50q: %d %s", path, a.status, a.body)
 				}
@@ -245,7 +245,7 @@ func TestAttack18SessionIDs(t *testing.T) {
 		}
 	}
 	for _, monitor := range []string{"{p1}", "", "monitor 1"} {
-		h.refused("/ws/ses-1?monitor="+url.QueryEscape(monitor), v, http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.wantRefused("/ws/ses-1?monitor="+url.QueryEscape(monitor), v, http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 }
 
@@ -253,10 +253,10 @@ func TestAttack18SessionIDs(t *testing.T) {
 // snapshot with reason, no error.
 func TestAttack19ResumeFromNowhere(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	v := as(h.token("ann", time.Minute))
-	x := h.enter("/ws/"+string(id), v)
+	x := h.mustDial("/ws/"+string(id), v)
 	at := x.emit("m-1")
 	ahead := wire.Position{Epoch: at.Epoch, Seq: at.Seq + 1000}
 	later := wire.Position{Epoch: at.Epoch + 1, Seq: 0}
@@ -264,24 +264,24 @@ func TestAttack19ResumeFromNowhere(t *testing.T) {
 		"garbage", "-1--1", "9223372036854775808-0", "18446744073709551616-1", "1-1", ahead.String(), later.String(),
 		"\x00", strings.Repeat("9", 5000), "null", "4-127 OR 1=1",
 	} {
-		x := h.enter("/ws/"+string(id)+"?resume_from="+url.QueryEscape(from), v)
+		x := h.mustDial("/ws/"+string(id)+"?resume_from="+url.QueryEscape(from), v)
 		got := next[wire.SessionState](x)
 		if got.Mode != wire.StateSnapshot || got.Reason == "" || got.LastMessageID.Compare(at) < 0 {
 			t.Errorf("%.40q: mode %s, reason %s at %v", from, got.Mode, got.Reason, got.LastMessageID)
 		}
-		x.alive()
+		x.wantAlive()
 	}
 }
 
 // Row 20: client_id of another tab: new random connection id; old tab unaffected.
 func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	path := "/ws/" + string(h.session("ann")) + "?client_id=tab-1"
+	h := newTestHub(t)
+	path := "/ws/" + string(h.newSession("ann")) + "?client_id=tab-1"
 	v := as(h.token("ann", time.Minute))
-	first := h.enter(path, v)
+	first := h.mustDial(path, v)
 	next[wire.SessionState](first)
-	second := h.enter(path, v)
+	second := h.mustDial(path, v)
 	next[wire.SessionState](second)
 	for {
 		p := next[wire.Presence](first)
@@ -295,19 +295,19 @@ func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
 		break
 	}
 	second.ws.CloseNow()
-	first.alive()
+	first.wantAlive()
 }
 
 // Row 34: X-Forwarded-For spoof to dodge IP limit: limit by trusted extractor,
 // still limited.
 func TestAttack34SpoofedAddress(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits.Off, p.limits.Strangers = false, 2 })
-	path := "/ws/" + string(h.session("ann"))
-	h.enter(path, visit{header: header("X-Forwarded-For", "10.0.0.1")})
+	h := newTestHub(t, func(p *hubOptions) { p.limits.Off, p.limits.Strangers = false, 2 })
+	path := "/ws/" + string(h.newSession("ann"))
+	h.mustDial(path, dialOptions{header: header("X-Forwarded-For", "10.0.0.1")})
 	for i := range 5 {
 		from := fmt.Sprintf("10.0.1.%d", i)
-		h.refused(path, visit{header: header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)},
+		h.wantRefused(path, dialOptions{header: header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)},
 			http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
 }
@@ -316,8 +316,8 @@ func TestAttack34SpoofedAddress(t *testing.T) {
 // timeout close.
 func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) {
-		p.door.Heartbeat, p.door.Timeouts.Pong = 90*time.Millisecond, 60*time.Millisecond
+	h := newTestHub(t, func(p *hubOptions) {
+		p.gateway.Heartbeat, p.gateway.Timeouts.Pong = 90*time.Millisecond, 60*time.Millisecond
 	})
 	// The server does not wait for an endless request header.
 	var d net.Dialer
@@ -330,23 +330,23 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A client that reads but does not answer pings is closed.
-	x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
+	x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Minute)))
 	next[wire.Ping](x)
-	x.notice(wire.CodeConnectionTimeout)
-	x.closed(wire.CloseTooSlow)
+	x.wantError(wire.CodeConnectionTimeout)
+	x.wantClosed(wire.CloseTooSlow)
 	if rest, err := io.ReadAll(bufio.NewReader(slow)); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("slow handshake: %q, %v", rest, err)
 	}
 }
 
 // A client that answers pings stays connected, with our pong message or with WebSocket pongs.
-func TestAttack35WhoAnswersStays(t *testing.T) {
+func TestAttack35PongKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	const pong = 5 * time.Second // enough for a busy machine
-	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Pong = 500*time.Millisecond, pong })
-	native := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
-	plain := h.enter("/ws/"+string(h.session("ann")), visit{token: h.token("ann", time.Minute)})
-	desktop := h.enter("/ws", as(h.token("ann", time.Minute)))
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.Heartbeat, p.gateway.Timeouts.Pong = 500*time.Millisecond, pong })
+	native := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Minute)))
+	plain := h.mustDial("/ws/"+string(h.newSession("ann")), dialOptions{token: h.token("ann", time.Minute)})
+	desktop := h.mustDial("/ws", as(h.token("ann", time.Minute)))
 	desktop.desktop = true
 	done := make(chan struct{})
 	go func() { // reading answers pings
@@ -358,10 +358,10 @@ func TestAttack35WhoAnswersStays(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 2*pong; {
 		next[wire.Ping](plain)
 		next[wire.Ping](native)
-		native.say(wire.Pong{})
+		native.send(wire.Pong{})
 	}
-	native.alive()
-	plain.alive()
+	native.wantAlive()
+	plain.wantAlive()
 	if err := h.server.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -371,22 +371,22 @@ func TestAttack35WhoAnswersStays(t *testing.T) {
 	}
 }
 
-func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
+func TestAttackAccessToASharedSession(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) {
-		p.door.Heartbeat, p.door.Timeouts.Pong, p.door.Timeouts.Recheck = 90*time.Millisecond, time.Minute, 90*time.Millisecond
+	h := newTestHub(t, func(p *hubOptions) {
+		p.gateway.Heartbeat, p.gateway.Timeouts.Pong, p.gateway.Timeouts.Recheck = 90*time.Millisecond, time.Minute, 90*time.Millisecond
 	})
-	id := h.session("ann")
+	id := h.newSession("ann")
 	path := "/ws/" + string(id)
 	bob := as(h.token("bob", time.Minute))
-	h.refused(path, bob, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.wantRefused(path, bob, http.StatusNotFound, wire.CodeSessionNotFound)
 	if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
 		t.Fatal(err)
 	}
-	x := h.enter(path, bob)
+	x := h.mustDial(path, bob)
 	next[wire.SessionState](x)
-	x.sayAs("m-1", wire.UserMessage{MessageID: "m-1", Content: "hello"})
-	if n := x.notice(wire.CodeForbidden); n.MessageID != "m-1" {
+	x.sendWithID("m-1", wire.UserMessage{MessageID: "m-1", Content: "hello"})
+	if n := x.wantError(wire.CodeForbidden); n.MessageID != "m-1" {
 		t.Errorf("error %+v does not name the message", n)
 	}
 	// A new share has an effect on open connections.
@@ -394,7 +394,7 @@ func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	for emitted := false; !emitted; {
-		x.sayAs("", wire.Emit{MessageID: "m-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
+		x.sendWithID("", wire.Emit{MessageID: "m-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
 		for answered := false; !answered; {
 			e, ok := x.read()
 			if !ok {
@@ -416,6 +416,6 @@ func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
 	if err := h.hub.Share(t.Context(), id, "bob", ""); err != nil {
 		t.Fatal(err)
 	}
-	x.notice(wire.CodeSessionNotFound)
-	x.closed(wire.CloseNotFound)
+	x.wantError(wire.CodeSessionNotFound)
+	x.wantClosed(wire.CloseNotFound)
 }

@@ -17,21 +17,21 @@ import (
 // The tests of attacks with timeouts, with the real times: they run in a bubble with virtual time.
 
 // Row 7: no auth message in 10 s: close 4401.
-func TestAttack07TenSecondsToSayWho(t *testing.T) {
+func TestAttack07AuthTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		path := "/ws/" + string(h.session("ann"))
+		h := newBubbleHub(t)
+		path := "/ws/" + string(h.newSession("ann"))
 		start := time.Now()
-		x := h.enter(path, visit{})
-		x.notice(wire.CodeAuthRequired)
-		x.closed(wire.CloseUnauthorized)
+		x := h.mustDial(path, dialOptions{})
+		x.wantError(wire.CodeAuthRequired)
+		x.wantClosed(wire.CloseUnauthorized)
 		if took := time.Since(start); took != 10*time.Second {
 			t.Errorf("closed after %v", took)
 		}
-		x = h.enter(path, visit{}).attend()
+		x = h.mustDial(path, dialOptions{}).readInBackground()
 		time.Sleep(10*time.Second - time.Millisecond)
-		x.say(wire.Auth{Token: h.token("ann", time.Minute)})
+		x.send(wire.Auth{Token: h.token("ann", time.Minute)})
 		if got := next[wire.AuthResult](x); !got.OK {
 			t.Errorf("auth_result %+v", got)
 		}
@@ -43,30 +43,30 @@ func TestAttack07TenSecondsToSayWho(t *testing.T) {
 func TestAttack16AMinuteOfGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		path := "/ws/" + string(h.session("ann"))
+		h := newBubbleHub(t)
+		path := "/ws/" + string(h.newSession("ann"))
 		expires := time.Now().Add(90 * time.Second)
-		x := h.enter(path, as(h.token("ann", 90*time.Second))).attend()
+		x := h.mustDial(path, as(h.token("ann", 90*time.Second))).readInBackground()
 		asked := next[wire.AuthRefreshRequired](x)
 		// Connections are checked three times per heartbeat of 30 s.
 		if late := time.Since(expires); late < 0 || late > 11*time.Second || asked.GraceMS != 60_000 || int64(asked.ExpiresAt) != expires.UnixMilli() {
 			t.Errorf("asked %v after the end with %+v", late, asked)
 		}
 		since := time.Now()
-		x.alive() // it still has full access
-		x.notice(wire.CodeTokenExpired)
-		x.closed(wire.CloseUnauthorized)
+		x.wantAlive() // it still has full access
+		x.wantError(wire.CodeTokenExpired)
+		x.wantClosed(wire.CloseUnauthorized)
 		if grace := time.Since(since); grace < time.Minute || grace > 71*time.Second {
 			t.Errorf("closed after a grace of %v", grace)
 		}
 		// A client that sends a new token stays connected.
-		x = h.enter(path, as(h.token("ann", 90*time.Second))).attend()
+		x = h.mustDial(path, as(h.token("ann", 90*time.Second))).readInBackground()
 		next[wire.AuthRefreshRequired](x)
 		time.Sleep(50 * time.Second)
-		x.say(wire.Auth{Token: h.token("ann", time.Hour)})
+		x.send(wire.Auth{Token: h.token("ann", time.Hour)})
 		next[wire.AuthResult](x)
 		time.Sleep(10 * time.Minute)
-		x.alive()
+		x.wantAlive()
 	})
 }
 
@@ -74,25 +74,25 @@ func TestAttack16AMinuteOfGrace(t *testing.T) {
 func TestAttack17AllClosedWithinASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
+		h := newBubbleHub(t)
 		token := h.token("ann", time.Hour)
-		path := "/ws/" + string(h.session("ann"))
-		a, b := h.enter(path, as(token)).attend(), h.enter(path, as(token)).attend()
-		bob := h.enter("/ws/"+string(h.session("bob")), as(h.token("bob", time.Hour))).attend()
+		path := "/ws/" + string(h.newSession("ann"))
+		a, b := h.mustDial(path, as(token)).readInBackground(), h.mustDial(path, as(token)).readInBackground()
+		bob := h.mustDial("/ws/"+string(h.newSession("bob")), as(h.token("bob", time.Hour))).readInBackground()
 		for _, x := range []*tab{a, b, bob} {
 			next[wire.SessionState](x)
 		}
 		time.Sleep(time.Minute + 123*time.Millisecond)
 		start := time.Now()
-		h.post("/api/logout", token, "").want(http.StatusNoContent)
-		a.closed(wire.CloseLoggedOut)
-		b.closed(wire.CloseLoggedOut)
+		h.post("/api/logout", token, "").wantStatus(http.StatusNoContent)
+		a.wantClosed(wire.CloseLoggedOut)
+		b.wantClosed(wire.CloseLoggedOut)
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("closed after %v", took)
 		}
-		bob.alive()
-		h.refused(path, as(token), http.StatusUnauthorized, wire.CodeAuthFailed)
-		h.get("/api/me", token).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+		bob.wantAlive()
+		h.wantRefused(path, as(token), http.StatusUnauthorized, wire.CodeAuthFailed)
+		h.get("/api/me", token).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 	})
 }
 
@@ -101,9 +101,9 @@ func TestAttack17AllClosedWithinASecond(t *testing.T) {
 func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
-		id := h.session("ann")
-		x := h.enter("/ws/"+string(id), as(h.token("ann", time.Hour))).attend()
+		h := newBubbleHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
+		id := h.newSession("ann")
+		x := h.mustDial("/ws/"+string(id), as(h.token("ann", time.Hour))).readInBackground()
 		next[wire.SessionState](x)
 		// 24 at once, and the others over half a minute: all are accepted.
 		for i := range 100 {
@@ -116,8 +116,8 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.sayAs("m-101", wire.Emit{MessageID: "m-101", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 101}}})
-		n := x.notice(wire.CodeRateLimited)
+		x.sendWithID("m-101", wire.Emit{MessageID: "m-101", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 101}}})
+		n := x.wantError(wire.CodeRateLimited)
 		if n.MessageID != "m-101" || n.RetryAfterMS <= 0 || n.RetryAfterMS > 31_000 || !n.Recoverable || n.SuggestedAction != wire.ActionWait {
 			t.Errorf("error %+v", n)
 		}
@@ -136,11 +136,11 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
-		id := h.session("ann")
+		h := newBubbleHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
+		id := h.newSession("ann")
 		v := as(h.token("ann", time.Hour))
 		v.protos = []string{"everdesk.v2.batch"}
-		x := h.enter("/ws/"+string(id), v).attend()
+		x := h.mustDial("/ws/"+string(id), v).readInBackground()
 		next[wire.SessionState](x)
 		var frame []byte
 		for i := range 110 {
@@ -150,7 +150,7 @@ func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 			}})
 			frame = append(frame, '\n')
 		}
-		x.text(string(frame))
+		x.writeText(string(frame))
 		refused := map[wire.MessageID]bool{}
 		for {
 			e, ok := x.read()
@@ -193,10 +193,10 @@ func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		id := h.session("ann")
+		h := newBubbleHub(t)
+		id := h.newSession("ann")
 		v := as(h.token("ann", time.Hour))
-		tabs := []*tab{h.enter("/ws/"+string(id), v).attend(), h.enter("/ws/"+string(id), v).attend()}
+		tabs := []*tab{h.mustDial("/ws/"+string(id), v).readInBackground(), h.mustDial("/ws/"+string(id), v).readInBackground()}
 		for _, x := range tabs {
 			next[wire.SessionState](x)
 		}
@@ -207,9 +207,9 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 			x, dialog := tabs[taken%2], wire.DialogID(fmt.Sprintf("dialog-%d", taken))
 			if asked == taken {
 				asked++
-				x.ask(dialog)
+				x.openDialog(dialog)
 			}
-			x.say(wire.DialogFeedback{DialogID: dialog, Confirmed: true, MessageID: wire.MessageID("a-" + dialog)})
+			x.send(wire.DialogFeedback{DialogID: dialog, Confirmed: true, MessageID: wire.MessageID("a-" + dialog)})
 			for {
 				e, ok := x.read()
 				if !ok {
@@ -259,7 +259,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 		if err != nil || !containsDialog(state.Dialogs, last) {
 			t.Errorf("%s is not open any more: %+v, %v", last, state.Dialogs, err)
 		}
-		tabs[0].alive()
+		tabs[0].wantAlive()
 	})
 }
 
@@ -276,15 +276,15 @@ func containsDialog(all []wire.ApprovalRequest, id wire.DialogID) bool {
 func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		h := newBubbleHub(t)
+		x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Hour))).readInBackground()
 		next[wire.SessionState](x)
-		x.ask("dialog-1")
+		x.openDialog("dialog-1")
 		if got := next[wire.DialogClosed](x); got.Reason != wire.ClosedExpired || got.Confirmed || got.AnsweredBy != "" {
 			t.Errorf("closed %+v", got)
 		}
-		x.sayAs("a-1", wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
-		if n := x.notice(wire.CodeHITLRequestExpired); n.MessageID != "a-1" || !strings.Contains(n.Message, "in time") {
+		x.sendWithID("a-1", wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+		if n := x.wantError(wire.CodeHITLRequestExpired); n.MessageID != "a-1" || !strings.Contains(n.Message, "in time") {
 			t.Errorf("error %+v", n)
 		}
 	})
@@ -292,11 +292,11 @@ func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
 
 // Row 35: slowloris handshake: ReadHeaderTimeout 5 s; half-open sockets: ping
 // timeout close.
-func TestAttack35FiveSecondsForAHead(t *testing.T) {
+func TestAttack35HeaderTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		slow, err := h.street.DialContext(t.Context(), "", "")
+		h := newBubbleHub(t)
+		slow, err := h.pipes.DialContext(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,10 +317,10 @@ func TestAttack35FiveSecondsForAHead(t *testing.T) {
 			t.Errorf("waited %v for a head", took)
 		}
 		// The client reads but never answers.
-		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour)))
+		x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Hour)))
 		start = time.Now()
-		x.notice(wire.CodeConnectionTimeout)
-		x.closed(wire.CloseTooSlow)
+		x.wantError(wire.CodeConnectionTimeout)
+		x.wantClosed(wire.CloseTooSlow)
 		if took := time.Since(start); took < 40*time.Second || took > 52*time.Second {
 			t.Errorf("closed after %v, want a heartbeat of 30 s, 10 s more, and a look", took)
 		}
@@ -331,14 +331,14 @@ func TestAttack35FiveSecondsForAHead(t *testing.T) {
 func TestAttackRenewalsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
+		h := newBubbleHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
 		v := as(h.token("ann", time.Hour))
 		v.protos = []string{"everdesk.v2.batch"}
-		x := h.enter("/ws/"+string(h.session("ann")), v).attend()
+		x := h.mustDial("/ws/"+string(h.newSession("ann")), v).readInBackground()
 		next[wire.SessionState](x)
 		token := h.token("ann", time.Hour)
 		taken := 0
-		x.text(strings.Repeat(string(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Auth{Token: token}}))+"\n", 50))
+		x.writeText(strings.Repeat(string(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Auth{Token: token}}))+"\n", 50))
 		for {
 			e, ok := x.read()
 			if !ok {
@@ -362,9 +362,9 @@ func TestAttackRenewalsWithoutEnd(t *testing.T) {
 		// Reconnecting does not refill the bucket, a minute does. A client that renews in time
 		// never reaches the limit.
 		time.Sleep(time.Minute)
-		x = h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		x = h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Hour))).readInBackground()
 		for range 20 {
-			x.say(wire.Auth{Token: token})
+			x.send(wire.Auth{Token: token})
 			next[wire.AuthResult](x)
 			time.Sleep(15 * time.Second)
 		}

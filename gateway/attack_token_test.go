@@ -28,7 +28,7 @@ import (
 // cover more kinds of invalid tokens.
 
 // signToken signs a token with any method, key and header.
-func forge(t *testing.T, method jwt.SigningMethod, key any, head map[string]any, claims jwt.MapClaims) string {
+func signToken(t *testing.T, method jwt.SigningMethod, key any, head map[string]any, claims jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
 	maps.Copy(token.Header, head)
@@ -40,7 +40,7 @@ func forge(t *testing.T, method jwt.SigningMethod, key any, head map[string]any,
 }
 
 // claimsWith returns valid claims with one changed; nil removes it.
-func with(name string, v any) jwt.MapClaims {
+func claimsWith(name string, v any) jwt.MapClaims {
 	c := claims("ann", time.Minute)
 	if c[name] = v; v == nil {
 		delete(c, name)
@@ -49,44 +49,44 @@ func with(name string, v any) jwt.MapClaims {
 }
 
 // wantTokenRefused checks that all endpoints refuse a token.
-func (h *hall) denied(name string, id wire.SessionID, token string, code wire.Code) {
+func (h *testHub) wantTokenRefused(name string, id wire.SessionID, token string, code wire.Code) {
 	h.t.Helper()
 	path := "/ws/" + string(id)
-	if p := h.refused(path, as(token), http.StatusUnauthorized, code); p.Code != code {
+	if p := h.wantRefused(path, as(token), http.StatusUnauthorized, code); p.Code != code {
 		h.t.Errorf("%s, in the header of a socket: %+v", name, p)
 	}
-	x := h.enter(path, visit{})
-	x.say(wire.Auth{Token: token})
-	x.notice(code)
-	x.closed(wire.CloseUnauthorized)
+	x := h.mustDial(path, dialOptions{})
+	x.send(wire.Auth{Token: token})
+	x.wantError(code)
+	x.wantClosed(wire.CloseUnauthorized)
 	// Clients of the desktop dialect only see the close code.
-	x = h.enter("/ws?sessionId="+string(id)+"&token="+url.QueryEscape(token), visit{})
+	x = h.mustDial("/ws?sessionId="+string(id)+"&token="+url.QueryEscape(token), dialOptions{})
 	x.desktop = true
-	x.closed(wire.CloseUnauthorized)
-	h.get(at(id), token).problem(http.StatusUnauthorized, code)
-	h.rest(http.MethodGet, at(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")}).
-		problem(http.StatusUnauthorized, code)
-	h.post("/api/login", "", `{"token":"`+token+`"}`).problem(http.StatusUnauthorized, code)
+	x.wantClosed(wire.CloseUnauthorized)
+	h.get(sessionPath(id), token).wantProblem(http.StatusUnauthorized, code)
+	h.rest(http.MethodGet, sessionPath(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")}).
+		wantProblem(http.StatusUnauthorized, code)
+	h.post("/api/login", "", `{"token":"`+token+`"}`).wantProblem(http.StatusUnauthorized, code)
 	// An invalid new token does not replace a valid one.
-	if good := h.good; good != "" {
-		x := h.enter(path, as(good))
+	if good := h.renewalToken; good != "" {
+		x := h.mustDial(path, as(good))
 		next[wire.SessionState](x)
-		x.say(wire.Auth{Token: token})
-		x.notice(code)
-		x.alive()
+		x.send(wire.Auth{Token: token})
+		x.wantError(code)
+		x.wantAlive()
 	}
 }
 
 // newKeyedHub starts a hub with a key file, and a token that is valid there.
-func keyed(t *testing.T, file []byte, good string) *hall {
+func newKeyedHub(t *testing.T, file []byte, good string) *testHub {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := newHall(t, func(p *plan) { p.auth.KeyFile = path })
-	h.good = good
-	next[wire.SessionState](h.enter("/ws/"+string(h.session("ann")), as(good)))
+	h := newTestHub(t, func(p *hubOptions) { p.auth.KeyFile = path })
+	h.renewalToken = good
+	next[wire.SessionState](h.mustDial("/ws/"+string(h.newSession("ann")), as(good)))
 	return h
 }
 
@@ -125,20 +125,20 @@ func TestAttack11AlgorithmOfTheAttackersChoice(t *testing.T) {
 		{jwt.SigningMethodEdDSA, ed, ed.Public(), ed[32:]},
 	} {
 		file := publicPEM(t, k.public)
-		h := keyed(t, file, forge(t, k.method, k.private, nil, claims("ann", time.Minute)))
-		id := h.session("ann")
+		h := newKeyedHub(t, file, signToken(t, k.method, k.private, nil, claims("ann", time.Minute)))
+		id := h.newSession("ann")
 		der, _ := pem.Decode(file)
 		for name, token := range map[string]string{
-			"none":              forge(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil, claims("ann", time.Minute)),
-			"nOnE":              forge(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, map[string]any{"alg": "nOnE"}, claims("ann", time.Minute)),
-			"signature removed": h.good[:strings.LastIndex(h.good, ".")+1],
-			"HS256 with PEM":    forge(t, jwt.SigningMethodHS256, file, nil, claims("ann", time.Minute)),
-			"HS256 trimmed PEM": forge(t, jwt.SigningMethodHS256, []byte(strings.TrimSpace(string(file))), nil, claims("ann", time.Minute)),
-			"HS256 with DER":    forge(t, jwt.SigningMethodHS256, der.Bytes, nil, claims("ann", time.Minute)),
-			"HS256 with key":    forge(t, jwt.SigningMethodHS256, k.raw, nil, claims("ann", time.Minute)),
-			"HS512 with PEM":    forge(t, jwt.SigningMethodHS512, file, nil, claims("ann", time.Minute)),
+			"none":              signToken(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil, claims("ann", time.Minute)),
+			"nOnE":              signToken(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, map[string]any{"alg": "nOnE"}, claims("ann", time.Minute)),
+			"signature removed": h.renewalToken[:strings.LastIndex(h.renewalToken, ".")+1],
+			"HS256 with PEM":    signToken(t, jwt.SigningMethodHS256, file, nil, claims("ann", time.Minute)),
+			"HS256 trimmed PEM": signToken(t, jwt.SigningMethodHS256, []byte(strings.TrimSpace(string(file))), nil, claims("ann", time.Minute)),
+			"HS256 with DER":    signToken(t, jwt.SigningMethodHS256, der.Bytes, nil, claims("ann", time.Minute)),
+			"HS256 with key":    signToken(t, jwt.SigningMethodHS256, k.raw, nil, claims("ann", time.Minute)),
+			"HS512 with PEM":    signToken(t, jwt.SigningMethodHS512, file, nil, claims("ann", time.Minute)),
 		} {
-			h.denied(k.method.Alg()+", "+name, id, token, wire.CodeAuthFailed)
+			h.wantTokenRefused(k.method.Alg()+", "+name, id, token, wire.CodeAuthFailed)
 		}
 	}
 }
@@ -146,25 +146,25 @@ func TestAttack11AlgorithmOfTheAttackersChoice(t *testing.T) {
 // Row 12: JWT without exp / wrong aud / future iat / no sub: 2002.
 func TestAttack12ClaimsThatAreMissingOrWrong(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	h.good = h.token("ann", time.Minute)
-	id := h.session("ann")
+	h := newTestHub(t)
+	h.renewalToken = h.token("ann", time.Minute)
+	id := h.newSession("ann")
 	later := time.Now().Add(time.Hour).Unix()
 	for name, claims := range map[string]jwt.MapClaims{
-		"no exp": with("exp", nil), "wrong aud": with("aud", "others"), "no aud": with("aud", nil), "several wrong aud": with("aud", []string{"a", "b"}),
-		"future iat": with("iat", later), "future nbf": with("nbf", later), "no sub": with("sub", nil), "empty sub": with("sub", ""),
-		"sub not text": with("sub", 7), "wrong iss": with("iss", "others"), "no iss": with("iss", nil),
+		"no exp": claimsWith("exp", nil), "wrong aud": claimsWith("aud", "others"), "no aud": claimsWith("aud", nil), "several wrong aud": claimsWith("aud", []string{"a", "b"}),
+		"future iat": claimsWith("iat", later), "future nbf": claimsWith("nbf", later), "no sub": claimsWith("sub", nil), "empty sub": claimsWith("sub", ""),
+		"sub not text": claimsWith("sub", 7), "wrong iss": claimsWith("iss", "others"), "no iss": claimsWith("iss", nil),
 	} {
-		h.denied(name, id, forge(t, jwt.SigningMethodHS256, h.secret, nil, claims), wire.CodeAuthFailed)
+		h.wantTokenRefused(name, id, signToken(t, jwt.SigningMethodHS256, h.secret, nil, claims), wire.CodeAuthFailed)
 	}
 }
 
 // Row 13: JWT exp 31 s ago: 2003.
 func TestAttack13ExpiredToken(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	h.good = h.token("ann", time.Minute)
-	h.denied("expired", h.session("ann"), h.token("ann", -31*time.Second), wire.CodeTokenExpired)
+	h := newTestHub(t)
+	h.renewalToken = h.token("ann", time.Minute)
+	h.wantTokenRefused("expired", h.newSession("ann"), h.token("ann", -31*time.Second), wire.CodeTokenExpired)
 }
 
 // Row 14: JWT kid=../../etc/passwd, kid=' OR 1=1, jku=https://evil: 2002, no
@@ -207,8 +207,8 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := keyed(t, set, forge(t, jwt.SigningMethodEdDSA, ours, map[string]any{"kid": "ours"}, claims("ann", time.Minute)))
-	id := h.session("ann")
+	h := newKeyedHub(t, set, signToken(t, jwt.SigningMethodEdDSA, ours, map[string]any{"kid": "ours"}, claims("ann", time.Minute)))
+	id := h.newSession("ann")
 	for _, kid := range []any{
 		"../../etc/passwd", relative, file, "file://" + file, "' OR 1=1", "' UNION SELECT 'x", "/dev/null", "", "ours\x00", "OURS", "*", 0, nil,
 		[]string{"ours"},
@@ -216,7 +216,7 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 		evil.URL, strings.Repeat("k", 4000),
 	} {
 		for _, key := range [][]byte{known, {}, []byte("x")} {
-			h.denied("kid, HS256", id, forge(t, jwt.SigningMethodHS256, key, map[string]any{"kid": kid}, claims("ann", time.Minute)), wire.CodeAuthFailed)
+			h.wantTokenRefused("kid, HS256", id, signToken(t, jwt.SigningMethodHS256, key, map[string]any{"kid": kid}, claims("ann", time.Minute)), wire.CodeAuthFailed)
 		}
 	}
 	for _, kid := range []string{"evil", "ours", "secret"} {
@@ -224,10 +224,10 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 			{"jku": evil.URL}, {"x5u": evil.URL}, {"jku": "file://" + file}, {"jwk": theirKey}, {"x5c": []string{base64url(theirs[32:])}}, {"iss": evil.URL},
 		} {
 			head["kid"] = kid
-			h.denied("jku", id, forge(t, jwt.SigningMethodEdDSA, theirs, head, claims("ann", time.Minute)), wire.CodeAuthFailed)
+			h.wantTokenRefused("jku", id, signToken(t, jwt.SigningMethodEdDSA, theirs, head, claims("ann", time.Minute)), wire.CodeAuthFailed)
 		}
 	}
-	h.denied("iss", id, forge(t, jwt.SigningMethodEdDSA, theirs, map[string]any{"kid": "evil"}, with("iss", evil.URL)), wire.CodeAuthFailed)
+	h.wantTokenRefused("iss", id, signToken(t, jwt.SigningMethodEdDSA, theirs, map[string]any{"kid": "evil"}, claimsWith("iss", evil.URL)), wire.CodeAuthFailed)
 	if n := asked.Load(); n != 0 {
 		t.Errorf("the attacker's server was asked %d times", n)
 	}
@@ -236,36 +236,36 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 // Row 15: token 1 MiB long: 2002 without parsing, 4401.
 func TestAttack15HugeToken(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	path := "/ws/" + string(id)
-	huge := forge(t, jwt.SigningMethodHS256, h.secret, nil, with("x", strings.Repeat("x", 1<<20)))
-	x := h.enter(path, visit{})
-	x.say(wire.Auth{Token: huge})
-	x.notice(wire.CodeAuthFailed)
-	x.closed(wire.CloseUnauthorized)
+	huge := signToken(t, jwt.SigningMethodHS256, h.secret, nil, claimsWith("x", strings.Repeat("x", 1<<20)))
+	x := h.mustDial(path, dialOptions{})
+	x.send(wire.Auth{Token: huge})
+	x.wantError(wire.CodeAuthFailed)
+	x.wantClosed(wire.CloseUnauthorized)
 	// The HTTP server accepts neither such a header nor such a body.
-	if y, a := h.knock(path, as(huge)); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
+	if y, a := h.tryDial(path, as(huge)); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("as a header: %d", a.status)
 	}
-	if y, a := h.knock("/ws?token="+huge, visit{}); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
+	if y, a := h.tryDial("/ws?token="+huge, dialOptions{}); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("in the query: %d", a.status)
 	}
-	h.post("/api/login", "", `{"token":"`+huge+`"}`).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	h.post("/api/login", "", `{"token":"`+huge+`"}`).wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
 	// Over a WebSocket the frame is too big.
-	x = h.enter(path, as(h.token("ann", time.Minute)))
-	x.say(wire.Auth{Token: huge})
-	x.notice(wire.CodeMessageTooLarge)
-	x.closed(wire.CloseTooBig)
+	x = h.mustDial(path, as(h.token("ann", time.Minute)))
+	x.send(wire.Auth{Token: huge})
+	x.wantError(wire.CodeMessageTooLarge)
+	x.wantClosed(wire.CloseTooBig)
 	// A shorter one, still longer than any valid token, is refused as a token.
-	long := forge(t, jwt.SigningMethodHS256, h.secret, nil, with("x", strings.Repeat("x", 8<<10)))
-	h.refused(path, as(long), http.StatusUnauthorized, wire.CodeAuthFailed)
-	h.get(at(id), long).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
-	x = h.enter(path, as(h.token("ann", time.Minute)))
+	long := signToken(t, jwt.SigningMethodHS256, h.secret, nil, claimsWith("x", strings.Repeat("x", 8<<10)))
+	h.wantRefused(path, as(long), http.StatusUnauthorized, wire.CodeAuthFailed)
+	h.get(sessionPath(id), long).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	x = h.mustDial(path, as(h.token("ann", time.Minute)))
 	next[wire.SessionState](x)
-	x.say(wire.Auth{Token: long})
-	x.notice(wire.CodeAuthFailed)
-	x.alive()
+	x.send(wire.Auth{Token: long})
+	x.wantError(wire.CodeAuthFailed)
+	x.wantAlive()
 	if strings.Contains(h.log.String(), "signed token was not accepted") {
 		t.Error("a token was parsed")
 	}
@@ -275,33 +275,33 @@ func TestAttack15HugeToken(t *testing.T) {
 // times here; attack_time_test.go has the real ones.
 func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	t.Parallel()
-	grace := func(d time.Duration) (h *hall, path string) {
-		h = newHall(t, func(p *plan) {
-			p.door.Heartbeat = 90 * time.Millisecond
-			p.door.Timeouts.Pong = time.Minute
-			p.door.Timeouts.Refresh = d
+	grace := func(d time.Duration) (h *testHub, path string) {
+		h = newTestHub(t, func(p *hubOptions) {
+			p.gateway.Heartbeat = 90 * time.Millisecond
+			p.gateway.Timeouts.Pong = time.Minute
+			p.gateway.Timeouts.Refresh = d
 		})
-		return h, "/ws/" + string(h.session("ann"))
+		return h, "/ws/" + string(h.newSession("ann"))
 	}
 	h, path := grace(150 * time.Millisecond)
-	x := h.enter(path, as(h.token("ann", time.Second)))
+	x := h.mustDial(path, as(h.token("ann", time.Second)))
 	asked := next[wire.AuthRefreshRequired](x)
 	if asked.GraceMS != 150 || time.UnixMilli(int64(asked.ExpiresAt)).After(time.Now()) {
 		t.Errorf("asked with %+v", asked)
 	}
-	x.notice(wire.CodeTokenExpired)
-	x.closed(wire.CloseUnauthorized)
+	x.wantError(wire.CodeTokenExpired)
+	x.wantClosed(wire.CloseUnauthorized)
 
 	// A client that sends a new token stays connected.
 	h, path = grace(time.Minute)
-	x = h.enter(path, as(h.token("ann", time.Second)))
+	x = h.mustDial(path, as(h.token("ann", time.Second)))
 	next[wire.AuthRefreshRequired](x)
-	x.say(wire.Auth{Token: h.token("bob", time.Minute)})
-	x.notice(wire.CodeAuthFailed)
-	x.say(wire.Auth{Token: h.token("ann", time.Minute)})
+	x.send(wire.Auth{Token: h.token("bob", time.Minute)})
+	x.wantError(wire.CodeAuthFailed)
+	x.send(wire.Auth{Token: h.token("ann", time.Minute)})
 	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" {
 		t.Errorf("auth_result %+v", got)
 	}
 	next[wire.Ping](x)
-	x.alive()
+	x.wantAlive()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // fullGate returns a gate without a free slot, and the functions that release the slots.
-func full(t *testing.T) (authGate, []func()) {
+func fullGate(t *testing.T) (authGate, []func()) {
 	t.Helper()
 	ts := newAuthGate()
 	places := make([]func(), authGateSlots)
@@ -23,10 +23,10 @@ func full(t *testing.T) (authGate, []func()) {
 	return ts, places
 }
 
-func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
+func TestAuthGateReusesReleasedSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ts, places := full(t)
+		ts, places := fullGate(t)
 		in := make(chan func())
 		go func() {
 			leave, err := ts.acquire(t.Context())
@@ -56,15 +56,15 @@ func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
 			leave()
 		}
 		if len(ts) != 0 {
-			t.Errorf("%d places are taken by nobody", len(ts))
+			t.Errorf("%d slots are leaked", len(ts))
 		}
 	})
 }
 
-func TestTurnstileDoesNotWaitForWhoIsStuck(t *testing.T) {
+func TestAuthGateReleasesBlockedSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ts, places := full(t)
+		ts, places := fullGate(t)
 		began := time.Now()
 		leave, err := ts.acquire(t.Context())
 		if err != nil {
@@ -83,10 +83,10 @@ func TestTurnstileDoesNotWaitForWhoIsStuck(t *testing.T) {
 	})
 }
 
-func TestTurnstileForgetsWhoGoesAway(t *testing.T) {
+func TestAuthGateContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ts, places := full(t)
+		ts, places := fullGate(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := ts.acquire(ctx); !errors.Is(err, context.Canceled) {

@@ -24,7 +24,7 @@ import (
 )
 
 // newConnServer starts a server whose connections run hello.
-func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string, logged *strings.Builder) {
+func newConnServer(t *testing.T, hello func(context.Context, *conn) bool) (url string, logged *strings.Builder) {
 	t.Helper()
 	store, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
 	if err != nil {
@@ -36,7 +36,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 	}
 	logged = &strings.Builder{}
 	s := New(Config{}, slog.New(slog.NewTextHandler(logged, nil)), Deps{Auth: people})
-	s.echo.GET("/door", func(c echo.Context) error {
+	s.echo.GET("/conn", func(c echo.Context) error {
 		cn, err := s.upgrade(c, &connectRequest{})
 		if err == nil {
 			s.startConn(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
@@ -51,7 +51,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 			t.Error(err)
 		}
 	})
-	return "ws" + strings.TrimPrefix(web.URL, "http") + "/door", logged
+	return "ws" + strings.TrimPrefix(web.URL, "http") + "/conn", logged
 }
 
 func closeCode(t *testing.T, url string) wire.CloseCode {
@@ -82,7 +82,7 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, logged := newDoor(t, hello)
+			url, logged := newConnServer(t, hello)
 			for range 2 { // the next connection is still served
 				if got := closeCode(t, url); got != wire.CloseInternal {
 					t.Errorf("closed with %d", got)
@@ -151,7 +151,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	}
 }
 
-func TestRushIsOverWhenNobodyComes(t *testing.T) {
+func TestConnectBurstSubsides(t *testing.T) {
 	t.Parallel()
 	var r connectBurst
 	tidied := 0
@@ -191,7 +191,7 @@ func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	}
 }
 
-func TestPongIsKnownAtSight(t *testing.T) {
+func TestIsPong(t *testing.T) {
 	t.Parallel()
 	for frame, want := range map[string]bool{
 		`{"type":"pong"}`:                           true,

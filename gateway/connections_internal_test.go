@@ -7,12 +7,12 @@ import (
 )
 
 // otherReplicas are replicas with some connections of each user.
-type others struct {
+type otherReplicas struct {
 	*membership.Membership
 	tabs int
 }
 
-func (o others) ConnectionsElsewhere(string) int { return o.tabs }
+func (o otherReplicas) ConnectionsElsewhere(string) int { return o.tabs }
 
 // A client that reconnects may be counted twice, but not more often.
 func TestConnectionSlots(t *testing.T) {
@@ -26,9 +26,9 @@ func TestConnectionSlots(t *testing.T) {
 		{10, 99, 0, 0},
 		{-1, 99, -1, -1},
 	} {
-		s := &Server{cfg: Config{UserConnections: test.most}, members: others{tabs: test.elsewhere}}
+		s := &Server{cfg: Config{UserConnections: test.most}, members: otherReplicas{tabs: test.elsewhere}}
 		if fresh, back := s.connectionLimit("ann", false), s.connectionLimit("ann", true); fresh != test.fresh || back != test.back {
-			t.Errorf("%+v: %d for who is new, %d for who is back", test, fresh, back)
+			t.Errorf("%+v: %d for new clients, %d for reconnecting ones", test, fresh, back)
 		}
 	}
 	if got := (&Server{cfg: Config{UserConnections: 3}}).connectionLimit("ann", false); got != 3 {

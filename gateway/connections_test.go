@@ -20,8 +20,8 @@ import (
 
 func TestResumeShowsWhatWasMissed(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, x := h.room()
+	h := newTestHub(t)
+	id, x := h.sessionWithTab()
 	v := as(h.token("ann", time.Minute))
 	from := x.emit("m-0")
 	var want []wire.Position
@@ -30,7 +30,7 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 	}
 	for _, proto := range []string{"everdesk.v2", "everdesk.v2.batch"} {
 		v.protos = []string{proto}
-		y := h.enter("/ws/"+string(id)+"?resume_from="+from.String(), v)
+		y := h.mustDial("/ws/"+string(id)+"?resume_from="+from.String(), v)
 		if got := y.ws.Subprotocol(); got != proto {
 			t.Errorf("subprotocol %q", got)
 		}
@@ -56,7 +56,7 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 	}
 	// Without a subprotocol a snapshot comes before the missed events.
 	v.protos = nil
-	y := h.enter("/ws/"+string(id)+"?resume_from="+from.String(), v)
+	y := h.mustDial("/ws/"+string(id)+"?resume_from="+from.String(), v)
 	e, ok := y.read()
 	state, is := e.Data.(wire.SessionState)
 	if !ok || !is || state.Mode != wire.StateSnapshot || e.At != state.LastMessageID || e.At.Compare(want[len(want)-1]) < 0 {
@@ -79,35 +79,35 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 
 func TestBatchOfMessagesInOneFrame(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.protos = []string{"everdesk.v2.batch", "everdesk.v2"}
-	x := h.enter("/ws/"+string(h.session("ann")), v)
+	x := h.mustDial("/ws/"+string(h.newSession("ann")), v)
 	var lines []string
 	for i := range 5 {
 		lines = append(lines, fmt.Sprintf(`{"type":"EMIT","data":{"messageId":"m-%d","actions":[{"type":"app.badge","appId":"a","count":%d}]}}`, i, i))
 	}
-	x.text(strings.Join(lines, "\n") + "\n\n")
+	x.writeText(strings.Join(lines, "\n") + "\n\n")
 	for i := range 5 {
 		if got := next[wire.Emitted](x); got.MessageID != wire.MessageID(fmt.Sprintf("m-%d", i)) {
 			t.Errorf("emitted %+v, want m-%d", got, i)
 		}
 	}
 	// In other protocols a frame is one message.
-	_, y := h.room()
-	y.text(lines[0] + "\n" + lines[1])
-	y.notice(wire.CodeInvalidMessage)
+	_, y := h.sessionWithTab()
+	y.writeText(lines[0] + "\n" + lines[1])
+	y.wantError(wire.CodeInvalidMessage)
 }
 
 func TestMessageWithoutIDIsAnswered(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	_, x := h.room()
-	x.text(`{"type":"USER_MESSAGE","data":{"content":"hello"}}`)
+	h := newTestHub(t)
+	_, x := h.sessionWithTab()
+	x.writeText(`{"type":"USER_MESSAGE","data":{"content":"hello"}}`)
 	if got := next[wire.MessageRejected](x); got.MessageID == "" || got.Code != wire.CodeProviderUnavailable {
 		t.Errorf("answer %+v", got)
 	}
-	x.text(`{"type":"USER_MESSAGE","message_id":"mine","data":{"content":"hello"}}`)
+	x.writeText(`{"type":"USER_MESSAGE","message_id":"mine","data":{"content":"hello"}}`)
 	if got := next[wire.MessageRejected](x); got.MessageID != "mine" {
 		t.Errorf("answer %+v", got)
 	}
@@ -115,43 +115,43 @@ func TestMessageWithoutIDIsAnswered(t *testing.T) {
 
 func TestMonitorFilter(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, x := h.room()
-	x.say(wire.SubscribeMonitor{MonitorID: "monitor-1"})
-	y := h.enter("/ws/"+string(id)+"?monitor=monitor-1", as(h.token("ann", time.Minute)))
+	h := newTestHub(t)
+	id, x := h.sessionWithTab()
+	x.send(wire.SubscribeMonitor{MonitorID: "monitor-1"})
+	y := h.mustDial("/ws/"+string(id)+"?monitor=monitor-1", as(h.token("ann", time.Minute)))
 	next[wire.SessionState](y)
-	x.say(wire.Emit{MessageID: "m-0", MonitorID: "monitor-0", Actions: []wire.Action{wire.WindowClose{WindowID: "none"}, wire.AppBadge{AppID: "zero", Count: 1}}})
-	x.say(wire.Emit{MessageID: "m-1", MonitorID: "monitor-1", Actions: []wire.Action{wire.AppBadge{AppID: "one", Count: 1}}})
+	x.send(wire.Emit{MessageID: "m-0", MonitorID: "monitor-0", Actions: []wire.Action{wire.WindowClose{WindowID: "none"}, wire.AppBadge{AppID: "zero", Count: 1}}})
+	x.send(wire.Emit{MessageID: "m-1", MonitorID: "monitor-1", Actions: []wire.Action{wire.AppBadge{AppID: "one", Count: 1}}})
 	if got := next[wire.Actions](y); got.MonitorID != "monitor-1" {
-		t.Errorf("a tab of monitor-1 was shown %+v", got)
+		t.Errorf("a tab of monitor-1 got %+v", got)
 	}
 	// Another monitor may be added later.
-	y.say(wire.SubscribeMonitor{MonitorID: "monitor-0"})
+	y.send(wire.SubscribeMonitor{MonitorID: "monitor-0"})
 	next[wire.SessionState](y)
-	x.say(wire.Emit{MessageID: "m-2", MonitorID: "monitor-0", Actions: []wire.Action{wire.AppBadge{AppID: "zero", Count: 2}}})
+	x.send(wire.Emit{MessageID: "m-2", MonitorID: "monitor-0", Actions: []wire.Action{wire.AppBadge{AppID: "zero", Count: 2}}})
 	if got := next[wire.Actions](y); got.MonitorID != "monitor-0" {
 		t.Errorf("actions %+v", got)
 	}
 }
 
 // dialDesktop opens a WebSocket of the desktop dialect.
-func (h *hall) desktop(query string, v visit) *tab {
+func (h *testHub) dialDesktop(query string, v dialOptions) *tab {
 	h.t.Helper()
 	v.protos = nil
-	x := h.enter("/ws"+query, v)
+	x := h.mustDial("/ws"+query, v)
 	x.desktop = true
 	return x
 }
 
 func TestDesktopFindsItsSession(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	v := visit{token: h.token("ann", time.Minute)}
+	h := newTestHub(t)
+	v := dialOptions{token: h.token("ann", time.Minute)}
 	// A new user gets a session, and two tabs that connect at once get the same one.
 	hello := make([]wire.ConnectionStatus, 4)
 	var wg sync.WaitGroup
 	for i := range hello {
-		x := h.desktop("", v)
+		x := h.dialDesktop("", v)
 		wg.Go(func() { hello[i] = next[wire.ConnectionStatus](x) })
 	}
 	wg.Wait()
@@ -162,43 +162,43 @@ func TestDesktopFindsItsSession(t *testing.T) {
 		}
 	}
 	// The most recently updated session is opened.
-	named := h.session("ann")
-	x := h.desktop("?sessionId="+string(named), v)
+	named := h.newSession("ann")
+	x := h.dialDesktop("?sessionId="+string(named), v)
 	if got := next[wire.ConnectionStatus](x); got.SessionID != named {
 		t.Errorf("a named session became %+v", got)
 	}
-	x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
-	x.text(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
+	x.writeText(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
+	x.writeText(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
 	next[wire.Actions](x) // the error, as a toast
-	if got := next[wire.ConnectionStatus](h.desktop("", v)); got.SessionID != named {
+	if got := next[wire.ConnectionStatus](h.dialDesktop("", v)); got.SessionID != named {
 		t.Errorf("the latest session is %s, got %+v", named, got)
 	}
 	// For a viewer no session is created.
-	h.refused("/ws", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
-	h.refused("/ws?sessionId="+string(named), visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
-	h.refused("/ws?sessionId=ses-new", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.wantRefused("/ws", dialOptions{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.wantRefused("/ws?sessionId="+string(named), dialOptions{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.wantRefused("/ws?sessionId=ses-new", dialOptions{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
 func TestDesktopTokenInQuery(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	token := h.token("ann", time.Minute)
-	x := h.desktop("?token="+token, visit{})
+	x := h.dialDesktop("?token="+token, dialOptions{})
 	next[wire.ConnectionStatus](x)
-	bad := h.desktop("?token=wrong", visit{})
-	bad.closed(wire.CloseUnauthorized)
+	bad := h.dialDesktop("?token=wrong", dialOptions{})
+	bad.wantClosed(wire.CloseUnauthorized)
 	// The native endpoint accepts it only where that is enabled.
-	id := h.session("ann")
-	y := h.enter("/ws/"+string(id)+"?token="+token, visit{})
-	y.say(wire.Pong{})
-	y.closed(wire.CloseUnauthorized)
-	open := newHall(t, func(p *plan) { p.door.QueryTokens = true })
-	next[wire.SessionState](open.enter("/ws/"+string(open.session("ann"))+"?token="+open.token("ann", time.Minute), visit{}))
+	id := h.newSession("ann")
+	y := h.mustDial("/ws/"+string(id)+"?token="+token, dialOptions{})
+	y.send(wire.Pong{})
+	y.wantClosed(wire.CloseUnauthorized)
+	open := newTestHub(t, func(p *hubOptions) { p.gateway.QueryTokens = true })
+	next[wire.SessionState](open.mustDial("/ws/"+string(open.newSession("ann"))+"?token="+open.token("ann", time.Minute), dialOptions{}))
 }
 
 func TestNotAWebSocket(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	for path, head := range map[string]http.Header{
 		"/ws":       {},
 		"/ws/ses-1": header("Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "8"),
@@ -223,7 +223,7 @@ func TestNotAWebSocket(t *testing.T) {
 }
 
 // eventStream is a response in Server-Sent Events.
-type feed struct {
+type eventStream struct {
 	t      testing.TB
 	status int
 	header http.Header
@@ -233,7 +233,7 @@ type feed struct {
 }
 
 // openEventStream requests a session's Server-Sent Events.
-func (h *hall) events(id wire.SessionID, query string, pairs ...string) *feed {
+func (h *testHub) openEventStream(id wire.SessionID, query string, pairs ...string) *eventStream {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.addr+"/api/sessions/"+string(id)+"/events"+query, nil)
 	if err != nil {
@@ -245,7 +245,7 @@ func (h *hall) events(id wire.SessionID, query string, pairs ...string) *feed {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	f := &feed{
+	f := &eventStream{
 		t: h.t, status: res.StatusCode, header: res.Header, whole: res.ContentLength >= 0 || !res.Close,
 		lines: bufio.NewScanner(res.Body),
 		stop: func() {
@@ -259,7 +259,7 @@ func (h *hall) events(id wire.SessionID, query string, pairs ...string) *feed {
 }
 
 // next returns the next event and its id.
-func (s *feed) next() (wire.Event, string) {
+func (s *eventStream) next() (wire.Event, string) {
 	s.t.Helper()
 	var id, data string
 	for s.lines.Scan() {
@@ -284,9 +284,9 @@ func (s *feed) next() (wire.Event, string) {
 
 func TestServerSentEvents(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Pong = 300*time.Millisecond, time.Minute })
-	id, x := h.room()
-	s := h.events(id, "")
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.Heartbeat, p.gateway.Timeouts.Pong = 300*time.Millisecond, time.Minute })
+	id, x := h.sessionWithTab()
+	s := h.openEventStream(id, "")
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
 	} {
@@ -319,7 +319,7 @@ func TestServerSentEvents(t *testing.T) {
 		_, pinged = e.Data.(wire.Ping)
 	}
 	// Both ways to send the last event id.
-	for _, s := range []*feed{h.events(id, "", "Last-Event-ID", from.String()), h.events(id, "?last_event_id="+from.String())} {
+	for _, s := range []*eventStream{h.openEventStream(id, "", "Last-Event-ID", from.String()), h.openEventStream(id, "?last_event_id="+from.String())} {
 		if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateResume {
 			t.Fatalf("first event %+v", e)
 		}
@@ -336,21 +336,21 @@ func TestServerSentEvents(t *testing.T) {
 		}
 	}
 	// Users without access get none.
-	if s := h.events(h.session("bob"), ""); s.status != http.StatusNotFound {
+	if s := h.openEventStream(h.newSession("bob"), ""); s.status != http.StatusNotFound {
 		t.Errorf("a foreign session: %d", s.status)
 	}
-	if s := h.events("ses-not-there", "", "Last-Event-ID", "garbage"); s.status != http.StatusNotFound {
+	if s := h.openEventStream("ses-not-there", "", "Last-Event-ID", "garbage"); s.status != http.StatusNotFound {
 		t.Errorf("no session: %d", s.status)
 	}
 }
 
 // A page that reloads disappears from the list of connections at once.
-func TestLeavingIsSeen(t *testing.T) {
+func TestDisconnectIsVisible(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, x := h.room()
-	watcher := h.events(id, "?client_id=watcher")
-	y := h.enter("/ws/"+string(id)+"?client_id=second", as(h.token("ann", time.Minute)))
+	h := newTestHub(t)
+	id, x := h.sessionWithTab()
+	watcher := h.openEventStream(id, "?client_id=watcher")
+	y := h.mustDial("/ws/"+string(id)+"?client_id=second", as(h.token("ann", time.Minute)))
 	seen := func(want ...wire.ClientID) {
 		t.Helper()
 		for {
@@ -376,23 +376,23 @@ func TestLeavingIsSeen(t *testing.T) {
 	seen()
 }
 
-func TestDrainSendsEverybodyElsewhere(t *testing.T) {
+func TestDrainDisconnectsAllClients(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.DrainGrace = 200 * time.Millisecond })
-	id := h.session("ann")
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.DrainGrace = 200 * time.Millisecond })
+	id := h.newSession("ann")
 	v := as(h.token("ann", time.Minute))
 	var tabs []*tab
 	for range 200 { // more than one batch
-		x := h.enter("/ws/"+string(id), v)
+		x := h.mustDial("/ws/"+string(id), v)
 		next[wire.SessionState](x)
 		tabs = append(tabs, x)
 	}
-	stranger := h.enter("/ws/"+string(id), visit{})
-	watcher := h.events(id, "")
+	unauthenticated := h.mustDial("/ws/"+string(id), dialOptions{})
+	watcher := h.openEventStream(id, "")
 	watcher.next()
 	h.server.Drain()
-	h.refused("/ws/"+string(id), v, http.StatusServiceUnavailable, wire.CodeConnectionFailed)
-	if s := h.events(id, ""); s.status != http.StatusServiceUnavailable {
+	h.wantRefused("/ws/"+string(id), v, http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	if s := h.openEventStream(id, ""); s.status != http.StatusServiceUnavailable {
 		t.Errorf("events while draining: %d", s.status)
 	}
 	stopped := make(chan error, 1)
@@ -403,10 +403,10 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 			if got := next[wire.GoElsewhere](x); got.AfterMS < 0 || got.AfterMS > 5000 {
 				t.Errorf("reconnect %+v", got)
 			}
-			x.closed(wire.CloseDraining)
+			x.wantClosed(wire.CloseDraining)
 		})
 	}
-	wg.Go(func() { stranger.closed(wire.CloseDraining) })
+	wg.Go(func() { unauthenticated.wantClosed(wire.CloseDraining) })
 	wg.Wait()
 	for {
 		if e, _ := watcher.next(); e.Data != nil {
@@ -422,10 +422,10 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 
 // A client that does not answer the close does not block the others: when the time is over it is
 // cut.
-func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
+func TestShutdownCutsSilentClients(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.DrainGrace, p.door.Timeouts.Close = time.Hour, time.Hour })
-	id := h.session("ann")
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.DrainGrace, p.gateway.Timeouts.Close = time.Hour, time.Hour })
+	id := h.newSession("ann")
 	var dead []rawConn
 	for range 3 {
 		dead = append(dead, h.dialRaw(id)) // never answers a close
@@ -446,10 +446,10 @@ func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 }
 
 // Data that a client sends together with its handshake is not lost.
-func TestHastyClient(t *testing.T) {
+func TestDataBehindTheHandshake(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", h.addr)
 	if err != nil {

@@ -26,7 +26,7 @@ func pages(files map[string]string) *web.Site {
 }
 
 // withPages adds a desktop, and apps with a listener of their own.
-func withPages(p *plan) {
+func withPages(p *hubOptions) {
 	p.desktop = pages(map[string]string{
 		"index.html": "<!doctype html><title>our desktop</title>", "assets/index-abcd1234.js": "console.log(1)",
 		"assets/index-abcd1234.js.br": "<brotli>", "icon.svg": "<svg/>",
@@ -37,9 +37,9 @@ func withPages(p *plan) {
 
 func TestOurDesktop(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, inMode(auth.ModeToken))
-	c := h.signIn(t, h.people.InstallationToken())
-	page := h.rest(http.MethodGet, "/?session=ses-1", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+	h := newTestHub(t, withPages, withAuthMode(auth.ModeToken))
+	c := h.signIn(t, h.auth.InstallationToken())
+	page := h.rest(http.MethodGet, "/?session=ses-1", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
 	if !contains(page.body, "our desktop") || page.header.Get("Cache-Control") != "no-cache" || page.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%v %s", page.header, page.body)
 	}
@@ -56,74 +56,74 @@ func TestOurDesktop(t *testing.T) {
 		t.Errorf("headers %v", page.header)
 	}
 	again := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value, "If-None-Match", page.header.Get("ETag"))})
-	if again.want(http.StatusNotModified); len(again.body) > 0 {
+	if again.wantStatus(http.StatusNotModified); len(again.body) > 0 {
 		t.Errorf("%s", again.body)
 	}
 	// Without a cookie the same request gets another response.
-	if got := h.rest(http.MethodGet, "/", request{header: header("If-None-Match", page.header.Get("ETag"))}).want(http.StatusOK); !contains(got.body, "<form") {
+	if got := h.rest(http.MethodGet, "/", request{header: header("If-None-Match", page.header.Get("ETag"))}).wantStatus(http.StatusOK); !contains(got.body, "<form") {
 		t.Errorf("%s", got.body)
 	}
 }
 
-func TestWhoSeesOurDesktop(t *testing.T) {
+func TestDesktopOrSignInPage(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, inMode(auth.ModeToken))
+	h := newTestHub(t, withPages, withAuthMode(auth.ModeToken))
 	for _, cookie := range []string{"", "everdesk=" + strings.Repeat("x", 43), "everdesk=x"} {
-		got := h.rest(http.MethodGet, "/?session=a%22b", request{header: header("Cookie", cookie)}).want(http.StatusOK)
+		got := h.rest(http.MethodGet, "/?session=a%22b", request{header: header("Cookie", cookie)}).wantStatus(http.StatusOK)
 		if contains(got.body, "our desktop") || !contains(got.body, `action="/login?session=a%22b"`) || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%q: %s", cookie, got.body)
 		}
 	}
 	// A link on another site: the browser withholds the cookie.
-	if got := h.rest(http.MethodGet, "/", request{header: header("Sec-Fetch-Site", "cross-site")}).want(http.StatusOK); !contains(got.body, "our desktop") {
+	if got := h.rest(http.MethodGet, "/", request{header: header("Sec-Fetch-Site", "cross-site")}).wantStatus(http.StatusOK); !contains(got.body, "our desktop") {
 		t.Errorf("%s", got.body)
 	}
-	if got := h.get("/join", "").want(http.StatusOK); !contains(got.body, "our desktop") || !strings.Contains(got.header.Get("Content-Security-Policy"), "trusted-types") {
+	if got := h.get("/join", "").wantStatus(http.StatusOK); !contains(got.body, "our desktop") || !strings.Contains(got.header.Get("Content-Security-Policy"), "trusted-types") {
 		t.Errorf("%v %s", got.header, got.body)
 	}
-	c := h.signIn(t, h.people.InstallationToken())
-	if got := h.rest(http.MethodGet, "/login", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK); !contains(got.body, `class="open" href="/">`) {
+	c := h.signIn(t, h.auth.InstallationToken())
+	if got := h.rest(http.MethodGet, "/login", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK); !contains(got.body, `class="open" href="/">`) {
 		t.Errorf("%s", got.body)
 	}
 }
 
 func TestFilesOfOurDesktop(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages)
+	h := newTestHub(t, withPages)
 	const script = "/assets/index-abcd1234.js"
-	got := h.get(script, "").want(http.StatusOK)
+	got := h.get(script, "").wantStatus(http.StatusOK)
 	if string(got.body) != "console.log(1)" || got.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || got.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("%v %s", got.header, got.body)
 	}
-	got = h.rest(http.MethodGet, script, request{header: header("Accept-Encoding", "gzip, br")}).want(http.StatusOK)
+	got = h.rest(http.MethodGet, script, request{header: header("Accept-Encoding", "gzip, br")}).wantStatus(http.StatusOK)
 	if string(got.body) != "<brotli>" || got.header.Get("Content-Encoding") != "br" {
 		t.Errorf("%v %s", got.header, got.body)
 	}
-	h.rest(http.MethodHead, script, request{}).want(http.StatusOK)
+	h.rest(http.MethodHead, script, request{}).wantStatus(http.StatusOK)
 	html := header("Accept", "text/html")
 	for _, path := range []string{"/settings", "/index.html", "/join/x", "/assets/gone-abcd1234.js", script + ".br", "/api", "/api/nope", "/ws/", "/assets/", "/%2e%2e/x"} {
-		h.rest(http.MethodGet, path, request{header: html}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.rest(http.MethodGet, path, request{header: html}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
-	h.rest(http.MethodPost, "/api/nope", request{}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodPost, "/join", request{}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, "/api/nope", request{}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, "/join", request{}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 }
 
 func TestLinksLeadOn(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, inMode(auth.ModeToken))
-	token := url.QueryEscape(h.people.InstallationToken())
+	h := newTestHub(t, withPages, withAuthMode(auth.ModeToken))
+	token := url.QueryEscape(h.auth.InstallationToken())
 	for path, want := range map[string]string{
 		"/?session=ses-1&token=" + token + "&monitor=monitor-1":                           "/?monitor=monitor-1&session=ses-1",
 		"/login?token=" + token + "&session=" + url.QueryEscape("//evil.example\r\nX: y"): "/?session=%2F%2Fevil.example%0D%0AX%3A+y",
 		"/?token=" + token: "/",
 	} {
-		if got := h.get(path, "").want(http.StatusSeeOther); got.header.Get("Location") != want {
+		if got := h.get(path, "").wantStatus(http.StatusSeeOther); got.header.Get("Location") != want {
 			t.Errorf("%s leads to %q", path, got.header.Get("Location"))
 		}
 	}
 	got := h.rest(http.MethodPost, "/login?session=ses-1", request{
 		body: "token=" + token, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
-	}).want(http.StatusSeeOther)
+	}).wantStatus(http.StatusSeeOther)
 	if got.header.Get("Location") != "/?session=ses-1" {
 		t.Errorf("%v", got.header)
 	}
@@ -131,18 +131,18 @@ func TestLinksLeadOn(t *testing.T) {
 
 func TestLanguageOfThePage(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, inMode(auth.ModeToken))
+	h := newTestHub(t, withAuthMode(auth.ModeToken))
 	for accept, want := range map[string]string{
 		"": "en", "ko": "ko", "ko-KR,ko;q=0.9,en;q=0.8": "ko", "en-GB,ko;q=0.5": "en", "fr,ko;q=0.2": "ko", "fr": "en", "ko;q=0,en;q=0.1": "en", "ko;q=x": "en", "KO": "ko",
 	} {
-		got := h.rest(http.MethodGet, "/", request{header: header("Accept-Language", accept)}).want(http.StatusOK)
+		got := h.rest(http.MethodGet, "/", request{header: header("Accept-Language", accept)}).wantStatus(http.StatusOK)
 		if !contains(got.body, `<html lang="`+want+`">`) || contains(got.body, "{{") {
 			t.Errorf("%q: %s", accept, got.body)
 		}
 	}
 	got := h.rest(http.MethodPost, "/login", request{
 		body: "token=x", header: header("Content-Type", "application/x-www-form-urlencoded", "Accept-Language", "ko", "Origin", "http://"+h.addr),
-	}).want(http.StatusUnauthorized)
+	}).wantStatus(http.StatusUnauthorized)
 	if !contains(got.body, "토큰이 맞지 않아요") {
 		t.Errorf("%s", got.body)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // newDevServer starts a development server that echoes requests and WebSocket messages.
-func tool(t *testing.T) *url.URL {
+func newDevServer(t *testing.T) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
@@ -42,14 +42,14 @@ func tool(t *testing.T) *url.URL {
 	return u
 }
 
-func TestBuildToolServesTheDesktop(t *testing.T) {
+func TestDevServerServesTheDesktop(t *testing.T) {
 	t.Parallel()
-	at := tool(t)
-	h := newHall(t, withPages, inMode(auth.ModeToken), func(p *plan) { p.door.WebDev = at })
-	c := h.signIn(t, h.people.InstallationToken())
+	at := newDevServer(t)
+	h := newTestHub(t, withPages, withAuthMode(auth.ModeToken), func(p *hubOptions) { p.gateway.WebDev = at })
+	c := h.signIn(t, h.auth.InstallationToken())
 	cookie := header("Cookie", c.Name+"="+c.Value)
 	for _, path := range []string{"/?session=s", "/join", "/@vite/client", "/src/main.tsx?t=1", "/node_modules/.vite/deps/react.js"} {
-		got := h.rest(http.MethodGet, path, request{header: cookie}).want(http.StatusOK)
+		got := h.rest(http.MethodGet, path, request{header: cookie}).wantStatus(http.StatusOK)
 		if string(got.body) != "tool "+at.Host+path+" " || got.header.Get("Set-Cookie") != "" || got.header.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %v %s", path, got.header, got.body)
 		}
@@ -57,24 +57,24 @@ func TestBuildToolServesTheDesktop(t *testing.T) {
 			t.Errorf("%s: policies %q", path, policies)
 		}
 	}
-	if got := h.get("/", "").want(http.StatusOK); !contains(got.body, "<form") {
+	if got := h.get("/", "").wantStatus(http.StatusOK); !contains(got.body, "<form") {
 		t.Errorf("%s", got.body)
 	}
 	for _, path := range []string{"/api/nope", "/api", "/ws/"} {
-		h.rest(http.MethodGet, path, request{header: cookie}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.rest(http.MethodGet, path, request{header: cookie}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
-	h.rest(http.MethodGet, "/api/me", request{header: cookie}).want(http.StatusOK)
+	h.rest(http.MethodGet, "/api/me", request{header: cookie}).wantStatus(http.StatusOK)
 	// The development server's WebSocket has a token of its own.
-	x := h.enter("/?token=vite", visit{header: h.own(c), protos: []string{"vite-hmr"}})
-	x.raw(websocket.MessageText, []byte("ping"))
+	x := h.mustDial("/?token=vite", dialOptions{header: h.ownHeaders(c), protos: []string{"vite-hmr"}})
+	x.writeRaw(websocket.MessageText, []byte("ping"))
 	if _, frame, err := x.ws.Read(t.Context()); err != nil || string(frame) != "ping" {
 		t.Errorf("%q %v", frame, err)
 	}
-	h.refused("/?token=vite", visit{header: header("Origin", "http://evil.example")}, http.StatusForbidden, wire.CodeForbidden)
+	h.wantRefused("/?token=vite", dialOptions{header: header("Origin", "http://evil.example")}, http.StatusForbidden, wire.CodeForbidden)
 }
 
-func TestBuildToolIsAway(t *testing.T) {
+func TestDevServerIsUnavailable(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, inMode(auth.ModeNone), func(p *plan) { p.door.WebDev = &url.URL{Scheme: "http", Host: "127.0.0.1:1"} })
-	h.get("/", "").problem(http.StatusBadGateway, wire.CodeConnectionFailed)
+	h := newTestHub(t, withPages, withAuthMode(auth.ModeNone), func(p *hubOptions) { p.gateway.WebDev = &url.URL{Scheme: "http", Host: "127.0.0.1:1"} })
+	h.get("/", "").wantProblem(http.StatusBadGateway, wire.CodeConnectionFailed)
 }

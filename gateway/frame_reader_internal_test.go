@@ -24,7 +24,7 @@ func clientFrame(first byte, text string) []byte {
 	return b
 }
 
-func TestWholeFrame(t *testing.T) {
+func TestParseTextFrame(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 1, 3, 7, 8, 9, 31, 125, 126, 127, 1000, 65535} {
 		want := strings.Repeat("frames of text ", 5000)[:size]

@@ -15,8 +15,8 @@ import (
 // however the bytes are split.
 func TestFramesOfAllKindsInOrder(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	const messages = 24
 	for _, cut := range []int{1, 3, 64, 1 << 20} {
 		var all []byte

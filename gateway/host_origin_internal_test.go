@@ -44,7 +44,7 @@ func TestHostWithSomethingForAPort(t *testing.T) {
 }
 
 // Only trusted proxies may say that the browser uses TLS.
-func TestWhoIsBelievedAboutTLS(t *testing.T) {
+func TestForwardedProtoOfTrustedProxies(t *testing.T) {
 	t.Parallel()
 	s := New(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}},
 		slog.New(slog.DiscardHandler), Deps{})

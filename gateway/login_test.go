@@ -30,16 +30,16 @@ func cookieOf(t *testing.T, r reply) *http.Cookie {
 }
 
 // ownHeaders returns headers with the hub's own origin and a cookie.
-func (h *hall) own(c *http.Cookie) http.Header {
+func (h *testHub) ownHeaders(c *http.Cookie) http.Header {
 	return header("Origin", "http://"+h.addr, "Cookie", c.Name+"="+c.Value)
 }
 
 func TestClickOnThePrintedURL(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, inMode(auth.ModeToken))
-	token := url.QueryEscape(h.people.InstallationToken())
+	h := newTestHub(t, withAuthMode(auth.ModeToken))
+	token := url.QueryEscape(h.auth.InstallationToken())
 	for _, path := range []string{"/?token=" + token, "/login?token=" + token} {
-		got := h.get(path, "").want(http.StatusSeeOther)
+		got := h.get(path, "").wantStatus(http.StatusSeeOther)
 		if to := got.header.Get("Location"); to != "/" {
 			t.Errorf("%s leads to %q", path, to)
 		}
@@ -50,24 +50,24 @@ func TestClickOnThePrintedURL(t *testing.T) {
 		if c.Name != "everdesk" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" || !c.Expires.After(time.Now()) {
 			t.Errorf("cookie %+v", c)
 		}
-		me := h.rest(http.MethodGet, "/api/me", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+		me := h.rest(http.MethodGet, "/api/me", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
 		if !contains(me.body, `"auth":"token"`) {
 			t.Errorf("me %s", me.body)
 		}
-		page := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+		page := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
 		if !contains(page.body, "You are signed in as") || !contains(page.body, `action="/login" hidden`) {
 			t.Errorf("page %s", page.body)
 		}
 	}
-	if strings.Contains(h.log.String(), h.people.InstallationToken()) {
+	if strings.Contains(h.log.String(), h.auth.InstallationToken()) {
 		t.Errorf("the token is in the log:\n%s", h.log)
 	}
 }
 
 func TestSignInByHand(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, inMode(auth.ModeToken))
-	page := h.get("/login", "").want(http.StatusOK)
+	h := newTestHub(t, withAuthMode(auth.ModeToken))
+	page := h.get("/login", "").wantStatus(http.StatusOK)
 	if !contains(page.body, `<form method="post" action="/login">`) || !contains(page.body, "Sign in with the URL") {
 		t.Errorf("page %s", page.body)
 	}
@@ -76,44 +76,44 @@ func TestSignInByHand(t *testing.T) {
 			body: "token=" + url.QueryEscape(token), header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
 		})
 	}
-	cookieOf(t, form(" "+h.people.InstallationToken()+"\n").want(http.StatusSeeOther))
-	cookieOf(t, form("http://"+h.addr+"/?token="+h.people.InstallationToken()).want(http.StatusSeeOther))
+	cookieOf(t, form(" "+h.auth.InstallationToken()+"\n").wantStatus(http.StatusSeeOther))
+	cookieOf(t, form("http://"+h.addr+"/?token="+h.auth.InstallationToken()).wantStatus(http.StatusSeeOther))
 	for _, token := range []string{"", "wrong", "http://" + h.addr + "/?token=wrong", "http://" + h.addr, "<script>alert(1)</script>"} {
-		got := form(token).want(http.StatusUnauthorized)
+		got := form(token).wantStatus(http.StatusUnauthorized)
 		if got.header.Get("Content-Type") != "text/html; charset=UTF-8" || contains(got.body, "<script>") || got.header.Get("Set-Cookie") != "" {
 			t.Errorf("%q: %s", token, got.body)
 		}
 	}
-	h.get("/?token=wrong", "").want(http.StatusUnauthorized)
-	h.rest(http.MethodPost, "/login", request{body: `{"token":"x"}`}).problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+	h.get("/?token=wrong", "").wantStatus(http.StatusUnauthorized)
+	h.rest(http.MethodPost, "/login", request{body: `{"token":"x"}`}).wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 }
 
 func TestLoginAndLogout(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	got := h.post("/api/login", "", `{"token":"`+h.user("ada")+`"}`).want(http.StatusOK)
+	h := newTestHub(t)
+	got := h.post("/api/login", "", `{"token":"`+h.userToken("ada")+`"}`).wantStatus(http.StatusOK)
 	if !contains(got.body, `"user":"ada"`) {
 		t.Errorf("%s", got.body)
 	}
 	c := cookieOf(t, got)
-	made := h.rest(http.MethodPost, "/api/sessions", request{header: h.own(c)}).want(http.StatusCreated)
+	made := h.rest(http.MethodPost, "/api/sessions", request{header: h.ownHeaders(c)}).wantStatus(http.StatusCreated)
 	var s card
 	made.decode(&s)
 	if s.User != "ada" {
 		t.Errorf("%s", made.body)
 	}
-	x := h.enter("/ws/"+string(s.SessionID), visit{header: h.own(c), protos: []string{"everdesk.v2"}})
+	x := h.mustDial("/ws/"+string(s.SessionID), dialOptions{header: h.ownHeaders(c), protos: []string{"everdesk.v2"}})
 	next[wire.SessionState](x)
-	out := h.rest(http.MethodPost, "/api/logout", request{header: h.own(c)}).want(http.StatusNoContent)
+	out := h.rest(http.MethodPost, "/api/logout", request{header: h.ownHeaders(c)}).wantStatus(http.StatusNoContent)
 	if gone := cookieOf(t, out); gone.Value != "" || gone.MaxAge >= 0 {
 		t.Errorf("cookie %+v", gone)
 	}
-	x.closed(wire.CloseLoggedOut)
-	h.rest(http.MethodGet, "/api/me", request{header: h.own(c)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	x.wantClosed(wire.CloseLoggedOut)
+	h.rest(http.MethodGet, "/api/me", request{header: h.ownHeaders(c)}).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 
-	h.post("/api/login", "", `{"token":"wrong"}`).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
-	h.post("/api/login", "", `{"token":""}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	h.post("/api/logout", "", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.post("/api/login", "", `{"token":"wrong"}`).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	h.post("/api/login", "", `{"token":""}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.post("/api/logout", "", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 }
 
 // Behind a trusted proxy with TLS the cookie is a Secure one.
@@ -128,10 +128,12 @@ func TestCookieOverTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHall(t, func(p *plan) { p.door.TrustedProxies, p.door.Hosts = tt.proxies, []string{"desk.example.org"} })
+			h := newTestHub(t, func(p *hubOptions) {
+				p.gateway.TrustedProxies, p.gateway.Hosts = tt.proxies, []string{"desk.example.org"}
+			})
 			got := h.rest(http.MethodPost, "/api/login", request{
-				host: "desk.example.org", body: `{"token":"` + h.user("ada") + `"}`, header: header("X-Forwarded-Proto", "https"),
-			}).want(http.StatusOK)
+				host: "desk.example.org", body: `{"token":"` + h.userToken("ada") + `"}`, header: header("X-Forwarded-Proto", "https"),
+			}).wantStatus(http.StatusOK)
 			c := cookieOf(t, got)
 			if c.Name != tt.cookie || c.Secure != strings.HasPrefix(tt.cookie, "__Host-") {
 				t.Errorf("cookie %+v", c)
@@ -142,15 +144,15 @@ func TestCookieOverTLS(t *testing.T) {
 			}
 			h.rest(http.MethodPost, "/api/sessions", request{
 				host: "desk.example.org", header: header("X-Forwarded-Proto", "https", "Origin", origin, "Cookie", c.Name+"="+c.Value),
-			}).want(http.StatusCreated)
+			}).wantStatus(http.StatusCreated)
 		})
 	}
 }
 
-func TestWaysToSayWhoOneIs(t *testing.T) {
+func TestCredentials(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.QueryTokens = true })
-	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "robot", Roles: []auth.Role{auth.RoleUser}}, "test")
+	h := newTestHub(t, func(p *hubOptions) { p.gateway.QueryTokens = true })
+	key, err := h.auth.NewKey(t.Context(), auth.Identity{User: "robot", Roles: []auth.Role{auth.RoleUser}}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +161,14 @@ func TestWaysToSayWhoOneIs(t *testing.T) {
 		head http.Header
 		user string
 	}{
-		"bearer":         {"", header("Authorization", "Bearer "+h.user("ada")), "ada"},
-		"any case":       {"", header("Authorization", "bearer  "+h.user("ada")), "ada"},
+		"bearer":         {"", header("Authorization", "Bearer "+h.userToken("ada")), "ada"},
+		"any case":       {"", header("Authorization", "bearer  "+h.userToken("ada")), "ada"},
 		"key as bearer":  {"", header("Authorization", "Bearer "+key), "robot"},
 		"key":            {"", header("X-API-Key", key), "robot"},
-		"header first":   {"?token=" + h.user("bob"), header("Authorization", "Bearer "+h.user("ada")), "ada"},
-		"key over query": {"?token=" + h.user("bob"), header("X-API-Key", key), "robot"},
+		"header first":   {"?token=" + h.userToken("bob"), header("Authorization", "Bearer "+h.userToken("ada")), "ada"},
+		"key over query": {"?token=" + h.userToken("bob"), header("X-API-Key", key), "robot"},
 	} {
-		if got := h.rest(http.MethodGet, "/api/me"+tt.path, request{header: tt.head}).want(http.StatusOK); !contains(got.body, `"user":"`+tt.user+`"`) {
+		if got := h.rest(http.MethodGet, "/api/me"+tt.path, request{header: tt.head}).wantStatus(http.StatusOK); !contains(got.body, `"user":"`+tt.user+`"`) {
 			t.Errorf("%s: %s", name, got.body)
 		}
 	}
@@ -186,7 +188,7 @@ func TestWaysToSayWhoOneIs(t *testing.T) {
 	} {
 		got := h.rest(http.MethodGet, "/api/me", request{header: tt.head})
 		got.what += " " + name
-		got.problem(http.StatusUnauthorized, tt.code)
+		got.wantProblem(http.StatusUnauthorized, tt.code)
 		if challenge := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, "Bearer ") || (tt.code == wire.CodeAuthRequired) == strings.Contains(challenge, "error=") {
 			t.Errorf("%s: WWW-Authenticate %q", name, challenge)
 		}
@@ -194,26 +196,26 @@ func TestWaysToSayWhoOneIs(t *testing.T) {
 	if got := h.server.Refusals().Credentials; got != 9 {
 		t.Errorf("%d refused credentials were counted, want 9", got)
 	}
-	shut := newHall(t)
-	shut.rest(http.MethodGet, "/api/me?token="+shut.user("ada"), request{}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-	open := newHall(t, inMode(auth.ModeNone))
-	if got := open.get("/api/me", "").want(http.StatusOK); !contains(got.body, `"auth":"none"`) {
+	shut := newTestHub(t)
+	shut.rest(http.MethodGet, "/api/me?token="+shut.userToken("ada"), request{}).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	open := newTestHub(t, withAuthMode(auth.ModeNone))
+	if got := open.get("/api/me", "").wantStatus(http.StatusOK); !contains(got.body, `"auth":"none"`) {
 		t.Errorf("%s", got.body)
 	}
 }
 
 func TestWhatNeedsNoAuth(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	for _, path := range []string{"/", "/login", "/health", "/healthz", "/readyz", "/api/openapi.json"} {
-		h.get(path, "").want(http.StatusOK)
+		h.get(path, "").wantStatus(http.StatusOK)
 	}
 }
 
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Requests: 10, Strangers: 8} })
-	ada := h.user("ada")
+	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{Requests: 10, Strangers: 8} })
+	ada := h.userToken("ada")
 	var refused reply
 	for range 11 {
 		refused = h.post("/api/ws-ticket", ada, "")
@@ -221,12 +223,12 @@ func TestTooManyRequests(t *testing.T) {
 			break
 		}
 	}
-	p := refused.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	p := refused.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited)
 	if refused.header.Get("Retry-After") == "" || refused.header.Get("Retry-After") == "0" || p.RetryAfterMS <= 0 {
 		t.Errorf("%+v %v", p, refused.header)
 	}
-	h.get("/api/me", ada).want(http.StatusOK) // reads have another limit
-	h.post("/api/ws-ticket", h.user("bob"), "").want(http.StatusOK)
+	h.get("/api/me", ada).wantStatus(http.StatusOK) // reads have another limit
+	h.post("/api/ws-ticket", h.userToken("bob"), "").wantStatus(http.StatusOK)
 
 	for range 9 {
 		refused = h.get("/api/me", "wrong")
@@ -234,8 +236,8 @@ func TestTooManyRequests(t *testing.T) {
 			break
 		}
 	}
-	refused.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
-	h.get("/api/me", ada).want(http.StatusOK) // authenticated clients are not affected
+	refused.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	h.get("/api/me", ada).wantStatus(http.StatusOK) // authenticated clients are not affected
 	if got := h.server.Refusals(); got.Rates < 2 || got.Credentials < 2 {
 		t.Errorf("counted %+v", got)
 	}
@@ -243,11 +245,11 @@ func TestTooManyRequests(t *testing.T) {
 
 func TestKeysAndTickets(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	root := h.user("root", "admin")
+	h := newTestHub(t)
+	root := h.userToken("root", "admin")
 	var made struct{ Key string }
-	h.post("/api/tokens/keys", root, `{"user":"robot","name":"ci","roles":["user"],"expires_in":3600}`).want(http.StatusCreated).decode(&made)
-	if got := h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).want(http.StatusOK); !contains(got.body, `"user":"robot"`) || !contains(got.body, "expiresAt") {
+	h.post("/api/tokens/keys", root, `{"user":"robot","name":"ci","roles":["user"],"expires_in":3600}`).wantStatus(http.StatusCreated).decode(&made)
+	if got := h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).wantStatus(http.StatusOK); !contains(got.body, `"user":"robot"`) || !contains(got.body, "expiresAt") {
 		t.Errorf("%s", got.body)
 	}
 	var list struct {
@@ -256,25 +258,25 @@ func TestKeysAndTickets(t *testing.T) {
 			Roles                                []string
 		}
 	}
-	page := h.get("/api/tokens/keys", root).want(http.StatusOK)
+	page := h.get("/api/tokens/keys", root).wantStatus(http.StatusOK)
 	page.decode(&list)
 	if len(list.Keys) != 1 || list.Keys[0].Name != "ci" || list.Keys[0].ExpiresAt == "" || contains(page.body, made.Key) {
 		t.Fatalf("%s", page.body)
 	}
-	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).want(http.StatusNoContent)
-	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).wantStatus(http.StatusNoContent)
+	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 
 	var ticket struct{ Ticket string }
-	h.post("/api/tokens/tickets", root, `{"user":"guest","roles":["viewer"],"session":"ses-1"}`).want(http.StatusOK).decode(&ticket)
-	who, err := h.people.Ticket(t.Context(), ticket.Ticket)
+	h.post("/api/tokens/tickets", root, `{"user":"guest","roles":["viewer"],"session":"ses-1"}`).wantStatus(http.StatusOK).decode(&ticket)
+	who, err := h.auth.Ticket(t.Context(), ticket.Ticket)
 	if err != nil || who.User != "guest" || who.Session != "ses-1" || who.Has(auth.RoleUser) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	for _, body := range []string{`{}`, `{"user":""}`, `{"user":"a","roles":["king"]}`, `{"user":"a","expires_in":-1}`, `{"user":"a\nb"}`} {
-		h.post("/api/tokens/keys", root, body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.post("/api/tokens/keys", root, body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	h.post("/api/tokens/tickets", root, `{"user":"a","roles":["king"]}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.post("/api/tokens/tickets", root, `{"user":"a","roles":["king"]}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if log := h.log.String(); strings.Contains(log, made.Key) || strings.Contains(log, ticket.Ticket) {
 		t.Error("a secret is in the log")
 	}

@@ -8,9 +8,9 @@ import (
 
 // The MCP endpoint checks its own tokens. A request without one counts as a failed authentication,
 // and gets 429 when there are many.
-func TestMCPHasStrangers(t *testing.T) {
+func TestMCPCountsFailedAuthentication(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) {
+	h := newTestHub(t, func(p *hubOptions) {
 		p.limits.Off, p.limits.Strangers = false, 8
 		p.mcp = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer badge" {
@@ -20,16 +20,16 @@ func TestMCPHasStrangers(t *testing.T) {
 			_, _ = io.WriteString(w, "welcome")
 		})
 	})
-	got := h.post("/mcp", "wrong", "{}").want(http.StatusUnauthorized)
+	got := h.post("/mcp", "wrong", "{}").wantStatus(http.StatusUnauthorized)
 	for range 20 {
 		if got = h.post("/mcp", "wrong", "{}"); got.status != http.StatusUnauthorized {
 			break
 		}
 	}
 	if wait := got.header.Get("Retry-After"); got.status != http.StatusTooManyRequests || wait == "" || wait == "0" {
-		t.Errorf("who comes often is answered with %d %v", got.status, got.header)
+		t.Errorf("many requests get %d %v", got.status, got.header)
 	}
-	h.post("/mcp", "badge", "{}").want(http.StatusOK) // requests with a token are not affected
+	h.post("/mcp", "badge", "{}").wantStatus(http.StatusOK) // requests with a token are not affected
 	if got := h.server.Refusals(); got.Credentials < 2 || got.Rates != 1 {
 		t.Errorf("counted %+v", got)
 	}

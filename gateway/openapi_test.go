@@ -43,10 +43,10 @@ type operation struct {
 	}
 }
 
-func describe(t *testing.T, h *hall) document {
+func describe(t *testing.T, h *testHub) document {
 	t.Helper()
 	var d document
-	got := h.get("/api/openapi.json", "").want(http.StatusOK)
+	got := h.get("/api/openapi.json", "").wantStatus(http.StatusOK)
 	got.decode(&d)
 	d.raw = got.body
 	return d
@@ -55,7 +55,7 @@ func describe(t *testing.T, h *hall) document {
 // Every reference resolves, every operation has a description, and operation ids are unique.
 func TestAPIDescriptionIsWhole(t *testing.T) {
 	t.Parallel()
-	d := describe(t, newHall(t))
+	d := describe(t, newTestHub(t))
 	if d.OpenAPI != "3.1.0" || d.Info.Title == "" || d.Info.Description == "" {
 		t.Errorf("%s %+v", d.OpenAPI, d.Info)
 	}
@@ -88,7 +88,7 @@ func TestAPIDescriptionIsWhole(t *testing.T) {
 			}
 			for _, p := range op.Parameters {
 				if p.Description == "" {
-					t.Errorf("%s %s: nobody knows what %s is", method, path, p.Name)
+					t.Errorf("%s %s: parameter %s has no description", method, path, p.Name)
 				}
 			}
 			for status, answer := range op.Responses {
@@ -161,7 +161,7 @@ func (c *checker) resolve(t *testing.T, schema json.RawMessage) *jsonschema.Reso
 		t.Fatalf("schema %s: %v", schema, err)
 	}
 	root.Defs = map[string]*jsonschema.Schema{}
-	c.bring(t, root.Defs, text)
+	c.addDefinitions(t, root.Defs, text)
 	resolved, err := root.Resolve(nil)
 	if err != nil {
 		t.Fatalf("schema %s: %v", schema, err)
@@ -174,7 +174,7 @@ var inDefs = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
 
 // addDefinitions adds the definitions that a text refers to; resolving with all of them would be
 // slow.
-func (c *checker) bring(t *testing.T, defs map[string]*jsonschema.Schema, text []byte) {
+func (c *checker) addDefinitions(t *testing.T, defs map[string]*jsonschema.Schema, text []byte) {
 	t.Helper()
 	for _, m := range inDefs.FindAllSubmatch(text, -1) {
 		name := string(m[1])
@@ -185,7 +185,7 @@ func (c *checker) bring(t *testing.T, defs map[string]*jsonschema.Schema, text [
 		if err := json.Unmarshal(c.defs[name], defs[name]); err != nil {
 			t.Fatalf("schema %s: %v", name, err)
 		}
-		c.bring(t, defs, c.defs[name])
+		c.addDefinitions(t, defs, c.defs[name])
 	}
 }
 
@@ -236,13 +236,13 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 // The responses of a real hub match the API description, for every operation.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, func(p *plan) {
+	h := newTestHub(t, withPages, func(p *hubOptions) {
 		p.members, p.admin = true, pages(map[string]string{"index.html": "the monitor", "assets/a.js": "1"})
 		p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
 	})
 	c := newChecker(t, describe(t, h))
-	root := h.user("root", "admin")
-	id, doomed := h.session("root"), h.session("root")
+	root := h.userToken("root", "admin")
+	id, doomed := h.newSession("root"), h.newSession("root")
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
@@ -263,94 +263,94 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		window   = `{"type":"window.create","windowId":"w","title":"W","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"hi"}}`
 		icon     = `{"type":"desktop.createShortcut","shortcut":{"id":"s","label":"L","icon":"i","type":"url","target":"t","createdAt":1}}`
 	)
-	send(http.MethodPost, sessions, `{"title":"x"}`).want(http.StatusCreated)
-	send(http.MethodPost, sessions, "").want(http.StatusCreated)
-	send(http.MethodGet, sessions+"?limit=1", "").want(http.StatusOK)
-	send(http.MethodPatch, one, `{"title":"y"}`).want(http.StatusOK)
-	send(http.MethodPut, one+"/shares/{user}", `{"access":"viewer"}`).want(http.StatusOK)
-	send(http.MethodGet, one, "").want(http.StatusOK)
-	send(http.MethodDelete, one+"/shares/{user}", "").want(http.StatusNoContent)
-	send(http.MethodPost, one+"/actions", `{"actions":[`+window+`,`+icon+`]}`).want(http.StatusOK)
-	send(http.MethodPost, one+"/messages", `{"content":"hi","messageId":"m"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
-	send(http.MethodGet, one+"/snapshot", "").want(http.StatusOK)
-	send(http.MethodGet, one+"/snapshot?monitor=monitor-0", "").want(http.StatusOK)
-	send(http.MethodGet, one+"/events", "").want(http.StatusOK)
-	send(http.MethodGet, one+"/tasks?q=x", "").want(http.StatusOK)
-	send(http.MethodGet, one+"/plan", "").want(http.StatusOK)
-	send(http.MethodPost, one+"/plan/answers", `{"type":"hitl_plan_response","request_id":"r","action":"approve"}`).problem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse)
-	send(http.MethodPost, one+"/plan/control", `{"action":"pause"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	send(http.MethodGet, one+"/rows", "").want(http.StatusOK)
-	log := send(http.MethodGet, one+"/export", "").want(http.StatusOK)
-	send(http.MethodPost, sessions+"/import?policy=full", string(log.body)).want(http.StatusCreated)
-	send(http.MethodGet, one+"/messages", "").want(http.StatusOK)
-	send(http.MethodGet, one+"/events?after=1-1", "").problem(http.StatusGone, wire.CodeSessionInvalidState)
-	send(http.MethodPut, file, "x").want(http.StatusCreated)
-	send(http.MethodPost, file, "x").want(http.StatusCreated)
-	send(http.MethodGet, one+"/files?folder=a", "").want(http.StatusOK)
-	send(http.MethodGet, file, "").want(http.StatusOK)
-	send(http.MethodDelete, file, "").want(http.StatusNoContent)
-	send(http.MethodGet, file, "").problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	send(http.MethodPost, storage, "x").want(http.StatusOK)
-	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).want(http.StatusOK))
-	send(http.MethodGet, storage, "").want(http.StatusOK)
-	send(http.MethodDelete, storage, "").want(http.StatusOK)
+	send(http.MethodPost, sessions, `{"title":"x"}`).wantStatus(http.StatusCreated)
+	send(http.MethodPost, sessions, "").wantStatus(http.StatusCreated)
+	send(http.MethodGet, sessions+"?limit=1", "").wantStatus(http.StatusOK)
+	send(http.MethodPatch, one, `{"title":"y"}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, one+"/shares/{user}", `{"access":"viewer"}`).wantStatus(http.StatusOK)
+	send(http.MethodGet, one, "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, one+"/shares/{user}", "").wantStatus(http.StatusNoContent)
+	send(http.MethodPost, one+"/actions", `{"actions":[`+window+`,`+icon+`]}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, one+"/messages", `{"content":"hi","messageId":"m"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	send(http.MethodGet, one+"/snapshot", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/snapshot?monitor=monitor-0", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/events", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/tasks?q=x", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/plan", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, one+"/plan/answers", `{"type":"hitl_plan_response","request_id":"r","action":"approve"}`).wantProblem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse)
+	send(http.MethodPost, one+"/plan/control", `{"action":"pause"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	send(http.MethodGet, one+"/rows", "").wantStatus(http.StatusOK)
+	log := send(http.MethodGet, one+"/export", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, sessions+"/import?policy=full", string(log.body)).wantStatus(http.StatusCreated)
+	send(http.MethodGet, one+"/messages", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/events?after=1-1", "").wantProblem(http.StatusGone, wire.CodeSessionInvalidState)
+	send(http.MethodPut, file, "x").wantStatus(http.StatusCreated)
+	send(http.MethodPost, file, "x").wantStatus(http.StatusCreated)
+	send(http.MethodGet, one+"/files?folder=a", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, file, "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, file, "").wantStatus(http.StatusNoContent)
+	send(http.MethodGet, file, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodPost, storage, "x").wantStatus(http.StatusOK)
+	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
+	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
-		send(http.MethodGet, path, "").want(http.StatusOK)
+		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
-	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).want(http.StatusOK)
-	send(http.MethodGet, one+"/transcript", "").want(http.StatusOK)
-	send(http.MethodPost, one+"/restore", "").want(http.StatusOK)
+	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/domains", "/api/agents/stats", "/api/remote-info"} {
-		send(http.MethodGet, path, "").want(http.StatusOK)
+		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
-	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).want(http.StatusOK)
-	send(http.MethodPost, "/api/fetch", `{"url":"https://example.org"}`).problem(http.StatusForbidden, wire.CodeForbidden)
-	send(http.MethodPost, "/api/ws-ticket", "").want(http.StatusOK)
-	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).want(http.StatusOK)
+	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/fetch", `{"url":"https://example.org"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	send(http.MethodPost, "/api/ws-ticket", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).wantStatus(http.StatusOK)
 	var link struct{ URL string }
-	send(http.MethodPost, "/api/join-tickets", `{"session":"`+string(id)+`","monitor":"monitor-0"}`).want(http.StatusOK).decode(&link)
+	send(http.MethodPost, "/api/join-tickets", `{"session":"`+string(id)+`","monitor":"monitor-0"}`).wantStatus(http.StatusOK).decode(&link)
 	_, ticket, _ := strings.Cut(link.URL, "#")
-	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).want(http.StatusOK)
-	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
-	send(http.MethodGet, "/join", "").want(http.StatusOK)
-	send(http.MethodPost, "/api/tokens/keys", `{"user":"robot","roles":["user"],"name":"n","expires_in":60}`).want(http.StatusCreated)
+	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	send(http.MethodGet, "/join", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/tokens/keys", `{"user":"robot","roles":["user"],"name":"n","expires_in":60}`).wantStatus(http.StatusCreated)
 	var keys struct{ Keys []struct{ ID string } }
-	send(http.MethodGet, "/api/tokens/keys", "").want(http.StatusOK).decode(&keys)
+	send(http.MethodGet, "/api/tokens/keys", "").wantStatus(http.StatusOK).decode(&keys)
 	c.answer(t, http.MethodDelete, "/api/tokens/keys/{key}", "", h.rest(http.MethodDelete, "/api/tokens/keys/"+keys.Keys[0].ID, request{token: root}))
-	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).want(http.StatusOK)
-	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, at(doomed), request{token: root}).want(http.StatusNoContent))
-	h.await("/api/admin/replicas", root, `"replica-1"`)
+	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).wantStatus(http.StatusOK)
+	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, sessionPath(doomed), request{token: root}).wantStatus(http.StatusNoContent))
+	h.waitForBody("/api/admin/replicas", root, `"replica-1"`)
 	for _, path := range []string{"me", "overview", "replicas", "sessions", "sessions/{session}", "sessions/{session}/events", "limits", "audit/verify"} {
-		send(http.MethodGet, "/api/admin/"+path, "").want(http.StatusOK)
+		send(http.MethodGet, "/api/admin/"+path, "").wantStatus(http.StatusOK)
 	}
 	for _, path := range []string{"live", "sessions/{session}/tail"} {
-		x := h.follow(strings.ReplaceAll(path, "{session}", string(id)), root)
+		x := h.openAdminStream(strings.ReplaceAll(path, "{session}", string(id)), root)
 		c.answer(t, http.MethodGet, "/api/admin/"+path, "", reply{t: t, status: x.res.StatusCode, header: x.res.Header, body: []byte("data")})
-		x.gone()
+		x.close()
 	}
 	send(http.MethodPost, "/api/admin/sessions/{session}/messages/{message}/cancel", `{"reason":"why not"}`)
 	send(http.MethodPost, "/api/admin/sessions/{session}/tabs/{connection}/close", `{"reason":"why not"}`)
 	send(http.MethodPost, "/api/admin/sessions/{session}/handover", `{"reason":"why not","to":"nobody"}`)
-	send(http.MethodGet, "/metrics", "").want(http.StatusOK)
-	send(http.MethodGet, "/admin", "").want(http.StatusOK)
-	c.answer(t, http.MethodGet, "/admin/{path}", "", h.get("/admin/sessions/1", root).want(http.StatusOK))
+	send(http.MethodGet, "/metrics", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, "/admin", "").wantStatus(http.StatusOK)
+	c.answer(t, http.MethodGet, "/admin/{path}", "", h.get("/admin/sessions/1", root).wantStatus(http.StatusOK))
 	c.answer(t, http.MethodPost, "/admin", "", h.rest(http.MethodPost, "/admin", request{
 		body: "token=" + root, header: header("Content-Type", "application/x-www-form-urlencoded"),
-	}).want(http.StatusSeeOther))
+	}).wantStatus(http.StatusSeeOther))
 	for _, path := range []string{"sessions/{session}/interrupt", "sessions/{session}/reset", "sessions/{session}/release", "replicas/{replica}/undrain", "replicas/{replica}/drain"} {
-		send(http.MethodPost, "/api/admin/"+path, `{"reason":"why not"}`).want(http.StatusOK)
+		send(http.MethodPost, "/api/admin/"+path, `{"reason":"why not"}`).wantStatus(http.StatusOK)
 	}
-	send(http.MethodGet, "/api/admin/audit?limit=2", "").want(http.StatusOK)
-	send(http.MethodDelete, "/api/admin/sessions/{session}", `{"reason":"why not"}`).want(http.StatusOK)
-	send(http.MethodPost, "/api/login", `{"token":"`+root+`"}`).want(http.StatusOK)
+	send(http.MethodGet, "/api/admin/audit?limit=2", "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, "/api/admin/sessions/{session}", `{"reason":"why not"}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/login", `{"token":"`+root+`"}`).wantStatus(http.StatusOK)
 	c.answer(t, http.MethodPost, "/login", "", h.rest(http.MethodPost, "/login", request{
 		body: "token=" + root, header: header("Content-Type", "application/x-www-form-urlencoded"),
-	}).want(http.StatusSeeOther))
-	send(http.MethodPost, "/api/logout", "").want(http.StatusNoContent)
+	}).wantStatus(http.StatusSeeOther))
+	send(http.MethodPost, "/api/logout", "").wantStatus(http.StatusNoContent)
 	for path, methods := range c.d.Paths {
 		for method := range methods {
 			if !c.seen[strings.ToUpper(method)+" "+path] && !strings.HasPrefix(path, "/ws") {
-				t.Errorf("%s %s is described, but nobody looked whether it is so", method, path)
+				t.Errorf("%s %s is described but not tested", method, path)
 			}
 		}
 	}
@@ -360,7 +360,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 // would pass the test above.
 func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	c := newChecker(t, describe(t, h))
 	for where, bad := range map[string][]string{
 		"post /api/sessions":                        {`{"title":7}`, `[]`},
@@ -377,7 +377,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(where, " ")
 		for _, body := range bad {
-			if c.takes(t, c.d.Paths[path][method].RequestBody.Content["application/json"].Schema, body) {
+			if c.accepts(t, c.d.Paths[path][method].RequestBody.Content["application/json"].Schema, body) {
 				t.Errorf("%s: the description takes %s", where, body)
 			}
 		}
@@ -385,7 +385,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 }
 
 // accepts reports whether a schema accepts a JSON text.
-func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool {
+func (c *checker) accepts(t *testing.T, schema json.RawMessage, text string) bool {
 	t.Helper()
 	var instance any
 	if err := json.Unmarshal([]byte(text), &instance); err != nil {
@@ -397,7 +397,7 @@ func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool 
 // The API description has the parameters with their types and the names of the cookies.
 func TestDescriptionOfParameters(t *testing.T) {
 	t.Parallel()
-	d := describe(t, newHall(t))
+	d := describe(t, newTestHub(t))
 	for where, kind := range map[string]string{
 		"/api/sessions limit": "integer", "/api/sessions/{session}/events limit": "integer", "/api/tokens/keys limit": "integer",
 		"/api/sessions/{session}/events after": "string", "/api/sessions/{session}/events last_event_id": "string",

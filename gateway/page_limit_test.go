@@ -13,9 +13,9 @@ import (
 // means the maximum, and anything but a positive integer is refused.
 func TestLimitsOfPages(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada", "admin")
-	id := string(h.session("ada"))
+	h := newTestHub(t)
+	ada := h.userToken("ada", "admin")
+	id := string(h.newSession("ada"))
 	want := map[string]struct{ usual, most int }{
 		"/api/sessions":                        {100, 100},
 		"/api/sessions/{session}/events":       {1000, 1000},
@@ -40,10 +40,10 @@ func TestLimitsOfPages(t *testing.T) {
 			}
 			page := strings.ReplaceAll(path, "{session}", id) + "?limit="
 			for _, large := range []string{"1", "99999", "99999999999999999999"} {
-				h.get(page+large, ada).want(http.StatusOK)
+				h.get(page+large, ada).wantStatus(http.StatusOK)
 			}
 			for _, bad := range []string{"0", "-1", "x", "1.5", "-99999999999999999999"} {
-				got := h.get(page+bad, ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+				got := h.get(page+bad, ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 				if text := fmt.Sprintf("Want a number of at least 1. A page has at most %d.", limit.most); got.Field != "limit" || got.Detail != text {
 					t.Errorf("%s%s is refused with %+v, want the field limit and %q", page, bad, got, text)
 				}

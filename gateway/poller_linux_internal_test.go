@@ -12,7 +12,7 @@ import (
 )
 
 // parkedCount returns the number of parked connections.
-func waiting(s *Server) (n int) {
+func parkedCount(s *Server) (n int) {
 	s.connections.mu.Lock()
 	defer s.connections.mu.Unlock()
 	for _, u := range s.connections.pollers {
@@ -28,11 +28,11 @@ func waiting(s *Server) (n int) {
 }
 
 // Clients that send nothing, or only pongs, stay parked until they disconnect.
-func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
+func TestIdleConnectionsAreParked(t *testing.T) {
 	t.Parallel()
 	const clients = 20
 	came := make(chan *conn, clients)
-	url, _ := newDoor(t, func(_ context.Context, c *conn) bool {
+	url, _ := newConnServer(t, func(_ context.Context, c *conn) bool {
 		came <- c
 		return true
 	})
@@ -51,9 +51,9 @@ func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
 	}
 	want := func(n int) {
 		t.Helper()
-		for waiting(s) != n {
+		for parkedCount(s) != n {
 			if ctx.Err() != nil {
-				t.Fatalf("%d of %d wait", waiting(s), n)
+				t.Fatalf("%d of %d wait", parkedCount(s), n)
 			}
 			runtime.Gosched()
 		}
@@ -73,7 +73,7 @@ func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
 
 // Unparking a connection that was closed meanwhile does not affect another one that has got its
 // descriptor.
-func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
+func TestUnparkKeepsAReusedDescriptor(t *testing.T) {
 	t.Parallel()
 	u, err := newPoller(1)
 	if err != nil {

@@ -27,7 +27,7 @@ func badge(id string) string {
 }
 
 // nextEmitted returns the ids of the next n answers to EMIT.
-func (x *tab) emitted(n int) (ids []string) {
+func (x *tab) nextEmitted(n int) (ids []string) {
 	x.t.Helper()
 	for range n {
 		ids = append(ids, string(next[wire.Emitted](x).MessageID))
@@ -36,13 +36,13 @@ func (x *tab) emitted(n int) (ids []string) {
 }
 
 // cloggedStore is a store that blocks the commits of one session.
-type clogged struct {
+type cloggedStore struct {
 	engine
 	session atomic.Pointer[wire.SessionID]
 	through chan struct{} // closed to unblock the commits
 }
 
-func (s *clogged) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (s *cloggedStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	if id := s.session.Load(); id != nil && *id == l.Session {
 		select {
 		case <-s.through:
@@ -56,9 +56,9 @@ func (s *clogged) Commit(ctx context.Context, l store.Lease, b store.Batch) (sto
 // Messages in one frame take effect in their order, also when some of them would block the poller.
 func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), visit{token: h.user("ann"), protos: []string{"everdesk.v2.batch"}})
+	h := newTestHub(t)
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), dialOptions{token: h.userToken("ann"), protos: []string{"everdesk.v2.batch"}})
 	next[wire.SessionState](x)
 	for round := range 3 {
 		first, second, third := fmt.Sprint("first-", round), fmt.Sprint("second-", round), fmt.Sprint("third-", round)
@@ -66,34 +66,34 @@ func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 			badge(first),
 			fmt.Sprintf(`{"type":"SUBSCRIBE_MONITOR","data":{"monitorId":"monitor-%d"}}`, round%2),
 			badge(second),
-			`{"type":"auth","data":{"token":"` + h.user("ann") + `"}}`,
+			`{"type":"auth","data":{"token":"` + h.userToken("ann") + `"}}`,
 			badge(third),
 		}
 		if err := x.ws.Write(t.Context(), websocket.MessageText, []byte(strings.Join(lines, "\n"))); err != nil {
 			t.Fatal(err)
 		}
-		if got := x.emitted(3); !slices.Equal(got, []string{first, second, third}) {
+		if got := x.nextEmitted(3); !slices.Equal(got, []string{first, second, third}) {
 			t.Errorf("answers to %v", got)
 		}
 	}
 }
 
 // A session with a full mailbox delays only its own clients, and their messages stay in order.
-func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
+func TestFullMailboxDelaysItsSessionOnly(t *testing.T) {
 	t.Parallel()
-	clogged := &clogged{through: make(chan struct{})}
-	h := newHall(t, func(p *plan) {
+	clogged := &cloggedStore{through: make(chan struct{})}
+	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (_ engine, err error) {
 			clogged.engine, err = filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 			return clogged, err
 		}
 	})
-	stuck := h.session("ann")
-	x := h.enter("/ws/"+string(stuck), visit{token: h.user("ann"), protos: []string{"everdesk.v2.batch"}})
+	stuck := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(stuck), dialOptions{token: h.userToken("ann"), protos: []string{"everdesk.v2.batch"}})
 	next[wire.SessionState](x)
 	var others []*tab
 	for range 8 {
-		o := h.enter("/ws/"+string(h.session("bea")), as(h.user("bea")))
+		o := h.mustDial("/ws/"+string(h.newSession("bea")), as(h.userToken("bea")))
 		next[wire.SessionState](o)
 		others = append(others, o)
 	}
@@ -117,23 +117,23 @@ func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
 		if err := o.ws.Write(t.Context(), websocket.MessageText, []byte(badge("other"))); err != nil {
 			t.Fatal(err)
 		}
-		if got := o.emitted(1); got[0] != "other" {
+		if got := o.nextEmitted(1); got[0] != "other" {
 			t.Errorf("session %d: answer to %v", i, got)
 		}
 	}
 	open()
-	if got := x.emitted(frames * lines); !slices.Equal(got, want) {
+	if got := x.nextEmitted(frames * lines); !slices.Equal(got, want) {
 		t.Errorf("%d answers, which are not those to what was said", len(got))
 	}
 }
 
 // Messages of a client that closes the connection at once are processed, and the connection is
 // removed.
-func TestLastWordsAreHeard(t *testing.T) {
+func TestMessagesBeforeADisconnect(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
-	watching := h.enter("/ws/"+string(id), as(h.user("ann")))
+	h := newTestHub(t)
+	id := h.newSession("ann")
+	watching := h.mustDial("/ws/"+string(id), as(h.userToken("ann")))
 	next[wire.SessionState](watching)
 	var d net.Dialer
 	for round := range 20 {

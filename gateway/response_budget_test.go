@@ -15,20 +15,20 @@ import (
 )
 
 // sessionWithWindows creates a session of ada with a state of some megabytes.
-func (h *hall) furnished(windows int) wire.SessionID {
+func (h *testHub) sessionWithWindows(windows int) wire.SessionID {
 	h.t.Helper()
-	id := h.session("ada")
-	token := h.user("ada")
+	id := h.newSession("ada")
+	token := h.userToken("ada")
 	for i := range windows {
-		h.post(at(id, "/actions"), token, fmt.Sprintf(`{"actions":[{"type":"window.create","windowId":"w%d","title":"W",`+
-			`"bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"%s"}}]}`, i, strings.Repeat("x", 60<<10))).want(http.StatusOK)
+		h.post(sessionPath(id, "/actions"), token, fmt.Sprintf(`{"actions":[{"type":"window.create","windowId":"w%d","title":"W",`+
+			`"bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"%s"}}]}`, i, strings.Repeat("x", 60<<10))).wantStatus(http.StatusOK)
 	}
 	return id
 }
 
 // requestWithoutReading sends a request, reads the first line of the response and nothing more
 // until the test ends.
-func (h *hall) glance(path, token string) string {
+func (h *testHub) requestWithoutReading(path, token string) string {
 	h.t.Helper()
 	c, err := h.dial()
 	if err != nil {
@@ -46,9 +46,9 @@ func (h *hall) glance(path, token string) string {
 }
 
 // dial opens a TCP connection to the hub.
-func (h *hall) dial() (net.Conn, error) {
-	if h.street != nil {
-		return h.street.DialContext(h.t.Context(), "", "")
+func (h *testHub) dial() (net.Conn, error) {
+	if h.pipes != nil {
+		return h.pipes.DialContext(h.t.Context(), "", "")
 	}
 	var d net.Dialer
 	return d.DialContext(h.t.Context(), "tcp", h.addr)
@@ -65,13 +65,13 @@ func heap() uint64 {
 
 // Slow clients share the encoded response.
 func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it measures the heap
-	h := newHall(t)
-	id := h.furnished(100) // 6 MiB
-	path := at(id, "/snapshot")
-	h.get(path, h.user("ada")).want(http.StatusOK)
+	h := newTestHub(t)
+	id := h.sessionWithWindows(100) // 6 MiB
+	path := sessionPath(id, "/snapshot")
+	h.get(path, h.userToken("ada")).wantStatus(http.StatusOK)
 	before := heap()
 	for i := range 40 {
-		if got := h.glance(path, h.user(fmt.Sprint("user-", i), "admin")); got != "HTTP/1.1 200" {
+		if got := h.requestWithoutReading(path, h.userToken(fmt.Sprint("user-", i), "admin")); got != "HTTP/1.1 200" {
 			t.Fatalf("reader %d: %s", i, got)
 		}
 	}
@@ -84,13 +84,13 @@ func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it m
 // other users.
 func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures the heap
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		id := h.furnished(60)
-		eve := h.user("eve", "admin")
+		h := newBubbleHub(t)
+		id := h.sessionWithWindows(60)
+		eve := h.userToken("eve", "admin")
 		before := heap()
 		glance := func(i int, path string) string {
-			h.post(at(id, "/actions"), h.user("ada"), raised(fmt.Sprint("app-", i))).want(http.StatusOK)
-			return h.glance(at(id, path), eve)
+			h.post(sessionPath(id, "/actions"), h.userToken("ada"), badgeRequest(fmt.Sprint("app-", i))).wantStatus(http.StatusOK)
+			return h.requestWithoutReading(sessionPath(id, path), eve)
 		}
 		n := 0
 		for glance(n, "/snapshot") == "HTTP/1.1 200" {
@@ -98,9 +98,9 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 				t.Fatal("no end")
 			}
 		}
-		h.get(at(id, "/snapshot"), eve).problem(http.StatusServiceUnavailable, wire.CodeRateLimited)
-		h.get(at(id, "/snapshot"), h.user("ada")).want(http.StatusOK)
-		h.get(at(id, "/events"), h.user("ada")).want(http.StatusOK)
+		h.get(sessionPath(id, "/snapshot"), eve).wantProblem(http.StatusServiceUnavailable, wire.CodeRateLimited)
+		h.get(sessionPath(id, "/snapshot"), h.userToken("ada")).wantStatus(http.StatusOK)
+		h.get(sessionPath(id, "/events"), h.userToken("ada")).wantStatus(http.StatusOK)
 		answers := map[string]int{}
 		for i := range 30 {
 			answers[glance(i, "/snapshot")]++
@@ -118,13 +118,13 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 // A page of the log is bounded by its bytes, and all pages together are the log.
 func TestPagesHaveBytes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.furnished(40)
-	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.sessionWithWindows(40)
+	h.post(sessionPath(id, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
 	pages, created := 0, 0
 	for after := "0-0"; ; pages++ {
-		got := h.get(at(id, "/events?limit=1000&after=", after), ada).want(http.StatusOK)
+		got := h.get(sessionPath(id, "/events?limit=1000&after=", after), ada).wantStatus(http.StatusOK)
 		if len(got.body) > 1<<20+256 {
 			t.Fatalf("a page of %d bytes", len(got.body))
 		}
@@ -149,18 +149,18 @@ func TestPagesHaveBytes(t *testing.T) {
 
 func TestReadsAreCounted(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits.Off, p.limits.Reads = false, 10 })
-	ada := h.user("ada")
+	h := newTestHub(t, func(p *hubOptions) { p.limits.Off, p.limits.Reads = false, 10 })
+	ada := h.userToken("ada")
 	var last reply
 	for range 11 {
 		if last = h.get("/api/me", ada); last.status != http.StatusOK {
 			break
 		}
 	}
-	if p := last.problem(http.StatusTooManyRequests, wire.CodeRateLimited); p.RetryAfterMS <= 0 {
+	if p := last.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited); p.RetryAfterMS <= 0 {
 		t.Errorf("problem %+v", p)
 	}
-	h.get("/api/me", h.user("bob")).want(http.StatusOK)
+	h.get("/api/me", h.userToken("bob")).wantStatus(http.StatusOK)
 	// Reads do not use up the limit of changes.
-	h.post("/api/sessions", ada, "").want(http.StatusCreated)
+	h.post("/api/sessions", ada, "").wantStatus(http.StatusCreated)
 }

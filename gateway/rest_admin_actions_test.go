@@ -16,34 +16,34 @@ import (
 
 // twoAgentHubs starts two hubs on one Redis that know each other and together run one agent at a
 // time.
-func agentTwins(t *testing.T) (a, b *hall) {
+func twoAgentHubs(t *testing.T) (a, b *testHub) {
 	t.Helper()
 	server := redistest.Standalone(t)
-	build := func(id wire.ReplicaID) *hall {
-		return newHall(t, func(p *plan) {
+	build := func(id wire.ReplicaID) *testHub {
+		return newTestHub(t, func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
-			runner(t, p, func(log *slog.Logger) (thinker, error) {
+			addAgents(t, p, func(log *slog.Logger) (agentStore, error) {
 				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
 			}, agentpool.Limits{Agents: 1})
 		})
 	}
 	a, b = build("one"), build("two")
-	a.acquainted(b)
+	a.waitForReplica(b)
 	return a, b
 }
 
 // waitForReplica waits until two hubs know each other.
-func (h *hall) acquainted(o *hall) {
+func (h *testHub) waitForReplica(o *testHub) {
 	h.t.Helper()
-	root := h.user("root", "admin")
-	h.await("/api/admin/replicas", root, `"id":"two"`)
-	o.await("/api/admin/replicas", root, `"id":"one"`)
+	root := h.userToken("root", "admin")
+	h.waitForBody("/api/admin/replicas", root, `"id":"two"`)
+	o.waitForBody("/api/admin/replicas", root, `"id":"one"`)
 }
 
 // adminDone executes an admin action and returns its audit record.
-func (h *hall) done(path, key, body string) (r auditRecord) {
+func (h *testHub) adminDone(path, key, body string) (r auditRecord) {
 	h.t.Helper()
-	h.act(http.MethodPost, path, key, body).want(http.StatusOK).decode(&r)
+	h.adminRequest(http.MethodPost, path, key, body).wantStatus(http.StatusOK).decode(&r)
 	if r.Result != "done" {
 		h.t.Errorf("%s: %+v", path, r)
 	}
@@ -54,19 +54,19 @@ func (h *hall) done(path, key, body string) (r auditRecord) {
 // that is not queued is not.
 func TestAdminCancelsAMessage(t *testing.T) {
 	t.Parallel()
-	a, b := agentTwins(t)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
-	x.tell("monitor-0", "m1", "/nosteer", "/say hi", "/hang")
+	a, b := twoAgentHubs(t)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann")))
+	x.sendToAgent("monitor-0", "m1", "/nosteer", "/say hi", "/hang")
 	next[wire.AgentResponse](x) // it holds the only slot
-	x.tell("monitor-0", "m2", "/say never")
-	x.tell("monitor-0", "m3", "/say at last")
+	x.sendToAgent("monitor-0", "m2", "/say never")
+	x.sendToAgent("monitor-0", "m3", "/say at last")
 	for queued := wire.MessageID(""); queued != "m3"; {
 		queued = next[wire.MessageQueued](x).MessageID
 	}
 	path := "sessions/" + string(id)
-	for i, h := range []*hall{b, a, b} {
-		r := h.done(path+"/messages/m2/cancel", "c-1", `{"reason":"a mistake"}`)
+	for i, h := range []*testHub{b, a, b} {
+		r := h.adminDone(path+"/messages/m2/cancel", "c-1", `{"reason":"a mistake"}`)
 		if r.Detail != "waiting messages: 2, then 1" || r.Action != "message.cancel" || r.Target != string(id)+"/m2" {
 			t.Errorf("%d: %+v", i, r)
 		}
@@ -74,27 +74,27 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	if r := next[wire.MessageRejected](x); r.MessageID != "m2" || !strings.Contains(r.Reason, "an administrator took it out of the queue") {
 		t.Errorf("the sender hears %+v", r)
 	}
-	for _, h := range []*hall{a, b} {
-		h.act(http.MethodPost, path+"/messages/m2/cancel", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path+"/messages/nobody/cancel", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path+"/messages/m1/cancel", "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"nowhere"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	for _, h := range []*testHub{a, b} {
+		h.adminRequest(http.MethodPost, path+"/messages/m2/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+"/messages/nobody/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+"/messages/m1/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+		h.adminRequest(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"nowhere"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+		h.adminRequest(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	if r := b.done(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" || r.Detail != "agents stopped: 1 of 1 at work" {
+	if r := b.adminDone(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" || r.Detail != "agents stopped: 1 of 1 at work" {
 		t.Errorf("%+v", r)
 	}
-	x.until("m3")
-	if r := b.done(path+"/interrupt", "", `{"reason":"is it quiet"}`); r.Detail != "agents stopped: 0 of 0 at work" {
-		t.Errorf("when nobody is at work: %+v", r)
+	x.untilTurnEnd("m3")
+	if r := b.adminDone(path+"/interrupt", "", `{"reason":"is it quiet"}`); r.Detail != "agents stopped: 0 of 0 at work" {
+		t.Errorf("without running agents: %+v", r)
 	}
-	for _, e := range a.frames(id, "MESSAGE_ACCEPTED") {
+	for _, e := range a.logEvents(id, "MESSAGE_ACCEPTED") {
 		if e.Data.(wire.MessageAccepted).MessageID == "m2" { //nolint:forcetypeassert // it is asked for
 			t.Error("what was cancelled began")
 		}
 	}
 	failed := 0
-	for _, r := range a.story() {
+	for _, r := range a.auditRecords() {
 		if r.Result == "failed" {
 			if failed++; !strings.HasPrefix(r.Detail, "WS_") {
 				t.Errorf("%+v", r)
@@ -110,14 +110,14 @@ func TestAdminCancelsAMessage(t *testing.T) {
 // admin gets the right outcome.
 func TestAdminCancelsWhatBegins(t *testing.T) {
 	t.Parallel()
-	a, b := agentTwins(t)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	a, b := twoAgentHubs(t)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann")))
 	const messages = 6
-	x.tell("monitor-0", "m0", "/nosteer", "/say hi", "/sleep 50ms", "/say hi")
+	x.sendToAgent("monitor-0", "m0", "/nosteer", "/say hi", "/sleep 50ms", "/say hi")
 	next[wire.AgentResponse](x) // it holds the only slot
 	for i := 1; i < messages; i++ {
-		x.tell("monitor-0", wire.MessageID(fmt.Sprint("m", i)), "/nosteer", "/say hi")
+		x.sendToAgent("monitor-0", wire.MessageID(fmt.Sprint("m", i)), "/nosteer", "/say hi")
 	}
 	next[wire.MessageQueued](x)
 	var wg sync.WaitGroup
@@ -126,7 +126,7 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 	for i := 1; i < messages; i++ {
 		wg.Go(func() {
 			message := wire.MessageID(fmt.Sprint("m", i))
-			r := []*hall{a, b}[i%2].act(http.MethodPost, "sessions/"+string(id)+"/messages/"+string(message)+"/cancel", "", `{"reason":"x"}`)
+			r := []*testHub{a, b}[i%2].adminRequest(http.MethodPost, "sessions/"+string(id)+"/messages/"+string(message)+"/cancel", "", `{"reason":"x"}`)
 			mu.Lock()
 			defer mu.Unlock()
 			switch r.status {
@@ -139,13 +139,13 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	x.tell("monitor-0", "last", "/say hi")
-	x.until("last")
+	x.sendToAgent("monitor-0", "last", "/say hi")
+	x.untilTurnEnd("last")
 	began, rejected := map[wire.MessageID]int{}, map[wire.MessageID]int{}
-	for _, e := range a.frames(id, "MESSAGE_ACCEPTED") {
+	for _, e := range a.logEvents(id, "MESSAGE_ACCEPTED") {
 		began[e.Data.(wire.MessageAccepted).MessageID]++ //nolint:forcetypeassert // it is asked for
 	}
-	for _, e := range a.frames(id, "MESSAGE_REJECTED") {
+	for _, e := range a.logEvents(id, "MESSAGE_REJECTED") {
 		rejected[e.Data.(wire.MessageRejected).MessageID]++ //nolint:forcetypeassert // it is asked for
 	}
 	for i := 1; i < messages; i++ {
@@ -159,12 +159,12 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 // A connection is closed on whichever replica it is, and its client does not reconnect on its own.
 func TestAdminClosesATab(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	a.acquainted(b)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id)+"?client_id=x", as(a.user("ann")))
-	y := b.enter("/ws/"+string(id)+"?client_id=y", as(b.user("ann")))
-	z := b.enter("/ws/"+string(id)+"?client_id=z", as(b.user("ann")))
+	a, b := twoHubs(t)
+	a.waitForReplica(b)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id)+"?client_id=x", as(a.userToken("ann")))
+	y := b.mustDial("/ws/"+string(id)+"?client_id=y", as(b.userToken("ann")))
+	z := b.mustDial("/ws/"+string(id)+"?client_id=z", as(b.userToken("ann")))
 	known := map[wire.ClientID]wire.ConnectionID{}
 	for len(known) < 3 {
 		for _, c := range next[wire.Presence](x).Connections {
@@ -173,23 +173,23 @@ func TestAdminClosesATab(t *testing.T) {
 	}
 	here, there := known["x"], known["y"]
 	path := "sessions/" + string(id) + "/tabs/"
-	for _, h := range []*hall{a, b} {
-		h.act(http.MethodPost, path+"nobody/close", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path+"a%20b/close", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path+string(here)+"/close", "", `{"reason":""}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	for _, h := range []*testHub{a, b} {
+		h.adminRequest(http.MethodPost, path+"nobody/close", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+"a%20b/close", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+string(here)+"/close", "", `{"reason":""}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	if r := b.done(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`); r.Detail != "it was at one" || r.Action != "tab.close" {
+	if r := b.adminDone(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`); r.Detail != "it was at one" || r.Action != "tab.close" {
 		t.Errorf("%+v", r)
 	}
-	if reason := x.closed(wire.CloseExpelled); !strings.Contains(reason, "administrator") {
+	if reason := x.wantClosed(wire.CloseExpelled); !strings.Contains(reason, "administrator") {
 		t.Errorf("closed because of %q", reason)
 	}
-	if r := b.done(path+string(there)+"/close", "t-2", `{"reason":"and that"}`); r.Detail != "it was at two" {
+	if r := b.adminDone(path+string(there)+"/close", "t-2", `{"reason":"and that"}`); r.Detail != "it was at two" {
 		t.Errorf("%+v", r)
 	}
-	y.closed(wire.CloseExpelled)
-	z.alive()
-	a.done(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`)
+	y.wantClosed(wire.CloseExpelled)
+	z.wantAlive()
+	a.adminDone(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`)
 	if info := wire.CloseExpelled.Info(); info.Reconnect != wire.ReconnectUser {
 		t.Errorf("clients do %s", info.Reconnect)
 	}
@@ -199,26 +199,26 @@ func TestAdminClosesATab(t *testing.T) {
 // the tabs see one complete stream.
 func TestAdminHandsOver(t *testing.T) {
 	t.Parallel()
-	a, b := agentTwins(t)
-	root := a.user("root", "admin")
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann"))).attend()
-	x.alive() // the first to open it owns it
-	y := b.enter("/ws/"+string(id), as(b.user("ann")))
-	y.alive()
-	x.tell("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
+	a, b := twoAgentHubs(t)
+	root := a.userToken("root", "admin")
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann"))).readInBackground()
+	x.wantAlive() // the first to open it owns it
+	y := b.mustDial("/ws/"+string(id), as(b.userToken("ann")))
+	y.wantAlive()
+	x.sendToAgent("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
 	for said := ""; !strings.Contains(said, "w5"); {
 		said = next[wire.AgentResponse](x).Delta
 	}
 	path := "sessions/" + string(id) + "/handover"
-	for i, h := range []*hall{b, a} {
-		r := h.done(path, "h-1", `{"reason":"balance","to":"two"}`)
+	for i, h := range []*testHub{b, a} {
+		r := h.adminDone(path, "h-1", `{"reason":"balance","to":"two"}`)
 		if !strings.HasPrefix(r.Detail, "owner: one, then two (epoch ") || r.Target != string(id)+"/two" || r.Replica != "two" {
 			t.Errorf("%d: %+v", i, r)
 		}
 	}
-	b.await("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
-	if r := a.done(path, "h-2", `{"reason":"balance","to":"two"}`); r.Detail != "owner: two already" {
+	b.waitForBody("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
+	if r := a.adminDone(path, "h-2", `{"reason":"balance","to":"two"}`); r.Detail != "owner: two already" {
 		t.Errorf("%+v", r)
 	}
 	words := make([]string, 100)
@@ -227,33 +227,35 @@ func TestAdminHandsOver(t *testing.T) {
 	}
 	want := strings.Join(words, " ")
 	text := ""
-	for _, e := range y.until("m1") {
+	for _, e := range y.untilTurnEnd("m1") {
 		if r, ok := e.Data.(wire.AgentResponse); ok {
 			text = text[:min(r.Offset, len(text))] + r.Delta
 		}
 	}
-	x.until("m1")
+	x.untilTurnEnd("m1")
 	if text != want+"\nend" {
 		t.Errorf("said %q", text)
 	}
-	if got := len(b.frames(id, "OWNER_CHANGED")); got != 2 {
+	if got := len(b.logEvents(id, "OWNER_CHANGED")); got != 2 {
 		t.Errorf("%d owners, want two", got)
 	}
-	for _, h := range []*hall{a, b} {
-		h.act(http.MethodPost, path, "", `{"reason":"x","to":"three"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path, "", `{"reason":"x"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-		h.act(http.MethodPost, path, "", `{"reason":"x","to":"no name"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	for _, h := range []*testHub{a, b} {
+		h.adminRequest(http.MethodPost, path, "", `{"reason":"x","to":"three"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path, "", `{"reason":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path, "", `{"reason":"x","to":"no name"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	b.act(http.MethodPost, "sessions/nobody/handover", "", `{"reason":"x","to":"one"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	b.adminRequest(http.MethodPost, "sessions/nobody/handover", "", `{"reason":"x","to":"one"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	// Two concurrent handovers to different replicas are both executed, one after the other.
 	var wg sync.WaitGroup
 	for i, to := range []string{"one", "two", "one", "two"} {
-		wg.Go(func() { []*hall{a, b}[i/2].done(path, fmt.Sprint("r-", i), fmt.Sprintf(`{"reason":"x","to":%q}`, to)) })
+		wg.Go(func() {
+			[]*testHub{a, b}[i/2].adminDone(path, fmt.Sprint("r-", i), fmt.Sprintf(`{"reason":"x","to":%q}`, to))
+		})
 	}
 	wg.Wait()
-	b.act(http.MethodPost, "replicas/one/drain", "", `{"reason":"upgrade"}`).want(http.StatusOK)
-	b.await("/api/admin/replicas", root, `"id":"one","state":"drained"`)
-	b.act(http.MethodPost, path, "", `{"reason":"x","to":"one"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	y.alive()
-	b.story()
+	b.adminRequest(http.MethodPost, "replicas/one/drain", "", `{"reason":"upgrade"}`).wantStatus(http.StatusOK)
+	b.waitForBody("/api/admin/replicas", root, `"id":"one","state":"drained"`)
+	b.adminRequest(http.MethodPost, path, "", `{"reason":"x","to":"one"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	y.wantAlive()
+	b.auditRecords()
 }

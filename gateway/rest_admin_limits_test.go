@@ -16,15 +16,15 @@ import (
 func TestUserSessionsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const most = 5
-	a, b := twins(t, func(p *plan) { p.door.UserSessions = most })
+	a, b := twoHubs(t, func(p *hubOptions) { p.gateway.UserSessions = most })
 	for round := range 5 {
 		ann := fmt.Sprint("ann-", round)
 		var wg sync.WaitGroup
 		var made atomic.Int32
 		for i := range 4 * most {
 			wg.Go(func() {
-				h := []*hall{a, b}[i%2]
-				switch r := h.post("/api/sessions", h.user(ann), ""); r.status {
+				h := []*testHub{a, b}[i%2]
+				switch r := h.post("/api/sessions", h.userToken(ann), ""); r.status {
 				case http.StatusCreated:
 					made.Add(1)
 				case http.StatusConflict:
@@ -35,48 +35,48 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 		}
 		wg.Wait()
 		var list struct{ Sessions []struct{} }
-		b.get("/api/sessions", b.user(ann)).want(http.StatusOK).decode(&list)
+		b.get("/api/sessions", b.userToken(ann)).wantStatus(http.StatusOK).decode(&list)
 		if len(list.Sessions) > most || int(made.Load()) != len(list.Sessions) {
 			t.Errorf("%d sessions were made, %d are there, want at most %d", made.Load(), len(list.Sessions), most)
 		}
 		for len(list.Sessions) < most { // a replica that deleted its session may try again
-			a.post("/api/sessions", a.user(ann), "").want(http.StatusCreated)
+			a.post("/api/sessions", a.userToken(ann), "").wantStatus(http.StatusCreated)
 			list.Sessions = append(list.Sessions, struct{}{})
 		}
-		a.post("/api/sessions", a.user(ann), "").problem(http.StatusConflict, wire.CodeSessionInvalidState)
+		a.post("/api/sessions", a.userToken(ann), "").wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	}
 }
 
 // Connects of a user are counted over all replicas.
 func TestUserConnectsOverReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t, func(p *plan) { p.limits = ratelimit.Config{Connects: 4} })
-	path := "/ws/" + string(a.session("ann"))
+	a, b := twoHubs(t, func(p *hubOptions) { p.limits = ratelimit.Config{Connects: 4} })
+	path := "/ws/" + string(a.newSession("ann"))
 	for i := range 4 {
-		h := []*hall{a, b}[i%2]
-		h.enter(path, as(h.user("ann"))).alive()
+		h := []*testHub{a, b}[i%2]
+		h.mustDial(path, as(h.userToken("ann"))).wantAlive()
 	}
-	for _, h := range []*hall{a, b} {
-		h.refused(path, as(h.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	for _, h := range []*testHub{a, b} {
+		h.wantRefused(path, as(h.userToken("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
-	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive()
+	b.mustDial("/ws/"+string(b.newSession("bob")), as(b.userToken("bob"))).wantAlive()
 }
 
 // So are requests: those that change something, and those that only read.
 func TestUserRequestsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const changes, reads = 6, 9
-	a, b := twins(t, func(p *plan) { p.limits = ratelimit.Config{Requests: changes, Reads: reads} })
-	ask := map[string]func(h *hall) int{
-		"changes": func(h *hall) int { return h.post("/api/sessions", h.user("ann"), "").status },
-		"reads":   func(h *hall) int { return h.get("/api/sessions", h.user("ann")).status },
+	a, b := twoHubs(t, func(p *hubOptions) { p.limits = ratelimit.Config{Requests: changes, Reads: reads} })
+	ask := map[string]func(h *testHub) int{
+		"changes": func(h *testHub) int { return h.post("/api/sessions", h.userToken("ann"), "").status },
+		"reads":   func(h *testHub) int { return h.get("/api/sessions", h.userToken("ann")).status },
 	}
 	for kind, most := range map[string]int32{"changes": changes, "reads": reads} {
 		var wg sync.WaitGroup
 		var passed, refused atomic.Int32
 		for i := range 4 * most {
 			wg.Go(func() {
-				switch status := ask[kind]([]*hall{a, b}[i%2]); status {
+				switch status := ask[kind]([]*testHub{a, b}[i%2]); status {
 				case http.StatusOK, http.StatusCreated:
 					passed.Add(1)
 				case http.StatusTooManyRequests:
@@ -91,11 +91,11 @@ func TestUserRequestsOverReplicas(t *testing.T) {
 			t.Errorf("%s: %d passed, %d were refused, want %d and %d", kind, passed.Load(), refused.Load(), most, 3*most)
 		}
 	}
-	b.get("/api/sessions", b.user("bob")).want(http.StatusOK)
+	b.get("/api/sessions", b.userToken("bob")).wantStatus(http.StatusOK)
 }
 
 // waitForRemoteCount waits until a replica counts want connections of ann to other replicas.
-func (h *hall) elsewhere(want int) {
+func (h *testHub) waitForRemoteCount(want int) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -112,56 +112,56 @@ func (h *hall) elsewhere(want int) {
 // Connections are limited over all replicas.
 func TestUserConnectionsOverReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
-	id := a.session("ann")
+	a, b := twoHubs(t, func(p *hubOptions) { p.gateway.UserConnections = 3 })
+	id := a.newSession("ann")
 	path := "/ws/" + string(id)
-	x := a.enter(path, as(a.user("ann")))
-	x.alive()
-	y := a.enter(path, as(a.user("ann")))
-	y.alive()
-	b.elsewhere(2)
-	z := b.enter(path, as(b.user("ann")))
-	z.alive()
-	b.refused(path, as(b.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
-	a.elsewhere(1)
-	a.refused(path, as(a.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
-	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive() // other users are not affected
+	x := a.mustDial(path, as(a.userToken("ann")))
+	x.wantAlive()
+	y := a.mustDial(path, as(a.userToken("ann")))
+	y.wantAlive()
+	b.waitForRemoteCount(2)
+	z := b.mustDial(path, as(b.userToken("ann")))
+	z.wantAlive()
+	b.wantRefused(path, as(b.userToken("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	a.waitForRemoteCount(1)
+	a.wantRefused(path, as(a.userToken("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	b.mustDial("/ws/"+string(b.newSession("bob")), as(b.userToken("bob"))).wantAlive() // other users are not affected
 	if err := y.ws.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
-	b.elsewhere(1)
-	b.enter(path, as(b.user("ann"))).alive()
+	b.waitForRemoteCount(1)
+	b.mustDial(path, as(b.userToken("ann"))).wantAlive()
 }
 
 // A client that reconnects to another replica is not refused because the old replica still counts
 // it.
 func TestUserConnectionsComeBackElsewhere(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
-	id := a.session("ann")
+	a, b := twoHubs(t, func(p *hubOptions) { p.gateway.UserConnections = 3 })
+	id := a.newSession("ann")
 	path := "/ws/" + string(id)
 	var from wire.Position
 	for i := range 3 {
-		from = a.enter(path, as(a.user("ann"))).emit(wire.MessageID(fmt.Sprint("m-", i)))
+		from = a.mustDial(path, as(a.userToken("ann"))).emit(wire.MessageID(fmt.Sprint("m-", i)))
 	}
-	b.elsewhere(3)
+	b.waitForRemoteCount(3)
 	// Counts of other replicas are soon outdated, so a retry helps soon.
 	for _, query := range []string{"", "?resume_from=1-1", "?seen=garbage"} {
-		x, refusal := b.knock(path+query, as(b.user("ann")))
+		x, refusal := b.tryDial(path+query, as(b.userToken("ann")))
 		if x != nil { // an invalid position counted as a resume at first
-			if n := x.notice(wire.CodeRateLimited); n.RetryAfterMS != 3000 {
-				t.Errorf("%q: told to wait %d ms", query, n.RetryAfterMS)
+			if n := x.wantError(wire.CodeRateLimited); n.RetryAfterMS != 3000 {
+				t.Errorf("%q: retry after %d ms", query, n.RetryAfterMS)
 			}
-			x.closed(wire.CloseRateLimited)
+			x.wantClosed(wire.CloseRateLimited)
 		} else if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "3" {
-			t.Errorf("%q: %d %s, told to wait %s s", query, refusal.status, refusal.body, got)
+			t.Errorf("%q: %d %s, retry after %s s", query, refusal.status, refusal.body, got)
 		}
 	}
 	for _, query := range []string{"?resume_from=", "?seen=", "?resume_from="} {
-		b.enter(path+query+from.String(), as(b.user("ann"))).alive()
+		b.mustDial(path+query+from.String(), as(b.userToken("ann"))).wantAlive()
 	}
-	_, refusal := b.knock(path+"?resume_from="+from.String(), as(b.user("ann")))
+	_, refusal := b.tryDial(path+"?resume_from="+from.String(), as(b.userToken("ann")))
 	if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "30" {
-		t.Errorf("who has too many here: %d %s, told to wait %s s", refusal.status, refusal.body, got)
+		t.Errorf("over the limit of this replica: %d %s, retry after %s s", refusal.status, refusal.body, got)
 	}
 }

@@ -24,27 +24,27 @@ type auditRecord struct {
 }
 
 // auditRecords returns all audit records, newest first.
-func (h *hall) story() []auditRecord {
+func (h *testHub) auditRecords() []auditRecord {
 	h.t.Helper()
 	var list struct{ Records []auditRecord }
-	h.get("/api/admin/audit", h.user("root", "admin")).want(http.StatusOK).decode(&list)
+	h.get("/api/admin/audit", h.userToken("root", "admin")).wantStatus(http.StatusOK).decode(&list)
 	var verdict struct{ OK bool }
-	if h.get("/api/admin/audit/verify", h.user("root", "admin")).want(http.StatusOK).decode(&verdict); !verdict.OK {
-		h.t.Error("the audit is broken")
+	if h.get("/api/admin/audit/verify", h.userToken("root", "admin")).wantStatus(http.StatusOK).decode(&verdict); !verdict.OK {
+		h.t.Error("the audit log is broken")
 	}
 	return list.Records
 }
 
 // begunRecords returns the records of the beginnings of all actions.
-func (h *hall) records() []auditRecord {
+func (h *testHub) begunRecords() []auditRecord {
 	h.t.Helper()
-	return slices.DeleteFunc(h.story(), func(r auditRecord) bool { return r.Result != "begun" })
+	return slices.DeleteFunc(h.auditRecords(), func(r auditRecord) bool { return r.Result != "begun" })
 }
 
 // adminRequest sends a request as an admin, with an Idempotency-Key unless key is empty.
-func (h *hall) act(method, path, key, body string) reply {
+func (h *testHub) adminRequest(method, path, key, body string) reply {
 	h.t.Helper()
-	r := request{token: h.user("root", "admin"), body: body, header: http.Header{}}
+	r := request{token: h.userToken("root", "admin"), body: body, header: http.Header{}}
 	if key != "" {
 		r.header.Set("Idempotency-Key", key)
 	}
@@ -52,11 +52,11 @@ func (h *hall) act(method, path, key, body string) reply {
 }
 
 // twoHubs starts two hubs on one Redis.
-func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
+func twoHubs(t *testing.T, tune ...func(*hubOptions)) (a, b *testHub) {
 	t.Helper()
 	server := redistest.Standalone(t)
-	build := func(id wire.ReplicaID) *hall {
-		return newHall(t, append([]func(*plan){func(p *plan) {
+	build := func(id wire.ReplicaID) *testHub {
+		return newTestHub(t, append([]func(*hubOptions){func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
 				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
@@ -67,7 +67,7 @@ func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
 }
 
 // waitForBody repeats a request until its response contains want.
-func (h *hall) await(path, token, want string) {
+func (h *testHub) waitForBody(path, token, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond) // each request is in the log
 	defer tick.Stop()
@@ -88,8 +88,8 @@ func (h *hall) await(path, token, want string) {
 // Users without an admin role get 404 for the admin API.
 func TestAdminRights(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := string(h.session("ann"))
+	h := newTestHub(t)
+	id := string(h.newSession("ann"))
 	for _, r := range []struct{ method, path string }{
 		{http.MethodGet, "replicas"},
 		{http.MethodPost, "replicas/replica-1/drain"},
@@ -112,37 +112,37 @@ func TestAdminRights(t *testing.T) {
 			body = `{"reason":"because"}`
 		}
 		path := "/api/admin/" + r.path
-		h.rest(r.method, path, request{body: body}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-		for _, token := range []string{h.user("ann"), h.user("eve", "viewer")} {
-			h.rest(r.method, path, request{token: token, body: body}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.rest(r.method, path, request{body: body}).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
+		for _, token := range []string{h.userToken("ann"), h.userToken("eve", "viewer")} {
+			h.rest(r.method, path, request{token: token, body: body}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		}
 	}
-	if got := h.records(); len(got) != 0 {
+	if got := h.begunRecords(); len(got) != 0 {
 		t.Errorf("records: %+v", got)
 	}
-	h.get(at(wire.SessionID(id)), h.user("ann")).want(http.StatusOK)
+	h.get(sessionPath(wire.SessionID(id)), h.userToken("ann")).wantStatus(http.StatusOK)
 }
 
 func TestAdminBadInput(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := string(h.session("ann"))
+	h := newTestHub(t)
+	id := string(h.newSession("ann"))
 	reset := "sessions/" + id + "/reset"
 	for _, body := range []string{``, `{}`, `{"reason":""}`, `{"reason":"  "}`, `{"reason":7}`, `{"reason":"` + strings.Repeat("x", 501) + `"}`, `[`} {
-		h.act(http.MethodPost, reset, "", body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, reset, "", body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	h.act(http.MethodDelete, "sessions/"+id, "", "").problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	if p := h.act(http.MethodPost, reset, strings.Repeat("k", 65), `{"reason":"x"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
+	h.adminRequest(http.MethodDelete, "sessions/"+id, "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if p := h.adminRequest(http.MethodPost, reset, strings.Repeat("k", 65), `{"reason":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
 		t.Errorf("field %q", p.Field)
 	}
-	h.act(http.MethodPost, "sessions/nobody/reset", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	h.act(http.MethodPost, "sessions/a%20b/reset", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	h.act(http.MethodPost, "replicas/nobody/drain", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.adminRequest(http.MethodPost, "sessions/nobody/reset", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.adminRequest(http.MethodPost, "sessions/a%20b/reset", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.adminRequest(http.MethodPost, "replicas/nobody/drain", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	for _, query := range []string{"owner=a%20b", "quarantined=perhaps", "limit=0", "limit=x"} {
-		h.act(http.MethodGet, "sessions?"+query, "", "").problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodGet, "sessions?"+query, "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	h.act(http.MethodGet, "audit?after=%00", "", "").problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	if got := h.records(); len(got) != 0 {
+	h.adminRequest(http.MethodGet, "audit?after=%00", "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if got := h.begunRecords(); len(got) != 0 {
 		t.Errorf("records of what was refused: %+v", got)
 	}
 }
@@ -150,25 +150,25 @@ func TestAdminBadInput(t *testing.T) {
 // The same action through any replica has one record, one effect and one response.
 func TestAdminActsOnce(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann"))).attend()
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann"))).readInBackground()
 	next[wire.SessionState](x)
 	open := func(window wire.WindowID) {
 		t.Helper()
-		a.post(at(id, "/actions"), a.user("ann"), fmt.Sprintf(
-			`{"actions":[{"type":"window.create","windowId":%q,"title":"w","bounds":{"x":0,"y":0,"w":100,"h":100},"content":{"renderer":"text","data":""}}]}`, window)).want(http.StatusOK)
+		a.post(sessionPath(id, "/actions"), a.userToken("ann"), fmt.Sprintf(
+			`{"actions":[{"type":"window.create","windowId":%q,"title":"w","bounds":{"x":0,"y":0,"w":100,"h":100},"content":{"renderer":"text","data":""}}]}`, window)).wantStatus(http.StatusOK)
 	}
 	windows := func() int {
 		t.Helper()
 		var state struct{ Windows []json.RawMessage }
-		b.get(at(id, "/snapshot"), b.user("ann")).want(http.StatusOK).decode(&state)
+		b.get(sessionPath(id, "/snapshot"), b.userToken("ann")).wantStatus(http.StatusOK).decode(&state)
 		return len(state.Windows)
 	}
 	open("w1")
 	var answers [3]reply
-	for i, h := range []*hall{a, b, b} {
-		answers[i] = h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).want(http.StatusOK)
+	for i, h := range []*testHub{a, b, b} {
+		answers[i] = h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).wantStatus(http.StatusOK)
 		if string(answers[i].body) != string(answers[0].body) {
 			t.Errorf("answer %d: %s, want %s", i, answers[i].body, answers[0].body)
 		}
@@ -177,19 +177,19 @@ func TestAdminActsOnce(t *testing.T) {
 		}
 		open(wire.WindowID(fmt.Sprint("after-", i)))
 	}
-	b.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"another one"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	b.act(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-1", `{"reason":"it hangs"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	b.act(http.MethodPost, "sessions/"+string(id)+"/reset", "", `{"reason":"again"}`).want(http.StatusOK)
+	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"another one"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-1", `{"reason":"it hangs"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "", `{"reason":"again"}`).wantStatus(http.StatusOK)
 	if got := windows(); got != 0 {
 		t.Errorf("%d windows after another reset", got)
 	}
-	b.act(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-2", `{"reason":"too loud"}`).want(http.StatusOK)
+	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-2", `{"reason":"too loud"}`).wantStatus(http.StatusOK)
 	for range 2 {
-		b.act(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "key-3", "").want(http.StatusOK)
+		b.adminRequest(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "key-3", "").wantStatus(http.StatusOK)
 	}
-	a.act(http.MethodDelete, "sessions/"+string(id), "key-4", `{"reason":"gone"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	x.closed(wire.CloseExpired)
-	got := a.records()
+	a.adminRequest(http.MethodDelete, "sessions/"+string(id), "key-4", `{"reason":"gone"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	x.wantClosed(wire.CloseExpired)
+	got := a.begunRecords()
 	var actions []string
 	for _, r := range got {
 		actions = append(actions, r.Action+" "+r.Reason)
@@ -206,28 +206,28 @@ func TestAdminActsOnce(t *testing.T) {
 // Idempotency keys of admins and message ids are independent.
 func TestAdminKeyIsNoMessageID(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), as(h.user("ann")))
+	h := newTestHub(t)
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), as(h.userToken("ann")))
 	x.emit("key-1")
-	x.sayAs("key-2", wire.Emit{MessageID: "key-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 2}}})
+	x.sendWithID("key-2", wire.Emit{MessageID: "key-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 2}}})
 	next[wire.Emitted](x)
 	badges := func() int {
 		t.Helper()
 		var state struct{ Badges map[string]int }
-		h.get(at(id, "/snapshot"), h.user("ann")).want(http.StatusOK).decode(&state)
+		h.get(sessionPath(id, "/snapshot"), h.userToken("ann")).wantStatus(http.StatusOK).decode(&state)
 		return len(state.Badges)
 	}
 	if got := badges(); got != 1 {
 		t.Fatalf("%d badges, want one", got)
 	}
 	for range 2 {
-		h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).want(http.StatusOK)
+		h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).wantStatus(http.StatusOK)
 	}
 	if got := badges(); got != 0 {
 		t.Errorf("%d badges after a reset", got)
 	}
-	h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-3", `{"reason":"again"}`).want(http.StatusOK)
+	h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-3", `{"reason":"again"}`).wantStatus(http.StatusOK)
 	x.emit("key-3")
 	if got := badges(); got != 1 {
 		t.Errorf("%d badges, want one", got)
@@ -237,19 +237,19 @@ func TestAdminKeyIsNoMessageID(t *testing.T) {
 // An action that the session's owner refuses is refused through every replica, and every time.
 func TestAdminIsRefused(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
-	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that this replica owns it
-	for i, h := range []*hall{a, b} {
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
+	a.mustDial("/ws/"+string(id), as(a.userToken("ann"))).wantAlive() // so that this replica owns it
+	for i, h := range []*testHub{a, b} {
 		for range 2 {
-			p := h.act(http.MethodPost, "sessions/"+string(id)+"/interrupt", fmt.Sprint("key-", i), `{"reason":"too loud","agentId":"nobody"}`).
-				problem(http.StatusConflict, wire.CodeSessionInvalidState)
+			p := h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", fmt.Sprint("key-", i), `{"reason":"too loud","agentId":"nobody"}`).
+				wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 			if !strings.Contains(p.Detail, "no such agent") {
 				t.Errorf("at %d: %+v", i, p)
 			}
 		}
 	}
-	if got := a.records(); len(got) != 2 {
+	if got := a.begunRecords(); len(got) != 2 {
 		t.Errorf("%d records of what was tried, want two", len(got))
 	}
 }
@@ -257,65 +257,65 @@ func TestAdminIsRefused(t *testing.T) {
 // A draining hub executes no action on its sessions, and records none.
 func TestAdminAsksADrainedHub(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ann")
+	h := newTestHub(t)
+	id := h.newSession("ann")
 	h.server.Drain()
 	h.hub.Drain(t.Context())
 	for _, act := range []string{"reset", "interrupt"} {
-		p := h.act(http.MethodPost, "sessions/"+string(id)+"/"+act, "key-"+act, `{"reason":"it hangs"}`).
-			problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+		p := h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/"+act, "key-"+act, `{"reason":"it hangs"}`).
+			wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 		if !strings.Contains(p.Detail, "another") {
 			t.Errorf("%s: %+v", act, p)
 		}
 	}
-	if got := h.records(); len(got) != 0 {
+	if got := h.begunRecords(); len(got) != 0 {
 		t.Errorf("records of what was not done: %+v", got)
 	}
-	h.get(at(id, "/snapshot"), h.user("ann")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.get(sessionPath(id, "/snapshot"), h.userToken("ann")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	h.server.Undrain()
 	h.hub.Undrain()
-	h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-reset", `{"reason":"it hangs"}`).want(http.StatusOK)
-	h.act(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").want(http.StatusOK)
+	h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-reset", `{"reason":"it hangs"}`).wantStatus(http.StatusOK)
+	h.adminRequest(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").wantStatus(http.StatusOK)
 }
 
 func TestAdminManyAtOnce(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	id := a.session("ann")
+	a, b := twoHubs(t)
+	id := a.newSession("ann")
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			[]*hall{a, b}[i%2].act(http.MethodPost, "sessions/"+string(id)+"/reset", "same", `{"reason":"x"}`).want(http.StatusOK)
+			[]*testHub{a, b}[i%2].adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "same", `{"reason":"x"}`).wantStatus(http.StatusOK)
 		})
 	}
 	wg.Wait()
-	if got := b.records(); len(got) != 1 {
+	if got := b.begunRecords(); len(got) != 1 {
 		t.Errorf("%d records, want one", len(got))
 	}
 	// Requests after the deletion get the same response.
 	const sessions = 8
 	for n := range sessions {
-		id, key := a.session("ann"), fmt.Sprintf("delete-%d", n)
+		id, key := a.newSession("ann"), fmt.Sprintf("delete-%d", n)
 		for i := range 6 {
 			wg.Go(func() {
-				[]*hall{a, b}[i%2].act(http.MethodDelete, "sessions/"+string(id), key, `{"reason":"x"}`).want(http.StatusOK)
+				[]*testHub{a, b}[i%2].adminRequest(http.MethodDelete, "sessions/"+string(id), key, `{"reason":"x"}`).wantStatus(http.StatusOK)
 			})
 		}
 	}
 	wg.Wait()
-	if got := b.records(); len(got) != 1+sessions {
+	if got := b.begunRecords(); len(got) != 1+sessions {
 		t.Errorf("%d records, want %d", len(got), 1+sessions)
 	}
 }
 
 func TestAdminDirectory(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	mine, _ := a.room()
+	a, b := twoHubs(t)
+	mine, _ := a.sessionWithTab()
 	for range 7 {
-		a.session("bob")
+		a.newSession("bob")
 	}
-	bad := a.session("ann")
+	bad := a.newSession("ann")
 	if err := a.store.Quarantine(t.Context(), bad, "a bit fell over"); err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestAdminDirectory(t *testing.T) {
 		t.Helper()
 		for after := ""; ; {
 			var p page
-			b.act(http.MethodGet, "sessions?limit=2&sort=user&"+query+after, "", "").want(http.StatusOK).decode(&p)
+			b.adminRequest(http.MethodGet, "sessions?limit=2&sort=user&"+query+after, "", "").wantStatus(http.StatusOK).decode(&p)
 			for _, s := range p.Rows {
 				found = append(found, s.SessionID)
 			}
@@ -357,30 +357,30 @@ func TestAdminDirectory(t *testing.T) {
 	if got := walk("quarantined=true"); len(got) != 1 || got[0] != bad {
 		t.Errorf("set aside: %v, want %s", got, bad)
 	}
-	b.await("/api/admin/sessions?tabs=0", b.user("root", "admin:read"), `"total":8`)
-	got := string(b.act(http.MethodGet, "sessions/"+string(mine), "", "").want(http.StatusOK).body)
+	b.waitForBody("/api/admin/sessions?tabs=0", b.userToken("root", "admin:read"), `"total":8`)
+	got := string(b.adminRequest(http.MethodGet, "sessions/"+string(mine), "", "").wantStatus(http.StatusOK).body)
 	for _, part := range []string{`"owner":"one"`, `"known":true`, `"epoch":1`, `"top":"1`, `"updatedAt":1`, `"tabs":[{"connectionId":"conn-`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %s in %s", part, got)
 		}
 	}
-	b.act(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	b.act(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).want(http.StatusOK)
-	a.get(at(bad, "/snapshot"), a.user("ann")).want(http.StatusOK)
-	if r := b.done("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not set aside" {
+	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).wantStatus(http.StatusOK)
+	a.get(sessionPath(bad, "/snapshot"), a.userToken("ann")).wantStatus(http.StatusOK)
+	if r := b.adminDone("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not set aside" {
 		t.Errorf("released twice: %+v", r)
 	}
 	if err := a.store.Quarantine(t.Context(), bad, "again"); err != nil {
 		t.Fatal(err)
 	}
-	b.act(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).want(http.StatusOK)
+	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).wantStatus(http.StatusOK)
 	if info, err := a.hub.Info(t.Context(), bad); err != nil || info.Quarantined == "" {
 		t.Errorf("what was done once was done again: %+v %v", info, err)
 	}
-	b.act(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).want(http.StatusOK)
-	b.act(http.MethodGet, "sessions/"+string(bad), "", "").problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	b.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).wantStatus(http.StatusOK)
+	b.adminRequest(http.MethodGet, "sessions/"+string(bad), "", "").wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	var limits struct{ UserSessions, UserConnections int }
-	b.act(http.MethodGet, "limits", "", "").want(http.StatusOK).decode(&limits)
+	b.adminRequest(http.MethodGet, "limits", "", "").wantStatus(http.StatusOK).decode(&limits)
 	if limits.UserSessions != 200 || limits.UserConnections != 2000 {
 		t.Errorf("limits %+v", limits)
 	}
@@ -390,36 +390,36 @@ func TestAdminDirectory(t *testing.T) {
 // session continues on the other replica, and the drain can be undone.
 func TestAdminDrain(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
-	root := a.user("root", "admin")
-	b.await("/api/admin/replicas", root, `"id":"one"`)
-	a.await("/api/admin/replicas", root, `"id":"two"`)
-	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
-	x.alive()
-	y := b.enter("/ws/"+string(id), as(b.user("ann")))
-	y.alive()
+	a, b := twoHubs(t)
+	root := a.userToken("root", "admin")
+	b.waitForBody("/api/admin/replicas", root, `"id":"one"`)
+	a.waitForBody("/api/admin/replicas", root, `"id":"two"`)
+	id := a.newSession("ann")
+	x := a.mustDial("/ws/"+string(id), as(a.userToken("ann")))
+	x.wantAlive()
+	y := b.mustDial("/ws/"+string(id), as(b.userToken("ann")))
+	y.wantAlive()
 	for range 2 {
-		b.act(http.MethodPost, "replicas/one/drain", "d-1", `{"reason":"upgrade"}`).want(http.StatusOK)
+		b.adminRequest(http.MethodPost, "replicas/one/drain", "d-1", `{"reason":"upgrade"}`).wantStatus(http.StatusOK)
 	}
-	x.closed(wire.CloseDraining)
-	b.await("/api/admin/replicas", root, `"id":"one","state":"drained"`)
-	y.alive()
-	a.get("/readyz", "").problem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
-	a.get("/healthz", "").want(http.StatusOK)
-	a.refused("/ws/"+string(id), as(a.user("ann")), http.StatusServiceUnavailable, wire.CodeConnectionFailed)
-	b.await("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
-	a.await("/api/admin/replicas", root, `"state":"drained"`)
-	a.act(http.MethodPost, "replicas/one/undrain", "d-2", `{"reason":"done"}`).want(http.StatusOK)
-	a.await("/readyz", "", "200 ")
-	b.await("/api/admin/replicas", root, `"id":"one","state":"serving"`)
+	x.wantClosed(wire.CloseDraining)
+	b.waitForBody("/api/admin/replicas", root, `"id":"one","state":"drained"`)
+	y.wantAlive()
+	a.get("/readyz", "").wantProblem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	a.get("/healthz", "").wantStatus(http.StatusOK)
+	a.wantRefused("/ws/"+string(id), as(a.userToken("ann")), http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	b.waitForBody("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
+	a.waitForBody("/api/admin/replicas", root, `"state":"drained"`)
+	a.adminRequest(http.MethodPost, "replicas/one/undrain", "d-2", `{"reason":"done"}`).wantStatus(http.StatusOK)
+	a.waitForBody("/readyz", "", "200 ")
+	b.waitForBody("/api/admin/replicas", root, `"id":"one","state":"serving"`)
 	// An earlier action is not executed again.
-	b.act(http.MethodPost, "replicas/one/drain", "d-1", `{"reason":"upgrade"}`).want(http.StatusOK)
-	z := a.enter("/ws/"+string(id), as(a.user("ann")))
-	z.alive()
-	y.alive()
-	if got := a.records(); len(got) != 2 || got[0].Action != "replica.undrain" || got[1].Action != "replica.drain" || got[1].Target != "one" || got[1].Replica != "two" {
+	b.adminRequest(http.MethodPost, "replicas/one/drain", "d-1", `{"reason":"upgrade"}`).wantStatus(http.StatusOK)
+	z := a.mustDial("/ws/"+string(id), as(a.userToken("ann")))
+	z.wantAlive()
+	y.wantAlive()
+	if got := a.begunRecords(); len(got) != 2 || got[0].Action != "replica.undrain" || got[1].Action != "replica.drain" || got[1].Target != "one" || got[1].Replica != "two" {
 		t.Errorf("records %+v", got)
 	}
-	z.alive()
+	z.wantAlive()
 }

@@ -10,66 +10,66 @@ import (
 
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.post(at(id, "/messages"), ada, `{"content":"What is *this*?","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"What is *this*?","messageId":"m-1"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	var got struct{ Transcript string }
-	h.get(at(id, "/transcript"), ada).want(http.StatusOK).decode(&got)
+	h.get(sessionPath(id, "/transcript"), ada).wantStatus(http.StatusOK).decode(&got)
 	if !strings.HasPrefix(got.Transcript, "# "+string(id)+"\n") || !strings.Contains(got.Transcript, "**User** (20") || !strings.Contains(got.Transcript, "\nWhat is *this*?\n") {
 		t.Errorf("got %q, want a heading and what the user said", got.Transcript)
 	}
-	h.get(at(id, "/transcript"), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	h.get(at("ses-gone", "/transcript"), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath(id, "/transcript"), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath("ses-gone", "/transcript"), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
 // A session is restored onto one monitor of the caller's desktop, without locks of its windows, and
 // does not change.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	open := func(monitor, window, text string) {
-		h.post(at(id, "/actions"), ada, `{"monitorId":"`+monitor+`","actions":[{"type":"window.create","windowId":"`+window+
-			`","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"`+text+`"}}]}`).want(http.StatusOK)
+		h.post(sessionPath(id, "/actions"), ada, `{"monitorId":"`+monitor+`","actions":[{"type":"window.create","windowId":"`+window+
+			`","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"`+text+`"}}]}`).wantStatus(http.StatusOK)
 	}
 	open("monitor-0", "w", "first")
 	open("monitor-1", "w", "second")
 	open("monitor-1", "v", "third")
-	h.post(at(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	const want = `{"actions":[` +
 		`{"type":"window.create","windowId":"w","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"first"}},` +
 		`{"type":"window.create","windowId":"v","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"third"}}],` +
 		`"contextMessages":[{"role":"user","content":"hi"}]}`
-	before := h.get(at(id, "/snapshot"), ada).want(http.StatusOK).header.Get("ETag")
-	got := h.rest(http.MethodPost, at(id, "/restore"), request{token: ada}).want(http.StatusOK)
+	before := h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).header.Get("ETag")
+	got := h.rest(http.MethodPost, sessionPath(id, "/restore"), request{token: ada}).wantStatus(http.StatusOK)
 	if string(got.body) != want {
 		t.Errorf("got %s\nwant %s", got.body, want)
 	}
-	if after := h.get(at(id, "/snapshot"), ada).want(http.StatusOK).header.Get("ETag"); after != before {
+	if after := h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).header.Get("ETag"); after != before {
 		t.Errorf("the session is at %s after it, want %s", after, before)
 	}
-	h.rest(http.MethodPost, at(id, "/restore"), request{token: h.user("bob")}).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.rest(http.MethodPost, sessionPath(id, "/restore"), request{token: h.userToken("bob")}).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
 func TestDomains(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada, bob := h.user("ada"), h.user("bob")
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
 	want := func(token, want string) {
 		t.Helper()
-		if got := h.get("/api/domains", token).want(http.StatusOK); string(got.body) != want {
+		if got := h.get("/api/domains", token).wantStatus(http.StatusOK); string(got.body) != want {
 			t.Errorf("got %s, want %s", got.body, want)
 		}
 	}
 	want(ada, `{"allowAllDomains":false,"domains":[]}`)
-	h.rest(http.MethodPatch, "/api/domains", request{token: ada, body: `{"allowAllDomains":true}`}).want(http.StatusOK)
+	h.rest(http.MethodPatch, "/api/domains", request{token: ada, body: `{"allowAllDomains":true}`}).wantStatus(http.StatusOK)
 	want(ada, `{"allowAllDomains":true,"domains":[]}`)
 	want(bob, `{"allowAllDomains":false,"domains":[]}`)
-	h.rest(http.MethodPatch, "/api/domains", request{token: h.user("eve", "viewer"), body: `{"allowAllDomains":true}`}).problem(http.StatusForbidden, wire.CodeForbidden)
+	h.rest(http.MethodPatch, "/api/domains", request{token: h.userToken("eve", "viewer"), body: `{"allowAllDomains":true}`}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	// Nothing is fetched, whatever is allowed.
-	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).problem(http.StatusForbidden, wire.CodeForbidden)
+	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	if p.Detail != "This hub does not fetch pages for apps." {
 		t.Errorf("got %q", p.Detail)
 	}
@@ -77,24 +77,24 @@ func TestDomains(t *testing.T) {
 
 func TestAgentStatsAreThoseOfTheCaller(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	const none = `{"agents":{"maxAgents":0,"currentCount":0,"waitingCount":0},"connections":{"connectionCount":0},` +
 		`"warmPool":{"poolSize":0,"available":0,"preferredProvider":"","warmedSessions":0}}`
-	id, x := h.room() // of ann, with a tab
+	id, x := h.sessionWithTab() // of ann, with a tab
 	next[wire.Presence](x)
-	if got := h.get("/api/agents/stats", h.user("bob")).want(http.StatusOK); string(got.body) != none {
+	if got := h.get("/api/agents/stats", h.userToken("bob")).wantStatus(http.StatusOK); string(got.body) != none {
 		t.Errorf("got %s, want %s", got.body, none)
 	}
-	h.get("/api/agents/stats?sessionId="+string(id), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	if got := h.get("/api/agents/stats", h.user("ann")).want(http.StatusOK); !contains(got.body, `"connectionCount":1`) {
+	h.get("/api/agents/stats?sessionId="+string(id), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	if got := h.get("/api/agents/stats", h.userToken("ann")).wantStatus(http.StatusOK); !contains(got.body, `"connectionCount":1`) {
 		t.Errorf("got %s, want one connection", got.body)
 	}
-	if got := h.get("/api/remote-info", h.user("bob")).want(http.StatusOK); string(got.body) != `{"remote":false}` {
+	if got := h.get("/api/remote-info", h.userToken("bob")).wantStatus(http.StatusOK); string(got.body) != `{"remote":false}` {
 		t.Errorf("got %s", got.body)
 	}
 }
 
 func TestFaviconOfAnotherDesktop(t *testing.T) {
 	t.Parallel()
-	desktopHall(t).get("/favicon.ico", "").want(http.StatusNoContent)
+	newDesktopHub(t).get("/favicon.ico", "").wantStatus(http.StatusNoContent)
 }

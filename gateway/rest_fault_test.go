@@ -19,10 +19,10 @@ import (
 )
 
 // errorLines counts the errors in the log.
-func (h *hall) errorLines() int { return strings.Count(h.log.String(), "level=ERROR") }
+func (h *testHub) errorLines() int { return strings.Count(h.log.String(), "level=ERROR") }
 
 // rawRequest sends bytes that no HTTP client would send and returns the whole response.
-func (h *hall) blurt(request string, hangUp bool) string {
+func (h *testHub) rawRequest(request string, hangUp bool) string {
 	h.t.Helper()
 	c, err := h.dial()
 	if err != nil {
@@ -47,16 +47,16 @@ func (h *hall) blurt(request string, hangUp bool) string {
 // An incomplete body is an error of the client, and is not logged as an error.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id := h.session("ada")
-	bearer := "Authorization: Bearer " + h.user("ada") + "\r\n"
+	h := newTestHub(t)
+	id := h.newSession("ada")
+	bearer := "Authorization: Bearer " + h.userToken("ada") + "\r\n"
 	for name, tt := range map[string]string{
 		"broken chunk": "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 		"too short":    "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}",
-		"broken file":  "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-		"short file":   "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
+		"broken file":  "PUT " + sessionPath(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"short file":   "PUT " + sessionPath(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
 	} {
-		if got := h.blurt(tt, true); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `"code":1003`) {
+		if got := h.rawRequest(tt, true); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `"code":1003`) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -68,14 +68,14 @@ func TestBrokenBodies(t *testing.T) {
 func TestBodiesThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		id := h.session("ada")
-		bearer := "Authorization: Bearer " + h.user("ada") + "\r\n"
+		h := newBubbleHub(t)
+		id := h.newSession("ada")
+		bearer := "Authorization: Bearer " + h.userToken("ada") + "\r\n"
 		for name, tt := range map[string]string{
 			"login": "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-			"file":  "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
+			"file":  "PUT " + sessionPath(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
 		} {
-			if got := h.blurt(tt, false); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, `"code":1002`) {
+			if got := h.rawRequest(tt, false); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, `"code":1002`) {
 				t.Errorf("%s: %s", name, got)
 			}
 		}
@@ -86,16 +86,16 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 }
 
 // A client that disconnects during a response causes no error in the log.
-func TestAnswersNobodyReads(t *testing.T) {
+func TestUnreadResponses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		id := h.furnished(3)
+		h := newBubbleHub(t)
+		id := h.sessionWithWindows(3)
 		c, err := h.dial()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", at(id, "/snapshot"), h.addr, h.user("ada"))
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", sessionPath(id, "/snapshot"), h.addr, h.userToken("ada"))
 		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
@@ -112,27 +112,27 @@ func TestAnswersNobodyReads(t *testing.T) {
 // A path below a file does not exist.
 func TestFilesTakenForFolders(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.rest(http.MethodPut, at(id, "/files/x"), request{token: ada, body: "x"}).want(http.StatusCreated)
-	h.get(at(id, "/files/x/y"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodDelete, at(id, "/files/x/y"), request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.get(at(id, "/files?folder=x"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.get("/api/storage/x?list=true&sessionId="+string(id), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodPut, at(id, "/files/x/y"), request{token: ada, body: "x"}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/files/x"), request{token: ada, body: "x"}).wantStatus(http.StatusCreated)
+	h.get(sessionPath(id, "/files/x/y"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, sessionPath(id, "/files/x/y"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get(sessionPath(id, "/files?folder=x"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/storage/x?list=true&sessionId="+string(id), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPut, sessionPath(id, "/files/x/y"), request{token: ada, body: "x"}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if n := h.errorLines(); n != 0 {
 		t.Errorf("%d errors in the log", n)
 	}
 }
 
 // unavailableStore fails to read documents, or only those of users.
-type awayStore struct {
+type unavailableStore struct {
 	engine
 	all, settings *atomic.Bool
 }
 
-func (s awayStore) Get(ctx context.Context, collection, name string) (store.Document, error) {
+func (s unavailableStore) Get(ctx context.Context, collection, name string) (store.Document, error) {
 	if s.all.Load() || s.settings.Load() && collection == "settings" {
 		return store.Document{}, fmt.Errorf("get a document: %w", store.ErrUnavailable)
 	}
@@ -141,39 +141,39 @@ func (s awayStore) Get(ctx context.Context, collection, name string) (store.Docu
 
 // Unauthenticated requests cannot fill the log while the store is unavailable, nor hide the errors
 // of users.
-func TestStrangersDoNotFillTheLog(t *testing.T) {
+func TestUnauthenticatedErrorsAreBoundedInTheLog(t *testing.T) {
 	t.Parallel()
 	var all, settings atomic.Bool
-	h := newHall(t, func(p *plan) {
+	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (engine, error) {
 			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
-			return awayStore{s, &all, &settings}, err
+			return unavailableStore{s, &all, &settings}, err
 		}
 	})
-	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "ada"}, "")
+	key, err := h.auth.NewKey(t.Context(), auth.Identity{User: "ada"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	all.Store(true)
 	for range 60 {
-		h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", key)}).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+		h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", key)}).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	}
 	if n := h.errorLines(); n == 0 || n > 30 {
-		t.Errorf("60 requests of strangers made %d errors in the log", n)
+		t.Errorf("60 unauthenticated requests made %d errors in the log", n)
 	}
 	all.Store(false)
 	settings.Store(true)
 	before := h.errorLines()
-	h.get("/api/settings", h.user("ada")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.get("/api/settings", h.userToken("ada")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	if h.errorLines() != before+1 {
 		t.Error("what a user met is not in the log")
 	}
 }
 
 // unlistableStore is a store that cannot list all sessions.
-type unlisted struct{ engine }
+type unlistableStore struct{ engine }
 
-func (u unlisted) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
+func (u unlistableStore) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
 	if q.Limit == 0 {
 		return store.Page[store.Info]{}, store.ErrUnavailable
 	}
@@ -183,23 +183,23 @@ func (u unlisted) Sessions(ctx context.Context, q store.Query) (store.Page[store
 // A created session is returned to its creator, even if the check of the limit failed.
 func TestSessionThatCannotBeCountedStays(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) {
-		p.door.UserSessions = 5
+	h := newTestHub(t, func(p *hubOptions) {
+		p.gateway.UserSessions = 5
 		p.store = func(log *slog.Logger) (engine, error) {
 			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
-			return unlisted{s}, err
+			return unlistableStore{s}, err
 		}
 	})
-	h.post("/api/sessions", h.user("ann"), "").want(http.StatusCreated)
+	h.post("/api/sessions", h.userToken("ann"), "").wantStatus(http.StatusCreated)
 }
 
 // unknowingStore is a store that cannot look sessions up.
-type unknowing struct {
+type unknowingStore struct {
 	engine
 	away *atomic.Bool
 }
 
-func (u unknowing) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+func (u unknowingStore) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
 	if u.away.Load() {
 		return store.Info{}, store.ErrUnavailable
 	}
@@ -211,18 +211,18 @@ func (u unknowing) Session(ctx context.Context, id wire.SessionID) (store.Info, 
 func TestLoadedSessionWithoutAStore(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
-	h := newHall(t, func(p *plan) {
+	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (engine, error) {
 			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
-			return unknowing{s, &away}, err
+			return unknowingStore{s, &away}, err
 		}
 	})
-	id := h.session("ada")
-	h.rest(http.MethodPut, at(id, "/shares/bob"), request{token: h.user("ada"), body: `{"access":"viewer"}`}).want(http.StatusOK)
-	h.enter("/ws/"+string(id), as(h.user("ada"))).alive()
-	h.get(at(id, "/snapshot"), h.user("bob")).want(http.StatusOK)
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/shares/bob"), request{token: h.userToken("ada"), body: `{"access":"viewer"}`}).wantStatus(http.StatusOK)
+	h.mustDial("/ws/"+string(id), as(h.userToken("ada"))).wantAlive()
+	h.get(sessionPath(id, "/snapshot"), h.userToken("bob")).wantStatus(http.StatusOK)
 	away.Store(true)
-	h.get(at(id, "/snapshot"), h.user("ada")).want(http.StatusOK)
-	h.get(at(id, "/snapshot"), h.user("bob")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
-	h.get(at("ses-none", "/snapshot"), h.user("ada")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.get(sessionPath(id, "/snapshot"), h.userToken("ada")).wantStatus(http.StatusOK)
+	h.get(sessionPath(id, "/snapshot"), h.userToken("bob")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.get(sessionPath("ses-none", "/snapshot"), h.userToken("ada")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 }

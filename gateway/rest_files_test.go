@@ -10,35 +10,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func upload(limit int64) func(*plan) {
-	return func(p *plan) { p.door = gateway.Config{UploadBytes: limit, Timeouts: p.door.Timeouts} }
+func upload(limit int64) func(*hubOptions) {
+	return func(p *hubOptions) { p.gateway = gateway.Config{UploadBytes: limit, Timeouts: p.gateway.Timeouts} }
 }
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	put := func(name, body string) reply {
-		return h.rest(http.MethodPut, at(id, "/files/", name), request{token: ada, body: body, header: header("Content-Type", "application/octet-stream")})
+		return h.rest(http.MethodPut, sessionPath(id, "/files/", name), request{token: ada, body: body, header: header("Content-Type", "application/octet-stream")})
 	}
 	var entry struct {
 		Path        string
 		IsDirectory bool
 		Size        int64
 	}
-	put("notes/%ED%95%9C%20a.txt", "hello").want(http.StatusCreated).decode(&entry)
+	put("notes/%ED%95%9C%20a.txt", "hello").wantStatus(http.StatusCreated).decode(&entry)
 	if entry.Path != "notes/한 a.txt" || entry.Size != 5 {
 		t.Errorf("entry %+v", entry)
 	}
-	put("page.html", "<script>alert(1)</script>").want(http.StatusCreated)
-	put("pic.svg", "<svg/>").want(http.StatusCreated)
+	put("page.html", "<script>alert(1)</script>").wantStatus(http.StatusCreated)
+	put("pic.svg", "<svg/>").wantStatus(http.StatusCreated)
 
-	got := h.get(at(id, "/files/notes/%ED%95%9C%20a.txt"), ada).want(http.StatusOK)
+	got := h.get(sessionPath(id, "/files/notes/%ED%95%9C%20a.txt"), ada).wantStatus(http.StatusOK)
 	if string(got.body) != "hello" || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 		t.Errorf("%q %v", got.body, got.header)
 	}
-	part := h.rest(http.MethodGet, at(id, "/files/notes/%ED%95%9C%20a.txt"), request{token: ada, header: header("Range", "bytes=1-3")}).want(http.StatusPartialContent)
+	part := h.rest(http.MethodGet, sessionPath(id, "/files/notes/%ED%95%9C%20a.txt"), request{token: ada, header: header("Range", "bytes=1-3")}).wantStatus(http.StatusPartialContent)
 	if string(part.body) != "ell" {
 		t.Errorf("range %q", part.body)
 	}
@@ -48,34 +48,34 @@ func TestFiles(t *testing.T) {
 			IsDirectory bool
 		}
 	}
-	h.get(at(id, "/files"), ada).want(http.StatusOK).decode(&list)
+	h.get(sessionPath(id, "/files"), ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list.Files) != 3 || !list.Files[0].IsDirectory || list.Files[0].Path != "notes" {
 		t.Errorf("list %+v", list)
 	}
-	h.get(at(id, "/files?folder=notes"), ada).want(http.StatusOK).decode(&list)
+	h.get(sessionPath(id, "/files?folder=notes"), ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list.Files) != 1 || list.Files[0].Path != "notes/한 a.txt" {
 		t.Errorf("list %+v", list)
 	}
-	h.rest(http.MethodDelete, at(id, "/files/page.html"), request{token: ada}).want(http.StatusNoContent)
-	h.get(at(id, "/files/page.html"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodDelete, at(id, "/files/page.html"), request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, sessionPath(id, "/files/page.html"), request{token: ada}).wantStatus(http.StatusNoContent)
+	h.get(sessionPath(id, "/files/page.html"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, sessionPath(id, "/files/page.html"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 }
 
 // Uploaded files must not run as script on the hub's origin.
 func TestUploadsCannotRun(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for name, media := range map[string]string{
 		"a.png": "image/png", "a.JPG": "image/jpeg", "a.gif": "image/gif", "a.webp": "image/webp", "a.avif": "image/avif",
 		"a.txt": "text/plain; charset=utf-8", "a.md": "text/plain; charset=utf-8", "a.mp3": "audio/mpeg", "a.mp4": "video/mp4",
 		"a.html": "", "a.HTM": "", "a.xhtml": "", "a.js": "", "a.MJS": "", "a.css": "", "a.wasm": "", "a.svg": "", "a.xml": "", "a.json": "",
 		"a.map": "", "a.webmanifest": "", "a.pdf": "", "a.csv": "", "a.ico": "", "a.woff2": "", "a": "", "a.unknown": "", "a.txt.js": "",
 	} {
-		h.rest(http.MethodPut, at(id, "/files/", name), request{token: ada, body: "<script>1</script>", header: header("Content-Type", "text/html")}).want(http.StatusCreated)
-		for _, path := range []string{at(id, "/files/", name), "/api/storage/" + name + "?sessionId=" + string(id)} {
-			got := h.get(path, ada).want(http.StatusOK).header
+		h.rest(http.MethodPut, sessionPath(id, "/files/", name), request{token: ada, body: "<script>1</script>", header: header("Content-Type", "text/html")}).wantStatus(http.StatusCreated)
+		for _, path := range []string{sessionPath(id, "/files/", name), "/api/storage/" + name + "?sessionId=" + string(id)} {
+			got := h.get(path, ada).wantStatus(http.StatusOK).header
 			if !strings.HasPrefix(got.Get("Content-Security-Policy"), "sandbox; default-src 'none'") || got.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %v", path, got)
 			}
@@ -87,8 +87,8 @@ func TestUploadsCannotRun(t *testing.T) {
 			}
 		}
 	}
-	h.rest(http.MethodPut, at(id, "/files/x%22%3B%20filename=%22y.html"), request{token: ada, body: "x"}).want(http.StatusCreated)
-	got := h.get(at(id, "/files/x%22%3B%20filename=%22y.html"), ada).want(http.StatusOK).header.Get("Content-Disposition")
+	h.rest(http.MethodPut, sessionPath(id, "/files/x%22%3B%20filename=%22y.html"), request{token: ada, body: "x"}).wantStatus(http.StatusCreated)
+	got := h.get(sessionPath(id, "/files/x%22%3B%20filename=%22y.html"), ada).wantStatus(http.StatusOK).header.Get("Content-Disposition")
 	if !strings.HasPrefix(got, "attachment") || strings.Count(got, "filename") != 2 || !strings.Contains(got, `\"`) {
 		t.Errorf("Content-Disposition %s", got)
 	}
@@ -96,65 +96,65 @@ func TestUploadsCannotRun(t *testing.T) {
 
 func TestUploadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, upload(10))
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789"}).want(http.StatusCreated)
-	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789x"}).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	h := newTestHub(t, upload(10))
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/files/a"), request{token: ada, body: "0123456789"}).wantStatus(http.StatusCreated)
+	h.rest(http.MethodPut, sessionPath(id, "/files/a"), request{token: ada, body: "0123456789x"}).wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
 	// Without a Content-Length the limit applies while reading.
-	res, err := h.stream(http.MethodPut, at(id, "/files/a"), ada, strings.NewReader(strings.Repeat("x", 1000)))
+	res, err := h.stream(http.MethodPut, sessionPath(id, "/files/a"), ada, strings.NewReader(strings.Repeat("x", 1000)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	res.problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
-	if got := h.get(at(id, "/files/a"), ada).want(http.StatusOK); string(got.body) != "0123456789" {
+	res.wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	if got := h.get(sessionPath(id, "/files/a"), ada).wantStatus(http.StatusOK); string(got.body) != "0123456789" {
 		t.Errorf("the file is %q now", got.body)
 	}
 }
 
 func TestStorageOfTheDesktopDialect(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "x"}).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	old, latest := h.session("ada"), h.session("ada")
-	h.post(at(latest, "/actions"), ada, raised("mail")).want(http.StatusOK)
-	done := h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "image", header: header("Content-Type", "image/webp")}).want(http.StatusOK)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "x"}).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	old, latest := h.newSession("ada"), h.newSession("ada")
+	h.post(sessionPath(latest, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
+	done := h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "image", header: header("Content-Type", "image/webp")}).wantStatus(http.StatusOK)
 	if string(done.body) != `{"ok":true,"path":"temp/a.webp"}` {
 		t.Errorf("answer %s", done.body)
 	}
-	if got := h.get("/api/storage/temp/a.webp", ada).want(http.StatusOK); string(got.body) != "image" || got.header.Get("Content-Type") != "image/webp" {
+	if got := h.get("/api/storage/temp/a.webp", ada).wantStatus(http.StatusOK); string(got.body) != "image" || got.header.Get("Content-Type") != "image/webp" {
 		t.Errorf("%q %v", got.body, got.header)
 	}
-	h.get(at(latest, "/files/temp/a.webp"), ada).want(http.StatusOK)
-	h.get(at(old, "/files/temp/a.webp"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
-	h.rest(http.MethodPost, "/api/storage/b?sessionId="+string(old), request{token: ada, body: "b"}).want(http.StatusOK)
-	h.get(at(old, "/files/b"), ada).want(http.StatusOK)
+	h.get(sessionPath(latest, "/files/temp/a.webp"), ada).wantStatus(http.StatusOK)
+	h.get(sessionPath(old, "/files/temp/a.webp"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, "/api/storage/b?sessionId="+string(old), request{token: ada, body: "b"}).wantStatus(http.StatusOK)
+	h.get(sessionPath(old, "/files/b"), ada).wantStatus(http.StatusOK)
 	var list []struct {
 		Path        string
 		IsDirectory bool
 		Size        int64
 		ModifiedAt  string
 	}
-	h.get("/api/storage/?list=true", ada).want(http.StatusOK).decode(&list)
+	h.get("/api/storage/?list=true", ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list) != 1 || list[0].Path != "temp" || !list[0].IsDirectory {
 		t.Errorf("list %+v", list)
 	}
-	h.get("/api/storage/temp?list=true", ada).want(http.StatusOK).decode(&list)
+	h.get("/api/storage/temp?list=true", ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list) != 1 || list[0].Path != "temp/a.webp" || list[0].Size != 5 || list[0].ModifiedAt == "" {
 		t.Errorf("list %+v", list)
 	}
-	gone := h.rest(http.MethodDelete, "/api/storage/temp/a.webp", request{token: ada}).want(http.StatusOK)
+	gone := h.rest(http.MethodDelete, "/api/storage/temp/a.webp", request{token: ada}).wantStatus(http.StatusOK)
 	if string(gone.body) != `{"ok":true,"path":"temp/a.webp"}` {
 		t.Errorf("answer %s", gone.body)
 	}
-	h.get("/api/storage/b?sessionId="+string(old), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get("/api/storage/b?sessionId="+string(old), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
 func TestStartOfADesktop(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
 	for path, want := range map[string]string{
 		"/api/apps":      `{"apps":[],"onboardingCompleted":true,"language":"en"}`,
 		"/api/shortcuts": `{"shortcuts":[]}`,
@@ -163,85 +163,85 @@ func TestStartOfADesktop(t *testing.T) {
 		"/api/sessions":  `{"sessions":[]}`,
 		"/health":        `{"status":"ok"}`,
 	} {
-		if got := h.get(path, ada).want(http.StatusOK); string(got.body) != want {
+		if got := h.get(path, ada).wantStatus(http.StatusOK); string(got.body) != want {
 			t.Errorf("%s: %s, want %s", path, got.body, want)
 		}
 	}
-	id := h.session("ada")
+	id := h.newSession("ada")
 	shortcut := `{"id":"s1","label":"Docs","icon":"d","type":"url","target":"https://example.org","createdAt":1}`
-	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"desktop.createShortcut","shortcut":`+shortcut+`}]}`).want(http.StatusOK)
-	if got := h.get("/api/shortcuts", ada).want(http.StatusOK); !contains(got.body, `"id":"s1"`) {
+	h.post(sessionPath(id, "/actions"), ada, `{"actions":[{"type":"desktop.createShortcut","shortcut":`+shortcut+`}]}`).wantStatus(http.StatusOK)
+	if got := h.get("/api/shortcuts", ada).wantStatus(http.StatusOK); !contains(got.body, `"id":"s1"`) {
 		t.Errorf("shortcuts %s", got.body)
 	}
-	if got := h.get("/api/shortcuts", h.user("bob")).want(http.StatusOK); contains(got.body, "s1") {
-		t.Errorf("shortcuts of somebody else: %s", got.body)
+	if got := h.get("/api/shortcuts", h.userToken("bob")).wantStatus(http.StatusOK); contains(got.body, "s1") {
+		t.Errorf("another user's shortcuts: %s", got.body)
 	}
-	h.get("/api/shortcuts?sessionId="+string(id), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get("/api/shortcuts?sessionId="+string(id), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
 	patch := func(body string) reply {
 		return h.rest(http.MethodPatch, "/api/settings", request{token: ada, body: body})
 	}
-	if got := patch(`{"language":"ko"}`).want(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":true}` {
+	if got := patch(`{"language":"ko"}`).wantStatus(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":true}` {
 		t.Errorf("%s", got.body)
 	}
-	if got := patch(`{"onboardingCompleted":false}`).want(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":false}` {
+	if got := patch(`{"onboardingCompleted":false}`).wantStatus(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":false}` {
 		t.Errorf("%s", got.body)
 	}
 	if got := h.get("/api/apps", ada); string(got.body) != `{"apps":[],"onboardingCompleted":false,"language":"ko"}` {
 		t.Errorf("%s", got.body)
 	}
 	const look = `"wallpaper":"#2a2a3e","accentColor":"green","iconSize":"large"`
-	patch(`{"wallpaper":"dark-blue","iconSize":"large"}`).want(http.StatusOK)
-	if got := patch(`{"wallpaper":"#2a2a3e","accentColor":"green"}`).want(http.StatusOK); !contains(got.body, look) {
+	patch(`{"wallpaper":"dark-blue","iconSize":"large"}`).wantStatus(http.StatusOK)
+	if got := patch(`{"wallpaper":"#2a2a3e","accentColor":"green"}`).wantStatus(http.StatusOK); !contains(got.body, look) {
 		t.Errorf("got %s, want %s in it", got.body, look)
 	}
 	for _, path := range []string{"/api/settings", "/api/apps"} { // the desktop dialect reads the latter
-		if got := h.get(path, ada).want(http.StatusOK); !contains(got.body, look) || !contains(got.body, `"language":"ko"`) {
+		if got := h.get(path, ada).wantStatus(http.StatusOK); !contains(got.body, look) || !contains(got.body, `"language":"ko"`) {
 			t.Errorf("%s: got %s, want %s in it", path, got.body, look)
 		}
 	}
-	patch(`{"iconSize":"`+strings.Repeat("x", 17)+`"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	if got := h.get("/api/settings", h.user("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
-		t.Errorf("somebody else's: %s", got.body)
+	patch(`{"iconSize":"`+strings.Repeat("x", 17)+`"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if got := h.get("/api/settings", h.userToken("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
+		t.Errorf("another user's: %s", got.body)
 	}
 	for _, body := range []string{"", "{}", `{"language":""}`, `{"language":7}`, `{`} {
-		patch(body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		patch(body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 }
 
 // Ranges are served, and an invalid range is a problem document.
 func TestRanges(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	c := newChecker(t, describe(t, h))
 	const described = "/api/sessions/{session}/files/{path}"
-	path := at(id, "/files/a.txt")
-	modified := h.rest(http.MethodPut, path, request{token: ada, body: "hello"}).want(http.StatusCreated).header.Get("Date")
+	path := sessionPath(id, "/files/a.txt")
+	modified := h.rest(http.MethodPut, path, request{token: ada, body: "hello"}).wantStatus(http.StatusCreated).header.Get("Date")
 	ask := func(name, value string) reply {
 		got := h.rest(http.MethodGet, path, request{token: ada, header: header(name, value)})
 		c.answer(t, http.MethodGet, described, "", got)
 		return got
 	}
-	if got := ask("Range", "bytes=1-2").want(http.StatusPartialContent); string(got.body) != "el" || got.header.Get("Content-Range") != "bytes 1-2/5" {
+	if got := ask("Range", "bytes=1-2").wantStatus(http.StatusPartialContent); string(got.body) != "el" || got.header.Get("Content-Range") != "bytes 1-2/5" {
 		t.Errorf("%s %v", got.body, got.header)
 	}
 	for _, wrong := range []string{"bytes=999-", "bytes=7-6", "lines=1-2"} {
 		got := ask("Range", wrong)
-		if p := got.problem(http.StatusRequestedRangeNotSatisfiable, wire.CodeInvalidMessage); p.Field != "Range" || got.header.Get("Content-Disposition") != "" {
+		if p := got.wantProblem(http.StatusRequestedRangeNotSatisfiable, wire.CodeInvalidMessage); p.Field != "Range" || got.header.Get("Content-Disposition") != "" {
 			t.Errorf("%s: %+v %v", wrong, p, got.header)
 		}
 	}
 	if got := ask("Range", "bytes=999-").header.Get("Content-Range"); got != "bytes */5" {
 		t.Errorf("Content-Range %q", got)
 	}
-	ask("If-Modified-Since", modified).want(http.StatusNotModified)
+	ask("If-Modified-Since", modified).wantStatus(http.StatusNotModified)
 	for _, status := range []string{"200", "206", "304", "416"} {
 		for _, where := range []string{described, "/api/storage/{path}"} {
 			if c.d.Paths[where]["get"].Responses[status].Description == "" {
@@ -254,10 +254,10 @@ func TestRanges(t *testing.T) {
 // A form would be stored with its multipart encoding.
 func TestUploadByFormIsRefused(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.rest(http.MethodPut, at(id, "/files/a.bin"), request{
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/files/a.bin"), request{
 		token: ada, body: "--x\r\n\r\nhello\r\n--x--", header: header("Content-Type", "multipart/form-data; boundary=x"),
-	}).problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+	}).wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 }

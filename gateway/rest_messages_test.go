@@ -14,32 +14,32 @@ import (
 
 func TestMessageWithoutAnAgent(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	p := h.post(at(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	p := h.post(sessionPath(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	if p.MessageID != "m-1" {
 		t.Errorf("problem %+v", p)
 	}
 	// The user's message is stored, once.
 	for range 3 {
-		h.rest(http.MethodPost, at(id, "/messages"), request{
+		h.rest(http.MethodPost, sessionPath(id, "/messages"), request{
 			token: ada, body: `{"content":"hi"}`, header: header("Idempotency-Key", "m-1"),
-		}).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+		}).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
-	h.post(at(id, "/messages"), ada, `{"content":"other","messageId":"m-1"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"other","messageId":"m-1"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	var state struct {
 		Rows []struct{ Text string } `json:"recent_messages"`
 	}
-	h.get(at(id, "/snapshot"), ada).want(http.StatusOK).decode(&state)
+	h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).decode(&state)
 	if len(state.Rows) != 1 || state.Rows[0].Text != "hi" {
 		t.Errorf("rows %+v", state.Rows)
 	}
 	// Without an id each message is a new one.
 	for range 2 {
-		h.post(at(id, "/messages"), ada, `{"content":"again"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+		h.post(sessionPath(id, "/messages"), ada, `{"content":"again"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
-	h.get(at(id, "/snapshot"), ada).want(http.StatusOK).decode(&state)
+	h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).decode(&state)
 	if len(state.Rows) != 3 {
 		t.Errorf("rows %+v", state.Rows)
 	}
@@ -47,28 +47,28 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	send := func(key, body string) reply {
-		return h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: body, header: header("Idempotency-Key", key)})
+		return h.rest(http.MethodPost, sessionPath(id, "/actions"), request{token: ada, body: body, header: header("Idempotency-Key", key)})
 	}
 	for _, key := range []string{strings.Repeat("k", 65), "a\tb"} {
-		if p := send(key, raised("mail")).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
+		if p := send(key, badgeRequest("mail")).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
 			t.Errorf("%q: %+v", key, p)
 		}
 	}
-	send("k-1", `{"actions":[{"type":"app.badge","appId":"a","count":1}],"messageId":"k-2"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	send("k-1", `{"actions":[{"type":"app.badge","appId":"a","count":1}],"messageId":"k-2"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	var one, again struct {
 		MessageID wire.MessageID `json:"messageId"`
 		At        wire.Position  `json:"message_id"`
 	}
-	send("k-1", raised("mail")).want(http.StatusOK).decode(&one)
-	send("k-1", raised("mail")).want(http.StatusOK).decode(&again)
+	send("k-1", badgeRequest("mail")).wantStatus(http.StatusOK).decode(&one)
+	send("k-1", badgeRequest("mail")).wantStatus(http.StatusOK).decode(&again)
 	if one.MessageID != "k-1" || one.At.IsZero() || again.MessageID != "k-1" {
 		t.Errorf("answers %+v and %+v", one, again)
 	}
-	send("k-1", raised("other")).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	send("k-1", badgeRequest("other")).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 }
 
 // eventsPage is a page of the log.
@@ -79,18 +79,18 @@ type eventsPage struct {
 
 func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	var positions []wire.Position
 	for i := range 7 {
 		var done struct {
 			At wire.Position `json:"message_id"`
 		}
-		h.post(at(id, "/actions"), ada, raised(fmt.Sprint("app-", i))).want(http.StatusOK).decode(&done)
+		h.post(sessionPath(id, "/actions"), ada, badgeRequest(fmt.Sprint("app-", i))).wantStatus(http.StatusOK).decode(&done)
 		positions = append(positions, done.At)
 	}
-	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"window.focus","windowId":"nowhere"}]}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.post(sessionPath(id, "/actions"), ada, `{"actions":[{"type":"window.focus","windowId":"nowhere"}]}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 
 	// The pages together have the positions that the responses to the actions had.
 	mirror := desktop.New(id)
@@ -98,7 +98,7 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 	var page eventsPage
 	for after := ""; ; after = "&after=" + page.Next.String() {
 		page = eventsPage{}
-		h.get(at(id, "/events?limit=3", after), ada).want(http.StatusOK).decode(&page)
+		h.get(sessionPath(id, "/events?limit=3", after), ada).wantStatus(http.StatusOK).decode(&page)
 		for _, frame := range page.Events {
 			e, err := wire.Native{}.DecodeEvent(frame)
 			if err != nil {
@@ -123,8 +123,8 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 		t.Errorf("out of order: %v", seen)
 	}
 	page = eventsPage{}
-	h.get(at(id, "/events?after=", page.Top.String()), ada) // the zero position is the beginning
-	got := h.get(at(id, "/snapshot"), ada).want(http.StatusOK)
+	h.get(sessionPath(id, "/events?after=", page.Top.String()), ada) // the zero position is the beginning
+	got := h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK)
 	var state wire.SessionState
 	if e, err := (wire.Native{}).DecodeEvent(fmt.Appendf(nil, `{"type":"session_state","data":%s}`, got.body)); err != nil {
 		t.Fatal(err)
@@ -141,11 +141,11 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 
 func TestSnapshotIsCached(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
-	first := h.get(at(id, "/snapshot"), ada).want(http.StatusOK)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.post(sessionPath(id, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
+	first := h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK)
 	etag := first.header.Get("ETag")
 	var state struct {
 		Last string `json:"last_message_id"`
@@ -154,42 +154,42 @@ func TestSnapshotIsCached(t *testing.T) {
 	if etag != `"`+state.Last+`"` {
 		t.Errorf("ETag %s at %s", etag, state.Last)
 	}
-	again := h.rest(http.MethodGet, at(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).want(http.StatusNotModified)
+	again := h.rest(http.MethodGet, sessionPath(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).wantStatus(http.StatusNotModified)
 	if len(again.body) != 0 {
 		t.Errorf("body %s", again.body)
 	}
-	h.post(at(id, "/actions"), ada, raised("chat")).want(http.StatusOK)
-	h.rest(http.MethodGet, at(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).want(http.StatusOK)
+	h.post(sessionPath(id, "/actions"), ada, badgeRequest("chat")).wantStatus(http.StatusOK)
+	h.rest(http.MethodGet, sessionPath(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).wantStatus(http.StatusOK)
 
-	some := h.get(at(id, "/snapshot?monitor=monitor-0&monitor=monitor-1"), ada).want(http.StatusOK)
+	some := h.get(sessionPath(id, "/snapshot?monitor=monitor-0&monitor=monitor-1"), ada).wantStatus(http.StatusOK)
 	if some.header.Get("X-State-Hash") != "" {
 		t.Error("a part of the state has the hash of the whole")
 	}
-	h.get(at(id, "/snapshot?monitor=no/such"), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.get(sessionPath(id, "/snapshot?monitor=no/such"), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 }
 
 func TestPositionsThatAreNotInTheLog(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
-	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.post(sessionPath(id, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
 	for _, after := range []string{"1-1", "9000000000000-0", "18446744073709551615-18446744073709551615"} {
-		if p := h.get(at(id, "/events?after=", after), ada).problem(http.StatusGone, wire.CodeSessionInvalidState); p.Field != "after" {
+		if p := h.get(sessionPath(id, "/events?after=", after), ada).wantProblem(http.StatusGone, wire.CodeSessionInvalidState); p.Field != "after" {
 			t.Errorf("%s: %+v", after, p)
 		}
 	}
 	for _, after := range []string{"x", "-1", "1--1", "1-9223372036854775808999", "%00"} {
-		h.get(at(id, "/events?after=", after), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.get(sessionPath(id, "/events?after=", after), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	h.get(at(id, "/events?limit=0"), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.get(sessionPath(id, "/events?limit=0"), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	var all eventsPage
-	h.get(at(id, "/events?after=0-0"), ada).want(http.StatusOK).decode(&all)
+	h.get(sessionPath(id, "/events?after=0-0"), ada).wantStatus(http.StatusOK).decode(&all)
 	if len(all.Events) == 0 {
 		t.Error("nothing after the beginning")
 	}
 	var none eventsPage
-	h.get(at(id, "/events?after=", all.Next.String()), ada).want(http.StatusOK).decode(&none)
+	h.get(sessionPath(id, "/events?after=", all.Next.String()), ada).wantStatus(http.StatusOK).decode(&none)
 	if len(none.Events) != 0 || none.Next != all.Next {
 		t.Errorf("after the end: %+v", none)
 	}
@@ -198,9 +198,9 @@ func TestPositionsThatAreNotInTheLog(t *testing.T) {
 // The rules for bodies are the same for all routes.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for name, tt := range map[string]struct {
 		body, field string
 	}{
@@ -218,39 +218,39 @@ func TestBodies(t *testing.T) {
 		"bad id":        {`{"content":"a","monitorId":"a b"}`, "monitorId"},
 		"deep field":    {`{"content":"a","interactions":[{"type":"nope","timestamp":1}]}`, "interactions[0].type"},
 	} {
-		got := h.post(at(id, "/messages"), ada, tt.body)
+		got := h.post(sessionPath(id, "/messages"), ada, tt.body)
 		got.what += " " + name
-		p := got.problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		p := got.wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 		if tt.field != "" && p.Field != tt.field {
 			t.Errorf("%s: field %q of %q, want %q", name, p.Field, p.Detail, tt.field)
 		}
 	}
 	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", "json", ";"} {
-		h.rest(http.MethodPost, at(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Type", media)}).
-			problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+		h.rest(http.MethodPost, sessionPath(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Type", media)}).
+			wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 	}
-	h.rest(http.MethodPost, at(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Encoding", "gzip")}).
-		problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
-	h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: raised("mail"), header: header("Content-Type", "Application/JSON; charset=UTF-8")}).
-		want(http.StatusOK)
+	h.rest(http.MethodPost, sessionPath(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Encoding", "gzip")}).
+		wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, sessionPath(id, "/actions"), request{token: ada, body: badgeRequest("mail"), header: header("Content-Type", "Application/JSON; charset=UTF-8")}).
+		wantStatus(http.StatusOK)
 	large := `{"content":"` + strings.Repeat("x", 64<<10) + `"}`
-	h.post(at(id, "/messages"), ada, large).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
-	h.rest(http.MethodPost, at(id, "/messages"), request{token: ada}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.post(sessionPath(id, "/messages"), ada, large).wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	h.rest(http.MethodPost, sessionPath(id, "/messages"), request{token: ada}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 }
 
 func TestRoutesThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
 	for _, path := range []string{"/api", "/api/", "/api/nope", "/api/sessions/a/b/c/d", "/nope", "/.env"} {
-		h.get(path, ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.get(path, ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
 	got := h.rest(http.MethodPut, "/api/sessions", request{token: ada})
-	got.problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	got.wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if !strings.Contains(got.header.Get("Allow"), method) {
 			t.Errorf("Allow %q lacks %s", got.header.Get("Allow"), method)
 		}
 	}
-	h.rest("BREW", "/api/sessions", request{token: ada}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	h.rest("BREW", "/api/sessions", request{token: ada}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 }

@@ -28,24 +28,24 @@ type planOf struct {
 // A message is processed as a plan over REST only.
 func TestPlanOverREST(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newAgentHub(t, false)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	described := newChecker(t, describe(t, h))
 	look := func() (p planOf) {
-		got := h.get(at(id, "/plan"), ada).want(http.StatusOK)
+		got := h.get(sessionPath(id, "/plan"), ada).wantStatus(http.StatusOK)
 		described.answer(t, http.MethodGet, "/api/sessions/{session}/plan", "", got)
 		got.decode(&p)
 		return p
 	}
 	control := func(body string) {
 		t.Helper()
-		got := h.post(at(id, "/plan/control"), ada, body).want(http.StatusOK)
+		got := h.post(sessionPath(id, "/plan/control"), ada, body).wantStatus(http.StatusOK)
 		described.answer(t, http.MethodPost, "/api/sessions/{session}/plan/control", body, got)
 	}
 	answer := func(body string) {
 		t.Helper()
-		got := h.post(at(id, "/plan/answers"), ada, body).want(http.StatusOK)
+		got := h.post(sessionPath(id, "/plan/answers"), ada, body).wantStatus(http.StatusOK)
 		described.answer(t, http.MethodPost, "/api/sessions/{session}/plan/answers", body, got)
 	}
 	until := func(fits func(planOf) bool) planOf {
@@ -65,29 +65,29 @@ func TestPlanOverREST(t *testing.T) {
 	if p := look(); p.Plan != nil || len(p.Todos)+len(p.HITLRequests) > 0 {
 		t.Errorf("no plan is %+v", p)
 	}
-	h.post(at(id, "/plan/control"), ada, `{"action":"pause"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	if p := h.post(at(id, "/plan/control"), ada, `{"action":"dance"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "action" {
+	h.post(sessionPath(id, "/plan/control"), ada, `{"action":"pause"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	if p := h.post(sessionPath(id, "/plan/control"), ada, `{"action":"dance"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "action" {
 		t.Errorf("a wrong order: %+v", p)
 	}
-	h.post(at(id, "/messages"), ada, `{"content":"/plan {\"todos\":[{\"id\":\"one\",\"task\":\"look\"},{\"id\":\"two\",\"task\":\"say\",\"requires_approval\":true,\"depends_on\":[\"one\"]}]}","mode":"plan","messageId":"m1"}`).
-		want(http.StatusAccepted)
-	h.post(at(id, "/messages"), ada, `{"content":"another","mode":"plan"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"/plan {\"todos\":[{\"id\":\"one\",\"task\":\"look\"},{\"id\":\"two\",\"task\":\"say\",\"requires_approval\":true,\"depends_on\":[\"one\"]}]}","mode":"plan","messageId":"m1"}`).
+		wantStatus(http.StatusAccepted)
+	h.post(sessionPath(id, "/messages"), ada, `{"content":"another","mode":"plan"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	review := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
 	if review.Type != "hitl_plan_review" {
 		t.Fatalf("it asks %+v", review)
 	}
 	yes := `{"type":"hitl_plan_response","request_id":"` + review.RequestID + `","action":"approve","messageId":"yes-1"}`
-	if p := h.post(at(id, "/plan/answers"), ada, `{"type":"nod","request_id":"x"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "type" {
+	if p := h.post(sessionPath(id, "/plan/answers"), ada, `{"type":"nod","request_id":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "type" {
 		t.Errorf("a wrong type: %+v", p)
 	}
 	perhaps := strings.Replace(yes, "approve", "perhaps", 1)
-	if p := h.post(at(id, "/plan/answers"), ada, perhaps).problem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse); p.Field != "action" {
+	if p := h.post(sessionPath(id, "/plan/answers"), ada, perhaps).wantProblem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse); p.Field != "action" {
 		t.Errorf("a wrong action: %+v", p)
 	}
 	for range 2 { // the second repeats the first
 		answer(yes)
 	}
-	h.post(at(id, "/plan/answers"), ada, strings.Replace(yes, "yes-1", "yes-2", 1)).problem(http.StatusGone, wire.CodeHITLRequestExpired)
+	h.post(sessionPath(id, "/plan/answers"), ada, strings.Replace(yes, "yes-1", "yes-2", 1)).wantProblem(http.StatusGone, wire.CodeHITLRequestExpired)
 	ask := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
 	control(`{"action":"pause","reason":"tea"}`)
 	if p := look(); p.Status != "paused" {
@@ -103,20 +103,20 @@ func TestPlanOverREST(t *testing.T) {
 // Viewers see a plan and cannot control it; users without access get 404.
 func TestPlanRights(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	bob, eve := h.user("bob"), h.user("eve")
-	id := h.session("ada")
+	h := newTestHub(t)
+	bob, eve := h.userToken("bob"), h.userToken("eve")
+	id := h.newSession("ada")
 	if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
 		t.Fatal(err)
 	}
-	h.get(at(id, "/plan"), bob).want(http.StatusOK)
-	h.get(at(id, "/plan"), eve).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath(id, "/plan"), bob).wantStatus(http.StatusOK)
+	h.get(sessionPath(id, "/plan"), eve).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	for path, body := range map[string]string{
 		"/plan/answers": `{"type":"hitl_plan_response","request_id":"r","action":"approve"}`, "/plan/control": `{"action":"cancel"}`,
 	} {
-		h.post(at(id, path), bob, body).problem(http.StatusForbidden, wire.CodeForbidden)
-		h.post(at(id, path), eve, body).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-		h.post(at(id, path), "", body).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+		h.post(sessionPath(id, path), bob, body).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+		h.post(sessionPath(id, path), eve, body).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.post(sessionPath(id, path), "", body).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	}
 }
 
@@ -124,16 +124,16 @@ func TestPlanRights(t *testing.T) {
 // script.
 func TestPlanAttachments(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newAgentHub(t, false)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	const todo = `{"id":"one","task":"/call storage:write {\"path\":\"out/re port.html\",\"content\":\"x\"}"}`
 	body, err := json.Marshal(map[string]string{"content": `/plan {"todos":[` + todo + `]}`, "mode": "plan"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := h.enter("/ws/"+string(id), visit{token: ada})
-	h.post(at(id, "/messages"), ada, string(body)).want(http.StatusAccepted)
+	x := h.mustDial("/ws/"+string(id), dialOptions{token: ada})
+	h.post(sessionPath(id, "/messages"), ada, string(body)).wantStatus(http.StatusAccepted)
 	var end wire.PlanComplete
 	for end.Status == "" {
 		e, open := x.read()
@@ -142,7 +142,7 @@ func TestPlanAttachments(t *testing.T) {
 		}
 		switch p := e.Data.(type) {
 		case wire.HITLPlanReview:
-			h.post(at(id, "/plan/answers"), ada, `{"type":"hitl_plan_response","request_id":"`+string(p.RequestID)+`","action":"approve"}`).want(http.StatusOK)
+			h.post(sessionPath(id, "/plan/answers"), ada, `{"type":"hitl_plan_response","request_id":"`+string(p.RequestID)+`","action":"approve"}`).wantStatus(http.StatusOK)
 		case wire.PlanComplete:
 			end = p
 		case wire.PlanFailure:
@@ -157,11 +157,11 @@ func TestPlanAttachments(t *testing.T) {
 	if _, err := h.fileStore.Save(t.Context(), id, "out/re port.html", strings.NewReader(page), int64(len(page))); err != nil {
 		t.Fatal(err)
 	}
-	got := h.get(url, ada).want(http.StatusOK)
+	got := h.get(url, ada).wantStatus(http.StatusOK)
 	if string(got.body) != page || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Content-Type") != "application/octet-stream" ||
 		!strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%s is %q with %v", url, got.body, got.header)
 	}
-	h.get(url, "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-	h.get(url, h.user("eve")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(url, "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.get(url, h.userToken("eve")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }

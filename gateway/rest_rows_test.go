@@ -48,11 +48,11 @@ func (p notesPage) String() string {
 
 func TestConversationsAreReadInPages(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for i := 1; i <= 10; i++ {
-		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d"}`, i)).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+		h.post(sessionPath(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d"}`, i)).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
 	for query, want := range map[string]string{
 		"":                             "1 2 3 4 5 6 7 8 9 10 false",
@@ -67,9 +67,9 @@ func TestConversationsAreReadInPages(t *testing.T) {
 		"?limit=2&before=200&unused=1": "9 10 true",
 	} {
 		var rows rowsPage
-		h.get(at(id, "/rows"+query), ada).want(http.StatusOK).decode(&rows)
+		h.get(sessionPath(id, "/rows"+query), ada).wantStatus(http.StatusOK).decode(&rows)
 		var notes notesPage
-		h.get(at(id, "/messages"+query), ada).want(http.StatusOK).decode(&notes)
+		h.get(sessionPath(id, "/messages"+query), ada).wantStatus(http.StatusOK).decode(&notes)
 		if rows.String() != want || notes.String() != want {
 			t.Errorf("%q shows %s and %s, want %s", query, rows, notes, want)
 		}
@@ -81,18 +81,18 @@ func TestConversationsAreReadInPages(t *testing.T) {
 		}
 	}
 	var all rowsPage
-	h.get(at(id, "/rows"), ada).want(http.StatusOK).decode(&all)
+	h.get(sessionPath(id, "/rows"), ada).wantStatus(http.StatusOK).decode(&all)
 	fifth := all.Rows[4].TS
 	for _, before := range []string{fmt.Sprint(fifth), time.UnixMilli(int64(fifth)).UTC().Format("2006-01-02T15:04:05.000Z")} {
 		var rows rowsPage
-		h.get(at(id, "/rows?limit=2&before=", before), ada).want(http.StatusOK).decode(&rows)
+		h.get(sessionPath(id, "/rows?limit=2&before=", before), ada).wantStatus(http.StatusOK).decode(&rows)
 		var notes notesPage
-		h.get(at(id, "/messages?limit=2&before=", before), ada).want(http.StatusOK).decode(&notes)
+		h.get(sessionPath(id, "/messages?limit=2&before=", before), ada).wantStatus(http.StatusOK).decode(&notes)
 		if want := "3 4 true"; rows.String() != want || notes.String() != want {
 			t.Errorf("before %s there are %s and %s, want %s", before, rows, notes, want)
 		}
 	}
-	if p := h.post(at(id, "/messages"), ada, `{"content":"a\u0000"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "content" {
+	if p := h.post(sessionPath(id, "/messages"), ada, `{"content":"a\u0000"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "content" {
 		t.Errorf("U+0000 is refused with %+v, want the field content", p)
 	}
 	for _, part := range []string{"/rows", "/messages"} {
@@ -100,17 +100,17 @@ func TestConversationsAreReadInPages(t *testing.T) {
 			"?limit=0": "limit", "?limit=x": "limit", "?before=0": "before", "?before=-1": "before", "?before=x": "before",
 			"?before=99999999999999999999": "before", "?monitor=a%20b": "monitor",
 		} {
-			if p := h.get(at(id, part+query), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
+			if p := h.get(sessionPath(id, part+query), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
 				t.Errorf("%s: %+v", query, p)
 			}
 		}
-		h.get(at(id, part), "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
-		h.get(at("nobody", part), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-		h.get(at(id, part), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get(sessionPath(id, part), "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
+		h.get(sessionPath("nobody", part), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get(sessionPath(id, part), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
-	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: ada, body: `{"access":"viewer"}`}).want(http.StatusOK)
+	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: ada, body: `{"access":"viewer"}`}).wantStatus(http.StatusOK)
 	var rows rowsPage
-	h.get(at(id, "/rows?limit=1"), h.user("eve")).want(http.StatusOK).decode(&rows)
+	h.get(sessionPath(id, "/rows?limit=1"), h.userToken("eve")).wantStatus(http.StatusOK).decode(&rows)
 	if rows.String() != "10 true" {
 		t.Errorf("a viewer sees %s", rows)
 	}
@@ -119,15 +119,15 @@ func TestConversationsAreReadInPages(t *testing.T) {
 // A page is bounded in bytes, but has at least one row.
 func TestPagesOfConversationsAreBounded(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
-	id := h.session("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
 	for i := range 20 {
-		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat("x", 60_000))).
-			problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+		h.post(sessionPath(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat("x", 60_000))).
+			wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
 	for _, part := range []string{"/rows", "/messages"} {
-		got := h.get(at(id, part), ada).want(http.StatusOK)
+		got := h.get(sessionPath(id, part), ada).wantStatus(http.StatusOK)
 		var p struct {
 			Rows, Messages []struct{}
 			More           bool

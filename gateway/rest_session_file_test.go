@@ -17,7 +17,7 @@ import (
 )
 
 // importFile imports a session file.
-func (h *hall) imports(token, query string, body []byte) reply {
+func (h *testHub) importFile(token, query string, body []byte) reply {
 	h.t.Helper()
 	return h.rest(http.MethodPost, "/api/sessions/import"+query, request{token: token, body: string(body), header: header("Content-Type", "application/zip")})
 }
@@ -41,7 +41,7 @@ func partOf(t *testing.T, data []byte, name string) string {
 }
 
 // textOf returns the text of an agent in a turn.
-func says(events []wire.Event) (text string) {
+func textOf(events []wire.Event) (text string) {
 	for _, e := range events {
 		if r, ok := e.Data.(wire.AgentResponse); ok {
 			text = text[:min(r.Offset, len(text))] + r.Delta
@@ -52,27 +52,27 @@ func says(events []wire.Event) (text string) {
 
 // A session is exported to another user as a file and continues there: windows, rows, files and the
 // agents' context.
-func TestSessionLog(t *testing.T) {
+func TestSessionFile(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			ann, bob := h.user("ann"), h.user("bob")
-			id := h.session("ann")
-			x := h.enter("/ws/"+string(id), as(ann))
-			x.tell("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second", "/say opened")
-			x.until("m1")
+			ann, bob := h.userToken("ann"), h.userToken("bob")
+			id := h.newSession("ann")
+			x := h.mustDial("/ws/"+string(id), as(ann))
+			x.sendToAgent("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second", "/say opened")
+			x.untilTurnEnd("m1")
 			for _, w := range []wire.WindowID{"w1", "w2"} {
 				m := wire.MessageID("to-" + w)
-				x.sayAs(m, wire.WindowMessage{MessageID: m, MonitorID: "monitor-0", WindowID: w, Content: "/say in " + string(w)})
-				x.until(m)
+				x.sendWithID(m, wire.WindowMessage{MessageID: m, MonitorID: "monitor-0", WindowID: w, Content: "/say in " + string(w)})
+				x.untilTurnEnd(m)
 			}
-			x.tell("monitor-1", "m2", "/nosteer", "/say elsewhere")
-			x.until("m2")
-			h.rest(http.MethodPut, at(id, "/files/notes/a.txt"), request{token: ann, body: "kept", header: header("Content-Type", "text/plain")}).want(http.StatusCreated)
+			x.sendToAgent("monitor-1", "m2", "/nosteer", "/say elsewhere")
+			x.untilTurnEnd("m2")
+			h.rest(http.MethodPut, sessionPath(id, "/files/notes/a.txt"), request{token: ann, body: "kept", header: header("Content-Type", "text/plain")}).wantStatus(http.StatusCreated)
 
-			export := h.get(at(id, "/export"), ann).want(http.StatusOK)
+			export := h.get(sessionPath(id, "/export"), ann).wantStatus(http.StatusOK)
 			if kind, as := export.header.Get("Content-Type"), export.header.Get("Content-Disposition"); kind != "application/zip" || !strings.Contains(as, string(id)+".zip") {
 				t.Errorf("it is %s, %s", kind, as)
 			}
@@ -81,29 +81,29 @@ func TestSessionLog(t *testing.T) {
 			}
 
 			var made struct{ SessionID, Title, User string }
-			h.imports(bob, "", export.body).want(http.StatusCreated).decode(&made)
+			h.importFile(bob, "", export.body).wantStatus(http.StatusCreated).decode(&made)
 			if made.User != "bob" || made.SessionID == string(id) {
 				t.Fatalf("made %+v", made)
 			}
 			copied := wire.SessionID(made.SessionID)
-			if got := h.get(at(copied, "/files/notes/a.txt"), bob).want(http.StatusOK); string(got.body) != "kept" {
+			if got := h.get(sessionPath(copied, "/files/notes/a.txt"), bob).wantStatus(http.StatusOK); string(got.body) != "kept" {
 				t.Errorf("the file has %q", got.body)
 			}
 			var state struct{ Monitors []wire.MonitorStatus }
-			h.get(at(copied, "/snapshot"), bob).want(http.StatusOK).decode(&state)
+			h.get(sessionPath(copied, "/snapshot"), bob).wantStatus(http.StatusOK).decode(&state)
 			if use := state.Monitors[0].Context; use == nil || use.Tokens == 0 {
-				t.Errorf("nobody knows how much the main agent remembers: %+v", use)
+				t.Errorf("no context use of the main agent: %+v", use)
 			}
-			y := h.enter("/ws/"+made.SessionID, as(bob))
-			y.tell("monitor-0", "n1", "/nosteer", "/recall")
-			if text := says(y.until("n1")); !strings.Contains(text, "opened") {
+			y := h.mustDial("/ws/"+made.SessionID, as(bob))
+			y.sendToAgent("monitor-0", "n1", "/nosteer", "/recall")
+			if text := textOf(y.untilTurnEnd("n1")); !strings.Contains(text, "opened") {
 				t.Errorf("the main agent recalls %q", text)
 			}
-			y.sayAs("n2", wire.WindowMessage{MessageID: "n2", MonitorID: "monitor-0", WindowID: "w2", Content: "/recall"})
-			if text := says(y.until("n2")); !strings.Contains(text, "in w2") || strings.Contains(text, "in w1") {
+			y.sendWithID("n2", wire.WindowMessage{MessageID: "n2", MonitorID: "monitor-0", WindowID: "w2", Content: "/recall"})
+			if text := textOf(y.untilTurnEnd("n2")); !strings.Contains(text, "in w2") || strings.Contains(text, "in w1") {
 				t.Errorf("the agent of the window recalls %q", text)
 			}
-			again := h.get(at(copied, "/export"), bob).want(http.StatusOK)
+			again := h.get(sessionPath(copied, "/export"), bob).wantStatus(http.StatusOK)
 			for _, part := range []string{"ui/monitor-0.jsonl", "ui/monitor-1.jsonl", "api/0.jsonl"} {
 				before, after := partOf(t, export.body, part), partOf(t, again.body, part)
 				if !strings.HasPrefix(after, before) || before == "" {
@@ -163,40 +163,40 @@ func repacked(t *testing.T, data []byte) []byte {
 }
 
 // A session continues with a conversation of another program.
-func TestSessionLogOfAnotherProgram(t *testing.T) {
+func TestSessionFileOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	ann := h.user("ann")
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), as(ann))
-	x.tell("monitor-0", "m1", "/nosteer", "/say ours")
-	x.until("m1")
-	data := repacked(t, h.get(at(id, "/export"), ann).want(http.StatusOK).body)
+	h := newAgentHub(t, false)
+	ann := h.userToken("ann")
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), as(ann))
+	x.sendToAgent("monitor-0", "m1", "/nosteer", "/say ours")
+	x.untilTurnEnd("m1")
+	data := repacked(t, h.get(sessionPath(id, "/export"), ann).wantStatus(http.StatusOK).body)
 	var made struct{ SessionID string }
-	h.imports(ann, "", data).want(http.StatusCreated).decode(&made)
-	y := h.enter("/ws/"+made.SessionID, as(ann))
-	y.tell("monitor-0", "n1", "/nosteer", "/recall")
-	if text := says(y.until("n1")); !strings.Contains(text, "the story so far") || !strings.Contains(text, "this") || strings.Contains(text, "long ago") {
+	h.importFile(ann, "", data).wantStatus(http.StatusCreated).decode(&made)
+	y := h.mustDial("/ws/"+made.SessionID, as(ann))
+	y.sendToAgent("monitor-0", "n1", "/nosteer", "/recall")
+	if text := textOf(y.untilTurnEnd("n1")); !strings.Contains(text, "the story so far") || !strings.Contains(text, "this") || strings.Contains(text, "long ago") {
 		t.Errorf("the main agent recalls %q", text)
 	}
-	again := h.get(at(wire.SessionID(made.SessionID), "/export"), ann).want(http.StatusOK)
+	again := h.get(sessionPath(wire.SessionID(made.SessionID), "/export"), ann).wantStatus(http.StatusOK)
 	if text := partOf(t, again.body, "api/0.jsonl"); !strings.Contains(text, "long ago") {
 		t.Errorf("what was hidden is gone:\n%s", text)
 	}
 }
 
 // A policy omits windows.
-func TestSessionLogPolicies(t *testing.T) {
+func TestSessionFilePolicies(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	ann := h.user("ann")
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), as(ann))
-	x.tell("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second")
-	x.until("m1")
-	x.sayAs("m2", wire.WindowMessage{MessageID: "m2", MonitorID: "monitor-0", WindowID: "w1", Content: "/say a secret"})
-	x.until("m2")
-	data := h.get(at(id, "/export"), ann).want(http.StatusOK).body
+	h := newAgentHub(t, false)
+	ann := h.userToken("ann")
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), as(ann))
+	x.sendToAgent("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second")
+	x.untilTurnEnd("m1")
+	x.sendWithID("m2", wire.WindowMessage{MessageID: "m2", MonitorID: "monitor-0", WindowID: "w1", Content: "/say a secret"})
+	x.untilTurnEnd("m2")
+	data := h.get(sessionPath(id, "/export"), ann).wantStatus(http.StatusOK).body
 
 	for query, want := range map[string]struct {
 		windows string
@@ -208,12 +208,12 @@ func TestSessionLogPolicies(t *testing.T) {
 		"?policy=full&title=" + url.QueryEscape("다시"): {"w1 w2", false},
 	} {
 		var made struct{ SessionID, Title string }
-		h.imports(ann, query, data).want(http.StatusCreated).decode(&made)
+		h.importFile(ann, query, data).wantStatus(http.StatusCreated).decode(&made)
 		var state struct {
 			Windows        []struct{ WindowID string }
 			RecentMessages []struct{ Text string } `json:"recent_messages"`
 		}
-		h.get(at(wire.SessionID(made.SessionID), "/snapshot"), ann).want(http.StatusOK).decode(&state)
+		h.get(sessionPath(wire.SessionID(made.SessionID), "/snapshot"), ann).wantStatus(http.StatusOK).decode(&state)
 		var windows []string
 		for _, w := range state.Windows {
 			windows = append(windows, w.WindowID)
@@ -234,7 +234,7 @@ func TestSessionLogPolicies(t *testing.T) {
 		"?policy=summarize_old_windows&window=w9": {"window", `no window "w9"`},
 		"?window=w1": {"window", "restores all windows"},
 	} {
-		p := h.imports(ann, query, data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		p := h.importFile(ann, query, data).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 		if p.Field != want.field || !strings.Contains(p.Detail, want.says) || strings.Contains(p.Detail, "refused") {
 			t.Errorf("%s: %+v", query, p)
 		}
@@ -242,25 +242,25 @@ func TestSessionLogPolicies(t *testing.T) {
 }
 
 // A refusal names the reason and has no effect.
-func TestSessionLogRefusals(t *testing.T) {
+func TestSessionFileRefusals(t *testing.T) {
 	t.Parallel()
-	h := agentHall(t, false)
-	ann, eve := h.user("ann"), h.user("eve", "viewer")
-	id := h.session("ann")
-	data := h.get(at(id, "/export"), ann).want(http.StatusOK).body
-	sessions := func() string { return string(h.get("/api/sessions", ann).want(http.StatusOK).body) }
+	h := newAgentHub(t, false)
+	ann, eve := h.userToken("ann"), h.userToken("eve", "viewer")
+	id := h.newSession("ann")
+	data := h.get(sessionPath(id, "/export"), ann).wantStatus(http.StatusOK).body
+	sessions := func() string { return string(h.get("/api/sessions", ann).wantStatus(http.StatusOK).body) }
 	before := sessions()
 	for name, body := range map[string][]byte{"nothing": nil, "something else": []byte("hello"), "a half": data[:len(data)/2]} {
-		if p := h.imports(ann, "", body).problem(http.StatusBadRequest, wire.CodeInvalidMessage); !strings.Contains(p.Detail, "session log is refused") {
+		if p := h.importFile(ann, "", body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); !strings.Contains(p.Detail, "session log is refused") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
 	if after := sessions(); after != before {
 		t.Errorf("sessions were\n%s\nand are\n%s", before, after)
 	}
-	h.imports(eve, "", data).problem(http.StatusForbidden, wire.CodeForbidden)
-	h.get(at(id, "/export"), eve).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: ann, body: `{"access":"viewer"}`, header: header("Content-Type", "application/json")})
-	h.get(at(id, "/export"), eve).problem(http.StatusForbidden, wire.CodeForbidden)
-	h.get(at("ses-nobody", "/export"), ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.importFile(eve, "", data).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.get(sessionPath(id, "/export"), eve).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: ann, body: `{"access":"viewer"}`, header: header("Content-Type", "application/json")})
+	h.get(sessionPath(id, "/export"), eve).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.get(sessionPath("ses-nobody", "/export"), ann).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }

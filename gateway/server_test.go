@@ -45,7 +45,7 @@ func (f storeFunc) Remove(context.Context, string, string, uint64) error {
 	return store.ErrUnavailable
 }
 
-func fine(context.Context) error { return nil }
+func alwaysReady(context.Context) error { return nil }
 
 // newServer returns a server with a store and mode none only.
 func newServer(t *testing.T, ready storeFunc) *gateway.Server {
@@ -62,7 +62,7 @@ func newServerWith(t *testing.T, log slog.Handler, ready storeFunc) *gateway.Ser
 	return gateway.New(gateway.Config{Version: "v1.2.3"}, slog.New(log), gateway.Deps{Store: ready, Auth: people})
 }
 
-func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
+func serveRequest(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, nil))
@@ -96,7 +96,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			rec := ask(t, newServer(t, fine), http.MethodGet, path)
+			rec := serveRequest(t, newServer(t, alwaysReady), http.MethodGet, path)
 			if rec.Code != http.StatusOK || rec.Body.String() != want {
 				t.Errorf("%d %q, want 200 %q", rec.Code, rec.Body, want)
 			}
@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 			if got := rec.Header().Get("Cache-Control"); got != "no-store" {
 				t.Errorf("Cache-Control %q", got)
 			}
-			if head := ask(t, newServer(t, fine), http.MethodHead, path); head.Code != http.StatusOK {
+			if head := serveRequest(t, newServer(t, alwaysReady), http.MethodHead, path); head.Code != http.StatusOK {
 				t.Errorf("HEAD: %d", head.Code)
 			}
 		})
@@ -115,19 +115,19 @@ func TestAnswers(t *testing.T) {
 
 func TestUnknownPathAndMethod(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, fine)
+	s := newServer(t, alwaysReady)
 	want := wire.Problem{
 		Type: "about:blank", Title: "Not Found", Status: http.StatusNotFound, Detail: "Nothing is at /no/such.",
 		Code: wire.CodeInvalidMessage, Name: "WS_INVALID_MESSAGE", Recoverable: true, SuggestedAction: wire.ActionFixMessage,
 	}
-	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), want)
+	wantProblem(t, serveRequest(t, s, http.MethodGet, "/no/such"), want)
 
 	// A long path is not echoed completely.
-	if rec := ask(t, s, http.MethodGet, "/"+strings.Repeat("x", 5000)); rec.Body.Len() > 500 {
+	if rec := serveRequest(t, s, http.MethodGet, "/"+strings.Repeat("x", 5000)); rec.Body.Len() > 500 {
 		t.Errorf("answer of %d bytes", rec.Body.Len())
 	}
 
-	rec := ask(t, s, http.MethodDelete, "/readyz")
+	rec := serveRequest(t, s, http.MethodDelete, "/readyz")
 	want.Title, want.Status, want.Detail = "Method Not Allowed", http.StatusMethodNotAllowed, "DELETE is not possible at /readyz."
 	wantProblem(t, rec, want)
 	if allow := rec.Header().Get("Allow"); !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
@@ -139,7 +139,7 @@ func TestHealthDoesNotAskTheStore(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(context.Context) error { return errors.New("gone") })
 	for _, path := range []string{"/health", "/healthz"} {
-		if rec := ask(t, s, http.MethodGet, path); rec.Code != http.StatusOK {
+		if rec := serveRequest(t, s, http.MethodGet, path); rec.Code != http.StatusOK {
 			t.Errorf("%s: %d while the store is away", path, rec.Code)
 		}
 	}
@@ -158,11 +158,11 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	for range 3 { // unavailable and back more than once
 		away.Store(true)
 		for range 2 {
-			rec := ask(t, s, http.MethodGet, "/readyz")
+			rec := serveRequest(t, s, http.MethodGet, "/readyz")
 			wantProblem(t, rec, wire.CodeStoreUnavailable.Problem(""))
 		}
 		away.Store(false)
-		if rec := ask(t, s, http.MethodGet, "/readyz"); rec.Code != http.StatusOK {
+		if rec := serveRequest(t, s, http.MethodGet, "/readyz"); rec.Code != http.StatusOK {
 			t.Errorf("status %d after the store came back", rec.Code)
 		}
 	}
@@ -183,14 +183,14 @@ func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		start := time.Now()
-		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(""))
+		wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(""))
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("waited %v, want 2s", took)
 		}
 	})
 }
 
-func TestProberThatHangsUpIsNotAStoreThatIsAway(t *testing.T) {
+func TestProberDisconnects(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(ctx context.Context) error { return ctx.Err() })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,10 +204,10 @@ func TestProberThatHangsUpIsNotAStoreThatIsAway(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, fine)
+	s := newServer(t, alwaysReady)
 	s.Drain()
-	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeConnectionFailed.Problem("This hub is shutting down."))
-	if rec := ask(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
+	wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeConnectionFailed.Problem("This hub is shutting down."))
+	if rec := serveRequest(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
 		t.Errorf("/healthz while draining: %d", rec.Code)
 	}
 }
@@ -218,13 +218,13 @@ func TestStatusPage(t *testing.T) {
 		store storeFunc
 		want  string
 	}{
-		"ready":      {fine, "This hub is ready."},
+		"ready":      {alwaysReady, "This hub is ready."},
 		"store away": {func(context.Context) error { return errors.New("secret reason") }, wire.CodeStoreUnavailable.Info().Message},
 		"store full": {func(context.Context) error { return fmt.Errorf("secret reason: %w", store.ErrNoSpace) }, "The store is full; try again in a moment."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rec := ask(t, newServer(t, tt.store), http.MethodGet, "/")
+			rec := serveRequest(t, newServer(t, tt.store), http.MethodGet, "/")
 			if got := rec.Header().Get("Content-Type"); rec.Code != http.StatusOK || got != "text/html; charset=UTF-8" {
 				t.Errorf("%d %q", rec.Code, got)
 			}
@@ -241,31 +241,31 @@ func TestStatusPage(t *testing.T) {
 }
 
 // /readyz distinguishes a full store from an unavailable one.
-func TestReadyTellsFullFromAway(t *testing.T) {
+func TestReadyzOfAFullStore(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{store.ErrUnavailable, errors.New("some cause")} {
 		s := newServer(t, func(context.Context) error { return err })
-		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(""))
+		wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(""))
 	}
 	full := fmt.Errorf("ask redis: %w: OOM", store.ErrNoSpace)
 	s := newServer(t, func(context.Context) error { return full })
-	rec := ask(t, s, http.MethodGet, "/readyz")
+	rec := serveRequest(t, s, http.MethodGet, "/readyz")
 	if got, want := rec.Body.String(), `{"status":"full"}`; rec.Code != http.StatusOK || strings.TrimSpace(got) != want {
 		t.Errorf("a full store: got %d %s, want 200 %s: what is there can be read", rec.Code, got, want)
 	}
 }
 
-func TestPanicIsOneRequestsProblem(t *testing.T) {
+func TestPanicEndsOneRequest(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	s := newServerWith(t, slog.NewTextHandler(&logged, nil), func(context.Context) error { panic("boom") })
-	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
+	wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
 	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("log lacks %q:\n%s", want, &logged)
 		}
 	}
-	if rec := ask(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
+	if rec := serveRequest(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
 		t.Errorf("next request: %d", rec.Code)
 	}
 }
@@ -344,39 +344,39 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 }
 
 // A drain that is undone before the clients are disconnected leaves them connected.
-func TestDismissThatIsTakenBack(t *testing.T) {
+func TestDisconnectAllIsCancelled(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	x := h.enter("/ws/"+string(h.session("ann")), as(h.user("ann")))
-	x.alive()
+	h := newTestHub(t)
+	x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.userToken("ann")))
+	x.wantAlive()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := h.server.DisconnectAll(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Dismiss: %v, want the context's end", err)
 	}
-	x.alive()
+	x.wantAlive()
 }
 
 // Tabs are disconnected when their session is handed over, not when the last one is.
-func TestReleaseSendsTabsAfterTheirSession(t *testing.T) {
+func TestDisconnectReleased(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	stays, goes := h.session("ann"), h.session("ann")
-	x := h.enter("/ws/"+string(stays), as(h.user("ann")))
-	x.alive()
-	y := h.enter("/ws/"+string(goes), as(h.user("ann")))
-	y.alive()
+	h := newTestHub(t)
+	stays, goes := h.newSession("ann"), h.newSession("ann")
+	x := h.mustDial("/ws/"+string(stays), as(h.userToken("ann")))
+	x.wantAlive()
+	y := h.mustDial("/ws/"+string(goes), as(h.userToken("ann")))
+	y.wantAlive()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { h.server.DisconnectReleased(ctx, func(id wire.SessionID) bool { return id == stays }) })
 	next[wire.GoElsewhere](y)
-	y.closed(wire.CloseDraining)
-	x.alive()
+	y.wantClosed(wire.CloseDraining)
+	x.wantAlive()
 }
 
-func TestServeSaysWhyTheListenerBroke(t *testing.T) {
+func TestServeReturnsListenerErrors(t *testing.T) {
 	t.Parallel()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -386,7 +386,7 @@ func TestServeSaysWhyTheListenerBroke(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := newServer(t, fine).Serve(ln); !errors.Is(err, net.ErrClosed) {
+	if err := newServer(t, alwaysReady).Serve(ln); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Serve: %v, want net.ErrClosed", err)
 	}
 }

@@ -19,7 +19,7 @@ type called struct {
 }
 
 // sessions returns the sessions of a user.
-func (h *hall) sessions(user string) []session.Info {
+func (h *testHub) sessions(user string) []session.Info {
 	h.t.Helper()
 	page, err := h.hub.List(h.t.Context(), store.Query{User: user})
 	if err != nil {
@@ -32,16 +32,16 @@ func (h *hall) sessions(user string) []session.Info {
 // in every dialect.
 func TestNamesOfClientsOwn(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	v := as(h.user("ann"))
+	h := newTestHub(t)
+	v := as(h.userToken("ann"))
 	var first wire.SessionID
 	for _, protos := range [][]string{nil, {"everdesk.v2"}, {"everdesk.v2.batch"}} {
 		v.protos = protos
-		x := h.enter("/ws/test_session", v)
+		x := h.mustDial("/ws/test_session", v)
 		if e, ok := x.read(); !ok || e.Session != "test_session" || e.Data.(wire.SessionState).Mode != wire.StateSnapshot {
 			t.Fatalf("%v: first event %+v, want a state of test_session", protos, e)
 		}
-		x.text(`{"type":"EMIT","session_id":"test_session","data":{"messageId":"m-` + string(rune('0'+len(protos))) +
+		x.writeText(`{"type":"EMIT","session_id":"test_session","data":{"messageId":"m-` + string(rune('0'+len(protos))) +
 			`","actions":[{"type":"app.badge","appId":"a","count":1}]}}`)
 		for {
 			e, ok := x.read()
@@ -58,16 +58,16 @@ func TestNamesOfClientsOwn(t *testing.T) {
 		}
 		first = all[0].ID
 		// A client that connects by the id gets the id, and other names are refused.
-		y := h.enter("/ws/"+string(first), as(v.token))
+		y := h.mustDial("/ws/"+string(first), as(v.token))
 		if e, ok := y.read(); !ok || e.Session != first {
 			t.Errorf("by id: %+v, want session %s", e, first)
 		}
-		y.text(`{"type":"EMIT","session_id":"other","data":{"actions":[{"type":"app.badge","appId":"a","count":1}]}}`)
-		if n := y.notice(wire.CodeInvalidMessage); n.Field != "session_id" {
+		y.writeText(`{"type":"EMIT","session_id":"other","data":{"actions":[{"type":"app.badge","appId":"a","count":1}]}}`)
+		if n := y.wantError(wire.CodeInvalidMessage); n.Field != "session_id" {
 			t.Errorf("error %+v, want one about session_id", n)
 		}
 	}
-	f := h.events("test_session", "")
+	f := h.openEventStream("test_session", "")
 	if e, _ := f.next(); e.Session != "test_session" {
 		t.Errorf("stream of events: %+v, want session test_session", e)
 	}
@@ -76,22 +76,22 @@ func TestNamesOfClientsOwn(t *testing.T) {
 // Names belong to a user: other users neither reach the session nor learn that it exists.
 func TestNamesArePerUser(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ann, bob := h.user("ann"), h.user("bob")
-	next[wire.SessionState](h.enter("/ws/work", as(ann)))
-	h.get("/api/sessions/work", bob).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	next[wire.SessionState](h.enter("/ws/work", as(bob)))
+	h := newTestHub(t)
+	ann, bob := h.userToken("ann"), h.userToken("bob")
+	next[wire.SessionState](h.mustDial("/ws/work", as(ann)))
+	h.get("/api/sessions/work", bob).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	next[wire.SessionState](h.mustDial("/ws/work", as(bob)))
 	a, b := h.sessions("ann"), h.sessions("bob")
 	if len(a) != 1 || len(b) != 1 || a[0].ID == b[0].ID || a[0].Name != "work" || b[0].Name != "work" {
 		t.Fatalf("ann has %+v and bob %+v, want one each", a, b)
 	}
 	// Viewers create nothing, and neither do event streams and GET requests.
-	eve := h.user("eve", "viewer")
-	h.refused("/ws/work", as(eve), http.StatusNotFound, wire.CodeSessionNotFound)
+	eve := h.userToken("eve", "viewer")
+	h.wantRefused("/ws/work", as(eve), http.StatusNotFound, wire.CodeSessionNotFound)
 	for _, path := range []string{"/api/sessions/play", "/api/sessions/play/events", "/api/sessions/play/rows"} {
-		h.get(path, ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get(path, ann).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
-	h.refused("/ws/ses-none", as(ann), http.StatusNotFound, wire.CodeSessionNotFound)
+	h.wantRefused("/ws/ses-none", as(ann), http.StatusNotFound, wire.CodeSessionNotFound)
 	if got := len(h.sessions("ann")) + len(h.sessions("eve")); got != 1 {
 		t.Errorf("there are %d sessions of ann and eve, want 1", got)
 	}
@@ -99,28 +99,28 @@ func TestNamesArePerUser(t *testing.T) {
 
 func TestNamesOverREST(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ann := h.user("ann")
+	h := newTestHub(t)
+	ann := h.userToken("ann")
 	var made, again, got called
-	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Reviews"}`).want(http.StatusCreated).decode(&made)
-	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Other"}`).want(http.StatusOK).decode(&again)
-	h.get("/api/sessions/sess_abc123", ann).want(http.StatusOK).decode(&got)
+	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Reviews"}`).wantStatus(http.StatusCreated).decode(&made)
+	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Other"}`).wantStatus(http.StatusOK).decode(&again)
+	h.get("/api/sessions/sess_abc123", ann).wantStatus(http.StatusOK).decode(&got)
 	want := called{"sess_abc123", "sess_abc123", "ann"}
 	if made != want || again != want || got != want {
 		t.Errorf("made %+v, then %+v, then %+v, want %+v", made, again, got, want)
 	}
 	var ticket struct{ Ticket string }
-	h.post("/api/ws-ticket", ann, `{"session":"sess_abc123"}`).want(http.StatusOK).decode(&ticket)
-	x := h.enter("/ws/sess_abc123", visit{protos: []string{"everdesk.v2"}})
-	x.say(wire.Auth{Ticket: ticket.Ticket})
+	h.post("/api/ws-ticket", ann, `{"session":"sess_abc123"}`).wantStatus(http.StatusOK).decode(&ticket)
+	x := h.mustDial("/ws/sess_abc123", dialOptions{protos: []string{"everdesk.v2"}})
+	x.send(wire.Auth{Ticket: ticket.Ticket})
 	next[wire.SessionState](x)
 	var list struct{ Sessions []called }
-	h.get("/api/sessions", ann).want(http.StatusOK).decode(&list)
+	h.get("/api/sessions", ann).wantStatus(http.StatusOK).decode(&list)
 	all := h.sessions("ann")
 	if len(all) != 1 || len(list.Sessions) != 1 || list.Sessions[0] != (called{all[0].ID, "sess_abc123", "ann"}) {
 		t.Fatalf("listed %+v, want the id and the name", list)
 	}
-	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=sess_abc123", as(ann))).SessionID; got != all[0].ID {
+	if got := next[wire.ConnectionStatus](h.dialDesktop("?sessionId=sess_abc123", as(ann))).SessionID; got != all[0].ID {
 		t.Errorf("the desktop is in %q, want %s", got, all[0].ID)
 	}
 	for _, bad := range []string{"ses-mine", "a b", "a/b", "라네즈", string(make([]byte, 65))} {
@@ -129,9 +129,9 @@ func TestNamesOverREST(t *testing.T) {
 		}
 	}
 	// Deleting a session frees its name, and the next one has another id.
-	h.rest(http.MethodDelete, "/api/sessions/sess_abc123", request{token: ann}).want(http.StatusNoContent)
-	h.get("/api/sessions/sess_abc123", ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	next[wire.SessionState](h.enter("/ws/sess_abc123", as(ann)))
+	h.rest(http.MethodDelete, "/api/sessions/sess_abc123", request{token: ann}).wantStatus(http.StatusNoContent)
+	h.get("/api/sessions/sess_abc123", ann).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	next[wire.SessionState](h.mustDial("/ws/sess_abc123", as(ann)))
 	if now := h.sessions("ann"); len(now) != 1 || now[0].ID == all[0].ID {
 		t.Errorf("there are %+v, want one other than %s", now, all[0].ID)
 	}
@@ -139,11 +139,11 @@ func TestNamesOverREST(t *testing.T) {
 
 // A name whose document is lost leads to the session with that name in its record, and a name whose
 // session is deleted to a new session.
-func TestNamesHeal(t *testing.T) {
+func TestNamesAreRepaired(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ann := h.user("ann")
-	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	h := newTestHub(t)
+	ann := h.userToken("ann")
+	next[wire.SessionState](h.mustDial("/ws/work", as(ann)))
 	first := h.sessions("ann")[0].ID
 	docs, err := h.store.Documents(t.Context(), "names", "", 10)
 	if err != nil || len(docs.Items) != 1 || string(docs.Items[0].Data) != string(first) {
@@ -153,14 +153,14 @@ func TestNamesHeal(t *testing.T) {
 	if err := h.store.Remove(t.Context(), "names", d.Name, d.Version); err != nil {
 		t.Fatal(err)
 	}
-	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	next[wire.SessionState](h.mustDial("/ws/work", as(ann)))
 	if all := h.sessions("ann"); len(all) != 1 || all[0].ID != first {
 		t.Errorf("there are %+v, want %s", all, first)
 	}
 	if err := h.hub.Delete(t.Context(), first); err != nil { // not through the API, so the name stays
 		t.Fatal(err)
 	}
-	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	next[wire.SessionState](h.mustDial("/ws/work", as(ann)))
 	if all := h.sessions("ann"); len(all) != 1 || all[0].ID == first || all[0].Name != "work" {
 		t.Errorf("there are %+v, want a new session", all)
 	}
@@ -169,13 +169,13 @@ func TestNamesHeal(t *testing.T) {
 // Concurrent connections to two replicas get one session.
 func TestNamesOfTwoReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t)
+	a, b := twoHubs(t)
 	names := []string{"one", "two", "three", "four"}
 	var wg sync.WaitGroup
 	for _, name := range names {
-		for _, h := range []*hall{a, b, a, b} {
+		for _, h := range []*testHub{a, b, a, b} {
 			wg.Go(func() {
-				x, answer := h.knock("/ws/"+name, as(h.user("ann")))
+				x, answer := h.tryDial("/ws/"+name, as(h.userToken("ann")))
 				if x == nil {
 					t.Errorf("%s: %d %s", name, answer.status, answer.body)
 					return

@@ -12,7 +12,7 @@ import (
 )
 
 // newDesktopHub starts a hub that serves another desktop.
-func desktopHall(t *testing.T) *hall {
+func newDesktopHub(t *testing.T) *testHub {
 	t.Helper()
 	dir, outside := t.TempDir(), t.TempDir()
 	for path, text := range map[string]string{
@@ -36,12 +36,12 @@ func desktopHall(t *testing.T) *hall {
 	if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
 	}
-	return newHall(t, inMode(auth.ModeToken), func(p *plan) { p.door.DesktopDir = dir })
+	return newTestHub(t, withAuthMode(auth.ModeToken), func(p *hubOptions) { p.gateway.DesktopDir = dir })
 }
 
 func TestAnotherDesktop(t *testing.T) {
 	t.Parallel()
-	h := desktopHall(t)
+	h := newDesktopHub(t)
 	for path, want := range map[string]struct{ media, cache, text string }{
 		"/":                            {"text/html; charset=utf-8", "no-cache", "다른"},
 		"/index.html":                  {"text/html; charset=utf-8", "no-cache", "다른"},
@@ -51,7 +51,7 @@ func TestAnotherDesktop(t *testing.T) {
 		"/font.otf":                    {"font/otf", "no-cache", "otf"},
 		"/odd.thing":                   {"application/octet-stream", "no-cache", "?"},
 	} {
-		got := h.get(path, "").want(http.StatusOK)
+		got := h.get(path, "").wantStatus(http.StatusOK)
 		if !contains(got.body, want.text) || got.header.Get("Content-Type") != want.media || got.header.Get("Cache-Control") != want.cache {
 			t.Errorf("%s: %q %v", path, got.body, got.header)
 		}
@@ -59,35 +59,35 @@ func TestAnotherDesktop(t *testing.T) {
 			t.Errorf("%s: %v", path, got.header)
 		}
 		etag := got.header.Get("ETag")
-		h.rest(http.MethodGet, path, request{header: header("If-None-Match", etag)}).want(http.StatusNotModified)
-		h.rest(http.MethodHead, path, request{}).want(http.StatusOK)
+		h.rest(http.MethodGet, path, request{header: header("If-None-Match", etag)}).wantStatus(http.StatusNotModified)
+		h.rest(http.MethodHead, path, request{}).wantStatus(http.StatusOK)
 	}
 	// The token of the printed URL is exchanged before the desktop is served.
-	cookieOf(t, h.get("/?token="+h.people.InstallationToken(), "").want(http.StatusSeeOther))
-	if got := h.get("/login", "").want(http.StatusOK); !contains(got.body, "<form") {
+	cookieOf(t, h.get("/?token="+h.auth.InstallationToken(), "").wantStatus(http.StatusSeeOther))
+	if got := h.get("/login", "").wantStatus(http.StatusOK); !contains(got.body, "<form") {
 		t.Errorf("/login: %s", got.body)
 	}
 }
 
 func TestPagesOfAnotherDesktop(t *testing.T) {
 	t.Parallel()
-	h := desktopHall(t)
+	h := newDesktopHub(t)
 	html := header("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	for _, path := range []string{"/sessions/7", "/settings"} {
-		if got := h.rest(http.MethodGet, path, request{header: html}).want(http.StatusOK); !contains(got.body, "다른") {
+		if got := h.rest(http.MethodGet, path, request{header: html}).wantStatus(http.StatusOK); !contains(got.body, "다른") {
 			t.Errorf("%s: %s", path, got.body)
 		}
-		h.get(path, "").problem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.rest(http.MethodPost, path, request{header: html}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+		h.get(path, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.rest(http.MethodPost, path, request{header: html}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	}
 	for _, path := range []string{"/missing.js", "/api/nope", "/api", "/ws/", "/assets/nope.css"} {
-		h.rest(http.MethodGet, path, request{header: html}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.rest(http.MethodGet, path, request{header: html}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	}
 }
 
 func TestDesktopFolderIsNoWayOut(t *testing.T) {
 	t.Parallel()
-	h := desktopHall(t)
+	h := newDesktopHub(t)
 	html := header("Accept", "text/html")
 	for _, path := range []string{
 		"/.env", "/.git/config", "/out/secret.txt", "/../secret.txt", "/%2e%2e/secret.txt", "/assets/..%2f..%2f.env", "/assets/../.env",
@@ -105,8 +105,8 @@ func TestDesktopFolderIsNoWayOut(t *testing.T) {
 
 func TestHeadersOfEveryAnswer(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	ada := h.user("ada")
+	h := newTestHub(t)
+	ada := h.userToken("ada")
 	for _, r := range []reply{
 		h.get("/", ""), h.get("/api/sessions", ada), h.get("/api/nope", ada), h.get("/api/me", ""), h.get("/healthz", ""),
 		h.rest(http.MethodGet, "/", request{host: "evil.example"}),

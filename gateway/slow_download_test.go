@@ -15,19 +15,19 @@ import (
 func TestSlowDownloadIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.door.FrameBytes = 1 << 20 })
-		id := h.session("ann")
+		h := newBubbleHub(t, func(p *hubOptions) { p.gateway.FrameBytes = 1 << 20 })
+		id := h.newSession("ann")
 		token := h.token("ann", time.Hour)
-		x := h.enter("/ws/"+string(id), as(token))
+		x := h.mustDial("/ws/"+string(id), as(token))
 		const windows, size = 4, 400_000
 		for i := range windows {
-			x.say(wire.Emit{Actions: []wire.Action{wire.WindowCreate{
+			x.send(wire.Emit{Actions: []wire.Action{wire.WindowCreate{
 				WindowID: wire.WindowID(fmt.Sprint("w", i)), Title: "w", Bounds: wire.Bounds{W: 100, H: 100},
 				Content: wire.TextContent{Data: strings.Repeat("x", size)},
 			}}, MessageID: wire.MessageID(fmt.Sprint("m", i))})
 			next[wire.Emitted](x)
 		}
-		slow, err := h.street.DialContext(t.Context(), "", "")
+		slow, err := h.pipes.DialContext(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,14 +14,14 @@ import (
 
 // Connected clients get their close frame even if the shutdown's context has ended. Virtual time
 // makes the test independent of the machine's load.
-func TestGoodbyeWithoutTime(t *testing.T) {
+func TestShutdownWithEndedContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t)
-		path := "/ws/" + string(h.session("ann"))
+		h := newBubbleHub(t)
+		path := "/ws/" + string(h.newSession("ann"))
 		var tabs []*tab
 		for range 200 { // more than one batch
-			x := h.enter(path, as(h.user("ann"))).attend()
+			x := h.mustDial(path, as(h.userToken("ann"))).readInBackground()
 			next[wire.SessionState](x)
 			tabs = append(tabs, x)
 		}
@@ -34,26 +34,26 @@ func TestGoodbyeWithoutTime(t *testing.T) {
 		}
 		for _, x := range tabs {
 			next[wire.GoElsewhere](x)
-			x.closed(wire.CloseDraining)
+			x.wantClosed(wire.CloseDraining)
 		}
 	})
 }
 
 // blockingObserver blocks after a snapshot was sent.
-type lingering chan struct{}
+type blockingObserver chan struct{}
 
-func (lingering) Delivered(int, time.Duration)       {}
-func (l lingering) Greeted(wire.SnapshotReason, int) { <-l }
-func (lingering) Slow()                              {}
+func (blockingObserver) Delivered(int, time.Duration)       {}
+func (l blockingObserver) Greeted(wire.SnapshotReason, int) { <-l }
+func (blockingObserver) Slow()                              {}
 
 // A client that has its snapshot gets the close frame, even if the hub has not finished attaching
 // it while it notifies the others.
-func TestGoodbyeDuringTheGreeting(t *testing.T) {
+func TestShutdownDuringAttach(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		until := make(lingering)
-		h := inBubble(t, func(p *plan) { p.session.Broadcast.Observer = until })
-		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		until := make(blockingObserver)
+		h := newBubbleHub(t, func(p *hubOptions) { p.session.Broadcast.Observer = until })
+		x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Hour))).readInBackground()
 		next[wire.SessionState](x)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -65,17 +65,17 @@ func TestGoodbyeDuringTheGreeting(t *testing.T) {
 		synctest.Wait() // all were notified
 		close(until)
 		next[wire.GoElsewhere](x)
-		x.closed(wire.CloseDraining)
+		x.wantClosed(wire.CloseDraining)
 		<-done
 	})
 }
 
 // readInBackground sees the close while its pong is still being written, since the server reads it
 // only after the close.
-func TestAttendHearsTheClose(t *testing.T) {
+func TestReadInBackgroundSeesTheClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStreet()
+		s := newPipeListener()
 		web := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ws, err := websocket.Accept(w, r, nil)
 			if err != nil {
@@ -91,7 +91,7 @@ func TestAttendHearsTheClose(t *testing.T) {
 		})}
 		go func() { _ = web.Serve(s) }()
 		defer web.Close()
-		h := &hall{t: t, street: s, addr: s.Addr().String(), wait: time.Hour}
-		h.enter("/", visit{}).attend().closed(wire.CloseUnauthorized)
+		h := &testHub{t: t, pipes: s, addr: s.Addr().String(), wait: time.Hour}
+		h.mustDial("/", dialOptions{}).readInBackground().wantClosed(wire.CloseUnauthorized)
 	})
 }

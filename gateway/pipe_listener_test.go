@@ -11,7 +11,7 @@ import (
 
 // pipeListener is a listener whose connections are pipes, so that a hub can run in a synctest
 // bubble with virtual time.
-type street struct {
+type pipeListener struct {
 	came   chan net.Conn
 	closed chan struct{}
 	once   sync.Once
@@ -19,26 +19,26 @@ type street struct {
 	from atomic.Pointer[string]
 }
 
-func newStreet() *street {
-	s := &street{came: make(chan net.Conn), closed: make(chan struct{})}
+func newPipeListener() *pipeListener {
+	s := &pipeListener{came: make(chan net.Conn), closed: make(chan struct{})}
 	s.from.Store(new("127.0.0.1"))
 	return s
 }
 
 // pipeConn is one end of a pipe with TCP addresses.
-type walker struct {
+type pipeConn struct {
 	net.Conn
 	from string
 }
 
-func (w walker) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
-func (w walker) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(w.from), Port: 1024} }
+func (w pipeConn) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func (w pipeConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(w.from), Port: 1024} }
 
 // DialContext connects a client to the listener.
-func (s *street) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *pipeListener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case s.came <- walker{server, *s.from.Load()}:
+	case s.came <- pipeConn{server, *s.from.Load()}:
 		return client, nil
 	case <-s.closed:
 		return nil, net.ErrClosed
@@ -48,7 +48,7 @@ func (s *street) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 }
 
 // Accept implements [net.Listener].
-func (s *street) Accept() (net.Conn, error) {
+func (s *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.came:
 		return c, nil
@@ -58,18 +58,18 @@ func (s *street) Accept() (net.Conn, error) {
 }
 
 // Close implements [net.Listener].
-func (s *street) Close() error {
+func (s *pipeListener) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil
 }
 
 // Addr implements [net.Listener].
-func (s *street) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func (s *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
 // newBubbleHub starts a hub in a synctest bubble, where time passes when all goroutines are idle.
-func inBubble(t *testing.T, tune ...func(*plan)) *hall {
+func newBubbleHub(t *testing.T, tune ...func(*hubOptions)) *testHub {
 	t.Helper()
-	h := newHall(t, append(tune, func(p *plan) { p.street = newStreet() })...)
+	h := newTestHub(t, append(tune, func(p *hubOptions) { p.pipes = newPipeListener() })...)
 	h.wait = 24 * time.Hour
 	return h
 }

@@ -20,28 +20,28 @@ import (
 )
 
 // agentStore is a store on which agents can run.
-type thinker interface {
+type agentStore interface {
 	engine
 	agentpool.Semaphores
 }
 
 // newAgentHub starts a hub with agents, on Redis or on files.
-func agentHall(t *testing.T, redis bool) *hall {
+func newAgentHub(t *testing.T, redis bool) *testHub {
 	t.Helper()
-	open := func(log *slog.Logger) (thinker, error) {
+	open := func(log *slog.Logger) (agentStore, error) {
 		return filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 	}
 	if redis {
 		client := redistest.Standalone(t).Client(t)
-		open = func(log *slog.Logger) (thinker, error) {
+		open = func(log *slog.Logger) (agentStore, error) {
 			return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
 		}
 	}
-	return newHall(t, func(p *plan) { runner(t, p, open) })
+	return newTestHub(t, func(p *hubOptions) { addAgents(t, p, open) })
 }
 
 // addAgents adds agents to the options, with limits if given.
-func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limits ...agentpool.Limits) {
+func addAgents(t *testing.T, p *hubOptions, open func(*slog.Logger) (agentStore, error), limits ...agentpool.Limits) {
 	t.Helper()
 	limits = append(limits, agentpool.Limits{})
 	fileStore, err := files.Open(t.TempDir(), files.Config{})
@@ -83,26 +83,26 @@ func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), lim
 }
 
 // agentHubs are the constructors of hubs with agents, one per store.
-func stores() map[string]func(*testing.T) *hall {
-	return map[string]func(*testing.T) *hall{
-		"file":  func(t *testing.T) *hall { t.Helper(); return agentHall(t, false) },
-		"redis": func(t *testing.T) *hall { t.Helper(); return agentHall(t, true) },
+func agentHubs() map[string]func(*testing.T) *testHub {
+	return map[string]func(*testing.T) *testHub{
+		"file":  func(t *testing.T) *testHub { t.Helper(); return newAgentHub(t, false) },
+		"redis": func(t *testing.T) *testHub { t.Helper(); return newAgentHub(t, true) },
 	}
 }
 
 // sendToAgent sends a message to the main agent of a monitor.
-func (x *tab) tell(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
+func (x *tab) sendToAgent(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
 	x.t.Helper()
 	m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
 	if x.desktop {
-		x.text(string(wire.Desktop{}.AppendMessage(nil, wire.Message{ID: id, Data: m})))
+		x.writeText(string(wire.Desktop{}.AppendMessage(nil, wire.Message{ID: id, Data: m})))
 		return
 	}
-	x.sayAs(id, m)
+	x.sendWithID(id, m)
 }
 
 // untilTurnEnd reads up to the end of the turn of a message and returns all events, including that.
-func (x *tab) until(id wire.MessageID) []wire.Event {
+func (x *tab) untilTurnEnd(id wire.MessageID) []wire.Event {
 	x.t.Helper()
 	var all []wire.Event
 	for {

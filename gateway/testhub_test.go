@@ -32,8 +32,8 @@ import (
 )
 
 // hubOptions configures a testHub.
-type plan struct {
-	door    gateway.Config
+type hubOptions struct {
+	gateway gateway.Config
 	auth    auth.Config
 	limits  ratelimit.Config
 	session session.Config
@@ -42,17 +42,17 @@ type plan struct {
 	// counts wraps the counters of the rate limits.
 	counts func(ratelimit.Counts) ratelimit.Counts
 	// pipes replaces the TCP listener.
-	street *street
+	pipes *pipeListener
 	// mcp serves /mcp.
 	mcp http.Handler
 	// desktop and apps are the pages; ownApps gives the apps a listener of their own.
 	desktop, apps *web.Site
 	ownApps       bool
 	// admin is the admin page; ownAdmin gives the admin endpoints a listener of their own.
-	admin    *web.Site
-	ownAdmin bool
-	metrics  http.Handler
-	monitor  gateway.AdminView // replaces the real one
+	admin     *web.Site
+	ownAdmin  bool
+	metrics   http.Handler
+	adminView gateway.AdminView // replaces the real one
 	// members makes the hub announce itself and follow orders.
 	members bool
 }
@@ -70,24 +70,24 @@ type engine interface {
 }
 
 // testHub is a whole hub on a real store, behind a real listener unless the options have pipes.
-type hall struct {
-	t         testing.TB
-	store     engine
-	street    *street
-	hub       *session.Hub
-	people    *auth.Authority
-	fileStore *files.Store
-	server    *gateway.Server
-	members   *membership.Membership
-	watch     *adminview.Watcher
-	joins     bool
-	addr      string
-	admin     string // address of the admin listener, if any
-	apps      string // address of the apps' listener, if any
-	secret    []byte // key of signed tokens
-	good      string // the first token in tests of renewals, unless empty
-	log       *safeBuffer
-	wait      time.Duration
+type testHub struct {
+	t             testing.TB
+	store         engine
+	pipes         *pipeListener
+	hub           *session.Hub
+	auth          *auth.Authority
+	fileStore     *files.Store
+	server        *gateway.Server
+	members       *membership.Membership
+	adminView     *adminview.Watcher
+	runMembership bool
+	addr          string
+	admin         string // address of the admin listener, if any
+	apps          string // address of the apps' listener, if any
+	secret        []byte // key of signed tokens
+	renewalToken  string // the first token in tests of renewals, unless empty
+	log           *safeBuffer
+	wait          time.Duration
 }
 
 // safeBuffer is a log buffer for concurrent writers.
@@ -109,25 +109,25 @@ func (s *safeBuffer) String() string {
 }
 
 // newTestHub starts a hub in mode jwt with all limits off, unless the options say otherwise.
-func newHall(tb testing.TB, tune ...func(*plan)) *hall {
+func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	tb.Helper()
-	h := &hall{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 2 * time.Minute}
+	h := &testHub{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 2 * time.Minute}
 	key := filepath.Join(tb.TempDir(), "key")
 	if err := os.WriteFile(key, h.secret, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	p := plan{auth: auth.Config{Mode: auth.ModeJWT, KeyFile: key, Issuer: "tests", Audience: "everdesk"}}
+	p := hubOptions{auth: auth.Config{Mode: auth.ModeJWT, KeyFile: key, Issuer: "tests", Audience: "everdesk"}}
 	p.limits.Off = true
 	p.session.Replica = "replica-1"
-	p.door.Timeouts.Close = time.Second
-	p.door.Timeouts.Naming = 50 * time.Millisecond // most desktop clients in tests send nothing at first
+	p.gateway.Timeouts.Close = time.Second
+	p.gateway.Timeouts.Naming = 50 * time.Millisecond // most desktop clients in tests send nothing at first
 	for _, f := range tune {
 		f(&p)
 	}
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(h.log, tb.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p.auth.Logger, p.session.Logger, p.session.Broadcast.Logger = log, log, log
-	if p.door.Heartbeat != 0 {
-		p.session.Broadcast.Heartbeat = p.door.Heartbeat
+	if p.gateway.Heartbeat != 0 {
+		p.session.Broadcast.Heartbeat = p.gateway.Heartbeat
 	}
 	if p.store == nil {
 		p.store = func(log *slog.Logger) (engine, error) {
@@ -138,7 +138,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if h.store, err = p.store(log); err != nil {
 		tb.Fatal(err)
 	}
-	if h.people, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
+	if h.auth, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
 		tb.Fatal(err)
 	}
 	if h.fileStore, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
@@ -148,8 +148,8 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if p.counts != nil {
 		counts = p.counts(counts)
 	}
-	h.hub, h.street = session.NewHub(p.session, h.store), p.street
-	h.members, h.joins = membership.New(membership.Config{
+	h.hub, h.pipes = session.NewHub(p.session, h.store), p.pipes
+	h.members, h.runMembership = membership.New(membership.Config{
 		ID: p.session.Replica, Version: "v1", Every: 20 * time.Millisecond, Logger: log,
 		Load: func() membership.Load {
 			l := h.hub.Load()
@@ -166,16 +166,16 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		},
 		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.members
-	h.watch = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.members, h.store)
-	if p.monitor == nil {
-		p.monitor = h.watch
+	h.adminView = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.members, h.store)
+	if p.adminView == nil {
+		p.adminView = h.adminView
 	}
-	p.door.SeparateAdmin = p.ownAdmin
-	h.server = gateway.New(p.door, log, gateway.Deps{
+	p.gateway.SeparateAdmin = p.ownAdmin
+	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
-		Store: h.store, Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
+		Store: h.store, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
-		Admin: p.admin, Metrics: p.metrics, AdminView: p.monitor,
+		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView,
 	})
 	if p.ownAdmin {
 		var lc net.ListenConfig
@@ -195,15 +195,15 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		h.apps = ln.Addr().String()
 		h.server.SetAppsListener(ln)
 	}
-	h.open()
+	h.start()
 	return h
 }
 
 // start serves requests, and stops everything at the end of the test.
-func (h *hall) open() {
+func (h *testHub) start() {
 	h.t.Helper()
-	var ln net.Listener = h.street
-	if h.street == nil {
+	var ln net.Listener = h.pipes
+	if h.pipes == nil {
 		var lc net.ListenConfig
 		var err error
 		if ln, err = lc.Listen(h.t.Context(), "tcp", "127.0.0.1:0"); err != nil {
@@ -214,10 +214,10 @@ func (h *hall) open() {
 	running, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { h.hub.Run(running) })
-	if h.street == nil { // in a bubble time passes too fast for it
-		wg.Go(func() { h.watch.Run(running) })
+	if h.pipes == nil { // in a bubble time passes too fast for it
+		wg.Go(func() { h.adminView.Run(running) })
 	}
-	if h.joins {
+	if h.runMembership {
 		wg.Go(func() { h.members.Run(running) })
 	}
 	wg.Go(func() {
@@ -240,10 +240,10 @@ func (h *hall) open() {
 }
 
 // transport returns an HTTP transport for the hub that keeps no connections.
-func (h *hall) transport() *http.Transport {
+func (h *testHub) transport() *http.Transport {
 	transport := &http.Transport{DisableCompression: true}
-	if h.street != nil {
-		transport.DialContext = h.street.DialContext
+	if h.pipes != nil {
+		transport.DialContext = h.pipes.DialContext
 	}
 	return transport
 }
@@ -257,7 +257,7 @@ func claims(user string, life time.Duration) jwt.MapClaims {
 }
 
 // token returns a signed token for a user.
-func (h *hall) token(user string, life time.Duration, roles ...string) string {
+func (h *testHub) token(user string, life time.Duration, roles ...string) string {
 	h.t.Helper()
 	claims := claims(user, life)
 	if len(roles) > 0 {
@@ -271,7 +271,7 @@ func (h *hall) token(user string, life time.Duration, roles ...string) string {
 }
 
 // newSession creates a session of a user.
-func (h *hall) session(user string) wire.SessionID {
+func (h *testHub) newSession(user string) wire.SessionID {
 	h.t.Helper()
 	info, err := h.hub.Create(h.t.Context(), session.NewSession{User: user})
 	if err != nil {
@@ -281,23 +281,23 @@ func (h *hall) session(user string) wire.SessionID {
 }
 
 // dialOptions are the parameters of a handshake.
-type visit struct {
+type dialOptions struct {
 	token  string
 	header http.Header
 	protos []string
 }
 
-func as(token string) visit { return visit{token: token, protos: []string{"everdesk.v2"}} }
+func as(token string) dialOptions { return dialOptions{token: token, protos: []string{"everdesk.v2"}} }
 
 // handshakeResponse is the HTTP response to a handshake.
-type answer struct {
+type handshakeResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 // tryDial tries to open a WebSocket. The tab is nil if the handshake was refused.
-func (h *hall) knock(path string, v visit) (*tab, answer) {
+func (h *testHub) tryDial(path string, v dialOptions) (*tab, handshakeResponse) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
 	defer cancel()
@@ -319,7 +319,7 @@ func (h *hall) knock(path string, v visit) (*tab, answer) {
 	if res == nil {
 		h.t.Fatalf("dial %.200s: %v", path, err)
 	}
-	a := answer{status: res.StatusCode, header: res.Header}
+	a := handshakeResponse{status: res.StatusCode, header: res.Header}
 	if err != nil {
 		a.body, _ = io.ReadAll(res.Body)
 		return nil, a
@@ -330,9 +330,9 @@ func (h *hall) knock(path string, v visit) (*tab, answer) {
 }
 
 // mustDial opens a WebSocket.
-func (h *hall) enter(path string, v visit) *tab {
+func (h *testHub) mustDial(path string, v dialOptions) *tab {
 	h.t.Helper()
-	x, a := h.knock(path, v)
+	x, a := h.tryDial(path, v)
 	if x == nil {
 		h.t.Fatalf("%.200s: %d %s", path, a.status, a.body)
 	}
@@ -340,9 +340,9 @@ func (h *hall) enter(path string, v visit) *tab {
 }
 
 // wantRefused checks that a handshake is refused with a status and, unless 0, a code.
-func (h *hall) refused(path string, v visit, status int, code wire.Code) wire.Problem {
+func (h *testHub) wantRefused(path string, v dialOptions, status int, code wire.Code) wire.Problem {
 	h.t.Helper()
-	x, a := h.knock(path, v)
+	x, a := h.tryDial(path, v)
 	if x != nil {
 		h.t.Fatalf("%.200s was let in, want %d", path, status)
 	}

@@ -20,18 +20,18 @@ import (
 // reconnect at once. An invented position does not count as a resume.
 func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
-	id := h.session("ann")
+	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
+	id := h.newSession("ann")
 	path := "/ws/" + string(id)
 	v := as(h.token("ann", time.Minute))
-	x := h.enter(path, v)
+	x := h.mustDial(path, v)
 	old := x.emit("m-1")
 	x.ws.CloseNow()
 	// The session gets another owner and thereby another epoch: positions of the previous one stay
 	// valid.
 	h.hub.Drain(t.Context())
-	other := sibling(t, h)
-	x = other.enter(path+"?resume_from="+old.String(), v)
+	other := otherReplica(t, h)
+	x = other.mustDial(path+"?resume_from="+old.String(), v)
 	if got := next[wire.SessionState](x); got.Mode != wire.StateResume {
 		t.Errorf("mode %s, reason %s", got.Mode, got.Reason)
 	}
@@ -40,7 +40,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		t.Fatalf("%v is of the same owner as %v", now, old)
 	}
 	for range 9 { // together with those two connects it reaches the limit of ten
-		other.enter(path, v).ws.CloseNow()
+		other.mustDial(path, v).ws.CloseNow()
 	}
 	for _, from := range []string{
 		"1-1", "garbage", "0-0", "",
@@ -50,16 +50,16 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		wire.Position{Epoch: old.Epoch + 1, Seq: 1}.String(),
 		"18446744073709551615-18446744073709551615",
 	} {
-		other.refused(path+"?resume_from="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
-		other.refused(path+"?seen="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
+		other.wantRefused(path+"?resume_from="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
+		other.wantRefused(path+"?seen="+url.QueryEscape(from), v, http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
 	// Positions of other users' or missing sessions do not count either.
-	for _, id := range []wire.SessionID{other.session("bob"), "ses-not-there"} {
-		other.refused("/ws/"+string(id)+"?resume_from="+now.String(), v, http.StatusTooManyRequests, wire.CodeRateLimited)
+	for _, id := range []wire.SessionID{other.newSession("bob"), "ses-not-there"} {
+		other.wantRefused("/ws/"+string(id)+"?resume_from="+now.String(), v, http.StatusTooManyRequests, wire.CodeRateLimited)
 	}
 	for _, from := range []wire.Position{now, old} {
 		for range 10 {
-			x := other.enter(path+"?resume_from="+from.String(), v)
+			x := other.mustDial(path+"?resume_from="+from.String(), v)
 			if got := next[wire.SessionState](x); got.Mode != wire.StateResume {
 				t.Errorf("%v: mode %s, reason %s", from, got.Mode, got.Reason)
 			}
@@ -68,7 +68,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	}
 	// A reloaded page sends a position as seen and gets a snapshot.
 	for range 5 {
-		x := other.enter(path+"?seen="+now.String(), v)
+		x := other.mustDial(path+"?seen="+now.String(), v)
 		if got := next[wire.SessionState](x); got.Mode != wire.StateSnapshot {
 			t.Errorf("mode %s", got.Mode)
 		}
@@ -77,7 +77,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	// Resumes are limited, too.
 	let := 0
 	for range 100 {
-		x, a := other.knock(path+"?resume_from="+now.String(), v)
+		x, a := other.tryDial(path+"?resume_from="+now.String(), v)
 		if x == nil {
 			if a.status != http.StatusTooManyRequests {
 				t.Fatalf("%d %s", a.status, a.body)
@@ -93,26 +93,26 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 }
 
 // otherReplica starts another hub on the same store.
-func sibling(t *testing.T, h *hall) *hall {
+func otherReplica(t *testing.T, h *testHub) *testHub {
 	t.Helper()
-	return newHall(t, func(p *plan) {
+	return newTestHub(t, func(p *hubOptions) {
 		p.limits, p.session.Replica = ratelimit.Config{}, "replica-2"
-		p.store = func(*slog.Logger) (engine, error) { return borrowed{h.store}, nil }
+		p.store = func(*slog.Logger) (engine, error) { return borrowedStore{h.store}, nil }
 	})
 }
 
 // borrowedStore is a store that the other hub closes.
-type borrowed struct{ engine }
+type borrowedStore struct{ engine }
 
-func (borrowed) Close() error { return nil }
+func (borrowedStore) Close() error { return nil }
 
 // pausingCounts runs a function before the first count.
-type pausing struct {
+type pausingCounts struct {
 	ratelimit.Counts
 	first *atomic.Pointer[func()]
 }
 
-func (p pausing) Take(ctx context.Context, key string, limit int, window time.Duration) (time.Duration, error) {
+func (p pausingCounts) Take(ctx context.Context, key string, limit int, window time.Duration) (time.Duration, error) {
 	if first := p.first.Swap(nil); first != nil {
 		(*first)()
 	}
@@ -121,35 +121,35 @@ func (p pausing) Take(ctx context.Context, key string, limit int, window time.Du
 
 // The user signs out after the credential was checked and before the connection is registered, so
 // that the revocation cannot find it.
-func TestAttack17SignOutWhileComing(t *testing.T) {
+func TestAttack17SignOutDuringConnect(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[func()]
-	h := newHall(t, func(p *plan) {
+	h := newTestHub(t, func(p *hubOptions) {
 		p.limits = ratelimit.Config{}
-		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausing{c, &first} }
+		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausingCounts{c, &first} }
 	})
 	// meet creates a session of a user who signs out during the next connect.
 	meet := func(user string) (wire.SessionID, string) {
-		id, token := h.session(user), h.token(user, time.Minute)
-		watcher := h.enter("/ws/"+string(id), as(token))
+		id, token := h.newSession(user), h.token(user, time.Minute)
+		watcher := h.mustDial("/ws/"+string(id), as(token))
 		next[wire.SessionState](watcher)
 		first.Store(new(func() {
-			if err := h.people.SignOut(context.Background(), user); err != nil {
+			if err := h.auth.SignOut(context.Background(), user); err != nil {
 				t.Error(err)
 			}
-			watcher.closed(wire.CloseLoggedOut) // so that all replicas have processed the sign-out
+			watcher.wantClosed(wire.CloseLoggedOut) // so that all replicas have processed the sign-out
 		}))
 		return id, token
 	}
 	for user, come := range map[string]func(id wire.SessionID, token string) *tab{
-		"header": func(id wire.SessionID, token string) *tab { return h.enter("/ws/"+string(id), as(token)) },
+		"header": func(id wire.SessionID, token string) *tab { return h.mustDial("/ws/"+string(id), as(token)) },
 		"frame": func(id wire.SessionID, token string) *tab {
-			x := h.enter("/ws/"+string(id), visit{protos: []string{"everdesk.v2"}})
-			x.say(wire.Auth{Token: token})
+			x := h.mustDial("/ws/"+string(id), dialOptions{protos: []string{"everdesk.v2"}})
+			x.send(wire.Auth{Token: token})
 			return x
 		},
 		"desktop": func(id wire.SessionID, token string) *tab {
-			x := h.enter("/ws?sessionId="+string(id)+"&token="+token, visit{})
+			x := h.mustDial("/ws?sessionId="+string(id)+"&token="+token, dialOptions{})
 			x.desktop = true
 			return x
 		},
@@ -171,24 +171,24 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 	}
 	// An event stream ends before any event.
 	id, token := meet("stream")
-	got := h.rest(http.MethodGet, at(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")})
+	got := h.rest(http.MethodGet, sessionPath(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")})
 	if contains(got.body, "session_state") {
 		t.Errorf("the stream began: %s", got.body)
 	}
 	// An API key stays valid, and its later connections stay open.
 	id, _ = meet("key")
 	first.Store(nil)
-	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "key", Roles: []auth.Role{auth.RoleUser}}, "")
+	key, err := h.auth.NewKey(t.Context(), auth.Identity{User: "key", Roles: []auth.Role{auth.RoleUser}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := h.enter("/ws/"+string(id), as(key))
+	before := h.mustDial("/ws/"+string(id), as(key))
 	next[wire.SessionState](before)
-	if err := h.people.SignOut(t.Context(), "key"); err != nil {
+	if err := h.auth.SignOut(t.Context(), "key"); err != nil {
 		t.Fatal(err)
 	}
-	before.closed(wire.CloseLoggedOut)
-	after := h.enter("/ws/"+string(id), as(key))
+	before.wantClosed(wire.CloseLoggedOut)
+	after := h.mustDial("/ws/"+string(id), as(key))
 	next[wire.SessionState](after)
-	after.alive()
+	after.wantAlive()
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // sessionWithTab starts a hub with a session of ann and a tab.
-func (h *hall) room() (wire.SessionID, *tab) {
+func (h *testHub) sessionWithTab() (wire.SessionID, *tab) {
 	h.t.Helper()
-	id := h.session("ann")
-	x := h.enter("/ws/"+string(id), as(h.token("ann", time.Minute)))
+	id := h.newSession("ann")
+	x := h.mustDial("/ws/"+string(id), as(h.token("ann", time.Minute)))
 	next[wire.SessionState](x)
 	return id, x
 }
@@ -26,29 +26,29 @@ func (h *hall) room() (wire.SessionID, *tab) {
 // Row 21: frame 64 KiB+1: 1009.
 func TestAttack21FrameTooBig(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	_, x := h.room()
+	h := newTestHub(t)
+	_, x := h.sessionWithTab()
 	pad := func(size int) string {
 		const head, tail = `{"type":"USER_MESSAGE","data":{"content":"`, `"}}`
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 	}
-	x.text(pad(64 << 10))
+	x.writeText(pad(64 << 10))
 	next[wire.MessageRejected](x) // it was decoded, but there is no agent
-	x.text(pad(64<<10 + 1))
-	x.notice(wire.CodeMessageTooLarge)
-	x.closed(wire.CloseTooBig)
+	x.writeText(pad(64<<10 + 1))
+	x.wantError(wire.CodeMessageTooLarge)
+	x.wantClosed(wire.CloseTooBig)
 }
 
 // Row 23: invalid UTF-8 text frame; binary frame: 1007; 1003.
 func TestAttack23NotText(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	_, x := h.room()
-	x.raw(websocket.MessageText, []byte("{\"type\":\"USER_MESSAGE\",\"data\":{\"content\":\"\xff\xfe\"}}"))
-	x.closed(wire.CloseInvalidText)
-	_, x = h.room()
-	x.raw(websocket.MessageBinary, []byte(`{"type":"pong"}`))
-	x.closed(wire.CloseUnsupported)
+	h := newTestHub(t)
+	_, x := h.sessionWithTab()
+	x.writeRaw(websocket.MessageText, []byte("{\"type\":\"USER_MESSAGE\",\"data\":{\"content\":\"\xff\xfe\"}}"))
+	x.wantClosed(wire.CloseInvalidText)
+	_, x = h.sessionWithTab()
+	x.writeRaw(websocket.MessageBinary, []byte(`{"type":"pong"}`))
+	x.wantClosed(wire.CloseUnsupported)
 }
 
 // Row 24: JSON depth 10 000, duplicate keys, huge number 1e999, NaN: 1003 error
@@ -56,7 +56,7 @@ func TestAttack23NotText(t *testing.T) {
 // reject).
 func TestAttack24JSONThatIsNone(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	frames := map[string]string{
 		"depth":          `{"type":"USER_MESSAGE","data":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`,
 		"duplicate type": `{"type":"pong","type":"RESET","data":{}}`,
@@ -68,12 +68,12 @@ func TestAttack24JSONThatIsNone(t *testing.T) {
 		"not an object":  `["type","pong"]`,
 	}
 	for name, frame := range frames {
-		_, x := h.room()
-		x.text(frame)
-		if n := x.notice(wire.CodeInvalidMessage); !n.Recoverable {
+		_, x := h.sessionWithTab()
+		x.writeText(frame)
+		if n := x.wantError(wire.CodeInvalidMessage); !n.Recoverable {
 			t.Errorf("%s: %+v", name, n)
 		}
-		x.alive()
+		x.wantAlive()
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAttack24JSONThatIsNone(t *testing.T) {
 // message_id.
 func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	for _, tt := range []struct{ name, frame, field string }{
 		{"unknown type", `{"type":"FORMAT_DISK","message_id":"m-1","data":{}}`, "type"},
 		{"event of the hub", `{"type":"session_state","message_id":"m-1","data":{}}`, "type"},
@@ -89,39 +89,39 @@ func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 		{"wrong type", `{"type":"USER_MESSAGE","data":{"messageId":"m-1","content":7}}`, "data.content"},
 		{"another session", `{"type":"USER_MESSAGE","session_id":"ses-other","data":{"messageId":"m-1","content":"x"}}`, "session_id"},
 	} {
-		_, x := h.room()
-		x.text(tt.frame)
-		if n := x.notice(wire.CodeInvalidMessage); n.MessageID != "m-1" || n.Field != tt.field {
+		_, x := h.sessionWithTab()
+		x.writeText(tt.frame)
+		if n := x.wantError(wire.CodeInvalidMessage); n.MessageID != "m-1" || n.Field != tt.field {
 			t.Errorf("%s: %+v, want field %s", tt.name, n, tt.field)
 		}
-		x.alive()
+		x.wantAlive()
 	}
 	// The fifth within a minute closes the connection.
-	_, x := h.room()
+	_, x := h.sessionWithTab()
 	for range 5 {
-		x.text(`{"type":"FORMAT_DISK"}`)
-		x.notice(wire.CodeInvalidMessage)
+		x.writeText(`{"type":"FORMAT_DISK"}`)
+		x.wantError(wire.CodeInvalidMessage)
 	}
-	x.closed(wire.CloseBadMessages)
+	x.wantClosed(wire.CloseBadMessages)
 }
 
 // Row 26: 101 messages in 60 s: 101st: rate error + retry_after; no state change.
 func TestAttack26TooManyMessages(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Messages: 1} })
-	id, x := h.room()
+	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{Messages: 1} })
+	id, x := h.sessionWithTab()
 	at := x.emit("m-0")
 	for i := range 3 {
 		id := wire.MessageID(fmt.Sprintf("m-%d", i+1))
-		x.sayAs(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 99}}})
-		if n := x.notice(wire.CodeRateLimited); n.MessageID != id || n.RetryAfterMS <= 0 {
+		x.sendWithID(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 99}}})
+		if n := x.wantError(wire.CodeRateLimited); n.MessageID != id || n.RetryAfterMS <= 0 {
 			t.Errorf("error %+v", n)
 		}
 		if i == 0 { // interactions have a limit of their own
-			x.say(wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidDismissToast, Timestamp: 1}}})
+			x.send(wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidDismissToast, Timestamp: 1}}})
 		}
 	}
-	if reason := x.closed(wire.CloseRateLimited); !strings.Contains(reason, "retry_after") {
+	if reason := x.wantClosed(wire.CloseRateLimited); !strings.Contains(reason, "retry_after") {
 		t.Errorf("reason %q", reason)
 	}
 	events, err := h.store.Read(t.Context(), id, at, 100)
@@ -139,43 +139,43 @@ func TestAttack26TooManyMessages(t *testing.T) {
 // only as ARGV.
 func TestAttack51IDsAreNoCode(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	_, x := h.room()
+	h := newTestHub(t)
+	_, x := h.sessionWithTab()
 	for _, id := range []string{"a\nb", "}", "\x00", "'; return redis.call('FLUSHALL')"} {
 		frame := wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Emit{
 			MessageID: wire.MessageID(id), Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}},
 		}})
-		x.raw(websocket.MessageText, frame)
+		x.writeRaw(websocket.MessageText, frame)
 		if strings.ContainsAny(id, "\n\x00") {
-			x.notice(wire.CodeInvalidMessage)
+			x.wantError(wire.CodeInvalidMessage)
 		} else if got := next[wire.Emitted](x); string(got.MessageID) != id {
 			t.Errorf("%q became %q", id, got.MessageID)
 		}
 	}
-	x.say(wire.SubscribeMonitor{MonitorID: "monitor-1"})
-	x.text(`{"type":"SUBSCRIBE_MONITOR","data":{"monitorId":"{p1}"}}`)
-	x.notice(wire.CodeInvalidMessage)
-	x.alive()
+	x.send(wire.SubscribeMonitor{MonitorID: "monitor-1"})
+	x.writeText(`{"type":"SUBSCRIBE_MONITOR","data":{"monitorId":"{p1}"}}`)
+	x.wantError(wire.CodeInvalidMessage)
+	x.wantAlive()
 }
 
 // Row 52: log injection (CRLF, ANSI) in user text: JSON-escaped; terminal view
 // strips control chars.
 func TestAttack52LogInjection(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newTestHub(t)
 	const evil = "x\r\nlevel=ERROR msg=\"all is lost\"\x1b[31m"
-	id := h.session("ann")
+	id := h.newSession("ann")
 	v := as(h.token("ann\x1b[31m", time.Minute))
-	if x, _ := h.knock("/ws/"+string(id), v); x != nil {
+	if x, _ := h.tryDial("/ws/"+string(id), v); x != nil {
 		t.Error("a user with control characters was let in")
 	}
 	v = as(h.token("ann", time.Minute))
 	q := url.QueryEscape(evil)
-	x := h.enter("/ws/"+string(id)+"?client_id="+q+"&resume_from="+q+"&token="+q, v)
-	x.sayAs("m-1", wire.UserMessage{MessageID: "m-1", Content: evil})
-	x.text(evil)
-	x.notice(wire.CodeInvalidMessage)
-	x.alive()
+	x := h.mustDial("/ws/"+string(id)+"?client_id="+q+"&resume_from="+q+"&token="+q, v)
+	x.sendWithID("m-1", wire.UserMessage{MessageID: "m-1", Content: evil})
+	x.writeText(evil)
+	x.wantError(wire.CodeInvalidMessage)
+	x.wantAlive()
 	if log := h.log.String(); strings.Contains(log, "\x1b") || strings.Contains(log, "\nlevel=ERROR msg=\"all is lost\"") || strings.Contains(log, "all is lost") {
 		t.Errorf("the log has what the client sent:\n%s", log)
 	}

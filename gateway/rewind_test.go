@@ -10,30 +10,30 @@ import (
 // conversation has changed. Viewers cannot rewind.
 func TestTwoTabsRewind(t *testing.T) {
 	t.Parallel()
-	for name, open := range stores() {
+	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := open(t)
-			id := h.session("ann")
+			id := h.newSession("ann")
 			path := "/ws/" + string(id)
-			one := h.enter(path, as(h.user("ann")))
-			one.tell("monitor-0", "m1", "/say hello")
+			one := h.mustDial(path, as(h.userToken("ann")))
+			one.sendToAgent("monitor-0", "m1", "/say hello")
 			var ts wire.Millis
-			for _, e := range one.until("m1") {
+			for _, e := range one.untilTurnEnd("m1") {
 				if u, is := e.Data.(wire.MessageUpdated); is && u.Message.Say == wire.SayUserFeedback {
 					ts = u.Message.TS
 				}
 			}
-			two := h.enter(path, as(h.user("ann")))
-			looks := h.enter(path, as(h.user("ann", "viewer")))
-			two.alive()
-			looks.sayAs("r0", wire.Rewind{TS: ts, MessageID: "r0"})
-			looks.notice(wire.CodeForbidden)
-			looks.sayAs("e0", wire.EditMessage{TS: ts, Text: "x", MessageID: "e0"})
-			looks.notice(wire.CodeForbidden)
+			two := h.mustDial(path, as(h.userToken("ann")))
+			looks := h.mustDial(path, as(h.userToken("ann", "viewer")))
+			two.wantAlive()
+			looks.sendWithID("r0", wire.Rewind{TS: ts, MessageID: "r0"})
+			looks.wantError(wire.CodeForbidden)
+			looks.sendWithID("e0", wire.EditMessage{TS: ts, Text: "x", MessageID: "e0"})
+			looks.wantError(wire.CodeForbidden)
 			tabs := map[wire.MessageID]*tab{"r1": one, "r2": two}
 			for r, x := range tabs {
-				x.sayAs(r, wire.Rewind{TS: ts, Revision: new(0), MessageID: r})
+				x.sendWithID(r, wire.Rewind{TS: ts, Revision: new(0), MessageID: r})
 			}
 			won, lost := 0, 0
 			for r, x := range tabs {
@@ -46,7 +46,7 @@ func TestTwoTabsRewind(t *testing.T) {
 					continue
 				}
 				lost++
-				x.notice(wire.CodeHistoryChanged)
+				x.wantError(wire.CodeHistoryChanged)
 			}
 			if won != 1 || lost != 1 {
 				t.Errorf("%d have won, %d have lost", won, lost)

@@ -14,7 +14,7 @@ import (
 // The tests of attacks with repeated, late or foreign answers.
 
 // logEvents returns the events of a type in a session's log.
-func (h *hall) frames(id wire.SessionID, kind string) []wire.Event {
+func (h *testHub) logEvents(id wire.SessionID, kind string) []wire.Event {
 	h.t.Helper()
 	events, err := h.store.Read(h.t.Context(), id, wire.Position{}, 10_000)
 	if err != nil {
@@ -35,7 +35,7 @@ func (h *hall) frames(id wire.SessionID, kind string) []wire.Event {
 }
 
 // stateOf returns a session's state.
-func (h *hall) visible(id wire.SessionID) wire.SessionState {
+func (h *testHub) stateOf(id wire.SessionID) wire.SessionState {
 	h.t.Helper()
 	room, err := h.hub.Open(h.t.Context(), id)
 	if err != nil {
@@ -53,21 +53,21 @@ func (h *hall) visible(id wire.SessionID) wire.SessionState {
 // duplicate:true).
 func TestAttack28SameMessageFiveTimes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, a := h.room()
+	h := newTestHub(t)
+	id, a := h.sessionWithTab()
 	v := as(h.token("ann", time.Minute))
-	b, c := h.enter("/ws/"+string(id), v), h.enter("/ws/"+string(id), v)
+	b, c := h.mustDial("/ws/"+string(id), v), h.mustDial("/ws/"+string(id), v)
 	next[wire.SessionState](b)
 	next[wire.SessionState](c)
 	tabs := []*tab{a, b, c}
 	var wg sync.WaitGroup
 	for _, x := range []*tab{a, a, b, b, c} {
-		wg.Go(func() { x.say(wire.UserMessage{MessageID: "m-1", Content: "once"}) })
+		wg.Go(func() { x.send(wire.UserMessage{MessageID: "m-1", Content: "once"}) })
 	}
 	wg.Wait()
 	again := 0
 	for i, x := range tabs { // the first answer goes to all tabs, the others to the repeating tab
-		x.say(wire.Emit{MessageID: wire.MessageID(fmt.Sprint("last-", i)), Actions: []wire.Action{wire.RefreshApps{}}})
+		x.send(wire.Emit{MessageID: wire.MessageID(fmt.Sprint("last-", i)), Actions: []wire.Action{wire.RefreshApps{}}})
 		first := 0
 		for last := false; !last; {
 			e, open := x.read()
@@ -93,12 +93,12 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 		t.Errorf("%d of 5 answers are duplicates, want 4", again)
 	}
 	rows := 0
-	for _, e := range h.frames(id, "messageUpdated") {
+	for _, e := range h.logEvents(id, "messageUpdated") {
 		if p, ok := e.Data.(wire.MessageUpdated); ok && p.Message.Text == "once" {
 			rows++
 		}
 	}
-	if answers := h.frames(id, "MESSAGE_REJECTED"); rows != 1 || len(answers) != 5 {
+	if answers := h.logEvents(id, "MESSAGE_REJECTED"); rows != 1 || len(answers) != 5 {
 		t.Errorf("the log has the message %d times and %d answers, want 1 and 5", rows, len(answers))
 	}
 }
@@ -106,9 +106,9 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 // Row 29: same message_id, different payload: error 3003 conflict, first wins.
 func TestAttack29SameIDOtherMessage(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, x := h.room()
-	other := h.enter("/ws/"+string(id), as(h.token("ann", time.Minute)))
+	h := newTestHub(t)
+	id, x := h.sessionWithTab()
+	other := h.mustDial("/ws/"+string(id), as(h.token("ann", time.Minute)))
 	next[wire.SessionState](other)
 	x.emit("m-1")
 	for _, y := range []*tab{x, other} {
@@ -117,22 +117,22 @@ func TestAttack29SameIDOtherMessage(t *testing.T) {
 			wire.Emit{MessageID: "m-1", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}, wire.AppBadge{AppID: "chat", Count: 1}}},
 			wire.UserMessage{MessageID: "m-1", Content: "something else"},
 		} {
-			y.say(p)
-			if n := y.notice(wire.CodeSessionInvalidState); n.MessageID != "m-1" {
+			y.send(p)
+			if n := y.wantError(wire.CodeSessionInvalidState); n.MessageID != "m-1" {
 				t.Errorf("error %+v", n)
 			}
 		}
 	}
-	if got := h.visible(id).Badges; len(got) != 1 || got[0].Key != "mail" || got[0].Value != 1 {
+	if got := h.stateOf(id).Badges; len(got) != 1 || got[0].Key != "mail" || got[0].Value != 1 {
 		t.Errorf("badges %v", got)
 	}
 	x.emit("m-1") // the first message is unchanged
 }
 
 // openDialog opens a dialog in the session.
-func (x *tab) ask(dialog wire.DialogID) {
+func (x *tab) openDialog(dialog wire.DialogID) {
 	x.t.Helper()
-	x.say(wire.Emit{MessageID: wire.MessageID(dialog), Actions: []wire.Action{wire.DialogConfirm{ID: dialog, Title: "Sure?", Message: "Really?"}}})
+	x.send(wire.Emit{MessageID: wire.MessageID(dialog), Actions: []wire.Action{wire.DialogConfirm{ID: dialog, Title: "Sure?", Message: "Really?"}}})
 	next[wire.Emitted](x)
 }
 
@@ -140,10 +140,10 @@ func (x *tab) ask(dialog wire.DialogID) {
 // ok / 5003 / 5002 / forbidden. The timeout is in attack_time_test.go.
 func TestAttack30Answers(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	_, x := h.room()
-	x.ask("dialog-1")
-	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+	h := newTestHub(t)
+	_, x := h.sessionWithTab()
+	x.openDialog("dialog-1")
+	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
 	first := next[wire.DialogClosed](x)
 	if first.DialogID != "dialog-1" || !first.Confirmed || first.MessageID != "a-1" || first.AnsweredBy == "" {
 		t.Errorf("closed %+v", first)
@@ -151,25 +151,25 @@ func TestAttack30Answers(t *testing.T) {
 	// The same answer again, with its id or a new one, gets the same result; another answer is too
 	// late.
 	for _, again := range []wire.MessageID{"a-1", "a-1b"} {
-		x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: again})
+		x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: again})
 		got := next[wire.DialogClosed](x)
 		if got.MessageID != again {
-			t.Errorf("%s is answered with %+v", again, got)
+			t.Errorf("%s got %+v", again, got)
 		}
 		if got.MessageID = first.MessageID; got != first {
 			t.Errorf("again: %+v, first %+v", got, first)
 		}
 	}
-	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-2"})
-	if n := x.notice(wire.CodeHITLRequestExpired); n.MessageID != "a-2" {
+	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-2"})
+	if n := x.wantError(wire.CodeHITLRequestExpired); n.MessageID != "a-2" {
 		t.Errorf("error %+v", n)
 	}
 	for i, p := range []wire.ClientPayload{
 		wire.DialogFeedback{DialogID: "never-asked", Confirmed: true, MessageID: "u-0"},
 		wire.UserPromptResponse{PromptID: "never-asked", Text: "yes", MessageID: "u-1"},
 	} {
-		x.say(p)
-		if n := x.notice(wire.CodeHITLInvalidResponse); n.MessageID != wire.MessageID(fmt.Sprintf("u-%d", i)) {
+		x.send(p)
+		if n := x.wantError(wire.CodeHITLInvalidResponse); n.MessageID != wire.MessageID(fmt.Sprintf("u-%d", i)) {
 			t.Errorf("error %+v", n)
 		}
 	}
@@ -178,35 +178,35 @@ func TestAttack30Answers(t *testing.T) {
 // Row 30, the last of four: a viewer's answer is forbidden.
 func TestAttack30AnswerOfAViewer(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	id, x := h.room()
+	h := newTestHub(t)
+	id, x := h.sessionWithTab()
 	if err := h.hub.Share(t.Context(), id, "eve", session.ShareViewer); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.hub.Share(t.Context(), id, "olaf", session.ShareOperator); err != nil {
 		t.Fatal(err)
 	}
-	x.ask("dialog-1")
-	for name, v := range map[string]visit{
+	x.openDialog("dialog-1")
+	for name, v := range map[string]dialOptions{
 		"shared":             as(h.token("eve", time.Minute)),
 		"operator by share":  as(h.token("olaf", time.Minute, "viewer")),
 		"owner, but by role": as(h.token("ann", time.Minute, "viewer")),
 	} {
-		y := h.enter("/ws/"+string(id), v)
-		y.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
-		if n := y.notice(wire.CodeForbidden); n.MessageID != "a-1" {
+		y := h.mustDial("/ws/"+string(id), v)
+		y.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+		if n := y.wantError(wire.CodeForbidden); n.MessageID != "a-1" {
 			t.Errorf("%s: error %+v", name, n)
 		}
 		y.ws.CloseNow()
 	}
-	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-1"})
+	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-1"})
 	if got := next[wire.DialogClosed](x); got.Confirmed {
 		t.Errorf("a viewer's answer counted: %+v", got)
 	}
 }
 
 // waitForConnection waits until the tab sees the connection of a client.
-func (x *tab) connection(client wire.ClientID) wire.ConnectionID {
+func (x *tab) waitForConnection(client wire.ClientID) wire.ConnectionID {
 	x.t.Helper()
 	for {
 		for _, c := range next[wire.Presence](x).Connections {
@@ -221,22 +221,22 @@ func (x *tab) connection(client wire.ClientID) wire.ConnectionID {
 // get the winner.
 func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.session.AnswersPerMinute = -1 })
-	id := h.session("ann")
+	h := newTestHub(t, func(p *hubOptions) { p.session.AnswersPerMinute = -1 })
+	id := h.newSession("ann")
 	v := as(h.token("ann", time.Minute))
-	a := h.enter("/ws/"+string(id)+"?client_id=tab-a", v)
-	b := h.enter("/ws/"+string(id)+"?client_id=tab-b", v)
-	tabs := map[wire.ConnectionID]*tab{a.connection("tab-a"): a, b.connection("tab-b"): b}
+	a := h.mustDial("/ws/"+string(id)+"?client_id=tab-a", v)
+	b := h.mustDial("/ws/"+string(id)+"?client_id=tab-b", v)
+	tabs := map[wire.ConnectionID]*tab{a.waitForConnection("tab-a"): a, b.waitForConnection("tab-b"): b}
 	const rounds = 30
 	for i := range rounds {
 		dialog := wire.DialogID(fmt.Sprintf("dialog-%d", i))
-		a.ask(dialog)
+		a.openDialog(dialog)
 		both := make(chan struct{})
 		var wg sync.WaitGroup
 		for _, x := range tabs {
 			wg.Go(func() {
 				<-both
-				x.say(wire.DialogFeedback{DialogID: dialog, Confirmed: x == a})
+				x.send(wire.DialogFeedback{DialogID: dialog, Confirmed: x == a})
 			})
 		}
 		close(both)
@@ -248,24 +248,24 @@ func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 				got = next[wire.DialogClosed](x)
 			}
 			if won.DialogID != "" && got != won {
-				t.Fatalf("one was told %+v, the other %+v", got, won)
+				t.Fatalf("one tab got %+v, the other %+v", got, won)
 			}
 			won = got
 		}
 		winner := tabs[won.AnsweredBy]
 		if winner == nil || won.Confirmed != (winner == a) {
-			t.Fatalf("nobody of those has won: %+v", won)
+			t.Fatalf("unknown winner: %+v", won)
 		}
 		for _, x := range tabs {
 			if x == winner {
 				continue
 			}
-			if n := x.notice(wire.CodeHITLRequestExpired); !strings.Contains(n.Message, string(won.AnsweredBy)) {
-				t.Fatalf("who lost was told %+v", n)
+			if n := x.wantError(wire.CodeHITLRequestExpired); !strings.Contains(n.Message, string(won.AnsweredBy)) {
+				t.Fatalf("the loser got %+v", n)
 			}
 		}
 	}
-	if got := h.frames(id, "DIALOG_CLOSED"); len(got) != rounds {
+	if got := h.logEvents(id, "DIALOG_CLOSED"); len(got) != rounds {
 		t.Errorf("%d answers to %d dialogs were committed", len(got), rounds)
 	}
 }
@@ -274,32 +274,32 @@ func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 // resolved only inside the own session.
 func TestAttack32InterruptOfSomebodyElsesAgent(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
-	theirs := h.session("bob")
-	bob := h.enter("/ws/"+string(theirs), as(h.token("bob", time.Minute)))
+	h := newTestHub(t)
+	theirs := h.newSession("bob")
+	bob := h.mustDial("/ws/"+string(theirs), as(h.token("bob", time.Minute)))
 	bob.emit("m-1")
-	before := h.visible(theirs)
-	_, x := h.room()
+	before := h.stateOf(theirs)
+	_, x := h.sessionWithTab()
 	for i, agent := range []wire.AgentID{"main-monitor-0", wire.AgentID("main-monitor-0@" + string(theirs)), "window-1", "*"} {
 		id := wire.MessageID(fmt.Sprintf("m-%d", i))
-		x.say(wire.InterruptAgent{AgentID: agent, MessageID: id})
-		if n := x.notice(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
+		x.send(wire.InterruptAgent{AgentID: agent, MessageID: id})
+		if n := x.wantError(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
 			t.Errorf("error %+v", n)
 		}
 		id += "-scope"
-		x.say(wire.Interrupt{Scope: wire.ScopeAgent, AgentID: agent, MessageID: id})
-		if n := x.notice(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
+		x.send(wire.Interrupt{Scope: wire.ScopeAgent, AgentID: agent, MessageID: id})
+		if n := x.wantError(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
 			t.Errorf("error %+v", n)
 		}
 	}
 	// A message cannot name another session either.
-	x.text(`{"type":"INTERRUPT_AGENT","session_id":"` + string(theirs) + `","data":{"agentId":"main-monitor-0","messageId":"m-9"}}`)
-	if n := x.notice(wire.CodeInvalidMessage); n.Field != "session_id" {
+	x.writeText(`{"type":"INTERRUPT_AGENT","session_id":"` + string(theirs) + `","data":{"agentId":"main-monitor-0","messageId":"m-9"}}`)
+	if n := x.wantError(wire.CodeInvalidMessage); n.Field != "session_id" {
 		t.Errorf("error %+v", n)
 	}
-	if after := h.visible(theirs); after.LastMessageID != before.LastMessageID {
+	if after := h.stateOf(theirs); after.LastMessageID != before.LastMessageID {
 		t.Errorf("the other session went from %v to %v", before.LastMessageID, after.LastMessageID)
 	}
-	bob.alive()
-	x.alive()
+	bob.wantAlive()
+	x.wantAlive()
 }

@@ -31,7 +31,7 @@ type request struct {
 }
 
 // rest sends a request and reads the response. It does not follow redirects.
-func (h *hall) rest(method, path string, r request) reply {
+func (h *testHub) rest(method, path string, r request) reply {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+path, strings.NewReader(r.body))
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *hall) rest(method, path string, r request) reply {
 }
 
 // wantStatus checks the status.
-func (r reply) want(status int) reply {
+func (r reply) wantStatus(status int) reply {
 	r.t.Helper()
 	if r.status != status {
 		r.t.Fatalf("%.200s: %d %.500s, want %d", r.what, r.status, r.body, status)
@@ -96,7 +96,7 @@ type problem struct {
 }
 
 // wantProblem checks for a problem document with a status and a code.
-func (r reply) problem(status int, code wire.Code) problem {
+func (r reply) wantProblem(status int, code wire.Code) problem {
 	r.t.Helper()
 	var p problem
 	if got := r.header.Get("Content-Type"); got != "application/problem+json" {
@@ -112,42 +112,42 @@ func (r reply) problem(status int, code wire.Code) problem {
 }
 
 // get sends a GET request.
-func (h *hall) get(path, token string) reply {
+func (h *testHub) get(path, token string) reply {
 	h.t.Helper()
 	return h.rest(http.MethodGet, path, request{token: token})
 }
 
 // post sends a POST request.
-func (h *hall) post(path, token, body string) reply {
+func (h *testHub) post(path, token, body string) reply {
 	h.t.Helper()
 	return h.rest(http.MethodPost, path, request{token: token, body: body})
 }
 
 // userToken returns a token of a user for an hour.
-func (h *hall) user(name string, roles ...string) string {
+func (h *testHub) userToken(name string, roles ...string) string {
 	h.t.Helper()
 	return h.token(name, time.Hour, roles...)
 }
 
 // withAuthMode sets the authentication mode.
-func inMode(m auth.Mode) func(*plan) {
-	return func(p *plan) { p.auth = auth.Config{Mode: m} }
+func withAuthMode(m auth.Mode) func(*hubOptions) {
+	return func(p *hubOptions) { p.auth = auth.Config{Mode: m} }
 }
 
 // sessionPath returns the path of a session.
-func at(id wire.SessionID, rest ...string) string {
+func sessionPath(id wire.SessionID, rest ...string) string {
 	return "/api/sessions/" + string(id) + strings.Join(rest, "")
 }
 
 // badgeRequest returns a request for actions that put a badge on an app.
-func raised(app string) string {
+func badgeRequest(app string) string {
 	return `{"actions":[{"type":"app.badge","appId":"` + app + `","count":3}]}`
 }
 
 func contains(body []byte, text string) bool { return bytes.Contains(body, []byte(text)) }
 
 // stream sends a request with a body of unknown length.
-func (h *hall) stream(method, path, token string, body io.Reader) (reply, error) {
+func (h *testHub) stream(method, path, token string, body io.Reader) (reply, error) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+path, io.MultiReader(body))
 	if err != nil {

@@ -20,7 +20,7 @@ type tab struct {
 	wait    time.Duration
 	desktop bool
 	pending []wire.Event
-	heard   chan wire.Event // set by readInBackground
+	events  chan wire.Event      // set by readInBackground
 	code    websocket.StatusCode // after the close
 	reason  string
 }
@@ -28,8 +28,8 @@ type tab struct {
 // read returns the next event, or false after the close.
 func (x *tab) read() (wire.Event, bool) {
 	x.t.Helper()
-	if x.heard != nil {
-		e, ok := <-x.heard
+	if x.events != nil {
+		e, ok := <-x.events
 		return e, ok
 	}
 	e, err := x.receive()
@@ -69,10 +69,10 @@ func (x *tab) receive() (wire.Event, error) {
 
 // readInBackground makes the tab read all events at once and answer pings, as a browser would,
 // independently of the test.
-func (x *tab) attend() *tab {
-	x.heard = make(chan wire.Event, 10_000)
+func (x *tab) readInBackground() *tab {
+	x.events = make(chan wire.Event, 10_000)
 	go func() { // ends with the connection
-		defer close(x.heard)
+		defer close(x.events)
 		for {
 			e, err := x.receive()
 			if err != nil {
@@ -84,7 +84,7 @@ func (x *tab) attend() *tab {
 				go func() { _ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`)) }()
 				continue
 			}
-			x.heard <- e
+			x.events <- e
 		}
 	}()
 	return x
@@ -105,7 +105,7 @@ func next[T wire.ServerPayload](x *tab) T {
 }
 
 // wantError checks that the next error event has a code.
-func (x *tab) notice(code wire.Code) wire.ErrorNotice {
+func (x *tab) wantError(code wire.Code) wire.ErrorNotice {
 	x.t.Helper()
 	n := next[wire.ErrorNotice](x)
 	if n.Code != code {
@@ -115,7 +115,7 @@ func (x *tab) notice(code wire.Code) wire.ErrorNotice {
 }
 
 // wantClosed checks that the connection is closed with a code, and returns the reason.
-func (x *tab) closed(code wire.CloseCode) string {
+func (x *tab) wantClosed(code wire.CloseCode) string {
 	x.t.Helper()
 	for {
 		if _, ok := x.read(); !ok {
@@ -128,14 +128,14 @@ func (x *tab) closed(code wire.CloseCode) string {
 }
 
 // send sends a message in the native dialect.
-func (x *tab) say(p wire.ClientPayload) { x.sayAs("", p) }
+func (x *tab) send(p wire.ClientPayload) { x.sendWithID("", p) }
 
-func (x *tab) sayAs(id wire.MessageID, p wire.ClientPayload) {
+func (x *tab) sendWithID(id wire.MessageID, p wire.ClientPayload) {
 	x.t.Helper()
-	x.raw(websocket.MessageText, wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: p}))
+	x.writeRaw(websocket.MessageText, wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: p}))
 }
 
-func (x *tab) raw(kind websocket.MessageType, frame []byte) {
+func (x *tab) writeRaw(kind websocket.MessageType, frame []byte) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
 	defer cancel()
@@ -144,15 +144,15 @@ func (x *tab) raw(kind websocket.MessageType, frame []byte) {
 	}
 }
 
-func (x *tab) text(frame string) {
+func (x *tab) writeText(frame string) {
 	x.t.Helper()
-	x.raw(websocket.MessageText, []byte(frame))
+	x.writeRaw(websocket.MessageText, []byte(frame))
 }
 
 // emit emits an action and waits until it is committed.
 func (x *tab) emit(id wire.MessageID) wire.Position {
 	x.t.Helper()
-	x.sayAs(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
+	x.sendWithID(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
 	for {
 		if got := next[wire.Emitted](x); got.MessageID == id {
 			return got.At
@@ -161,7 +161,7 @@ func (x *tab) emit(id wire.MessageID) wire.Position {
 }
 
 // wantAlive checks that the connection works.
-func (x *tab) alive() {
+func (x *tab) wantAlive() {
 	x.t.Helper()
 	x.emit(wire.MessageID("alive-" + time.Now().Format("150405.000000000")))
 }
