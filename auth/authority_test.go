@@ -15,7 +15,7 @@ import (
 func TestInstallationToken(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	// Several replicas start at once and find no token.
+	// Several replicas start at once without a stored token.
 	tokens := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range tokens {
@@ -85,7 +85,7 @@ func TestModeUnknown(t *testing.T) {
 	}
 }
 
-// A token that was damaged must not become one that anybody could guess.
+// A damaged token must not become a guessable one.
 func TestInstallationTokenDamaged(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)

@@ -22,7 +22,7 @@ func TestInvitationIsUsedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Ticket(t.Context(), ticket) // it opens no socket
+	_, err = a.Ticket(t.Context(), ticket) // it opens no WebSocket
 	wantCode(t, err, wire.CodeAuthFailed)
 	var winners atomic.Int32
 	var wg sync.WaitGroup
@@ -47,12 +47,11 @@ func TestInvitationIsUsedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.Invitation(t.Context(), socket) // nor does a socket's ticket invite
+	_, err = a.Invitation(t.Context(), socket) // nor does a WebSocket ticket invite
 	wantCode(t, err, wire.CodeAuthFailed)
 }
 
-// The cookie of an invited device stays with its session, however often it is
-// prolonged.
+// The cookie of an invited device stays limited to its session, however often it is extended.
 func TestCookieForOneSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

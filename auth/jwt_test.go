@@ -28,7 +28,7 @@ import (
 
 const secret = "a secret of more than thirty-two bytes"
 
-// writeFile writes a file that lives as long as the test.
+// writeFile writes a file that is deleted with the test.
 func writeFile(tb testing.TB, data string) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "keys")
@@ -38,7 +38,7 @@ func writeFile(tb testing.TB, data string) string {
 	return path
 }
 
-// publicPEM is a public key as openssl writes it.
+// publicPEM encodes a public key as openssl does.
 func publicPEM(tb testing.TB, key crypto.PublicKey, headers map[string]string) string {
 	tb.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
@@ -75,7 +75,7 @@ func newRSA(tb testing.TB, bits int) *rsa.PrivateKey {
 	return key
 }
 
-// jwks writes public keys as an issuer would.
+// jwks encodes public keys as an issuer does.
 func jwks(tb testing.TB, keys map[string]crypto.PublicKey) string {
 	tb.Helper()
 	text := base64.RawURLEncoding.EncodeToString
@@ -99,7 +99,7 @@ func jwks(tb testing.TB, keys map[string]crypto.PublicKey) string {
 	return string(data)
 }
 
-// sign makes a token that says whatever it is told.
+// sign signs any claims.
 func sign(tb testing.TB, method jwt.SigningMethod, key any, header, claims map[string]any) string {
 	tb.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
@@ -111,7 +111,7 @@ func sign(tb testing.TB, method jwt.SigningMethod, key any, header, claims map[s
 	return text
 }
 
-// good are claims that are accepted, with changes. A nil removes a claim.
+// good returns valid claims, with changes. A nil removes a claim.
 func good(changes map[string]any) map[string]any {
 	now := time.Now().Unix()
 	c := map[string]any{"sub": "ann", "iat": now, "exp": now + 600, "iss": "https://issuer", "aud": "everdesk"}
@@ -160,14 +160,14 @@ func TestSignedToken(t *testing.T) {
 			if _, ok := a.Anonymous(); ok || a.InstallationToken() != "" {
 				t.Error("there is another way in")
 			}
-			// Another key of the same kind, and a token that was changed.
+			// Another key of the same kind, and a modified token.
 			_, err = a.Bearer(t.Context(), token[:len(token)-8]+"AAAAAAAA")
 			wantCode(t, err, wire.CodeAuthFailed)
 		})
 	}
 }
 
-// Rows 11 to 15 of the attack table and their neighbours.
+// Rows 11 to 15 of the attack table and similar cases.
 func TestSignedTokenRefuses(t *testing.T) {
 	t.Parallel()
 	ed, rs := newEd25519(t), newRSA(t, 2048)
@@ -251,7 +251,7 @@ func TestSignedTokenRefuses(t *testing.T) {
 	}
 }
 
-// What a header says of keys elsewhere means nothing, good or bad.
+// References to other keys in a header have no effect.
 func TestSignedTokenIgnoresKeysInHeaders(t *testing.T) {
 	t.Parallel()
 	theirs := newEd25519(t)
@@ -309,7 +309,7 @@ func TestSignedTokenAfterSignOut(t *testing.T) {
 			_, err := a.Bearer(t.Context(), ended)
 			wantCode(t, err, wire.CodeAuthFailed)
 		}
-		time.Sleep(time.Second) // tokens count time by seconds
+		time.Sleep(time.Second) // token times have a resolution of seconds
 		who, err = a.Bearer(t.Context(), token(nil))
 		wantUser(t, who, err, "ann")
 		time.Sleep(100 * time.Second)
@@ -318,7 +318,7 @@ func TestSignedTokenAfterSignOut(t *testing.T) {
 	})
 }
 
-// A minute of grace for clocks is less than that: 30 s.
+// The leeway for clocks is 30 s.
 func TestSignedTokenLeeway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestSignedTokenLeeway(t *testing.T) {
 	})
 }
 
-// FuzzBearer looks for tokens that break the parser, or get in.
+// FuzzBearer looks for tokens that crash the parser or are accepted.
 func FuzzBearer(f *testing.F) {
 	a := newAuthority(f, auth.Config{Mode: auth.ModeJWT, KeyFile: writeFile(f, secret)}, openStore(f), f.Output())
 	f.Add("")

@@ -80,7 +80,7 @@ func TestKeyFileRefuses(t *testing.T) {
 	}
 }
 
-// Keys of other kinds do not keep those we know from being used.
+// Keys of unsupported kinds are skipped.
 func TestKeySetWithStrangers(t *testing.T) {
 	t.Parallel()
 	ed := newEd25519(t)

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// openStore opens a real store that lives as long as the test.
+// openStore opens a real store that is closed with the test.
 func openStore(tb testing.TB) *filestore.Store {
 	tb.Helper()
 	s, err := filestore.Open(tb.TempDir(), filestore.Config{
@@ -34,7 +34,7 @@ func openStore(tb testing.TB) *filestore.Store {
 	return s
 }
 
-// newAuthority makes one that logs everything to w.
+// newAuthority returns an authority that logs to w.
 func newAuthority(tb testing.TB, cfg auth.Config, docs auth.Documents, w io.Writer) *auth.Authority {
 	tb.Helper()
 	if cfg.Mode == "" {
@@ -48,7 +48,7 @@ func newAuthority(tb testing.TB, cfg auth.Config, docs auth.Documents, w io.Writ
 	return a
 }
 
-// wantCode checks that credentials were not accepted, and how.
+// wantCode checks that a credential was refused with a code.
 func wantCode(tb testing.TB, err error, code wire.Code) {
 	tb.Helper()
 	e, ok := errors.AsType[*auth.Error](err)
@@ -57,7 +57,7 @@ func wantCode(tb testing.TB, err error, code wire.Code) {
 	}
 }
 
-// wantUser checks that credentials were accepted.
+// wantUser checks that a credential was accepted.
 func wantUser(tb testing.TB, who auth.Identity, err error, user string) {
 	tb.Helper()
 	if err != nil || who.User != user {
@@ -65,7 +65,7 @@ func wantUser(tb testing.TB, who auth.Identity, err error, user string) {
 	}
 }
 
-// full is a store that takes nothing more once it is full.
+// full is a store that refuses writes once it is full.
 type full struct {
 	docs
 	yes func() bool
@@ -78,7 +78,7 @@ func (f full) Put(ctx context.Context, d store.Document) (uint64, error) {
 	return f.docs.Put(ctx, d)
 }
 
-// broken is a store that can be away.
+// broken is a store that can be made unavailable.
 type broken struct {
 	docs // embedded under another name, since one of its methods is called Documents
 	away func() bool

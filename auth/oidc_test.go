@@ -30,7 +30,7 @@ type provider struct {
 	mu       sync.Mutex // guards the following
 	keys     string
 	document map[string]string
-	broken   http.HandlerFunc // answers instead, unless nil
+	broken   http.HandlerFunc // handles requests instead, unless nil
 }
 
 func newProvider(t *testing.T) *provider {
@@ -101,7 +101,7 @@ func TestIssuer(t *testing.T) {
 		}
 		e, r := map[string]any{"kid": "e"}, map[string]any{"kid": "r"}
 		var wg sync.WaitGroup
-		for range 8 { // all at once, and the issuer is asked once
+		for range 8 { // concurrent requests, one fetch
 			wg.Go(func() {
 				who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, e, claims(nil)))
 				wantUser(t, who, err, "ann")
@@ -146,9 +146,8 @@ func TestIssuer(t *testing.T) {
 	})
 }
 
-// A key that the issuer has only just begun to use is fetched, but tokens with
-// bad keys do not make the hub ask more than once a second. Until it may ask again, a
-// token of an unknown key is not refused for good.
+// A new key of the issuer is fetched, but tokens with unknown keys cause at most one fetch a
+// second. In between, a token with an unknown key is not refused permanently.
 func TestIssuerRotates(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -164,29 +163,29 @@ func TestIssuerRotates(t *testing.T) {
 		forged := sign(t, jwt.SigningMethodEdDSA, fresh, map[string]any{"kid": "old"}, claims)
 		for range 3 {
 			time.Sleep(time.Second)
-			_, err := a.Bearer(t.Context(), bad) // the issuer has just said that it has no such key
+			_, err := a.Bearer(t.Context(), bad) // the keys just fetched do not have it
 			wantCode(t, err, wire.CodeAuthFailed)
 			for range 20 { // it may have it by now
 				if _, err := a.Bearer(t.Context(), bad); !errors.Is(err, auth.ErrIssuer) {
 					t.Fatalf("a token of an unknown key is %v, want ErrIssuer", err)
 				}
-				_, err := a.Bearer(t.Context(), forged) // nothing can make it good
+				_, err := a.Bearer(t.Context(), forged) // its signature is invalid in any case
 				wantCode(t, err, wire.CodeAuthFailed)
 			}
 		}
 		if n := p.fetches.Load(); n != 4 {
 			t.Errorf("123 bad tokens in 3 s made %d fetches", n-1)
 		}
-		who, err = a.Bearer(t.Context(), token) // others are not held up
+		who, err = a.Bearer(t.Context(), token) // known keys are not affected
 		wantUser(t, who, err, "ann")
 		p.set(jwks(t, map[string]crypto.PublicKey{"fresh": fresh.Public()}), nil)
 		time.Sleep(time.Second)
-		who, err = a.Bearer(t.Context(), bad) // which is good now
+		who, err = a.Bearer(t.Context(), bad) // valid now
 		wantUser(t, who, err, "ann")
 	})
 }
 
-// An issuer that is away signs nobody out, and is found when it is back.
+// An unavailable issuer signs no user out, and is used again when it is back.
 func TestIssuerAway(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
@@ -224,19 +223,19 @@ func TestIssuerAway(t *testing.T) {
 					}
 					json.NewEncoder(w).Encode(p.document)
 				})
-				unavailable() // where the keys are is known, but they do not come
+				unavailable() // the discovery document is cached, but the keys cannot be fetched
 				p.set(keys, nil)
 				who, err := a.Bearer(t.Context(), token)
 				wantUser(t, who, err, "ann")
 				p.set(keys, answer)
-				who, err = a.Bearer(t.Context(), token) // with the keys it has
+				who, err = a.Bearer(t.Context(), token) // with the cached keys
 				wantUser(t, who, err, "ann")
 			})
 		})
 	}
 }
 
-// Who leaves does not wait for an issuer that does not answer.
+// A cancelled request does not wait for an issuer that does not answer.
 func TestIssuerHangs(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -278,8 +277,7 @@ func TestIssuerSettings(t *testing.T) {
 	}
 }
 
-// The issuer of the discovery document must be the one that was asked, and its
-// keys must come from where nobody can change them.
+// The discovery document must name the configured issuer, and its keys must be served over https.
 func TestIssuerLies(t *testing.T) {
 	t.Parallel()
 	for name, lie := range map[string]map[string]string{

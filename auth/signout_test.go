@@ -65,19 +65,19 @@ func TestSignOut(t *testing.T) {
 	})
 }
 
-// heard collects what Watch tells.
-type heard struct {
+// revocationLog collects the calls of Watch.
+type revocationLog struct {
 	mu    sync.Mutex
 	users []string
 }
 
-func (h *heard) gone(r auth.Revocation) {
+func (h *revocationLog) gone(r auth.Revocation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.users = append(h.users, strings.TrimSpace(r.User+" "+r.At.UTC().Format(time.TimeOnly)+" "+r.Key))
 }
 
-func (h *heard) want(t *testing.T, users ...string) {
+func (h *revocationLog) want(t *testing.T, users ...string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		var here, there heard
+		var here, there revocationLog
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -108,7 +108,7 @@ func TestWatch(t *testing.T) {
 		if err := a.SignOut(t.Context(), "ann"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // the promise
+		time.Sleep(time.Second) // the documented bound
 		here.want(t, "ann 00:00:13")
 		there.want(t, "ann 00:00:13")
 
@@ -124,7 +124,7 @@ func TestWatch(t *testing.T) {
 		if err := b.RevokeKey(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Minute) // every one once, also when it leaves the list
+		time.Sleep(10 * time.Minute) // each once, also when it leaves the list
 		here.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15 "+id)
 		there.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15 "+id)
 		page, err := s.Documents(t.Context(), "auth-signouts", "", 10)
@@ -144,7 +144,7 @@ func TestWatchOverOutages(t *testing.T) {
 		other := newAuthority(t, auth.Config{}, s, t.Output())
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		var h heard
+		var h revocationLog
 		wg.Go(func() { watcher.Watch(ctx, h.gone) })
 		time.Sleep(time.Second)
 		for range 2 {

@@ -18,9 +18,8 @@ import (
 
 const sessionID wire.SessionID = "ses-12345678"
 
-// fakeHub speaks the wire without a hub behind it, in memory, so that it runs in
-// virtual time. Each connection is served by the next step of its script; the
-// last step serves all further ones.
+// fakeHub implements the protocol in memory without a hub, so that it runs in virtual time. Each
+// connection is served by the next step of its script; the last step serves all further ones.
 type fakeHub struct {
 	t      *testing.T
 	script []func(*peer)
@@ -118,13 +117,13 @@ func (p *peer) accept() {
 func (p *peer) greet(s wire.SessionState) {
 	p.accept()
 	if s.HeartbeatMS == 0 {
-		s.HeartbeatMS = 48 * 60 * 60 * 1000 // no test takes that long
+		s.HeartbeatMS = 48 * 60 * 60 * 1000 // longer than any test
 	}
-	p.say(wire.Event{Data: s})
+	p.send(wire.Event{Data: s})
 }
 
-// say sends events, each in a frame of its own.
-func (p *peer) say(events ...wire.Event) {
+// send sends events, each in a frame of its own.
+func (p *peer) send(events ...wire.Event) {
 	for _, e := range events {
 		e.Session = sessionID
 		if e.Time.IsZero() {
@@ -136,13 +135,13 @@ func (p *peer) say(events ...wire.Event) {
 	}
 }
 
-// text sends a frame as it is. It reports whether it went.
+// text sends a raw frame. It reports whether that succeeded.
 func (p *peer) text(frame string) bool {
 	return p.ws.Write(context.Background(), websocket.MessageText, []byte(frame)) == nil
 }
 
-// hear reads a message; it reports false when the connection has ended.
-func (p *peer) hear() (wire.Message, bool) {
+// readMessage reads a message; it reports false when the connection has ended.
+func (p *peer) readMessage() (wire.Message, bool) {
 	_, frame, err := p.ws.Read(context.Background())
 	if err != nil {
 		return wire.Message{}, false
@@ -154,24 +153,23 @@ func (p *peer) hear() (wire.Message, bool) {
 	return m, true
 }
 
-// hold keeps the connection until the client leaves, and ignores what it says.
+// hold keeps the connection until the client disconnects, and ignores its messages.
 func (p *peer) hold() {
 	for {
-		if _, ok := p.hear(); !ok {
+		if _, ok := p.readMessage(); !ok {
 			return
 		}
 	}
 }
 
-// close ends the connection with a code. The client does not answer the close
-// while a test wants to see what it does, so there is no waiting for that.
+// close closes the connection with a code, without waiting for the client's answer.
 func (p *peer) close(code wire.CloseCode, reason string) {
 	if err := p.ws.Close(websocket.StatusCode(code), reason); err != nil {
 		p.t.Logf("close: %v", err)
 	}
 }
 
-// drop cuts the connection without a word.
+// drop cuts the connection without a close frame.
 func (p *peer) drop() { p.ws.CloseNow() }
 
 // pipeListener accepts connections made in memory.
@@ -205,7 +203,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.done) }); return nil }
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// countedConn breaks after some bytes, in the middle of a frame if it so happens.
+// countedConn breaks after a number of bytes, possibly in the middle of a frame.
 type countedConn struct {
 	net.Conn
 	mu   sync.Mutex
@@ -233,20 +231,20 @@ func (c *countedConn) Write(b []byte) (int, error) {
 	return n, net.ErrClosed
 }
 
-// pos is a position.
+// pos returns a position.
 func pos(epoch, seq uint64) wire.Position { return wire.Position{Epoch: epoch, Seq: seq} }
 
-// renamed is a small durable event.
+// renamed returns a small durable event.
 func renamed(at wire.Position, title string) wire.Event {
 	return wire.Event{At: at, Data: wire.SessionRenamed{Title: title}}
 }
 
-// snapshot is the greeting for a new client.
+// snapshot returns the session_state for a new client.
 func snapshot(at wire.Position) wire.SessionState {
 	return wire.SessionState{Mode: wire.StateSnapshot, Reason: wire.SnapshotFresh, LastMessageID: at}
 }
 
-// resume is the greeting for one that comes back.
+// resume returns the session_state for a resuming client.
 func resume(until wire.Position) wire.SessionState {
 	return wire.SessionState{Mode: wire.StateResume, ReplayUntil: until}
 }
@@ -300,8 +298,8 @@ func follow(t *testing.T, h *fakeHub, cfg client.Config) *run {
 	return r
 }
 
-// seen are the positions of the durable events the handler saw; a session_state
-// is shown as its mode.
+// seen are the positions of the durable events that the handler got; a session_state is recorded as
+// its mode.
 func (r *run) seen() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

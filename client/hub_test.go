@@ -31,7 +31,7 @@ type realHub struct {
 	stop func()
 }
 
-// openHub starts a hub that lets everybody in.
+// openHub starts a hub in mode none.
 func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	store, err := filestore.Open(filepath.Join(dir, "store"), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 	if err != nil {
@@ -66,14 +66,14 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	}}, nil
 }
 
-// newSession makes a session of the user that everybody is.
+// newSession creates a session of the local user.
 func (h *realHub) newSession(ctx context.Context) (wire.SessionID, error) {
 	info, err := h.hub.Create(ctx, session.NewSession{User: "local"})
 	return info.ID, err
 }
 
-// TestCutsOfARealHub follows a burst of a real hub over a line that breaks all the
-// time. The follower ends with the same hash as the one who made the burst.
+// TestCutsOfARealHub follows a burst of events of a real hub over a connection that keeps breaking.
+// The follower ends with the same hash as the client that made the burst.
 func TestCutsOfARealHub(t *testing.T) {
 	t.Parallel()
 	const messages = 300
@@ -92,7 +92,7 @@ func TestCutsOfARealHub(t *testing.T) {
 	t.Cleanup(cancel)
 	line := &badLine{to: h.addr, t: t}
 	addr := line.listen(ctx, &wg)
-	// Each client says what its hash is when it has seen the last message.
+	// Each client reports its hash when it has the last message.
 	const end wire.NoticeID = "end"
 	hashes := make(chan string, 2)
 	var clients [2]*client.Client
@@ -117,7 +117,7 @@ func TestCutsOfARealHub(t *testing.T) {
 	}
 	<-clients[1].Ready()
 	for n := range messages {
-		// From both ends, over the good and the bad line.
+		// From both ends, over the good and the bad connection.
 		_, err := clients[n%2].Send(ctx, wire.Emit{Actions: []wire.Action{wire.WindowCreate{
 			WindowID: wire.WindowID(fmt.Sprintf("w%d", n%7)), Title: fmt.Sprintf("%d %s", n, strings.Repeat("x", n)),
 			Bounds: wire.Bounds{X: float64(n), W: 100, H: 100}, Content: wire.TextContent{Data: strconv.Itoa(n)},
@@ -144,7 +144,7 @@ func TestCutsOfARealHub(t *testing.T) {
 	}
 }
 
-// badLine passes connections on and breaks each after some random bytes.
+// badLine forwards connections and breaks each after a random number of bytes.
 type badLine struct {
 	t    *testing.T
 	to   string

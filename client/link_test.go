@@ -13,8 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TestEveryCloseCode checks the table of close codes against what the client
-// does, so that a new code cannot be forgotten.
+// TestEveryCloseCode checks the client's reaction to every close code of the table, so that a new
+// code cannot be missed.
 func TestEveryCloseCode(t *testing.T) {
 	t.Parallel()
 	for _, info := range wire.CloseCodes() {
@@ -58,8 +58,8 @@ func TestEveryCloseCode(t *testing.T) {
 func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]struct {
-		code wire.CloseCode // of the error that ends the client
-		wait time.Duration  // before it comes back
+		code wire.CloseCode // of the error that Run returns
+		wait time.Duration  // before it reconnects
 	}{
 		http.StatusBadRequest:          {code: 0},
 		http.StatusUnauthorized:        {code: wire.CloseUnauthorized},
@@ -126,7 +126,7 @@ func TestFullJitter(t *testing.T) {
 	}
 }
 
-// TestNeverGivesUp looks at a client that cannot connect for a day.
+// TestNeverGivesUp runs a client that cannot connect for a day.
 func TestNeverGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestNeverGivesUp(t *testing.T) {
 			}
 			most = min(2*most, 30*time.Second)
 		}
-		// The mean wait is 15 s.
+		// The mean delay is 15 s.
 		if tries := len(r.links); tries < 24*60*60/15*8/10 || tries > 24*60*60/15*12/10 {
 			t.Errorf("%d tries in %v", tries, time.Since(start))
 		}
@@ -158,7 +158,7 @@ func TestAnnouncedReconnect(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){
 			func(p *peer) {
 				p.greet(snapshot(pos(1, 0)))
-				p.say(wire.Event{Data: wire.GoElsewhere{AfterMS: 5000}})
+				p.send(wire.Event{Data: wire.GoElsewhere{AfterMS: 5000}})
 				time.Sleep(2 * time.Second)
 				p.close(wire.CloseDraining, "")
 			},
@@ -179,8 +179,7 @@ func TestAnnouncedReconnect(t *testing.T) {
 	})
 }
 
-// TestReconnectNowIsNoLoop checks that a hub that always says now is not
-// hammered.
+// TestReconnectNowIsNoLoop checks that a hub that always asks to reconnect now is not flooded.
 func TestReconnectNowIsNoLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,8 +247,8 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 	}
 }
 
-// TestTokenIsRenewedInTime answers auth_refresh_required without losing the
-// connection, and uses the new token for the next one.
+// TestTokenIsRenewedInTime answers auth_refresh_required without losing the connection, and uses
+// the new token for the next one.
 func TestTokenIsRenewedInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -258,12 +257,12 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){
 			func(p *peer) {
 				p.accept()
-				m, _ := p.hear()
+				m, _ := p.readMessage()
 				said = append(said, m)
-				p.say(wire.Event{Data: wire.AuthResult{OK: true, User: "ann"}})
-				p.say(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, HeartbeatMS: 1000}})
-				p.say(wire.Event{Data: wire.AuthRefreshRequired{GraceMS: 1}})
-				m, _ = p.hear()
+				p.send(wire.Event{Data: wire.AuthResult{OK: true, User: "ann"}})
+				p.send(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, HeartbeatMS: 1000}})
+				p.send(wire.Event{Data: wire.AuthRefreshRequired{GraceMS: 1}})
+				m, _ = p.readMessage()
 				said = append(said, m)
 				p.drop()
 			},

@@ -17,13 +17,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// logHub serves a growing log as a hub does: by replay when it has the cursor and
-// not too much is missing, else by a snapshot.
+// logHub serves a growing log as a hub does: by replay when it has the cursor and not too much is
+// missing, else by a snapshot.
 type logHub struct {
 	events []wire.Event
-	trim   int   // how many of the oldest events a late client finds gone
+	trim   int   // number of oldest events that are trimmed for a late client
 	replay int   // the longest replay
-	cuts   []int // after how many bytes each connection breaks
+	cuts   []int // bytes after which each connection breaks
 	batch  int   // events per frame
 }
 
@@ -36,7 +36,7 @@ func (l *logHub) serve(p *peer) {
 	if ws.ws == nil {
 		return
 	}
-	// What is in the log when a client comes grows with each connection.
+	// The log grows with each connection.
 	top := min(len(l.events), (p.number+1)*len(l.events)/(len(l.cuts)+1)+1)
 	from := slices.IndexFunc(l.events, func(e wire.Event) bool { return e.At.String() == p.query.Get("resume_from") })
 	hello := wire.SessionState{HeartbeatMS: 1000, Mode: wire.StateResume, ReplayUntil: l.events[top-1].At}
@@ -45,7 +45,7 @@ func (l *logHub) serve(p *peer) {
 		hello.HeartbeatMS = 1000
 		from = top - 1
 	}
-	p.say(wire.Event{Data: hello})
+	p.send(wire.Event{Data: hello})
 	for chunk := range slices.Chunk(l.events[from+1:], l.batch) {
 		var frame []byte
 		for _, e := range chunk {
@@ -67,7 +67,7 @@ func (l *logHub) state(n int) wire.SessionState {
 	return d.Snapshot()
 }
 
-// drawEvents makes a log of windows, titles and owners.
+// drawEvents draws a log of windows, titles and owners.
 func drawEvents(t *rapid.T) []wire.Event {
 	n := rapid.IntRange(1, 60).Draw(t, "events")
 	at := pos(1, 0)
@@ -97,14 +97,13 @@ func drawEvents(t *rapid.T) []wire.Event {
 			e.Data = act(wire.ToastShow{Toast: wire.Toast{ID: wire.NoticeID(strconv.Itoa(i)), Message: "m"}})
 		}
 		events = append(events, e)
-		at.Seq += uint64(rapid.IntRange(1, 3).Draw(t, "hidden")) // somebody else's refusals
+		at.Seq += uint64(rapid.IntRange(1, 3).Draw(t, "hidden")) // refusals of other clients
 	}
 	return events
 }
 
-// TestCutsAnywhere breaks connections after any number of bytes. Between two
-// snapshots the client must see exactly the log, in order, and end with the same
-// hash as who folded all of it.
+// TestCutsAnywhere breaks connections after any number of bytes. Between two snapshots the client
+// must see exactly the log, in order, and end with the hash of the whole log.
 func TestCutsAnywhere(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -122,7 +121,7 @@ func TestCutsAnywhere(t *testing.T) {
 func checkCuts(t *testing.T, rt *rapid.T, l *logHub) {
 	t.Helper()
 	var got, want []string
-	next := 0 // the event that has to come
+	next := 0 // the next expected event
 	last := l.events[len(l.events)-1].At
 	ctx, done := context.WithCancel(t.Context())
 	defer done()

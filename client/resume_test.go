@@ -25,13 +25,13 @@ func TestResume(t *testing.T) {
 			func(p *peer) {
 				note(p)
 				p.greet(snapshot(pos(1, 3)))
-				p.say(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"))
+				p.send(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"))
 				p.drop()
 			},
-			func(p *peer) { // what was seen comes again, and another epoch begins
+			func(p *peer) { // seen events come again, and another epoch begins
 				note(p)
 				p.greet(resume(pos(1, 8)))
-				p.say(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"), renamed(pos(1, 6), "c"), renamed(pos(1, 6), "c"),
+				p.send(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"), renamed(pos(1, 6), "c"), renamed(pos(1, 6), "c"),
 					renamed(pos(1, 8), "d"), renamed(pos(2, 0), "e"), renamed(pos(1, 9), "never"))
 				p.drop()
 			},
@@ -40,13 +40,13 @@ func TestResume(t *testing.T) {
 				s := snapshot(pos(3, 1))
 				s.Reason = wire.SnapshotTooMany
 				p.greet(s)
-				p.say(renamed(pos(3, 1), "old"), renamed(pos(3, 2), "f"))
+				p.send(renamed(pos(3, 1), "old"), renamed(pos(3, 2), "f"))
 				p.drop()
 			},
-			func(p *peer) { // the hub has lost what the client saw
+			func(p *peer) { // the hub has lost events that the client saw
 				note(p)
 				p.greet(snapshot(pos(2, 7)))
-				p.say(renamed(pos(2, 8), "g"))
+				p.send(renamed(pos(2, 8), "g"))
 				p.hold()
 			},
 		}}
@@ -114,7 +114,7 @@ func TestEventsBeforeTheState(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){
 			func(p *peer) {
 				p.accept()
-				p.say(renamed(pos(1, 1), "too early"))
+				p.send(renamed(pos(1, 1), "too early"))
 				p.hold()
 			},
 			func(p *peer) {
@@ -141,7 +141,7 @@ func TestSlowHandlerSlowsTheHub(t *testing.T) {
 			s.HeartbeatMS = 10_000
 			p.greet(s)
 			for i := range uint64(events) {
-				p.say(renamed(pos(1, i+1), "x"))
+				p.send(renamed(pos(1, i+1), "x"))
 				sent++
 			}
 			p.hold()
@@ -152,7 +152,7 @@ func TestSlowHandlerSlowsTheHub(t *testing.T) {
 		if sent > 100 {
 			t.Errorf("%d events were taken from the hub while the handler stood still", sent)
 		}
-		time.Sleep(time.Hour) // which is not the hub's fault: the link lives
+		time.Sleep(time.Hour) // the hub is not silent: the link stays
 		close(gate)
 		synctest.Wait()
 		if got := r.Stats(); got.Events != events || got.Connections != 1 {
@@ -174,8 +174,8 @@ func TestSilence(t *testing.T) {
 				p.greet(s)
 				for range 3 {
 					time.Sleep(14 * time.Second)
-					p.say(wire.Event{Data: wire.Ping{}})
-					if m, ok := p.hear(); !ok || m.Data != (wire.Pong{}) {
+					p.send(wire.Event{Data: wire.Ping{}})
+					if m, ok := p.readMessage(); !ok || m.Data != (wire.Pong{}) {
 						t.Errorf("answer to ping: %+v", m)
 					}
 					pongs++

@@ -21,13 +21,13 @@ func TestSendUntilAnswered(t *testing.T) {
 		var heard []string
 		hear := func(p *peer, want int) {
 			for range want {
-				if m, ok := p.hear(); ok {
+				if m, ok := p.readMessage(); ok {
 					heard = append(heard, string(m.ID))
 				}
 			}
 		}
 		h := &fakeHub{script: []func(*peer){
-			func(p *peer) { // takes three messages and answers none
+			func(p *peer) { // reads three messages and answers none
 				p.greet(snapshot(pos(1, 0)))
 				hear(p, 3)
 				p.drop()
@@ -35,18 +35,18 @@ func TestSendUntilAnswered(t *testing.T) {
 			func(p *peer) { // the first was answered meanwhile, the others come again
 				p.greet(resume(pos(1, 2)))
 				time.Sleep(500 * time.Millisecond)
-				p.say(wire.Event{At: pos(1, 1), Data: wire.MessageUpdated{
+				p.send(wire.Event{At: pos(1, 1), Data: wire.MessageUpdated{
 					Action: wire.RowCreated, Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayText}, MessageID: "a",
 				}})
-				p.say(wire.Event{At: pos(1, 2), Data: wire.MessageAccepted{MessageID: "a", AgentID: "main"}})
+				p.send(wire.Event{At: pos(1, 2), Data: wire.MessageAccepted{MessageID: "a", AgentID: "main"}})
 				hear(p, 2)
-				p.say(wire.Event{At: pos(1, 3), Data: wire.MessageRejected{MessageID: "b", Code: wire.CodeQueueFull, Reason: "full"}})
+				p.send(wire.Event{At: pos(1, 3), Data: wire.MessageRejected{MessageID: "b", Code: wire.CodeQueueFull, Reason: "full"}})
 				p.drop()
 			},
-			func(p *peer) { // the end of the replay is not shown
+			func(p *peer) { // the end of the replay is not sent
 				p.greet(resume(pos(1, 9)))
 				hear(p, 1)
-				p.say(wire.Event{At: pos(2, 1), Data: wire.MessageQueued{MessageID: "c", Position: 1}})
+				p.send(wire.Event{At: pos(2, 1), Data: wire.MessageQueued{MessageID: "c", Position: 1}})
 				p.hold()
 			},
 		}}
@@ -145,8 +145,8 @@ func TestAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &fakeHub{script: []func(*peer){func(p *peer) {
 					p.greet(snapshot(pos(1, 0)))
-					p.hear()
-					p.say(tt.events...)
+					p.readMessage()
+					p.send(tt.events...)
 					p.hold()
 				}}}
 				r := follow(t, h, client.Config{})
@@ -172,14 +172,14 @@ func TestPostIsSentOnce(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){
 			func(p *peer) {
 				p.greet(snapshot(pos(1, 0)))
-				p.hear()
+				p.readMessage()
 				heard++
 				p.drop()
 			},
 			func(p *peer) {
 				p.greet(resume(wire.Position{}))
 				for {
-					if _, ok := p.hear(); !ok {
+					if _, ok := p.readMessage(); !ok {
 						return
 					}
 					heard++
@@ -203,19 +203,19 @@ func TestTooLargeIsNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard []string
 		h := &fakeHub{script: []func(*peer){
-			func(p *peer) { // three messages on their way when the hub refuses
+			func(p *peer) { // three messages are pending when the hub refuses
 				p.greet(snapshot(pos(1, 0)))
 				for range 3 {
-					p.hear()
+					p.readMessage()
 				}
 				p.close(wire.CloseTooBig, "too big")
 			},
 			func(p *peer) {
 				p.greet(resume(wire.Position{}))
 				for range 2 {
-					m, _ := p.hear()
+					m, _ := p.readMessage()
 					heard = append(heard, string(m.ID))
-					p.say(wire.Event{Data: wire.Emitted{MessageID: m.ID}})
+					p.send(wire.Event{Data: wire.Emitted{MessageID: m.ID}})
 				}
 				p.hold()
 			},
@@ -254,7 +254,7 @@ func TestForward(t *testing.T) {
 				p.greet(resume(wire.Position{}))
 				_, frame, _ := p.ws.Read(t.Context())
 				heard = append(heard, string(frame))
-				p.say(wire.Event{Data: wire.Emitted{MessageID: "m"}})
+				p.send(wire.Event{Data: wire.Emitted{MessageID: "m"}})
 				p.hold()
 			},
 		}}
@@ -301,8 +301,8 @@ func TestSendingIsBounded(t *testing.T) {
 	})
 }
 
-// TestSenderLeaves checks that a message whose sender gave up is forgotten and
-// frees its place.
+// TestSenderLeaves checks that a message whose sender stopped waiting is dropped and frees its
+// slot.
 func TestSenderLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Everybody who tells something can tell it to metrics.
+// Metrics implements the interfaces of all packages that report.
 var (
 	_ session.Observer    = (*metrics.Metrics)(nil)
 	_ broadcast.Observer  = (*metrics.Metrics)(nil)
@@ -33,7 +33,7 @@ var (
 	_ redisstore.Observer = (*metrics.Metrics)(nil)
 )
 
-// scrape is what Prometheus sees: the value of every series.
+// scrape returns the value of every series.
 func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -160,7 +160,7 @@ func TestEverythingThatIsToldIsShown(t *testing.T) {
 	}
 }
 
-// However much happens, and whatever others say, there are as many series as before.
+// The number of series does not grow with any input.
 func TestSeriesDoNotGrow(t *testing.T) {
 	t.Parallel()
 	m := metrics.New(metrics.Config{})
@@ -197,7 +197,7 @@ func TestOpenMetricsAndCompression(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(text), "# EOF\n") {
 		t.Errorf("%v: ends with %q", err, text[max(0, len(text)-20):])
 	}
-	// Names and units as Prometheus wants them.
+	// Names and units follow the conventions of Prometheus.
 	for _, line := range regexp.MustCompile(`(?m)^# TYPE (everdesk_\S+) (\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		if line[2] == "unknown" {
 			t.Errorf("%s has no type", line[1])
@@ -233,7 +233,7 @@ func TestSample(t *testing.T) {
 		if first.Queued != 3 || first.Questions != 4 || first.Agents != 5 || first.Goroutines == 0 || first.ResidentBytes == 0 {
 			t.Errorf("sample is %+v", first)
 		}
-		for range 4 { // asked every half second, rates are of a whole one
+		for range 4 { // with a Sample every half second, rates cover a whole second
 			for range 50 {
 				m.Appended(2, 200*time.Microsecond)
 			}
@@ -262,12 +262,12 @@ func TestSample(t *testing.T) {
 			t.Errorf("sample is %+v", last)
 		}
 		m.Appended(60, time.Millisecond)
-		time.Sleep(6 * time.Second) // asked more rarely, rates are of the time between
+		time.Sleep(6 * time.Second) // with rarer Samples, rates cover the time between
 		if s := m.Sample(); s.Events != 10 {
 			t.Errorf("%v events in a second, want 10", s.Events)
 		}
 		m.Appended(60, time.Millisecond)
-		time.Sleep(time.Minute) // nobody has looked for so long
+		time.Sleep(time.Minute) // no Sample for longer than rateStale
 		if s := m.Sample(); s.Events != 0 {
 			t.Errorf("%v events in the last second of a minute that nobody saw", s.Events)
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// openStore opens a real store that lives as long as the test.
+// openStore opens a real store that is closed with the test.
 func openStore(tb testing.TB) *filestore.Store {
 	tb.Helper()
 	s, err := filestore.Open(tb.TempDir(), filestore.Config{

@@ -16,8 +16,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whatever the rhythm: never more than the limit in any minute, and whoever
-// waits as long as told is let in.
+// For any timing: never more than the limit in any minute, and a client that waits as long as it
+// was asked to may pass.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")
@@ -208,7 +208,7 @@ func TestStrikes(t *testing.T) {
 
 func TestOff(t *testing.T) {
 	t.Parallel()
-	k := ratelimit.New(ratelimit.Config{Off: true}, nil) // not even the store is asked
+	k := ratelimit.New(ratelimit.Config{Off: true}, nil) // the store is not even called
 	c := k.NewConnection("ann")
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request(t.Context(), "ann")+
@@ -246,8 +246,8 @@ func TestStrangersByAddress(t *testing.T) {
 	})
 }
 
-// 100,000 addresses and users take no more memory than 10,000 do, and one that
-// keeps coming is not forgotten among them.
+// 100,000 addresses and users take no more memory than 10,000, and one that keeps coming is not
+// dropped.
 func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	counts := &broken{Counts: openStore(t)}
 	counts.fail(store.ErrUnavailable) // the store in memory would grow, too
@@ -294,8 +294,8 @@ func TestConnectionIsSmall(t *testing.T) { //nolint:paralleltest // it counts th
 	}
 }
 
-// Coming back is no way to a full bucket, and neither is a second connection that
-// begins when the first ends; one beside it has its own.
+// Reconnecting does not give a full bucket, and neither does a second connection that begins when
+// the first ends; a concurrent one has its own.
 func TestBucketsOutliveTheirConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// All replicas call the trace of a message the same and follow the same ones.
+// All replicas compute the same trace id of a message and sample the same messages.
 func TestNamesAgree(t *testing.T) {
 	t.Parallel()
 	one, two := &Tracer{sampler: sdk.TraceIDRatioBased(0.5)}, &Tracer{sampler: sdk.TraceIDRatioBased(0.5)}
@@ -56,7 +56,7 @@ func TestParseHeaders(t *testing.T) {
 	}
 }
 
-// Messages that are never answered do not pile up.
+// Messages that are never answered do not accumulate.
 func TestHeardIsBounded(t *testing.T) {
 	t.Parallel()
 	tr := &Tracer{sampler: sdk.AlwaysSample(), pending: map[key]receivedMessage{}}

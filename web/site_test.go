@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/web"
 )
 
-// newSite is a site with a script in three forms, one in two and a page in one.
+// newSite returns a site with a script in three encodings, one in two and a page in one.
 func newSite(t *testing.T) *httptest.Server {
 	t.Helper()
 	site, err := web.NewSite(fstest.MapFS{
@@ -40,14 +40,14 @@ func newSite(t *testing.T) *httptest.Server {
 	return server
 }
 
-// answer is what came of a question.
+// answer is a response.
 type answer struct {
 	status int
 	length int64
 	header http.Header
 }
 
-// ask asks for a file, with pairs of headers.
+// ask requests a file, with pairs of headers.
 func ask(t *testing.T, server *httptest.Server, method, path string, headers ...string) (answer, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
@@ -138,7 +138,7 @@ func TestCaching(t *testing.T) {
 	}
 }
 
-// What is in the program can be served; a folder that was not built is empty.
+// The embedded files can be served; a folder that was not built is empty.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	for what, site := range map[string]*web.Site{"desktop": web.Desktop(), "admin": web.Admin()} {

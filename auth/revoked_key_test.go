@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Nothing that comes from an API key is good after it was revoked.
+// No credential made from an API key is valid after the key was revoked.
 func TestNothingOutlivesAKey(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
@@ -57,7 +57,7 @@ func TestEndCookie(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // the second has nothing to do
+	for range 2 { // the second finds nothing to do
 		if err := a.EndCookie(t.Context(), values[0]); err != nil {
 			t.Fatal(err)
 		}

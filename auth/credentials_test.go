@@ -272,7 +272,7 @@ func TestCookieSlides(t *testing.T) {
 	})
 }
 
-// Who came with a token of one hour does not get a cookie for longer.
+// A token of one hour does not give a cookie for longer.
 func TestCookieEndsWithWhatItCameFrom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestCookieRefuses(t *testing.T) {
 	}
 }
 
-// When the store is away nobody is told that their credentials are bad.
+// While the store is unavailable no credential is refused as wrong.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
@@ -335,7 +335,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// What somebody else wrote into the store is an error and nobody's identity.
+// Foreign data in the store is an error and no identity.
 func TestStoreDamaged(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
@@ -353,7 +353,7 @@ func TestStoreDamaged(t *testing.T) {
 	}
 }
 
-// A store that is full keeps nobody out who has a cookie already.
+// A full store refuses no valid cookie.
 func TestStoreFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

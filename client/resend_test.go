@@ -17,33 +17,33 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// accepted is the answer to a message.
+// accepted returns the answer to a message.
 func accepted(at wire.Position, id wire.MessageID) wire.Event {
 	return wire.Event{At: at, Data: wire.MessageAccepted{MessageID: id, AgentID: "main"}}
 }
 
-// longBeat makes a snapshot that comes later than the greeting.
-func longBeat(s wire.SessionState) wire.SessionState {
+// withLongHeartbeat makes a snapshot that comes after the first one of a connection.
+func withLongHeartbeat(s wire.SessionState) wire.SessionState {
 	s.HeartbeatMS = 1 << 30
 	return s
 }
 
-// The answer lies in what a snapshot in mid-stream stands for.
+// The answer is among the events that a later snapshot skips.
 func TestAnswerPassedOverBySnapshot(t *testing.T) {
 	t.Parallel()
 	for name, state := range map[string]wire.Event{
-		"of the connection": {Data: longBeat(snapshot(pos(1, 50)))}, // MESSAGE_ACCEPTED was 1-7
-		"of the log":        {At: pos(1, 50), Data: longBeat(snapshot(pos(1, 50)))},
+		"of the connection": {Data: withLongHeartbeat(snapshot(pos(1, 50)))}, // MESSAGE_ACCEPTED was 1-7
+		"of the log":        {At: pos(1, 50), Data: withLongHeartbeat(snapshot(pos(1, 50)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := &fakeHub{script: []func(*peer){func(p *peer) {
 					p.greet(snapshot(pos(1, 0)))
-					p.hear()
-					p.say(state)
-					if m, ok := p.hear(); ok { // the same again gets the same answer
-						p.say(accepted(pos(1, 51), m.ID))
+					p.readMessage()
+					p.send(state)
+					if m, ok := p.readMessage(); ok { // the same message gets the same answer
+						p.send(accepted(pos(1, 51), m.ID))
 					}
 					p.hold()
 				}}}
@@ -58,7 +58,7 @@ func TestAnswerPassedOverBySnapshot(t *testing.T) {
 	}
 }
 
-// A posted frame that the hub does not take is refused and not tried for ever.
+// A posted frame that the hub refuses fails and is not repeated.
 func TestPostThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestPostThatIsTooLarge(t *testing.T) {
 			if n, err := frame.Read(make([]byte, 1024)); n == 0 || err != nil {
 				t.Errorf("read %d, %v", n, err)
 			}
-			// It says so in the middle of the frame, and hangs up later.
+			// It closes in the middle of the frame, and disconnects later.
 			if _, err := p.raw.Write([]byte{0x88, 2, 0x03, 0xf1}); err != nil {
 				t.Error(err)
 			}
@@ -92,7 +92,7 @@ func TestPostThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// A session_state in the log is an event like others.
+// A session_state in the log is an ordinary event.
 func TestStateInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,9 +100,9 @@ func TestStateInTheLog(t *testing.T) {
 			p.greet(snapshot(pos(1, 0)))
 			s := snapshot(pos(2, 1))
 			s.Reason, s.HeartbeatMS, s.Title = wire.SnapshotUnknown, 1, "new"
-			p.say(wire.Event{At: pos(2, 1), Data: s})
+			p.send(wire.Event{At: pos(2, 1), Data: s})
 			time.Sleep(time.Minute) // its heartbeat is not that of the connection
-			p.say(wire.Event{At: pos(2, 1), Data: s}, renamed(pos(2, 2), "x"))
+			p.send(wire.Event{At: pos(2, 1), Data: s}, renamed(pos(2, 2), "x"))
 			p.hold()
 		}}}
 		r := follow(t, h, client.Config{})
@@ -120,7 +120,7 @@ func TestStateInTheLog(t *testing.T) {
 	})
 }
 
-// A snapshot may take longer than a hub may be silent, if only it comes.
+// A snapshot may take longer than the silence timeout while data arrives.
 func TestSlowSnapshot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSlowSnapshot(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){func(p *peer) {
 			conns++
 			p.accept()
-			s := longBeat(snapshot(pos(1, 0)))
+			s := withLongHeartbeat(snapshot(pos(1, 0)))
 			s.RecentMessages = []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", 1<<20)}}
 			frame := wire.AppendEvent(nil, wire.Event{Session: sessionID, Time: time.Now(), Data: s})
 			w, err := p.ws.Writer(t.Context(), websocket.MessageText)
@@ -155,8 +155,8 @@ func TestSlowSnapshot(t *testing.T) {
 	})
 }
 
-// strict is a hub that takes one message a second and closes a connection with
-// the third that is one too many.
+// strict is a hub that accepts one message a second and closes the connection with the third
+// refusal.
 type strict struct {
 	taken   []wire.MessageID
 	refused int
@@ -166,7 +166,7 @@ type strict struct {
 func (s *strict) serve(p *peer) {
 	p.greet(snapshot(pos(1, uint64(len(s.taken)))))
 	for struck := 0; ; {
-		m, ok := p.hear()
+		m, ok := p.readMessage()
 		if !ok {
 			return
 		}
@@ -174,7 +174,7 @@ func (s *strict) serve(p *peer) {
 			s.refused++
 			n := wire.CodeRateLimited.Notice("")
 			n.MessageID, n.RetryAfterMS = m.ID, int(wait.Milliseconds())
-			p.say(wire.Event{Data: n})
+			p.send(wire.Event{Data: n})
 			if struck++; struck == 3 {
 				p.close(wire.CloseRateLimited, "retry_after=1")
 				return
@@ -185,11 +185,11 @@ func (s *strict) serve(p *peer) {
 		if !slices.Contains(s.taken, m.ID) {
 			s.taken = append(s.taken, m.ID)
 		}
-		p.say(accepted(pos(1, uint64(len(s.taken))), m.ID))
+		p.send(accepted(pos(1, uint64(len(s.taken))), m.ID))
 	}
 }
 
-// What was refused because it was too much at once is sent again, more slowly.
+// Rate-limited messages are sent again, more slowly.
 func TestTooManyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,8 +219,8 @@ func TestRefusalsThatAskToWait(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		notice  wire.ErrorNotice
-		refuse  int           // so often
-		heard   int           // in all
+		refuse  int           // number of refusals
+		heard   int           // messages received in total
 		atLeast time.Duration // until the answer
 		fails   bool
 	}{
@@ -237,17 +237,17 @@ func TestRefusalsThatAskToWait(t *testing.T) {
 				h := &fakeHub{script: []func(*peer){func(p *peer) {
 					p.greet(snapshot(pos(1, 0)))
 					for {
-						m, ok := p.hear()
+						m, ok := p.readMessage()
 						if !ok {
 							return
 						}
 						if heard++; heard > tt.refuse {
-							p.say(accepted(pos(1, 1), m.ID))
+							p.send(accepted(pos(1, 1), m.ID))
 							continue
 						}
 						n := tt.notice
 						n.MessageID = m.ID
-						p.say(wire.Event{Data: n})
+						p.send(wire.Event{Data: n})
 					}
 				}}}
 				r := follow(t, h, client.Config{})
@@ -264,16 +264,16 @@ func TestRefusalsThatAskToWait(t *testing.T) {
 	}
 }
 
-// The sender need not wait for a hub that asks to wait.
+// The sender can stop waiting for a hub that asks to wait.
 func TestSenderThatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){func(p *peer) {
 			p.greet(snapshot(pos(1, 0)))
-			m, _ := p.hear()
+			m, _ := p.readMessage()
 			n := wire.CodeRateLimited.Notice("")
 			n.MessageID, n.RetryAfterMS = m.ID, 3_600_000
-			p.say(wire.Event{Data: n})
+			p.send(wire.Event{Data: n})
 			p.hold()
 		}}}
 		r := follow(t, h, client.Config{})
@@ -285,8 +285,7 @@ func TestSenderThatDoesNotWait(t *testing.T) {
 	})
 }
 
-// A monitor that was added is asked for again, and resumed only if the mirror
-// knows it.
+// An added monitor is part of later handshakes, which resume only if the mirror has its state.
 func TestMonitorsThatWereAdded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,16 +297,16 @@ func TestMonitorsThatWereAdded(t *testing.T) {
 			func(p *peer) {
 				note(p)
 				p.greet(snapshot(pos(1, 5)))
-				p.hear()
+				p.readMessage()
 				p.drop() // before its snapshot
 			},
 			func(p *peer) {
 				note(p)
 				p.greet(snapshot(pos(1, 6)))
-				p.hear()
-				s := longBeat(snapshot(pos(1, 7)))
+				p.readMessage()
+				s := withLongHeartbeat(snapshot(pos(1, 7)))
 				s.Monitors = []wire.MonitorStatus{{MonitorID: "m-2", State: wire.MonitorIdle}}
-				p.say(wire.Event{Data: s})
+				p.send(wire.Event{Data: s})
 				time.Sleep(time.Second) // until it was read
 				p.drop()
 			},
