@@ -225,7 +225,7 @@ func (c *conn) handleMessage(ctx context.Context, frame []byte, commands *[]sess
 			c.queueCommand(&m, commands)
 		}
 		c.deliverCommands(ctx, commands)
-		c.handle.Watch(c.tab.Load(), p.MonitorID) // after the session has processed it
+		c.handle.Watch(c.tab.Load(), p.MonitorID) // after the command was delivered
 		return true
 	}
 	c.queueCommand(&m, commands)

@@ -32,7 +32,7 @@ func (s *Server) adminActRoutes() []route {
 		"On whichever replica it is. It is closed with 4412, and the page reconnects only when its user wants that.", jsonBody(adminOrderForm))
 	closeTab.handler = s.closeTab
 	handover := act(http.MethodPost, "/api/admin/sessions/:session/handover", "Hand a session over to a replica",
-		"Running turns are suspended and continue there, except those of agents that end with their turn (ephemeral and task agents): these fail once they have called a tool. 409 when the replica is draining.", jsonBody(handoverOrderForm))
+		"Running turns are suspended and continue there, except those of agents whose conversation is not kept after the turn: these end if they have called a tool. 409 when the replica is draining.", jsonBody(handoverOrderForm))
 	handover.handler = s.handOver
 	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and delete its conversations", "", jsonBody(adminOrderForm))
 	reset.handler = s.resetSession
