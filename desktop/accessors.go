@@ -11,6 +11,7 @@ func (s *State) Title() string {
 // Monitors returns all monitors, monitor-0 first.
 func (s *State) Monitors() []wire.MonitorStatus { return s.monitors.sorted(nil, byMonitor) }
 
+// Monitor returns the monitor with the id, if it exists.
 func (s *State) Monitor(id wire.MonitorID) (wire.MonitorStatus, bool) { return s.monitors.value(id) }
 
 // MonitorCount returns the number of monitors.

@@ -105,6 +105,7 @@ func (a *Archive) Bytes() (n int) {
 	return n
 }
 
+// Clone returns a copy that shares nothing with a that either of them changes.
 func (a *Archive) Clone() *Archive {
 	return &Archive{monitor: a.monitor, chunks: slices.Clone(a.chunks), changed: a.changed}
 }

@@ -41,6 +41,7 @@ type Note struct {
 // NoteRole is the author of a note.
 type NoteRole string
 
+// The authors of notes.
 const (
 	NoteUser      NoteRole = "user"
 	NoteAssistant NoteRole = "assistant"

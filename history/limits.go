@@ -56,6 +56,7 @@ type Limits struct {
 // Action is the measure to take for a thread.
 type Action int
 
+// The measures, from the mildest to the strongest.
 const (
 	Leave Action = iota
 	Condense

@@ -50,6 +50,7 @@ type Handle struct {
 	closed atomic.Bool
 }
 
+// Session returns the id of the session.
 func (r *Handle) Session() wire.SessionID { return r.live.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and updates the presence list.

@@ -27,6 +27,7 @@ type Line struct {
 // LineType is the kind of a line.
 type LineType string
 
+// The kinds of lines.
 const (
 	LineUser       LineType = "user"
 	LineAssistant  LineType = "assistant"

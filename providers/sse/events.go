@@ -22,6 +22,7 @@ var (
 	ErrTooMuch = errors.New("the stream is too long")
 )
 
+// Event is one event of a stream.
 type Event struct {
 	// Name is the event field; empty if missing.
 	Name string
