@@ -40,7 +40,9 @@ var activityTable = sync.OnceValue(func() activityNames {
 		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message", "snapshot", "look"},
 		orders: map[orderKind]activity{}, messages: map[string]activity{},
 	}
-	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderBarrier} {
+	for _, kind := range []orderKind{
+		orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderBarrier, orderRestore,
+	} {
 		d.orders[kind] = activity(len(d.names))
 		d.names = append(d.names, string(kind))
 	}

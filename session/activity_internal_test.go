@@ -61,3 +61,11 @@ func TestActivityBetweenSteps(t *testing.T) {
 		in("")
 	})
 }
+
+func TestRestoreOrderIsAnActivity(t *testing.T) {
+	t.Parallel()
+	table := activityTable()
+	if got := table.names[table.orders[orderRestore]]; got != string(orderRestore) {
+		t.Errorf("got activity %q for an order to restore, want %q", got, orderRestore)
+	}
+}

@@ -74,7 +74,7 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if n.ID == "" {
 		n.ID = wire.SessionID(idPrefix + strings.ToLower(rand.Text()))
 	}
-	if err := errors.Join(n.ID.Validate()); err != nil {
+	if err := n.ID.Validate(); err != nil {
 		return Info{}, asError(err)
 	}
 	if n.Name != "" && n.Name.Validate() != nil {

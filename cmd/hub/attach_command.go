@@ -20,7 +20,7 @@ type console struct {
 	// only lists the displayed monitors; empty means all.
 	only    []wire.MonitorID
 	monitor wire.MonitorID // the recipient of messages; empty means the first
-	// note displays a line, hash returns the hash of the state.
+	// note prints a line, hash prints the hash of the state.
 	note func(t tint, format string, args ...any)
 	hash func()
 	wg   sync.WaitGroup
