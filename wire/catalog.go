@@ -32,8 +32,8 @@ const (
 	FromServer Direction = "server"
 )
 
-// Family groups messages by the clients that know them. Desktop names are UPPER_SNAKE with
-// camelCase fields, workflow names lower_snake with snake_case fields, as existing clients
+// Family groups messages by feature. Desktop names are UPPER_SNAKE with camelCase fields,
+// workflow names lower_snake with snake_case fields (except messageId), as existing clients
 // of each expect.
 type Family string
 
@@ -53,7 +53,7 @@ type DesktopForm string
 const (
 	FormFlat DesktopForm = "flat" // the same fields, beside the type
 	FormNone DesktopForm = "none" // no frame: that client does not use it
-	FormOwn  DesktopForm = "own"  // another form, see the codec
+	FormOwn  DesktopForm = "own"  // another form, see [Desktop.AppendFrames]
 )
 
 // Entry describes one type of message.
@@ -138,7 +138,9 @@ var theCatalog = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// roles finds the fields with a special meaning.
+// roles finds the fields that carry the monitor, the agent and the client's message id. A
+// message id in a field of another name, such as the target of DELETE_QUEUED_MESSAGE, does
+// not count.
 func (e *Entry) roles() {
 	for i := range e.Shape.Fields {
 		f := &e.Shape.Fields[i]
@@ -184,8 +186,8 @@ func (c *Catalog) Of(payload any) (Entry, bool) {
 	return *e, true
 }
 
-// entryOf panics for payloads of other packages: a type that merely embeds our markers has
-// no encoding.
+// entryOf returns the entry of a payload. It panics for types of other packages: one that
+// embeds [Inbound] or [Outbound] compiles as a payload but has no encoding.
 func entryOf(payload any) *Entry {
 	e, ok := theCatalog().byGo[reflect.TypeOf(payload)]
 	if !ok {

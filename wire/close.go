@@ -2,8 +2,8 @@ package wire
 
 import "slices"
 
-// CloseCode is the code a WebSocket is closed with. Error codes are not used for it: most
-// of their numbers are not legal there.
+// CloseCode is the code a WebSocket is closed with. Error codes are not used for it,
+// because RFC 6455 reserves or forbids many of their numbers.
 type CloseCode int
 
 // The close codes in use; [CloseCodes] explains them.
@@ -44,7 +44,7 @@ type CloseInfo struct {
 	Code      CloseCode
 	Meaning   string
 	Reconnect Reconnect
-	// Note says what else the client does.
+	// Note is a further detail, such as what else the client does, or empty.
 	Note string
 }
 

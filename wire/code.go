@@ -112,8 +112,8 @@ var codes = [...]CodeInfo{
 // Codes returns the table of error codes.
 func Codes() []CodeInfo { return slices.Clone(codes[:]) }
 
-// Info returns what is known of the code. An unknown code is as bad as
-// [CodeExecutionFailed] and keeps its number.
+// Info describes the code. For an unknown code it returns the description of
+// [CodeExecutionFailed] with the number of the code.
 func (c Code) Info() CodeInfo {
 	fallback := CodeInfo{}
 	for _, info := range codes {
@@ -128,7 +128,7 @@ func (c Code) Info() CodeInfo {
 	return fallback
 }
 
-// String is the name of the code.
+// String returns the name of the code, or WS_ERROR_ and its number if it is unknown.
 func (c Code) String() string {
 	for _, info := range codes {
 		if info.Code == c {

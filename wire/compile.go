@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// maxSafe is the largest integer that every JSON reader represents exactly.
+// maxSafe is the largest integer up to which float64, and so JavaScript, represents every
+// integer exactly.
 const maxSafe = 1<<53 - 1
 
 // compiler creates shapes. It caches them, so that a type has one shape and types may be
@@ -42,7 +43,7 @@ func unionOf[I any](tag string, variants ...unionVariant) union {
 	}
 }
 
-// variant declares that T is the form of a union whose tag has this name.
+// variant declares that T is the form of a union whose tag has the value name.
 func variant[T any](name string) unionVariant {
 	return unionVariant{name, reflect.TypeFor[T](), makerOf[T]()}
 }
@@ -59,8 +60,8 @@ func newCompiler() *compiler {
 	}}
 }
 
-// shape returns the shape of a type. It panics when the type cannot have one:
-// types are written by us, so that is a mistake in this program.
+// shape returns the shape of a type. It panics if the type cannot have one, which is a
+// mistake in the program.
 func (c *compiler) shape(t reflect.Type) *Shape {
 	if s, ok := c.shapes[t]; ok {
 		return s
@@ -148,7 +149,7 @@ func (c *compiler) union(s *Shape, t reflect.Type) {
 	s.nameVariants(u.tag)
 }
 
-// nameVariants lets the variants of a union be found by their names.
+// nameVariants sets the tag of a union and indexes its variants by name.
 func (s *Shape) nameVariants(tag string) {
 	s.Tag, s.tagHead = tag, `"`+tag+`":`
 	names := make([]string, len(s.Variants))

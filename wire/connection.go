@@ -2,7 +2,8 @@ package wire
 
 import "encoding/json"
 
-// Messages and events about the connection itself. None of them is in the log.
+// Messages and events about the connection itself. Of these only an [ErrorNotice] can be in
+// the log.
 
 // Auth sends credentials when the handshake had none. One of the fields is enough.
 type Auth struct {

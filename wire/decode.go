@@ -10,9 +10,10 @@ import (
 )
 
 // decode decodes the value that begins at at into a slot and returns its end. It reads most
-// bytes once. The text need not be checked before: decode refuses what the text rules
-// refuse as well, but only the lexer's error is precise, so after an error for unchecked
-// text the caller checks the text. Errors name the place relative to the value.
+// bytes once. The text need not be checked before: decode also applies the text rules, but
+// leaves UTF-8 and the end of the text to lexer.ends. Only the lexer's errors about the
+// text are precise, so after an error in unchecked text the caller calls checkText. The
+// paths of errors are relative to the value.
 func (s *Shape) decode(l *lexer, at int, to *slot) (int, *Error) {
 	if err := s.fits(l.at(at)); err != nil {
 		return at, err
@@ -42,7 +43,7 @@ func (s *Shape) decode(l *lexer, at int, to *slot) (int, *Error) {
 	return end, s.decodeLeaf(l.data[at:end], to.v)
 }
 
-// decodeLeaf decodes a value that has no parts.
+// decodeLeaf decodes the valid text of a scalar or of a free-form value.
 func (s *Shape) decodeLeaf(raw []byte, v reflect.Value) *Error {
 	switch s.Kind {
 	case KindAny:
@@ -299,9 +300,9 @@ func (s *Shape) decodeObject(l *lexer, at int, v reflect.Value) (int, *Error) {
 	return s.decodeFields(l, at, more, "", v, nil)
 }
 
-// decodeFields decodes an object from the key at at on, or from behind its end if there are
-// no more keys. The key in tag was decoded before, unless it is "". The values go to the
-// slots, or without any to the fields of v.
+// decodeFields decodes an object from the key that begins at at. If more is false, there
+// are no more keys and at is the end of the object. tag, unless empty, is a key that was
+// decoded before. The values go to the slots or, if slots is nil, to the fields of v.
 func (s *Shape) decodeFields(l *lexer, at int, more bool, tag string, v reflect.Value, slots []slot) (int, *Error) {
 	keys := fieldKeys{shape: s, tag: tag}
 	for more {
@@ -343,7 +344,7 @@ type fieldKeys struct {
 	seen   uint64  // fields read; no object has more than 64
 	next   int     // field after the last one, the most likely next
 	tag    string  // a key that was decoded before, or ""
-	others *keySet // keys that are not fields
+	others *keySet // keys that are not fields, if duplicates are refused
 }
 
 // read reads the key at at, and returns its field and the start of its value. The field is
@@ -371,7 +372,7 @@ func (k *fieldKeys) read(l *lexer, at int) (field, value int, err *Error) {
 	return field, value, nil
 }
 
-// find is read for a key that was not the expected next one.
+// find does the work of read for a key other than the expected next one.
 func (k *fieldKeys) find(l *lexer, at int) (field, value int, err *Error) {
 	key, at, err := l.key(at)
 	if err != nil {
@@ -443,8 +444,8 @@ func (s *Shape) decodeVariant(l *lexer, at int) (value any, end int, err *Error)
 	return w.maker.decode(w.Shape, l, at, more, tag)
 }
 
-// tagAt reads the tag of the object that begins at at. If the tag comes first,
-// as we write it, it returns its end, too.
+// tagAt returns the tag of the object that begins at at. If the tag comes first, as the hub
+// writes it, end is the end of its value; otherwise end is 0.
 func (s *Shape) tagAt(l *lexer, at int) (name []byte, end int, err *Error) {
 	first := skipSpace(l.data, at+1)
 	if value, ok := l.has(first, s.tagHead); ok && l.at(value) == '"' {
@@ -464,7 +465,8 @@ func (s *Shape) tagAt(l *lexer, at int) (name []byte, end int, err *Error) {
 	return name, 0, nil
 }
 
-// variant returns the variant with a name, or nil.
+// variant returns the variant with a name, or else the one that takes all other names, or
+// nil.
 func (s *Shape) variant(name []byte) *Variant {
 	i, ok := s.byTag.find(name)
 	if !ok {

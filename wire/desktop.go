@@ -19,10 +19,11 @@ import (
 // frame; some get another form, see [DesktopForm].
 //
 // It considers an agent idle until the first text of its turn, and cannot interrupt an idle
-// agent. So the message that begins a turn is followed by an empty AGENT_THINKING.
+// agent. So the MESSAGE_ACCEPTED that begins a turn is followed by an empty AGENT_THINKING.
 type Desktop struct {
 	// Numbered is for newer desktops of that kind. They name monitor-0 by its number 0,
-	// and so on, and scope window ids by it, as in 0/notes.
+	// and so on, and scope window ids by it, as in 0/notes. AppendMessage and DecodeEvent
+	// do not convert these.
 	Numbered bool
 }
 
@@ -66,7 +67,8 @@ func (d Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
 	return append(dst, d.frame(asActions(e), ""))
 }
 
-// contentField returns the content field, which must be present even when empty.
+// contentField returns the field of an empty content, which the shape omits but such a
+// desktop needs, and "" for any other content.
 func contentField(content string) string {
 	if content == "" {
 		return `,"content":""`
@@ -124,7 +126,7 @@ func noticeID(kind string, e Event) NoticeID {
 	return NoticeID(kind + "-" + e.At.String())
 }
 
-// frame returns the flat frame of an event.
+// frame returns the flat frame of a payload, with the text in rest before its fields.
 func (d Desktop) frame(payload any, rest string) []byte {
 	if d.Numbered {
 		payload = numbered(payload)

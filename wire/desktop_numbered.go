@@ -8,7 +8,7 @@ import (
 // numberedPrefix begins the names of the monitors that have a number.
 const numberedPrefix = "monitor-"
 
-// maxMonitorDigits bounds the number of a monitor, so that its name is a valid id.
+// maxMonitorDigits bounds the digits of a monitor's number, so that its name is a valid id.
 const maxMonitorDigits = 9
 
 // IsMonitorNumber reports whether a monitor has the name that newer desktops written
@@ -20,8 +20,8 @@ func IsMonitorNumber(id MonitorID) bool {
 	return strings.Trim(string(id), "0123456789") == ""
 }
 
-// NamedMonitor returns the name of the monitor with a number, and every other id as
-// it is.
+// NamedMonitor returns the name of a monitor given by its number, such as monitor-0 for 0,
+// and any other id unchanged.
 func NamedMonitor(id MonitorID) MonitorID {
 	if IsMonitorNumber(id) {
 		return numberedPrefix + id
@@ -43,8 +43,8 @@ const (
 	windowField  = "WindowID"
 )
 
-// numbered returns the payload of a frame as a desktop of [Desktop.Numbered] reads it:
-// with the number of its monitor, and windows scoped by that number.
+// numbered converts a payload for a desktop of [Desktop.Numbered]: it replaces the name of
+// its monitor by the number and scopes its window ids by that. The argument is not changed.
 func numbered(payload any) any {
 	v := reflect.New(reflect.TypeOf(payload)).Elem()
 	v.Set(reflect.ValueOf(payload))
@@ -69,8 +69,9 @@ func numbered(payload any) any {
 	return v.Interface()
 }
 
-// scopeWindow puts the number of a monitor before the window id in v, if there is one.
-// An id that is scoped by the name of a monitor already is scoped by its number.
+// scopeWindow prefixes the window id in v, if there is one, with the number of a monitor.
+// An id that already has the name of a monitor as a prefix, as in monitor-1/notes, gets the
+// number of that monitor instead.
 func scopeWindow(v reflect.Value, monitor MonitorID) {
 	field := v.FieldByName(windowField)
 	if !field.IsValid() || field.Len() == 0 {
@@ -85,8 +86,8 @@ func scopeWindow(v reflect.Value, monitor MonitorID) {
 	}
 }
 
-// named returns the payload of a client that names monitors by number as all others
-// send it. A window that the client scoped says which monitor the payload is about.
+// named is the inverse of numbered for the payload of a client. If the payload names no
+// monitor, it gets the one that scopes its window, or all its interactions.
 func named(payload ClientPayload) ClientPayload {
 	v := reflect.New(reflect.TypeOf(payload)).Elem()
 	v.Set(reflect.ValueOf(payload))

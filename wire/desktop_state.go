@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// appendState converts a session_state: the greeting, then the state monitor by monitor
-// with raw window ids, because that client prefixes every id with the frame's monitor. A
-// resume needs only the greeting.
+// appendState appends the frames of a session_state: a CONNECTION_STATUS and, for a
+// snapshot, one ACTIONS per monitor and the frames of the running agents. Window ids are
+// not scoped, unless d is Numbered, because that client prefixes every id with the frame's
+// monitor.
 func (d Desktop) appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
 	dst = append(dst, d.frame(ConnectionStatus{
 		// Without a provider that client would not store the session's id.
@@ -27,8 +28,8 @@ func (d Desktop) appendState(dst [][]byte, session SessionID, s SessionState) []
 	return dst
 }
 
-// monitorsShown returns the monitors in order, then those that only windows or questions
-// name, then "" for objects without a monitor.
+// monitorsShown returns the monitors in order, then those that only windows, questions,
+// notifications or toasts name, then "" for objects without a monitor.
 func (s *SessionState) monitorsShown() []MonitorID {
 	var ids []MonitorID
 	add := func(id MonitorID) {
@@ -57,7 +58,8 @@ func (s *SessionState) monitorsShown() []MonitorID {
 	return append(ids, "")
 }
 
-// actionsOf returns the actions that create the objects of a monitor.
+// actionsOf returns the actions that create the objects of a monitor or, for "", those
+// without one, which include the shortcuts and badges.
 func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	var actions []Action
 	for _, w := range s.Windows {
@@ -103,7 +105,7 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 }
 
 // WindowActions returns the actions that create the windows of all monitors, without locks,
-// on a desktop with one monitor: of windows with the same id only the first.
+// on a desktop with one monitor. Of windows with the same id it creates only the first.
 func (s *SessionState) WindowActions() []Action {
 	actions, seen := []Action{}, map[WindowID]bool{}
 	for _, monitor := range s.monitorsShown() {
@@ -133,8 +135,8 @@ func (w *WindowState) appendActions(actions []Action) []Action {
 	return actions
 }
 
-// appendAgent appends the frames of a running agent with its text so far. The end of its
-// turn removes it.
+// appendAgent appends the frames of an agent that is not idle, with its text or, while
+// there is none, its thinking so far. The end of its turn removes it from the desktop.
 func (d Desktop) appendAgent(dst [][]byte, a AgentState) [][]byte {
 	if a.Status == AgentStatusIdle {
 		return dst

@@ -9,8 +9,8 @@ import (
 )
 
 // scratch is the buffer in which frames are written until their length is known. A frame
-// keeps its buffer in memory, so that must fit exactly; computing the size first would take
-// as long as writing.
+// may stay in memory for long, so it gets a buffer of exactly its size; computing the size
+// first would take as long as writing.
 type scratch struct {
 	buf   []byte
 	first [4 << 10]byte // enough for most frames

@@ -28,8 +28,8 @@ type Message struct {
 	Data ClientPayload
 }
 
-// Dialect is an encoding of frames. The gateway chooses it per connection; no other code
-// may depend on it.
+// Dialect is an encoding of frames. The gateway chooses one for each connection, and
+// package broadcast encodes events in it. Stored events are always [Native].
 type Dialect interface {
 	// AppendFrames appends the frames of an event, possibly none.
 	AppendFrames(dst [][]byte, e Event) [][]byte
@@ -67,7 +67,8 @@ func appendTwo(dst []byte, n int) []byte {
 	return append(dst, hexDigits[n/10], hexDigits[n%10])
 }
 
-// readTime parses RFC 3339 and drops what a frame would not show.
+// readTime parses a time in RFC 3339 and converts it to what timeLayout can express: UTC in
+// milliseconds. It refuses years outside 0 to 9999.
 func readTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -98,7 +99,8 @@ func (e *Entry) decodeChecked(data []byte) (any, *Error) {
 	return p, err
 }
 
-// lookup finds the entry of a type that this side may send.
+// lookup returns the entry of a type that from may send. name is the type as a JSON value,
+// or nil if the frame has none.
 func lookup(name []byte, from Direction) (*Entry, *Error) {
 	switch {
 	case name == nil:
@@ -114,13 +116,13 @@ func lookup(name []byte, from Direction) (*Entry, *Error) {
 	return e, nil
 }
 
-// refOf finds the message id in a refused frame, so that the client learns which one it
-// was. It reads the frame up to its first error.
+// refOf returns the message id in a refused frame, or "", so that the client can tell which
+// message was refused. It reads the frame up to its first error.
 func refOf(frame []byte) MessageID {
 	l := lexer{data: frame, rules: textRules{depth: 1000}}
 	var name, payload, envelope []byte
 	take := func(at *[]byte, value []byte) {
-		if *at == nil { // a duplicate is not trusted
+		if *at == nil { // the first of duplicates counts
 			*at = value
 		}
 	}
@@ -142,12 +144,12 @@ func refOf(frame []byte) MessageID {
 		}
 	}
 	if e, err := lookup(name, FromClient); err == nil && e.Message == "" {
-		payload = nil // it names another message
+		payload = nil // its messageId names another message
 	}
 	return cmp.Or(readRef(payload), readRef(envelope))
 }
 
-// readRef returns the id in value, or "" when there is none.
+// readRef returns the id in value, or "" if value is absent or not a valid id.
 func readRef(value []byte) MessageID {
 	if value == nil || value[0] != '"' {
 		return ""

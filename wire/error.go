@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error says why a client's message was refused. Its code is one of [Codes].
+// Error says why a frame or another value was refused. Its code is one of [Codes].
 type Error struct {
 	Code Code
 	// Path names the field, such as data.interactions[2].bounds.x, or is
@@ -46,8 +46,8 @@ func invalid(message string) *Error {
 	return &Error{Code: CodeInvalidMessage, Message: message}
 }
 
-// in adds the name of the containing field to the path. Errors are found inside out, so
-// paths grow from their end.
+// in puts the name of the containing field before the path. Each level of decoding adds its
+// own part while the error is returned.
 func (e *Error) in(name string) *Error {
 	name = shorten(name)
 	if e.Path != "" && e.Path[0] != '[' {
@@ -57,7 +57,7 @@ func (e *Error) in(name string) *Error {
 	return e
 }
 
-// at adds the index of the containing item to the path.
+// at puts the index of the containing item before the path.
 func (e *Error) at(index int) *Error {
 	item := "[" + strconv.Itoa(index) + "]"
 	if e.Path != "" && e.Path[0] != '[' {
@@ -67,7 +67,7 @@ func (e *Error) at(index int) *Error {
 	return e
 }
 
-// shorten truncates a client's text for an error message.
+// shorten truncates a client's text to 64 bytes for an error message.
 func shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

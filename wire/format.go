@@ -30,8 +30,9 @@ func (f Format[T]) Decode(data []byte) (T, error) {
 // Shape returns the form of T.
 func (f Format[T]) Shape() *Shape { return f.shape }
 
-// DecodeOwn decodes the output of Append. Free-form values have the looser rules of events:
-// clients may not nest or repeat some of them that way.
+// DecodeOwn decodes the output of Append. It follows the looser rules for the hub's events:
+// free-form values may have duplicate keys, and the text may be nested deeper than a
+// client's.
 func (f Format[T]) DecodeOwn(data []byte) (T, error) {
 	return f.read(data, hubText)
 }

@@ -5,7 +5,7 @@ type envelope struct {
 	members [len(frameKeys)][]byte // nil if absent
 
 	from Direction // the sender, or empty if the payload is not needed
-	// entry is that of the type. The payload is set if it was decoded on the way.
+	// entry and payload are set by read, if it knows the type and decodes the payload.
 	entry   *Entry
 	payload any
 }
@@ -30,7 +30,8 @@ func frameShape() *Shape {
 	return s
 }
 
-// open checks the text of a frame and splits it.
+// open checks the text of a frame and splits it. If env.from is set, it also decodes the
+// payload of most valid frames, see read.
 func (env *envelope) open(frame []byte, rules textRules) *Error {
 	if env.read(frame) {
 		return nil
@@ -39,7 +40,7 @@ func (env *envelope) open(frame []byte, rules textRules) *Error {
 	return env.split(frame, rules)
 }
 
-// split is open without decoding. It returns the error in the text.
+// split is open without decoding, and returns the error in the text.
 func (env *envelope) split(frame []byte, rules textRules) *Error {
 	if err := checkText(frame, rules); err != nil {
 		return err
@@ -60,9 +61,10 @@ func (env *envelope) split(frame []byte, rules textRules) *Error {
 	return nil
 }
 
-// read splits a frame and decodes its payload in one pass, if it is valid by the strictest
-// rules and its type precedes its data. If not, the caller locates the error: errors in the
-// text take precedence over errors in the payload, even behind it.
+// read splits a frame in one pass, in which it also decodes the payload if the type comes
+// before the data. It reports whether the frame is valid by the strictest rules. If not,
+// the caller must look for the error again, because errors in the text take precedence over
+// errors in the payload, even if they come after it.
 func (env *envelope) read(frame []byte) bool {
 	l := lexer{data: frame, rules: clientText}
 	at := skipSpace(frame, 0)
@@ -130,7 +132,7 @@ func (env *envelope) kind() (*Entry, *Error) {
 	return lookup(env.members[typeMember], env.from)
 }
 
-// decode returns the payload; without data it is an empty object.
+// decode returns the payload. Absent or null data counts as an empty object.
 func (env *envelope) decode(entry *Entry) (any, *Error) {
 	if env.payload != nil {
 		return env.payload, nil

@@ -8,7 +8,8 @@ import (
 )
 
 // Heading writes the native frames of consecutive events. Events of one step share most of
-// their envelope, which is encoded once and copied. The zero value is ready to use.
+// their envelope, which is encoded once and copied. The zero value is ready to use. It is
+// not safe for concurrent use.
 type Heading struct {
 	session SessionID
 	epoch   uint64
@@ -28,8 +29,9 @@ func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	return append(entry.Shape.append(h.append(dst, entry.Type, e.At.Seq), reflect.ValueOf(e.Data)), '}')
 }
 
-// AppendRenamed appends a native frame with another session id. A frame that does not begin
-// as [AppendEvent] writes them, such as one of a newer version, is copied unchanged.
+// AppendRenamed appends a native frame with its session id replaced by to. A frame without
+// a session id, or one that does not begin as [AppendEvent] writes it, such as that of a
+// newer version, is copied unchanged.
 func AppendRenamed(dst, frame []byte, to SessionID) []byte {
 	const sessionKey = `","session_id":"`
 	name := bytes.IndexByte(frame[min(len(typeKey), len(frame)):], '"') + len(typeKey)

@@ -5,7 +5,7 @@ import "encoding/json"
 // HITLRequest is a question of a plan to the user; its `type` is that of the event that
 // asked it.
 type HITLRequest interface {
-	// Deadline returns the deadline.
+	// Deadline returns the time limit of the question.
 	Deadline() HITLDeadline
 	hitlRequest()
 }

@@ -192,7 +192,7 @@ func isName(s string) bool {
 	return true
 }
 
-// pattern is the same rule as a regular expression, in the syntax that Go and
+// pattern returns the same rule as a regular expression, in the syntax that Go and
 // JavaScript share.
 func (r idRule) pattern() string {
 	set := `[^\x00-\x1f\x7f-\x9f]`
@@ -206,5 +206,5 @@ func isNameRune(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// isControl covers C0, DEL and C1, which is Unicode's category Cc.
+// isControl reports whether c is in C0, DEL or C1, which is Unicode's category Cc.
 func isControl(c rune) bool { return c < 0x20 || c >= 0x7f && c <= 0x9f }

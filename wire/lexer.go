@@ -20,8 +20,10 @@ const MaxDepth = 32
 
 var (
 	clientText = textRules{depth: MaxDepth, strict: true}
-	rawText    = textRules{depth: MaxDepth}
-	// Our own frames contain free-form values that passed rawText, so they may be deeper.
+	// rawText is for free-form values that the hub writes.
+	rawText = textRules{depth: MaxDepth}
+	// hubText is for the hub's own frames. They contain values that passed rawText, so they
+	// may be deeper.
 	hubText = textRules{depth: 3 * MaxDepth}
 	// checkedText is for text that was checked before.
 	checkedText = textRules{depth: math.MaxInt}
@@ -61,7 +63,7 @@ func (l *lexer) ends(at int) bool {
 	return skipSpace(l.data, at) == len(l.data) && utf8.Valid(l.data)
 }
 
-// at returns the byte at a position, or 0 behind the end.
+// at returns the byte at a position, or 0 beyond the end.
 func (l *lexer) at(at int) byte {
 	if at < len(l.data) {
 		return l.data[at]
@@ -221,7 +223,8 @@ func (l *lexer) string(at int) (int, *Error) {
 	}
 }
 
-// escape moves to the last character of the escape that goes on at at.
+// escape returns the index of the last character of an escape; at is the index of the
+// character after the backslash.
 func (l *lexer) escape(at int) (int, *Error) {
 	switch l.at(at) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

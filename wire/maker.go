@@ -77,8 +77,8 @@ func (to *slot) pointer() any {
 	return to.v.Addr().Interface()
 }
 
-// decode makes a value of a shape, which is that of the maker's type, as
-// decodeFields does.
+// decode decodes a value of the maker's type, whose shape is s. The other arguments are
+// those of decodeFields.
 func (m *maker) decode(s *Shape, l *lexer, at int, more bool, tag string) (value any, end int, err *Error) {
 	p := m.places.Get().(*place) //nolint:forcetypeassert // New makes no others
 	if p.slots == nil {

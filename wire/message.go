@@ -1,7 +1,7 @@
 package wire
 
-// Messages of the desktop and program families, which clients send. Every one
-// may carry monitorId and, as its idempotency key, messageId.
+// Messages of the desktop and program families, and the events of the program family. Every
+// message may carry monitorId and, as its idempotency key, messageId.
 
 // UserMessage is a message that the user typed.
 type UserMessage struct {

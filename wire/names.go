@@ -1,10 +1,10 @@
 package wire
 
-// names finds known names. They are few, so that lengths and some letters nearly
-// distinguish them, which takes less time than hashing the whole name.
+// names is a hash table of known names. They are few, so a hash of the length and three
+// bytes has few collisions, and it is faster than a hash of the whole name.
 type names struct {
 	all   []string
-	slots []uint8 // 1 + the index of a name, at its hash or behind
+	slots []uint8 // 1 + the index of a name, at its hash or in the next free slot; 0 if free
 }
 
 func namesOf(all []string) names {

@@ -30,9 +30,9 @@ const (
 // and exactly the frame's buffer if dst is nil, apart from a shared buffer that grows to
 // the longest frame (up to 1 MiB). The frame is one line.
 //
-// The frame can always be decoded again: invalid UTF-8 is replaced, free-form data that is
-// not JSON becomes null. The caller must ensure that fields have allowed values and that
-// unions are set. It panics for types of other packages.
+// The frame can be decoded again if fields have allowed values and unions are set, which
+// the caller must ensure. Invalid UTF-8 is replaced, and free-form data that is not JSON
+// becomes null. It panics for types of other packages.
 func AppendEvent(dst []byte, e Event) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })

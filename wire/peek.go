@@ -1,6 +1,6 @@
 package wire
 
-// Head holds the parts of an event that are known without decoding it.
+// Head holds the parts of an event that [Peek] reads without decoding its payload.
 type Head struct {
 	Type    string
 	At      Position
@@ -9,8 +9,8 @@ type Head struct {
 	Message MessageID
 }
 
-// Peek reads the head of a native frame of a hub, so that stored events can be filtered and
-// routed without decoding them. It also reads the head of a type that is not in the
+// Peek reads the head of a native frame of the hub, so that stored events can be filtered
+// and routed without decoding them. It also reads the head of a type that is not in the
 // catalog, which a newer version may write: a reader that skips such an event still needs
 // its position. It returns false for anything else.
 func Peek(frame []byte) (Head, bool) {

@@ -26,8 +26,8 @@ func special[T string | []byte](s T, at int) int {
 	return at
 }
 
-// pastPlain returns how far s, from at on, is ASCII without special bytes, checking 32
-// bytes at a time.
+// pastPlain returns the end of the blocks of 32 bytes in s, from at on, that are ASCII
+// without special bytes.
 func pastPlain[T string | []byte](s T, at int) int {
 	for ; at+32 <= len(s); at += 32 {
 		some := s[at : at+32]

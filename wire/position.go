@@ -12,7 +12,7 @@ import (
 var ErrPosition = errors.New("not a position")
 
 // positionPattern is the pattern of a position for the schema, which cannot express that
-// both numbers have 64 bits.
+// both numbers fit into 64 bits.
 const positionPattern = `^(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})$`
 
 // maxPosition is the length of the longest position.
@@ -47,7 +47,7 @@ func ParsePosition(s string) (Position, error) {
 	return p, nil
 }
 
-// parseCount refuses what strconv accepts beyond plain decimal digits.
+// parseCount parses a decimal number without a sign or leading zeros.
 func parseCount(s string) (uint64, error) {
 	if s == "" || s[0] == '+' || (s[0] == '0' && len(s) > 1) {
 		return 0, ErrPosition
@@ -55,12 +55,12 @@ func parseCount(s string) (uint64, error) {
 	return strconv.ParseUint(s, 10, 64)
 }
 
-// String is the form used on the wire.
+// String returns the form used on the wire, `<epoch>-<seq>`.
 func (p Position) String() string {
 	return string(p.Append(make([]byte, 0, maxPosition)))
 }
 
-// Append adds the wire form to dst.
+// Append appends the form of [Position.String] to dst.
 func (p Position) Append(dst []byte) []byte {
 	dst = strconv.AppendUint(dst, p.Epoch, 10)
 	dst = append(dst, '-')

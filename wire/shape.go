@@ -16,20 +16,21 @@ const (
 	KindArray                    // an array: a slice
 	KindMap                      // an object whose keys are data: Object
 	KindObject                   // an object with known keys: a struct
-	KindUnion                    // an object with one deciding key: an interface
+	KindUnion                    // an object with a key that selects the variant: an interface
 	KindChoice                   // one of several kinds of values: a struct with a choice method
 )
 
-// Shape is the JSON form of a Go type and the rules for it. It is compiled once per type
-// from its fields and tags; the encoder, the decoder, the JSON Schema, the TypeScript types
-// and the reference page all use it, so they agree.
+// Shape is the JSON form of a Go type and the rules for it. It is compiled from the fields
+// and tags of the type, once for the catalog and once for each [FormatOf]; the encoder, the
+// decoder, the JSON Schema, the TypeScript types and the reference page all use it, so they
+// agree.
 type Shape struct {
 	Kind Kind
 	// Name is the name of the Go type, or empty when it has none of its own.
 	Name string
 	// Fields are those of an object or the alternatives of a choice.
 	Fields []Field
-	// Elem is what an array or a map holds, Key what a map's keys are.
+	// Elem is the shape of an array's items or a map's values, Key that of a map's keys.
 	Elem, Key *Shape
 	// Values, unless empty, are the only strings allowed.
 	Values []string
@@ -49,35 +50,35 @@ type Shape struct {
 	byName names                // the fields
 	byTag  names                // the variants
 	byType map[reflect.Type]int // the variants
-	// tagHead is the beginning of an object with the tag, after its bracket.
+	// tagHead is the quoted tag and a colon.
 	tagHead string
 	// required has a bit for each field that is not optional.
 	required uint64
-	// assign sets an interface, given a pointer to it, and add a list of them.
+	// assign sets the interface that target points to; add appends to a list of them.
 	assign, add func(target, value any)
 }
 
-// Field is one key of an object.
+// Field is one key of an object, or one alternative of a choice.
 type Field struct {
 	Name string
 	// Optional fields may be left out, or be null, which means the same.
 	Optional bool
 	Shape    *Shape
-	// NullIn, unless empty, is what the object's first field says where this one is
-	// written as null when it is empty, instead of being left out.
+	// NullIn, unless empty, is a value of the object's first field. An object with that
+	// value has this field as null when it is empty, instead of leaving it out.
 	NullIn string
-	// Source is the Go type and field, where its comment is.
+	// Source is the Go type and field, as in Type.Field, whose comment describes it.
 	Source string
 
 	head  string // a comma, the quoted name and a colon
 	index []int
 	ptr   bool
-	// keepEmpty tells an empty list from an absent one.
+	// keepEmpty is set if an empty list differs from an absent one.
 	keepEmpty bool
 }
 
-// KeepsZero reports whether the field, if it is optional or an alternative of a
-// choice, tells an empty value from an absent one, so that it is written.
+// KeepsZero reports whether an empty value of the field, if it is optional or an
+// alternative of a choice, differs from an absent one, so that it is written.
 func (f *Field) KeepsZero() bool { return f.ptr || f.keepEmpty }
 
 // Variant is one form of a union.
@@ -87,7 +88,7 @@ type Variant struct {
 	Name  string
 	Shape *Shape
 
-	head  string // how its object begins
+	head  string // the beginning of its object, with the tag unless Name is empty
 	maker *maker
 }
 
@@ -112,7 +113,8 @@ func (o Object[K, V]) Get(key K) (V, bool) {
 	return none, false
 }
 
-// Set gives key a value and returns the object, as append does.
+// Set sets the value of key, in place if it is there, and returns the object as append
+// does.
 func (o Object[K, V]) Set(key K, value V) Object[K, V] {
 	for i := range o {
 		if o[i].Key == key {
@@ -125,7 +127,7 @@ func (o Object[K, V]) Set(key K, value V) Object[K, V] {
 
 func (Object[K, V]) freeKeys() {}
 
-// What a type can say of its own shape.
+// The methods by which a type determines its shape.
 type (
 	hasRule     interface{ rule() idRule }
 	hasValues   interface{ values() []string }

@@ -21,8 +21,8 @@ func textAt(data []byte, at int) (text []byte, end int) {
 	return []byte(unescape(data[at+1 : end-1])), end
 }
 
-// memberOf returns where the value at a key of a valid object begins, or -1. It
-// looks from the key at at on.
+// memberOf returns the start of the value of a key in a valid object, or -1. It searches
+// from the key that begins at at.
 func memberOf(data []byte, at int, name string) int {
 	for data[at] != '}' {
 		key, value := memberAt(data, at)

@@ -215,7 +215,8 @@ type PlanState struct {
 	Failed   *PlanFailure  `json:"failed,omitempty"`
 }
 
-// Ended reports whether the plan has ended. It is false for a nil plan.
+// Ended reports whether the plan has ended and its outcome is set. It is false for a nil
+// plan.
 func (p *PlanState) Ended() bool {
 	switch {
 	case p == nil:

@@ -65,8 +65,9 @@ func appendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// appendNumber appends f as JavaScript formats it. NaN and infinities become 0, because
-// JSON cannot express them.
+// appendNumber appends f, with an exponent for the same numbers as JavaScript. Unlike there
+// the exponent has at least two digits, and -0 keeps its sign. NaN and infinities become 0,
+// because JSON cannot express them.
 func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, '0')

@@ -129,8 +129,9 @@ func TestNothingHappensAtImport(t *testing.T) {
 	}
 }
 
-// Sleeping is free in a synctest bubble. Elsewhere it is either too long or too short; a
-// comment that begins with "real time:" can justify it.
+// Sleeping is free in a synctest bubble, so files that import synctest are not checked.
+// Elsewhere it is either too long or too short; a comment on the same line that begins with
+// "real time:" can justify it.
 func TestNobodySleepsForReal(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

@@ -6,8 +6,8 @@ type rule struct {
 	tests string // additional imports of its tests
 }
 
-// rules lists all packages of the module, from the lowest layer up. Imports go down only;
-// docs/ARCHITECTURE.md describes each.
+// rules lists all packages of the module, roughly from the lowest layer up, and their
+// allowed imports. docs/ARCHITECTURE.md describes each.
 var rules = map[string]rule{
 	"wire": {},
 

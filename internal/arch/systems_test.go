@@ -21,8 +21,9 @@ import (
 	"testing"
 )
 
-// TestOtherSystems type-checks the hub and the tests of the file store for Windows
-// and macOS, so that a change made on Linux cannot break the released binaries.
+// TestOtherSystems type-checks the hub and the tests of the packages store/filestore,
+// broadcast and wire for Windows and macOS, so that a change made on Linux cannot break the
+// released binaries.
 //
 // It does not build them: compiling all dependencies for another system takes
 // minutes of CPU time when the build cache is empty, as in CI. Checking types from
@@ -47,7 +48,7 @@ func TestOtherSystems(t *testing.T) {
 	}
 }
 
-// listedPackage is what `go list -json` says about a package.
+// listedPackage is a package as `go list -json` describes it.
 type listedPackage struct {
 	ImportPath string
 	Dir        string
@@ -91,14 +92,14 @@ func listDeps(t *testing.T, system string, patterns []string) []listedPackage {
 	return packages
 }
 
-// systemCheck is the packages of one system that were checked, by import path.
+// systemCheck holds the packages that were checked for one system, by import path.
 type systemCheck struct {
 	fset *token.FileSet
 	done map[string]*types.Package
 }
 
-// check type-checks a package whose imports were checked before. Function bodies
-// count in packages of this module only.
+// check type-checks a package whose imports were checked before. It checks function bodies
+// in packages of this module only.
 func (c *systemCheck) check(t *testing.T, p listedPackage) {
 	t.Helper()
 	if c.done[p.ImportPath] != nil {

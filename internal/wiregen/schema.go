@@ -228,8 +228,8 @@ func unionSchema(s *wire.Shape) *jsonschema.Schema {
 	return out
 }
 
-// describe adds the descriptions of fields. A reference with a description needs its own
-// schema, because other uses share the reference.
+// describe adds the descriptions of fields. Every property has its own schema, even if that
+// is only a reference, so a description does not affect other uses of the type.
 func describe(def *jsonschema.Schema, s *wire.Shape, docs comments) {
 	for _, f := range s.Fields {
 		if property, ok := def.Properties[f.Name]; ok && docs.fields[f.Source] != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// namedShapes returns all shapes with a name that can be reached from the
-// catalog and from problem documents, ordered by name.
+// namedShapes returns all shapes with a name that can be reached from the catalog, the
+// envelope and problem documents, ordered by name.
 func namedShapes(catalog *wire.Catalog) []*wire.Shape {
 	roots := []*wire.Shape{
 		wire.FormatOf[wire.Problem]().Shape(),

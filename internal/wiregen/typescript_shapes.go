@@ -50,7 +50,7 @@ func typescriptShapes(catalog *wire.Catalog) []byte {
 type shapeNames struct {
 	// first maps a name to the first shape that is equal.
 	first map[string]string
-	// short maps the first one to its short name.
+	// short maps that first shape to its name in the generated file.
 	short map[string]string
 }
 
@@ -85,7 +85,7 @@ func nameShapes(shapes []*wire.Shape) shapeNames {
 	return names
 }
 
-// written returns the name of a shape.
+// written returns the name of a shape in the generated file, which equal shapes share.
 func (n shapeNames) written(name string) string {
 	first := n.first[name]
 	return cmp.Or(n.short[first], first)
