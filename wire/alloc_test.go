@@ -49,8 +49,8 @@ func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
 	}
 }
 
-// A frame stays in memory with the buffer it was given, so the buffer must not
-// be much larger than the frame.
+// A frame keeps its whole buffer in memory, so the buffer must not be much larger than the
+// frame.
 func TestBuffersFit(t *testing.T) {
 	t.Parallel()
 	for _, frame := range lines(t, "native_server.jsonl") {
@@ -113,7 +113,7 @@ func BenchmarkDecodeMessage(b *testing.B) {
 	}
 }
 
-// emitFrame is what the load generator sends: one action that fills a window.
+// emitFrame returns a frame of the load generator: one action that sets a window's content.
 func emitFrame() []byte {
 	return []byte(`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"` +
 		"#0000012345 0001794700741596 " + strings.Repeat("x", 227) + `"}}],"monitorId":"monitor-0"}}`)

@@ -11,9 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// BenchmarkDecodeElsewhere is the reading of eight messages by each of many
-// goroutines in turn: whose turn it is finds neither its stack nor what it read
-// before in a cache.
+// BenchmarkDecodeElsewhere lets each of many goroutines decode eight messages, one goroutine
+// after the other, so that neither its stack nor its earlier messages are in a CPU cache.
 func BenchmarkDecodeElsewhere(b *testing.B) {
 	const readers, messages = 500, 8
 	frame := emitFrame()
@@ -46,7 +45,7 @@ func BenchmarkDecodeElsewhere(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used, whoever else keeps the machine busy.
+// cpuTime returns the CPU time of this process, which other processes do not affect.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -89,7 +89,7 @@ func TestEntries(t *testing.T) {
 		if e.Direction == wire.FromClient && e.Message == "" && !slices.Contains([]string{"auth", "pong", "DELETE_QUEUED_MESSAGE"}, e.Type) {
 			t.Errorf("%s has no messageId", e.Type)
 		}
-		// Messages of desktops may always say where they belong.
+		// Every message of the desktop family may name its monitor and its id.
 		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && (e.Monitor == "" || e.Message == "") {
 			t.Errorf("%s has no monitorId or no messageId", e.Type)
 		}
@@ -128,7 +128,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// A payload from elsewhere is a mistake that must not go unnoticed.
+// A payload of another package is a mistake in the program, so it panics.
 func TestForeignPayloadsPanic(t *testing.T) {
 	t.Parallel()
 	type foreign struct{ wire.Outbound }

@@ -86,7 +86,7 @@ func TestNumberedFrames(t *testing.T) {
 	}
 }
 
-// What newer desktops send becomes what all others send.
+// Messages of newer desktops are decoded as those of all other clients.
 func TestNumberedMessages(t *testing.T) {
 	t.Parallel()
 	for frame, want := range map[string]wire.ClientPayload{

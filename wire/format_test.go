@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What an event may carry must be readable after it was kept, though a client
-// could not have sent it like that.
+// Free-form values that an event may contain must be readable after they were stored, even
+// if a client may not send them.
 func TestFormatReadsItsOwn(t *testing.T) {
 	t.Parallel()
 	format := wire.FormatOf[wire.OtherContent]()

@@ -57,7 +57,7 @@ func FuzzDecodeNative(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		fuzzDialect(t, wire.Native{}, frame)
 		wire.Peek(frame)
-		// An event that was kept must come out the same.
+		// A stored event must be the same when it is read.
 		if e, err := (wire.Native{}).DecodeEvent(frame); err == nil {
 			again, err := wire.Native{}.DecodeEvent(wire.AppendEvent(nil, e))
 			if err != nil || !reflect.DeepEqual(again, e) {

@@ -31,7 +31,7 @@ func lines(tb testing.TB, name string) [][]byte {
 	return frames
 }
 
-// sameJSON compares what two texts mean.
+// sameJSON compares two JSON texts as values, not as bytes.
 func sameJSON(t *testing.T, got, want []byte) {
 	t.Helper()
 	var a, b any
@@ -46,7 +46,7 @@ func sameJSON(t *testing.T, got, want []byte) {
 	}
 }
 
-// What a browser was recorded to send must be understood without losing a word.
+// Recorded messages of a browser must be decoded without losing a field.
 func TestRecordedDesktopMessages(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -67,7 +67,7 @@ func TestRecordedDesktopMessages(t *testing.T) {
 	}
 }
 
-// What makes the real frontend work must come out byte for byte.
+// The events that the real frontend needs must be encoded byte for byte as recorded.
 func TestRecordedDesktopEvents(t *testing.T) {
 	t.Parallel()
 	for _, frame := range lines(t, "desktop_server.jsonl") {
@@ -76,7 +76,7 @@ func TestRecordedDesktopEvents(t *testing.T) {
 			t.Errorf("%s: %v", frame, err)
 			continue
 		}
-		// The way an event really goes: kept in native form, shown in another.
+		// As in the hub: stored in the native form, sent in the desktop dialect.
 		e, err = wire.Native{}.DecodeEvent(wire.AppendEvent(nil, e))
 		if err != nil {
 			t.Errorf("%s: %v", frame, err)
@@ -129,8 +129,8 @@ func TestNativeEvents(t *testing.T) {
 	}
 }
 
-// Workflow clients go over these lists without asking whether they are there, and
-// read null where a snapshot has no plan. Who resumes is told nothing of plans.
+// Workflow clients expect these lists to be present, and null in a snapshot without a plan.
+// A session_state in mode resume has no fields of plans.
 func TestListsThatAreThereEvenWhenEmpty(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -174,7 +174,7 @@ func TestListsThatAreThereEvenWhenEmpty(t *testing.T) {
 	}
 }
 
-// A free-form value that is null is read as none, so it is written as none, too.
+// A free-form value that is null is decoded as absent, so it is not written either.
 func TestNullIsNothing(t *testing.T) {
 	t.Parallel()
 	e := wire.Event{Data: wire.TodoCompleted{TodoID: "t", Status: wire.TodoSkipped, ResultSummary: []byte("null")}}

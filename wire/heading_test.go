@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A heading writes what AppendEvent does, whatever it wrote before.
+// A Heading writes the same bytes as AppendEvent, whatever it wrote before.
 func TestHeadingWritesTheSame(t *testing.T) {
 	t.Parallel()
 	var h wire.Heading

@@ -14,8 +14,8 @@ import (
 
 type validator interface{ Validate() error }
 
-// idKinds are all kinds of ids, with whether only names are allowed and how long
-// they may be.
+// idKinds are all kinds of ids, with their maximum length and whether only letters, digits,
+// '_' and '-' are allowed.
 var idKinds = map[string]struct {
 	make func(string) validator
 	form *wire.Shape

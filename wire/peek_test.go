@@ -6,8 +6,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// While replicas of two versions run side by side, the older one meets events it
-// has never heard of. It must still know where they are and whom they concern.
+// While replicas of two versions run side by side, the older one reads events of unknown
+// types. It must still find their position, monitor and agent.
 func TestPeekAtATypeFromTheFuture(t *testing.T) {
 	t.Parallel()
 	got, ok := wire.Peek([]byte(`{"type":"NEW_THING","message_id":"4-7","data":{"monitorId":"monitor-1","agentId":"a","messageId":"m","x":{}}}`))

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowSpecial looks at one byte after the other.
+// slowSpecial is special, one byte at a time.
 func slowSpecial(s string, at int) int {
 	for ; at < len(s); at++ {
 		if c := s[at]; c < ' ' || c == '"' || c == '\\' {
@@ -48,8 +48,7 @@ func TestSpecialBytesAreFound(t *testing.T) {
 	})
 }
 
-// slowString is appendString as it was before it looked at eight bytes at a
-// time.
+// slowString is appendString, one character at a time.
 func slowString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {

@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The frames of the guide to plans are ones that a hub sends and takes, with no field
-// that there is not, and every message about plans is in it.
+// The frames in docs/plans.md are valid and have only known fields, and every message of the
+// workflow family is there.
 func TestFramesOfTheGuideToPlans(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../docs/plans.md")
@@ -61,7 +61,7 @@ func sameFrame(e wire.Entry, frame []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.ID = "" // which is the name on the envelope
+		m.ID = "" // write no id in the envelope
 		return wire.Native{}.AppendMessage(nil, m), nil
 	}
 	event, err := wire.Native{}.DecodeEvent(frame)
@@ -71,7 +71,7 @@ func sameFrame(e wire.Entry, frame []byte) ([]byte, error) {
 	return wire.AppendEvent(nil, event), nil
 }
 
-// payloadOf is what a frame says.
+// payloadOf returns the data of a frame.
 func payloadOf(t *testing.T, frame []byte) any {
 	t.Helper()
 	var f struct {

@@ -59,7 +59,7 @@ func TestPositionsAreTotallyOrdered(t *testing.T) {
 	})
 }
 
-// notPositions are what a client may send as resume_from.
+// notPositions are invalid positions that a client may send as resume_from.
 var notPositions = []string{
 	"", "-", "1", "1-", "-1", "-1-1", "1--1", "+1-1", "1-+1", "01-1", "1-01", "1-1-1", " 1-1", "1-1 ", "1_0-1", "0x1-1",
 	"18446744073709551616-0", "0-18446744073709551616", "１-1", "4-127\n", "null", "../x",

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What follows is how frames were decoded before there was a cursor: each level
-// skips its values first and reads them then. It is slow and easy to follow.
+// A simple decoder to compare the real one with: at each level it first skips a value to
+// find its end and then decodes it.
 
 func slowDecode(s *Shape, raw []byte, v reflect.Value) *Error {
 	if want, got := s.want(), jsonKind(raw[0]); s.Kind != KindAny && s.Kind != KindChoice && want != got {
@@ -82,7 +82,7 @@ func slowDecodeMap(s *Shape, raw []byte, v reflect.Value) *Error {
 			return err.in(unquote(key))
 		}
 		if value[0] == 'n' && s.Elem.Kind != KindAny {
-			v.SetLen(n) // as absent as a field that is null
+			v.SetLen(n) // null counts as absent
 			continue
 		}
 		if err := slowDecode(s.Elem, value, m.Field(1)); err != nil {
@@ -98,7 +98,7 @@ func slowDecodeObject(s *Shape, raw []byte, v reflect.Value) *Error {
 	for key, value := range members(raw) {
 		i, ok := s.byName.find(keyText(key))
 		if !ok || seen&(1<<i) != 0 {
-			continue // unknown fields are for somebody newer; clients send none twice
+			continue // unknown, or a duplicate, which only the hub may write
 		}
 		f := &s.Fields[i]
 		seen |= 1 << i
@@ -255,8 +255,7 @@ func goldenFrames(t *testing.T) [][]byte {
 	return frames
 }
 
-// drawMutant takes a frame and puts something else before or in place of some of
-// its tokens.
+// drawMutant draws a frame and inserts or replaces some of its tokens.
 func drawMutant(t *rapid.T, frames [][]byte) []byte {
 	frame := rapid.SampledFrom(frames).Draw(t, "frame")
 	for range rapid.SampledFrom([]int{0, 1, 1, 2, 3}).Draw(t, "changes") {
@@ -300,14 +299,14 @@ func TestDecodingIsAsItWas(t *testing.T) {
 	})
 }
 
-// raw is the envelope without what was read of it on the way.
+// raw returns the envelope without the results of decoding.
 func (env envelope) raw() envelope {
 	env.from, env.entry, env.payload = "", nil, nil
 	return env
 }
 
-// compareDecoding fails unless the payload of an envelope is what the slow way
-// reads, on the way or later.
+// compareDecoding fails unless slowDecode decodes the same payload as decodeChecked and, if
+// it decoded one, as env.open.
 func compareDecoding(t *rapid.T, entry *Entry, env envelope, frame []byte) {
 	data := env.members[dataMember]
 	if data == nil || data[0] == 'n' {
@@ -324,7 +323,7 @@ func compareDecoding(t *rapid.T, entry *Entry, env envelope, frame []byte) {
 	}
 }
 
-// The decoder takes all of them for granted.
+// The decoder relies on these properties of shapes without checking them.
 func TestShapesKeepToTheRulesOfTheDecoder(t *testing.T) {
 	t.Parallel()
 	shapes := maps.Clone(theCatalog().compiler.shapes)

@@ -30,7 +30,7 @@ func TestEveryAskIsInOneClass(t *testing.T) {
 	}
 }
 
-// Old rows must stay readable, though nobody writes such values any more.
+// Old rows with retired values must stay readable.
 func TestRetiredValuesAreReadable(t *testing.T) {
 	t.Parallel()
 	format := wire.FormatOf[wire.UIRow]()

@@ -60,8 +60,7 @@ func drawValue(t *rapid.T, s *wire.Shape, depth int) any {
 func drawObject(t *rapid.T, s *wire.Shape, depth int) map[string]any {
 	object := map[string]any{}
 	for _, f := range s.Fields {
-		// Optional things are left out deep down, since types may hold
-		// themselves.
+		// Types may be recursive, so optional fields are left out from some depth on.
 		if !f.Optional || depth < 6 && rapid.Bool().Draw(t, f.Name) {
 			object[f.Name] = drawValue(t, f.Shape, depth+1)
 		}
@@ -81,7 +80,7 @@ func drawString(t *rapid.T, s *wire.Shape) string {
 	return rapid.StringOf(textRune()).Draw(t, "string")
 }
 
-// textRune is a character that a client may send.
+// textRune generates the characters that a client may send.
 func textRune() *rapid.Generator[rune] {
 	return rapid.Rune().Filter(func(r rune) bool { return r != 0 })
 }
@@ -167,7 +166,7 @@ func mutateObject(t *rapid.T, object map[string]any) any {
 	return object
 }
 
-// emptied is a value of the same kind with nothing in it.
+// emptied returns the empty value of the same kind.
 func emptied(value any) any {
 	switch value.(type) {
 	case []any:
@@ -182,7 +181,7 @@ func emptied(value any) any {
 	return false
 }
 
-// fatal is what rapid and testing have in common, for helpers of both.
+// fatal is the common interface of rapid.T and testing.T for helpers.
 type fatal interface {
 	Helper()
 	Fatalf(format string, args ...any)

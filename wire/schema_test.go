@@ -11,9 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// frameSchemas is the published schema, turned into one for objects that have a
-// frame of each type at the key of its name. To look up a frame's own schema so
-// is much faster than to try them all.
+// frameSchemas is the published schema, converted to one for objects that hold a frame at
+// the key of its type. The lookup by key is much faster than trying the schemas of all types.
 func frameSchemas(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	text, err := os.ReadFile("schema.gen.json")
@@ -42,7 +41,7 @@ func frameSchemas(t *testing.T) *jsonschema.Resolved {
 	return resolved
 }
 
-// agree fails unless decoder and schema say the same of a frame.
+// agree fails unless decoder and schema both accept or both refuse a frame.
 func agree(t *rapid.T, schema *jsonschema.Resolved, name string, frame map[string]any, decode func([]byte) error) {
 	t.Helper()
 	text := encode(t, frame)
@@ -76,8 +75,8 @@ func TestDecoderAndSchemaAgreeOnEvents(t *testing.T) {
 	schema := frameSchemas(t)
 	eachEntry(t, wire.FromServer, func(t *rapid.T, e wire.Entry) {
 		frame := drawFrame(t, e)
-		// Times and positions have rules no pattern can say, so the envelope
-		// stays as it is.
+		// A pattern cannot express all rules of times and positions, so the envelope is not
+		// changed.
 		for range rapid.IntRange(0, 3).Draw(t, "mutations") {
 			frame["data"] = mutate(t, frame["data"])
 		}

@@ -105,8 +105,8 @@ func hasDuplicate(in *json.Decoder) bool {
 	return err != nil
 }
 
-// What we take for JSON and what the standard library takes for JSON differ in
-// the rules we add and in nothing else.
+// The lexer accepts the same texts as the standard library, except those that break the
+// additional rules.
 func TestTextRulesAgreeWithTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	format := wire.FormatOf[json.RawMessage]()
@@ -140,8 +140,8 @@ func TestTextRulesAgreeWithTheStandardLibrary(t *testing.T) {
 	})
 }
 
-// Free-form data comes from providers and tools. Whatever it is, the frame around
-// it stays whole.
+// Free-form data comes from providers and tools. No data may make the frame around it
+// invalid.
 func TestFreeFormDataCannotBreakAFrame(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{

@@ -96,7 +96,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// Every type that is shown to others must be explained.
+// Every published type must have a comment.
 func TestEverythingIsExplained(t *testing.T) {
 	t.Parallel()
 	docs, err := readComments(os.DirFS(filepath.Join(root, "wire")))
@@ -110,8 +110,7 @@ func TestEverythingIsExplained(t *testing.T) {
 	}
 }
 
-// A list of allowed values and the constants of its type are written twice; they
-// must be the same.
+// The values method of a type must list all its constants, in their order.
 func TestValuesAreTheConstants(t *testing.T) {
 	t.Parallel()
 	constants := map[string][]string{}
@@ -144,7 +143,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 	}
 }
 
-// The links of the reference page must lead somewhere.
+// Every link within the reference page must have a target.
 func TestLinksOfTheReferencePage(t *testing.T) {
 	t.Parallel()
 	text := string(source(t)["docs/PROTOCOL.md"])
