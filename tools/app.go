@@ -34,7 +34,8 @@ type commandInput struct {
 	Params   json.RawMessage `json:"params,omitempty" jsonschema:"What the command takes, see the manifest."`
 }
 
-// app sends a request to the app in a window, after checking that the window can have one.
+// app sends a request to the app in a window, after checking that the window exists and shows
+// an iframe.
 func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
 	err := u.Desktop.View(ctx, func(s *desktop.State) {
@@ -79,7 +80,8 @@ func commandApp(ctx context.Context, u *use, in commandInput) providers.ToolResu
 	})
 }
 
-// appResult converts the answer of an app.
+// appResult converts the answer of an app to a tool result; an error reported by the app is
+// returned as an error.
 func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
 	var data json.RawMessage
 	var wrong string

@@ -136,7 +136,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	return b.String(), nil
 }
 
-// languageOf returns the user's language.
+// languageOf returns the language in the user's settings, or "" if it is missing or invalid.
 func languageOf(settings map[string]json.RawMessage) string {
 	var s string
 	if json.Unmarshal(settings["language"], &s) != nil || !isLanguage(s) {
@@ -145,7 +145,8 @@ func languageOf(settings map[string]json.RawMessage) string {
 	return s
 }
 
-// isLanguage reports whether a text has the form of a BCP 47 tag.
+// isLanguage reports whether a text looks like a BCP 47 tag: parts of at most 8 letters or
+// digits, separated by hyphens. It does not check the registered subtags.
 func isLanguage(s string) bool {
 	for i, part := range strings.Split(s, "-") {
 		odd := func(r rune) bool {
@@ -159,5 +160,5 @@ func isLanguage(s string) bool {
 	return len(s) <= 35
 }
 
-// oneLine replaces all whitespace with single spaces.
+// oneLine replaces each run of whitespace with one space and trims both ends.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -32,7 +32,7 @@ func configTools() []tool {
 	}
 }
 
-// section is a part of the configuration.
+// section is a part of a user's configuration.
 type section string
 
 const (
@@ -59,7 +59,7 @@ func (in setConfigInput) hook() hook {
 	return h
 }
 
-// askForHook asks before a hook is added.
+// askForHook returns the question to the user before a hook is added. Settings need none.
 func askForHook(_ context.Context, u *use, in setConfigInput) (*question, error) {
 	if in.Section != sectionHooks {
 		return nil, nil //nolint:nilnil // no question, no error

@@ -16,7 +16,8 @@ type Caller struct {
 	Session wire.SessionID
 	User    string
 	Monitor wire.MonitorID
-	// Agent is the agent's role in this turn, Turn the message that began it.
+	// Agent is the agent's role in this turn, and Turn the id of the message that began the
+	// turn.
 	Agent wire.AgentID
 	Turn  wire.MessageID
 	Kind  wire.AgentKind
@@ -26,8 +27,8 @@ type Caller struct {
 	// Guest says that someone other than User began the turn: data of User beyond this desktop
 	// is not accessible.
 	Guest bool
-	// Job is the plan's job that the turn executes, if any, and Todo the plan's todo that it is
-	// for.
+	// Job is the name of the plan's job that the turn executes, if any, and Todo the todo that
+	// the job works on.
 	Job  string
 	Todo wire.TodoID
 	// Provider is the backend of the turn.
@@ -51,42 +52,47 @@ type Plan struct {
 	Result  providers.ToolResult
 }
 
-// Desktop is the interface of tools to the session. Every method returns after the commit, with
-// an error if the turn is over, the session is lost or ctx ends.
+// Desktop is the interface of tools to the session. Every method except Submit returns after
+// the step is committed, with an error if the turn is over, the owner has lost the session or
+// ctx ends.
 type Desktop interface {
-	// View calls look with the desktop state between two steps. look must not retain it.
+	// View calls look with the desktop state within a step. look must not retain the state.
 	View(ctx context.Context, look func(*desktop.State)) error
 	// Act runs plan inside a step and applies it: TOOL_PROGRESS, ACTIONS and the result are one
-	// commit. If the desktop or the monitor's budget refuses the actions, the result is an
-	// error. plan must be a pure function.
+	// commit. If the desktop or the monitor's budget refuses the actions, none is applied and
+	// the result is an error. plan must be a pure function.
 	Act(ctx context.Context, c Caller, call Call, plan func(*desktop.State) Plan) (providers.ToolResult, error)
-	// Begin records the start of a tool call, and End its result.
+	// Begin publishes the start of a tool call, and stores it unless the call is repeatable.
+	// End publishes and stores the result.
 	Begin(ctx context.Context, c Caller, call Call) error
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error
 
 	// Confirm asks a yes-or-no question about a call and waits for the first answer, unless the
-	// auto-approval rules answer it.
+	// auto-approval rules answer it. If a limit of the rules is exceeded, it asks about that
+	// instead, with its own deadline.
 	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (Verdict, error)
-	// Ask shows a prompt and waits for the first valid answer.
+	// Ask shows a prompt and waits for the first valid answer or for the deadline of the
+	// prompt. The session sets the deadline and ignores wait.
 	Ask(ctx context.Context, c Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error)
-	// Show applies an action that a tab answers with RENDERING_FEEDBACK; it generates the
-	// request id. ok is false if no tab answered in time.
+	// Show applies an action that a tab answers with RENDERING_FEEDBACK, and generates the
+	// request id for it. ok is false if no tab answered in time.
 	Show(ctx context.Context, c Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (f wire.RenderingFeedback, ok bool, err error)
-	// App sends a request to the app in a window.
+	// App sends a request to the app in a window and waits for its response.
 	App(ctx context.Context, c Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error)
 
 	// Delegate starts a task agent and waits for its result. The call gets a result even if the
 	// session changes its owner.
 	Delegate(ctx context.Context, c Caller, t Task) (providers.ToolResult, error)
 	// Progress reports the progress of the caller's todo. Input asks users for a value that the
-	// todo needs, until they answer or decline.
+	// todo needs and waits for it; it returns an error if the question expires or is withdrawn.
 	Progress(ctx context.Context, c Caller, p wire.TodoProgress) error
 	Input(ctx context.Context, c Caller, q wire.HITLInputRequest) (json.RawMessage, error)
 	// ReloadOptions returns the matching entries of the reload cache for this turn, and Reload
 	// repeats one of them.
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)
 	Reload(ctx context.Context, c Caller, call Call, id string) (providers.ToolResult, error)
-	// Submit sends a message to the session as if a user had sent it; hooks use it.
+	// Submit puts a message into the session's mailbox as if the user had sent it, and does not
+	// wait for its commit. Hooks and toasts of tools use it.
 	Submit(ctx context.Context, user string, m wire.Message) error
 }
 

@@ -17,11 +17,11 @@ const (
 	settingsCollection   = "settings"
 )
 
-// editTries bounds the attempts to change a document that others change at the same time.
+// editTries bounds the attempts to change a document that is changed concurrently.
 const editTries = 10
 
-// load reads a user's document. An unreadable document counts as missing, because it must not
-// stop an agent.
+// load reads a user's document. A corrupt document is logged and counts as empty, because it
+// must not stop an agent. Any other error of the store is returned.
 func load[T any](ctx context.Context, e *Executor, collection, user string) (v T, version uint64, err error) {
 	d, err := e.cfg.Documents.Get(ctx, collection, user)
 	switch {
@@ -42,7 +42,7 @@ func load[T any](ctx context.Context, e *Executor, collection, user string) (v T
 }
 
 // edit changes a user's document with optimistic locking, so that concurrent changes are not
-// lost.
+// lost. It calls change again after a conflict.
 func edit[T any](ctx context.Context, e *Executor, collection, user string, change func(*T) error) error {
 	for range editTries {
 		v, version, err := load[T](ctx, e, collection, user)

@@ -52,7 +52,7 @@ type Executor struct {
 	forms forms
 }
 
-// forms are the formats of displayed and stored values, created once.
+// forms are the wire formats that tools decode and encode, created once.
 type forms struct {
 	content  wire.Format[wire.Content]
 	layout   wire.Format[wire.Layout]
@@ -93,7 +93,7 @@ type use struct {
 	*Executor
 	Caller
 	call Call
-	// fires says that the hooks of the tool have not run yet.
+	// fires says that the hooks of the tool are still to run.
 	fires bool
 	// quiet says that the call is not reported to the session.
 	quiet bool
@@ -148,13 +148,14 @@ func (e *Executor) toolNames(c Caller) string {
 	return strings.Join(names, ", ")
 }
 
-// panicked logs a panic and returns an error result.
+// panicked logs a recovered panic and returns an error result.
 func (e *Executor) panicked(tool string, v any) providers.ToolResult {
 	e.cfg.Logger.Error("panic in a tool", "tool", truncate(tool, 100), "panic", v, "stack", string(debug.Stack()))
 	return failf("The tool %s broke: %v.", truncate(tool, 100), v)
 }
 
-// refuse reports a call that is not executed to the session.
+// refuse returns an error result for a call that is not executed and runs no hooks. Unless the
+// call is quiet, it reports the result to the session.
 func (u *use) refuse(ctx context.Context, format string, args ...any) providers.ToolResult {
 	r := failf(format, args...)
 	u.fires = false
@@ -164,7 +165,8 @@ func (u *use) refuse(ctx context.Context, format string, args ...any) providers.
 	return u.act(ctx, func(*desktop.State) Plan { return Plan{Result: r} })
 }
 
-// act executes a plan in the session's step. A panic in the plan must not affect the session.
+// act executes a plan in the session's step. A panic in the plan becomes an error result, so that
+// it does not affect the session. If the plan succeeds, the hooks of the tool run.
 func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers.ToolResult {
 	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desktop.State) (p Plan) {
 		defer func() {
@@ -191,7 +193,8 @@ func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers
 // endTimeout bounds reporting the result of a tool whose turn may be over already.
 const endTimeout = 10 * time.Second
 
-// run executes a tool that does more than change the desktop.
+// run executes a tool that does more than change the desktop, between Begin and End of the
+// session. The hooks of the tool run before it.
 func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) providers.ToolResult {
 	if err := u.Desktop.Begin(ctx, u.Caller, u.call); err != nil {
 		return unreachable(err)
@@ -238,7 +241,7 @@ func sentence(s string) string {
 	return strings.TrimSuffix(s, ".") + "."
 }
 
-// id returns an id derived from this call: it is the same if the next owner of the session
+// id returns an id derived from the call. It stays the same if the next owner of the session
 // repeats the call.
 func (u *use) id(kind string) string {
 	return kind + "-" + digest(string(u.Session), string(u.Agent), string(u.Turn), u.call.ID)
@@ -260,7 +263,8 @@ func (u *use) question(title, message string) string {
 	return QuestionID(u.Caller, u.call.ToolCall, u.call.Tool, title, message)
 }
 
-// digest returns a short hash of texts.
+// digest returns a short hash of texts. The lengths are hashed as well, so that the boundaries
+// between texts matter.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -270,7 +274,7 @@ func digest(parts ...string) string {
 }
 
 // canonical returns the same text for equivalent JSON, because a store may format it
-// differently.
+// differently. Invalid JSON is returned unchanged.
 func canonical(raw json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

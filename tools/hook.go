@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Hooks are actions that a user wants to happen automatically: when a desktop is created, or
-// when an agent uses a tool.
+// Hooks are actions that a user wants to happen automatically: when a desktop is created or
+// reset, or when an agent uses a tool.
 
 type (
 	hookEvent      string
@@ -66,7 +66,7 @@ type hooks struct {
 	IDCounter int    `json:"idCounter"`
 }
 
-// tools returns the tools that a hook is for; none means all.
+// tools returns the names of the tools that a hook applies to; none means all.
 func (f *hookFilter) tools() ([]string, error) {
 	if f == nil || len(f.ToolName) == 0 || string(f.ToolName) == "null" {
 		return nil, nil
@@ -142,7 +142,8 @@ func (e *Executor) checkHook(h hook) error {
 	return nil
 }
 
-// visible replaces unprintable characters with escapes, so that the user sees the whole text.
+// visible replaces unprintable characters with escapes, so that no part of the text is hidden
+// from the user.
 func visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -155,7 +156,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// matches reports whether a hook is for a tool.
+// matches reports whether a hook applies to a tool, given by its registry name.
 func (e *Executor) matches(h hook, tool string) bool {
 	names, err := h.Filter.tools()
 	if err != nil {
@@ -170,7 +171,8 @@ func (e *Executor) matches(h hook, tool string) bool {
 // hooksTimeout bounds loading the hooks, so that a slow store does not delay tools for long.
 const hooksTimeout = 2 * time.Second
 
-// hooksOf returns the enabled hooks of a user for an event.
+// hooksOf returns the enabled hooks of a user for an event. If they cannot be loaded, it logs
+// that and returns none.
 func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []hook {
 	if user == "" {
 		return nil
@@ -185,8 +187,8 @@ func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []
 	return slices.DeleteFunc(all.Hooks, func(h hook) bool { return !h.Enabled || h.Event != event })
 }
 
-// fire runs the hooks of the tool once the session has accepted the call. Their failures do not
-// affect the call.
+// fire runs the hooks of the tool, at most once per use. It is called after the session has
+// accepted the call. Failures of hooks do not affect the call.
 func (u *use) fire(ctx context.Context) {
 	if !u.fires {
 		return
@@ -194,13 +196,14 @@ func (u *use) fire(ctx context.Context) {
 	u.fires = false
 	for _, h := range u.hooksOf(ctx, u.User, hookToolUse) {
 		if u.matches(h, u.call.Tool) {
-			// A repeated call runs its hooks only once.
+			// The id is derived from the call: if the next owner repeats the call, the session
+			// drops the message as a duplicate.
 			u.launch(ctx, u.Caller, h, wire.MessageID(u.id(h.ID)))
 		}
 	}
 }
 
-// Launch runs the launch hooks of the user.
+// Launch runs the launch hooks of the caller's user. Failures are logged.
 func (e *Executor) Launch(ctx context.Context, c Caller) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -212,7 +215,7 @@ func (e *Executor) Launch(ctx context.Context, c Caller) {
 	}
 }
 
-// launch runs one hook.
+// launch submits the message or the actions of a hook to the session under the given id.
 func (e *Executor) launch(ctx context.Context, c Caller, h hook, id wire.MessageID) {
 	m := wire.Message{Session: c.Session, ID: id}
 	monitor := cmp.Or(c.Monitor, firstMonitor)

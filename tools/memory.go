@@ -26,7 +26,7 @@ func memoryTools() []tool {
 	}
 }
 
-// Bounds of a user's memory: all of it is in every prompt.
+// Bounds of a user's memory, in bytes of text and in items. All of it is in every system prompt.
 const (
 	maxMemory  = 64 << 10
 	maxMemorys = 500
@@ -81,7 +81,7 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 	})
 }
 
-// notifyUser shows a toast about an effect of a tool beyond the desktop.
+// notifyUser shows a toast about an effect of a tool beyond the desktop. A failure is logged.
 func (u *use) notifyUser(ctx context.Context, what string) {
 	id := u.id("told")
 	err := u.Desktop.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{

@@ -32,7 +32,7 @@ type notificationInput struct {
 	Duration int           `json:"duration,omitempty" jsonschema:"How long it pops up, in milliseconds; 8000 by default." wire:"min=0,max=3600000"`
 }
 
-// do executes an action that needs no window.
+// do executes one action that needs no existing window.
 func (u *use) do(ctx context.Context, a wire.Action, format string, args ...any) providers.ToolResult {
 	return u.act(ctx, func(*desktop.State) Plan {
 		return Plan{Actions: []wire.Action{a}, Result: textf(format, args...)}

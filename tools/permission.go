@@ -9,15 +9,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// question is asked before a tool runs.
+// question is a permission question that is asked before a tool runs.
 type question struct {
 	title, message, yes string
-	// topic is the subject. If context, which narrows it, is set, the answer can be remembered.
+	// topic names the subject, and context narrows it. The answer can be remembered only if
+	// context is set.
 	topic, context string
 }
 
-// key returns the key of a remembered answer. It includes the displayed text, so that "always"
-// applies to nothing else.
+// key returns the key of the remembered answer. It includes a hash of the displayed text, so
+// that "always" applies to nothing else.
 func (q question) key() string {
 	return q.topic + ":" + q.context + ":" + digest(q.title, q.message)
 }
@@ -35,7 +36,8 @@ const (
 	denied  = "deny"
 )
 
-// permissions holds the decisions of a user, by topic or topic:context.
+// permissions holds the decisions of a user by [question.key]. Denials under the wider keys
+// topic:context and topic are honoured, too.
 type permissions map[string]decision
 
 // maxPermissions bounds the remembered decisions of a user.
@@ -51,7 +53,8 @@ var (
 	errUnanswered = errors.New("nobody answered in time, which means no")
 )
 
-// permitted asks the user, unless the answer is remembered.
+// permitted returns nil if the call may run, else the reason why not. It uses the remembered
+// answer if there is one; otherwise the auto-approval rules or the user decide.
 func (u *use) permitted(ctx context.Context, q question) error {
 	dialog := wire.DialogConfirm{
 		ID: wire.DialogID(u.question(q.title, q.message)), Title: q.title, Message: q.message,

@@ -8,9 +8,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planTools are the tools of agents that work on a todo of a plan. The plan stores their
-// progress and answers, so the calls are not reported to the session: repeated questions get
-// the same answer.
+// planTools returns the tools of agents that work on a todo of a plan. The plan stores progress
+// and answers and gives a repeated question the same answer, so the calls are not reported to
+// the session.
 func planTools() []tool {
 	return []tool{
 		{
@@ -80,7 +80,7 @@ func planInput(ctx context.Context, u *use, in inputInput) providers.ToolResult 
 	})
 }
 
-// given is the answer of a user.
+// given is the result of plan:input; the value is null if there is none.
 type given struct {
 	Value json.RawMessage `json:"value"`
 }

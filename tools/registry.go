@@ -12,9 +12,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The profiles: which tools an agent has. Main is for the main agent of a monitor, which
-// delegates longer work; all is for window agents and ephemeral agents. The others are for task
-// agents.
+// Profiles determine the tools of an agent. ProfileMain is for the main agent of a monitor,
+// which delegates longer work, and ProfileAll for window agents and ephemeral agents. The others
+// are for task agents.
 const (
 	ProfileMain    = "main"
 	ProfileAll     = "all"
@@ -49,7 +49,8 @@ type tool struct {
 	// todo tools are only for agents that work on a todo of a plan; their calls are not
 	// reported to the session.
 	todo bool
-	// personal tools access data of the desktop's owner beyond the desktop.
+	// personal tools access data of the desktop's owner beyond the desktop; turns of guests
+	// cannot use them.
 	personal bool
 	use      handler
 }
@@ -58,7 +59,7 @@ type tool struct {
 type handler struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
-	takes    string
+	takes    string // lists the fields, for error messages
 	decode   func([]byte) (any, error)
 	do       func(context.Context, *use, any) providers.ToolResult
 	// ask, unless nil, returns the question for the user before the tool runs, or nil. The
@@ -66,7 +67,7 @@ type handler struct {
 	ask func(context.Context, *use, any) (*question, error)
 }
 
-// with makes a handler of a function. The schema is that of its input type.
+// with returns a handler that calls do. The schema is derived from the input type.
 func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler {
 	format := wire.FormatOf[T]()
 	schema := schemaOf[T]()

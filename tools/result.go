@@ -12,7 +12,7 @@ import (
 // maxResult bounds the characters of a result, because models read it again with every step.
 const maxResult = 50_000
 
-// maxImage bounds an image in a result.
+// maxImage bounds an image in a result, in bytes.
 const maxImage = 5 << 20
 
 func text(s string) providers.ToolResult { return providers.ToolResult{Text: s} }
@@ -54,7 +54,7 @@ func bounded(r providers.ToolResult) providers.ToolResult {
 	return r
 }
 
-// truncate returns at most that many characters of a text.
+// truncate returns the first characters of a text, at most as many as given.
 func truncate(s string, runes int) string {
 	for i := range s {
 		if runes == 0 {

@@ -25,8 +25,8 @@ type inputSchema struct {
 	takes string
 }
 
-// schemaOf returns the schema of an input type. It panics if there is none, because the types
-// are constant.
+// schemaOf returns the schema of an input type. It panics if the type has none, which is a
+// programming error.
 func schemaOf[T any]() inputSchema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas()})
 	if err != nil {
@@ -53,7 +53,7 @@ type refiner interface {
 	refine(s *jsonschema.Schema)
 }
 
-// fieldsOf lists the fields of an object.
+// fieldsOf returns a sentence with the fields of an object, for error messages.
 func fieldsOf(s *jsonschema.Schema) string {
 	if len(s.PropertyOrder) == 0 {
 		return "It takes no fields."
@@ -67,8 +67,8 @@ func fieldsOf(s *jsonschema.Schema) string {
 	return "It takes " + strings.Join(fields, ", ") + "."
 }
 
-// withoutNull removes null from the allowed types, which only confuses models; null counts as
-// absent anyway.
+// withoutNull removes null from the allowed types, because it confuses models. Null members of
+// an input count as absent.
 func withoutNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -113,7 +113,7 @@ func oneOf(values ...string) *jsonschema.Schema {
 	return s
 }
 
-// wireValues returns the values of an enumeration of the protocol.
+// wireValues returns the allowed values of an enumeration of package wire.
 func wireValues[T ~string]() []string { return wire.FormatOf[T]().Shape().Values }
 
 // read validates and decodes the input of a call.
@@ -158,7 +158,7 @@ func dropNulls(v any) {
 	}
 }
 
-// fieldError returns the decoder's message without its code.
+// fieldError returns the decoder's message with the path of the field, without the error code.
 func fieldError(err error) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok {

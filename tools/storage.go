@@ -33,7 +33,7 @@ func storageTools() []tool {
 	}
 }
 
-// maxText bounds a text file that is read.
+// maxText bounds a text file that is read, in bytes.
 const maxText = 4 << 20
 
 type readInput struct {
@@ -54,8 +54,8 @@ type writeInput struct {
 	Content string `json:"content"`
 }
 
-// storageError converts a file error. Errors of the system may contain folders of the host and
-// are only logged.
+// storageError returns the error for the agent. Errors of the operating system may contain paths
+// of the host, so they are only logged.
 func (u *use) storageError(name string, err error) error {
 	name = truncate(name, 200)
 	for _, plain := range []error{files.ErrName, files.ErrTooLarge, files.ErrFull, files.ErrBusy, context.Canceled, context.DeadlineExceeded} {
@@ -70,7 +70,7 @@ func (u *use) storageError(name string, err error) error {
 	return fmt.Errorf("storage has trouble with %q", name)
 }
 
-// readAll reads a whole file of at most limit bytes.
+// readAll reads a whole file. A file of more than limit bytes is an error.
 func (u *use) readAll(name string, limit int64) ([]byte, error) {
 	f, e, err := u.cfg.Files.Open(u.Session, name)
 	if err != nil {
@@ -97,7 +97,8 @@ func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 	})
 }
 
-// contentOf returns the content of a file as a result.
+// contentOf returns the result of reading a file: an image, or the text from the offset on with
+// a note where to continue.
 func contentOf(in readInput, data []byte) providers.ToolResult {
 	kind := http.DetectContentType(data)
 	switch kind {
@@ -129,7 +130,7 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 	return text(rest)
 }
 
-// fileLine is a file in a list.
+// fileLine is an entry in the result of storage:list.
 type fileLine struct {
 	Path     string `json:"path"`
 	Folder   bool   `json:"isDirectory,omitempty"`
@@ -181,7 +182,7 @@ func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult 
 	})
 }
 
-// topLevel returns the top-level names in a session's storage, for the system prompt.
+// topLevel returns up to 50 top-level names in a session's storage, for the system prompt.
 func (e *Executor) topLevel(c Caller) []string {
 	entries, err := e.cfg.Files.List(c.Session, "")
 	if err != nil {

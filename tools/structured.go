@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// structured decodes an object that a model wrote as a string of JSON; other values are
-// returned unchanged.
+// structured returns the text of a JSON string, because models may write an object as a string of
+// JSON. Other values are returned unchanged.
 func structured(data json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -18,7 +18,8 @@ func structured(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// within adds the path of a field to an error about its value.
+// within adds the path of a field to an error about its value. want describes the expected value
+// for errors that name no field inside it.
 func within(field, want string, err error) error {
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok || e.Path == "" {
@@ -27,7 +28,7 @@ func within(field, want string, err error) error {
 	return fmt.Errorf("%s.%w", field, fieldError(err))
 }
 
-// table decodes the table in a field.
+// table decodes the table in a field and checks that each row has one cell per header.
 func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
 	t, err := u.forms.table.Decode(structured(data))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 func taskTools() []tool {
 	return []tool{{
-		// The session stores the call in the step that creates the task; before that the call
-		// has no effect.
+		// Repeatable, because the session itself stores the call in the step that creates the
+		// task; before that step the call has no effect.
 		name: "task:run", in: leaders, parallel: true, repeatable: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
@@ -69,7 +69,8 @@ type reloadInput struct {
 	CacheID string `json:"cacheId" jsonschema:"Such as reload-1." wire:"min=1,max=100"`
 }
 
-// reloadCached is executed by the session, which has the cache, in one step.
+// reloadCached repeats an entry of the reload cache. The session, which has the cache, does so in
+// one step.
 func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolResult {
 	r, err := u.Desktop.Reload(ctx, u.Caller, u.call, in.CacheID)
 	if err != nil {

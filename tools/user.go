@@ -24,7 +24,7 @@ func userTools() []tool {
 	}
 }
 
-// answerTimeout bounds the wait for a user's answer.
+// answerTimeout is the wait passed to [Desktop.Ask].
 const answerTimeout = 5 * time.Minute
 
 // maxOptions bounds the options of a prompt.
@@ -46,7 +46,8 @@ type requestInput struct {
 	Multiline        bool   `json:"multiline,omitempty"`
 }
 
-// options decodes the options of a prompt.
+// options decodes the options of a prompt: 2 to maxOptions, each with a unique value. An option
+// without a label uses its value.
 func options(raw []json.RawMessage) ([]wire.PromptOption, error) {
 	if len(raw) < 2 || len(raw) > maxOptions {
 		return nil, fmt.Errorf("options: there are %d, it takes 2 to %d", len(raw), maxOptions)
@@ -94,7 +95,7 @@ func requestText(ctx context.Context, u *use, in requestInput) providers.ToolRes
 	return u.prompt(ctx, wire.Prompt{Title: in.Title, Message: in.Message, InputField: field})
 }
 
-// answer is the user's answer.
+// answer is the JSON result of a prompt.
 type answer struct {
 	Selected []string `json:"selected,omitempty"`
 	Text     string   `json:"text,omitempty"`

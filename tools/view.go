@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// windowLine is a window in a list.
+// windowLine is an entry in the result of window:list.
 type windowLine struct {
 	WindowID  wire.WindowID `json:"windowId"`
 	Title     string        `json:"title"`
@@ -41,7 +41,7 @@ func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
 	})
 }
 
-// shown returns the renderer of some content, and the content as text.
+// shown returns the renderer of a window's content, and the content as text or JSON.
 func (u *use) shown(c wire.Content) (kind, body string) {
 	var parts struct {
 		Renderer string          `json:"renderer"`
@@ -92,7 +92,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 	})
 }
 
-// view returns the content of a window as text.
+// view returns a description of a window and its content as text.
 func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	w, err := u.find(s, id)
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	return text(b.String())
 }
 
-// picture returns the screenshot of a tab, or why there is none.
+// picture returns the screenshot that a tab sent, or the reason why there is none.
 func picture(f wire.RenderingFeedback, answered bool) (img providers.Image, why string) {
 	switch {
 	case !answered:

@@ -53,7 +53,7 @@ func windowTools() []tool {
 	}
 }
 
-// renderer is the kind of content of a new window.
+// renderer names the kind of content of a new window.
 type renderer string
 
 // place is the requested position and size of a window.
@@ -64,7 +64,7 @@ type place struct {
 	Height *float64 `json:"height,omitempty" jsonschema:"Pixels; 400 by default." wire:"min=1"`
 }
 
-// look is the requested layer of a window.
+// look is the requested variant of a window, and the edge of a panel.
 type look struct {
 	Variant  wire.WindowVariant `json:"variant,omitempty" jsonschema:"standard by default. A widget lies below the other windows; a panel sticks to an edge."`
 	DockEdge wire.DockEdge      `json:"dockEdge,omitempty" jsonschema:"The edge a panel sticks to; bottom by default."`
@@ -86,7 +86,7 @@ type createInput struct {
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
 }
 
-// refine says what the content of a window is: json.RawMessage may be anything.
+// refine limits the content to a string or an object; json.RawMessage alone allows anything.
 func (createInput) refine(s *jsonschema.Schema) {
 	s.Properties["content"].Properties["content"].Types = []string{"string", "object"}
 }
@@ -107,7 +107,8 @@ type layoutInput struct {
 	Gap        wire.Gap         `json:"gap,omitempty" jsonschema:"The space between components; md by default."`
 }
 
-// Default position of windows, and the shift of each further one.
+// Default position and size of windows in pixels. Each further window is shifted by cascadeStep,
+// and after cascadeTurns windows the positions repeat.
 const (
 	defaultX, defaultY = 100, 100
 	defaultW, defaultH = 500, 400
@@ -115,8 +116,8 @@ const (
 	cascadeTurns       = 8
 )
 
-// bounds returns the bounds of a new window. A window that replaces another keeps its bounds;
-// others are shifted so that they do not cover each other exactly.
+// bounds returns the bounds of a new window: the given values, and for the others the bounds of
+// the window that it replaces, or the defaults shifted by the number of open windows.
 func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
 	shift := float64(len(s.Windows(monitor)) % cascadeTurns * cascadeStep)
 	b := wire.Bounds{X: defaultX + shift, Y: defaultY + shift, W: defaultW, H: defaultH}
@@ -131,7 +132,8 @@ func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID
 	return b
 }
 
-// raw returns a window's id without the caller's monitor, which models add sometimes.
+// raw returns a window's id without the prefix "<monitor>/" of the caller's monitor, which models
+// sometimes add.
 func (u *use) raw(id wire.WindowID) wire.WindowID {
 	if raw, ok := strings.CutPrefix(string(id), string(u.Monitor)+"/"); ok && raw != "" {
 		return wire.WindowID(raw)
@@ -139,13 +141,13 @@ func (u *use) raw(id wire.WindowID) wire.WindowID {
 	return id
 }
 
-// foreign reports whether an id names another monitor.
+// foreign reports whether an id has the prefix of another existing monitor.
 func (u *use) foreign(s *desktop.State, id wire.WindowID) bool {
 	monitor, _, ok := strings.Cut(string(id), "/")
 	return ok && monitor != string(u.Monitor) && s.HasMonitor(wire.MonitorID(monitor))
 }
 
-// find returns a window of the caller's monitor.
+// find returns a window of the caller's monitor. The error lists the open windows.
 func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error) {
 	w, ok := s.Window(u.Monitor, u.raw(id))
 	if ok && w.MonitorID == u.Monitor {
@@ -161,7 +163,7 @@ func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error)
 	return w, fmt.Errorf("there is no window %q; open are: %s", id, truncate(strings.Join(ids, ", "), 2000))
 }
 
-// change executes an action on an existing window.
+// change executes an action on an existing window; did is the verb of the result.
 func (u *use) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		w, err := u.find(s, id)
@@ -172,7 +174,8 @@ func (u *use) change(ctx context.Context, id wire.WindowID, did string, action f
 	})
 }
 
-// opening returns the action that opens a window, and the text of the result.
+// opening completes the action that opens a window with the id, bounds and agent, and returns it
+// with the text of the result.
 func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
 	if u.foreign(s, a.WindowID) {
 		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
@@ -187,7 +190,7 @@ func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.Wind
 	return a, fmt.Sprintf("%s window %q.", did, a.WindowID), nil
 }
 
-// open opens a new window.
+// open opens a window or replaces the one with the same id.
 func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		a, said, err := u.opening(s, a, p)
@@ -198,7 +201,8 @@ func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.
 	})
 }
 
-// iframeTimeout bounds the wait for a tab's report that it cannot show a page.
+// iframeTimeout bounds the wait for a tab's report whether it can show a page. Without a report the
+// page counts as shown.
 const iframeTimeout = 2 * time.Second
 
 func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
@@ -234,7 +238,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	})
 }
 
-// content decodes the content of a new window.
+// content decodes the content of a new window for a renderer.
 func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	const field = "content.content"
 	switch r {
@@ -270,7 +274,8 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	}
 }
 
-// checkActions refuses actions in which an agent sets the permissions of a page.
+// checkActions refuses actions that set the sandbox of an iframe: agents and hooks must not choose
+// the permissions of a page.
 func checkActions(actions []wire.Action) error {
 	for _, action := range actions {
 		var content wire.Content
@@ -357,7 +362,7 @@ type updateInput struct {
 	Position  int             `json:"position,omitempty" jsonschema:"Where insertAt puts the text, in characters from the beginning." wire:"min=0"`
 }
 
-// refine says what the content of a window is: json.RawMessage may be anything.
+// refine limits the content to a string or an object; json.RawMessage alone allows anything.
 func (updateInput) refine(s *jsonschema.Schema) {
 	s.Properties["content"].Types = []string{"string", "object"}
 }
@@ -418,8 +423,8 @@ func closeWindow(ctx context.Context, u *use, in windowInput) providers.ToolResu
 	})
 }
 
-// lockInput has an agent id for compatibility with other hubs. Locks always belong to the
-// caller.
+// lockInput accepts an agent id for compatibility with other hubs and ignores it: locks always
+// belong to the caller.
 type lockInput struct {
 	WindowID wire.WindowID   `json:"windowId"`
 	AgentID  json.RawMessage `json:"agentId,omitempty" jsonschema:"Not needed: the lock is yours."`

@@ -10,11 +10,12 @@
 // Server is safe for concurrent use. Tokens are in memory only, as hashes: after a restart of
 // the hub all tokens are invalid, and agents get new ones with their next turn.
 //
-// A slow tool delays only the response to its request. A slow reader has [Config.WriteWithin]
-// to read a response. When an MCP token is revoked, its calls end, responses in progress are
-// cut off and further requests are refused. If a program closes the connection, the result is
-// still recorded in the session.
+// A slow tool delays only the response to its request. A client has [Config.WriteWithin] to read
+// a response. When an MCP token is revoked, its calls are canceled, responses in progress are cut
+// off after a second and further requests are refused. If a program closes the connection, its
+// calls are canceled, too; the session still records their results.
 //
 // It refuses requests without a valid MCP token (401, always the same response), bodies over
-// [Config.MaxBody] and more than [Config.MaxCalls] concurrent calls with one MCP token.
+// [Config.MaxBody], and more than [Config.MaxCalls] concurrent calls or four times as many
+// concurrent requests with one MCP token.
 package mcpserver

@@ -15,8 +15,8 @@ import (
 const instructions = "You act on a desktop that you share with its user and with other agents. " +
 	"Show results in windows; update a window that is there instead of opening another like it."
 
-// newServer returns the MCP server with the tools of a caller. Each call is executed on behalf
-// of the agent whose MCP token came with it.
+// newServer returns an MCP server with the tools of a caller. All callers with the same tools share
+// it: each call is executed for the agent of the MCP token in its request.
 func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: d.cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: d.cfg.Logger,
@@ -51,7 +51,7 @@ func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *
 	if b.revoked.Err() != nil { // revoked since the request was admitted
 		return result(providers.ToolResult{Text: "This MCP token was revoked.", IsError: true})
 	}
-	// Request ids of MCP are unique in a connection only.
+	// The request id of MCP is not used, because it is unique only within a connection.
 	call := providers.ToolCall{ID: "mcp-" + rand.Text(), Name: tool, Input: input}
 	return result(d.executor.Call(ctx, b.caller, call))
 }

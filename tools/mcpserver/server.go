@@ -30,12 +30,12 @@ type ToolExecutor interface {
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 }
 
-// Config holds the settings of a [Server]. Zero means the default.
+// Config holds the settings of a [Server]. A zero value means the default.
 type Config struct {
 	// Version is the hub's version.
 	Version string
-	// MaxBody bounds a request body. It defaults to 6 MiB, which exceeds the largest input of a
-	// tool.
+	// MaxBody bounds a request body in bytes. It defaults to 6 MiB, more than the largest input
+	// of a tool.
 	MaxBody int64
 	// MaxCalls bounds the concurrent calls with one MCP token. It defaults to 16.
 	MaxCalls int
@@ -52,10 +52,10 @@ type Server struct {
 	inner    http.Handler
 	base     atomic.Pointer[string]
 
-	mu     sync.Mutex // guards the following, never while waiting
+	mu     sync.Mutex // guards tokens and servers; not held while blocking
 	tokens map[digest]*mcpToken
-	// servers holds the MCP servers by their tools; everything else that depends on the MCP
-	// token comes with the request.
+	// servers holds one MCP server per set of tools. Everything else that depends on the MCP
+	// token is in the context of the request.
 	servers map[toolset]*mcp.Server
 }
 
@@ -72,8 +72,8 @@ type digest [sha256.Size]byte
 type mcpToken struct {
 	digest digest
 	caller tools.Caller
-	// free has room for one item per request with a call, until its response is written, and
-	// crowd for all requests.
+	// free and crowd are semaphores, held until the response of a request is written. Every
+	// request must enter crowd. A request that finds free full may not call a tool.
 	free, crowd chan struct{}
 	// revoked is canceled when the token is revoked.
 	revoked context.Context //nolint:containedctx // it is the life of the MCP token
@@ -99,13 +99,13 @@ func New(executor ToolExecutor, cfg Config) *Server {
 }
 
 // SetURL sets the address under which programs reach the hub, such as http://127.0.0.1:8000.
-// Tokens issued before have no address.
+// Endpoints issued before have no URL.
 func (d *Server) SetURL(base string) {
 	base = strings.TrimSuffix(base, "/")
 	d.base.Store(&base)
 }
 
-// Issue returns an endpoint with a token that is valid until it is revoked.
+// Issue returns an endpoint with a token for the caller that is valid until revoke is called.
 func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails: it crashes instead
@@ -168,7 +168,7 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.calls {
 		defer leave(b.free)
 	}
-	// Handlers behind this one do not need the token.
+	// Remove the token from the request that the MCP library sees.
 	r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, t))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Authorization")
@@ -177,11 +177,11 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.inner.ServeHTTP(out, r)
 }
 
-// crowdPerCall is the number of concurrent requests per allowed concurrent call, because
-// programs send other requests, too.
+// crowdPerCall is the number of concurrent requests allowed per concurrent call, because programs
+// also send requests that call no tool.
 const crowdPerCall = 4
 
-// enter takes a place if one is free.
+// enter acquires the semaphore without waiting and reports whether it did.
 func enter(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -205,16 +205,16 @@ func ticketOf(ctx context.Context) (*ticket, bool) {
 	return t, ok
 }
 
-// revokedTimeout bounds writing the responses of a revoked token.
+// revokedTimeout bounds writing a response in progress when its token is revoked.
 const revokedTimeout = time.Second
 
-// writer bounds how long a response takes from its first byte; before that a tool runs, which
-// may take long.
+// writer sets a write deadline when a response begins. Before that a tool runs, which may take
+// long.
 type writer struct {
 	http.ResponseWriter
 	within time.Duration
 
-	mu             sync.Mutex // guards the following
+	mu             sync.Mutex // guards began and revoked
 	began, revoked bool
 }
 
