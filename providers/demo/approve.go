@@ -7,8 +7,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// deleteReports is a tool of the demo itself. It deletes nothing and only serves to ask for
-// approval.
+// deleteReports is a tool of the demo itself. It deletes nothing; it only asks for approval.
 const deleteReports = "reports_delete"
 
 func (s *session) has(tool string) bool {
@@ -16,7 +15,7 @@ func (s *session) has(tool string) bool {
 	return ok || tool == deleteReports
 }
 
-// askApproval asks whether a call may be made, and waits for the answer.
+// askApproval requests approval of a call and waits for the decision or the end of the turn.
 func (t *turn) askApproval(c providers.ToolCall) providers.ToolResult {
 	decided := make(chan providers.Decision, 1)
 	t.s.mu.Lock()

@@ -7,14 +7,14 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// buildWindow shows a build, and buildStep is the time between two updates: about ten actions
-// in half a minute, well below the budget of a background monitor.
+// buildWindow is the id of the window that shows a build. buildStep is the time between two
+// updates: ten actions in half a minute are well below the budget of a background monitor.
 const (
 	buildWindow = "build"
 	buildStep   = 2800 * time.Millisecond
 )
 
-// build simulates a build until it has finished, and then notifies.
+// build returns the steps of a simulated build, which end with a notification.
 func (w words) build() []step {
 	at := []int{0, 8, 21, 35, 48, 63, 78, 91, 100}
 	log := strings.Split("$ make release|fetch    214 modules|compile  core|compile  desktop|lint     0 warnings|test     412 passed|test     38 end to end|pack     linux amd64, arm64|done     signed, 24.6 MB", "|")

@@ -18,7 +18,8 @@ type outcome struct {
 	result providers.ToolResult
 }
 
-// callTools calls the existing tools of a step and emits the text about the results.
+// callTools calls the tools of a step and emits the text about the results. Missing tools are only
+// mentioned in the text.
 func (t *turn) callTools(st step) error {
 	var calls []providers.ToolCall
 	var blocks []providers.Block
@@ -84,7 +85,7 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 	return out
 }
 
-// callTool calls one tool, possibly on a goroutine of its own.
+// callTool calls one tool. A panic becomes an error result.
 func (t *turn) callTool(c providers.ToolCall) (r providers.ToolResult) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -110,8 +111,8 @@ func resultBlocks(outcomes []outcome) (blocks []providers.Block) {
 	return blocks
 }
 
-// closeCalls adds results for calls that an earlier owner left open, because no backend can
-// continue without them.
+// closeCalls adds error results for calls that an earlier turn left open, because no backend
+// accepts a conversation with open calls.
 func (t *turn) closeCalls() {
 	var outcomes []outcome
 	for _, c := range openCalls(t.s.entries) {
@@ -143,7 +144,7 @@ func openCalls(entries []providers.Entry) (calls []providers.ToolCall) {
 func input(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return json.RawMessage("{}") // impossible: callers
+		return json.RawMessage("{}") // impossible: callers pass values that have a JSON form
 	}
 	return raw
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// The windows of the clean-up.
+// Window ids of the clean-up scene.
 const (
 	reportsWindow = "reports"
 	resultWindow  = "reports-result"
@@ -21,7 +21,7 @@ func reports() []report {
 	return []report{{"sales-2023-q1.pdf", "2023-04-03", "12.4"}, {"sales-2023-q2.pdf", "2023-07-05", "14.1"}, {"audit-2022.pdf", "2022-12-19", "31.8"}}
 }
 
-// cleanUp asks for approval to delete something.
+// cleanUp returns the steps of a scene that asks for approval to delete something.
 func (w words) cleanUp() []step {
 	rows, names := [][]string{}, []string{}
 	for _, r := range reports() {
@@ -41,7 +41,7 @@ func (w words) cleanUp() []step {
 	}
 }
 
-// decided continues according to the user's decision.
+// decided returns the steps after the user's decision.
 func (w words) decided(outcomes []outcome) []step {
 	allowed := !outcomes[0].result.IsError
 	said, state, colour := w.in("You said no, so I kept all three reports.", "안 된다고 하셔서 보고서 세 개를 그대로 두었어요."), w.in("kept", "보관"), "warning"
@@ -72,7 +72,7 @@ func (w words) decided(outcomes []outcome) []step {
 	}
 }
 
-// summary shows a summary in the chosen form.
+// summary returns the steps that show a summary in the chosen format.
 func (w words) summary(outcomes []outcome) []step {
 	var answer struct {
 		Selected []string `json:"selected"`

@@ -34,7 +34,7 @@ type Provider struct {
 	closed bool
 }
 
-// New returns a demo.
+// New returns a demo provider.
 func New(cfg Config) *Provider {
 	return &Provider{cfg: cfg, open: map[*session]struct{}{}}
 }
@@ -47,8 +47,8 @@ func (p *Provider) Caps() providers.Caps {
 	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Window: reads}
 }
 
-// Open begins or continues a conversation. The original of a fork is not changed, because
-// entries are only appended.
+// Open begins or continues a conversation. A fork does not change its original, because each
+// session has its own copy of the entries.
 func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("open a demo: %w", err)
@@ -66,7 +66,7 @@ func (p *Provider) Open(ctx context.Context, spec providers.Spec) (providers.Ses
 	return s, nil
 }
 
-// Close closes all sessions.
+// Close ends the turns of all sessions, waits for them, and makes [Provider.Open] fail.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.closed = true

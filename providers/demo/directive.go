@@ -26,7 +26,7 @@ const (
 	rateUsual = 50
 )
 
-// order parses a directive line. A path such as /usr/bin is none.
+// order parses a directive line. A path such as /usr/bin is not a directive.
 func order(line string) (name, rest string, ok bool) {
 	line, ok = strings.CutPrefix(strings.TrimSpace(line), "/")
 	if !ok {
@@ -38,6 +38,7 @@ func order(line string) (name, rest string, ok bool) {
 }
 
 // directives parses the directives of a text, one per line, and reports whether there are any.
+// Consecutive tasks become one step. After maxSteps it stops.
 func directives(text string) (steps []step, found bool) {
 	var tasks []providers.ToolCall
 	endTasks := func() {
@@ -257,7 +258,7 @@ func toast(text string) step {
 	return step{kind: stepCall, calls: []providers.ToolCall{c}, after: tellErrors}
 }
 
-// failure parses a failure class, an optional delay, and a text.
+// failure parses "[CLASS [WAIT]:] TEXT"; the default class is Invalid.
 func failure(rest string) *providers.Failure {
 	f := &providers.Failure{Class: providers.Invalid}
 	if head, text, ok := strings.Cut(rest, ":"); ok {
@@ -299,7 +300,7 @@ func tellResults(outcomes []outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// tellErrors describes only failed calls.
+// tellErrors describes the failed calls; without any it returns "".
 func tellErrors(outcomes []outcome) string {
 	return tellResults(slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return !o.result.IsError }))
 }
@@ -311,7 +312,7 @@ func tellTasks(outcomes []outcome) string {
 		var in struct {
 			Profile string `json:"profile"`
 		}
-		_ = json.Unmarshal(o.call.Input, &in) // created by task, or without
+		_ = json.Unmarshal(o.call.Input, &in) // without a profile it stays empty
 		lines = append(lines, fmt.Sprintf("Task (%s): %s", in.Profile, tellResults([]outcome{o})))
 	}
 	return strings.Join(lines, "\n")

@@ -1,54 +1,54 @@
-// Package demo is a backend that needs nothing: no key, no network, no model. It
-// answers in plain words, in English and Korean, opens windows when it is asked
-// to, plays the scenes of the guided tour, and obeys directives, which tests use.
-// Asked for a summary of a conversation it lists what was said.
+// Package demo is a provider without a model: it needs no key and no network. It
+// answers simple requests by fixed rules, in English and Korean, opens windows on
+// request, plays the scenes of the guided tour, and executes directives, which tests
+// use. Its answers say that it is a demo. Its summary of a conversation lists the
+// newest messages of the user.
 //
-// It plans, too: asked by the hub for a plan it answers in JSON, with the plan that
-// the request has after /plan, as it is, also if that is none; asked to mend it, with
-// the one after /repair. Without one it makes a plan that shows what plans can do:
-// two todos side by side, one that fails twice, one that asks for dates, and one that
-// needs a yes and writes a file. "add WORDS" and "remove ID" change a plan, and other
-// words become a todo. "?clarify" in a request makes it ask back, and "?clarify!"
-// insist; /sleep, /hang and /fail in it are obeyed before each answer. Agents of todos
-// obey the directives in their task, after a new line or "; ".
+// It also plans. The hub's request for a plan is answered in JSON with the plan
+// that follows /plan in the user's request, unmodified even if it is invalid; a request
+// to repair a plan, with the one after /repair. Without these it returns a plan that
+// demonstrates the features: two concurrent todos, one that fails twice, one that asks
+// for dates, and one that needs approval and writes a file. "add WORDS" and "remove ID"
+// change a plan, and other words become a todo. "?clarify" in a request makes the demo
+// ask back, "?clarify!" with a required answer; /sleep, /hang and /fail in a request
+// are executed before each answer. Agents of todos execute the directives in their
+// task, which begin on a new line or after ";".
 //
-// It says plainly that it is a demo.
+// A message becomes a script of steps, which depends only on the message, the
+// available tools and the conversation so far. Thus a turn that was cut off can be
+// continued from the stored conversation.
 //
-// It owns its answers and nothing else. A message is read into a script of steps,
-// which depends on the message, the tools at hand and what was said before, and
-// on nothing else; so a turn that was cut off goes on from what is remembered.
+// A session has one goroutine per turn. Delays use timers only, so the package works in a
+// synctest bubble. A slow listener delays its turn. Closing a session or interrupting
+// it ends the turn at once.
 //
-// Who may call: see package providers. Each session has one goroutine per turn.
-// Time passes in timers alone, so virtual time works.
+// Missing tools and directives that cannot be parsed are reported in the answer and do
+// not end the turn. Directives are one per line; if a message has any, the rest of its
+// text is not answered:
 //
-// When a listener is slow, the turn waits for it. Stopping a session stops its
-// turn in the middle of whatever it does.
-//
-// It refuses tools that it was not given, and says so in its answer, as it does
-// with directives it cannot read; neither ends the turn. Directives are one per
-// line, and where a message has some, its other words are not answered:
-//
-//	/say TEXT                       says it; \n begins a new line
-//	/think TEXT                     thinks it
-//	/sleep 1500ms                   waits
-//	/stream N [RATE]                N numbered words, RATE a second (50)
-//	/call TOOL {json} [TOOL {json}] calls tools, at once, and says the results
-//	/task PROFILE WORDS             has a task agent do it; "; /" begins its next
-//	                                line; consecutive tasks run at once
-//	/ask QUESTION | option | option asks the user
-//	/window ID TITLE | markdown     opens a window
-//	/toast TEXT                     shows it for a moment
-//	/recall                         says all that was said so far
-//	/fill N                         remembers N tokens more than it says
-//	/usage IN OUT                   says that it took so many tokens
-//	/nosteer                        this turn takes no further messages
-//	/fail [CLASS [WAIT]:] TEXT      the turn fails
-//	/hang                           waits until it is stopped or steered
-//	/progress PERCENT STEP          says how far a todo is
+//	/say TEXT                       emit the text; \n is a line break
+//	/think TEXT                     emit it as thinking
+//	/sleep 1500ms                   wait
+//	/stream N [RATE]                emit N numbered words, RATE per second (default 50)
+//	/call TOOL {json} [TOOL {json}] call tools, concurrently if all of them allow it, and
+//	                                emit the results
+//	/task PROFILE WORDS             delegate to a task agent; "; /" begins its next
+//	                                line; consecutive tasks run concurrently
+//	/ask QUESTION | option | option ask the user
+//	/window ID TITLE | markdown     open a window
+//	/toast TEXT                     show a toast
+//	/recall                         emit the text of the conversation, at most the last
+//	                                64 KiB
+//	/fill N                         add N tokens to the conversation without emitting them
+//	/usage IN OUT                   report this usage in tokens
+//	/nosteer                        accept no further messages in this turn
+//	/fail [CLASS [WAIT]:] TEXT      fail the turn
+//	/hang                           wait until the turn is interrupted or steered
+//	/progress PERCENT STEP          report the progress of a todo
 //	/input FIELD TYPE QUESTION | option | option
-//	                                asks for a value that a todo needs: text, choice,
-//	                                multi, number, date, daterange, confirm; with "!"
-//	                                after the type it must be answered
-//	/fail N [CLASS:] TEXT           a todo fails in its first N attempts
-//	/help                           says what there is
+//	                                ask for a value that a todo needs: text, choice,
+//	                                multi, number, date, daterange, confirm; "!" after
+//	                                the type makes the answer required
+//	/fail N [CLASS:] TEXT           fail the first N attempts of a todo
+//	/help                           list the features
 package demo

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// planWindow is the window of the whole plan. Each task has one of its own.
+// planWindow is the id of the window with the whole plan. Each task opens a window of its own.
 const planWindow = "launch-plan"
 
 // job is one of the tasks of a launch.
@@ -60,7 +60,8 @@ func (w words) jobs() []job {
 	}
 }
 
-// launch shows a plan and starts a task agent for each of its parts, concurrently.
+// launch returns the steps of a scene that shows a plan and runs a task agent for each job,
+// concurrently.
 func (w words) launch() []step {
 	jobs := w.jobs()
 	tasks := step{kind: stepCall, after: tellErrors, then: w.launched}
@@ -87,7 +88,7 @@ func (w words) launch() []step {
 	}
 }
 
-// planned returns the content of the plan: each job with its state and result.
+// planned returns the components of the plan's window: each job with its state and result.
 func (w words) planned(how []object, found []string) []object {
 	var components []object
 	for n, j := range w.jobs() {
@@ -100,7 +101,7 @@ func (w words) planned(how []object, found []string) []object {
 	return components
 }
 
-// launched combines the results of the tasks.
+// launched returns the steps that show the results of the tasks.
 func (w words) launched(outcomes []outcome) []step {
 	jobs := w.jobs()
 	how, found, good := []object{}, []string{}, 0
@@ -136,7 +137,7 @@ func (w words) launchTask() []step {
 	return append(steps, say(j.done))
 }
 
-// progress returns the content of a job's window after some of its stages.
+// progress returns the components of a job's window after the given number of stages.
 func (w words) progress(j job, done int) []object {
 	state, colour := badge(w.in("working", "진행 중"), "info"), "default"
 	if done == len(j.stages) {

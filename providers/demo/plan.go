@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// planMark begins prompts of the hub for planning and for todos. The name of the step follows.
+// planMark begins the hub's prompts for planning and for todos; the name of the phase follows.
 const planMark = "[everdesk plan: "
 
-// planner answers the hub's prompts for a plan.
+// planner answers the hub's prompts of a plan.
 type planner struct {
 	*session
 	text    string
@@ -43,7 +43,8 @@ func (s *session) planSteps(text string) ([]step, bool) {
 	}
 }
 
-// section returns the text between the tags of a name, each on a line of its own.
+// section returns the text between an opening and a closing tag, each on a line of its own, or
+// "".
 func section(text, tag string) string {
 	_, rest, _ := strings.Cut(text, "\n<"+tag+">\n")
 	body, _, ok := strings.Cut(rest, "\n</"+tag+">")
@@ -60,8 +61,8 @@ func (p planner) in(english, korean string) string {
 	return english
 }
 
-// thinks answers immediately, because its text is not displayed, except for delays and failures
-// in the request.
+// thinks returns the steps of an answer: the /sleep, /hang and /fail directives of the request,
+// and then the answer in one piece, because it is not displayed.
 func (p planner) thinks(answer string) (steps []step) {
 	for line := range strings.Lines(p.request) {
 		if name, rest, ok := order(line); ok && slices.Contains([]string{"sleep", "hang", "fail"}, name) {
@@ -79,12 +80,12 @@ func written(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(v) != nil {
-		return "{}" // impossible: callers
+		return "{}" // impossible: callers pass values that have a JSON form
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// topics lists the topics that the demo recognizes.
+// topics lists the topics that the demo recognizes; the first match counts.
 var topics = []struct {
 	asked            *regexp.Regexp
 	domain, category string
@@ -135,7 +136,7 @@ func wordsOf(request string) string {
 }
 
 // jsonAfter returns the JSON after a directive at the beginning of a line, unmodified, and
-// whether there is any. Invalid JSON extends to the next directive.
+// whether there is any. Invalid JSON extends to the next line that begins with a slash.
 func jsonAfter(text, name string) (string, bool) {
 	for text != "" {
 		line, after, _ := strings.Cut(text, "\n")
@@ -158,8 +159,9 @@ func jsonAfter(text, name string) (string, bool) {
 	return "", false
 }
 
-// draft returns the plan: the one in the request, the old one changed by the instruction, or a
-// demonstration of all features.
+// draft returns the plan: the one given in the instruction or else in the request, the old one
+// changed by the instruction, or the demonstration. If the prompt contains a rejected draft, the
+// plan after /repair takes precedence.
 func (p planner) draft() string {
 	said := p.request
 	instruction := section(p.text, "instruction")
@@ -185,7 +187,8 @@ var (
 	removes = regexp.MustCompile(`(?i)^\s*remove\s+([\w-]+)\s*\.?\s*$|^\s*([\w-]+)\s*(?:을|를)?\s*(?:삭제|제거|빼)\S*.*$`)
 )
 
-// changed returns the old plan changed by an instruction.
+// changed returns the old plan changed by an instruction, or the demonstration if there is no old
+// plan.
 func (p planner) changed(instruction string) string {
 	var old struct {
 		Todos []object `json:"todos"`
@@ -236,7 +239,7 @@ func freeID(todos []object) string {
 	}
 }
 
-// showPlan returns a plan that demonstrates all features.
+// showPlan returns a plan that demonstrates the features of plans.
 func (p planner) showPlan() []object {
 	about := shorten(strings.Join(strings.Fields(wordsOf(p.request)), " "), 60)
 	if about == "" {
@@ -278,7 +281,7 @@ type doneTodo struct{ id, status, task, result string }
 
 var resultTag = regexp.MustCompile(`(?s)<result todo="([^"]*)" status="([^"]*)">\n([^\n]*)\n(.*?)\n</result>`)
 
-// results returns the todos in a prompt.
+// results returns the finished todos that a prompt lists.
 func (p planner) results() (all []doneTodo) {
 	for _, m := range resultTag.FindAllStringSubmatch(p.text, -1) {
 		all = append(all, doneTodo{m[1], m[2], m[3], m[4]})

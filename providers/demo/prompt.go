@@ -12,9 +12,10 @@ import (
 type prompt struct {
 	// content is the user's text, without the hub's blocks before it.
 	content string
-	// orders is the part that may contain directives: the content without text of pages.
+	// orders is the part that may contain directives: the content without the text of pages in
+	// windows.
 	orders string
-	// windows are the open windows.
+	// windows are the ids of the open windows.
 	windows []string
 	// click is set if a button was pressed.
 	click *click
@@ -47,9 +48,9 @@ const (
 var (
 	// wrapper matches a line that consists of a tag.
 	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
-	// gesture matches a tag of a user's gesture.
+	// gesture matches a tag around the hub's description of an interaction.
 	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
-	// spoken matches text of a page in a window. Tags inside are neutralized.
+	// spoken matches text of a page in a window. The hub has neutralized the tags inside.
 	spoken = regexp.MustCompile(`(?s)<app_interaction>.*?</app_interaction>`)
 	// neutralised matches the hub's own tags in foreign text, neutralized by the hub.
 	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui)\b)`)
@@ -94,8 +95,8 @@ func readPrompt(text string) prompt {
 	return p
 }
 
-// plain removes the hub's own tags from a text and restores the brackets of tags that users
-// wrote. Most lines have neither.
+// plain removes the hub's own tags from a text, and restores tags that users wrote and the hub
+// has neutralized. Most lines have neither.
 func plain(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -121,7 +122,7 @@ func rawID(id string) string {
 	return id
 }
 
-// readClick parses the hub's description of a button, or returns nil.
+// readClick parses the hub's description of a pressed button, or returns nil.
 func readClick(text string) *click {
 	inner, ok := strings.CutPrefix(text, "<ui:click>")
 	if !ok {

@@ -25,8 +25,8 @@ func (t *turn) origin() string {
 
 // progress is the state of a turn that was cut off, read from the conversation.
 type progress struct {
-	// entries is the whole conversation; those from begin on belong to the turn. Each entry of
-	// a user is one message.
+	// entries is the whole conversation; those from begin on belong to the turn. Each user entry
+	// holds one message or consecutive tool results.
 	entries []providers.Entry
 	begin   int
 	// place is the origin of the newest text or call.
@@ -63,7 +63,8 @@ func readProgress(entries []providers.Entry, message string) *progress {
 	return p
 }
 
-// splitMessages splits joined entries: each message of a user becomes an entry of its own.
+// splitMessages splits joined user entries: each message, and each run of tool results, becomes an
+// entry of its own.
 func splitMessages(entries []providers.Entry) (out []providers.Entry) {
 	for _, e := range entries {
 		blocks := e.Blocks
@@ -89,7 +90,7 @@ func isMessage(e providers.Entry) bool {
 	return e.Role == providers.RoleUser && len(e.Blocks) > 0 && !isResult(e.Blocks[0])
 }
 
-// addBlock processes a block of the turn.
+// addBlock records a block of the turn.
 func (p *progress) addBlock(role providers.Role, b providers.Block) {
 	if role == providers.RoleAssistant && b.Origin != "" {
 		p.place = b.Origin
@@ -138,7 +139,7 @@ func (p *progress) planMessages(s *session) (scripts [][]step, messages []string
 	return scripts, messages
 }
 
-// outcomes returns calls with their results; open are the calls without a result.
+// outcomes returns all calls with their results, if any, and the calls without a result.
 func (p *progress) outcomes(calls []providers.ToolCall) (all []outcome, open []providers.ToolCall) {
 	for _, c := range calls {
 		r, ok := p.results[c.ID]
@@ -198,7 +199,8 @@ func (t *turn) resume() error {
 	return nil
 }
 
-// continueStep continues a step whose calls were begun.
+// continueStep continues a step whose calls are in the conversation: it makes the calls without a
+// result, and emits the text about the results.
 func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (err error) {
 	t.at = st.id
 	if outcomes, open := p.outcomes(calls); len(open) > 0 {

@@ -6,14 +6,14 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// scene is a longer scripted demonstration for people who have no model configured yet.
+// scene is a longer scripted demonstration, for users who have not configured a model yet.
 type scene struct {
 	asked *regexp.Regexp
 	play  func(words) []step
 }
 
-// scenes are triggered by the same words again, so a resumed turn begins anew, in the same
-// windows.
+// scenes are matched in this order. Window ids are fixed, so a scene that is played again uses
+// the same windows.
 var scenes = []scene{
 	{regexp.MustCompile(`(?i)^\W*(?:launch task \d|출시 작업 \d)`), words.launchTask},
 	{regexp.MustCompile(`(?i)\bask\b.*\b(?:delet|remov|eras)|\b(?:delete|remove|erase)\b.*\breports?\b|` +
@@ -34,8 +34,8 @@ func (w words) scene(order string) []step {
 	return nil
 }
 
-// spot is the position of a window. The scenes are made for a desktop of 1040 by 700, on which
-// their windows do not overlap. A window without a spot opens where there is room.
+// spot is the position and size of a window in pixels. The scenes are made for a desktop of 1040
+// by 700, on which their windows do not overlap. Without x the hub chooses the position.
 type spot struct{ x, y, width, height int }
 
 func (s spot) of(in object) object {
@@ -46,26 +46,26 @@ func (s spot) of(in object) object {
 	return in
 }
 
-// show opens a window with some content.
+// show returns the call that opens a window with some content.
 func show(id, title, renderer string, content any, at spot) providers.ToolCall {
 	return providers.ToolCall{Name: "window_create", Input: input(at.of(object{
 		"windowId": id, "title": title, "content": object{"renderer": renderer, "content": content},
 	}))}
 }
 
-// add appends text to a window.
+// add returns the call that appends text to a window.
 func add(id, text string) providers.ToolCall {
 	return providers.ToolCall{Name: "window_update", Input: input(object{"windowId": id, "operation": "append", "content": text})}
 }
 
-// panel opens a window with components in columns.
+// panel returns the call that opens a window with components in columns.
 func panel(id, title string, cols any, at spot, components ...object) providers.ToolCall {
 	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
 		"windowId": id, "title": title, "cols": cols, "gap": "md", "components": components,
 	}))}
 }
 
-// renew replaces the components of a window.
+// renew returns the call that replaces the components of a window.
 func renew(id string, cols any, components ...object) providers.ToolCall {
 	return providers.ToolCall{Name: "window_update_component", Input: input(object{
 		"windowId": id, "cols": cols, "gap": "md", "components": components,

@@ -9,8 +9,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Bounds of the conversation in memory. The hub stores the older part, which only /recall would
-// use here.
+// Bounds of the conversation in memory. The hub stores the whole conversation.
 const (
 	maxEntries = 1000
 	maxBytes   = 8 << 20
@@ -30,10 +29,11 @@ type session struct {
 	turn   *turn         // nil if idle
 	last   chan struct{} // closed when all events so far are delivered
 	closed bool
-	// asked holds the approvals that a turn waits for.
+	// asked holds the approvals that a turn waits for, by call id.
 	asked map[string]chan providers.Decision
 
-	// entries are accessed only by functions passed to [session.begin].
+	// entries is the conversation. Only functions passed to [session.begin] change it; newTurn
+	// also reads it.
 	entries []providers.Entry
 }
 
@@ -101,8 +101,8 @@ func (s *session) start(m providers.Message) error {
 	return nil
 }
 
-// begin runs f after everything begun before has ended, so that one goroutine at a time
-// delivers events and changes entries. s.mu is held.
+// begin runs f on a new goroutine after all earlier functions have returned, so that one
+// goroutine at a time delivers events and changes entries. s.mu is held.
 func (s *session) begin(f func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
@@ -121,7 +121,8 @@ func (s *session) inject(m providers.Message) {
 	s.spec.OnEvent(providers.Event{Kind: providers.EventEntries, Message: m.ID, Entries: []providers.Entry{e}, Took: []string{m.ID}})
 }
 
-// keep appends entries and drops the oldest ones beyond the bounds.
+// keep appends entries and drops the oldest ones beyond the bounds. To avoid copying every time,
+// it tolerates 10 % more entries.
 func (s *session) keep(e ...providers.Entry) {
 	s.entries = append(s.entries, e...)
 	over := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// The windows of the showcase.
+// Window ids of the showcase.
 const (
 	briefWindow     = "tour-brief"
 	pipelineWindow  = "tour-pipeline"
@@ -17,7 +17,8 @@ const (
 	todayWindow     = "tour-today"
 )
 
-// showcase opens a window of every kind. One of them grows while the others open.
+// showcase returns the steps that open five kinds of windows. The text of the first grows while
+// the others open.
 func (w words) showcase() []step {
 	brief := w.brief()
 	steps := []step{
@@ -46,7 +47,7 @@ func (w words) showcase() []step {
 	)))
 }
 
-// brief returns a text in pieces.
+// brief returns the pieces of the growing text.
 func (w words) brief() []string {
 	if w.korean {
 		return []string{
@@ -68,7 +69,7 @@ func (w words) brief() []string {
 	}
 }
 
-// pipeline returns a table with names and numbers.
+// pipeline returns the content of the table window.
 func (w words) pipeline() object {
 	headers, rows := "Customer|Country|Stage|Value (€)|Chance (%)", `Nordlicht GmbH|Germany|Proposal|48200|60
 Blue Harbor Ltd|Ireland|Qualified|12900|35
@@ -103,8 +104,8 @@ Polder Farms|Netherlands|Won|39900|100`
 	return object{"headers": strings.Split(headers, "|"), "rows": table}
 }
 
-// dashboard shows bars and buttons for the nth state of its project, in a new window or as an
-// update of an open one.
+// dashboard returns the call that shows progress bars and buttons after n refreshes, in a new
+// window if open is set, else in the existing one.
 func (w words) dashboard(n int, open bool) providers.ToolCall {
 	grown := func(value, by int) int { return min(value+n*by, 100) }
 	state, colour := w.in("on track", "순조로움"), "success"
@@ -125,7 +126,7 @@ func (w words) dashboard(n int, open bool) providers.ToolCall {
 	return panel(dashboardWindow, w.in("Dashboard", "대시보드"), 2, spot{456, 352, 272, 308}, components...)
 }
 
-// today shows a todo list below the other windows.
+// today returns the call that opens a widget with an agenda.
 func (w words) today() providers.ToolCall {
 	at := spot{24, 480, 416, 180}
 	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{

@@ -12,16 +12,16 @@ import (
 
 // step is one step of a turn's script.
 type step struct {
-	// id is unique in the turn and the same whenever the script is planned again: the message
-	// or step that caused it, and its index.
+	// id is unique in the turn and the same whenever the script is planned again: the id of the
+	// message or step that caused it, and its index.
 	id   string
 	kind stepKind
 	text string
 	wait time.Duration
 	n    int
 	rate int
-	// calls are tools to call concurrently, without their ids; after returns the text about
-	// their results.
+	// calls are the tool calls of the step, without ids; they run concurrently if all of their
+	// tools allow it. after returns the text about their results.
 	calls []providers.ToolCall
 	after func([]outcome) string
 	// then, unless nil, returns further steps depending on the results.
@@ -59,7 +59,7 @@ func think(text string) step { return step{kind: stepThink, text: text} }
 
 func pause(d time.Duration) step { return step{kind: stepSleep, wait: d} }
 
-// call is a step that calls tools concurrently and reports only errors.
+// call returns a step that calls tools and emits text only about errors.
 func call(calls ...providers.ToolCall) step {
 	return step{kind: stepCall, calls: calls, after: tellErrors}
 }
@@ -128,7 +128,8 @@ func (t *turn) speak(piece string) error {
 	return nil
 }
 
-// spend counts text and thinking, because directives could ask for any amount.
+// spend counts text and thinking, and fails the turn beyond maxSaid, because directives can ask
+// for any amount.
 func (t *turn) spend(piece string) error {
 	if t.spent += len(piece); t.spent > maxSaid {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("a turn says at most %d bytes", maxSaid)}
@@ -173,13 +174,13 @@ func (t *turn) stream(n, rate int) error {
 	return nil
 }
 
-// Bounds of the text of a turn and of /recall.
+// Bounds of the text and thinking of a turn and of the text of /recall, in bytes.
 const (
 	maxSaid   = 1 << 20
 	maxRecall = 64 << 10
 )
 
-// recalled returns the newest part of a text.
+// recalled returns the last maxRecall bytes of a text.
 func recalled(text string) string {
 	const more = "[…] "
 	if len(text) <= maxRecall {
@@ -188,7 +189,8 @@ func recalled(text string) string {
 	return more + strings.ToValidUTF8(text[len(text)-maxRecall+len(more):], "")
 }
 
-// Size of the pieces of text, and their maximum number.
+// Size of the pieces of a text in bytes, and their approximate maximum number: longer texts have
+// larger pieces.
 const (
 	pieceBytes = 12
 	maxPieces  = 400
@@ -217,7 +219,7 @@ func pieces(text string) (out []string) {
 	return out
 }
 
-// everything returns all text of a conversation.
+// everything returns all text of a conversation except thinking.
 func everything(entries []providers.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {

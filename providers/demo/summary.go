@@ -11,7 +11,7 @@ import (
 // sumUp occurs in the hub's prompt for a summary of the conversation.
 const sumUp = "is about to be replaced by a summary that you write now"
 
-// Number of messages in a summary, and the maximum length of each.
+// Maximum number of messages in a summary, and of bytes of each.
 const (
 	maxOrders  = 20
 	orderBytes = 120
@@ -33,7 +33,7 @@ func summary(entries []providers.Entry) string {
 	return fmt.Sprintf("The demo sums up %d messages. The user said:\n%s", len(entries), strings.Join(orders, "\n"))
 }
 
-// firstLine returns the beginning of a text.
+// firstLine returns the first line of a text, truncated to orderBytes.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if len(line) > orderBytes {

@@ -51,7 +51,8 @@ func (p planner) work() []step {
 	return append(steps, say(fmt.Sprintf(p.in("I am the demo, so I only say that this is done: %s", "저는 데모라서 마쳤다고만 말씀드려요: %s"), did)))
 }
 
-// failing returns the task of an attempt: one with "/fail 2 TEXT" fails in the first two.
+// failing returns the task of an attempt: "/fail N TEXT" becomes /fail in the first N attempts and
+// a /think in later ones.
 func failing(task string, attempt int) string {
 	var b strings.Builder
 	for line := range strings.Lines(task) {
@@ -70,7 +71,7 @@ func failing(task string, attempt int) string {
 	return b.String()
 }
 
-// noteFiles makes a todo that writes files report their names.
+// noteFiles adds a step that reports the names of the files that the steps write.
 func noteFiles(steps []step) []step {
 	files := []string{}
 	for _, st := range steps {
@@ -89,7 +90,7 @@ func noteFiles(steps []step) []step {
 	return steps
 }
 
-// progress reports the progress, if the tool exists, and waits a little.
+// progress returns steps that wait half a second and report the progress, if the tool exists.
 func (p planner) progress(percent int, doing string) []step {
 	steps := []step{pause(500 * time.Millisecond)}
 	if p.has("plan_progress") {
@@ -102,7 +103,7 @@ func progressCall(percent float64, doing string) providers.ToolCall {
 	return providers.ToolCall{Name: "plan_progress", Input: input(object{"percentage": percent, "step": doing})}
 }
 
-// writeReport stores the results of earlier todos as a file.
+// writeReport returns the step that stores the results of earlier todos as a file.
 func (p planner) writeReport(path string) step {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", p.in("Report", "보고서"))
@@ -123,8 +124,8 @@ func tellProgress(rest string) ([]step, error) {
 	return []step{call(progressCall(percent, strings.TrimSpace(doing)))}, nil
 }
 
-// askValue parses "FIELD TYPE QUESTION | option | option". A type that ends in "!" is required,
-// and daterange is a date with a beginning and an end.
+// askValue parses "FIELD TYPE QUESTION | option | option". A type that ends in "!" makes the answer
+// required, and daterange is a date with a beginning and an end.
 func askValue(rest string) ([]step, error) {
 	head, choices, _ := strings.Cut(rest, "|")
 	f := strings.Fields(head)

@@ -11,16 +11,16 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// turn is one turn. Its goroutine owns all fields unless noted otherwise.
+// turn is one turn. After newTurn only its goroutine changes the fields, unless noted otherwise.
 type turn struct {
 	s      *session
 	first  providers.Message
 	ctx    context.Context
 	cancel context.CancelFunc
-	closed bool // refuses steered messages from the beginning
+	closed bool // refuses steered and queued messages; constant
 
-	// mail and later hold messages that arrived meanwhile and are guarded by the session's
-	// lock; news signals new ones.
+	// mail holds steered and injected messages, and later queued ones, which wait until the
+	// script is done. The session's lock guards both. news signals new mail.
 	mail, later []providers.Message
 	news        chan struct{}
 
@@ -50,7 +50,7 @@ func newTurn(s *session, m providers.Message) *turn {
 // maxMail bounds the messages waiting for a turn.
 const maxMail = 100
 
-// post adds a message for the turn. The session's lock is held.
+// post adds a message for the turn, or returns ErrNoSteer. The session's lock is held.
 func (t *turn) post(m providers.Message) error {
 	if t.closed && m.Mode != providers.Inject || len(t.mail)+len(t.later) >= maxMail {
 		return providers.ErrNoSteer
@@ -107,7 +107,7 @@ func (t *turn) act() (err error) {
 	return t.play()
 }
 
-// play executes one step after the other and collects messages in between.
+// play executes the steps of the script and collects messages in between, until both are used up.
 func (t *turn) play() error {
 	for {
 		if err := context.Cause(t.ctx); err != nil {
@@ -129,8 +129,9 @@ func (t *turn) play() error {
 	}
 }
 
-// endIfIdle makes the session idle unless messages are left, and reports whether it did. It
-// runs before the end is delivered, because the receiver may send the next message at once.
+// endIfIdle makes the session idle unless messages are left, and reports whether it did.
+// Otherwise the next queued message becomes mail. It runs before the end of the turn is delivered,
+// because the receiver may send the next message at once.
 func (t *turn) endIfIdle() bool {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -145,7 +146,7 @@ func (t *turn) endIfIdle() bool {
 	return true
 }
 
-// leave makes the session idle, whatever messages are left.
+// leave makes the session idle and drops the messages that are left.
 func (t *turn) leave() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -154,7 +155,7 @@ func (t *turn) leave() {
 	}
 }
 
-// collect processes all waiting messages, and reports whether one of them needs an answer.
+// collect takes all messages from mail, and reports whether one of them needs an answer.
 func (t *turn) collect() (steered bool) {
 	t.s.mu.Lock()
 	mail := t.mail
@@ -177,7 +178,7 @@ func (t *turn) takeMessage(m providers.Message) {
 	t.emit(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 }
 
-// appendSteps adds the steps of another message and removes /hang steps, because the turn has
+// appendSteps adds the steps of a message and removes earlier /hang steps, because the turn has
 // been steered.
 func (t *turn) appendSteps(planned []step) {
 	t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
@@ -186,8 +187,8 @@ func (t *turn) appendSteps(planned []step) {
 // flush adds the text so far and the calls that follow it to the conversation.
 func (t *turn) flush(calls ...providers.Block) { t.remember(nil, t.pendingEntries(calls...)...) }
 
-// pendingEntries returns the text that is not in the conversation yet, and the calls that
-// follow it.
+// pendingEntries returns an entry with the text that is not in the conversation yet and the calls
+// that follow it, or none. It reports the usage of the simulated model call and clears the text.
 func (t *turn) pendingEntries(calls ...providers.Block) (entries []providers.Entry) {
 	if t.text.Len() > 0 || len(calls) > 0 {
 		var blocks []providers.Block
@@ -212,7 +213,8 @@ func (t *turn) entry(role providers.Role, blocks ...providers.Block) providers.E
 	return providers.Entry{Role: role, Turn: t.first.ID, Blocks: blocks}
 }
 
-// remember adds entries to the conversation, with the messages that they contain.
+// remember adds entries to the conversation and reports them. took are the ids of the messages in
+// them.
 func (t *turn) remember(took []string, entries ...providers.Entry) {
 	if len(entries) == 0 {
 		return

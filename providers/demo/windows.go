@@ -27,7 +27,7 @@ func windowOf(id, title, renderer string, content any) providers.ToolCall {
 	})}
 }
 
-// note opens a window with a text.
+// note returns the call that opens a window with the given text.
 func (w words) note(id, title string) providers.ToolCall {
 	text := w.givenText()
 	if text == "" {
@@ -36,7 +36,8 @@ func (w words) note(id, title string) providers.ToolCall {
 	return markdownWindow(id, title, "# "+title+"\n\n"+text)
 }
 
-// table opens a window with a table of the requested columns.
+// table returns the call that opens a window with an empty table of the given columns, or with an
+// example.
 func (w words) table(id, title string) providers.ToolCall {
 	headers := w.givenList()
 	rows := [][]string{}
@@ -53,7 +54,7 @@ func (w words) table(id, title string) providers.ToolCall {
 	return windowOf(id, title, "table", object{"headers": headers, "rows": rows})
 }
 
-// form opens a window with inputs and a button.
+// form returns the call that opens a window with the given inputs and a button.
 func (w words) form(id, title string) providers.ToolCall {
 	fields := w.givenList()
 	if len(fields) == 0 {
@@ -100,7 +101,8 @@ var (
 	isNumber = regexp.MustCompile(`(?i)\b(?:age|number|amount|count)\b|나이|수량|개수`)
 )
 
-// pressed handles a button: the window thanks and shows the values.
+// pressed returns the steps for a pressed button. The window of a form shows thanks and the
+// values.
 func (w words) pressed() []step {
 	c := w.click
 	w.korean = isKorean(c.window) || w.korean
@@ -129,8 +131,9 @@ func (w words) pressed() []step {
 	return append(steps, say(thanks+" "+w.in("Thank you, I have:", "고마워요, 받은 내용이에요:")+"\n- "+strings.Join(lines, "\n- ")))
 }
 
-// formWindow returns the window of the pressed button: the form's id, if the demo created it,
-// or the window's title.
+// formWindow returns the id of the pressed button's window, or "". Form ids of the demo are window
+// ids, so it is an open window with the id of the form or the one that the click names, or the
+// id of the form if it looks like one of the demo.
 func (w words) formWindow() string {
 	for _, id := range w.windows {
 		if id == w.click.form || id == w.click.window {
@@ -143,7 +146,7 @@ func (w words) formWindow() string {
 	return ""
 }
 
-// kindOf returns the kind of a window that the demo created, by its id.
+// kindOf returns the kind of a window that the demo created, such as note for note-1, or "".
 func kindOf(id string) string {
 	name, n, ok := strings.Cut(id, "-")
 	if _, err := strconv.Atoi(n); !ok || err != nil {

@@ -50,7 +50,8 @@ var (
 	asksClose  = regexp.MustCompile(`(?i)\b(?:close|remove)\b|닫아|닫기|지워`)
 	asksNotify = regexp.MustCompile(`(?i)\b(?:notify|notification|remind)\b|알림|알려`)
 	greets     = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|evening|day)|안녕)`)
-	// given matches the content in a message: all after a colon, or the text in quotes.
+	// given matches the content in a message: the text in quotes, after a colon, or after
+	// "saying" or "that says".
 	given = regexp.MustCompile(`(?s)["“]([^"”]+)["”]|[:：]\s*(.+)$|(?i:\b(?:saying|that says)\s+)(.+)$`)
 )
 
@@ -95,7 +96,7 @@ func (w words) answer(pictures int) []step {
 	}
 }
 
-// opening opens a window of each requested kind.
+// opening returns the step that opens a window of each requested kind.
 func (w words) opening(asked []kind) []step {
 	st := step{kind: stepCall}
 	var titles []string
@@ -109,7 +110,7 @@ func (w words) opening(asked []kind) []step {
 	return []step{st}
 }
 
-// closing closes the newest window of each requested kind.
+// closing returns the steps that close the newest window of each requested kind.
 func (w words) closing(asked []kind) (steps []step) {
 	for _, k := range asked {
 		n := w.newest(k.name)
@@ -139,7 +140,7 @@ func (w words) notify(body string) step {
 	return step{kind: stepCall, calls: []providers.ToolCall{c}, after: w.success(w.in("I notified you.", "알림을 띄웠어요."))}
 }
 
-// success returns the text if all calls succeeded, and the errors otherwise.
+// success returns a function that gives the text if all calls succeeded, else the errors.
 func (w words) success(text string) func([]outcome) string {
 	return func(o []outcome) string {
 		if bad := tellErrors(o); bad != "" {
@@ -158,7 +159,7 @@ func (w words) givenText() string {
 	return strings.Trim(m[1]+m[2]+m[3], "\"“” \n")
 }
 
-// givenList returns the content as a list.
+// givenList returns the content as a list of at most 20 items, separated by commas or line breaks.
 func (w words) givenList() (items []string) {
 	for item := range strings.FieldsFuncSeq(w.givenText(), func(r rune) bool { return r == ',' || r == '\n' || r == '、' }) {
 		if item = strings.TrimSpace(item); item != "" && len(items) < 20 {
@@ -173,7 +174,7 @@ func shorten(s string, n int) string {
 	return truncation.RunesMarked(s, n, "…")
 }
 
-// introduction describes the demo, what works with it, and how to configure a model.
+// introduction explains what the demo can do and how to configure a model.
 func introduction(korean bool) string {
 	if korean {
 		return `저는 **데모**예요. 생각하는 AI 모델이 아니라, 정해진 문장을 알아듣고 정해진 답을 보여 드려요.

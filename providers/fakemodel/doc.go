@@ -6,24 +6,24 @@
 //	/think TEXT          think it
 //	/stream N [RATE]     say N numbered words, RATE per second (default 50)
 //	/sleep 1500ms        do nothing for a while
-//	/call TOOL {json}    call a tool; calls on neighbouring lines are made at once,
-//	                     and what follows is done when their results are there
+//	/call TOOL {json}    call a tool; calls on consecutive lines are in one reply, and the
+//	                     directives after them are executed in the reply to their results
 //	/results             say the results of the newest calls
-//	/recall              say all text that the request holds
-//	/length              end the reply because it became too long
-//	/hang                do nothing until the client goes away
+//	/recall              say all text in the messages of the request
+//	/length              end the reply as truncated by its maximum length
+//	/hang                do nothing until the client disconnects
 //	/fail WHAT [TEXT]    fail: auth, rate, overloaded, transport, context_length,
 //	                     refused, invalid or a status; inside a reply that has
 //	                     begun it is an error of the stream
-//	/cut                 break the connection off
-//	/end                 end the stream well, but before the reply has ended
+//	/cut                 abort the connection
+//	/end                 end the stream cleanly, but without the end of the reply
 //	/garbage             send an event that is no JSON
 //	/huge                send an event of eight million bytes
 //
-// A message without directives is answered in plain text, and a request for a summary of
-// the conversation with a short one. [Server.Next] overrides the next responses.
+// A message without directives is answered with its own text, and a request for a summary
+// of the conversation with a short one. [Server.Next] overrides the next responses.
 //
-// Tests create and close it; Close ends all responses in progress and waits for them. It
-// records the newest 1,000 requests for tests, requires no key unless [Server.Key] is set,
-// and refuses requests above 64 MiB or [Server.Window].
+// The server records the newest 1,000 requests, except those for the list of models. It
+// requires no key unless [Server.Key] is set, and refuses requests above 64 MiB or
+// [Server.Window].
 package fakemodel

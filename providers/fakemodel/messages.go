@@ -9,7 +9,7 @@ import (
 
 type object = map[string]any
 
-// content is a text or a list of parts, in any dialect.
+// content is the content of a message in any dialect: a text or a list of parts.
 type content []part
 
 // part is a part of a message, in any dialect.
@@ -46,8 +46,8 @@ func (c content) texts() (out []string) {
 	return out
 }
 
-// readMessages decodes a request of the Messages API, and is as strict as the real API where
-// mistakes are likely.
+// readMessages decodes a request of the Messages API. It is as strict as the real API where
+// mistakes of clients are likely.
 func readMessages(body []byte) ([]said, error) {
 	var req struct {
 		MaxTokens int  `json:"max_tokens"`
@@ -111,7 +111,9 @@ type messages struct {
 
 func speakMessages(s *stream) voice { return &messages{stream: s} }
 
-// block opens a block of a kind unless one is open.
+// block closes the open block and opens one of the kind, unless such a block is open already; a
+// tool_use always gets a block of its own. An empty kind opens none. The first call begins the
+// message.
 func (m *messages) block(kind string, start object) {
 	if m.next == 0 && m.kind == "" {
 		m.send("message_start", object{"type": "message_start", "message": object{

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// list returns the names of the models.
+// list serves the list of models.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if !s.allowed(r) {
 		refuse(w, "auth", "The key is wrong.")

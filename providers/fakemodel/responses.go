@@ -59,9 +59,9 @@ func readResponses(body []byte) ([]said, error) {
 // responses writes replies of the Responses API.
 type responses struct {
 	*stream
-	next int    // index of the next item
+	next int    // index of the open or next item
 	said string // text of the open message
-	mind string // thoughts of the open reasoning
+	mind string // text of the open reasoning
 }
 
 func speakResponses(s *stream) voice { return &responses{stream: s} }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// said is a message of a conversation, in any dialect.
+// said is a message of a conversation, independent of the dialect.
 type said struct {
 	assistant bool
 	texts     []string
@@ -27,7 +27,7 @@ type said struct {
 type dialect struct {
 	path string
 	read func(body []byte) ([]said, error)
-	// speak begins a reply.
+	// speak returns the writer of a reply.
 	speak func(*stream) voice
 }
 
@@ -51,8 +51,8 @@ var dialects = []dialect{
 // line is a directive.
 type line struct{ verb, rest string }
 
-// plan returns the next directives: those of the newest text of the user, after the rounds of
-// calls already made.
+// plan returns the directives of the newest text of the user that are still to be executed: those
+// after the rounds of calls already made.
 func plan(talk []said) []line {
 	prompt, rounds := "", 0
 	for _, m := range talk {
@@ -91,7 +91,7 @@ const sumUp = "is about to be replaced by a summary that you write now"
 
 func isCall(l line) bool { return l.verb == "call" }
 
-// earlier matches parts of a hub's prompt that repeat earlier messages.
+// earlier matches the parts of a hub's prompt that repeat earlier messages.
 var earlier = regexp.MustCompile(`(?s)<(timeline|recent_conversation|previous_conversation)>.*?</(timeline|recent_conversation|previous_conversation)>`)
 
 // directives returns the lines of a text that begin with a slash. Those in repeated earlier
@@ -106,7 +106,7 @@ func directives(text string) (out []line) {
 	return out
 }
 
-// reply executes the directives of a request.
+// reply answers a request: it executes its directives or refuses it.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body []byte) {
 	talk, err := d.read(body)
 	switch {
@@ -140,7 +140,7 @@ type player struct {
 	voice voice
 }
 
-// play executes directives until the reply has ended.
+// play executes directives until the reply has ended. Consecutive calls end it.
 func (p *player) play(lines []line) {
 	for i, l := range lines {
 		if ended := p.step(l); ended {
@@ -192,7 +192,8 @@ func (p *player) step(l line) bool {
 	return false
 }
 
-// trouble executes directives that end a reply with an error.
+// trouble executes a directive that ends the reply in an unusual way, and reports whether it did.
+// An unknown directive is mentioned in the text, and the reply continues.
 func (p *player) trouble(l line) bool {
 	switch l.verb {
 	case "length":
@@ -226,14 +227,14 @@ func (p *player) trouble(l line) bool {
 	return true
 }
 
-// say sends a text word by word.
+// say sends a text in pieces.
 func (p *player) say(text string) {
 	for _, piece := range pieces(unquote(text)) {
 		p.voice.text(piece)
 	}
 }
 
-// sleep waits and reports whether the client is still connected.
+// sleep waits for d. It returns false as soon as the client disconnects or the server closes.
 func (p *player) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -264,10 +265,11 @@ func (p *player) all() (out []string) {
 	return out
 }
 
-// maxPieces bounds the pieces of a text.
+// maxPieces is the approximate maximum number of pieces of a text.
 const maxPieces = 200
 
-// pieces splits a text after spaces, at each one unless there are very many.
+// pieces splits a text after each space, and joins words into larger pieces if there would be
+// more than about maxPieces.
 func pieces(text string) (out []string) {
 	for word := range strings.SplitAfterSeq(text, " ") {
 		last := len(out) - 1
@@ -323,7 +325,7 @@ type stream struct {
 	output int // tokens written
 }
 
-// begin sends the headers.
+// begin sends the headers, if they have not been sent, and flushes.
 func (s *stream) begin() {
 	if !s.begun {
 		s.begun = true
@@ -341,7 +343,7 @@ func (s *stream) write(text string) {
 	s.begin()
 }
 
-// send sends an event.
+// send sends an event; an empty name is left out.
 func (s *stream) send(name string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {

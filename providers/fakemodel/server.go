@@ -29,8 +29,8 @@ type Request struct {
 type Server struct {
 	// Key, unless empty, is required in requests. Set it before the first request.
 	Key string
-	// Window, unless 0, is the context window in tokens of four bytes. Set it before the first
-	// request.
+	// Window, unless 0, is the context window in tokens of four bytes; longer requests are
+	// refused. Set it before the first request.
 	Window int
 	// Models are the listed names. Set them before the first request.
 	Models []string
@@ -45,7 +45,7 @@ type Server struct {
 	next     []http.HandlerFunc
 }
 
-// New returns a server that does not listen yet. It is also a handler.
+// New returns a server that does not listen yet. It can also be used as an [http.Handler].
 func New() *Server {
 	s := &Server{Models: []string{"fake"}, closing: make(chan struct{})}
 	s.http = http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
@@ -58,7 +58,7 @@ func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
-	s.wg.Go(func() { _ = s.http.Serve(l) }) // it ends when Close does
+	s.wg.Go(func() { _ = s.http.Serve(l) }) // returns an error after Close
 	return "http://" + l.Addr().String(), nil
 }
 
@@ -66,11 +66,11 @@ func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
 // http URL. It works in a synctest bubble.
 func (s *Server) Pipe() *http.Client {
 	l := &pipes{conns: make(chan net.Conn), closing: s.closing}
-	s.wg.Go(func() { _ = s.http.Serve(l) }) // it ends when Close does
+	s.wg.Go(func() { _ = s.http.Serve(l) }) // returns an error after Close
 	return &http.Client{Transport: &http.Transport{DialContext: l.dial}}
 }
 
-// Close ends all listeners and responses.
+// Close ends all listeners and responses, and waits for them.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -172,7 +172,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// allowed reports whether a request has the key.
+// allowed reports whether a request has the key, if one is required.
 func (s *Server) allowed(r *http.Request) bool {
 	return s.Key == "" || r.Header.Get("X-Api-Key") == s.Key || r.Header.Get("Authorization") == "Bearer "+s.Key
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// Bench is a backend under test, with the means to control its model.
+// Bench describes a backend under test and how to control its model.
 type Bench struct {
 	// Around runs one check: synctest.Test, or a plain call for backends that need real time.
 	Around func(t *testing.T, fn func(*testing.T))
@@ -24,7 +24,7 @@ type Bench struct {
 	Usage bool
 }
 
-// Step is an instruction for the model. Create one with [Say] and the functions below.
+// Step is an instruction for the model. Create one with [Say], [Call], [Recall], [Hang] or [Fail].
 type Step struct {
 	// Say is text to emit.
 	Say string
@@ -55,7 +55,7 @@ func Hang() Step { return Step{Hang: true} }
 // Fail makes the backend fail.
 func Fail(c providers.Class) Step { return Step{Fail: c} }
 
-// Run tests a backend against the contract.
+// Run tests a backend against the contract. Groups and checks run in parallel.
 func Run(t *testing.T, b Bench) {
 	t.Helper()
 	for _, g := range possible(t, b) {
@@ -113,7 +113,7 @@ type group struct {
 	needs func(Bench, providers.Caps) bool
 }
 
-// check tests one sentence of the contract.
+// check tests one rule of the contract.
 type check struct {
 	name string
 	run  func(*rig)

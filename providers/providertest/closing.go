@@ -37,7 +37,7 @@ func closeMidTurn(r *rig) {
 	t.endedBy("m-1")
 }
 
-// endedBy reports a turn that has not ended, or ended wrongly.
+// endedBy fails the check unless the turn has already ended exactly once, as interrupted.
 func (t *testSession) endedBy(id string) {
 	t.Helper()
 	all, _ := t.ear.heard()

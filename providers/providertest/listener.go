@@ -17,14 +17,14 @@ import (
 // reported at the end of the check, because events come from other goroutines.
 type listener struct {
 	provider string
-	closed   atomic.Bool
-	hearing  atomic.Bool
+	closed   atomic.Bool // the session is closed: further events are violations
+	hearing  atomic.Bool // an event is being delivered
 
 	mu     sync.Mutex
 	all    []providers.Event
-	more   chan struct{}
-	faulty []string
-	turn   string // id of the running turn
+	more   chan struct{} // closed with the next event
+	faulty []string      // violations so far
+	turn   string        // id of the running turn
 	ended  map[string]bool
 	thread providers.Thread
 	calls  map[string]*callState
@@ -36,7 +36,7 @@ type listener struct {
 type callState struct {
 	block            providers.Block
 	made, remembered bool
-	inherited        bool // left open by an earlier owner
+	inherited        bool // from the conversation that the session continues
 }
 
 func newEar(provider string, t providers.Thread) *listener {
@@ -45,7 +45,7 @@ func newEar(provider string, t providers.Thread) *listener {
 		thread: providers.Thread{ID: t.ID, Provider: provider},
 	}
 	e.remember(t.Entries)
-	e.faulty = nil // violations by an earlier owner do not count
+	e.faulty = nil // violations in the inherited conversation do not count
 	for _, c := range e.calls {
 		c.inherited = true
 	}
@@ -81,7 +81,7 @@ func (e *listener) hear(ev providers.Event) {
 	e.hearing.Store(false)
 }
 
-// judge records violations of the contract by an event.
+// judge records violations of the contract by an event. e.mu is held.
 func (e *listener) judge(ev providers.Event) {
 	switch ev.Kind {
 	case providers.EventTurnStart:
@@ -150,7 +150,8 @@ var classes = []providers.Class{
 	providers.ContextLength, providers.Refused, providers.Invalid,
 }
 
-// remember stores entries as the hub does, and records violations.
+// remember stores entries as the hub does, and records violations. e.mu is held once events are
+// delivered.
 func (e *listener) remember(entries []providers.Entry) {
 	for _, n := range entries {
 		if n.Turn == "" || len(n.Blocks) == 0 || n.Role != providers.RoleUser && n.Role != providers.RoleAssistant {
@@ -200,7 +201,7 @@ func (e *listener) judgeBlock(n providers.Entry, b providers.Block) {
 	}
 }
 
-// watch wraps the tools and records invalid calls.
+// watch wraps the function that calls tools, and records invalid calls.
 func (e *listener) watch(call func(context.Context, providers.ToolCall) providers.ToolResult) func(context.Context, providers.ToolCall) providers.ToolResult {
 	return func(ctx context.Context, c providers.ToolCall) providers.ToolResult {
 		e.mu.Lock()
@@ -293,7 +294,7 @@ func (e *listener) slow() (release func()) {
 	})
 }
 
-// atEnd calls f during the delivery of the next end of a turn.
+// atEnd makes the listener call f during the delivery of the next end of a turn.
 func (e *listener) atEnd(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

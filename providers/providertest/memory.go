@@ -159,7 +159,8 @@ func continueChecks() []check {
 	}
 }
 
-// cut runs the turn m-1 up to a tool call and abandons it there, like a crash.
+// cut runs the turn m-1 up to a tool call and returns the conversation at that point, as a crash
+// would leave it.
 func (r *rig) cut(steps ...Step) providers.Thread {
 	r.Helper()
 	hold := newStuck("never")

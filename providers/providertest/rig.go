@@ -34,7 +34,8 @@ func perform(j judge, b Bench, newProvider func() providers.Provider, c check) {
 	c.run(r)
 }
 
-// another returns a further provider, like that of another hub.
+// another returns a further provider, as another hub would have it. It is closed when the check
+// ends.
 func (r *rig) another() providers.Provider {
 	r.Helper()
 	p := r.make()
@@ -87,7 +88,7 @@ func (r *rig) lacks(what, text string, unwanted ...string) {
 	}
 }
 
-// await waits for a signal.
+// await waits until c is closed, or ends the check at its deadline.
 func (r *rig) await(what string, c <-chan struct{}) {
 	r.Helper()
 	select {
@@ -185,7 +186,7 @@ func (t *testSession) turn(id string, steps ...Step) string {
 	return t.end(id, providers.Completed)
 }
 
-// end waits for the end of a turn, and returns its text.
+// end waits for the end of a turn, which must have the given outcome, and returns its text.
 func (t *testSession) end(id string, want providers.Outcome) string {
 	t.Helper()
 	e := t.ended(id)
@@ -219,13 +220,13 @@ func (t *testSession) saying(id, text string) {
 	})
 }
 
-// taken waits until the model has a message.
+// taken waits until the backend reports a message as taken.
 func (t *testSession) taken(id string) {
 	t.Helper()
 	t.until(id+" is taken", func(all []providers.Event) bool { return count(all, providers.EventTaken, id) > 0 })
 }
 
-// until waits for a condition on the events.
+// until waits for a condition on the events, or ends the check at its deadline.
 func (t *testSession) until(what string, cond func([]providers.Event) bool) {
 	t.Helper()
 	for {
@@ -247,7 +248,7 @@ type tool struct {
 	do func(ctx context.Context, c providers.ToolCall) providers.ToolResult
 }
 
-// schema accepts any object.
+// schema accepts any object; the member word, if present, is a string.
 var schema = json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"additionalProperties":true}`)
 
 // answers returns a tool with a constant result.
@@ -261,7 +262,7 @@ func answers(name, text string) tool {
 }
 
 // stuck is a tool "hold" that signals its start and waits until it is released or its context
-// ends.
+// ends. It can be called once.
 type stuck struct {
 	tool
 	began   chan struct{}
@@ -287,7 +288,7 @@ func newStuck(text string) stuck {
 	return s
 }
 
-// use returns a tool call.
+// use returns a tool call with the word as its input.
 func use(name, word string) providers.ToolCall {
 	in, err := json.Marshal(map[string]string{"word": word})
 	if err != nil {

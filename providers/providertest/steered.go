@@ -36,9 +36,9 @@ func (l *ledger) tool(name string) tool {
 	return t
 }
 
-// continueSteered cuts a steered turn off twice. An earlier turn was abandoned and has left a
-// steered message whose call was never made; even if the conversation joins neighbouring
-// entries, that call does not belong to the turn.
+// continueSteered cuts a steered turn off twice. The conversation begins with an abandoned turn
+// and its steered message, whose call was never made. That call does not belong to the turn that
+// continues, even if the conversation joins neighbouring entries.
 func continueSteered(r *rig) {
 	said := func(message, text string) providers.Entry {
 		return providers.Entry{Role: providers.RoleUser, Turn: "m-0", Blocks: []providers.Block{

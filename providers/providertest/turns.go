@@ -68,7 +68,7 @@ func turnRemembered(r *rig) {
 	}
 }
 
-// textOf returns the text of one role.
+// textOf returns the concatenated text of one role.
 func textOf(entries []providers.Entry, role providers.Role) string {
 	var b strings.Builder
 	for _, e := range entries {
