@@ -50,8 +50,8 @@ func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*deskt
 	return r, nil
 }
 
-// ApplyActions applies actions that are no tool plan, such as those that a tab has to answer,
-// to the budget like any others. It returns the reason if they are refused.
+// ApplyActions applies actions outside of a tool plan, such as those that a tab has to answer.
+// They count against the budget like any others. It returns the reason if they are refused.
 func (p *Pool) ApplyActions(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
 	t := p.callerTurn(c)
 	if t == nil || t.Stopping != "" {
@@ -128,7 +128,7 @@ func withAgentID(a wire.Action, agent wire.AgentID) wire.Action {
 }
 
 // recordAction stores an action of a turn, within the limits, for the reload cache and the
-// timeline. Questions and toasts are not repeatable and are left out.
+// timeline. Questions, toasts and screenshots are not repeatable and are left out.
 func (p *Pool) recordAction(t *turn, a wire.Action) {
 	switch a.(type) {
 	case wire.DialogConfirm, wire.PromptShow, wire.PromptDismiss, wire.ToastShow, wire.ToastDismiss, wire.WindowCapture:

@@ -34,8 +34,9 @@
 // estimate. When the thread of a lasting agent exceeds the configured share of the context
 // window, or a user sends CONDENSE to a main agent, the model summarises it in a turn that
 // answers no message; messages are queued meanwhile, and the agent continues from the summary.
-// If that fails, the older half of the thread is hidden from the model. A turn whose model
-// reports that its input is too long is retried without the older half, at most three times.
+// If an automatic summary fails and the thread is too large for the context window, its older
+// half is hidden from the model. A turn of a lasting agent whose model reports that its input is
+// too long is retried without the older half, at most three times.
 // Nothing is deleted: a row records each of these changes, and a rewind to an earlier row makes
 // the hidden messages visible again.
 //
@@ -65,8 +66,9 @@
 // A turn delegates a task with a tool call. The call is bound to the task in the step that
 // creates the task, and ended in the step in which the task ends, so the result can neither be
 // lost nor delivered twice. A new owner treats a task like any other turn, except that it asks
-// no question: the reason why a task was not continued is its result. The parent turn has no run
-// until its tasks have ended, and then continues. When the parent ends first, its tasks end.
+// no question: the reason why a task was not continued is its result. At a new owner a parent
+// turn that only waits for tasks has no run until they have ended, and then continues. When the
+// parent ends first, its tasks end.
 //
 // # Jobs
 //

@@ -55,7 +55,7 @@ func LoadThreads(
 	return out, nil
 }
 
-// sortedUnique sorts messages by id and removes duplicates.
+// sortedUnique sorts messages by id. Of several with the same id it keeps the first.
 func sortedUnique(all []history.Message) []history.Message {
 	slices.SortStableFunc(all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(all, func(a, b history.Message) bool { return a.ID == b.ID })

@@ -53,8 +53,8 @@ func (w *queuedMessage) isForTurn(t *turn) bool {
 	return t.Kind == wire.AgentMain && w.Monitor == t.Monitor
 }
 
-// Reset ends every turn in this step, rejects queued messages and deletes all threads and the
-// tape. The reload cache stays.
+// Reset ends every turn in this step, rejects queued messages, deletes all threads and the tape,
+// and runs the launch hooks. The reload cache stays.
 func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
 	p.clearMonitors(func(wire.MonitorID) bool { return true }, reason)
@@ -65,7 +65,8 @@ func (p *Pool) Reset() {
 	p.step.Then(p.runner.Launch)
 }
 
-// RemoveMonitor does what Reset does for one monitor. The first monitor cannot be removed.
+// RemoveMonitor does what Reset does for one monitor, but runs no launch hooks. The first monitor
+// cannot be removed.
 func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	if m == policies.PrimaryMonitor {
 		return
@@ -76,7 +77,8 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	p.advance()
 }
 
-// clearMonitors ends all turns and deletes all state of the selected monitors, except the tape.
+// clearMonitors ends all turns of the selected monitors, rejects their queued messages and deletes
+// their threads, timelines, questions, groups and budgets.
 func (p *Pool) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 	p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return on(w.Monitor) }), reason)
 	agents := map[string]bool{}

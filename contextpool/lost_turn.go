@@ -73,8 +73,8 @@ func (p *Pool) findLostTurn(c LostTurnEnd) *turn {
 }
 
 // RestoreTurnEnd ends a turn here as it ended at the previous owner: it stops the run, if there
-// is one, and publishes the turn's events again. It returns the first action that the current
-// desktop state refuses; all other actions are applied.
+// is one, and publishes the turn's events again. Actions that the current desktop state refuses are
+// skipped; it returns the first refusal.
 func (p *Pool) RestoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 	t := p.findLostTurn(c)
 	if t != nil {
@@ -130,8 +130,8 @@ func (p *Pool) unqueue(w *queuedMessage) *Message {
 	return &w.Message
 }
 
-// newEndedTurn registers a turn for a message without running it. The turn uses the main
-// agent's thread unless another turn uses that.
+// newEndedTurn registers a turn for a message without running it. A turn with the role of the
+// main agent uses the main agent's thread, unless another turn uses that.
 func (p *Pool) newEndedTurn(m *Message, role wire.AgentID) *turn {
 	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.mainTurn(m.Monitor) == nil
 	t := &turn{

@@ -21,9 +21,9 @@ const (
 	originBytes = 512
 )
 
-// normalizeMessage makes a message storable and returns its encoded form. It always bounds
-// names and ids, which every block has, replaces invalid JSON, and shortens blocks of messages
-// that are too long.
+// normalizeMessage makes a message storable and returns its encoded form. It bounds the names and
+// ids in all blocks and replaces invalid UTF-8 and JSON. If the message is still too long, it
+// shortens the blocks.
 func normalizeMessage(m *history.Message) []byte {
 	m.Blocks = slices.Clone(m.Blocks)
 	for i := range m.Blocks {
@@ -59,7 +59,7 @@ func shortCallID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:])
 }
 
-// shortenBlock shortens a block to room bytes and keeps its kind where possible.
+// shortenBlock shortens a block to about room bytes and keeps its kind where possible.
 func shortenBlock(b *providers.Block, room int) {
 	const left = "[left out: it is too long to be remembered]"
 	b.Text = truncate(b.Text, max(room, 256))

@@ -62,8 +62,8 @@ type Pool struct {
 	totals        Totals
 }
 
-// maxTurns bounds the concurrent turns of a session, main agents not counted, so that all
-// agents fit into the desktop state.
+// maxTurns is the number of turns under way from which on a session begins no turns of ephemeral,
+// window and task agents. The rest of desktop.MaxAgents is for one main agent per monitor.
 const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
 
 // poolState is the stored state of the pool as a whole.
@@ -108,9 +108,9 @@ func (p *Pool) Provider() string {
 	return p.cfg.Provider
 }
 
-// SetProvider changes the provider of later turns and reports whether it exists. Running turns
-// end with the provider they have. Threads continue, because they are stored in a form that
-// every provider reads.
+// SetProvider changes the provider of later turns and reports whether it exists. Turns under way
+// keep their provider. Threads continue, because they are stored in a form that every provider
+// can read.
 func (p *Pool) SetProvider(name string) bool {
 	if !p.runner.HasProvider(name) {
 		return false
@@ -152,8 +152,9 @@ func (p *Pool) TurnActive(c tools.Caller) bool {
 	return t != nil && t.Stopping == ""
 }
 
-// Tick does the work that is due, and reports whether more remains than the step has room for.
-// If so, the session calls it again in the next step, at once.
+// Tick does the work that is due: it recovers turns after a change of owner, starts queued
+// messages and publishes waiting tasks. It reports whether more remains than the step has room
+// for; if so, the session calls it again at once, in the next step.
 func (p *Pool) Tick() (more bool) {
 	for ; len(p.recovering) > 0; p.recovering = p.recovering[1:] {
 		if p.step.Full() {
@@ -230,9 +231,9 @@ func windowAgent(monitor wire.MonitorID, key string) string {
 	return storeName("window-" + string(monitor) + "/" + key)
 }
 
-// advance starts the queued work that can start now, replies MESSAGE_QUEUED to the messages
-// that stay queued, and publishes changed monitor states. Every method that changes the pool
-// ends with it.
+// advance compacts threads that have become too large, starts the queued messages that can start
+// now, replies MESSAGE_QUEUED to those that stay queued, and publishes changed monitor states.
+// Every method that changes turns or queues ends with it.
 func (p *Pool) advance() {
 	p.compactGrownThreads()
 	p.startQueued()
@@ -240,8 +241,8 @@ func (p *Pool) advance() {
 	p.emitMonitorStatus()
 }
 
-// emitMonitorStatus publishes the status of every monitor whose status differs from the
-// published one.
+// emitMonitorStatus publishes the status of every monitor whose state, queue, denied budget or
+// context use differs from the published one.
 func (p *Pool) emitMonitorStatus() {
 	for _, shown := range p.step.Desk().Monitors() {
 		now := p.monitorStatus(shown.MonitorID)
@@ -258,7 +259,8 @@ func (p *Pool) emitMonitorStatus() {
 	}
 }
 
-// monitorStatus returns the current status of a monitor.
+// monitorStatus returns the current status of a monitor. Queue counts the messages to its main
+// agent.
 func (p *Pool) monitorStatus(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mainQueue.Len(string(monitor)), Revision: p.revision(monitor)}
 	s.Context = p.contextUse(monitor)

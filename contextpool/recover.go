@@ -68,7 +68,7 @@ func (p *Pool) PrepareHandOver() {
 	}
 }
 
-// uncountCut makes up for the increment of Cut by the next owner.
+// uncountCut compensates for the increment of Cut by the next owner.
 func (t *turn) uncountCut() {
 	if t.State == turnRunning && !t.waitsForTasks() {
 		t.Cut--
@@ -139,8 +139,8 @@ func (p *Pool) restartTurn(t *turn) {
 	p.startRun(t, nil)
 }
 
-// dropUnkeptText removes published text and thinking that is not in the thread: the next run
-// produces it again.
+// dropUnkeptText removes published text that is not in the thread, which the next run produces
+// again, and all published thinking.
 func (p *Pool) dropUnkeptText(t *turn) {
 	if t.textUnits > t.KeptUnits {
 		kept := utf16Prefix(t.text.String(), t.KeptUnits)
@@ -158,7 +158,7 @@ func (p *Pool) dropUnkeptText(t *turn) {
 }
 
 // endUncertain ends a turn whose progress is unknown, and asks the user whether to continue it.
-// For a task that is up to its parent.
+// It does not ask about a task: the reason becomes the result for its parent or plan.
 func (p *Pool) endUncertain(t *turn, reason string) {
 	p.endTasks(t)
 	p.endTurn(t, providers.Interrupted, reason)

@@ -83,7 +83,8 @@ func (p *Pool) runBegan(t *turn) {
 	}
 }
 
-// emitText publishes text and thinking of an agent, as far as the monitor's budget allows.
+// emitText publishes thinking of an agent, and text as far as the monitor's budget allows; it stops
+// the turn if the budget is used up. Thinking does not count against the budget.
 func (p *Pool) emitText(t *turn, text, thinking string) {
 	if thinking = truncation.Bytes(sanitize(thinking), max(desktop.MaxAgentText-t.thinkingUnits, 0)); thinking != "" {
 		p.step.Emit(wire.AgentThinking{
@@ -141,8 +142,9 @@ func budgetName(kind wire.BudgetKind) string {
 	}
 }
 
-// storeEntries appends the entries that a run reports to the thread. Tool results and text up
-// to now are in these entries, so the pool stores them separately no longer.
+// storeEntries appends the entries that a run reports to the thread of a lasting agent. The
+// entries contain the text up to now and tool results, so the pool no longer stores those results
+// separately.
 func (p *Pool) storeEntries(t *turn, r agentpool.NewEntries) {
 	for _, id := range r.Took {
 		p.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
@@ -173,7 +175,7 @@ func (p *Pool) storeEntries(t *turn, r agentpool.NewEntries) {
 	}
 }
 
-// runEnded handles the end of a run.
+// runEnded handles the end of a run: it retries a turn whose input was too long, or ends the turn.
 func (p *Pool) runEnded(t *turn, r agentpool.Ended) {
 	if p.retryTruncated(t, r) {
 		return
@@ -336,7 +338,7 @@ func (p *Pool) releaseLocks(t *turn) {
 }
 
 // recordReload adds the actions of a completed turn to the reload cache, if all of them are
-// stored.
+// stored. Actions of tasks are not repeated.
 func (p *Pool) recordReload(t *turn) {
 	if len(t.actions) == 0 || len(t.actions) < t.ActionCount || t.Kind == wire.AgentTask {
 		return

@@ -142,8 +142,8 @@ func (t *turn) bufferThinking(text string) {
 	}
 }
 
-// updateThinkingRow writes the thinking text into one row, which grows until a restart of the
-// turn cannot produce the same thinking again.
+// updateThinkingRow writes the unsaved thinking text into the turn's growing row. The row grows
+// until commitThinking: after that a restart of the turn does not produce the same thinking again.
 func (p *Pool) updateThinkingRow(t *turn, room int) {
 	if t.thinkingUnsaved {
 		p.writeThinkingRow(t, room, true)

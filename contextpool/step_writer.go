@@ -63,9 +63,9 @@ type Runner interface {
 	Dispose(agent string)
 	// Cancel returns a reserved slot that is not used.
 	Cancel(s *agentpool.Slot)
-	// CanSteer reports whether the provider accepts messages while a turn runs. Has reports
-	// whether the provider exists. ContextWindow returns the size of its model's context window in
-	// tokens, 0 if unknown.
+	// CanSteer reports whether the provider accepts messages while a turn runs. HasProvider
+	// reports whether the provider exists. ContextWindow returns the size of its model's context
+	// window in tokens, 0 if unknown.
 	CanSteer(provider string) bool
 	HasProvider(provider string) bool
 	ContextWindow(provider string) int

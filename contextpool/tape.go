@@ -19,13 +19,13 @@ const (
 	// tapeMainKept stay.
 	tapeMain     = 200
 	tapeMainKept = 100
-	// tapeWindow bounds the messages of one window.
+	// tapeWindow bounds the messages of one window; beyond it the newest half stays.
 	tapeWindow = 100
 	// saidBytes bounds the text of a message. tapeBytes bounds the encoded size of all
 	// messages; when it is exceeded, the oldest are removed until half of it is free.
 	saidBytes = 16 << 10
 	tapeBytes = 2 << 20
-	// tapeAll bounds the messages of all conversations together.
+	// tapeAll bounds the messages of all conversations together; beyond it the newest half stays.
 	tapeAll = 1000
 )
 

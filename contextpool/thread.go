@@ -85,7 +85,7 @@ func (h *thread) forkThread() providers.Thread {
 	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.closedMessages())}
 }
 
-// closedMessages returns the messages before the first one with open tool calls.
+// closedMessages leaves out messages at the end until the newest tool calls all have results.
 func (h *thread) closedMessages() []history.Message {
 	all := h.messages
 	for len(all) > 0 && len(openCalls(all)) > 0 {

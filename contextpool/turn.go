@@ -21,7 +21,7 @@ type turnState string
 const (
 	turnAccepted turnState = "accepted" // waits for a slot and a provider
 	turnRunning  turnState = "running"
-	turnWaiting  turnState = "waiting" // has no run until its tasks have ended
+	turnWaiting  turnState = "waiting" // found by a new owner; has no run until its tasks have ended
 )
 
 // turn is a turn under way. The exported fields are stored.
@@ -81,8 +81,9 @@ type turn struct {
 	Started     wire.Millis     `json:"started"`
 	// QueuedSince is the arrival time of the message if it was queued.
 	QueuedSince wire.Millis `json:"since,omitempty"`
-	// Context is the number of tokens in the newest model call. Truncations counts how often
-	// the thread was truncated because the model's input was too long.
+	// Context is the number of tokens in the newest model call of a lasting agent, 0 if unknown.
+	// Truncations counts how often the thread was truncated because the model's input was too
+	// long.
 	Context     int `json:"context,omitempty"`
 	Truncations int `json:"shrunk,omitempty"`
 	// Condensing is set if the turn summarises its agent's thread and answers no message. Job
@@ -107,8 +108,9 @@ type turn struct {
 	// toolStarts holds the start times of the tool calls in progress, by call id.
 	toolStarts map[string]time.Time
 
-	// lastCallTokens is the number of tokens in the newest model call, also for agents that do
-	// not last. usageSentAt is the time of the last TASK_TOKEN_USAGE_UPDATED.
+	// lastCallTokens is the number of tokens in the newest model call; unlike Context it is also
+	// set for agents that do not last. usageSentAt is the time of the last
+	// TASK_TOKEN_USAGE_UPDATED.
 	lastCallTokens int
 	usageSentAt    time.Time
 
@@ -212,8 +214,8 @@ func (t *turn) trigger() policies.Trigger {
 	return g
 }
 
-// beginMainTurn starts a turn for a message to a main agent. With TakenEphemeral and a slot it
-// creates an ephemeral agent for the message.
+// beginMainTurn starts a turn for a message to a main agent. With TakenEphemeral an ephemeral
+// agent answers the message and uses the slot; otherwise slot is nil and the turn waits for one.
 func (p *Pool) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
@@ -242,8 +244,9 @@ func (p *Pool) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agentpool.S
 	p.launchTurn(t, slot)
 }
 
-// previousConversation returns the recent conversation from the tape for a main agent that has
-// no thread: a backend held the conversation, and the turn uses another provider.
+// previousConversation returns the recent conversation from the tape for a main agent whose
+// thread has no messages and is not held by the backend of the turn's provider. That is so after
+// a change of provider if the previous backend held the conversation itself.
 func (p *Pool) previousConversation(t *turn) string {
 	if h := p.threads[t.Agent]; h.hasMessages() || h.heldBy(t.Provider) {
 		return ""
@@ -266,7 +269,8 @@ const (
 	previousBytes    = 32 << 10
 )
 
-// registerTurn adds a turn to those under way, with a unique role.
+// registerTurn adds a turn to those under way, with a unique number and role, and counts turns of
+// main and ephemeral agents against the budget of the monitor.
 func (p *Pool) registerTurn(t *turn, role string) {
 	p.about.Turns++
 	p.storeState()
@@ -356,7 +360,7 @@ func (t *turn) endedResults() map[string]providers.ToolResult {
 	return done
 }
 
-// recordOnTape appends a text of the turn to the tape. Tasks are not on the tape.
+// recordOnTape appends a message of or to the turn to the tape. Tasks are not on the tape.
 func (p *Pool) recordOnTape(t *turn, by policies.Speaker, text string, row wire.RowID) {
 	if text == "" || t.Kind == wire.AgentTask {
 		return
