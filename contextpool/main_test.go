@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestMain has fewer random programs than usual, for each of them takes 200 ms with
-// the race detector. scripts/soak.sh has many more.
+// TestMain reduces the number of rapid checks, because each takes 200 ms with the race
+// detector. scripts/soak.sh runs many more.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "40"); err != nil { // the command line counts before it
+	if err := flag.Set("rapid.checks", "40"); err != nil { // a flag on the command line overrides it
 		panic(err)
 	}
 	os.Exit(m.Run())

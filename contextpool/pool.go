@@ -63,7 +63,8 @@ type Pool struct {
 }
 
 // maxTurns is the number of turns under way from which on a session begins no turns of ephemeral,
-// window and task agents. The rest of desktop.MaxAgents is for one main agent per monitor.
+// window and task agents, except jobs of plans. The rest of desktop.MaxAgents is for one main agent
+// per monitor.
 const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
 
 // poolState is the stored state of the pool as a whole.

@@ -85,7 +85,8 @@ func (h *thread) forkThread() providers.Thread {
 	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.closedMessages())}
 }
 
-// closedMessages leaves out messages at the end until the newest tool calls all have results.
+// closedMessages returns the messages up to the last point at which the newest tool calls all have
+// results.
 func (h *thread) closedMessages() []history.Message {
 	all := h.messages
 	for len(all) > 0 && len(openCalls(all)) > 0 {

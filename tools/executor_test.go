@@ -239,7 +239,7 @@ func TestTasks(t *testing.T) {
 	if !r.IsError || r.Text != `{"status":"failed","summary":"","actions":[],"error":"Agent limit reached"}` {
 		t.Errorf("result %+v", r)
 	}
-	// The session gets the delegating call; until then it can be repeated.
+	// The session gets the delegating call with the task. The call is repeatable.
 	want := []tools.Task{
 		{Profile: "default", Objective: "build it", Hint: "slowly", Call: b.desk.begun[0].call},
 		{Profile: "web", Objective: "look", Call: b.desk.begun[1].call},

@@ -42,7 +42,7 @@ func TestTurnsSayOnlySoMuch(t *testing.T) {
 	}
 }
 
-// Usage shows how much of the conversation is left.
+// The reported usage shows how much of the conversation is still in memory.
 func TestMemoryIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	d := newDemoSession(t, nil)

@@ -163,7 +163,7 @@ func TestLaunchTasks(t *testing.T) {
 				agent := newDemoSession(t, d.entries)
 				said := agent.says("task", "You are a task agent: a copy of the conversation.\nDo this:\n\n"+in.Objective)
 				ends = append(ends, time.Since(agent.began))
-				d.calls = append(d.calls, agent.calls...) // to be tidy, all of them
+				d.calls = append(d.calls, agent.calls...) // tidy checks all windows together
 				if said == "" || len(agent.opened()) != 1 {
 					t.Errorf("for %q it said %q and opened %v", in.Objective, said, agent.opened())
 				}

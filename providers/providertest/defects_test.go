@@ -53,7 +53,7 @@ type sends struct {
 
 func (s sends) Send(ctx context.Context, m providers.Message) error { return s.send(ctx, m) }
 
-// hasty does not wait for the end of a turn.
+// hasty returns from Interrupt before the turn has ended.
 type hasty struct{ providers.Session }
 
 func (s hasty) Interrupt(context.Context) error {
@@ -63,7 +63,7 @@ func (s hasty) Interrupt(context.Context) error {
 	return nil
 }
 
-// talkative emits text after its end.
+// talkative delivers an event after it was closed.
 type talkative struct {
 	providers.Session
 	spec providers.Spec

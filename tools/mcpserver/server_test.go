@@ -126,7 +126,7 @@ func setUp(t *testing.T, cfg mcpserver.Config) *testServer {
 	return h
 }
 
-// agent returns a caller in a room.
+// agent returns a caller in a session.
 func agent(r *testSession, profile, name string) tools.Caller {
 	return tools.Caller{
 		Session: r.state.Session(), User: "ann", Monitor: "monitor-0", Agent: wire.AgentID(name), Turn: "m1",

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/tools/mcpserver"
 )
 
-// A client that does not read its responses occupies its places until they time out, or soon
-// after the MCP token is revoked.
+// The response to a client that does not read it ends at the write deadline, or soon after the MCP
+// token is revoked.
 func TestSlowReadersAreBounded(t *testing.T) {
 	t.Parallel()
 	logger := slog.New(slog.DiscardHandler)
