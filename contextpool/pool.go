@@ -234,7 +234,7 @@ func windowAgent(monitor wire.MonitorID, key string) string {
 
 // advance compacts threads that have become too large, starts the queued messages that can start
 // now, replies MESSAGE_QUEUED to those that stay queued, and publishes changed monitor states.
-// Every method that changes turns or queues ends with it.
+// Most methods that change turns or queues end with it.
 func (p *Pool) advance() {
 	p.compactGrownThreads()
 	p.startQueued()
