@@ -189,8 +189,8 @@ func (c *adminCall) session(parts ...string) *url.URL {
 	return c.path(append([]string{"sessions", c.args[0]}, parts...)...)
 }
 
-// fetch requests a document and, with --json, prints it unchanged. shown reports whether it
-// did.
+// fetch requests a document and decodes it into into or, with --json, prints it unchanged and
+// returns shown = true.
 func (c *adminCall) fetch(ctx context.Context, what string, target *url.URL, into any) (shown bool, err error) {
 	var raw json.RawMessage
 	if err := c.ask(ctx, http.MethodGet, target, nil, &raw); err != nil {
@@ -206,8 +206,8 @@ func (c *adminCall) fetch(ctx context.Context, what string, target *url.URL, int
 	return false, nil
 }
 
-// list requests a list page by page, up to the limit of the call. rest is the last answer
-// without its part of the list.
+// list requests a list page by page, up to c.limit items. field is the field of an answer that
+// holds the items of a page; rest holds the other fields of the last answer.
 func (c *adminCall) list(ctx context.Context, what string, target *url.URL, query url.Values, field string) (all []json.RawMessage, rest map[string]json.RawMessage, err error) {
 	const page = 100
 	for after := ""; ; {
@@ -234,7 +234,8 @@ func (c *adminCall) list(ctx context.Context, what string, target *url.URL, quer
 	}
 }
 
-// asUsageError converts a hub's refusal of a flag's value to a usage error.
+// asUsageError converts the error to a usage error if the hub refused the value of a flag of
+// this call.
 func (c *adminCall) asUsageError(err error) error {
 	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusBadRequest && c.own.has(no.field) {
 		return complaints{fmt.Sprintf("flag --%s: %s Got %q", no.field, no.detail, c.own.last(no.field))}

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// sendAction sends an admin action with an idempotency key, so that it may be sent again
-// when the answer is lost.
+// sendAction sends an admin action with a new idempotency key. If the answer is lost, or is
+// 503, it sends the action once more with the same key, so that the hub executes it once.
 func (r *remote) sendAction(ctx context.Context, method string, target *url.URL, in map[string]string, out any) error {
 	r.key = "adm-" + rand.Text()
 	err := r.ask(ctx, method, target, in, out)
@@ -28,7 +28,8 @@ func (r *remote) sendAction(ctx context.Context, method string, target *url.URL,
 	return err
 }
 
-// act sends an action and prints how it is recorded. Empty members of in are left out.
+// act sends an action and prints its record in the audit log. Empty members of in are left
+// out.
 func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in map[string]string) error {
 	body := map[string]string{"reason": c.reason}
 	for name, text := range in {
@@ -132,7 +133,7 @@ func (c *adminCall) confirm(ctx context.Context, what string) error {
 	fmt.Fprintf(c.stderr, "That %s.\nType %s to do it: ", what, c.args[0])
 	typed := make(chan string, 1)
 	go func() { // ends with the process: a read of the terminal cannot be interrupted
-		line, _ := bufio.NewReader(stdin).ReadString('\n') // without a line break it is what was read
+		line, _ := bufio.NewReader(stdin).ReadString('\n') // at the end of input the line is incomplete
 		typed <- line
 	}()
 	select {

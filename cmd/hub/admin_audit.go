@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// auditLimit is the default number of records.
+// auditLimit is the default of --limit for `hub admin audit`.
 const auditLimit = 100
 
 // auditCard is a record of the audit log in the hub's answer.
@@ -61,7 +61,8 @@ func (c *adminCall) audit(ctx context.Context) error {
 	return table.Flush()
 }
 
-// verify has the hub verify the chain of records.
+// verify makes the hub verify the chain of records. A broken chain is an error. It uses a call
+// without --json for the request, because it needs the decoded answer also with --json.
 func (c *adminCall) verify(ctx context.Context) error {
 	var raw json.RawMessage
 	if _, err := (&adminCall{program: c.program, remote: c.remote}).fetch(ctx, "check what admins did", c.path("audit", "verify"), &raw); err != nil {

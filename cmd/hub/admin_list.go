@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/adminview"
 )
 
-// sessionLimit is the default number of sessions.
+// sessionLimit is the default of --limit for `hub admin sessions`.
 const sessionLimit = 1000
 
 // sessions lists the sessions of all replicas.
@@ -50,7 +50,7 @@ func (c *adminCall) sessions(ctx context.Context) error {
 		}
 	}
 	var total int
-	_ = json.Unmarshal(rest["total"], &total) // absent means no more
+	_ = json.Unmarshal(rest["total"], &total) // 0 if it is absent: no line about further sessions
 	return printRows(c.stdout, rows, total, time.Now())
 }
 
@@ -75,7 +75,8 @@ func printRows(out io.Writer, rows []adminview.Row, total int, now time.Time) er
 	return nil
 }
 
-// statusOf returns the status of a session, and the command in which it is stuck.
+// statusOf returns the status of a session and, if it is stuck or cannot be owned, its activity
+// and for how long.
 func statusOf(r adminview.Row) string {
 	s := cell(string(r.Status), 16)
 	if r.Doing != "" {
@@ -84,7 +85,7 @@ func statusOf(r adminview.Row) string {
 	return s
 }
 
-// overview prints the state of all replicas.
+// overview prints the totals, the alerts and the state of each replica.
 func (c *adminCall) overview(ctx context.Context) error {
 	var o adminview.Overview
 	if shown, err := c.fetch(ctx, "look at the hubs", c.path("overview"), &o); err != nil || shown {

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// show prints one session.
+// show prints one session in detail.
 func (c *adminCall) show(ctx context.Context) error {
 	var d adminview.Detail
 	if shown, err := c.fetch(ctx, "look at the session", c.session(), &d); err != nil || shown {
@@ -53,7 +53,7 @@ func printDetail(out io.Writer, d adminview.Detail, now time.Time) error {
 	return nil
 }
 
-// part prints a table unless it is empty.
+// part prints a table with the given header, or nothing if it has no rows.
 func part[T any](out io.Writer, head string, all []T, row func(*tabwriter.Writer, T)) error {
 	if len(all) == 0 {
 		return nil

@@ -21,8 +21,9 @@ import (
 // maxEvent bounds a line of a stream, in bytes.
 const maxEvent = 64 << 20
 
-// tail prints the log of a session as it grows, until it is interrupted. After a lost
-// connection it continues at the last position.
+// tail prints the log of a session as it grows, until ctx ends. It reconnects after a lost
+// connection, a 5xx answer or a 429 and continues at the last position; it returns an error if
+// the first connection fails or the hub refuses the request otherwise.
 func (c *adminCall) tail(ctx context.Context) error {
 	at, failed := c.own.last("from"), 0
 	if at == "" { // the current position, so that nothing is missed when the connection is lost
@@ -45,7 +46,7 @@ func (c *adminCall) tail(ctx context.Context) error {
 			return c.printEvent(event, data)
 		}, &connected)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // as it was told
+			return nil //nolint:nilerr // interrupted by the user
 		}
 		if no, ok := errors.AsType[*refusedError](err); !connected || ok && no.status < http.StatusInternalServerError && no.status != http.StatusTooManyRequests {
 			return fmt.Errorf("follow the session: %w", forAdmins(err))
@@ -61,7 +62,7 @@ func (c *adminCall) tail(ctx context.Context) error {
 	}
 }
 
-// streamEnd decodes why a hub ended a stream.
+// streamEnd decodes the problem event with which a hub ends a stream.
 func streamEnd(data []byte) error {
 	var p wire.Problem
 	if json.Unmarshal(data, &p) != nil {
@@ -70,8 +71,9 @@ func streamEnd(data []byte) error {
 	return &refusedError{status: p.Status, detail: oneLine(p.Detail)}
 }
 
-// follow reads the stream of a session's events after a position over one connection. It
-// returns why the connection ended.
+// follow reads the stream of a session's events after a position over one connection, and sets
+// connected once the hub has answered 200. It always returns an error: why the connection
+// ended.
 func (c *adminCall) follow(ctx context.Context, after string, each func(event, id string, data []byte) error, connected *bool) error {
 	query := url.Values{}
 	for _, name := range []string{"type", "agent", "monitor"} {
@@ -109,8 +111,8 @@ func (c *adminCall) follow(ctx context.Context, after string, each func(event, i
 	return readEvents(res.Body, each)
 }
 
-// readEvents parses Server-Sent Events. It returns the first error of each or, at the end
-// of the stream, its cause.
+// readEvents parses Server-Sent Events. It returns the first error of each, or the read error,
+// or io.ErrUnexpectedEOF at the end of the stream.
 func readEvents(r io.Reader, each func(event, id string, data []byte) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxEvent)
@@ -139,7 +141,8 @@ func readEvents(r io.Reader, each func(event, id string, data []byte) error) err
 	return cmp.Or(in.Err(), io.ErrUnexpectedEOF)
 }
 
-// printEvent prints an event: unchanged as JSON, or as one readable line.
+// printEvent prints an event on one line: with --json as compact JSON, else as text. With --json
+// events of the stream that are not log events are printed as {"event":…,"data":…}.
 func (c *adminCall) printEvent(event string, data []byte) error {
 	if c.json {
 		var line bytes.Buffer

@@ -15,10 +15,10 @@ import (
 // newTable returns a writer for an aligned table.
 func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0) }
 
-// cell returns untrusted text for a table, truncated to n characters.
+// cell returns untrusted text for a table: on one line, truncated to n characters, "-" if empty.
 func cell(s string, n int) string { return cmp.Or(shorten(oneLine(s), n), "-") }
 
-// ago formats the time since a moment.
+// ago formats the time from at to now, "-" if at is 0.
 func ago(at wire.Millis, now time.Time) string {
 	if at == 0 {
 		return "-"
@@ -26,7 +26,7 @@ func ago(at wire.Millis, now time.Time) string {
 	return span(now.Sub(time.UnixMilli(int64(at))))
 }
 
-// span formats a duration in its one or two largest units.
+// span formats a duration in its one or two largest units, below a second as "now".
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -43,7 +43,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// millis formats a short duration given in seconds.
+// millis formats a number of seconds in milliseconds, 0 as "-".
 func millis(seconds float64) string {
 	if seconds == 0 {
 		return "-"
@@ -51,7 +51,7 @@ func millis(seconds float64) string {
 	return strconv.FormatFloat(seconds*1000, 'f', 1, 64) + "ms"
 }
 
-// size formats a number of bytes.
+// size formats a number of bytes in MiB, 0 as "-".
 func size(n uint64) string {
 	if n == 0 {
 		return "-"

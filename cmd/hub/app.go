@@ -48,7 +48,7 @@ type app struct {
 	grace    time.Duration
 }
 
-// build creates and connects the components. Nothing is served yet.
+// build creates and connects the components. It serves nothing; answer does.
 func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*app, error) {
 	if cfg.auth.Mode == auth.ModeNone && !isLoopback(addr) {
 		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
@@ -112,7 +112,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	return h, nil
 }
 
-// slotLease is the minimum TTL of an agent slot: slots are renewed one after the other,
+// slotLease is the minimum TTL of an agent slot: the limiter renews slots one after the other,
 // which takes time.
 const slotLease = 3 * time.Second
 
@@ -124,8 +124,8 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: log})
 	h.mcp.SetURL(openURL(addr))
-	// The agents of a crashed hub free their slots when its sessions are taken over;
-	// otherwise the resumed turns would wait for their own slots.
+	// The slots of a crashed hub expire when its sessions can be taken over; otherwise the
+	// resumed turns would wait for the slots of their interrupted runs.
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	runner := agentpool.Config{
@@ -143,7 +143,7 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	return nil
 }
 
-// Close stops what build started. Nothing is served by then.
+// Close stops the components that build created. Call it after answer has returned.
 func (h *app) Close() error {
 	h.runner.Close()
 	h.limiter.Wait()
@@ -153,7 +153,8 @@ func (h *app) Close() error {
 	return errors.Join(h.backends.Close(), h.files.Close())
 }
 
-// filesFolder returns the folder of uploads.
+// filesFolder returns the folder of uploaded files: by default beside the data of a file store,
+// else in the working directory.
 func (c config) filesFolder() string {
 	switch {
 	case c.files != "":
@@ -164,15 +165,15 @@ func (c config) filesFolder() string {
 	return "everdesk-files"
 }
 
-// leaveToken writes the token to a file that programs of the same user on the same machine
-// can read, so that `hub attach` works without arguments, and removes an outdated one. A
-// user who can read the folder can read every session in it anyway.
+// leaveToken writes the token to a file in the folder of a file store that only the same user
+// can read, so that `hub attach` works without arguments. It first removes the file of an
+// earlier start. A user who can read the folder can read every session in it anyway.
 func leaveToken(store storeConfig, token string) error {
 	if store.kind != fileStore {
 		return nil
 	}
 	path := filepath.Join(store.folder, tokenFile)
-	// An existing file may be readable by others, or a link to another place.
+	// An existing file may be readable by other users, or a link to another file.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the token of an earlier start: %w", err)
 	}
@@ -185,11 +186,11 @@ func leaveToken(store storeConfig, token string) error {
 	return nil
 }
 
-// tokenFile is the name of that file, beside the data of a file store.
+// tokenFile is the name of the file that leaveToken writes.
 const tokenFile = "token"
 
-// entryURL returns the URL for the browser. With a token for the whole installation it
-// signs the browser in.
+// entryURL returns the URL for the browser. It contains the installation token, if there is
+// one, which signs the browser in.
 func (h *app) entryURL(base string) string {
 	if token := h.people.InstallationToken(); token != "" {
 		return base + "/?token=" + url.QueryEscape(token)
@@ -197,8 +198,8 @@ func (h *app) entryURL(base string) string {
 	return base
 }
 
-// answer serves until ctx ends; then it hands over the sessions, tells tabs to reconnect
-// elsewhere and lets running requests finish.
+// answer serves until ctx ends. Then, for at most the grace period, it hands over the sessions,
+// makes tabs reconnect to other replicas and lets running requests finish.
 //
 // Ownership: it starts five goroutines and returns only after they have ended.
 func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
@@ -214,7 +215,7 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {
 	case err := <-served:
-		return err // the listener failed
+		return err // a listener failed
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
@@ -224,15 +225,15 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	defer cancel()
 	h.handOverSessions(soft, grace)
 	if err := h.server.Shutdown(soft); err != nil {
-		// The grace period limits how long the last requests may take.
+		// Requests that took longer than the grace period are cut off.
 		log.WarnContext(soft, "grace period exceeded", "err", err)
 	}
 	log.InfoContext(soft, "stopped")
 	return nil
 }
 
-// handOverSessions releases all sessions to other replicas, and makes the tabs of each
-// reconnect.
+// handOverSessions releases all sessions to other replicas, and disconnects the tabs of each as
+// soon as it is released. It takes at most drainTime(grace).
 func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	ctx, done := context.WithTimeout(ctx, drainTime(grace))
 	var wg sync.WaitGroup
@@ -242,7 +243,8 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	h.hub.Drain(ctx)
 }
 
-// drain hands over all sessions, like the start of a stop, but keeps the process running.
+// drain hands over all sessions and disconnects all tabs, but keeps the process running. It
+// returns an error if sessions or tabs are left.
 func (h *app) drain(ctx context.Context) error {
 	h.server.Drain()
 	h.handOverSessions(ctx, h.grace)
@@ -268,8 +270,8 @@ func (h *app) load() membership.Load {
 	}
 }
 
-// drainTime returns the part of the grace period for handing over sessions. The rest is for
-// notifying tabs, which must happen even if the store hangs.
+// drainTime returns the part of the grace period for handing over sessions. The rest, at most
+// 3 s, is for disconnecting tabs, which must happen even if the store hangs.
 func drainTime(grace time.Duration) time.Duration { return grace - min(grace/4, 3*time.Second) }
 
 func isLoopback(addr net.Addr) bool {

@@ -24,20 +24,22 @@ type attachment struct {
 	server   *url.URL
 	token    string
 	session  wire.SessionID // empty: list sessions
-	fresh    bool           // create a session first
+	fresh    bool           // create a session first; title is its title
 	title    string
 	monitors []wire.MonitorID
 	json     bool          // JSON lines, also on a terminal
 	plain    bool          // readable lines, also into a pipe
-	span     time.Duration // exit after that; 0 means never
+	span     time.Duration // exit after this time; 0 means never
 	until    wire.Position // exit at that position; zero means never
 	hash     bool          // print the state's hash at the end
-	hashStep int           // and after this many events, unless 0
+	hashStep int           // also print it after every hashStep log events, unless 0
 }
 
 // attach follows a session: on a terminal in readable form, else as JSON lines.
 //
-// On stdout every event is one line with the unchanged native envelope. Other lines are
+// attach without a session lists the sessions.
+//
+// JSON lines: on stdout every event is one line with the unchanged native envelope. Other lines are
 // {"type":"link","state":…,"resumed":…,"error":…,"retry_ms":…} when the connection changes
 // and, with --state-hash, {"type":"state","hash":…,"message_id":…}. On stdin a line that is
 // a JSON object is sent unchanged, and kept until it is answered if it has an id and the
@@ -76,24 +78,26 @@ func attach(ctx context.Context, p program) error {
 
 // attachUI displays an attached session and executes its input.
 type attachUI interface {
-	// attached is called first.
+	// attached is called once, before all other methods.
 	attached(c *client.Client)
 	// event and link are called in order, by one goroutine.
 	event(e client.Event)
 	link(l client.Link)
-	// line executes a line of input; errLeave ends the program.
+	// line executes a line of input. An error ends the program; errLeave does so without a
+	// message.
 	line(ctx context.Context, text string) error
 	// end is called last.
 	end()
 }
 
-// Errors that end the program without an error of the hub.
+// Causes of a successful end: the user left, or --for or --until is reached.
 var (
 	errLeave = errors.New("left")
 	errOver  = errors.New("done")
 )
 
-// follow displays the session until ctx ends, the user leaves or the hub ends the session.
+// follow displays the session until ctx ends, the user leaves, --for or --until is reached, or
+// the client fails. The end of the input ends it if endWithInput is set.
 //
 // Ownership: it returns after the client has ended. The goroutine that reads input may
 // outlive it, because a read from a terminal cannot be interrupted; it ends with the next
@@ -133,7 +137,7 @@ func (a *attachment) follow(ctx context.Context, d attachUI, stdin io.Reader, en
 	return err
 }
 
-// readInput executes lines until ctx ends or the user leaves.
+// readInput executes lines until ctx ends or a line fails; errLeave means that the user leaves.
 func (a *attachment) readInput(ctx context.Context, d attachUI, lines <-chan string, endWithInput bool) error {
 	for {
 		select {
@@ -142,7 +146,7 @@ func (a *attachment) readInput(ctx context.Context, d attachUI, lines <-chan str
 			case !ok && endWithInput:
 				return errLeave
 			case !ok:
-				lines = nil // and continues watching
+				lines = nil // no more input; events are still displayed
 				continue
 			}
 			if err := d.line(ctx, text); err != nil {
@@ -191,7 +195,7 @@ func parseAttach(p program, wrong *complaints) attachment {
 	return a
 }
 
-// find determines the hub: the given one, or the local one.
+// find sets the URL and the token of the hub: that of --server, or the local one.
 func (a *attachment) find(own ownArgs, cfg config, wrong *complaints) {
 	if text := own.last("server"); text != "" {
 		a.setServer(text, wrong)
@@ -252,8 +256,8 @@ func (f ownArgs) last(name string) string {
 	return ""
 }
 
-// ownFlags extracts the flags of a command from the arguments. Those that map to true need
-// a value.
+// ownFlags extracts the flags in needsValue from the arguments; those that map to true need a
+// value. rest holds all other arguments, in order.
 func ownFlags(args []string, needsValue map[string]bool, wrong *complaints) (own ownArgs, rest []string) {
 	own = ownArgs{}
 	for len(args) > 0 {
@@ -281,8 +285,8 @@ func ownFlags(args []string, needsValue map[string]bool, wrong *complaints) (own
 }
 
 // localToken reads the token that a hub stores beside its data for programs of the same
-// user, or returns "". It is sent to whatever listens on the hub's address: on a shared
-// machine that could be another user's process while the hub is down.
+// user, or returns "". The token is sent to the process that listens on the hub's address: on a
+// shared machine that could be another user's while the hub is down.
 func localToken(folder string) string {
 	text, err := os.ReadFile(filepath.Join(folder, tokenFile)) //nolint:gosec // the operator's own folder
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// response displays a piece of an answer, or the end of a turn.
+// response displays a piece of an answer, the end of a turn, or that the hub lost a piece and
+// sends it again.
 func (v *view) response(d wire.AgentResponse) {
 	if d.Joined != "" {
-		return // the turn ended with the message that began it
+		return // the end of the message that began the turn is displayed
 	}
 	ref, label := voiceRef{agent: d.AgentID}, agentLabel(d.AgentID, d.MonitorID)
 	if d.Delta == "" && !d.IsComplete {
@@ -38,7 +39,8 @@ func (v *view) response(d wire.AgentResponse) {
 	v.flushHeld()
 }
 
-// flushHeld displays the text that other agents' streams held back.
+// flushHeld displays the held text of the first agent, in the order of ids, that has any. Its
+// line is then open, so the text of the other agents stays held.
 func (v *view) flushHeld() {
 	agents := map[wire.AgentID]bool{}
 	for ref := range v.voices {
@@ -62,7 +64,7 @@ func spanText(ms int) string {
 	return d.String()
 }
 
-// usageText formats the usage of a turn, after a comma.
+// usageText formats the usage of a turn, starting with a comma; "" for none.
 func usageText(u *wire.Usage) string {
 	if u == nil {
 		return ""
@@ -78,8 +80,8 @@ func usageText(u *wire.Usage) string {
 	return text
 }
 
-// agentEvent displays the handling of messages and the activity of agents other than text.
-// It returns false for other events.
+// agentEvent displays how messages are handled, and the activity of agents except their text and
+// thinking. It returns false for other events.
 func (v *view) agentEvent(p wire.ServerPayload) bool {
 	switch d := p.(type) {
 	case wire.MessageUpdated:
@@ -105,7 +107,7 @@ func (v *view) agentEvent(p wire.ServerPayload) bool {
 	case wire.TaskCreated, wire.TaskStarted, wire.TaskCompleted, wire.TaskAborted, wire.TaskFocused, wire.TaskUnfocused,
 		wire.TaskActive, wire.TaskInteractive, wire.TaskResumable, wire.TaskIdle, wire.TaskPaused, wire.TaskUnpaused,
 		wire.TaskSpawned, wire.TaskAskResponded, wire.TaskUserMessage, wire.TaskToolFailed, wire.TaskTokenUsageUpdated:
-		// The texts and actions of task agents are displayed as they arrive.
+		// Not displayed: the texts and actions of task agents are displayed as they arrive.
 	case wire.WindowAgentStatus:
 		v.line(tintDim, "window %s: agent %s %s", v.title(d.MonitorID, d.WindowID), agentLabel(d.AgentID, d.MonitorID), d.Status)
 	default:
@@ -206,7 +208,7 @@ func (v *view) dialog(d wire.ApprovalRequest) {
 		yes, always, no, always, shortID(d.DialogID))
 }
 
-// prompt displays a question with choices or a text.
+// prompt displays a question that is answered with a choice or a text.
 func (v *view) prompt(p wire.Prompt) {
 	v.line(tintYellow, "? %s: %s  [:answer …] #%s", oneLine(p.Title), oneLine(p.Message), shortID(p.ID))
 	for _, o := range p.Options {
@@ -221,8 +223,8 @@ func (v *view) prompt(p wire.Prompt) {
 	}
 }
 
-// monitor displays the state of a monitor, unless only the activity of the first one
-// changed, which is visible anyway.
+// monitor displays the state of a monitor. It omits a change between idle and running of a known
+// monitor or the first one, because the agents' events show that.
 func (v *view) monitor(d wire.MonitorStatus) {
 	if v.monitors == nil {
 		v.monitors = map[wire.MonitorID]wire.MonitorStatus{}
@@ -269,7 +271,7 @@ func monitorText(d wire.MonitorStatus) string {
 	return text
 }
 
-// agentText formats the activity of an agent.
+// agentText formats the status of an agent, its message and its tool.
 func agentText(a wire.AgentState) string {
 	text := fmt.Sprintf("%s %s", agentLabel(a.Role, a.MonitorID), a.Status)
 	if a.MessageID != "" {

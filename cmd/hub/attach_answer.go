@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// question is an open question to the user: a dialog, a prompt, an ask row, or a question
-// of the plan.
+// question is an open question to the user. Exactly one of dialog, prompt, row (of type ask) and
+// plan is set.
 type question struct {
 	id     string
 	dialog *wire.ApprovalRequest
@@ -44,7 +44,7 @@ func (c *console) questions() []question {
 	return open
 }
 
-// asks reports whether a row waits for an answer that only ASK_RESPONSE can give.
+// asks reports whether a row waits for an ASK_RESPONSE, and has no dialog or prompt.
 func asks(r wire.UIRow) bool {
 	return r.Type == wire.RowAsk && !r.IsAnswered && r.Ask.Class() != wire.AskNonBlocking && !asksElsewhere(r)
 }
@@ -71,7 +71,7 @@ func requestID(r wire.HITLRequest) string {
 	return ""
 }
 
-// rowID returns the id of a row.
+// rowID returns the id of a row: its time in milliseconds.
 func rowID(r wire.UIRow) string { return strconv.FormatInt(int64(r.TS), 10) }
 
 func (c *console) yes(rest string) (wire.ClientPayload, error) {
@@ -82,7 +82,7 @@ func (c *console) no(rest string) (wire.ClientPayload, error) {
 	return decide(c.questions(), rest, false)
 }
 
-// decide answers a question with yes or no.
+// decide answers a question with yes or no. rest is "[ID] [always]".
 func decide(open []question, rest string, yes bool) (wire.ClientPayload, error) {
 	id, rest := firstWord(rest)
 	if id == "always" && rest == "" {
@@ -137,11 +137,12 @@ func remember(always string, yes bool) wire.RememberChoice {
 
 func (c *console) answer(rest string) (wire.ClientPayload, error) { return answer(c.questions(), rest) }
 
-// answer answers the question that a first word with a # names, or the only open one.
+// answer answers the question whose id is the first word of text, if that begins with #, or the
+// only open question.
 func answer(open []question, text string) (wire.ClientPayload, error) {
 	id := ""
 	if name, rest := firstWord(text); strings.HasPrefix(name, "#") {
-		// The word may also be the beginning of the answer.
+		// If one question is open and the word is not its id, the word belongs to the answer.
 		if _, err := find(open, question.name, name, ""); err == nil || len(open) != 1 {
 			id, text = name, rest
 		}
@@ -162,8 +163,8 @@ func answer(open []question, text string) (wire.ClientPayload, error) {
 	return answerPrompt(q.prompt, text)
 }
 
-// answerPrompt answers a prompt with a choice if the text is one, with several separated by
-// commas, else with the text.
+// answerPrompt answers a prompt with the choices in text, separated by commas. If one of them is
+// no choice, it answers with the text, if the prompt accepts one.
 func answerPrompt(p *wire.OpenPrompt, text string) (wire.ClientPayload, error) {
 	a := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
 	option := func(text string) int {

@@ -20,20 +20,20 @@ type console struct {
 	// only lists the displayed monitors; empty means all.
 	only    []wire.MonitorID
 	monitor wire.MonitorID // the recipient of messages; empty means the first
-	// note prints a line, hash prints the hash of the state.
+	// note displays a line; hash displays the hash and the position of the state.
 	note func(t tint, format string, args ...any)
 	hash func()
-	wg   sync.WaitGroup
+	wg   sync.WaitGroup // the goroutines of await
 }
 
-// verb is a command.
+// verb is a command that begins with a colon.
 type verb struct {
 	name, args, help string
-	// do returns the message that the command sends, or nil.
+	// do returns the message to send, or nil for a command that sends none.
 	do func(c *console, rest string) (wire.ClientPayload, error)
 }
 
-// verbs returns the commands, including the implicit one for plain text.
+// verbs returns the commands in the order of :help.
 func verbs() []verb {
 	return []verb{
 		{"yes", "[ID] [always]", "agree, this time or always", (*console).yes},
@@ -78,7 +78,8 @@ func (c *console) help(string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// do executes typed input. It displays errors; errLeave ends the program.
+// do executes typed input. It displays errors, except errLeave and those after the end of ctx,
+// which it returns.
 func (c *console) do(ctx context.Context, text string) error {
 	in, err := parseTyped(text)
 	var p wire.ClientPayload
@@ -104,7 +105,8 @@ func (c *console) do(ctx context.Context, text string) error {
 	return nil
 }
 
-// send sends a message, and displays a note if it has to wait.
+// send sends a message, and displays a note if there is no connection. It does not wait for the
+// answer.
 func (c *console) send(ctx context.Context, p wire.ClientPayload) error {
 	if c.client.Link().State != client.LinkConnected {
 		c.note(tintDim, "it will be sent when there is a connection")
@@ -122,8 +124,8 @@ func (c *console) send(ctx context.Context, p wire.ClientPayload) error {
 	return c.client.Post(ctx, p)
 }
 
-// await waits for the answer to a message. Answers are displayed as events; only a refusal
-// that is not an event is displayed here.
+// await waits for the answer to a message in a goroutine. Answers are displayed as events; await
+// displays only an error that the hub reports outside the session's events.
 func (c *console) await(ctx context.Context, p *client.Pending) {
 	c.wg.Go(func() { // bounded by the number of unanswered messages
 		_, err := p.Wait(ctx)
@@ -153,7 +155,8 @@ func (c *console) toMonitor(name string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// windowNamed returns the open window with an id: on the current monitor, or else anywhere.
+// windowNamed returns the open window with an id: on the current monitor, or else on the only
+// monitor that has one.
 func (c *console) windowNamed(id string) (wire.WindowState, error) {
 	var found []wire.WindowState
 	for _, w := range c.client.State().Windows {

@@ -10,10 +10,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// recentRows is the number of rows displayed at the start.
+// recentRows is the maximum number of conversation rows displayed with a snapshot.
 const recentRows = 10
 
-// state displays a whole session.
+// state displays a snapshot of the session.
 func (v *view) state(id wire.SessionID, s wire.SessionState) {
 	v.breakLine()
 	v.titles, v.monitors = map[windowRef]string{}, map[wire.MonitorID]wire.MonitorStatus{}
@@ -67,7 +67,8 @@ func (v *view) state(id wire.SessionID, s wire.SessionState) {
 	}
 }
 
-// windowMarks lists the special properties of a window.
+// windowMarks returns whether a window is minimized, maximized or locked, in parentheses; "" if
+// it is none of these.
 func windowMarks(w wire.WindowState) string {
 	var marks []string
 	if w.Minimized {
@@ -85,7 +86,7 @@ func windowMarks(w wire.WindowState) string {
 	return " (" + strings.Join(marks, ", ") + ")"
 }
 
-// title returns the title of a window and, unless it is the same, its id.
+// title returns the id of a window, in parentheses after its title if that is different.
 func (v *view) title(m wire.MonitorID, w wire.WindowID) string {
 	id := oneLine(string(w))
 	if title := oneLine(v.titles[windowRef{m, w}]); title != "" && title != id {
@@ -123,7 +124,8 @@ func (v *view) action(m wire.MonitorID, action wire.Action) {
 	}
 }
 
-// windowAction displays actions on windows.
+// windowAction displays changes of a window other than its title and content. It returns false
+// for other actions.
 func (v *view) windowAction(m wire.MonitorID, action wire.Action) bool {
 	var id wire.WindowID
 	var what string
@@ -153,7 +155,7 @@ func (v *view) windowAction(m wire.MonitorID, action wire.Action) bool {
 	return true
 }
 
-// noticeAction displays actions that concern no window.
+// noticeAction displays actions that concern no window. It returns false for other actions.
 func (v *view) noticeAction(action wire.Action) bool {
 	switch a := action.(type) {
 	case wire.ToastShow:
@@ -164,7 +166,7 @@ func (v *view) noticeAction(action wire.Action) bool {
 		t := map[wire.NoticeVariant]tint{wire.NoticeError: tintRed, wire.NoticeWarning: tintYellow, wire.NoticeSuccess: tintGreen}[a.Variant]
 		v.line(t, "! %s%s", oneLine(a.Message), button)
 	case wire.ToastDismiss, wire.RefreshApps:
-		// Toasts expire on their own, and there are no apps here.
+		// Not displayed: toasts expire on their own, and a terminal has no apps.
 	case wire.NotificationShow:
 		v.line(tintYellow, "! %s: %s", oneLine(a.Title), oneLine(a.Body))
 	case wire.NotificationDismiss:

@@ -13,10 +13,11 @@ import (
 // A line that begins with a colon is a command of this program; everything else is for the
 // agent, including lines that begin with a slash.
 
-// typed is a parsed line: a command and its argument. Text for the agent has the name say.
+// typed is a parsed line: the name of a command, and its arguments. Text for the agent has the
+// name say; an empty line has none.
 type typed struct{ name, rest string }
 
-// parseTyped parses a line.
+// parseTyped parses a line. Two colons at its beginning stand for one, and the line is text.
 func parseTyped(text string) (typed, error) {
 	text = strings.TrimSpace(plain(text))
 	command, ok := strings.CutPrefix(text, ":")
@@ -55,12 +56,13 @@ func firstWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// maxLine bounds a line of input, and a message of several lines, in bytes. The hub accepts
-// less.
+// maxLine bounds a line of input, and a message of several lines, in bytes. It is the maximum of
+// --frame-limit.
 const maxLine = 1 << 20
 
-// readLines reads lines until ctx ends; a line that is too long is the last. A backslash at
-// the end continues a line; two stand for one.
+// readLines sends the lines of r. A backslash at the end of a line joins the next one to it; two
+// stand for one. The channel is closed at the end of the input, at a line of more than maxLine
+// bytes, which is dropped, or when ctx ends while a line waits.
 func readLines(ctx context.Context, r io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() { // see follow
@@ -96,8 +98,8 @@ func handOver(ctx context.Context, lines chan<- string, text string) bool {
 	}
 }
 
-// unfinished removes the continuation backslash of a line and reports whether the line
-// continues.
+// unfinished removes one backslash at the end of a line. more reports whether it was the only
+// one: the line continues.
 func unfinished(line string) (text string, more bool) {
 	text, ok := strings.CutSuffix(line, `\`)
 	if !ok {
@@ -106,7 +108,8 @@ func unfinished(line string) (text string, more bool) {
 	return text, !strings.HasSuffix(text, `\`)
 }
 
-// shortID returns the end of an id, which distinguishes it from the few others on display.
+// shortID returns the last 4 characters of an id of more than 8, which distinguish it from the
+// few others on display.
 func shortID[T ~string](id T) string {
 	text := []rune(oneLine(string(id)))
 	if len(text) > 8 {
@@ -115,8 +118,8 @@ func shortID[T ~string](id T) string {
 	return string(text)
 }
 
-// find returns the item with an id or the end of one, with or without a #. An empty id
-// means the only item.
+// find returns the item whose id is given, or the only one whose id ends with given, which may
+// begin with #. An empty given means the only item.
 func find[T any](items []T, id func(T) string, given, what string) (found T, err error) {
 	given = strings.TrimPrefix(given, "#")
 	var names []string
@@ -164,5 +167,5 @@ func agentLabel(role wire.AgentID, monitor wire.MonitorID) string {
 	return shorten(text, 32) + at
 }
 
-// firstMonitor is the monitor of everything that names none.
+// firstMonitor is the monitor of messages and actions that name none.
 const firstMonitor wire.MonitorID = "monitor-0"

@@ -19,7 +19,7 @@ type jsonUI struct {
 	client *client.Client
 	out    io.Writer
 	stderr io.Writer
-	events int // number of durable events
+	events int // number of log events
 	typing *console
 }
 
@@ -36,7 +36,7 @@ func (d *jsonUI) attached(c *client.Client) {
 }
 
 func (d *jsonUI) event(e client.Event) {
-	// One write per line keeps lines intact when two programs share a terminal.
+	// One write per line keeps lines intact when two programs share an output.
 	_, _ = d.out.Write(append(slices.Clip(e.Raw), '\n'))
 	if e.At.IsZero() {
 		return
@@ -78,7 +78,7 @@ func (d *jsonUI) printHash() {
 	}{"state", hash, at})
 }
 
-// line sends an object unchanged, and treats anything else as on a terminal.
+// line sends a JSON object unchanged, and executes other lines as typed input.
 func (d *jsonUI) line(ctx context.Context, text string) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return d.typing.do(ctx, text)
@@ -87,7 +87,7 @@ func (d *jsonUI) line(ctx context.Context, text string) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // the same message is in flight
+	case err != nil: // for example a message with the same id is unanswered
 		fmt.Fprintf(d.stderr, "hub: %v\n", err)
 	default:
 		d.typing.await(ctx, p)
@@ -100,7 +100,7 @@ func (d *jsonUI) end() {
 	select {
 	case <-d.client.Ready():
 	default:
-		return // it was never sent
+		return // the hub never sent a state
 	}
 	if d.a.hash {
 		d.printHash()
@@ -109,7 +109,7 @@ func (d *jsonUI) end() {
 	fmt.Fprintf(d.stderr, "hub: left at %s, state %s\n", at, hash)
 }
 
-// monitor returns the recipient of messages.
+// monitor returns the monitor that messages go to: the first of --monitor, or "".
 func (a *attachment) monitor() wire.MonitorID {
 	if len(a.monitors) == 0 {
 		return ""

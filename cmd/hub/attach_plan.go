@@ -118,7 +118,8 @@ func (v *view) modified(d wire.PlanModified) {
 	}
 }
 
-// complete displays the result of a plan. Its text arrives as that of the plan's agent.
+// complete displays the result of a plan, except its text, which is displayed as the answer of
+// the plan's agent.
 func (v *view) complete(d wire.PlanComplete) {
 	v.line(tintGreen, "plan done: %s%s", oneLine(d.Status), statisticsText(d.Statistics))
 	if d.Response.Summary != "" {
@@ -132,7 +133,7 @@ func (v *view) complete(d wire.PlanComplete) {
 	}
 }
 
-// failed displays why a plan ended without a result.
+// failed displays why a plan failed or was cancelled.
 func (v *view) failed(d wire.PlanFailure) {
 	hint := ""
 	if d.Error.Recoverable && d.Error.FailedTodo != "" {
@@ -169,12 +170,12 @@ func (v *view) planState(s wire.SessionState) {
 	}
 }
 
-// clock formats a time of day.
+// clock formats a time as the time of day.
 func (v *view) clock(at wire.Millis) string {
 	return time.UnixMilli(int64(at)).In(v.zone).Format(time.TimeOnly)
 }
 
-// deadline formats the deadline of a question.
+// deadline formats the deadline of a question, starting with a comma; "" for none.
 func (v *view) deadline(d wire.HITLDeadline) string {
 	if d.ExpiresAt == 0 {
 		return ""
@@ -228,7 +229,7 @@ func todoText(t wire.Todo) string {
 	return text
 }
 
-// estimateText formats an estimate, after a comma.
+// estimateText formats an estimate, starting with a comma; "" for none.
 func estimateText(seconds, dollars float64) string {
 	text := ""
 	if seconds > 0 {
@@ -240,7 +241,7 @@ func estimateText(seconds, dollars float64) string {
 	return text
 }
 
-// statisticsText formats the statistics of a plan, after a comma.
+// statisticsText formats the statistics of a plan, starting with a comma; "" for none.
 func statisticsText(s *wire.PlanStatistics) string {
 	if s == nil {
 		return ""
@@ -269,7 +270,8 @@ func progressText(d wire.ExecutionProgress) string {
 	return strings.Join(parts, ", ")
 }
 
-// resultText formats the result of a todo, after a colon.
+// resultText formats the result of a todo, starting with a colon; "" for none. Of an object with
+// a text it shows only that.
 func resultText(raw json.RawMessage) string {
 	var only struct {
 		Text string `json:"text"`
@@ -280,7 +282,7 @@ func resultText(raw json.RawMessage) string {
 	return after(": ", shorten(oneLine(string(raw)), 200))
 }
 
-// answerForm describes how to answer a question.
+// answerForm returns the argument of :answer that a question expects.
 func answerForm(d wire.HITLInputRequest) string {
 	switch d.InputType {
 	case wire.AnswerChoice:
@@ -323,7 +325,7 @@ func agentOf(role wire.AgentID) string {
 	return agentLabel(role, "")
 }
 
-// after joins a text, on one line, to what precedes it, if there is a text.
+// after returns before followed by text on one line, or "" if text is empty.
 func after(before, text string) string {
 	if text = oneLine(text); text == "" {
 		return ""
@@ -331,7 +333,7 @@ func after(before, text string) string {
 	return before + text
 }
 
-// howMany formats a count of things.
+// howMany formats a number with its noun, in the plural unless n is 1.
 func howMany(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -41,8 +41,8 @@ func (c *console) reject(rest string) (wire.ClientPayload, error) {
 	return approveOrReject(c.questions(), rest, false)
 }
 
-// approveOrReject answers the review of a plan or the approval of a todo. The text after
-// the id is a comment.
+// approveOrReject answers the review of a plan or the approval request of a todo. The text after
+// the id, or the whole text if it begins with none, is a comment.
 func approveOrReject(open []question, rest string, yes bool) (wire.ClientPayload, error) {
 	open = slices.DeleteFunc(slices.Clone(open), func(q question) bool { return !q.isApproval() })
 	id, comment := "", rest
@@ -66,7 +66,7 @@ func (q question) isApproval() bool {
 	return false
 }
 
-// approval returns the answer to such a question.
+// approval returns the answer to a question for which isApproval is true.
 func (q question) approval(yes bool, comment string) wire.ClientPayload {
 	switch d := q.plan.(type) {
 	case wire.HITLPlanReview:
@@ -84,7 +84,8 @@ func (q question) approval(yes bool, comment string) wire.ClientPayload {
 	return nil
 }
 
-// decided returns a yes or no to a question of a plan.
+// decided returns yes or no as the answer to a question of a plan. It refuses a no to the
+// approval request of a todo, because skipping the todo and ending the plan are both possible.
 func (q question) decided(yes bool) (wire.ClientPayload, error) {
 	switch d := q.plan.(type) {
 	case wire.HITLInputRequest:
@@ -114,7 +115,7 @@ func (q question) replied(text string) (wire.ClientPayload, error) {
 	return nil, errors.New("that question takes :approve or :reject")
 }
 
-// inputValue converts typed text to the form that a question wants. The hub validates it.
+// inputValue converts typed text to the JSON value that a question expects. The hub validates it.
 func inputValue(d wire.HITLInputRequest, text string) (json.RawMessage, error) {
 	option := func(text string) (value string, known bool) {
 		i := slices.IndexFunc(d.Options, func(o wire.Option) bool { return o.Value == text || strings.EqualFold(o.Label, text) })
@@ -167,7 +168,7 @@ func inputValue(d wire.HITLInputRequest, text string) (json.RawMessage, error) {
 	return quoted(text), nil
 }
 
-// quoted encodes a value as JSON; infinite numbers become null.
+// quoted encodes a value as JSON; infinite numbers and NaN become null.
 func quoted(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -178,8 +179,8 @@ func quoted(v any) json.RawMessage {
 
 func (c *console) modify(text string) (wire.ClientPayload, error) { return modify(c.questions(), text) }
 
-// modify changes the plan: as the answer to its review if that is open, else while it runs.
-// A JSON object or a list of them is sent as changes.
+// modify changes the plan. A text is the answer to the review of the plan, if that is open, else
+// a modification sent with CONTROL_RESUME. A JSON object, or a list, is always sent that way.
 func modify(open []question, text string) (wire.ClientPayload, error) {
 	if text == "" {
 		return nil, errors.New("want what to change, as in :modify leave out the video")

@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// restTimeout is the timeout of a REST request.
+// restTimeout is the timeout of a REST request, and of the response header of a stream.
 const restTimeout = 15 * time.Second
 
 // sessionCard is a session in the hub's answers.
@@ -32,7 +32,7 @@ type sessionCard struct {
 	} `json:"metadata"`
 }
 
-// list prints the sessions of the hub, most recently used first.
+// list prints the first page of the sessions that the user may see, in the order of the hub.
 func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 	var page struct {
 		Sessions []sessionCard `json:"sessions"`
@@ -67,7 +67,6 @@ func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// create creates a session.
 func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 	body, err := json.Marshal(map[string]string{"title": a.title})
 	if err != nil {
@@ -83,9 +82,9 @@ func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 	return card.SessionID, nil
 }
 
-// checkAccess checks whether the hub accepts the credentials, because a WebSocket without
-// credentials waits for them for a while. An unreachable hub is not an error: it may start
-// later.
+// checkAccess returns an error if there is no token and the hub requires one. Over a WebSocket
+// that would show only later, because the hub waits for credentials. It does not check a token,
+// and an unreachable hub is not an error: it may start later.
 func (a *attachment) checkAccess(ctx context.Context) error {
 	if a.token != "" {
 		return nil
@@ -98,7 +97,7 @@ func (a *attachment) checkAccess(ctx context.Context) error {
 	return nil
 }
 
-// ask sends a REST request about sessions.
+// ask sends a REST request and decodes the JSON answer into into.
 func (a *attachment) ask(ctx context.Context, method string, target *url.URL, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
@@ -133,7 +132,8 @@ func (a *attachment) ask(ctx context.Context, method string, target *url.URL, bo
 	return nil
 }
 
-// refusedBy returns the error for an unexpected answer of a hub.
+// refusedBy returns the error for an answer that is not a success. stranger is set if the request
+// had no token.
 func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	var p struct {
 		wire.Problem
@@ -149,7 +149,7 @@ func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	return &refusedError{status: res.StatusCode, detail: oneLine(p.Detail) + hint, field: p.Field}
 }
 
-// refusedError is an unexpected answer of a hub.
+// refusedError is an answer of a hub that is not a success.
 type refusedError struct {
 	status int
 	detail string

@@ -11,7 +11,7 @@ type terminalUI struct {
 	a      *attachment
 	view   *view
 	client *client.Client
-	events int
+	events int // number of log events
 	typing *console
 }
 

@@ -10,13 +10,14 @@ import (
 )
 
 // escapes matches the control sequences of terminals: CSI, OSC and similar, and those of
-// two characters. Incomplete ones are left to [plain].
+// two characters. Of incomplete ones [plain] removes the control characters.
 var escapes = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]" +
 	"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)" +
 	"|\x1b[ -/]*[0-~]")
 
-// plain returns text that is safe to print on a terminal: without control characters other
-// than line breaks and tabs, and without characters that change the direction of writing.
+// plain returns text that is safe to print on a terminal: without control sequences, without
+// control characters other than line breaks and tabs, and without characters that change the
+// direction of writing.
 func plain(s string) string {
 	s = escapes.ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
@@ -32,12 +33,12 @@ func plain(s string) string {
 	}, s)
 }
 
-// oneLine returns plain text without line breaks.
+// oneLine returns the text of [plain] with every run of white space replaced by one space.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(plain(s)), " ")
 }
 
-// shorten truncates a text to n characters.
+// shorten truncates a text to n characters, the last of which is then an ellipsis.
 func shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

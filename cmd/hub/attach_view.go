@@ -29,19 +29,20 @@ const (
 
 const tintOff = "\x1b[0m"
 
-// view prints a session on a terminal, one line per event. It is safe for concurrent use.
+// view prints a session as lines of text. Streamed text of an agent continues the open line. Its
+// methods event, link and note are safe for concurrent use; all others need mu.
 type view struct {
 	mu     sync.Mutex
 	out    io.Writer
 	colour bool
 	zone   *time.Location
 
-	now      time.Time            // time of the current event
+	now      time.Time            // time of the current event; zero prints no time
 	titles   map[windowRef]string // of open windows
 	monitors map[wire.MonitorID]wire.MonitorStatus
 	voices   map[voiceRef]*voice
-	open     voiceRef // the text on the open line
-	ended    bool     // the open line is complete
+	open     voiceRef // the stream whose text is on the open line; zero if no line is open
+	ended    bool     // the text of the open stream ended with a line break
 }
 
 // windowRef identifies a window.
@@ -56,15 +57,15 @@ type voiceRef struct {
 	thinking bool
 }
 
-// voice is a streamed text.
+// voice is the state of a streamed text.
 type voice struct {
 	label string
 	known int    // received length in UTF-16 units
 	held  string // text held back until the line of another agent ends
 }
 
-// holdRunes is the amount of text that is held back while another agent has the line, so
-// that parallel streams alternate in readable portions.
+// holdRunes is the number of bytes up to which text is held back while another agent has the
+// open line, so that parallel streams alternate in readable portions.
 const holdRunes = 200
 
 // note prints a line that is not about an event.
@@ -75,8 +76,8 @@ func (v *view) note(t tint, format string, args ...any) {
 	v.line(t, format, args...)
 }
 
-// line ends the open line and prints a line. Untrusted text must have passed [oneLine] or
-// %q.
+// line ends the open line and prints a line. Untrusted text must have passed [oneLine], [plain]
+// or %q.
 func (v *view) line(t tint, format string, args ...any) {
 	v.breakLine()
 	text := v.tinted(t, fmt.Sprintf(format, args...))
@@ -101,7 +102,8 @@ func (v *view) breakLine() {
 	v.open, v.ended = voiceRef{}, false
 }
 
-// addText prints the next piece of a streamed text.
+// addText prints the next piece of a streamed text, without the part that was received before,
+// or holds it back while another agent has the open line. offset is in UTF-16 units.
 func (v *view) addText(ref voiceRef, label, delta string, offset int) {
 	o := v.voices[ref]
 	if o == nil {
@@ -126,7 +128,7 @@ func (v *view) addText(ref voiceRef, label, delta string, offset int) {
 	}
 }
 
-// printText prints the pending text of a stream.
+// printText prints the held text of a stream.
 func (v *view) printText(ref voiceRef, o *voice) {
 	text := plain(o.held)
 	o.held = ""
@@ -155,7 +157,7 @@ func (v *view) printText(ref voiceRef, o *voice) {
 	}
 }
 
-// finish prints the rest of an agent's texts, and then the held text of others.
+// finish prints the held text of an agent and ends its line.
 func (v *view) finish(agent wire.AgentID) {
 	for _, thinking := range []bool{true, false} {
 		if o := v.voices[voiceRef{agent, thinking}]; o != nil {
@@ -167,13 +169,14 @@ func (v *view) finish(agent wire.AgentID) {
 	}
 }
 
-// dropTexts removes the texts of an agent, whose next turn starts new ones.
+// dropTexts removes the streams of an agent, whose next turn starts new ones.
 func (v *view) dropTexts(agent wire.AgentID) {
 	delete(v.voices, voiceRef{agent, false})
 	delete(v.voices, voiceRef{agent, true})
 }
 
-// rewind drops an agent's text after an offset: it was lost and will be sent again.
+// rewind makes addText accept a stream again from an offset: the hub lost the text after it and
+// sends it again. The text that is already printed stays.
 func (v *view) rewind(ref voiceRef, offset int) {
 	o := v.voices[ref]
 	if o == nil || offset >= o.known {
@@ -186,7 +189,7 @@ func (v *view) rewind(ref voiceRef, offset int) {
 	}
 }
 
-// hasText reports whether an agent's text was printed as it arrived.
+// hasText reports whether text of the agent's current turn has arrived.
 func (v *view) hasText(agent wire.AgentID) bool { return v.voices[voiceRef{agent: agent}] != nil }
 
 // agentTint returns the colour of an agent's name.
@@ -223,7 +226,8 @@ func (v *view) link(l client.Link) {
 	}
 }
 
-// brokeText returns the innermost cause of a lost connection.
+// brokeText describes why a connection was lost: with the hub's error, or with the innermost
+// cause.
 func brokeText(err error) string {
 	if _, said := errors.AsType[*client.Error](err); !said {
 		err = innermost(err)
@@ -287,7 +291,7 @@ func (v *view) sessionEvent(p wire.ServerPayload) bool {
 		v.line(tintDim, "── signed in as %s", oneLine(d.User))
 	case wire.ErrorNotice:
 		if d.Code == wire.CodeTodoFailed {
-			break // todo_failed has reported it
+			break // the event todo_failed has reported it
 		}
 		v.line(tintRed, "error: %s (%d)", oneLine(d.Message), d.Code)
 	case wire.Emitted:

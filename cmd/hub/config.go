@@ -16,7 +16,7 @@ type value struct {
 	where string // such as "flag --addr" or "file hub.yaml:3"
 }
 
-// found maps the names of settings, or of older variables, to the values of one source.
+// found holds the values of one source, by the name of the setting or of the older variable.
 type found map[string]value
 
 // effective is a setting with its effective value.
@@ -26,7 +26,7 @@ type effective struct {
 }
 
 // load reads all settings: flags override variables, variables the file, the file the
-// defaults. Every value is checked, even an overridden one, so that mistakes show up early.
+// defaults. It checks every candidate, even an overridden one, so that mistakes show up early.
 func load(flags found, environ []string, wrong *complaints) (config, []effective) {
 	vars := variables(environ, wrong)
 	file := found{}
@@ -68,7 +68,8 @@ func (c *config) applyShortLease(all []effective, wrong *complaints) {
 	c.session.Lease = shortLease
 }
 
-// candidates returns all values given to a setting, the effective one last.
+// candidates returns the values given to a setting, the effective one last. The older variable
+// is left out if the flag or the variable is set.
 func candidates(s setting, file, vars, flags found) []value {
 	values := []value{{s.value, "default"}}
 	if v, ok := file[s.name]; ok {
@@ -91,16 +92,17 @@ func candidates(s setting, file, vars, flags found) []value {
 	return values
 }
 
-// ofKubernetes matches the variables that Kubernetes sets in every container for each
-// service nearby. A service called hub must not prevent the hub from starting.
+// ofKubernetes matches the variables that Kubernetes sets in every container for each service of
+// the namespace. A service called hub must not prevent the hub from starting.
 var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=` +
 	`|^HUB(_.*)?_PORT=(tcp|udp|sctp)://`)
 
-// tokenVariable is the credential for requests to a running hub. It is not a setting.
+// tokenVariable is the variable with the credential for requests to a running hub. It is not a
+// setting.
 const tokenVariable = "HUB_TOKEN"
 
-// variables reads the environment. An empty variable counts as unset, because container
-// tools pass unset values that way.
+// variables reads the settings in the environment, and reports unknown variables that begin with
+// HUB_. An empty variable counts as unset, because container tools pass unset values that way.
 func variables(environ []string, wrong *complaints) found {
 	names := map[string]string{}
 	for _, s := range settings() {

@@ -18,16 +18,16 @@ import (
 // drainEvery is the polling interval for the progress of a drain.
 const drainEvery = 200 * time.Millisecond
 
-// draining holds the parsed arguments of `hub drain`.
+// draining holds the arguments of `hub drain`, and of `hub admin drain` and undrain.
 type draining struct {
 	*remote
-	replica wire.ReplicaID // empty: the one that answers
+	replica wire.ReplicaID // empty: the only one
 	reason  string
 	undo    bool
 	wait    time.Duration
 }
 
-// drain makes a replica hand over its sessions, or serve again.
+// drain makes a replica hand over its sessions or, with --undo, serve again.
 func drain(ctx context.Context, p program) error {
 	var wrong complaints
 	d := parseDrain(p, &wrong)
@@ -83,8 +83,8 @@ func (d *draining) all(ctx context.Context) ([]replicaCard, error) {
 	return readReplicas(raw)
 }
 
-// only returns the replica that answers, if it is the only one: behind a load balancer any
-// could answer.
+// only returns the only replica. Several are an error, because behind a load balancer any of
+// them could answer; it then prints the list.
 func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) {
 	all, err := d.all(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) 
 	return all[0].ID, nil
 }
 
-// order sends the command.
+// order sends the admin action.
 func (d *draining) order(ctx context.Context) error {
 	verb := "drain"
 	if d.undo {
@@ -113,8 +113,8 @@ func (d *draining) order(ctx context.Context) error {
 	return nil
 }
 
-// await waits until the replica has the requested state. A replica that is gone has handed
-// over its sessions as well.
+// await polls until the replica has the requested state, at most for d.wait. A replica that is
+// no longer listed counts as drained.
 func (d *draining) await(ctx context.Context, p program) error {
 	want := membership.Drained
 	if d.undo {
@@ -123,7 +123,7 @@ func (d *draining) await(ctx context.Context, p program) error {
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()
 	last := replicaCard{}
-	var failure error // of the last poll that ended before the timeout
+	var failure error // of the last poll, unless the timeout caused it
 	for {
 		all, err := d.all(limited)
 		now := replicaCard{}

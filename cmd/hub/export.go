@@ -60,7 +60,7 @@ func exportSession(ctx context.Context, p program) error {
 	return nil
 }
 
-// saveWhole writes a file atomically.
+// saveWhole writes a file atomically: to a temporary file in the same folder, which it renames.
 func saveWhole(name string, from io.Reader) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".export-*")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 const healthTimeout = 3 * time.Second
 
 // health requests /healthz of the given URL, or else of the local hub with the same
-// settings. It exists because an image with only the hub in it has no curl.
+// settings. It exists because the container image has no curl.
 func health(ctx context.Context, p program) error {
 	var wrong complaints
 	flags, rest := parseFlags(p.args, &wrong)
@@ -42,7 +42,7 @@ func probe(ctx context.Context, target string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", target, err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy between a hub and its check
+	transport := &http.Transport{DisableKeepAlives: true} // ignores proxy settings
 	res, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	redislog.Disable() // go-redis bypasses our log; the store reports what matters
+	redislog.Disable() // go-redis would write to stderr directly; the store reports its errors
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, stop := context.WithCancelCause(context.Background())

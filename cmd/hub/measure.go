@@ -7,8 +7,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// measure creates the metrics of this hub. The store counts from its opening on, so they
-// are created before everything else.
+// measure creates the metrics of this hub. Call it before opening the store, which counts from
+// then on.
 func (c *config) measure(log *slog.Logger) {
 	c.metrics = metrics.New(metrics.Config{Version: version(), Replica: c.replica, Logger: log})
 	c.store.observer = c.metrics

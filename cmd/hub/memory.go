@@ -12,13 +12,14 @@ import (
 
 // garbagePercent is the GOGC value of the hub: garbage may grow to ten times the live
 // heap. A busy hub allocates mostly short-lived frames and holds mostly long-lived
-// sessions. With Go's default of 100 marking the sessions takes a tenth of the CPU, and
+// sessions. With Go's default of 100, marking the sessions takes a tenth of the CPU time, and
 // each collection delays the events of about 50 ms.
 const garbagePercent = 1000
 
 // setMemoryLimits sets garbagePercent together with a soft limit of a quarter of the
-// memory of the machine or container; near the limit Go collects as often as needed.
-// GOGC and GOMEMLIMIT take precedence.
+// memory of the machine or container; near the limit Go collects as often as needed. GOMEMLIMIT
+// in the environment replaces that limit; with GOGC nothing is changed. root is the root of the
+// file system.
 func setMemoryLimits(environ []string, root fs.FS) {
 	set := func(name string) bool {
 		return slices.ContainsFunc(environ, func(v string) bool {
@@ -28,7 +29,7 @@ func setMemoryLimits(environ []string, root fs.FS) {
 	}
 	limit := availableMemory(root) / 4
 	if limit == 0 && !set("GOMEMLIMIT") || set("GOGC") {
-		return // without a limit a large heap could grow tenfold
+		return // without a limit the heap could grow to eleven times its live size
 	}
 	debug.SetGCPercent(garbagePercent)
 	if !set("GOMEMLIMIT") {
@@ -36,8 +37,8 @@ func setMemoryLimits(environ []string, root fs.FS) {
 	}
 }
 
-// availableMemory returns the memory of the container or machine in bytes, whichever
-// is less, or 0 if neither is known.
+// availableMemory returns the memory of the container or of the machine in bytes, whichever is
+// less, or 0 if neither is known.
 func availableMemory(root fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	for _, name := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/providers/openai"
 )
 
-// demoPace is the delay between words of the demo's answers, so that they look typed.
+// demoPace is the delay between pieces of the demo's text, so that it looks typed.
 const demoPace = 15 * time.Millisecond
 
 // ollamaProbe is the timeout for probing a local Ollama. A running one answers within
@@ -50,7 +50,8 @@ func findAnthropic(c agentConfig, log *slog.Logger) backend {
 	}}
 }
 
-// findOpenAI also finds a server on the local machine, which needs no key.
+// findOpenAI also accepts a URL other than that of OpenAI without a key, for compatible servers
+// that need none.
 func findOpenAI(c agentConfig, log *slog.Logger) backend {
 	m, found := c.openai, "its key is set"
 	switch {
@@ -68,8 +69,8 @@ func findOpenAI(c agentConfig, log *slog.Logger) backend {
 	}}
 }
 
-// dialectFor returns the Responses API for OpenAI itself, and the API that all compatible
-// servers support for other addresses.
+// dialectFor returns the Responses API for OpenAI itself, and for other addresses the Chat API,
+// which all compatible servers support.
 func dialectFor(address string) openai.Dialect {
 	if u, err := url.Parse(address); err == nil && u.Hostname() == "api.openai.com" {
 		return openai.Responses
@@ -77,10 +78,11 @@ func dialectFor(address string) openai.Dialect {
 	return openai.Chat
 }
 
-// ollamaName is the name of a local Ollama. It uses the OpenAI API.
+// ollamaName is the name of the provider for a local Ollama, which uses the OpenAI API.
 const ollamaName = "ollama"
 
-// findOllama probes a local Ollama, if it would be used.
+// findOllama probes a local Ollama if --provider is auto or ollama. Without a configured model it
+// selects the first one that the Ollama lists.
 func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	if c.provider != "auto" && c.provider != ollamaName {
 		return backend{name: ollamaName, why: "no Ollama was looked for"}
@@ -101,8 +103,8 @@ func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	return backend{ollamaName, why, func() (providers.Provider, error) { return openai.New(cfg) }}
 }
 
-// openProviders opens the available providers and chooses the default for new sessions. why
-// explains the choice.
+// openProviders opens all available providers and chooses the default for new sessions; why
+// explains the choice. It fails if the provider of --provider is not available.
 func openProviders(ctx context.Context, c agentConfig, log *slog.Logger) (_ *providers.Table, why string, err error) {
 	var there []providers.Provider
 	defer func() {

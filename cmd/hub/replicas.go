@@ -42,7 +42,7 @@ func replicas(ctx context.Context, p program) error {
 	return listReplicas(ctx, p, r, own.has("json"))
 }
 
-// replicas is the same for `hub admin`.
+// replicas is `hub admin replicas`, the same as `hub replicas`.
 func (c *adminCall) replicas(ctx context.Context) error {
 	return listReplicas(ctx, c.program, c.remote, c.json)
 }
@@ -73,7 +73,6 @@ func readReplicas(raw []byte) ([]replicaCard, error) {
 	return list.Replicas, nil
 }
 
-// printReplicas prints a table.
 func printReplicas(out io.Writer, all []replicaCard) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "REPLICA\tSTATE\tOWNED\tFOLLOWED\tTABS\tAGENTS\tSTARTED\tVERSION\tURL")
@@ -84,8 +83,8 @@ func printReplicas(out io.Writer, all []replicaCard) error {
 	return table.Flush()
 }
 
-// forAdmins adds a hint to the error for callers that are not admins, or use the wrong
-// address.
+// forAdmins replaces the 404 for an unknown path, which is also the answer to callers that are
+// not admins or use the wrong address, with an error that says so.
 func forAdmins(err error) error {
 	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusNotFound && strings.HasPrefix(no.detail, "Nothing is at ") {
 		return errors.New("the hub shows that to admins only, or at an address of its own (its --admin-addr; give that as --server), or is too old to")
@@ -93,13 +92,13 @@ func forAdmins(err error) error {
 	return err
 }
 
-// askWhom determines the hub and the credentials. Flags that are not its own are settings,
-// which say where the local hub is and where it serves admins.
+// askWhom determines the hub and the credentials of an admin request. It parses the flags in rest
+// as settings, which say where the local hub serves admins, and returns the other arguments.
 func askWhom(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
 	return askAt(own, rest, p, wrong, func(cfg *config) { cfg.addr = cmp.Or(cfg.admin, cfg.addr) })
 }
 
-// askHub is the same for requests that are not for admins.
+// askHub is askWhom for requests that are not admin requests.
 func askHub(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
 	return askAt(own, rest, p, wrong, func(*config) {})
 }

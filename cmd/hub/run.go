@@ -17,11 +17,11 @@ const (
 	exitUsage   = 2 // the arguments or settings are invalid
 )
 
-// program is one invocation: its arguments and environment.
+// program is one invocation: its arguments, environment and standard streams.
 type program struct {
 	args    []string // after the name of the command
 	environ []string
-	stdin   io.Reader // nil means the process's own
+	stdin   io.Reader // nil means os.Stdin
 	stdout  io.Writer
 	stderr  io.Writer
 }

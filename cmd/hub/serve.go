@@ -43,7 +43,8 @@ func serve(ctx context.Context, p program) error {
 	return host(ctx, cfg, log, p.stdout)
 }
 
-// host opens the store and the listeners, and closes them in reverse order.
+// host opens the store and the listeners, serves until ctx ends, and closes everything in reverse
+// order.
 func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (err error) {
 	cfg.measure(log)
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
@@ -85,8 +86,8 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 		log.InfoContext(ctx, "serving the admin API on its own address", "addr", admin.Addr())
 	}
 	defer func() { err = errors.Join(err, closing("hub", h)) }()
-	// The address is open already: a client that reads this line and connects immediately
-	// is answered.
+	// The listener is open already: a client that reads this line and connects immediately
+	// is not refused.
 	url := openURL(ln.Addr())
 	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.entryURL(url))
 	if admin != nil {
@@ -98,9 +99,9 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	return h.answer(ctx, ln, cfg.grace, log)
 }
 
-// listenApps opens the address of the apps; nil if it is off. By default it is the port
-// after the hub's own, so that admins know which one to open in a firewall. If that is in
-// use, or the hub's own port is arbitrary, the port is arbitrary.
+// listenApps opens the listener for apps; nil if it is off. By default its port is the one after
+// the hub's own, so that admins know which one to open in a firewall. If that is in use, or the
+// hub's own port was chosen by the system, the system chooses this one too.
 func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, error) {
 	var lc net.ListenConfig
 	address := cfg.apps
@@ -123,7 +124,8 @@ func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, er
 	return ln, nil
 }
 
-// listenAdmin opens the separate address for admins; nil if there is none.
+// listenAdmin opens the separate listener for admins, and adapts the settings of the gateway; nil
+// if there is none.
 func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 	if cfg.admin == "" {
 		return nil, nil
@@ -159,7 +161,7 @@ func closing(what string, c io.Closer) error {
 	return nil
 }
 
-// unlessTold drops the error of a start that was interrupted by a signal.
+// unlessTold returns err, or nil if ctx has ended: a signal interrupted the start.
 func unlessTold(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -169,7 +171,8 @@ func unlessTold(ctx context.Context, err error) error {
 	}
 }
 
-// innermost returns the last error of a chain, for messages that already contain the rest.
+// innermost returns the last error of a chain, for messages that already say what the outer errors
+// say.
 func innermost(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -177,7 +180,7 @@ func innermost(err error) error {
 	return err
 }
 
-// openURL returns a URL that a browser on this machine can open.
+// openURL returns the URL of addr that a browser on this machine can open.
 func openURL(addr net.Addr) string {
 	host := addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

@@ -59,8 +59,8 @@ type setting struct {
 	kind storeKind
 	// outside is set if the file cannot contain it.
 	outside bool
-	// older is another variable, used if neither flag nor variable is set; adapt, if set,
-	// combines it with the value of lower rank.
+	// older is another variable, used if neither the flag nor the variable HUB_NAME is set;
+	// adapt, if set, combines its text with the value from the file or the default.
 	older string
 	adapt func(below, text string) string
 }
@@ -159,9 +159,9 @@ func parseAddr(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// withPort applies PORT, which names only the port.
+// withPort returns the address below with the port of the variable PORT.
 func withPort(below, port string) string {
-	host, _, _ := net.SplitHostPort(below) // an invalid one was reported before
+	host, _, _ := net.SplitHostPort(below) // load has reported an invalid one
 	return net.JoinHostPort(host, port)
 }
 
@@ -193,8 +193,8 @@ func parseSwitch(s string) (bool, error) {
 	return false, errors.New("want true or false")
 }
 
-// parsePrefix refuses characters that make keys hard to type, including the hash tag braces
-// of Redis Cluster.
+// parsePrefix refuses characters that make keys hard to type, and braces, which are hash tags in
+// Redis Cluster.
 func parsePrefix(prefix *string, s string) error {
 	if !prefixForm.MatchString(s) {
 		return errors.New("want letters, digits and any of ._-:/")

@@ -19,8 +19,8 @@ type agentConfig struct {
 	budget   policies.BudgetLimits
 	warm     int
 	silence  time.Duration
-	// window is the context window in tokens, condenseAt the percentage of it from which on
-	// a conversation is condensed.
+	// window is the context window in tokens; condenseAt is the percentage of it at which a
+	// conversation is condensed.
 	window     int
 	condenseAt int
 	plan       workflow.Config
@@ -162,7 +162,7 @@ func agentSettings() []setting {
 	}
 }
 
-// hidden shows only that a secret is set.
+// hidden returns "(set)" for a secret, and "" for an empty one.
 func hidden(s string) string {
 	if s == "" {
 		return ""
@@ -188,7 +188,7 @@ func parsePercent(field *int, s string) error {
 	return nil
 }
 
-// parseDollars takes 0 as no limit, which a plan represents as a negative number.
+// parseDollars stores 0, which means no limit, as -1, as the settings of plans expect.
 func parseDollars(field *float64, s string) error {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(f >= 0 && f <= 1e9) {

@@ -178,7 +178,7 @@ func sessionSettings() []setting {
 	}
 }
 
-// list splits a comma separated list.
+// list splits a comma-separated list and drops empty items.
 func list(s string) []string {
 	var items []string
 	for item := range strings.SplitSeq(s, ",") {
@@ -228,7 +228,7 @@ func parseAppsURL(address *string, s string) error {
 	return nil
 }
 
-// parseWebDev accepts only addresses of this machine: the content is served on the hub's
+// parseWebDev accepts only addresses of this machine, because the hub serves the content on its
 // own origin.
 func parseWebDev(address **url.URL, s string) error {
 	*address = nil
@@ -255,7 +255,7 @@ func parsePrefixes(prefixes *[]netip.Prefix, s string) error {
 	return nil
 }
 
-// parseSize parses a number of bytes, optionally with KiB or MiB.
+// parseSize parses a number of bytes, or of KiB, MiB or GiB with that suffix.
 func parseSize[T ~int | ~int64](size *T, s string, least, most int64) error {
 	number, unit := s, int64(1)
 	for suffix, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {

@@ -30,7 +30,7 @@ type engine interface {
 	Close() error
 }
 
-// storeKind is the kind of a store.
+// storeKind selects an implementation of the store.
 type storeKind string
 
 const (
@@ -38,7 +38,8 @@ const (
 	redisStore storeKind = "redis"
 )
 
-// storeConfig says which store to open and how.
+// storeConfig holds the settings of the store. folder and sync are for a file store, the fields
+// from redis on for Redis.
 type storeConfig struct {
 	kind storeKind
 
@@ -80,7 +81,7 @@ func parseSync(s string) (filestore.Sync, error) {
 	return sync, nil
 }
 
-// open opens the store.
+// open opens the store. ctx limits the time for Redis to answer.
 func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error) {
 	if c.kind == fileStore {
 		return filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
@@ -104,7 +105,7 @@ type redisEngine struct {
 // Close implements engine.
 func (e redisEngine) Close() error { return errors.Join(e.Store.Close(), e.client.Close()) }
 
-// redact hides the password of a URL. It works on the text, so that it also hides a
+// redact replaces the password of a URL with ***. It works on the text, so that it also hides a
 // password that makes the URL invalid.
 func redact(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")

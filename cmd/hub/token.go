@@ -63,7 +63,7 @@ func tokenVerbs() map[string][]string {
 	}
 }
 
-// token makes, lists and ends credentials:
+// token creates, lists and revokes credentials:
 //
 //	hub token [--user NAME] [--role ROLE,…] [--ttl 1h] --key-file FILE [--key-id ID]
 //	hub token url
@@ -72,12 +72,11 @@ func tokenVerbs() map[string][]string {
 //	hub token keys
 //	hub token revoke ID
 //
-// The first signs a token for hubs in mode jwt; the file has a secret or a
-// private key, and is that of --auth-keys unless given. The others use the store,
-// the local hub while that has a file store open or, with --server URL and
-// --token TOKEN (or HUB_TOKEN), any running hub. Stdout
-// gets the secret and nothing else, so that it can be piped; what to do with it
-// is said on stderr.
+// The first signs a token for hubs with --auth jwt; the file has a secret or a private key, and
+// is that of --auth-keys unless given. The second prints the entry URL of the local hub. The
+// others use the store, or the local hub while that has a file store open or, with --server URL
+// and --token TOKEN (or HUB_TOKEN), any running hub. Stdout gets the secret and nothing else, so
+// that it can be piped; the explanation goes to stderr.
 func token(ctx context.Context, p program) error {
 	var wrong complaints
 	call := parseToken(p, &wrong)
@@ -118,7 +117,8 @@ func (c tokenCall) mint(stdout io.Writer) error {
 	return nil
 }
 
-// invite prints the URL that the hub prints.
+// invite prints the entry URL of the local hub: with --auth token it contains the installation
+// token, which it reads from the store, or from the token file while a hub has a file store open.
 func (c tokenCall) invite(ctx context.Context, stdout io.Writer) error {
 	base := localURL(c.cfg.addr)
 	switch c.cfg.auth.Mode {
@@ -220,7 +220,7 @@ func listKeys(ctx context.Context, at credentials, stdout io.Writer) error {
 	}
 }
 
-// open opens the store and calls use with its authority.
+// open opens the store, calls use with an authority in the given mode, and closes the store.
 func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Authority) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -243,7 +243,7 @@ func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Auth
 	return use(a)
 }
 
-// askLocal sends the request to the local hub while that hub has the store open.
+// askLocal sends the request to the local hub, for the case that a hub has the file store open.
 func (c tokenCall) askLocal(ctx context.Context, stdout io.Writer) error {
 	server, err := url.Parse(localURL(c.cfg.addr))
 	if err != nil {
@@ -293,7 +293,7 @@ func parseToken(p program, wrong *complaints) tokenCall {
 	return call
 }
 
-// keyIDOf returns the id of an API key, given the id or the whole key.
+// keyIDOf returns the id in text, which is the id of an API key or a whole key.
 func keyIDOf(text string, wrong *complaints) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(text, "edk_"), "_")
 	if !keyIDForm.MatchString(id) {
@@ -304,7 +304,7 @@ func keyIDOf(text string, wrong *complaints) string {
 
 var keyIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// identify parses the identity of a credential.
+// identify parses the user, the roles, the lifetime and the session of a credential.
 func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	c.who.User = cmp.Or(own["user"], "local")
 	if _, given := own["user"]; !given && (c.verb == "key" || c.verb == "ticket") {
@@ -336,14 +336,14 @@ func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	}
 }
 
-// reach parses the hub's URL. It may be the entry URL with the token in it.
+// reach parses --server and --token. The URL may be the entry URL, which contains a token.
 func (c *tokenCall) reach(own map[string]string, environ []string, wrong *complaints) {
 	text, given := own["server"]
 	if !given {
 		if _, token := own["token"]; token {
 			wrong.add("flag --token: needs --server, the hub it is for")
 		}
-		c.token = lookup(environ, tokenVariable) // for the local hub, while it has the store open
+		c.token = lookup(environ, tokenVariable) // for askLocal
 		return
 	}
 	u, err := url.Parse(text)

@@ -16,11 +16,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// remote sends requests to a running hub, for example to create and revoke credentials.
+// remote sends REST requests to a running hub. It implements credentials.
 type remote struct {
 	server *url.URL
 	token  string
-	key    string // idempotency key, unless empty
+	key    string // idempotency key of requests with a body, unless empty
 }
 
 // NewTicket implements credentials.
@@ -87,8 +87,8 @@ func (r *remote) RevokeKey(ctx context.Context, id string) error {
 	return r.ask(ctx, http.MethodDelete, r.server.JoinPath("api", "tokens", "keys", id), nil, nil)
 }
 
-// transfer sends a file, if there is one, and returns the answer, whose body the caller
-// must close. A refusal is an error.
+// transfer sends a request, with a file unless body is nil, and returns the answer, whose body
+// the caller must close. A status that is not a success is an error.
 func (r *remote) transfer(ctx context.Context, method string, target *url.URL, body io.Reader, size int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *remote) transfer(ctx context.Context, method string, target *url.URL, b
 	return res, nil
 }
 
-// do sends a request to the hub.
+// do sends a request with the token, and follows no redirects.
 func (r *remote) do(req *http.Request) (*http.Response, error) {
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
@@ -130,7 +130,8 @@ func (r *remote) do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// ask sends a request and decodes the answer into out, unless that is nil.
+// ask sends a request, with in as JSON unless it is nil, and decodes the answer into out, unless
+// that is nil.
 func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 // the .git folder, or with -buildvcs=false. -trimpath does not matter to either.
 var stampedVersion, stampedRevision string
 
-// dirty ends the version and the revision of a build from changed files.
+// dirty is the suffix of the version and the revision of a build from changed files.
 const dirty = "+dirty"
 
 // buildID names the source that a program was built from.
@@ -33,8 +33,8 @@ func thisBuild() buildID {
 	return describeBuild(info, stampedVersion, stampedRevision)
 }
 
-// describeBuild prefers what the go command recorded, since it cannot be mistaken
-// about the files it compiled, and fills gaps with the values of the linker.
+// describeBuild uses the values that the go command recorded, which are those of the compiled
+// files, and fills gaps with the values set by the linker.
 func describeBuild(info *debug.BuildInfo, linkedVersion, linkedRevision string) buildID {
 	b := buildID{version: info.Main.Version}
 	if b.version == "" || b.version == "(devel)" {
