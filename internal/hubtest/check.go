@@ -10,11 +10,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Violation is a broken promise.
+// Violation is a violated property, see [Check].
 type Violation struct {
 	Property string // P0 to P11
 	Session  wire.SessionID
-	T        time.Duration // when it was observed, if at one time
+	T        time.Duration // when it was observed; 0 if at no single time
 	What     string
 }
 
@@ -27,25 +27,26 @@ type Rules struct {
 	// Loss is set if the store may have lost acknowledged writes other than durable ones:
 	// tabs may have seen events that are no longer in the log, if a snapshot followed.
 	Loss bool `json:"loss,omitempty"`
-	// Agents is the maximum number of concurrent agents; 0 means not counted. Slack is how
-	// long after a fault there may be more.
+	// Agents is the maximum number of concurrent agents; 0 means not checked. For Slack after a
+	// fault there may be more.
 	Agents int           `json:"agents,omitempty"`
 	Slack  time.Duration `json:"slack,omitempty"`
 }
 
 // Check returns all violations in a history.
 //
-//   - P0: something happened, and everything that the other checks need was recorded: a
+//   - P0: tabs received events, and everything that the other checks need was recorded: a
 //     check without input has not passed. No hub has exited on its own or panicked, even if
 //     the others compensated for it.
 //   - P1: a tab sees the events of the log in order, each once, without a gap, or gets a
 //     snapshot.
 //   - P2: all tabs, and the log, have the same bytes at a position.
 //   - P3: an acknowledged message has an end of its own, also if it joined a running turn.
-//   - P4: it has exactly one end, for all receivers.
-//   - P5: epochs never decrease along the log, and every epoch begins with a change of
-//     owner that names the end of the previous one.
-//   - P6: an epoch has one owner, and nothing is appended to an earlier epoch.
+//   - P4: a message has at most one end, and it is the same in the log and at all tabs.
+//   - P5: positions increase along the log, and every epoch begins with a change of owner that
+//     names a position of the previous epoch.
+//   - P6: an epoch has one owner, and nothing is appended to an epoch after the position at which
+//     the next owner took over.
 //   - P7: queued messages of a monitor start in the order in which they arrived.
 //   - P8: the pieces of an answer add up to the expected text.
 //   - P9: the number of concurrent agents stays within the limit.
@@ -53,8 +54,9 @@ type Rules struct {
 //   - P11: a message is abandoned after a number of interruptions only if the session had
 //     that many new owners since the message was accepted.
 //
-// P3 to P8 and P11 are checked on the log, P10 on the states that [Fleet.Finish] adds to it
-// at the end.
+// P3 to P8 and P11 are checked on the log that [Fleet.Finish] reads at the end, P4 on the events
+// of tabs too, and P10 on the states that it records. With [Rules.Loss], P3 and P8 also use the
+// events that tabs received before they were lost.
 func Check(entries []Entry, r Rules) []Violation {
 	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
 	for _, e := range entries {
@@ -67,7 +69,7 @@ func Check(entries []Entry, r Rules) []Violation {
 	return append(out, c.crowding()...)
 }
 
-// RulesOf returns the rules that a history was checked with.
+// RulesOf returns the rules that a history was checked with: the last ones in it.
 func RulesOf(entries []Entry) Rules {
 	var r Rules
 	for _, e := range entries {
@@ -87,7 +89,7 @@ type checker struct {
 	faults   []time.Duration
 }
 
-// course is what happened in one session.
+// course holds the entries of one session.
 type course struct {
 	log   []Event
 	known bool               // the log was read
@@ -95,9 +97,9 @@ type course struct {
 	tabs  map[string][]Entry // events and snapshots in the order of arrival
 	sent  map[wire.MessageID]string
 	acked map[wire.MessageID]time.Duration
-	acks  []Event // acknowledgements of senders, even if the log has lost them
-	odd   []Entry // entries that tabs should not have received
-	ends  []Entry // final states
+	acks  []Event // acceptances that senders received, even if the log has lost them
+	odd   []Entry // numbers of duplicate or unreadable events of tabs
+	ends  []Entry // final states of tabs and hubs
 }
 
 func (c *checker) take(e Entry) {
@@ -163,8 +165,8 @@ func (s *course) check(id wire.SessionID, r Rules) []Violation {
 	return v.all
 }
 
-// trim drops the entries of tabs after the log was read: replicas still publish presence
-// changes after the end of a session's work.
+// trim drops the events that tabs received after the log was read and that are newer than its
+// end: replicas still publish presence changes after the end of a session's work.
 func (s *course) trim() {
 	if len(s.log) == 0 || s.read == 0 {
 		return
@@ -175,7 +177,7 @@ func (s *course) trim() {
 	}
 }
 
-// nothing checks P0 for the whole run.
+// nothing checks P0 for the whole run; check and states do so for each session.
 func (c *checker) nothing() []Violation {
 	v := &violations{}
 	var seen, sent, acked int
@@ -204,7 +206,7 @@ func (c *checker) nothing() []Violation {
 	return v.all
 }
 
-// violations collects those of one session.
+// violations collects the violations of one session, or of the run if session is empty.
 type violations struct {
 	session wire.SessionID
 	all     []Violation
@@ -214,9 +216,9 @@ func (v *violations) add(property string, t time.Duration, format string, args .
 	v.all = append(v.all, Violation{Property: property, Session: v.session, T: t, What: fmt.Sprintf(format, args...)})
 }
 
-// place returns the number of events in the log up to a position. Clients with equal places
-// have seen the same. Positions alone do not tell: answers for one connection have
-// positions as well, and other connections do not see them.
+// place returns the number of events in the log up to and including a position, and whether the
+// position is in the log. Clients with equal places have the same events. Positions alone do not
+// tell: answers for one connection have positions as well, and other connections do not get them.
 func (s *course) place(at wire.Position) (n int, there bool) {
 	i, there := slices.BinarySearchFunc(s.log, at, func(e Event, at wire.Position) int { return e.At.Compare(at) })
 	if there {
@@ -225,14 +227,14 @@ func (s *course) place(at wire.Position) (n int, there bool) {
 	return i, there
 }
 
-// cut reports whether the log does not reach back to a position because its beginning was
-// trimmed.
+// cut reports whether the beginning of the log was trimmed and a position is before its first
+// event.
 func (s *course) cut(at wire.Position) bool {
 	first := s.log[0]
 	return at.Compare(first.At) < 0 && (first.Type != typeOwner || !first.Prev.IsZero())
 }
 
-// order checks P1, and P5 as far as a tab can tell.
+// order checks P1 for one tab.
 func (s *course) order(v *violations, tab string, r Rules) {
 	var last wire.Position
 	begun := false

@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// queues checks P7 for the messages that a monitor's agent started. Other messages, such as
-// those of windows, have other queues or need not wait.
+// queues checks P7 for the messages that a monitor's main agent accepted directly. Other messages,
+// such as those of windows, have other queues or need not wait.
 func (s *course) queues(v *violations) {
 	mine := map[wire.MessageID]bool{}
 	for _, e := range s.log {
@@ -45,9 +45,9 @@ func (s *course) queues(v *violations) {
 // queue is the queue of a monitor, in the order of the log.
 type queue []queued
 
-// queued is a message with its place in the queue. A message that was offered to a turn
-// keeps its place meanwhile, and is in the log only when the turn has not accepted it,
-// after messages that arrived later. Its place says that it precedes them.
+// queued is a message with its place in the queue. A message that is offered to a running turn
+// keeps its place. The log has it as queued only after the turn did not accept it, which may be
+// after messages that arrived later; its smaller place says that it precedes them.
 type queued struct {
 	id    wire.MessageID
 	place int
@@ -63,7 +63,8 @@ func (q *queue) has(id wire.MessageID) bool {
 	return slices.ContainsFunc(*q, func(w queued) bool { return w.id == id })
 }
 
-// ahead returns the first message that must start before id.
+// ahead returns the first queued message that the log has before id and whose place is smaller,
+// or "". If id is not queued, it returns the first queued message.
 func (q *queue) ahead(id wire.MessageID) wire.MessageID {
 	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
 	if at < 0 && len(*q) > 0 {
@@ -92,7 +93,7 @@ func (q *queue) remove(id wire.MessageID) {
 	}
 }
 
-// endings returns the ends of all messages of a log.
+// endings returns the ends of all messages of a log, without those of task agents.
 func endings(log []Event) map[wire.MessageID][]Event {
 	ends := map[wire.MessageID][]Event{}
 	for _, e := range log {
@@ -111,8 +112,8 @@ func (s *course) messages(v *violations, r Rules) {
 			v.add("P4", 0, "%s ends %d times: %s at %v and %s at %v", id, len(all), all[0].outcome(), all[0].At, all[1].outcome(), all[1].At)
 		}
 	}
-	// The end that a tab received does not change either. Where the store may lose writes,
-	// the same end may be sent again.
+	// The end that a tab received must be that of the log. Where the store may lose writes, the
+	// same end may have another position in the log.
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
 		for _, e := range s.tabs[tab] {
 			if !e.Event.Ends() || isTask(e.Event.Agent) {
@@ -137,12 +138,12 @@ func (s *course) messages(v *violations, r Rules) {
 	}
 }
 
-// isTask reports whether an agent works for another one, within that agent's turn.
+// isTask reports whether an agent is a task agent, which works within the turn of another agent.
 func isTask(a wire.AgentID) bool { return strings.HasPrefix(string(a), "task-") }
 
-// told returns the log. Where the store may lose writes, it also contains the events that
-// tabs received before the loss. Clients that missed events got a snapshot, which has the
-// outcome of turns but not their course.
+// told returns the log. Where the store may lose writes, the result also contains the events and
+// the acceptances that tabs received before the loss. Clients that missed events got a snapshot,
+// which has the outcome of turns but not their events.
 func (s *course) told(r Rules) []Event {
 	if !r.Loss {
 		return s.log
@@ -173,7 +174,7 @@ func (s *course) texts(v *violations, r Rules) {
 		agent   wire.AgentID
 	}
 	said := map[turn][]uint16{}
-	heard, states := map[turn]int{}, 0 // snapshots before the newest event of a turn
+	heard, states := map[turn]int{}, 0 // number of snapshots in the log: at the newest event of each turn, and so far
 	for _, e := range s.told(r) {
 		if e.Type == typeState {
 			states++
@@ -186,8 +187,9 @@ func (s *course) texts(v *violations, r Rules) {
 		missed := heard[k] < states
 		heard[k] = states
 		if e.Offset > len(text) && missed && r.Loss {
-			// The snapshot that the owner wrote instead has the text in between. The next
-			// event of the turn may have no text and only name the offset.
+			// The text in between is only in the snapshot that the owner wrote instead, so the
+			// whole text of the message is not compared. The next event of the turn may have no
+			// text and only name the offset.
 			text = append(text, make([]uint16, e.Offset-len(text))...)
 			said[k] = text
 			delete(s.sent, e.Message)
@@ -215,7 +217,7 @@ func abridged(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// states checks P10.
+// states checks P10, and P0 for the final state of the hubs.
 func (s *course) states(v *violations) {
 	if s.known && !slices.ContainsFunc(s.ends, func(e Entry) bool { return e.Kind == KindServer }) {
 		v.add("P0", 0, "no hub was asked for its state")
@@ -245,7 +247,7 @@ func (c *checker) crowding() []Violation {
 // givenUp checks P11. It ignores messages without an acceptance in the log: the log may be
 // trimmed, or the store may have lost it.
 func (s *course) givenUp(v *violations) {
-	accepted := map[wire.MessageID]int{} // owners until then
+	accepted := map[wire.MessageID]int{} // changes of owner before
 	owners := 0
 	for _, e := range s.log {
 		switch before, known := accepted[e.Message]; {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// MountSmall mounts a file system of the given size on a folder. It needs [Plan.Apart], so
-// that no other process sees it.
+// MountSmall mounts a tmpfs of the given size on a folder until the test ends, and enables the
+// loopback interface. It needs the namespaces of [Plan.Apart].
 func MountSmall(tb testing.TB, dir string, bytes int) {
 	tb.Helper()
 	ip(tb, "link", "set", "lo", "up")

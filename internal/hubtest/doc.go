@@ -1,5 +1,5 @@
 // Package hubtest tests whole hubs under faults: it runs hub processes on a real store,
-// uses them through recording tabs, and checks the recorded histories against the promises
+// uses them through recording tabs, and checks the recorded histories against the properties
 // that hold under all faults (P0 to P11, see [Check]).
 //
 // # What it owns

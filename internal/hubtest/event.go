@@ -13,12 +13,14 @@ type Event struct {
 	At   wire.Position `json:"at"`
 	Hash string        `json:"hash"` // of its bytes
 	Type string        `json:"type"`
-	// Message is the message it is about; Monitor and Agent are its monitor and agent.
+	// Message is the message that the event is about; Monitor and Agent are its monitor and
+	// agent.
 	Message wire.MessageID `json:"message,omitempty"`
 	Monitor wire.MonitorID `json:"monitor,omitempty"`
 	Agent   wire.AgentID   `json:"agent,omitempty"`
-	// How is the way an agent accepted the message, Outcome and Reason the end of its turn,
-	// Text and Offset a piece of its text.
+	// How is the way an agent accepted the message. Outcome and Reason are set at the end of its
+	// turn; Reason is also the text of an error. Text is a piece of the answer, and Offset is its
+	// position in UTF-16 units.
 	How     wire.Taken   `json:"how,omitempty"`
 	Outcome wire.Outcome `json:"outcome,omitempty"`
 	Reason  string       `json:"reason,omitempty"`
@@ -31,7 +33,7 @@ type Event struct {
 	Prev    wire.Position  `json:"prev,omitzero"`
 }
 
-// Ends reports whether the event is the end of its message.
+// Ends reports whether the event is the end of its message: the end of its turn, or a refusal.
 func (e Event) Ends() bool {
 	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
 }
@@ -63,15 +65,15 @@ const (
 	typeState    = "session_state"
 )
 
-// isNewer reports whether an event has an unknown type, which a newer version writes. A
-// known type that cannot be decoded is not newer.
+// isNewer reports whether a frame has an unknown type, as those that a newer version writes. A
+// frame of a known type that cannot be decoded is not newer.
 func isNewer(frame []byte) bool {
 	head, ok := wire.Peek(frame)
 	_, known := wire.Events().Lookup(head.Type)
 	return ok && !known
 }
 
-// eventOf extracts the fields that the checks need.
+// eventOf extracts the fields that the checks need from an event and its frame.
 func eventOf(e wire.Event, frame []byte) Event {
 	sum := sha256.Sum256(frame)
 	out := Event{At: e.At, Hash: hex.EncodeToString(sum[:8])}

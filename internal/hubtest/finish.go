@@ -13,14 +13,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietTimeout is how long a fleet may take to become idle. It only stops fleets that never
-// do; the speed is not judged here.
+// quietTimeout is the default of [Fleet.Patience]. It only stops the wait for sessions that never
+// become idle; Finish does not judge the speed.
 const quietTimeout = 5 * time.Minute
 
-// Finish waits until every acknowledged message has ended, and all tabs of a session and
-// all running hubs have the same position. Then it records the logs and the states, and
-// checks everything. A hub that exited without being asked to, or panicked, is a violation
-// as well. It returns the number of violations, each of which is an error of the test.
+// Finish waits, for each session of the tabs, until every acknowledged message has ended and all
+// its tabs and all running hubs have the same position. Then it records the log and the states,
+// and checks the history. A hub that exited without being asked to, or panicked, is a violation
+// as well. It reports the first 20 violations as errors of the test and returns the number of all.
+// A session that does not become idle is an error of the test too.
 func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	tb.Helper()
 	h.Add(Entry{Kind: KindRules, Rules: &r})
@@ -56,7 +57,7 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	return len(found)
 }
 
-// awaitIdle waits for the end of a session's work and records the final states.
+// awaitIdle waits until a session is idle, and records its log and the final states.
 func (f *Fleet) awaitIdle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeoutCause(tb.Context(), f.Patience, fmt.Errorf("not quiet after %v", f.Patience))
@@ -113,9 +114,9 @@ func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 	return all
 }
 
-// unfinished returns those messages whose end is neither in a tab's events nor in the log
-// (a tab may have got a snapshot instead). Where the store may lose writes, the log need
-// not have what tabs received, such as which turn a message joined.
+// unfinished returns the messages of open whose end is neither in a tab's events nor in the log
+// (a tab may have got a snapshot instead). Where the store may lose writes, it also looks at all
+// recorded events, because the log may lack events that tabs received.
 func (f *Fleet) unfinished(
 	ctx context.Context, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules,
 ) []wire.MessageID {
@@ -141,7 +142,8 @@ func (f *Fleet) unfinished(
 	return slices.DeleteFunc(open, func(id wire.MessageID) bool { return len(ends[id]) > 0 })
 }
 
-// compareEnds records the position of every tab and hub, and describes how they differ.
+// compareEnds returns the state of every tab and every running hub. If their positions differ, or
+// cannot be read, differ says how. It does not compare the hashes; Check does.
 func (f *Fleet) compareEnds(ctx context.Context, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
 	add := func(kind Kind, who string, at wire.Position, hash string) {
 		ends = append(ends, Entry{Kind: kind, Who: who, Session: session, Event: &Event{At: at, Hash: hash}})
@@ -161,8 +163,8 @@ func (f *Fleet) compareEnds(ctx context.Context, session wire.SessionID, tabs []
 	if !slices.ContainsFunc(ends, func(e Entry) bool { return e.Event.At != first }) {
 		return ends, ""
 	}
-	// Answers for one connection have positions as well: two positions are at the same
-	// place if there is no visible event between them.
+	// Answers for one connection have positions as well: different positions are equivalent if
+	// the log has no event after the first of them.
 	missed, err := f.after(ctx, f.Door.URL(), session, first)
 	if err != nil {
 		return nil, fmt.Sprintf("%s and the log cannot be read: %v", places(ends), err)

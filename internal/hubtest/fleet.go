@@ -23,10 +23,10 @@ type Options struct {
 	Program  string
 	Programs []string
 	Hubs     int
-	// Store is the URL of the store; StoreOf, if set, has one per hub.
+	// Store is the URL of the store; StoreOf, if set, returns that of each hub.
 	Store   string
 	StoreOf func(hub int) string
-	// Args and Env are for all hubs.
+	// Args are further arguments and Env the variables of all hubs.
 	Args, Env []string
 }
 
@@ -36,14 +36,14 @@ type Fleet struct {
 	Hubs []*Hub
 	// Door is the balancer.
 	Door *Proxy
-	// Patience is the timeout of [Fleet.Finish].
+	// Patience is the time for which [Fleet.Finish] waits for each session.
 	Patience time.Duration
 
 	web *http.Client
 }
 
-// Start starts a fleet. By default there is no authentication, no rate limit, and the demo
-// provider answers.
+// Start starts a fleet, which ends with the test. Unless o.Args say otherwise there is no
+// authentication, no rate limit and a limit of 1000 agents, and the demo provider answers.
 func Start(tb testing.TB, o Options) *Fleet {
 	tb.Helper()
 	f := &Fleet{Patience: quietTimeout, web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
@@ -211,7 +211,7 @@ func (f *Fleet) snapshot(ctx context.Context, base string, session wire.SessionI
 	if err := f.call(ctx, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
 		return wire.Position{}, "", err
 	}
-	// The state as an event, which is how clients get it.
+	// Wrap the state in an event: clients get it that way, and desktop.State applies events.
 	event, err := wire.Native{}.DecodeEvent(fmt.Appendf(nil,
 		`{"type":"session_state","session_id":%q,"timestamp":%q,"data":%s}`, session, time.Now().UTC().Format(time.RFC3339Nano), frame))
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	KindHead     Kind = "head"     // the test and the seed
 	KindFault    Kind = "fault"    // a fault was injected or repaired, see Note
 	KindSend     Kind = "send"     // a tab begins to send a message
-	KindAck      Kind = "ack"      // the message is acknowledged: Event.Type, by whom and how
+	KindAck      Kind = "ack"      // the message is acknowledged; Event has the answer's type and position, the agent and how
 	KindRefused  Kind = "refused"  // the message is refused, see Note
 	KindLost     Kind = "lost"     // the tab stopped waiting for an answer
 	KindEvent    Kind = "event"    // a tab received an event of the log
@@ -34,7 +34,7 @@ const (
 	KindFinal    Kind = "final"    // final state of a tab: Event.At and Event.Hash
 	KindServer   Kind = "server"   // final state of a hub
 	KindAgents   Kind = "agents"   // number of running agents, see Count
-	KindOdd      Kind = "odd"      // invalid frames that a tab received, see Count
+	KindOdd      Kind = "odd"      // number of duplicate or unreadable events that a tab received, see Count
 	KindBroken   Kind = "broken"   // a hub exited without being asked to, or panicked, see Note
 	KindRules    Kind = "rules"    // the rules of the check; the last ones count
 )
@@ -44,7 +44,7 @@ type Entry struct {
 	Kind Kind `json:"kind"`
 	// T is the time since the start.
 	T time.Duration `json:"t"`
-	// Who is the tab or the hub.
+	// Who is the name of the tab or the hub.
 	Who     string         `json:"who,omitempty"`
 	Session wire.SessionID `json:"session,omitempty"`
 	Event   *Event         `json:"event,omitempty"`
@@ -54,7 +54,7 @@ type Entry struct {
 	Note    string         `json:"note,omitempty"`
 	Count   int            `json:"count,omitempty"`
 	Rules   *Rules         `json:"rules,omitempty"`
-	// Test, Seed and Full identify the run.
+	// Test, Seed and Full identify the run, in the head.
 	Test string `json:"test,omitempty"`
 	Seed uint64 `json:"seed,omitempty"`
 	Full bool   `json:"full,omitempty"`
@@ -73,8 +73,8 @@ type History struct {
 	entries []Entry
 }
 
-// NewHistory starts a history. Its file is removed with the test unless the test fails;
-// then the test prints how to replay it.
+// NewHistory starts a history. Its file is removed at the end of the test, unless the test
+// failed; then the test prints how to replay it.
 func (p *Plan) NewHistory(tb testing.TB, name string) *History {
 	tb.Helper()
 	if err := os.MkdirAll(p.Folder, 0o750); err != nil {
@@ -101,10 +101,11 @@ func (p *Plan) NewHistory(tb testing.TB, name string) *History {
 	return h
 }
 
-// Since returns the time since the start.
+// Since returns the time since the start of the history.
 func (h *History) Since() time.Duration { return time.Since(h.began) }
 
-// Add adds an entry, with the current time unless it has one.
+// Add adds an entry, with the current time unless it has one. Write errors fail the test at its
+// end.
 func (h *History) Add(e Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +114,7 @@ func (h *History) Add(e Entry) {
 	}
 	h.entries = append(h.entries, e)
 	if h.file == nil {
-		return // the test has ended
+		return // the test has ended, and the file is closed
 	}
 	line, err := json.Marshal(e)
 	if err == nil {
@@ -122,7 +123,7 @@ func (h *History) Add(e Entry) {
 	h.err = errors.Join(h.err, err)
 }
 
-// Fault records that a fault was injected or repaired.
+// Fault records that a fault was injected or repaired, and returns its time.
 func (h *History) Fault(format string, args ...any) time.Duration {
 	t := h.Since()
 	h.Add(Entry{Kind: KindFault, T: t, Note: fmt.Sprintf(format, args...)})
@@ -144,8 +145,8 @@ func (h *History) close() error {
 	return err
 }
 
-// ReadHistory reads a history file. A file without a head, or with an incomplete line, is
-// an error.
+// ReadHistory reads a history file. A file that does not begin with a head, or has an invalid
+// line, is an error.
 func ReadHistory(r io.Reader) ([]Entry, error) {
 	var all []Entry
 	lines := bufio.NewScanner(r)

@@ -24,7 +24,8 @@ const startTimeout = 3 * time.Minute
 type Hub struct {
 	// Name is the prefix of its replica ids.
 	Name string
-	// Addr is its listening address, which never changes; URL is the same for clients.
+	// Addr is its listening address, set by the first start and the same for all others; URL is
+	// its URL.
 	Addr, URL string
 
 	program string
@@ -36,11 +37,11 @@ type Hub struct {
 	starts int
 	cmd    *exec.Cmd
 	gone   chan struct{} // closed when cmd has exited
-	asked  bool          // the test ended it
-	blamed int           // panics reported before
+	asked  bool          // the test has sent SIGKILL or SIGTERM to cmd
+	blamed int           // occurrences of "panic" in the log that broken has returned
 }
 
-// ID returns the replica id of the current process: every start has its own.
+// ID returns the replica id of the current process. Every start has a new one.
 func (h *Hub) ID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,14 +73,14 @@ func (h *Hub) Memory(tb testing.TB) int {
 	return kilobytes << 10
 }
 
-// Pid returns the process id.
+// Pid returns the id of the current process.
 func (h *Hub) Pid() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cmd.Process.Pid
 }
 
-// Start starts the process and waits until it answers.
+// Start starts the process and waits until it prints its URL, at which it then accepts connections.
 func (h *Hub) Start(tb testing.TB) {
 	tb.Helper()
 	if err := h.start(tb); err != nil {
@@ -102,7 +103,7 @@ func (h *Hub) start(tb testing.TB) error {
 		addr = "127.0.0.1:0"
 	}
 	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off"}, h.args...)
-	// Not bound to a context: only the test may kill a hub.
+	// Not bound to the test's context: only signals of the test end a hub.
 	cmd := exec.Command(h.program, args...) //nolint:gosec,noctx // the tests' own program
 	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + h.folder}, h.env...)
 	// The variable, unlike the flag, has the same name in all releases.
@@ -145,7 +146,7 @@ func (h *Hub) start(tb testing.TB) error {
 	}
 }
 
-// Kill sends SIGKILL.
+// Kill sends SIGKILL and waits until the process has exited.
 func (h *Hub) Kill(tb testing.TB) {
 	tb.Helper()
 	h.signal(tb, syscall.SIGKILL)
@@ -187,7 +188,7 @@ func (h *Hub) frozen(tb testing.TB) bool {
 // Continue reverts [Hub.Stop].
 func (h *Hub) Continue(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGCONT) }
 
-// Terminate sends SIGTERM, as a deployment does. See [Hub.Wait].
+// Terminate sends SIGTERM, as a deployment does, and does not wait. See [Hub.Wait].
 func (h *Hub) Terminate(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGTERM) }
 
 // Wait waits until the process has exited and returns its exit code, -1 if it was killed.
@@ -231,7 +232,7 @@ func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
 
 func (h *Hub) logFile() string { return filepath.Join(h.folder, h.Name+".log") }
 
-// logShown bounds the part of a log that is printed, in bytes.
+// logShown is the number of bytes that [Hub.Log] returns at most.
 const logShown = 8 << 10
 
 // Log returns the end of the hub's log, over all its processes.
@@ -258,8 +259,8 @@ func (h *Hub) Logged(text string) int {
 	return strings.Count(string(b), text)
 }
 
-// broken returns failures of the hub that the test did not cause and that were not returned
-// before.
+// broken returns failures of the hub that the test did not cause: an exit without a signal of the
+// test, and panics in the log that it has not returned before.
 func (h *Hub) broken() []string {
 	var all []string
 	alive := h.Alive()

@@ -30,7 +30,7 @@ type Lines struct {
 	lines []*Line
 }
 
-// Line is one route to all servers.
+// Line is one route to all servers on the loopback interface.
 type Line struct {
 	net    *Lines
 	number byte
@@ -53,7 +53,7 @@ const (
 	down        // from servers
 )
 
-// packet is a packet in flight.
+// packet is a packet in flight and the time of its delivery.
 type packet struct {
 	b   []byte
 	due time.Time
@@ -69,7 +69,8 @@ const (
 	ipHeader, tcp                              = 20, 6
 )
 
-// NewLines starts a network, which ends with the test.
+// NewLines starts a network without lines, which ends with the test. rng decides which packets
+// are lost.
 func NewLines(tb testing.TB, rng *rand.Rand) *Lines {
 	tb.Helper()
 	if os.Getenv(apartEnv) == "" {
@@ -122,7 +123,7 @@ func openTun() (*os.File, error) {
 	return os.NewFile(uintptr(fd), tunName), nil
 }
 
-// Line adds a line.
+// Line adds a line without delay and loss.
 func (n *Lines) Line() *Line {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,7 +169,8 @@ func (n *Lines) read() {
 	}
 }
 
-// route forwards a packet to its line, unless it is lost.
+// route puts a packet into the queue of its line, unless the packet is lost or the queue is full.
+// It ignores packets that are not TCP over IPv4 without options.
 func (n *Lines) route(b []byte) {
 	if len(b) < ipHeader+20 || b[0] != 0x45 || b[ipProtocol] != tcp || b[ipTarget] != 10 || b[ipTarget+1] != 8 {
 		return
@@ -198,7 +200,7 @@ func (n *Lines) route(b []byte) {
 	}
 }
 
-// readdress rewrites the addresses of a TCP packet and its checksums.
+// readdress replaces the addresses of a TCP packet and recomputes its checksums.
 func readdress(b []byte, source, target [4]byte) {
 	copy(b[ipSource:], source[:])
 	copy(b[ipTarget:], target[:])
@@ -210,7 +212,7 @@ func readdress(b []byte, source, target [4]byte) {
 	binary.BigEndian.PutUint16(segment[tcpChecksum:], ^sum(segment, pseudo))
 }
 
-// sum computes the Internet checksum.
+// sum returns the ones' complement sum of b and s; its complement is the Internet checksum.
 func sum(b []byte, s uint32) uint16 {
 	for ; len(b) > 1; b = b[2:] {
 		s += uint32(binary.BigEndian.Uint16(b))

@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// apartEnv names the test that a child process runs.
+// apartEnv is the variable with the name of the test that a child process of [Plan.Apart] runs.
 const apartEnv = "EVERDESK_TEST_APART"
 
 // Apart runs the calling test again, with the same seed, in a child process with its own
-// network and mount namespaces, and returns true there. In the parent it returns false
-// after the child has ended; the test is then over.
+// network and mount namespaces, and returns true there. In the parent it returns false after the
+// child has passed, and the test should return; it fails the test if the child fails. It needs
+// root.
 func (p *Plan) Apart(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(apartEnv) == t.Name() {
@@ -39,7 +40,7 @@ func (p *Plan) Apart(t *testing.T) bool {
 	return false
 }
 
-// ip runs the ip command.
+// ip runs the ip command of iproute2.
 func ip(tb testing.TB, args ...string) {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), "ip", args...) //nolint:gosec // the tests' own arguments

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Plan holds the extent and the seed of the faults.
+// Plan holds the settings of a run of fault tests.
 type Plan struct {
 	// Full requests all rounds of the fault table instead of a few.
 	Full bool
@@ -22,7 +22,7 @@ type Plan struct {
 	// Report is a file to which results are appended; none if empty.
 	Report string
 
-	mu sync.Mutex // serialises results
+	mu sync.Mutex // serialises writes to Report
 }
 
 // Rounds returns the number of rounds: short by default, full with [Plan.Full].
@@ -33,7 +33,7 @@ func (p *Plan) Rounds(short, full int) int {
 	return short
 }
 
-// Rand returns the random source for a part of a run.
+// Rand returns the random source for a part of a run. It depends only on the seed and the part.
 func (p *Plan) Rand(part uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, part)) //nolint:gosec // repeatable on purpose
 }
@@ -57,7 +57,7 @@ type Figure struct {
 	Wanted string `json:"wanted,omitempty"`
 }
 
-// Add appends a result to the report and logs it.
+// Add logs a result and, unless the test has failed, appends it to the report.
 func (p *Plan) Add(tb testing.TB, r Result) {
 	tb.Helper()
 	r.Seed = p.Seed

@@ -14,19 +14,19 @@ import (
 // Weather describes the treatment of bytes by a [Proxy]. The zero value is a perfect
 // network.
 type Weather struct {
-	// Delay and up to Jitter more is the delay of everything.
+	// Delay is the delay of all bytes, and Jitter the maximum of a random addition to it.
 	Delay, Jitter time.Duration
 	// Rate limits each direction of a connection in bytes per second; 0 means unlimited.
 	Rate int
-	// Slice is the maximum length of a piece; 0 means any.
+	// Slice is the maximum number of bytes that are forwarded at once; 0 means no limit.
 	Slice int
 	// Up and Down hold back the bytes of clients and of servers: connections stay open, new
 	// ones are accepted, and nothing arrives until it is reset.
 	Up, Down bool
 }
 
-// piece returns the maximum length of a piece. At a low rate pieces are short, so that one
-// passes every second.
+// piece returns the maximum length of a piece in bytes. With a rate, a piece is what passes in a
+// tenth of a second, and at least one byte.
 func (w Weather) piece() int {
 	size := 32 << 10
 	if w.Rate > 0 {
@@ -38,8 +38,8 @@ func (w Weather) piece() int {
 	return size
 }
 
-// Proxy forwards connections to the first of its targets that accepts, starting with the
-// next target each time, under any weather.
+// Proxy forwards connections to its targets in turn, skipping those that do not accept, and
+// treats their bytes according to a [Weather].
 type Proxy struct {
 	Addr string
 
@@ -98,7 +98,7 @@ func (p *Proxy) Set(w Weather) {
 	p.changed = make(chan struct{})
 }
 
-// Cut resets all connections and returns their number.
+// Cut resets all connections and returns their number, in which one without a target counts half.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func (p *Proxy) now() (Weather, <-chan struct{}) {
 	return p.weather, p.changed
 }
 
-// track adds or removes connections for Cut.
+// track adds connections to those that Cut resets, or removes them.
 func (p *Proxy) track(there bool, conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,8 +171,8 @@ type piece struct {
 	due time.Time
 }
 
-// pass forwards one direction: pieces wait, in order, until they are due. When one
-// direction ends, both do.
+// pass forwards one direction: pieces wait, in order, until they are due and open returns true for
+// the weather. When one direction ends, it closes both connections.
 func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	pieces := make(chan piece, 256)
 	gone := make(chan struct{})
@@ -194,7 +194,7 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 				w, _ := p.now() // the weather may have changed while waiting
 				now := rest[:min(len(rest), w.piece())]
 				rest = rest[len(now):]
-				// A slow reader must cause back pressure.
+				// Waiting before the next read slows the sender down by back pressure.
 				if w.Rate > 0 && !wait(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
 					return
 				}
@@ -220,7 +220,7 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	}
 }
 
-// fair waits until the weather lets bytes pass; false means that the proxy has ended.
+// fair waits until open returns true for the weather; false means that the proxy has ended.
 func (p *Proxy) fair(open func(Weather) bool) bool {
 	for {
 		w, changed := p.now()

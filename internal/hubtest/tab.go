@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tab is a client that records everything it sends and receives.
+// Tab is a client that records the messages of Say and SayTo and every event it receives.
 type Tab struct {
 	Name    string
 	Session wire.SessionID
@@ -38,7 +38,7 @@ type TabConfig struct {
 	// Backoff is the client's reconnect delay; 50 ms by default, so that tests measure the
 	// hub and not the delay.
 	Backoff func(failed int) time.Duration
-	// Dial opens connections, if set.
+	// Dial, if set, opens the connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -141,8 +141,8 @@ func (t *Tab) see(_ context.Context, e client.Event) {
 	t.moved = make(chan struct{})
 }
 
-// Say sends a message to the session's agents and records the answer. It waits over any
-// number of connections. expect is the expected text of the turn; empty means unknown.
+// Say sends a message to the session's agents, waits for its acknowledgement, across reconnects,
+// and records it. expect is the expected text of the turn; empty means unknown.
 func (t *Tab) Say(ctx context.Context, id wire.MessageID, text, expect string) error {
 	return t.SayTo(ctx, wire.UserMessage{MessageID: id, Content: text}, expect)
 }
@@ -169,7 +169,8 @@ func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) erro
 	return err
 }
 
-// Until waits until cond is true. It evaluates cond after every event.
+// Until waits until cond is true. It evaluates cond at once and after every event. It returns an
+// error if the tab or ctx ends first.
 func (t *Tab) Until(ctx context.Context, cond func() bool) error {
 	for {
 		t.mu.Lock()

@@ -7,6 +7,6 @@
 // It reads one file; -again runs `go test` in the current folder, which must be in the
 // module. Developers call it, and scripts/chaos.sh.
 //
-// It refuses files that are not histories. The exit status is 1 if promises were broken, 2
-// if the file could not be checked.
+// It refuses files that are not histories, or not results with -table. The exit status is 1 if
+// there are violations or the test fails again, 2 if the file could not be read.
 package main

@@ -86,10 +86,10 @@ func look(entries []hubtest.Entry, around int, out io.Writer) int {
 	return exitGood
 }
 
-// show prints the entries around a violation: those at its time, or else those that name
-// the same things.
+// show prints the entries around a violation: around those at its time or, if it has none, around
+// the log events whose positions it names.
 func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around int) {
-	var mine []hubtest.Entry // of the same session
+	var mine []hubtest.Entry // of the same session, or of no session
 	for _, e := range entries {
 		if e.Session == "" || e.Session == v.Session || v.Session == "" {
 			mine = append(mine, e)
@@ -172,7 +172,7 @@ func repeat(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
 	return exitGood
 }
 
-// again returns the arguments of the go command for that.
+// again returns the arguments of the go command that repeat runs.
 func again(head hubtest.Entry) []string {
 	test, _, _ := strings.Cut(head.Test, "/") // subtests share the random decisions of their test
 	args := []string{
