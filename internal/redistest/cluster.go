@@ -72,7 +72,8 @@ func (c *Sharded) DownAfter(tb testing.TB, d time.Duration) {
 	}
 }
 
-// Fail kills a master and waits until its first replica is promoted. It swaps the two in c.
+// Fail kills the master of a shard and waits until its first replica is promoted. It swaps the
+// two in c.
 func (c *Sharded) Fail(tb testing.TB, shard int) {
 	tb.Helper()
 	failed, next := c.Masters[shard], c.Replicas[shard][0]
@@ -88,7 +89,8 @@ func (c *Sharded) Fail(tb testing.TB, shard int) {
 	c.Masters[shard], c.Replicas[shard][0] = next, failed
 }
 
-// Return restarts the node that Fail killed as a replica, and waits until it is in sync.
+// Return restarts the node that Fail killed, as a replica, and waits until it is in sync and every
+// node sees the whole Cluster.
 func (c *Sharded) Return(tb testing.TB, shard int) {
 	tb.Helper()
 	s := c.Replicas[shard][0]
@@ -126,7 +128,7 @@ func (c *Sharded) nodes() []*Server {
 }
 
 // meet introduces every node to every other one, which is faster than gossip, and assigns
-// each its own configuration epoch, so that they need not agree on one.
+// each its own configuration epoch, so that the nodes need not resolve conflicts of epochs.
 func (c *Sharded) meet(tb testing.TB) {
 	tb.Helper()
 	nodes := c.nodes()

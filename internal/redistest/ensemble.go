@@ -14,9 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Ensemble is a master with replicas, monitored by three Sentinels. All clients, and the
-// servers themselves, connect to a server through its proxy only, so that replication can
-// be delayed and cut. The master changes only through [Ensemble.Fail].
+// Ensemble is a master with replicas, monitored by three Sentinels. Clients that use
+// [Ensemble.URL], the Sentinels and the servers themselves connect to a server through its proxy
+// only, so that replication can be delayed and cut; [Server.Client] connects directly. The master
+// changes only through [Ensemble.Fail] and [Ensemble.FailAfter].
 type Ensemble struct {
 	Servers []*Server
 	// Proxies[i] forwards to Servers[i].
@@ -28,7 +29,7 @@ type Ensemble struct {
 const neverDown = time.Hour
 
 // SentinelOver starts an Ensemble whose first master is Servers[0], and waits until all
-// servers and Sentinels know each other.
+// servers and Sentinels know each other. The arguments are passed to all servers.
 func SentinelOver(tb testing.TB, replicas int, args ...string) *Ensemble {
 	tb.Helper()
 	e := &Ensemble{}
@@ -78,8 +79,8 @@ func (e *Ensemble) replicateFrom(tb testing.TB, i, master int) {
 	poll(tb, "replica on "+s.Addr, s, replicaIsInSync(client))
 }
 
-// Master returns the number of the server that accepts writes, the number of its replicas,
-// and the bytes by which the slowest is behind.
+// Master returns the index of the master in Servers, the number of its online replicas, and the
+// bytes by which the slowest is behind.
 func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 	tb.Helper()
 	for i, s := range e.Servers {
@@ -94,8 +95,8 @@ func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 	return 0, 0, 0
 }
 
-// onlineReplicas parses the replication section of a master's INFO: the number of replicas
-// that are in sync, and the bytes by which the slowest is behind.
+// onlineReplicas parses the replication section of a master's INFO: the number of replicas that
+// are online, and the bytes by which the slowest of them is behind.
 func onlineReplicas(info string) (replicas, behind int) {
 	at := 0
 	var offsets []int
@@ -117,9 +118,9 @@ func onlineReplicas(info string) (replicas, behind int) {
 	return len(offsets), behind
 }
 
-// Fail kills the master and cuts its connections, as a crash of its machine does, waits
-// until the Sentinels have promoted another one, and returns that and the time of its
-// promotion.
+// Fail kills the master and cuts its connections, as a crash of its machine does, and waits until
+// the Sentinels, with a down-after time of one second, have promoted another server. It returns
+// the index of that server and the time at which it was first seen as a master.
 func (e *Ensemble) Fail(tb testing.TB, master int) (next int, promoted time.Time) {
 	tb.Helper()
 	return e.FailAfter(tb, master, time.Second)
@@ -131,7 +132,7 @@ func (e *Ensemble) FailAfter(tb testing.TB, master int, down time.Duration) (nex
 	e.Proxies[master].Down()
 	e.Servers[master].Kill(tb)
 	downAfter(tb, e.Sentinels, down)
-	times := map[int]time.Time{} // time at which each server was first seen as a master
+	times := map[int]time.Time{} // time at which the first promoted server was seen as a master
 	others := map[int]*redis.Client{}
 	for i, s := range e.Servers {
 		if i != master {
@@ -158,8 +159,8 @@ func (e *Ensemble) FailAfter(tb testing.TB, master int, down time.Duration) (nex
 	return next, promoted
 }
 
-// awaitAgreedMaster waits until the Sentinels agree on a master that accepts writes, and
-// returns its number.
+// awaitAgreedMaster waits until the Sentinels agree on a server that is a master, and returns its
+// index.
 func (e *Ensemble) awaitAgreedMaster(tb testing.TB) (master int) {
 	tb.Helper()
 	named := e.agreedMaster(tb)
@@ -205,9 +206,9 @@ func (e *Ensemble) agreedMaster(tb testing.TB) func(context.Context) (int, error
 	}
 }
 
-// Return restarts a failed server as a replica of the present master, which may change
-// meanwhile, and waits until all replicas are in sync. Sentinels would do that too, but
-// only after ten seconds.
+// Return restarts a failed server as a replica of the current master, follows a change of that
+// master, and waits until all replicas are in sync. Sentinels would do that too, but only after
+// ten seconds.
 func (e *Ensemble) Return(tb testing.TB, failed int) {
 	tb.Helper()
 	e.Servers[failed].Restart(tb)
@@ -262,7 +263,7 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 }
 
 // Detach cuts the replicas of a master off from it, so that no later write reaches them.
-// They keep their data; a failover to one of them returns to this moment.
+// They keep their data; a failover to one of them loses all later writes.
 func (e *Ensemble) Detach(tb testing.TB, master int) {
 	tb.Helper()
 	host, port, err := net.SplitHostPort(freeAddr(tb)) // an address without a listener

@@ -44,7 +44,7 @@ func newProxy(tb testing.TB, target string) *Proxy {
 // Lag sets the delay of data to the server's replicas.
 func (l *Proxy) Lag(d time.Duration) { l.lag.Store(int64(d)) }
 
-// Up accepts connections.
+// Up starts to accept connections.
 func (l *Proxy) Up(tb testing.TB) {
 	tb.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", l.Addr)

@@ -51,7 +51,7 @@ func sentinelURL(sentinels []*Server) string {
 	return "redis+sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
 }
 
-// AwaitMaster waits until the Sentinels agree that s is the master and it accepts writes.
+// AwaitMaster waits until all Sentinels name s as the master and s has that role.
 func (w *Watched) AwaitMaster(tb testing.TB, s *Server) {
 	tb.Helper()
 	awaitMaster(tb, w.Sentinels, s, s.Addr)
@@ -103,8 +103,8 @@ func downAfter(tb testing.TB, sentinels []*Server, d time.Duration) {
 	}
 }
 
-// startSentinels starts Sentinels that are configured with all others, which they would
-// discover only within seconds, and waits until all know each other.
+// startSentinels starts Sentinels that are configured with all others, because discovering each
+// other takes seconds, and waits until all know each other and the replicas.
 func startSentinels(tb testing.TB, master string, replicas ...string) []*Server {
 	tb.Helper()
 	id := func(i int) string { return fmt.Sprintf("%040x", i+1) }
@@ -140,7 +140,7 @@ func startSentinels(tb testing.TB, master string, replicas ...string) []*Server 
 	return all
 }
 
-// spaced converts an address to the form of Redis' configuration.
+// spaced converts HOST:PORT to "HOST PORT", the form in Redis' configuration.
 func spaced(addr string) string { return strings.Replace(addr, ":", " ", 1) }
 
 func replicaIsInSync(client *redis.Client) func(context.Context) error {

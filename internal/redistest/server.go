@@ -140,7 +140,8 @@ func freeAddr(tb testing.TB) string {
 	return ""
 }
 
-// reserve prevents other tests, also those of other processes, from using a port.
+// reserve locks a port against other tests, also those of other processes, until the test ends.
+// It returns false if another test has it.
 func reserve(tb testing.TB, port int) bool {
 	tb.Helper()
 	folder := filepath.Join(os.TempDir(), "everdesk-ports")
@@ -228,8 +229,8 @@ func (s *Server) awaitReady(tb testing.TB) {
 	})
 }
 
-// poll calls ready until it returns nil, and fails the test with the server's log after
-// startTimeout.
+// poll calls ready until it returns nil. It fails the test with the end of the server's log if s
+// exits, or after startTimeout.
 func poll(tb testing.TB, what string, s *Server, ready func(context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), startTimeout)
@@ -265,7 +266,7 @@ func (s *Server) tail() string {
 	return string(bytes.TrimSpace(log[max(0, len(log)-logTail):]))
 }
 
-// newClient returns a client with few idle connections and without retries, so that a test
+// newClient returns a client with at most four connections and without retries, so that a test
 // sees the server's own errors.
 func newClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
