@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// auditList is what hub admin audit prints with --json.
+// auditList is the output of hub admin audit --json.
 type auditList struct {
 	Records []struct {
 		Seq                                     uint64
@@ -21,7 +21,7 @@ type auditList struct {
 	}
 }
 
-// done has hub admin do something as a program would, and is the record of it.
+// done runs an action of hub admin with --json, and returns its record in the audit log.
 func (f *adminFleet) done(t *testing.T, args ...string) auditCard {
 	t.Helper()
 	card := read[auditCard](t, f, args...)
@@ -31,16 +31,15 @@ func (f *adminFleet) done(t *testing.T, args ...string) auditCard {
 	return card
 }
 
-// hang has an agent begin something that it never ends.
+// hang starts a turn that never ends.
 func (f *adminFleet) hang(t *testing.T, x *terminal, id string) {
 	t.Helper()
 	x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":"/nosteer\n/say %s\n/hang"}}`, id, id))
 	x.until(t, `"delta":"`+id+`"`)
 }
 
-// Through the hub that has nothing to do with a session, agents are stopped, what
-// waits is taken back, tabs are closed, and all of it is in the audit twice: that it
-// was begun and how it ended.
+// Through a hub that does not own the session, an admin stops agents, cancels queued messages and
+// closes tabs. The audit log has two records of each action: its begin and its result.
 func TestAdminFleetActs(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t, "--max-agents", "1") // so that messages wait
@@ -83,7 +82,7 @@ func TestAdminFleetActs(t *testing.T) {
 	f.audited(t, id)
 }
 
-// ends waits until the terminal has ended by itself.
+// ends waits until the terminal has exited.
 func (x *terminal) ends(t *testing.T) {
 	t.Helper()
 	deadline := time.After(patienceOfTests)
@@ -100,7 +99,7 @@ func (x *terminal) ends(t *testing.T) {
 	}
 }
 
-// audited looks for what the admin did, with its ends.
+// audited checks that the audit log has the actions with their results.
 func (f *adminFleet) audited(t *testing.T, id string) {
 	t.Helper()
 	list := read[auditList](t, f, "audit")
@@ -147,7 +146,8 @@ func (f *adminFleet) audited(t *testing.T, id string) {
 	}
 }
 
-// verified is the newest hash of a whole audit with so many records.
+// verified verifies that the audit log is complete and has the given number of records, and returns
+// its newest hash.
 func verified(t *testing.T, f *adminFleet, records int) string {
 	t.Helper()
 	v := read[struct {
@@ -161,8 +161,8 @@ func verified(t *testing.T, f *adminFleet, records int) string {
 	return v.Head
 }
 
-// A session goes to another hub in the middle of what an agent says, and then with
-// all others of a hub: who watches sees every word.
+// A session is handed over to another hub during an agent's answer, and then once more by draining
+// that hub: a client receives the whole answer.
 func TestAdminFleetMoves(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t)
@@ -198,7 +198,7 @@ func TestAdminFleetMoves(t *testing.T) {
 		select {
 		case r := <-heard:
 			if r.Delta != "" && r.Offset != len(said) {
-				cuts++ // what was cut off is asked for again
+				cuts++ // the interrupted text is generated again
 			}
 			if r.Delta != "" && r.Offset <= len(said) {
 				said = said[:r.Offset] + r.Delta

@@ -20,16 +20,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// adminFleet is two hubs on one Redis, with those who come to them.
+// adminFleet is two hubs on one Redis, with tokens of their users.
 type adminFleet struct {
 	one, two *server
-	// admin may do everything, guard looks without seeing content, ann and ben
-	// have sessions.
+	// admin is the installation token. The others are API keys: guard's has the role admin:read,
+	// those of ann and ben the role user.
 	admin, guard, ann, ben string
 }
 
-// keyRecords is how many records of the audit are of the keys that a fleet is made with:
-// that each was asked for, and that it was made.
+// keyRecords is the number of audit records about the API keys of a fleet: two for each key, its
+// request and its creation.
 const keyRecords = 6
 
 func newAdminFleet(t *testing.T, args ...string) *adminFleet {
@@ -51,7 +51,7 @@ func newAdminFleet(t *testing.T, args ...string) *adminFleet {
 	return f
 }
 
-// ask sends a request of somebody.
+// ask sends a POST request with a token and decodes the answer into out.
 func (f *adminFleet) ask(t *testing.T, s *server, token, path, body string, out any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
@@ -74,7 +74,7 @@ func (f *adminFleet) ask(t *testing.T, s *server, token, path, body string, out 
 	}
 }
 
-// session makes a session of somebody.
+// session creates a session for the user of the token.
 func (f *adminFleet) session(t *testing.T, s *server, token, title string) wire.SessionID {
 	t.Helper()
 	var made struct {
@@ -90,14 +90,14 @@ func (f *adminFleet) say(t *testing.T, s *server, token string, id wire.SessionI
 	f.ask(t, s, token, "/api/sessions/"+string(id)+"/messages", fmt.Sprintf(`{"content":%q}`, text), nil)
 }
 
-// run runs hub admin as somebody.
+// run runs hub admin with a token, through the given hub.
 func (f *adminFleet) run(ctx context.Context, s *server, token string, args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
 	code = run(ctx, append(append([]string{"admin"}, args...), "--server", s.url), []string{"HUB_TOKEN=" + token}, &out, &err)
 	return code, out.String(), err.String()
 }
 
-// ok runs hub admin as the admin, through the second hub, and wants it to go well.
+// ok runs hub admin as the admin, through the second hub, and fails the test unless it succeeds.
 func (f *adminFleet) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
@@ -107,7 +107,7 @@ func (f *adminFleet) ok(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// fails runs hub admin as the admin and wants it to be refused.
+// fails runs hub admin as the admin and checks that it fails with the given code and message.
 func (f *adminFleet) fails(t *testing.T, want int, says string, args ...string) {
 	t.Helper()
 	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
@@ -116,7 +116,7 @@ func (f *adminFleet) fails(t *testing.T, want int, says string, args ...string) 
 	}
 }
 
-// read is what hub admin prints with --json.
+// read runs hub admin with --json and decodes its output.
 func read[T any](t *testing.T, f *adminFleet, args ...string) (out T) {
 	t.Helper()
 	text := f.ok(t, append(args, "--json")...)
@@ -126,7 +126,7 @@ func read[T any](t *testing.T, f *adminFleet, args ...string) (out T) {
 	return out
 }
 
-// show is all that is known of a session, once it is as it is wanted.
+// show polls hub admin show until want is true, and returns the details of the session.
 func (f *adminFleet) show(t *testing.T, id wire.SessionID, want func(adminview.Detail) bool) (d adminview.Detail) {
 	t.Helper()
 	eventually(t, func() (string, bool) {
@@ -136,7 +136,7 @@ func (f *adminFleet) show(t *testing.T, id wire.SessionID, want func(adminview.D
 	return d
 }
 
-// eventually looks until something is so.
+// eventually calls look until it returns ok.
 func eventually(t *testing.T, look func() (seen string, ok bool)) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -155,7 +155,7 @@ func eventually(t *testing.T, look func() (seen string, ok bool)) {
 	}
 }
 
-// sessionRows is what hub admin sessions prints with --json.
+// sessionRows is the output of hub admin sessions --json.
 type sessionRows struct {
 	Rows  []adminview.Row
 	Total int
@@ -169,7 +169,7 @@ func (r sessionRows) ids() (all []wire.SessionID) {
 	return all
 }
 
-// All sessions of both hubs are listed, page by page, and those that flags choose.
+// All sessions of both hubs are listed, over several pages, and flags filter them.
 func TestAdminFleetSessions(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t)
@@ -239,7 +239,7 @@ func TestAdminFleetSessions(t *testing.T) {
 	f.fails(t, exitUsage, "needs SESSION", "show")
 }
 
-// follower is hub admin tail, in a process of its own.
+// follower is a running hub admin tail.
 type follower struct {
 	lines chan string
 	stop  context.CancelFunc
@@ -270,7 +270,7 @@ func (f *adminFleet) follow(t *testing.T, s *server, token string, args ...strin
 	return x
 }
 
-// until is all it prints up to a line that has some words.
+// until returns the output up to a line that contains words.
 func (x *follower) until(t *testing.T, words string) (all string) {
 	t.Helper()
 	deadline := time.After(patienceOfTests)
@@ -290,8 +290,8 @@ func (x *follower) until(t *testing.T, words string) (all string) {
 	}
 }
 
-// The log is followed through both hubs while an agent writes: with its words by who
-// may see them, without them by who may not.
+// tail follows the log through both hubs while an agent answers. An admin who may see content gets
+// it; one who may not gets the events without it.
 func TestAdminFleetTail(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t)
@@ -348,7 +348,8 @@ func TestAdminFleetTail(t *testing.T) {
 	f.fails(t, exitFailure, "hub answered 404: ", "tail", "ses-nothing")
 }
 
-// Who has no right to it is told nothing, and who may only look does nothing.
+// A user without an admin role gets nothing; a read-only admin can read, and every action is
+// refused.
 func TestAdminFleetRights(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t)
@@ -376,7 +377,7 @@ func TestAdminFleetRights(t *testing.T) {
 			t.Errorf("%q of a user: code %d, %q %q", args, code, out, stderr)
 		}
 		if args[0] == "tail" {
-			continue // it would go on and on
+			continue // it would not end
 		}
 		code, out, stderr = f.run(t.Context(), f.two, f.guard, args...)
 		if slices.Contains(args, "--reason") {

@@ -15,8 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What cannot be undone is done with --yes, and at a terminal when somebody types the
-// session's id, and never otherwise.
+// Irreversible actions need --yes, or at a terminal the session's id typed as confirmation.
 func TestAdminFleetAsksBefore(t *testing.T) {
 	t.Parallel()
 	f := newAdminFleet(t)
@@ -58,12 +57,12 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 	f.fails(t, exitFailure, "hub answered 404: ", "delete", id, "--yes", "--reason", "again")
 }
 
-// atTerminal runs hub admin at a real terminal and types something once it is asked. It
-// returns the exit code and what is on the screen.
+// atTerminal runs hub admin at a pseudo-terminal and types typed when it is prompted. It returns
+// the exit code and the text on the screen.
 func (f *adminFleet) atTerminal(t *testing.T, typed string, args ...string) (code int, screen string) {
 	t.Helper()
 	keys, end := openPTY(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // who is still there then is killed
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // then the process is killed
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "hub", append([]string{"admin"}, append(args, "--server", f.two.url)...)...)
 	cmd.Env = []string{"GORACE=" + noRaceNap, "HUB_TOKEN=" + f.admin}
@@ -86,14 +85,14 @@ func (f *adminFleet) atTerminal(t *testing.T, typed string, args ...string) (cod
 			}
 		}
 		if err != nil {
-			break // nobody is at the other end any more
+			break // the process has closed the terminal
 		}
 	}
-	_ = cmd.Wait() // the code says it
+	_ = cmd.Wait() // the exit code is returned
 	return cmd.ProcessState.ExitCode(), string(seen)
 }
 
-// openPTY makes a terminal: what is written to keys is typed at it.
+// openPTY opens a pseudo-terminal: text written to keys is input at end.
 func openPTY(t *testing.T) (keys, end *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

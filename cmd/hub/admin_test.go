@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// adminDesk is a server that answers as the admin API does, and remembers what it was
-// asked.
+// adminDesk is a server with fixed answers of the admin API. It records the requests and their
+// idempotency keys.
 type adminDesk struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -45,7 +45,7 @@ func newAdminDesk(t *testing.T, routes map[string]http.HandlerFunc) *adminDesk {
 	return d
 }
 
-// last is what it was asked last.
+// last returns the last request.
 func (d *adminDesk) last() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *adminDesk) last() string {
 	return d.asked[len(d.asked)-1]
 }
 
-// admin runs hub admin against it.
+// admin runs hub admin against the server.
 func (d *adminDesk) admin(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
 	code = run(ctx, append(append([]string{"admin"}, args...), "--server", d.URL, "--token", "t"), nil, &out, &err)
@@ -66,7 +66,7 @@ func answerWith(v any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(v) }
 }
 
-// rowsOf answers with pages of numbered sessions.
+// rowsOf returns a handler that answers with pages of n numbered sessions.
 func rowsOf(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		from, limit := 0, 0
@@ -121,7 +121,7 @@ func TestAdminFilters(t *testing.T) {
 	}
 }
 
-// What others wrote does nothing to the terminal, and ages are for people.
+// Tables contain no control characters of untrusted text, and show ages in readable units.
 func TestAdminTableIsPlain(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
@@ -228,7 +228,7 @@ func TestAdminActions(t *testing.T) {
 	}
 }
 
-// An answer that was lost makes it ask once more, under the same key.
+// After a lost answer the action is sent once more with the same idempotency key.
 func TestAdminActsOnce(t *testing.T) {
 	t.Parallel()
 	var once sync.Once
@@ -322,8 +322,8 @@ func TestAdminAudit(t *testing.T) {
 	}
 }
 
-// A tail that is cut off goes on after the last event it has seen, and ends when it
-// is told to.
+// After a lost connection tail continues after the last event it received. It ends when it is
+// interrupted.
 func TestAdminTailGoesOn(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
@@ -357,8 +357,8 @@ func TestAdminTailGoesOn(t *testing.T) {
 	}
 }
 
-// Without a position it begins where the log ends when it is asked for, and a hub
-// that does not want it any more has the last word.
+// Without a position tail begins at the current end of the log. When the hub ends the stream with a
+// refusal, tail ends with that error.
 func TestAdminTailBeginsNow(t *testing.T) {
 	t.Parallel()
 	d := newAdminDesk(t, map[string]http.HandlerFunc{

@@ -37,8 +37,8 @@ func TestAgentsEphemeral(t *testing.T) {
 	x.until(t, `main: interrupted after `)
 }
 
-// With one agent for everybody, what is said to a turn that takes nothing more
-// waits, and what there is no room for is refused.
+// With a limit of one agent, messages to a turn that accepts no more are queued, and messages beyond
+// the length of the queue are refused.
 func TestAgentsQueuedAndRejected(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[0]
@@ -64,7 +64,7 @@ func TestAgentsQueuedAndRejected(t *testing.T) {
 	}
 }
 
-// A monitor whose turn waits for a free agent keeps what comes meanwhile.
+// A monitor whose turn waits for a free agent queues the messages that arrive meanwhile.
 func TestAgentsWaitForOneAnother(t *testing.T) {
 	t.Parallel()
 	everyMind(t, func(t *testing.T, m mind) {
@@ -105,8 +105,8 @@ func TestAgentsOfWindows(t *testing.T) {
 	})
 }
 
-// Two task agents ask something each, and both questions are open at once: they
-// run side by side. Somebody at another terminal answers.
+// Two task agents run concurrently: the questions of both are open at once. They are answered at
+// another terminal.
 func TestAgentsOfTasks(t *testing.T) {
 	t.Parallel()
 	everyMind(t, func(t *testing.T, m mind) {
@@ -129,8 +129,7 @@ func TestAgentsOfTasks(t *testing.T) {
 	})
 }
 
-// A question and an approval are answered from a second terminal, and whoever
-// asked goes on.
+// A question and an approval request are answered at a second terminal, and the agent continues.
 func TestAgentsAreAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	const hook = `/call system_set_config {"section":"hooks","event":"launch","label":"Greet","action":{"type":"os_action","payload":{"type":"toast.show","id":"t","message":"Hi"}}}`
@@ -159,8 +158,8 @@ func TestAgentsAreAnsweredElsewhere(t *testing.T) {
 	})
 }
 
-// A background monitor says and does only so much in a minute, and everybody sees
-// when it is enough.
+// A background monitor has a budget of output and actions per minute, and terminals show when it is
+// exceeded.
 func TestAgentsOverBudget(t *testing.T) {
 	t.Parallel()
 	everyMind(t, func(t *testing.T, m mind) {

@@ -20,7 +20,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// clinging is a store that lets no session go.
+// clinging is a store whose Release blocks until ctx ends.
 type clinging struct{ engine }
 
 func (c clinging) Release(ctx context.Context, _ store.Lease) error {
@@ -28,8 +28,7 @@ func (c clinging) Release(ctx context.Context, _ store.Lease) error {
 	return context.Cause(ctx)
 }
 
-// Sessions that cannot be handed over in time do not keep the tabs from hearing
-// where to go.
+// Tabs are disconnected with CloseDraining even if sessions cannot be handed over in time.
 func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 	t.Parallel()
 	files, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
@@ -69,7 +68,7 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /ws/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: everdesk.v2\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", info.ID, ln.Addr())
-	// No text has those two bytes.
+	// The close code; its two bytes do not occur in the text of frames.
 	goodbye := binary.BigEndian.AppendUint16(nil, uint16(wire.CloseDraining))
 	var seen []byte
 	for buf := make([]byte, 4096); !bytes.Contains(seen, goodbye); {
@@ -101,8 +100,7 @@ func TestRunDrainTime(t *testing.T) {
 	}
 }
 
-// The token lies beside the data only as long as it opens something, and only for
-// who owns it.
+// The token file exists only while there is a token, and only its owner can read it.
 func TestTokenFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -57,7 +57,7 @@ func TestReadLines(t *testing.T) {
 			t.Errorf("%q is read as %q, want %q", in, got, want)
 		}
 	}
-	// A message that goes on for ever is cut where no hub would take it anyway.
+	// A message that never ends is split at maxLine, which is more than a hub accepts.
 	n := 0
 	for line := range readLines(t.Context(), strings.NewReader(strings.Repeat(strings.Repeat("x", 1000)+"\\\n", 3000))) {
 		if n++; len(line) > 2*maxLine {
@@ -221,7 +221,7 @@ func TestEmitted(t *testing.T) {
 	}
 }
 
-// What is a dialog or a prompt is asked once, although it has a row too.
+// The row of a dialog or a prompt is not displayed as a second question.
 func TestRowsOfDialogsAreNotAskedTwice(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

@@ -136,7 +136,7 @@ func TestViewOfAPlan(t *testing.T) {
 	}
 }
 
-// asksOfAPlan are a question of every kind.
+// asksOfAPlan returns questions of a plan, of every kind, or those named by which.
 func asksOfAPlan(which ...string) []question {
 	var open []question
 	for _, r := range []wire.HITLRequest{
@@ -205,7 +205,7 @@ func TestAnswersToAPlan(t *testing.T) {
 		"clarification":   {"clarification", say(`a "b"`), wire.HITLClarificationResponse{RequestID: "clarification", Value: json.RawMessage(`"a \"b\""`)}, ""},
 		"text":            {"text choice", say("#text two words"), input("text", `"two words"`), ""},
 		"choice by label": {"choice", say("a month"), input("choice", `"1m"`), ""},
-		"no such choice":  {"choice", say("2m"), input("choice", `"2m"`), ""}, // the hub knows better what is wrong with it
+		"no such choice":  {"choice", say("2m"), input("choice", `"2m"`), ""}, // the hub validates it
 		"several":         {"multi", say("A, b"), input("multi", `["a","b"]`), ""},
 		"with a comma":    {"multi", say("b, too"), input("multi", `["b"]`), ""},
 		"number":          {"number", say("2.50"), input("number", "2.5"), ""},
@@ -255,7 +255,7 @@ func TestOrdersToAPlan(t *testing.T) {
 	}
 }
 
-// payloadOf is the message that what was typed stands for.
+// payloadOf returns the message that typed text sends.
 func payloadOf(c *console, text string) (wire.ClientPayload, error) {
 	in, err := parseTyped(text)
 	if err != nil {
@@ -269,7 +269,7 @@ func payloadOf(c *console, text string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// TestAttachPlan works a plan off at a terminal whose other end is a real hub.
+// TestAttachPlan executes a plan at a terminal that is attached to a real hub.
 func TestAttachPlan(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())

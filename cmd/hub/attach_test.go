@@ -65,15 +65,15 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// attachRun is a call of attach inside the test.
+// attachRun is a running attach in the process of the test.
 type attachRun struct {
 	stdin  *io.PipeWriter
 	lines  chan string // of stdout; closed at its end
 	result chan error
-	stderr strings.Builder // complete when there is a result
+	stderr strings.Builder // complete when result has a value
 }
 
-// startAttach calls attach with its ends tied to the test.
+// startAttach runs call in a goroutine, with pipes as stdin and stdout.
 func startAttach(t *testing.T, call func(ctx context.Context, p program) error, args ...string) *attachRun {
 	t.Helper()
 	in, stdin := io.Pipe()
@@ -122,7 +122,7 @@ func (r *attachRun) until(t *testing.T, text string) string {
 	return ""
 }
 
-// end reads to the end and returns what attach said then.
+// end reads to the end of the output and returns the result of attach.
 func (r *attachRun) end(t *testing.T) error {
 	t.Helper()
 	for line := range r.lines {
@@ -163,7 +163,7 @@ func TestAttachJSON(t *testing.T) {
 	r.say(t, `{"type":"DANCE"}`)
 	r.until(t, `"type":"error"`)
 
-	// Another one that leaves by itself has the same state at the same position.
+	// Another client, which exits because of --until, has the same state at the same position.
 	other := startAttach(t, attach, "--server", h.url, string(state.Session), "--until", hash.At.String(), "--state-hash=1")
 	other.until(t, `"mode":"snapshot"`)
 	other.stdin.Close()
@@ -207,7 +207,7 @@ func TestAttachEnds(t *testing.T) {
 	}
 }
 
-// TestAttachTerminal types at a terminal whose other end is a real hub.
+// TestAttachTerminal types at a terminal that is attached to a real hub.
 func TestAttachTerminal(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())

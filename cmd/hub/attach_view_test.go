@@ -14,8 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// TestPlain is row 52 of the attack table: text of others does nothing to a
-// terminal.
+// TestPlain is row 52 of the attack table: untrusted text cannot control a terminal.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -46,7 +45,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// show draws events and returns what is on the terminal then.
+// show displays payloads and returns the output.
 func show(v *view, payloads ...any) string {
 	var out strings.Builder
 	v.out = &out

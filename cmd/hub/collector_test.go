@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// seenSpan is what a collector was told.
+// seenSpan is a span that a collector received.
 type seenSpan struct {
 	name, trace, id, parent string
 	start, end              uint64
@@ -26,14 +26,14 @@ type seenSpan struct {
 
 func (s seenSpan) by() any { return s.attributes["everdesk.replica"] }
 
-// collector takes traces.
+// collector is an OpenTelemetry collector that records the spans it receives.
 type collector struct {
 	url string
 
 	mu     sync.Mutex // guards the following
 	spans  []seenSpan
 	raw    [][]byte
-	grown  chan struct{} // closed when there are more
+	grown  chan struct{} // closed and replaced when spans arrive
 	header http.Header   // of the last request
 }
 
@@ -58,8 +58,7 @@ func startCollector(t *testing.T) *collector {
 	return c
 }
 
-// otlpTraces is OTLP/JSON as its specification has it, written down apart from the
-// exporter's own types.
+// otlpTraces is OTLP/JSON as specified, independent of the exporter's own types.
 type otlpTraces struct {
 	ResourceSpans []struct {
 		Resource   struct{ Attributes []otlpAttribute }
@@ -128,8 +127,8 @@ func values(list []otlpAttribute) map[string]any {
 	return out
 }
 
-// about waits until the spans of a message are enough, and returns them in the order
-// in which they began.
+// about waits until enough returns true for the spans of a message, and returns them in the order
+// of their start.
 func (c *collector) about(t *testing.T, message wire.MessageID, enough func([]seenSpan) bool) []seenSpan {
 	t.Helper()
 	late := time.After(patienceOfTests)
@@ -162,12 +161,12 @@ func namesOf(spans []seenSpan) (names []string) {
 	return names
 }
 
-// has reports whether there is a span of that name with an attribute.
+// has reports whether a span of that name has the attribute with that value.
 func has(spans []seenSpan, name, attribute string, value any) bool {
 	return slices.ContainsFunc(spans, func(s seenSpan) bool { return s.name == name && s.attributes[attribute] == value })
 }
 
-// oneTrace checks that spans are one trace with one root, and returns that.
+// oneTrace checks that the spans are one trace with one root, and returns the root.
 func oneTrace(t *testing.T, spans []seenSpan) seenSpan {
 	t.Helper()
 	var root seenSpan

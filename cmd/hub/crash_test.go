@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// wireLine is what these tests read of a line for programs.
+// wireLine holds the fields of a JSON line of attach that these tests use.
 type wireLine struct {
 	Type string `json:"type"`
 	Data struct {
@@ -23,14 +23,14 @@ type wireLine struct {
 	} `json:"data"`
 }
 
-// tally counts what becomes of messages.
+// tally counts the events of each message.
 type tally struct {
 	queued, accepted, ended map[wire.MessageID]int
-	order                   []wire.MessageID // of ends
+	order                   []wire.MessageID // in the order of their ends
 	said                    map[wire.MessageID]string
 }
 
-// tallied reads lines for programs until enough is true.
+// tallied reads JSON lines of a terminal until enough is true, and counts their events.
 func tallied(t *testing.T, x *terminal, enough func(*tally) bool) *tally {
 	t.Helper()
 	sum := &tally{
@@ -58,18 +58,18 @@ func tallied(t *testing.T, x *terminal, enough func(*tally) bool) *tally {
 	return sum
 }
 
-// A hub that is killed loses no message that waits: the next one on the same data
-// goes on with the turn that was cut off and then runs each of them, once and in
-// order. A terminal that stays attached sees all of it.
+// A killed hub loses no queued message: the next hub on the same store resumes the interrupted turn
+// and then runs each queued message once and in order. A terminal that stays attached receives all
+// of it.
 func TestCrashWithQueuedMessages(t *testing.T) {
 	t.Parallel()
 	demo := testProviders(t)[0]
 	for name, tt := range map[string]struct {
 		store  string
-		deaths int // the second is when everything comes from the store already
+		deaths int // the second kill hits a hub that has loaded everything from the store
 	}{
 		"file":  {"file:" + t.TempDir(), 2},
-		"redis": {redistest.Standalone(t).URL(), 1}, // where the agent of a dead hub counts until its slot expires
+		"redis": {redistest.Standalone(t).URL(), 1}, // here the agent slot of a killed hub stays in use until it expires
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,8 +128,8 @@ func containsType(line, name string) bool {
 	return json.Unmarshal([]byte(line), &l) == nil && l.Type == name
 }
 
-// Messages that are on their way while the hub dies reach exactly one end each:
-// the terminal sends those without an answer again.
+// Messages that are sent while the hub is killed get exactly one end each: the terminal sends those
+// without an answer again.
 func TestCrashInTheMiddle(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[0]
@@ -174,8 +174,8 @@ func count(t *testing.T, line string, ended map[wire.MessageID]int) {
 	}
 }
 
-// Nobody knows whether a tool that must not run twice has run when the hub died, so
-// people are asked whether the turn is to go on, and can answer at any terminal.
+// After a kill it is unknown whether a tool that must not run twice has run. The hub asks whether
+// the turn should continue, and any terminal can answer.
 func TestCrashInATool(t *testing.T) {
 	t.Parallel()
 	everyMind(t, func(t *testing.T, m mind) {
@@ -184,7 +184,7 @@ func TestCrashInATool(t *testing.T) {
 		x.say(t, `/call window_create {"windowId":"app","title":"App","content":{"renderer":"iframe","content":"https://example.com"}}`)
 		x.until(t, `main: done in `)
 		for _, answer := range []string{":no", ":yes", ":answer and hurry"} {
-			// Nobody shows the app, so it does not answer for a while.
+			// No browser displays the app, so its command is not answered for a while.
 			x.say(t, `/call window_app_command {"windowId":"app","command":"go"}`, "/hang")
 			x.until(t, `→ main \(direct\)$`, `main: uses window:app_command `)
 			s.kill()
@@ -199,15 +199,14 @@ func TestCrashInATool(t *testing.T) {
 			if answer == ":no" {
 				continue
 			}
-			x.until(t, `→ main \(direct\)$`, `main: uses window:app_command `) // it does what it is told again
+			x.until(t, `→ main \(direct\)$`, `main: uses window:app_command `) // the resumed turn calls the tool again
 			x.say(t, ":stop")
 			x.until(t, `main: interrupted after `)
 		}
 	})
 }
 
-// A turn that gave a task away hears what came of it, however often the hub dies
-// meanwhile.
+// A turn that started a task gets its result, even if the hub is killed several times meanwhile.
 func TestCrashInATask(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[0]
@@ -226,7 +225,7 @@ func TestCrashInATask(t *testing.T) {
 		`main: task:run is done: .*"status":"completed"`, `^    after all$`, `main: done in `)
 }
 
-// Somebody else thinks from the next turn on, who knows what was said before.
+// After :provider the next turn uses the new provider, with the previous conversation.
 func TestProviderSwitch(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[1]

@@ -18,10 +18,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// labels are those of Kubernetes.
+// labels are labels of Kubernetes.
 type labels map[string]string
 
-// matches reports whether something with these labels is selected.
+// matches reports whether the selector selects an object with these labels. An empty selector
+// selects none.
 func (l labels) matches(selector labels) bool {
 	for name, value := range selector {
 		if l[name] != value {
@@ -81,7 +82,7 @@ type container struct {
 	VolumeMounts []mount `yaml:"volumeMounts"`
 }
 
-// manifest is what we look at in any object of Kubernetes.
+// manifest holds the fields of any Kubernetes object that these tests use.
 type manifest struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -90,7 +91,7 @@ type manifest struct {
 	StringData map[string]string `yaml:"stringData"`
 }
 
-// deployment is a Deployment as far as a mistake in it would hurt.
+// deployment holds the fields of a Deployment that these tests check.
 type deployment struct {
 	Spec struct {
 		Selector selector `yaml:"selector"`
@@ -151,7 +152,7 @@ type ingress struct {
 	} `yaml:"spec"`
 }
 
-// cluster is all of deploy/kubernetes, by kind and name.
+// cluster holds all objects of deploy/kubernetes, by kind and name.
 type cluster map[string]yaml.Node
 
 func readCluster(t *testing.T) cluster {
@@ -166,7 +167,7 @@ func readCluster(t *testing.T) cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := yaml.NewDecoder(bytes.NewReader(text)) // refuses a key that is there twice
+		d := yaml.NewDecoder(bytes.NewReader(text)) // refuses duplicate keys
 		for {
 			var n yaml.Node
 			if err := d.Decode(&n); errors.Is(err, io.EOF) {
@@ -201,7 +202,7 @@ func get[T any](t *testing.T, all cluster, key string) T {
 	return into
 }
 
-// What the pods are given must be settings, and fit what is beside them.
+// The environment of the pods contains only valid settings, which fit the other objects.
 func TestKubernetesSettings(t *testing.T) {
 	t.Parallel()
 	all := readCluster(t)
@@ -223,7 +224,7 @@ func TestKubernetesSettings(t *testing.T) {
 	}
 	for _, e := range hub.Env {
 		if e.ValueFrom != nil {
-			e.Value = "everdesk-7c9bf5d6fd-x2x4z" // of a pod
+			e.Value = "everdesk-7c9bf5d6fd-x2x4z" // the name of a pod
 		}
 		environ = append(environ, e.Name+"="+e.Value)
 	}
@@ -257,7 +258,7 @@ func TestKubernetesSettings(t *testing.T) {
 	get[manifest](t, all, "PersistentVolumeClaim "+pod.Volumes[0].Claim.ClaimName)
 }
 
-// What selects pods must select ours, and what names a port or path one there is.
+// All selectors select the hub's pods, and all ports and paths that are referred to exist.
 func TestKubernetesFitsTogether(t *testing.T) {
 	t.Parallel()
 	all := readCluster(t)
@@ -288,7 +289,7 @@ func TestKubernetesFitsTogether(t *testing.T) {
 			t.Errorf("%s probe is %+v", name, p)
 		}
 	}
-	// The hub takes 2 s to find that its store is away.
+	// The hub takes 2 s to detect that its store is unavailable.
 	if hub.ReadinessProbe.TimeoutSeconds <= 2 {
 		t.Error("readiness probe gives up before the hub answers")
 	}
@@ -311,8 +312,8 @@ func TestKubernetesFitsTogether(t *testing.T) {
 	}
 }
 
-// The unit must give the hub longer to stop than the hub takes, and the file with
-// its variables must hold settings, also where it only suggests some.
+// The stop timeout of the unit is longer than the hub's grace period, and the environment file
+// contains only valid settings, also in its comments.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {

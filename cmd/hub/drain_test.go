@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who waits for a drain and cannot see how far it is hears why.
+// drain --wait reports why it could not poll the state of the replica.
 func TestDrainThatNobodyCanFollow(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// call runs the program and returns what it printed.
+// call runs the program, checks its exit code and returns its output.
 func call(t *testing.T, want int, args ...string) (out, complaint string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -21,7 +21,7 @@ func call(t *testing.T, want int, args ...string) (out, complaint string) {
 	return strings.TrimSpace(stdout.String()), stderr.String()
 }
 
-// A session is written to a file by one hub and made again by another.
+// A session exported from one hub is imported into another.
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	from := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
@@ -75,7 +75,7 @@ func TestExportAndImport(t *testing.T) {
 	call(t, exitUsage, "import", "--server", to.url, "a", "b")
 }
 
-// What a hub answers to an import does nothing to the terminal but appear on it.
+// import prints the answer of a hub without control characters.
 func TestImportPrintsNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "any.zip")
@@ -92,7 +92,7 @@ func TestImportPrintsNoControlCharacters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // which is the file
+				_, _ = io.Copy(io.Discard, r.Body) // the file
 				w.Header().Set("Content-Type", "application/problem+json")
 				w.WriteHeader(answer.status)
 				_, _ = io.WriteString(w, answer.body)

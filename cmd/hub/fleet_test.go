@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tell runs a command of the hub and returns what it printed.
+// tell runs a command of the hub and returns its output.
 func tell(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "hub", args...)
@@ -30,7 +30,7 @@ func tell(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// ownerOf asks a hub who runs a session, and whether that has something to do.
+// ownerOf requests the owner of a session from a hub, and whether the session is working.
 func ownerOf(t *testing.T, url string, session wire.SessionID) (owner string, working bool) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/admin/sessions/"+string(session), nil)
@@ -51,7 +51,7 @@ func ownerOf(t *testing.T, url string, session wire.SessionID) (owner string, wo
 	return detail.Row.Owner, !slices.Contains([]string{"idle", "dormant"}, detail.Row.Status)
 }
 
-// status is what a hub answers to a path.
+// status returns the status of a GET request.
 func status(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -66,9 +66,9 @@ func status(t *testing.T, url string) int {
 	return res.StatusCode
 }
 
-// Of three hubs on one Redis the one that runs a session is drained through another
-// while an agent writes: who watches elsewhere sees every word of it once and in
-// order, the turn ends once, and the replica can be taken back.
+// Three hubs share one Redis. The owner of a session is drained during an agent's answer, through
+// a hub that has no part in it: a client of the third one receives every word once and in order and
+// one end of the turn, and the drained replica can be undrained.
 func TestDrainUnderAStream(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
@@ -99,7 +99,7 @@ func TestDrainUnderAStream(t *testing.T) {
 		<-c.Ready()
 		return c
 	}
-	// The one who owns it has a tab too, which is sent away.
+	// The owner has a tab too, which it disconnects.
 	here := attachProcess(t, hubs["one"], session, "--json")
 	here.until(t, `"type":"session_state"`)
 	c := watch(hubs["two"].url)
@@ -111,7 +111,7 @@ func TestDrainUnderAStream(t *testing.T) {
 		fmt.Fprintf(&text, " w%d", n+1)
 	}
 	want, said := text.String()[1:], ""
-	// hear adds a part. It is an error to leave something out, and to begin again.
+	// hear appends a piece. A gap or a repetition is an error.
 	hear := func(r wire.AgentResponse) bool {
 		t.Helper()
 		if r.Delta != "" && r.Offset != len(said) {
@@ -134,7 +134,7 @@ func TestDrainUnderAStream(t *testing.T) {
 	if got := status(t, hubs["one"].url+"/healthz"); got != http.StatusOK {
 		t.Errorf("/healthz of the drained: %d", got)
 	}
-	// Also the drained one shows who has it now.
+	// The drained hub also reports the new owner.
 	if owner, working := ownerOf(t, hubs["one"].url, session); owner != "two" && owner != "three" || working {
 		t.Errorf("%q runs the session after the drain; it works: %v", owner, working)
 	}
@@ -170,8 +170,8 @@ func TestDrainUnderAStream(t *testing.T) {
 	}
 }
 
-// An agent is stopped through a replica that has nothing to do with its session, once
-// for an id, and both can see who did it.
+// An agent is interrupted through a replica that does not own its session. A request with the same
+// idempotency key, at either replica, returns the same answer and interrupts nothing.
 func TestInterruptThroughAnother(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)

@@ -14,14 +14,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// marked is in everything that is said in the test, and must not be logged.
+// marked is part of all content of the test, and must not be logged.
 const marked = "PLUGH-7731"
 
-// echoModel is a model server that fails with what it was asked, and with the key.
+// echoModel is a model server whose error contains the request and the API key.
 func echoModel(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, _ := io.ReadAll(r.Body) // a half is enough
+		asked, _ := io.ReadAll(r.Body) // a part is enough
 		text, err := json.Marshal(fmt.Sprintf("cannot answer %s with %s", asked, r.Header.Get("X-Api-Key")))
 		if err != nil {
 			t.Error(err)
@@ -34,14 +34,14 @@ func echoModel(t *testing.T) string {
 	return s.URL
 }
 
-// visitor calls the hub with a credential.
+// visitor sends requests to the hub with a credential.
 type visitor struct {
 	t      *testing.T
 	url    string
 	header http.Header
 }
 
-// do returns the cookies of the answer.
+// do sends a request, checks the status and returns the cookies of the answer.
 func (v visitor) do(method, path, body string, want int, into any) []*http.Cookie {
 	v.t.Helper()
 	req, err := http.NewRequestWithContext(v.t.Context(), method, v.url+path, strings.NewReader(body))
@@ -61,7 +61,7 @@ func (v visitor) do(method, path, body string, want int, into any) []*http.Cooki
 		v.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	answer, _ := io.ReadAll(res.Body) // a half is reported below
+	answer, _ := io.ReadAll(res.Body) // an incomplete answer fails below
 	if res.StatusCode != want {
 		v.t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, answer)
 	}
@@ -73,8 +73,8 @@ func (v visitor) do(method, path, body string, want int, into any) []*http.Cooki
 	return res.Cookies()
 }
 
-// watch opens a socket with a credential, says something and waits until its turn has
-// ended.
+// watch opens a WebSocket with a credential, sends text, after the messages of before, and waits
+// until its turn has ended.
 func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPayload) {
 	t.Helper()
 	ended := make(chan struct{}, 100)
@@ -110,8 +110,8 @@ func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPa
 	<-ended
 }
 
-// Whatever the level, the log has neither what people say and upload, nor what models
-// and tools answer, nor anything that lets somebody in.
+// Even at level debug the log contains no messages, no files, no output of models and tools, and no
+// credentials.
 func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	t.Parallel()
 	var log record
@@ -143,8 +143,7 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	keyed.do(http.MethodPost, "/api/ws-ticket", `{}`, http.StatusOK, &made)
 	secrets["ticket"] = made.Ticket
 
-	// Messages: one that the demo answers with a tool, one that the model fails at, one
-	// that cannot be understood.
+	// Messages: with a tool call of the demo, with an error of the model, and invalid ones.
 	watch(t, client.Config{URL: h.url, Session: made.SessionID, Ticket: made.Ticket}, "/window w "+marked+" | "+marked)
 	watch(t, client.Config{URL: h.url, Session: made.SessionID, Token: made.Key}, "/say "+marked)
 	watch(t, client.Config{URL: h.url, Session: made.SessionID, Token: made.Key}, "tell me "+marked, wire.SetProvider{Provider: "anthropic"})

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The image has no loader and no libraries, so the program must need none.
+// The program is static: the image has no loader and no libraries.
 func TestBinaryIsStatic(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "hub")
@@ -32,7 +32,7 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 }
 
-// What the image and the compose file set must be settings.
+// The variables in the Dockerfile and the compose file are valid settings.
 func TestDeploymentSettings(t *testing.T) {
 	t.Parallel()
 	assignment := regexp.MustCompile(`(HUB_[A-Z_]+)(?:=|: )(\S+)`)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// request sends a request to a hub and returns the body of the answer. It is "" if the
-// hub dies before it has answered.
+// request sends a request to a hub and returns the body of the answer, or "" if the hub is killed
+// before it has answered.
 func (s *server) request(t *testing.T, method, path, media string, body io.Reader) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
@@ -40,7 +40,7 @@ func (s *server) request(t *testing.T, method, path, media string, body io.Reade
 	return string(text)
 }
 
-// filesIn are the names of all files in and below a folder.
+// filesIn returns the paths of all files in and below a folder.
 func filesIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func filesIn(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// listed are the ids of the sessions that a hub lists.
+// listed returns the ids of the sessions that a hub lists.
 func (s *server) listed(t *testing.T) (ids []string) {
 	t.Helper()
 	var list struct {
@@ -76,8 +76,8 @@ func (s *server) listed(t *testing.T) (ids []string) {
 	return ids
 }
 
-// dieInImport kills the hub when an import has brought so many files to a folder, or
-// when it is over. If they are none, half of the import has been sent.
+// dieInImport kills the hub when an import has written the given number of files to a folder, or is
+// complete. With 0 it kills the hub after half of the import is sent.
 func (s *server) dieInImport(t *testing.T, packed, folder string, files int) {
 	t.Helper()
 	before := len(filesIn(t, folder))
@@ -86,7 +86,7 @@ func (s *server) dieInImport(t *testing.T, packed, folder string, files int) {
 	go func() {
 		defer close(done)
 		s.request(t, http.MethodPost, "/api/sessions/import", "application/zip", body)
-		_ = body.Close() // so that nothing waits to be sent
+		_ = body.Close() // ends pending writes to send
 	}()
 	half := len(packed) / 2
 	if _, err := io.WriteString(send, packed[:half]); err != nil {
@@ -94,7 +94,7 @@ func (s *server) dieInImport(t *testing.T, packed, folder string, files int) {
 	}
 	if files > 0 {
 		go func() {
-			_, _ = io.WriteString(send, packed[half:]) // the hub may die meanwhile
+			_, _ = io.WriteString(send, packed[half:]) // the hub may be killed meanwhile
 			_ = send.Close()
 		}()
 	}
@@ -112,8 +112,8 @@ func (s *server) dieInImport(t *testing.T, packed, folder string, files int) {
 	<-done
 }
 
-// A hub that is killed while it imports a session leaves the whole session or none,
-// and no files of one that is not there.
+// A hub that is killed during an import leaves the whole session or none, and no files of a session
+// that does not exist.
 func TestCrashInAnImport(t *testing.T) {
 	t.Parallel()
 	folder, temporary := t.TempDir(), t.TempDir()
@@ -122,16 +122,16 @@ func TestCrashInAnImport(t *testing.T) {
 	s := serveProcess(t, demo, "--files-dir", folder)
 	origin := string(createSession(t, s.url))
 	const files = 10
-	want := map[string]string{} // sums by name
+	want := map[string]string{} // checksums by name
 	data := make([]byte, 100<<10)
 	for n := range files {
-		_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(data) // which never fails
+		_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(data) // never fails
 		name := fmt.Sprintf("folder/%d.bin", n)
 		want[name] = fmt.Sprint(sha256.Sum256(data))
 		s.request(t, http.MethodPut, "/api/sessions/"+origin+"/files/"+name, "application/octet-stream", bytes.NewReader(data))
 	}
 	packed := s.request(t, http.MethodGet, "/api/sessions/"+origin+"/export", "", nil)
-	for _, point := range []int{0, 1, 4, 7, files, files + 1} { // the last is when it is over
+	for _, point := range []int{0, 1, 4, 7, files, files + 1} { // the last is after the import
 		s.dieInImport(t, packed, folder, point)
 		s.again(t)
 		for _, id := range s.listed(t) {

@@ -13,13 +13,13 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// leakChecked adds to a test run the check that no goroutine outlives it, and is no
-// run of the hub, which has flags of its own.
+// leakChecked runs the tests and then checks that no goroutine is left. testscript does not use it
+// when this program runs as the hub.
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
-	// Most tests wait for hubs that wait, so a few processors can have more of them
-	// under way.
+	// Most tests wait most of the time, so that more can run in parallel than there are
+	// processors.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
@@ -33,6 +33,6 @@ func (l leakChecked) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	redislog.Disable() // as main does; Redis servers die on purpose here
+	redislog.Disable() // as main does; tests kill Redis servers
 	testscript.Main(leakChecked{m}, map[string]func(){"hub": main})
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// series are the values of all that a hub shows.
+// series maps the series of a hub to their values.
 type series map[string]float64
 
-// scrape asks a hub for its metrics.
+// scrape reads the metrics of a hub.
 func scrape(t *testing.T, url string) series {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
@@ -54,7 +54,7 @@ func scrape(t *testing.T, url string) series {
 	return all
 }
 
-// families are the names without labels, and without what histograms add to them.
+// families returns the names without labels, with and without the suffixes of histograms.
 func (s series) families() map[string]bool {
 	names := map[string]bool{}
 	for name := range s {
@@ -67,7 +67,7 @@ func (s series) families() map[string]bool {
 	return names
 }
 
-// counted waits until a hub shows at least so many of each.
+// counted waits until each series in want has at least its value, and returns all.
 func counted(t *testing.T, url string, want series) series {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -92,8 +92,8 @@ func counted(t *testing.T, url string, want series) series {
 	}
 }
 
-// What happens at a hub is counted: who comes, what is said, said again, asked and
-// answered, who comes back and who comes too often.
+// The metrics count connections, messages, duplicates, questions, answers, reconnects and rate
+// limits.
 func TestMetricsCountWhatHappens(t *testing.T) {
 	t.Parallel()
 	hub := startHub(t, "--store", "file:"+t.TempDir(), "--auth", "none", "--replica-id", "one")
@@ -133,7 +133,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	loud, flooding := runClient(t, hub.url, session), sync.WaitGroup{}
 	ctx, stop := context.WithCancel(t.Context())
 	flooding.Go(func() {
-		for ctx.Err() == nil { // a hundred are accepted in a minute, then the client is held back
+		for ctx.Err() == nil { // above the limit of a hundred per minute messages are refused
 			_, _ = loud.Submit(ctx, wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}})
 		}
 	})
@@ -142,8 +142,8 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	flooding.Wait()
 }
 
-// Of two hubs the one that runs a session stands still, and then goes on: the other
-// has taken over, and the first finds that out.
+// The owner of a session is stopped and continued: the other hub has taken over, the first one
+// detects that, and the metrics of both show it. They also count errors of a killed Redis.
 func TestMetricsOfTwins(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
@@ -166,8 +166,8 @@ func TestMetricsOfTwins(t *testing.T) {
 	counted(t, two.url, series{`everdesk_redis_errors_total{kind="unavailable"}`: 1})
 }
 
-// However many sessions there are, a hub shows as many series. What dashboard and alerts
-// ask for is among them, and all of them are documented.
+// The number of series does not depend on the number of sessions. The series that dashboard and
+// alerts use exist, and all series are documented.
 func TestMetricsAreKnown(t *testing.T) {
 	t.Parallel()
 	hub := startHub(t, "--store", "file:"+t.TempDir(), "--auth", "none", "--rate-limits", "off")
@@ -239,7 +239,7 @@ func TestMetricsAreKnown(t *testing.T) {
 	}
 }
 
-// doSomething has a program do something in a session, which loads it.
+// doSomething sends an action to a session over REST, which loads the session.
 func doSomething(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/sessions/"+string(session)+"/actions",
@@ -258,7 +258,7 @@ func doSomething(t *testing.T, url string, session wire.SessionID) {
 	}
 }
 
-// Prometheus must understand its files, and alerts fire when they are to.
+// The files for Prometheus are valid, and the tests of the alerts pass.
 func TestPrometheusFiles(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -274,8 +274,7 @@ func TestPrometheusFiles(t *testing.T) {
 	}
 }
 
-// Every alert says how bad it is, what is wrong and where it is written what to do, and
-// has a test.
+// Every alert has a severity, a summary, a runbook and a test.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
@@ -322,8 +321,8 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 }
 
-// The dashboard is one that Grafana can import: ids are there once, panels do not lie
-// over each other, and every one asks something of the hubs that were chosen.
+// Grafana can import the dashboard: ids are unique, panels do not overlap, and every panel queries
+// the selected hubs.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/grafana/everdesk.json")

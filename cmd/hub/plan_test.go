@@ -8,15 +8,15 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// The hub that works on a plan is killed. The other one goes on with it: what was
-// done is not done again, and who watches there sees it end.
+// The hub that executes a plan is killed. The other one continues it: it does not run completed
+// todos again, and its clients see the plan end.
 func TestCrashInAPlan(t *testing.T) {
 	t.Parallel()
 	demo := testProviders(t)[0]
 	settings := []string{"--lease", "2s", "--store", redistest.Standalone(t).URL(), "--files-dir", t.TempDir()}
 	a, b := serveProcess(t, demo, settings...), serveProcess(t, demo, settings...)
 	session := createSession(t, a.url)
-	attachProcess(t, a, session, "--json").until(t, `"type":"session_state"`) // who opens it first owns it
+	attachProcess(t, a, session, "--json").until(t, `"type":"session_state"`) // the hub that opens it first owns it
 	x := attachProcess(t, b, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	const todos = `{"id":"one","task":"/say 1"},{"id":"two","task":"/sleep 1s\n/say 2","depends_on":["one"]},{"id":"three","task":"/say 3","depends_on":["two"]}`

@@ -28,7 +28,7 @@ func TestEmploy(t *testing.T) {
 	}
 	t.Cleanup(bare.Close)
 	var lc net.ListenConfig
-	silent, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody takes its connections
+	silent, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0") // nothing accepts its connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestEmploy(t *testing.T) {
 	none := modelConfig{url: openai.DefaultBaseURL}
 	for name, tt := range map[string]struct {
 		cfg   agentConfig
-		want  string // the one that is chosen, and why
+		want  string // the chosen provider, and why
 		there string
 		err   string
 	}{

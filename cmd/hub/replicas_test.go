@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Without --server it is the local hub that is asked, where it answers admins.
+// Without --server the request goes to the admin address of the local hub.
 func TestReplicasAtTheAdminAddress(t *testing.T) {
 	t.Parallel()
 	d := newAdminDesk(t, map[string]http.HandlerFunc{
@@ -21,7 +21,7 @@ func TestReplicasAtTheAdminAddress(t *testing.T) {
 	}
 }
 
-// Who asks at an address that has no admin API hears where it may be.
+// At an address without the admin API the error names the possible causes.
 func TestReplicasElsewhere(t *testing.T) {
 	t.Parallel()
 	d := newAdminDesk(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {

@@ -25,7 +25,7 @@ func startHub(t *testing.T, args ...string) hubRun {
 	return startHubLogging(t, t.Output(), args...)
 }
 
-// startHubLogging is startHub with a log to look at.
+// startHubLogging is startHub with a writer for the log.
 func startHubLogging(t *testing.T, log io.Writer, args ...string) hubRun {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -59,7 +59,7 @@ func startHubLogging(t *testing.T, log io.Writer, args ...string) hubRun {
 	return hubRun{url, invitation, stop}
 }
 
-// status asks for path and returns the status of the answer.
+// status requests path and returns the status of the answer.
 func (h hubRun) status(t *testing.T, path string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)

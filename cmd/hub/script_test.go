@@ -21,9 +21,9 @@ import (
 //	hub-start NAME ARG…    starts a hub, sets NAME to its URL, NAME_INVITATION to
 //	                       the one it prints and NAME_ADDR to its host and port
 //	hub-stop NAME SIGNAL…  sends signals (TERM, INT, KILL) and waits for its end;
-//	                       its stderr becomes stderr. Fails unless it ends with 0
-//	get URL                prints status and body, like a browser that is led on
-//	                       and given a cookie
+//	                       its stderr becomes stderr. Fails unless it exits with 0
+//	get URL                prints status and body; follows redirects and keeps
+//	                       cookies meanwhile
 //	hold ADDR              opens a connection that never sends anything
 func TestScript(t *testing.T) {
 	t.Parallel()
@@ -125,8 +125,8 @@ func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// cmdHold asks something on a second connection, since once that is answered
-// the first one is known to be accepted.
+// cmdHold opens a connection and sends a request on a second one: when that is answered, the hub
+// has accepted the first.
 func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
 	conn, err := net.Dial("tcp", args[0]) //nolint:noctx // the script's own hub
 	ts.Check(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// listening is a listener on the loopback that is closed at the end.
+// listening returns a listener that is closed at the end of the test.
 func listening(t *testing.T, addr string) net.Listener {
 	t.Helper()
 	var lc net.ListenConfig
@@ -30,7 +30,7 @@ func TestWhereAppsListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	// Somebody else may have the port; then it is another.
+	// If the port is in use, another one is chosen.
 	second, err := listenApps(t.Context(), cfg, addr)
 	if err != nil {
 		t.Fatal(err)

@@ -17,23 +17,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The tests below are what somebody does by hand: a hub and terminals, each a
-// process of its own, and what is typed at them. They wait for lines and for
-// nothing else.
+// These tests use the hub like a user: they run a hub and terminals, each in its own process, type
+// input, and wait only for lines of output.
 
-// mind is who answers, and how it is told what to do.
+// mind is a provider with the settings that select it and the directives that control it.
 type mind struct {
 	name string
 	args []string
 	env  []string
-	// start is what the hub says of it.
+	// start is the line about the provider that the hub prints.
 	start string
-	// fake says that it is a model on the other side of a real wire, which has
-	// no directives for tools but calls.
+	// fake is set for a model behind a real HTTP API, which has the directive /call for tools
+	// instead of one directive per tool.
 	fake bool
 }
 
-// providers are the demo and every way to reach a model.
+// testProviders returns the demo and every model API.
 func testProviders(t *testing.T) []mind {
 	t.Helper()
 	model := fakemodel.New()
@@ -64,7 +63,7 @@ func testProviders(t *testing.T) []mind {
 	}
 }
 
-// everyMind runs a test with each of them.
+// everyMind runs a test with each of testProviders, as a subtest.
 func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
 	t.Helper()
 	for _, m := range testProviders(t) {
@@ -75,7 +74,7 @@ func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
 	}
 }
 
-// say is the directive for whole lines of text.
+// say returns the directive for a line of text.
 func (m mind) say(text string) string {
 	if m.fake {
 		return `/say "` + text + `\n"`
@@ -107,13 +106,13 @@ func (m mind) task(directive string) string {
 // server is a hub in a process of its own.
 type server struct {
 	url     string
-	answers string // what it says of who answers
+	answers string // the line about the provider that it prints
 	cmd     *exec.Cmd
 	args    []string
 	env     []string
 }
 
-// serveProcess starts a hub.
+// serveProcess starts a hub, by default with a new file store.
 func serveProcess(t *testing.T, m mind, args ...string) *server {
 	t.Helper()
 	s := &server{args: append(slices.Clone(m.args), args...), env: m.env}
@@ -152,23 +151,23 @@ func (s *server) start(t *testing.T, addr string) {
 	s.url = strings.TrimPrefix(s.url, "Everdesk is running: ")
 }
 
-// kill is kill -9.
+// kill sends SIGKILL and waits for the end of the process.
 func (s *server) kill() {
-	_ = s.cmd.Process.Kill() // it may be dead
+	_ = s.cmd.Process.Kill() // it may have exited
 	_ = s.cmd.Wait()
 }
 
-// stop asks it to end, and returns its exit code.
+// stop sends SIGINT, waits for the end of the process and returns its exit code.
 func (s *server) stop(t *testing.T) int {
 	t.Helper()
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.cmd.Wait() // the code says it
+	_ = s.cmd.Wait() // the exit code is returned
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// again starts it where it was, on what it left.
+// again restarts the hub with the same address and settings.
 func (s *server) again(t *testing.T) {
 	t.Helper()
 	s.start(t, strings.TrimPrefix(s.url, "http://"))
@@ -181,8 +180,7 @@ type terminal struct {
 	seen  []string
 }
 
-// attachProcess opens a terminal that shows lines for people, or with --json
-// those for programs.
+// attachProcess starts `hub attach` on a session, with --plain unless there are arguments.
 func attachProcess(t *testing.T, s *server, session wire.SessionID, args ...string) *terminal {
 	t.Helper()
 	if len(args) == 0 {
@@ -223,7 +221,7 @@ func attachProcess(t *testing.T, s *server, session wire.SessionID, args ...stri
 	return x
 }
 
-// say types a message of so many lines.
+// say types one message, which may have several lines.
 func (x *terminal) say(t *testing.T, lines ...string) {
 	t.Helper()
 	if _, err := io.WriteString(x.stdin, strings.Join(lines, "\\\n")+"\n"); err != nil {
@@ -231,11 +229,11 @@ func (x *terminal) say(t *testing.T, lines ...string) {
 	}
 }
 
-// patienceOfTests is how long a line may take. It is for what would never come, and
-// has nothing to do with how fast anything is.
+// patienceOfTests is the timeout of a wait. It only ends waits for output that never comes, and
+// does not measure speed.
 const patienceOfTests = 2 * time.Minute
 
-// nextLine is the next line that the terminal shows.
+// nextLine returns the next line of the terminal.
 func (x *terminal) nextLine(t *testing.T, want any) string {
 	t.Helper()
 	select {
@@ -251,8 +249,8 @@ func (x *terminal) nextLine(t *testing.T, want any) string {
 	return ""
 }
 
-// until reads lines until each of the patterns had its own, in this order, and
-// returns what the last one's groups are.
+// until reads lines until each pattern has matched a line of its own, in this order, and returns
+// the groups of the last one.
 func (x *terminal) until(t *testing.T, patterns ...string) (groups []string) {
 	t.Helper()
 	for _, p := range patterns {
@@ -264,7 +262,7 @@ func (x *terminal) until(t *testing.T, patterns ...string) (groups []string) {
 	return groups[1:]
 }
 
-// untilAll reads lines until each of the patterns was seen, in any order.
+// untilAll reads lines until each pattern has matched, in any order.
 func (x *terminal) untilAll(t *testing.T, patterns ...string) {
 	t.Helper()
 	left := map[string]*regexp.Regexp{}
@@ -282,14 +280,14 @@ func (x *terminal) untilAll(t *testing.T, patterns ...string) {
 	}
 }
 
-// openTerminal starts a hub with a session and a terminal at it.
+// openTerminal starts a hub, creates a session and attaches a terminal.
 func openTerminal(t *testing.T, m mind, args ...string) (*server, wire.SessionID, *terminal) {
 	t.Helper()
 	s := serveProcess(t, m, args...)
 	id := createSession(t, s.url)
 	x := attachProcess(t, s, id)
-	// Who is here is told a moment later, which must not be in the middle of what
-	// an agent says.
+	// Wait for the presence event, which comes a moment later and must not interrupt an
+	// agent's text.
 	x.until(t, "── session ses-", "1 here: local$")
 	return s, id, x
 }

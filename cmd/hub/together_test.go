@@ -20,14 +20,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rounds is how often a program is killed, and another one's connection cut, in
-// the middle of a burst.
+// rounds is the number of bursts; in each a terminal is killed and a connection is cut.
 const rounds = 25
 
-// Two attached terminals and a script see the same session. One terminal is
-// killed in every burst and comes back; a fourth program has its connection cut
-// in every burst and resumes. At the end of each round all have the state that
-// the first, which was never disturbed, had at the same position.
+// Several clients follow the same session. In every burst one terminal is killed and attached again,
+// and another client's connection is cut and resumes. At the end of each round all have the state
+// that an undisturbed terminal had at the same position.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	url := processURL(t)
@@ -65,7 +63,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// processURL starts a hub as a process of its own.
+// processURL starts a hub in its own process and returns its URL.
 func processURL(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "hub", "serve", "--addr", "127.0.0.1:0", "--auth", "none", "--rate-limits", "off")
@@ -119,8 +117,7 @@ type stateLine struct {
 	At   wire.Position `json:"message_id"`
 }
 
-// witness is an attached terminal that nobody disturbs. It knows the hash of the
-// state at every position.
+// witness is an undisturbed terminal. It records the hash of the state at every position.
 type witness struct {
 	mu     sync.Mutex
 	hashes map[wire.Position]string
@@ -199,7 +196,7 @@ func attached(t *testing.T, ctx context.Context, url string, session wire.Sessio
 	return lines
 }
 
-// endOf makes an end without error the end of the output.
+// endOf returns io.EOF or, if err is not nil, an error that wraps both.
 func endOf(err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", io.EOF, err)
@@ -207,10 +204,10 @@ func endOf(err error) error {
 	return io.EOF
 }
 
-// kill attaches a terminal and kills it when it has seen a few events.
+// kill attaches a terminal and kills it after a few events.
 func kill(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // kills with SIGKILL
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // the end of ctx kills the terminal with SIGKILL
 	defer cancel()
 	lines := attached(t, ctx, url, session)
 	for seen := 0; seen < 3 && lines.Scan(); {
@@ -220,7 +217,8 @@ func kill(t *testing.T, url string, session wire.SessionID) {
 	}
 }
 
-// attachUntil attaches a terminal until a position and returns the state it had.
+// attachUntil attaches a terminal until a position, and returns its position and the hash of its
+// state.
 func attachUntil(t *testing.T, url string, session wire.SessionID, until wire.Position) (wire.Position, string) {
 	t.Helper()
 	lines := attached(t, t.Context(), url, session, "--state-hash", "--until", until.String())
@@ -237,7 +235,7 @@ func attachUntil(t *testing.T, url string, session wire.SessionID, until wire.Po
 	return last.At, last.Hash
 }
 
-// runClient follows a session in this process.
+// runClient runs a client of a session in this process.
 func runClient(t *testing.T, url string, session wire.SessionID) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Config{
@@ -276,8 +274,8 @@ func emit(t *testing.T, c *client.Client, actions ...wire.Action) wire.Position 
 	return emitted.At
 }
 
-// burstOf changes the desktop until the others were disturbed and a few times
-// more, and returns where that ended.
+// burstOf changes the desktop until disturbed is closed and ten times more, and returns the last
+// position.
 func burstOf(t *testing.T, c *client.Client, round int, disturbed <-chan struct{}) (last wire.Position) {
 	t.Helper()
 	n := round * 1000
@@ -297,10 +295,11 @@ func burstOf(t *testing.T, c *client.Client, round int, disturbed <-chan struct{
 	return last
 }
 
-// waitFor waits until a client has seen a position and returns its state.
+// waitFor waits until a client has reached a position, and returns its position and the hash of its
+// state.
 func waitFor(t *testing.T, c *client.Client, until wire.Position) (wire.Position, string) {
 	t.Helper()
-	// The answer to a message of its own comes after everything before it.
+	// The answer to a message arrives after all earlier events.
 	for c.Position().Compare(until) < 0 {
 		if _, err := c.Send(t.Context(), wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "nudge", Count: 1}}}); err != nil {
 			t.Fatal(err)
@@ -310,7 +309,7 @@ func waitFor(t *testing.T, c *client.Client, until wire.Position) (wire.Position
 	return at, hash
 }
 
-// cutter is a way to a hub that can be cut.
+// cutter is a proxy to a hub whose connections can be cut.
 type cutter struct {
 	url string
 	mu  sync.Mutex
@@ -343,7 +342,7 @@ func newCutter(t *testing.T, url string) *cutter {
 	return c
 }
 
-// carry moves bytes both ways until one side ends.
+// carry forwards bytes in both directions until one side closes.
 func (c *cutter) carry(in net.Conn, addr string) {
 	var d net.Dialer
 	out, err := d.DialContext(context.Background(), "tcp", addr)
@@ -369,7 +368,7 @@ func (c *cutter) carry(in net.Conn, addr string) {
 	delete(c.all, out)
 }
 
-// cut ends all connections at once, without a goodbye.
+// cut resets all connections.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,8 +27,7 @@ func callToken(t *testing.T, environ []string, args ...string) (stdout, stderr s
 	return out.String(), errs.String(), err
 }
 
-// oneSecret checks that stdout has one line and no more, which stderr does not
-// repeat.
+// oneSecret checks that stdout is exactly one line, which stderr does not contain, and returns it.
 func oneSecret(t *testing.T, stdout, stderr string, err error) string {
 	t.Helper()
 	secret, rest, ok := strings.Cut(stdout, "\n")
@@ -38,7 +37,8 @@ func oneSecret(t *testing.T, stdout, stderr string, err error) string {
 	return secret
 }
 
-// authorityOf opens the store of a folder until the test ends or it is closed.
+// authorityOf opens the store of a folder and returns its authority. The store is closed by the
+// function or at the end of the test.
 func authorityOf(t *testing.T, folder string, cfg auth.Config) (*auth.Authority, func()) {
 	t.Helper()
 	s, err := filestore.Open(folder, filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
@@ -89,7 +89,7 @@ func TestTokenURL(t *testing.T) {
 	if !ok || secret != a.InstallationToken() {
 		t.Errorf("got %q", out)
 	}
-	// The hub runs.
+	// While a hub has the store open.
 	_, _, err = callToken(t, nil, "url", "--store", "file:"+folder)
 	if err == nil || !strings.Contains(err.Error(), "its URL was printed when it started") {
 		t.Errorf("got %v", err)
@@ -139,7 +139,7 @@ func TestTokenOfStore(t *testing.T) {
 	}
 }
 
-// hubOf answers like a hub, for who has its token.
+// hubOf returns a server with the token API of a hub, for requests with a token that a accepts.
 func hubOf(t *testing.T, a *auth.Authority) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -243,7 +243,7 @@ func TestTokenOfRunningHub(t *testing.T) {
 	}
 }
 
-// A token is not sent to where a hub points.
+// A token is not sent to the target of a redirect.
 func TestTokenStaysWithItsHub(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.RedirectHandler("http://evil.example/", http.StatusTemporaryRedirect))

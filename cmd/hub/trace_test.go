@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// post says something over REST.
+// post sends a message over REST and returns the status.
 func post(t *testing.T, url string, session wire.SessionID, id, text string, header http.Header) int {
 	t.Helper()
 	body := fmt.Sprintf(`{"messageId":%q,"content":%q}`, id, text)
@@ -38,8 +38,8 @@ func post(t *testing.T, url string, session wire.SessionID, id, text string, hea
 	return res.StatusCode
 }
 
-// A message makes one trace, from the door over the model and its tools to the tabs,
-// and says nothing of what was said.
+// A message has one trace, from the gateway through the model and its tools to the tabs, which
+// contains no content.
 func TestTraceOfAMessage(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t)
@@ -115,8 +115,8 @@ func TestTraceOfAMessage(t *testing.T) {
 	}
 }
 
-// The owner of a session is killed in the middle of a turn: what the next owner does
-// for the message is in the same trace.
+// The owner of a session is killed during a turn: the spans of the next owner for the message are
+// in the same trace.
 func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
@@ -162,7 +162,7 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 	}
 }
 
-// Without an endpoint nobody is connected to, whatever else the environment says.
+// Without an endpoint no connection is opened, even if other variables of OpenTelemetry are set.
 func TestTraceOff(t *testing.T) {
 	t.Parallel()
 	var lc net.ListenConfig
@@ -201,7 +201,7 @@ func TestTraceOff(t *testing.T) {
 	}
 }
 
-// A collector that does not work disturbs nobody, and is complained of once.
+// A failing collector does not affect messages, and is logged at most once.
 func TestTraceToABrokenCollector(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(*http.Request) int{
@@ -215,7 +215,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 			t.Parallel()
 			asked := make(chan struct{}, 1000)
 			broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // else the context does not end with the request
+				_, _ = io.Copy(io.Discard, r.Body) // without this the context does not end with the request
 				asked <- struct{}{}
 				w.WriteHeader(answer(r))
 			}))
@@ -225,7 +225,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 			session := createSession(t, h.url)
 			x := attachProcess(t, &server{url: h.url}, session, "--json")
 			x.until(t, `"type":"session_state"`)
-			for n := range 3 { // each is another request
+			for n := range 3 { // each is sent in another request
 				id := fmt.Sprintf("m%d", n)
 				if got := post(t, h.url, session, id, "/say hello", nil); got != http.StatusAccepted {
 					t.Errorf("the message was answered with %d", got)
@@ -245,7 +245,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 	}
 }
 
-// record keeps what is logged.
+// record is a writer that keeps the log.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -39,8 +39,8 @@ func TestDescribeBuild(t *testing.T) {
 	}
 }
 
-// TestLinkerFlags checks that every build sets variables that exist: the linker says
-// nothing about a name it does not find.
+// TestLinkerFlags checks that every build sets variables that exist: the linker ignores unknown
+// names.
 func TestLinkerFlags(t *testing.T) {
 	t.Parallel()
 	flags := func(env ...string) string {
@@ -57,7 +57,7 @@ func TestLinkerFlags(t *testing.T) {
 	if got := flags("VERSION=v1.2.3", "REVISION=abc"); got != want {
 		t.Errorf("flags are %q, want %q", got, want)
 	}
-	// Here git may know the commit or not; what it does not know is left out.
+	// Git may know the commit or not; unknown values are left out.
 	for f := range strings.FieldsSeq(flags("VERSION=", "REVISION=")) {
 		name, value, ok := strings.Cut(f, "=")
 		if ok && (value == "" || name != "main.stampedVersion" && name != "main.stampedRevision") {
