@@ -10,13 +10,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tale is a history that is made up: two tabs, one session, two owners, and some
-// turns.
+// tale is a constructed history: two tabs, one session, two owners and some turns.
 type tale []hubtest.Entry
 
 func at(epoch, seq uint64) wire.Position { return wire.Position{Epoch: epoch, Seq: seq} }
 
-// told is how the whole of it should go.
+// told returns the history without violations.
 func told() tale {
 	const monitor = "monitor-0"
 	owner := func(epoch uint64, replica wire.ReplicaID, prev wire.Position) hubtest.Event {
@@ -82,19 +81,20 @@ func told() tale {
 	return t
 }
 
-// find is the entry of a kind, of somebody, at a position.
+// find returns the index of the first entry of a kind and a tab or hub at a position; a zero
+// position means any.
 func (t tale) find(kind hubtest.Kind, who string, p wire.Position) int {
 	return slices.IndexFunc(t, func(e hubtest.Entry) bool {
 		return e.Kind == kind && e.Who == who && (p.IsZero() || e.Event != nil && e.Event.At == p)
 	})
 }
 
-// without drops everything of a kind.
+// without removes all entries of the given kinds.
 func (t tale) without(kinds ...hubtest.Kind) tale {
 	return slices.DeleteFunc(t, func(e hubtest.Entry) bool { return slices.Contains(kinds, e.Kind) })
 }
 
-// everywhere changes the event at a position wherever it is.
+// everywhere changes the event at a position in the log and at all tabs.
 func (t tale) everywhere(p wire.Position, change func(e *hubtest.Event)) tale {
 	for i, e := range t {
 		if (e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindLog) && e.Event.At == p {
@@ -104,7 +104,7 @@ func (t tale) everywhere(p wire.Position, change func(e *hubtest.Event)) tale {
 	return t
 }
 
-// log adds an event to the end of the log, and shows it to both tabs.
+// more adds an event to the end of the log and to both tabs.
 func (t tale) more(e hubtest.Event) tale {
 	e.Hash = e.At.String()
 	for _, who := range []string{"one", "two"} {
@@ -120,7 +120,7 @@ func (t tale) more(e hubtest.Event) tale {
 	return t
 }
 
-// What happens after the log was read is not a part of the run.
+// Newer events that tabs receive after the log was read are ignored.
 func TestCheckLeavesOutWhatCameLater(t *testing.T) {
 	t.Parallel()
 	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Who: "one", Session: "s", Event: &hubtest.Event{At: at(2, 10), Hash: "2-10"}}
@@ -141,7 +141,7 @@ func TestCheckAcceptsWhatIsRight(t *testing.T) {
 			t.Errorf("with %+v: %v", r, got)
 		}
 	}
-	// A log whose beginning is gone, with tabs that have seen it.
+	// A log whose beginning was trimmed, with tabs that have received it.
 	short := told()
 	short = slices.DeleteFunc(short, func(e hubtest.Entry) bool {
 		return e.Kind == hubtest.KindLog && e.Event.At.Compare(at(1, 3)) < 0

@@ -38,7 +38,7 @@ func (s *small) say(t *testing.T, text, expect string) {
 	}
 }
 
-// finish lets the run come to its end and returns what was said about it.
+// finish calls Finish and returns the number of violations and the messages of the test.
 func (s *small) finish() (violations int, said string) {
 	n := s.Finish(s.verdict, s.history, s.tabs, hubtest.Rules{})
 	return n, s.verdict.said.String()
@@ -48,7 +48,7 @@ func TestFinish(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.say(t, "/say hello", "hello")
-	// Sent again, with an answer for its sender alone, which has a position too.
+	// A duplicate: its answer is for the sender alone, and has a position too.
 	if err := s.tabs[1].Say(t.Context(), "m1", "/say hello", "hello"); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFinishFails(t *testing.T) {
 		{"an answer that is another", "/say hello", "bye", "", func(*testing.T, *small) {}},
 		{"a hub that dies by itself", "/say hello", "hello", "hub b has ended by itself", func(t *testing.T, s *small) {
 			t.Helper()
-			// Not through the hub, which would know that it was asked to.
+			// Not with Hub.Kill, which would count as an exit that the test caused.
 			if err := syscall.Kill(s.Hubs[1].Pid(), syscall.SIGABRT); err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,7 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// verdict is a test that may fail without the real one failing: it notes what it
-// is told.
+// verdict is a testing.TB that records failures and messages without failing the real test.
 type verdict struct {
 	testing.TB
 	failed   bool
@@ -38,7 +37,7 @@ func (v *verdict) Logf(format string, args ...any) {
 	_, _ = v.said.WriteString(strings.TrimSpace(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// end does what the end of a test does.
+// end runs the cleanups, like the end of a test.
 func (v *verdict) end() {
 	for _, f := range slices.Backward(v.cleanups) {
 		f()
@@ -58,7 +57,7 @@ func TestHistoryIsReadBack(t *testing.T) {
 		t.Errorf("a fault at %v, and now it is %v", fault, h.Since())
 	}
 	want := h.Entries()
-	v.failed = true // which is when a history is kept
+	v.failed = true // so that the history is kept
 	v.end()
 	file, err := os.Open(filepath.Join(plan.Folder, "tale-12.jsonl"))
 	if err != nil {

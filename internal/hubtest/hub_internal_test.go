@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A panic that the hub has survived is told once, however often it is asked.
+// broken returns a panic that the hub survived only once.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	h := &Hub{Name: "a", folder: t.TempDir(), gone: make(chan struct{})}

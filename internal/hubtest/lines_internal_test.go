@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A packet from the kernel: SYN from 10.8.255.254:40000 to 10.8.1.1:6379, without
-// options.
+// syn returns a packet as the kernel sends it: a SYN from 10.8.255.254:40000 to 10.8.1.1:6379,
+// without options.
 func syn() []byte {
 	b, _ := hex.DecodeString("450000280001400040060000" + "0a08fffe" + "0a080101" + "9c4018eb000000010000000050020000" + "00000000")
 	readdress(b, [4]byte{10, 8, 255, 254}, [4]byte{10, 8, 1, 1})
 	return b
 }
 
-// intact reports whether the checksums of a packet are right.
+// intact reports whether the checksums of a packet are correct.
 func intact(b []byte) bool {
 	pseudo := uint32(sum(b[ipSource:ipHeader], 0)) + tcp + uint32(len(b)-ipHeader)
 	return sum(b[:ipHeader], 0) == 0xffff && sum(b[ipHeader:], pseudo) == 0xffff
@@ -34,7 +34,7 @@ func TestLinesGoThereAndBack(t *testing.T) {
 	if !bytes.Equal(there[ipSource:ipHeader], []byte{10, 8, 1, 2, 127, 0, 0, 1}) || !intact(there) {
 		t.Errorf("the packet arrives as %x", there)
 	}
-	readdress(there, [4]byte{127, 0, 0, 1}, [4]byte{10, 8, 1, 2}) // as the answer has them
+	readdress(there, [4]byte{127, 0, 0, 1}, [4]byte{10, 8, 1, 2}) // the addresses of the answer
 	n.route(there)
 	back := (<-l.queues[down]).b
 	if !bytes.Equal(back[ipSource:ipHeader], []byte{10, 8, 1, 1, 10, 8, 255, 254}) || !intact(back) {

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// program is the hub.
+// program is the path of the hub.
 var program string
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// planting is one thing that must not be.
+// planting is a way to introduce one violation into a tale.
 type planting struct {
 	property, name string
 	says           string
@@ -16,7 +16,7 @@ type planting struct {
 	spoil          func(tale) tale
 }
 
-// planted are ways to spoil what was told.
+// planted returns violations of every property.
 func planted() []planting {
 	drop := func(kind hubtest.Kind, who string, p wire.Position) func(tale) tale {
 		return func(t tale) tale {
@@ -111,7 +111,7 @@ func planted() []planting {
 	}, plantedTurns())
 }
 
-// plantedTurns are those of P3 to P11.
+// plantedTurns returns violations of P3 to P11.
 func plantedTurns() []planting {
 	return []planting{
 		{

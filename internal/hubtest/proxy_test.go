@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// echoes is a server that says again what it is told, and how many pieces came.
+// echoes is an echo server that counts connections and received pieces.
 type echoes struct {
 	addr   string
 	conns  atomic.Int32
@@ -82,7 +82,7 @@ func dial(t *testing.T, p *hubtest.Proxy) net.Conn {
 	return c
 }
 
-// say sends something and returns how long the echo took.
+// say sends text and returns the time until its echo arrived.
 func say(t *testing.T, c net.Conn, text string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -101,8 +101,7 @@ func hear(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// silent checks that nothing comes, for a moment: nothing that does not happen can
-// be waited for.
+// silent checks that nothing arrives for 100 ms; there is no event to wait for.
 func silent(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -140,7 +139,7 @@ func TestProxySlices(t *testing.T) {
 	t.Parallel()
 	e := newEchoes(t)
 	p := hubtest.NewProxy(t, e.addr)
-	// Late enough that the pieces do not run together again in the socket.
+	// The rate keeps the pieces apart, so that the socket does not join them.
 	p.Set(hubtest.Weather{Slice: 4, Rate: 400})
 	say(t, dial(t, p), "0123456789abcdef")
 	if got := e.pieces.Load(); got < 2 {

@@ -6,8 +6,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A message that was offered to a turn is announced after those that came later, with
-// the place that it had all the time.
+// A message that was offered to a turn is logged as queued after messages that arrived later, with
+// its original place.
 func TestQueueOrdersByPlace(t *testing.T) {
 	t.Parallel()
 	var q queue
