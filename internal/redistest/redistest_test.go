@@ -85,8 +85,7 @@ func TestEnsembleForgetsWhatWasLate(t *testing.T) {
 	}
 }
 
-// Sentinels replace the server that they have just promoted. The one that failed comes
-// back as a replica of the newest master.
+// After a second failover, Return makes the server that failed first a replica of the newest master.
 func TestEnsembleFollowsASecondFailover(t *testing.T) {
 	t.Parallel()
 	e := redistest.SentinelOver(t, 2)
@@ -97,7 +96,8 @@ func TestEnsembleFollowsASecondFailover(t *testing.T) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for promoted := false; !promoted && t.Context().Err() == nil; <-tick.C {
-		// It is refused for a while after the first one, and a promotion ends connections.
+		// Sentinels refuse a failover for a while after the first one, and a promotion closes
+		// connections.
 		_ = sentinel.Do(t.Context(), "sentinel", "failover", redistest.MasterName).Err()
 		role, err := client.Do(t.Context(), "role").Slice()
 		promoted = err == nil && role[0] == "master"
@@ -108,7 +108,7 @@ func TestEnsembleFollowsASecondFailover(t *testing.T) {
 	}
 }
 
-// What is written after the replicas were detached is not there after a failover.
+// A failover after Detach loses the writes after Detach.
 func TestEnsembleGoesBackToWhereItWasDetached(t *testing.T) {
 	t.Parallel()
 	e := redistest.SentinelOver(t, 2)
