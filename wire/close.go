@@ -31,6 +31,7 @@ const (
 // Reconnect is the reaction of our clients to a close.
 type Reconnect string
 
+// What clients do after a close.
 const (
 	ReconnectNever   Reconnect = "never"   // closed on purpose, or retrying is wrong
 	ReconnectUser    Reconnect = "user"    // only after the user changed something

@@ -106,7 +106,7 @@ func (d *draining) order(ctx context.Context) error {
 		verb = "undrain"
 	}
 	target := d.server.JoinPath("api", "admin", "replicas", url.PathEscape(string(d.replica)), verb)
-	err := d.remote.sendAction(ctx, http.MethodPost, target, map[string]string{"reason": d.reason}, nil)
+	err := d.sendAction(ctx, http.MethodPost, target, map[string]string{"reason": d.reason}, nil)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, d.replica, forAdmins(err))
 	}

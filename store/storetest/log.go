@@ -48,7 +48,7 @@ func (r *rig) trackLog(id wire.SessionID, limits store.Limits) *trackedLog {
 func (c *trackedLog) takeOver() {
 	c.Helper()
 	c.claims++
-	c.leaseWriter = c.rig.writer(c.claim(c.lease.Session, "a"))
+	c.leaseWriter = c.writer(c.claim(c.lease.Session, "a"))
 	// Only the position of the claim's event matters here.
 	last := c.last(1)
 	c.add(last, true)
