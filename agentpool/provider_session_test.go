@@ -127,7 +127,7 @@ func TestConversationEndsByItself(t *testing.T) {
 		r.opens(t, 3, 1)
 		r.wants(t, "1 began", "1 completed", "2 began", "2 completed", "3 began", "3 completed")
 		spec := r.puppet.latest.spec
-		spec.OnEvent(providers.Event{Kind: providers.EventText, Text: "nobody listens"})
+		spec.OnEvent(providers.Event{Kind: providers.EventText, Text: "after the end"})
 		if result := spec.Call(t.Context(), providers.ToolCall{}); !result.IsError {
 			t.Error("a tool can be used without a turn")
 		}

@@ -331,10 +331,10 @@ func TestProviders(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.puppet.caps.Window = 1000
-		if r.ContextWindow("puppet") != 1000 || r.ContextWindow("nobody") != 0 {
+		if r.ContextWindow("puppet") != 1000 || r.ContextWindow("unknown") != 0 {
 			t.Error("the runner does not know how much its providers read")
 		}
-		if !r.HasProvider("puppet") || !r.CanSteer("puppet") || r.HasProvider("nobody") || r.CanSteer("nobody") {
+		if !r.HasProvider("puppet") || !r.CanSteer("puppet") || r.HasProvider("unknown") || r.CanSteer("unknown") {
 			t.Error("the runner does not know its providers")
 		}
 		r.puppet.caps.Steer = false

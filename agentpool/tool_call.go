@@ -152,9 +152,9 @@ func (l *activeRun) askApproval(e providers.Event) {
 			d.Allow = v.Confirmed
 			switch {
 			case err != nil:
-				d.Reason = "Nobody could be asked."
+				d.Reason = "The question could not be asked."
 			case !v.Answered:
-				d.Reason = "Nobody answered."
+				d.Reason = "No answer arrived in time."
 			case !v.Confirmed && v.Rules:
 				d.Reason = "The rules of this session deny it."
 			case !v.Confirmed && v.Text != "":
