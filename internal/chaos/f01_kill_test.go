@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// killResults are the measurements of fleets whose owners are killed.
+// killResults are the measurements of clusters whose owners are killed.
 type killResults struct {
 	kills sample // takeovers, one for every session whose owner was killed
 	turns sample // until a turn continues or ends
@@ -29,7 +29,7 @@ func TestF01Kill(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(2, 8)
-	short := shards / 4 // number of fleets with the short lease
+	short := shards / 4 // number of clusters with the short lease
 	var long, quick killResults
 	runShards(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
@@ -79,7 +79,7 @@ func (k *killResults) figures(name, wanted string) []hubtest.Figure {
 // events.
 const killsPerEpisode = 12
 
-// runKills runs one fleet whose owners are killed one after the other.
+// runKills runs one cluster whose owners are killed one after the other.
 func runKills(t *testing.T, k *killResults, shard uint64, lease string, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -93,9 +93,9 @@ func runKills(t *testing.T, k *killResults, shard uint64, lease string, rounds i
 	}
 }
 
-// killRun is a set of sessions of a fleet.
+// killRun is a set of sessions of a cluster.
 type killRun struct {
-	f   *hubtest.Fleet
+	f   *hubtest.Cluster
 	h   *hubtest.History
 	rng *rand.Rand
 	out *killResults
@@ -103,10 +103,10 @@ type killRun struct {
 
 func (k killRun) runEpisode(t *testing.T, rounds int) {
 	t.Helper()
-	door := func(int) string { return k.f.Door.URL() }
+	balancer := func(int) string { return k.f.Balancer.URL() }
 	var all []*desktop
 	for i := range 2 {
-		all = append(all, newDesktop(t, k.f, k.h, string(rune('p'+i)), 2+i, door))
+		all = append(all, newDesktop(t, k.f, k.h, string(rune('p'+i)), 2+i, balancer))
 	}
 	var tabs []*hubtest.Tab
 	for _, d := range all {
@@ -131,7 +131,7 @@ type killedOwner struct {
 	d     *desktop
 	when  time.Duration
 	epoch uint64
-	scene *workload
+	work  *workload
 	asked bool
 	was   wire.OpenPrompt
 	over  bool // its stream had ended
@@ -151,31 +151,31 @@ type killRound struct {
 // after it. It returns the number of kills.
 func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	t.Helper()
-	scenes := make([]*workload, len(all))
+	workloads := make([]*workload, len(all))
 	for i, d := range all {
-		scenes[i] = d.startWorkload(t, k.rng)
+		workloads[i] = d.startWorkload(t, k.rng)
 	}
 	which := k.rng.IntN(len(all))
-	target, s := all[which], scenes[which]
+	target, s := all[which], workloads[which]
 	moment := k.rng.IntN(5)
 	var err error
 	switch moment {
 	case 0: // messages are being sent
 		waitFor(t.Context(), time.Duration(k.rng.IntN(20))*time.Millisecond)
 	case 1: // one was just accepted
-		err = target.tabs[0].Until(t.Context(), func() bool {
+		err = target.tabs[0].WaitUntil(t.Context(), func() bool {
 			_, ok := target.delayOf(0, 0, isAbout(s.stream))
 			return ok
 		})
 	default:
-		err = target.tabs[0].Begun(t.Context(), s.stream, 1+k.rng.IntN(20))
+		err = target.tabs[0].AwaitPieces(t.Context(), s.stream, 1+k.rng.IntN(20))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	victim := k.liveOwner(t, target)
 	b := &killRound{kills: map[wire.ReplicaID]time.Duration{}}
-	k.killHub(t, b, victim, all, scenes)
+	k.killHub(t, b, victim, all, workloads)
 	if k.rng.IntN(2) == 0 {
 		victim.Start(t)
 	}
@@ -183,8 +183,8 @@ func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 	if first := b.lastKill(target); moment == 4 && first != nil { // and the next one, as soon as it has claimed
 		witness := target.tabs[len(target.tabs)-1]
 		target.waitEpoch(t, witness, first.epoch)
-		if next := k.f.By(witness.Client.State().Owner); next != nil && next.Alive() {
-			k.killHub(t, b, next, all, scenes)
+		if next := k.f.HubByID(witness.Client.State().Owner); next != nil && next.Alive() {
+			k.killHub(t, b, next, all, workloads)
 			dead = append(dead, next)
 		}
 	}
@@ -194,7 +194,7 @@ func (k killRun) killDuringWork(t *testing.T, all []*desktop) int {
 			v.Start(t)
 		}
 	}
-	for i, s := range scenes {
+	for i, s := range workloads {
 		var was wire.OpenPrompt
 		asked := false
 		if h := b.lastKill(all[i]); h != nil {
@@ -229,13 +229,13 @@ func (k killRun) liveOwner(t *testing.T, d *desktop) *hubtest.Hub {
 	t.Helper()
 	owner := d.owner()
 	if owner == nil || !owner.Alive() {
-		t.Fatalf("%s is owned by %q, which is not there", d.id, d.tabs[0].Client.State().Owner)
+		t.Fatalf("%s is owned by %q, which is not running", d.id, d.tabs[0].Client.State().Owner)
 	}
 	return owner
 }
 
 // killHub kills a hub, records its sessions, as far as their tabs know, and returns the time.
-func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []*desktop, scenes []*workload) time.Duration {
+func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []*desktop, workloads []*workload) time.Duration {
 	t.Helper()
 	var hits []*killedOwner
 	for i, d := range all {
@@ -243,14 +243,14 @@ func (k killRun) killHub(t *testing.T, b *killRound, victim *hubtest.Hub, all []
 			continue
 		}
 		h := &killedOwner{d: d, epoch: d.epoch()}
-		if scenes != nil {
-			h.scene = scenes[i]
-			h.was, h.asked = h.scene.question(d.tabs[0])
-			h.over = d.tabs[0].HasEnded(h.scene.stream)
+		if workloads != nil {
+			h.work = workloads[i]
+			h.was, h.asked = h.work.question(d.tabs[0])
+			h.over = d.tabs[0].HasEnded(h.work.stream)
 		}
 		hits = append(hits, h)
 	}
-	when := k.h.Fault("kill %s", victim.ID())
+	when := k.h.AddFault("kill %s", victim.ID())
 	b.kills[wire.ReplicaID(victim.ID())] = when
 	victim.Kill(t)
 	k.out.round.add(0)
@@ -291,10 +291,10 @@ func (k killRun) measure(b *killRound) {
 			}
 			k.out.kills.add(span)
 		}
-		if h.scene == nil || h.over {
+		if h.work == nil || h.over {
 			continue
 		}
-		span, ok := h.d.delayOf(h.when, h.epoch, continuesTurn(h.scene.stream))
+		span, ok := h.d.delayOf(h.when, h.epoch, continuesTurn(h.work.stream))
 		if ok && (h.until == 0 || h.when+span <= h.until) {
 			k.out.turns.add(span)
 		}
@@ -305,13 +305,13 @@ func (k killRun) measure(b *killRound) {
 // opened afterwards.
 func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.Tab {
 	t.Helper()
-	d := newDesktop(t, k.f, k.h, fmt.Sprintf("gone-%d", n), 1, func(int) string { return k.f.Door.URL() })
+	d := newDesktop(t, k.f, k.h, fmt.Sprintf("gone-%d", n), 1, func(int) string { return k.f.Balancer.URL() })
 	id := wire.MessageID("alone")
 	const length = 60
-	if err := d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
+	if err := d.tabs[0].Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.tabs[0].Begun(t.Context(), id, 3); err != nil {
+	if err := d.tabs[0].AwaitPieces(t.Context(), id, 3); err != nil {
 		t.Fatal(err)
 	}
 	victim, epoch := k.liveOwner(t, d), d.epoch()
@@ -325,7 +325,7 @@ func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.T
 		var card struct {
 			Top wire.Position `json:"top"`
 		}
-		err := k.f.Call(t, http.MethodGet, k.f.Door.URL()+"/api/sessions/"+string(d.id), "", &card)
+		err := k.f.Call(t, http.MethodGet, k.f.Balancer.URL()+"/api/sessions/"+string(d.id), "", &card)
 		if err == nil && card.Top.Epoch > epoch {
 			break
 		}
@@ -338,5 +338,5 @@ func (k killRun) killWithoutTabs(t *testing.T, all []*desktop, n int) *hubtest.T
 	k.out.swept.add(k.h.Since() - when)
 	k.measure(b)
 	victim.Start(t)
-	return k.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("back-%d", n), URL: k.f.Door.URL(), Session: d.id})
+	return k.h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("back-%d", n), URL: k.f.Balancer.URL(), Session: d.id})
 }

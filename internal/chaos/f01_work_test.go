@@ -19,28 +19,28 @@ var workArgs = []string{"--max-session-agents", "3"}
 
 // desktop is a session with tabs.
 type desktop struct {
-	id   wire.SessionID
-	tabs []*hubtest.Tab
-	h    *hubtest.History
-	f    *hubtest.Fleet
-	said int
-	// messagesMayVanish says that an admin may remove messages before they are answered.
+	id       wire.SessionID
+	tabs     []*hubtest.Tab
+	h        *hubtest.History
+	f        *hubtest.Cluster
+	messages int
+	// messagesMayVanish is set if an admin may remove messages before they are answered.
 	messagesMayVanish bool
 }
 
 // newDesktop creates a session and opens tabs, each at the URL that where returns.
-func newDesktop(t *testing.T, f *hubtest.Fleet, h *hubtest.History, name string, tabs int, where func(tab int) string) *desktop {
+func newDesktop(t *testing.T, f *hubtest.Cluster, h *hubtest.History, name string, tabs int, where func(tab int) string) *desktop {
 	t.Helper()
-	d := &desktop{id: f.Create(t), h: h, f: f}
+	d := &desktop{id: f.CreateSession(t), h: h, f: f}
 	for i := range tabs {
-		d.tabs = append(d.tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-%d", name, i), URL: where(i), Session: d.id}))
+		d.tabs = append(d.tabs, h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-%d", name, i), URL: where(i), Session: d.id}))
 	}
 	return d
 }
 
 // owner is the hub that owns the session as far as the first tab knows; nil if its process has
 // ended.
-func (d *desktop) owner() *hubtest.Hub { return d.f.By(d.tabs[0].Client.State().Owner) }
+func (d *desktop) owner() *hubtest.Hub { return d.f.HubByID(d.tabs[0].Client.State().Owner) }
 
 // epoch is that of the last event of the first tab.
 func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
@@ -48,8 +48,8 @@ func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
 // waitEpoch waits until a tab has seen a later epoch.
 func (d *desktop) waitEpoch(t *testing.T, tab *hubtest.Tab, epoch uint64) {
 	t.Helper()
-	if err := tab.Until(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
-		t.Fatalf("no hub takes %s over after epoch %d: %v", d.id, epoch, err)
+	if err := tab.WaitUntil(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
+		t.Fatalf("no hub took over %s after epoch %d: %v", d.id, epoch, err)
 	}
 }
 
@@ -79,7 +79,7 @@ func anyEntry(hubtest.Entry) bool { return true }
 
 // continuesTurn matches new output of an agent for a message, or the end of its turn.
 func continuesTurn(id wire.MessageID) func(hubtest.Entry) bool {
-	return func(e hubtest.Entry) bool { return e.Event.Message == id && (e.Event.Text != "" || e.Event.Ends()) }
+	return func(e hubtest.Entry) bool { return e.Event.Message == id && (e.Event.Text != "" || e.Event.IsEnd()) }
 }
 
 // isAbout matches every entry about a message.
@@ -106,31 +106,31 @@ const windowWrites = 6
 // startWorkload sends the messages of a workload from all tabs, without waiting for the answers.
 func (d *desktop) startWorkload(t *testing.T, rng *rand.Rand) *workload {
 	t.Helper()
-	d.said++
-	s := &workload{d: d, n: d.said, window: wire.WindowID(fmt.Sprintf("w-%d", d.said))}
-	say := func(name string, monitor wire.MonitorID, expect string, lines ...string) wire.MessageID {
+	d.messages++
+	s := &workload{d: d, n: d.messages, window: wire.WindowID(fmt.Sprintf("w-%d", d.messages))}
+	send := func(name string, monitor wire.MonitorID, expect string, lines ...string) wire.MessageID {
 		id := wire.MessageID(fmt.Sprintf("%s-%d", name, s.n))
 		s.all = append(s.all, id)
 		tab := d.tabs[rng.IntN(len(d.tabs))]
 		m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
 		s.sent.Go(func() {
-			if err := tab.SayTo(t.Context(), m, expect); err != nil && !d.messagesMayVanish {
-				t.Errorf("say %s in %s: %v", id, d.id, err)
+			if err := tab.SendMessage(t.Context(), m, expect); err != nil && !d.messagesMayVanish {
+				t.Errorf("send %s in %s: %v", id, d.id, err)
 			}
 		})
 		return id
 	}
 	const n = 50
-	s.stream = say("stream", "monitor-0", streamWords(n), "/nosteer", fmt.Sprintf("/stream %d 25", n))
+	s.stream = send("stream", "monitor-0", streamWords(n), "/nosteer", fmt.Sprintf("/stream %d 25", n))
 	build := []string{"/nosteer", fmt.Sprintf("/window %s Notes | 0", s.window)}
 	for i := range windowWrites {
 		build = append(build, fmt.Sprintf(`/call window:update {"windowId":%q,"operation":"append","content":" %d"}`, s.window, i+1), "/sleep 150ms")
 	}
-	s.build = say("build", "monitor-0", "", build...)
-	s.ask = say("ask", "monitor-1", "", "/nosteer", "/ask Which? | a | b", "/say done")
+	s.build = send("build", "monitor-0", "", build...)
+	s.ask = send("ask", "monitor-1", "", "/nosteer", "/ask Which? | a | b", "/say done")
 	for i := range 2 {
 		text := fmt.Sprintf("waited %d", i)
-		say(fmt.Sprintf("wait%d", i), "monitor-0", text, "/nosteer", "/say "+text)
+		send(fmt.Sprintf("wait%d", i), "monitor-0", text, "/nosteer", "/say "+text)
 	}
 	return s
 }
@@ -149,11 +149,11 @@ func (s *workload) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
 // was open before must still be open, with the remaining time.
 func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, asked bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("scene %d of %s does not end", s.n, s.d.id))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("workload %d of %s does not end", s.n, s.d.id))
 	defer cancel()
 	tab := s.d.tabs[rng.IntN(len(s.d.tabs))]
 	var p wire.OpenPrompt
-	err := tab.Until(ctx, func() (ok bool) {
+	err := tab.WaitUntil(ctx, func() (ok bool) {
 		p, ok = s.question(tab)
 		return ok || tab.HasEnded(s.ask)
 	})
@@ -162,9 +162,9 @@ func (s *workload) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, 
 	}
 	switch {
 	case p.ID == "" && asked:
-		t.Errorf("%s in %s was asked and is not any more", s.ask, s.d.id)
+		t.Errorf("the question of %s in %s was open and is not open any more", s.ask, s.d.id)
 	case asked && (p.ID != before.ID || p.Deadline != before.Deadline):
-		t.Errorf("%s in %s was asked as %s until %v and is asked as %s until %v", s.ask, s.d.id, before.ID, before.Deadline, p.ID, p.Deadline)
+		t.Errorf("the question of %s in %s is %s until %v, then %s until %v; want no change", s.ask, s.d.id, before.ID, before.Deadline, p.ID, p.Deadline)
 	}
 	if p.ID != "" {
 		if _, err := tab.Client.Send(ctx, wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}); err != nil {
@@ -181,14 +181,14 @@ func (s *workload) end(ctx context.Context, t *testing.T) {
 	tab := s.d.tabs[0]
 	outcomes := map[wire.MessageID]wire.Outcome{}
 	for _, id := range s.all {
-		outcome, err := tab.Ended(ctx, id)
+		outcome, err := tab.AwaitEnd(ctx, id)
 		if err != nil {
 			t.Fatalf("%s in %s has no end: %v", id, s.d.id, err)
 		}
 		outcomes[id] = outcome
 	}
 	if o := outcomes[s.ask]; o != wire.OutcomeCompleted {
-		t.Errorf("%s in %s was answered and ended as %q", s.ask, s.d.id, o)
+		t.Errorf("%s in %s was answered and ended as %q, want completed or interrupted", s.ask, s.d.id, o)
 	}
 	var want strings.Builder
 	for i := range windowWrites + 1 {
@@ -201,7 +201,7 @@ func (s *workload) end(ctx context.Context, t *testing.T) {
 		got, ok := w.Content.(wire.MarkdownContent)
 		whole := strings.TrimSpace(want.String())
 		if !ok || !strings.HasPrefix(whole, got.Data) || outcomes[s.build] == wire.OutcomeCompleted && got.Data != whole {
-			t.Errorf("window %s of %s shows %+v and its turn has ended as %q", s.window, s.d.id, w.Content, outcomes[s.build])
+			t.Errorf("window %s of %s has content %+v and its turn ended as %q", s.window, s.d.id, w.Content, outcomes[s.build])
 		}
 	}
 }

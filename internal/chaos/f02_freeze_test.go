@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// freezeResults are the measurements of fleets whose owners are frozen.
+// freezeResults are the measurements of clusters whose owners are frozen.
 type freezeResults struct {
 	rounds sample
 	// stops is the time from SIGCONT until the hub has noticed that it is not the owner. A hub that
@@ -38,16 +38,16 @@ func TestF02Freeze(t *testing.T) {
 		if !plan.Full {
 			z.lease, z.rounds = "2s", 1
 		}
-		// A model over HTTP shows when agents stop, for which two fleets are enough: it repeats
+		// A model over HTTP shows when agents stop, for which two clusters are enough: it repeats
 		// everything when it is called again. The text of the demo provider must be continuous, so
-		// most fleets use that.
+		// most clusters use that.
 		if shard%4 == 0 {
 			z.model = newFakeModel(t)
 		}
 		z.run(t, shard)
 	}, func() {
 		stopped := requireQuantile(t, "a hub that goes on stops itself", &all.stops, 1, time.Second)
-		dropped := requireQuantile(t, "the requests of a hub that goes on are gone", &all.drops, 1, 5*time.Second)
+		dropped := requireQuantile(t, "requests of a resumed hub ended", &all.drops, 1, 5*time.Second)
 		plan.Add(t, hubtest.Result{
 			Fault: "F2", What: "SIGSTOP of the owner for 2 to 30 s, then SIGCONT", Rounds: all.rounds.count(),
 			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
@@ -56,13 +56,13 @@ func TestF02Freeze(t *testing.T) {
 				{Name: "taken over meanwhile", Value: strconv.Itoa(all.stops.count())},
 				{Name: "stops itself after CONT, p50", Value: roundDuration(all.stops.quantile(0.5))},
 				{Name: "stops itself after CONT, most", Value: roundDuration(stopped), Wanted: "≤ 1s"},
-				{Name: "its requests to the model are gone, most", Value: roundDuration(dropped), Wanted: "≤ 5s"},
+				{Name: "its requests to the model ended, most", Value: roundDuration(dropped), Wanted: "≤ 5s"},
 			},
 		})
 	})
 }
 
-// freezeRun is one fleet.
+// freezeRun is one cluster.
 type freezeRun struct {
 	rng    *rand.Rand
 	out    *freezeResults
@@ -70,7 +70,7 @@ type freezeRun struct {
 	rounds int
 	model  *fakeModel // nil with the demo provider
 
-	f *hubtest.Fleet
+	f *hubtest.Cluster
 	h *hubtest.History
 }
 
@@ -114,7 +114,7 @@ func (z *freezeRun) randomSpan() time.Duration {
 func (z *freezeRun) freezeDuringWork(t *testing.T, d *desktop) {
 	t.Helper()
 	s := d.startWorkload(t, z.rng)
-	if err := d.tabs[0].Begun(t.Context(), s.stream, 1+z.rng.IntN(20)); err != nil {
+	if err := d.tabs[0].AwaitPieces(t.Context(), s.stream, 1+z.rng.IntN(20)); err != nil {
 		t.Fatal(err)
 	}
 	victim, witness := z.pickVictim(t, d)
@@ -132,7 +132,7 @@ func (z *freezeRun) pickVictim(t *testing.T, d *desktop) (victim *hubtest.Hub, w
 	t.Helper()
 	victim = d.owner()
 	if victim == nil {
-		t.Fatalf("%s is owned by %q, which is not there", d.id, d.tabs[0].Client.State().Owner)
+		t.Fatalf("%s is owned by %q, which is not running", d.id, d.tabs[0].Client.State().Owner)
 	}
 	return victim, d.tabs[(slices.Index(z.f.Hubs, victim)+1+z.rng.IntN(len(d.tabs)-1))%len(d.tabs)]
 }
@@ -141,10 +141,10 @@ func (z *freezeRun) pickVictim(t *testing.T, d *desktop) (victim *hubtest.Hub, w
 func (z *freezeRun) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	t.Helper()
 	d := z.randomSpan()
-	z.h.Fault("stop %s for %v", victim.ID(), d)
+	z.h.AddFault("stop %s for %v", victim.ID(), d)
 	victim.Stop(t)
 	waitFor(t.Context(), d)
-	z.h.Fault("continue %s", victim.ID())
+	z.h.AddFault("continue %s", victim.ID())
 	over := time.Now()
 	victim.Continue(t)
 	z.out.rounds.add(d)
@@ -173,10 +173,10 @@ func (z *freezeRun) waitStopped(t *testing.T, d *desktop, victim *hubtest.Hub, o
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("hub %s goes on and does not notice that %s was taken over\n%s", victim.Name, d.id, victim.Log())
+			t.Fatalf("resumed hub %s does not notice that %s was taken over\n%s", victim.Name, d.id, victim.Log())
 		}
 		if time.Since(over) > time.Minute {
-			t.Fatalf("hub %s has not noticed for a minute that %s was taken over\n%s", victim.Name, d.id, victim.Log())
+			t.Fatalf("hub %s has not noticed within a minute that %s was taken over\n%s", victim.Name, d.id, victim.Log())
 		}
 	}
 }
@@ -184,12 +184,12 @@ func (z *freezeRun) waitStopped(t *testing.T, d *desktop, victim *hubtest.Hub, o
 // freezeDuringModelCall freezes the owner while a model answers without an end.
 func (z *freezeRun) freezeDuringModelCall(t *testing.T, d *desktop) {
 	t.Helper()
-	d.said++
-	id := wire.MessageID(fmt.Sprintf("think-%d", d.said))
-	if err := d.tabs[0].Say(t.Context(), id, "/stream 30 20\n/hang", ""); err != nil {
+	d.messages++
+	id := wire.MessageID(fmt.Sprintf("think-%d", d.messages))
+	if err := d.tabs[0].Send(t.Context(), id, "/stream 30 20\n/hang", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.tabs[0].Begun(t.Context(), id, 1+z.rng.IntN(5)); err != nil {
+	if err := d.tabs[0].AwaitPieces(t.Context(), id, 1+z.rng.IntN(5)); err != nil {
 		t.Fatal(err)
 	}
 	victim, witness := z.pickVictim(t, d)
@@ -199,7 +199,7 @@ func (z *freezeRun) freezeDuringModelCall(t *testing.T, d *desktop) {
 	if witness.Client.Position().Epoch > epoch {
 		z.waitStopped(t, d, victim, over)
 		if !waitRequestsEnded(t, before) {
-			t.Fatalf("hub %s goes on and keeps its requests to the model\n%s", victim.Name, victim.Log())
+			t.Fatalf("resumed hub %s keeps its requests to the model\n%s", victim.Name, victim.Log())
 		}
 		z.out.drops.add(time.Since(over))
 	}

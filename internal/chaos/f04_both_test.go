@@ -29,16 +29,16 @@ func TestF04Both(t *testing.T) {
 		redis.Lag(time.Duration(plan.Rounds(0, 20)) * time.Millisecond)
 		f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
 		h := plan.NewHistory(t, fmt.Sprintf("f04both-%d", shard))
-		session := f.Create(t)
+		session := f.CreateSession(t)
 		var tabs []*hubtest.Tab
 		for _, name := range []string{"one", "two"} {
-			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: name, URL: f.Door.URL(), Session: session}))
+			tabs = append(tabs, h.OpenTab(t, hubtest.TabConfig{Name: name, URL: f.Balancer.URL(), Session: session}))
 		}
 		rng := plan.Rand(10 + shard)
 		for round := range rounds {
 			spans.add(bothFail(t, redis, f, h, tabs, rng, round))
 		}
-		spans.addViolations(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
+		spans.addViolations(f.Finish(t, h, tabs, hubtest.Rules{StoreMayLose: true}))
 	}, func() {
 		requireSamples(t, "messages end", &spans)
 		plan.Add(t, hubtest.Result{
@@ -56,27 +56,27 @@ func TestF04Both(t *testing.T) {
 // bothFail sends a message, kills both when it is accepted, and waits for its end, without which
 // the test fails. It returns the duration.
 func bothFail(
-	t *testing.T, redis *redistest.Ensemble, f *hubtest.Fleet, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
+	t *testing.T, redis *redistest.Ensemble, f *hubtest.Cluster, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
 ) time.Duration {
 	t.Helper()
 	id := wire.MessageID(fmt.Sprintf("m-%d", round))
 	master, _, _ := redis.Master(t)
-	owner := f.By(ownerOf(t, f, tabs[0].Session))
+	owner := f.HubByID(ownerOf(t, f, tabs[0].Session))
 	if owner == nil {
 		t.Fatal("the session has no owner")
 	}
 	const n = 20
-	if err := tabs[rng.IntN(len(tabs))].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
-		t.Fatalf("say %s: %v", id, err)
+	if err := tabs[rng.IntN(len(tabs))].Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
+		t.Fatalf("send %s: %v", id, err)
 	}
-	failed := h.Fault("%s and server %d of redis fail", owner.ID(), master)
+	failed := h.AddFault("%s and server %d of redis fail", owner.ID(), master)
 	redis.Proxies[master].Down()
 	owner.Kill(t)
 	redis.Fail(t, master)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, tab := range tabs {
-		if _, err := tab.Ended(ctx, id); err != nil {
+		if _, err := tab.AwaitEnd(ctx, id); err != nil {
 			t.Fatalf("%s was accepted and tab %s does not see its end: %v", id, tab.Name, err)
 		}
 	}

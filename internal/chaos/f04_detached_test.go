@@ -31,7 +31,7 @@ func TestF04Detached(t *testing.T) {
 		{fault: "F4d", what: "Sentinel failover after 4.5 s, replicas detached before"},
 		{fault: "F4e", what: "the same with --short-lease", args: []string{"--short-lease"}},
 	}
-	const each = 2 // fleets with each lease
+	const each = 2 // clusters with each lease
 	rounds := plan.Rounds(each, 200) / each
 	shards := len(kinds) * each
 	if !plan.Full {
@@ -48,19 +48,19 @@ func TestF04Detached(t *testing.T) {
 	})
 }
 
-// detachResults are the measurements of several fleets with the same lease.
+// detachResults are the measurements of several clusters with the same lease.
 type detachResults struct {
 	fault, what string
 	args        []string
 
 	spans sample // duration of a round
 
-	mu    sync.Mutex // guards the following
-	acked int        // messages
-	lost  int        // those without a row, an end or an effect
-	calls int        // messages that call a tool
-	twice int        // those with more than one effect
-	told  int        // those without an effect in a session that reports a loss
+	mu       sync.Mutex // guards the following
+	acked    int        // messages
+	lost     int        // those without a row, an end or an effect
+	calls    int        // messages that call a tool
+	twice    int        // those with more than one effect
+	reported int        // those without an effect in a session that reports a loss
 }
 
 func (k *detachResults) report(t *testing.T, began time.Time) {
@@ -71,14 +71,14 @@ func (k *detachResults) report(t *testing.T, began time.Time) {
 		Figures: []hubtest.Figure{
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.lost, k.acked), Wanted: "0"},
 			{Name: "tool calls", Value: strconv.Itoa(k.calls)},
-			{Name: "effects that came twice", Value: strconv.Itoa(k.twice), Wanted: "0"},
-			{Name: "calls lost and reported", Value: strconv.Itoa(k.told)},
+			{Name: "duplicate effects", Value: strconv.Itoa(k.twice), Wanted: "0"},
+			{Name: "calls lost and reported", Value: strconv.Itoa(k.reported)},
 			{Name: "round p50", Value: roundDuration(k.spans.quantile(0.5))},
 		},
 	})
 }
 
-// run runs one fleet whose masters fail one after the other.
+// run runs one cluster whose masters fail one after the other.
 func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(100 + shard)
@@ -87,7 +87,7 @@ func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	rig := startEnsemble(t, fmt.Sprintf("f04detached-%d", shard), 2, k.args...)
 	for s := range rig.sessions {
 		id, text := wire.MessageID(fmt.Sprintf("open-%d", s)), "/nosteer\n/window w1 Notes | :"
-		if err := rig.tabs[3*s].Say(t.Context(), id, text, ""); err != nil {
+		if err := rig.tabs[3*s].Send(t.Context(), id, text, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,7 +96,7 @@ func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 		k.round(t, rig, rng, round)
 		k.spans.add(time.Since(began))
 	}
-	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{StoreMayLose: true}))
 	for s, session := range rig.sessions {
 		k.count(t, rig, session, s == 1)
 	}
@@ -114,9 +114,9 @@ func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round
 	say := func(tab *hubtest.Tab, after time.Duration, id wire.MessageID, text string) {
 		wg.Go(func() {
 			waitFor(t.Context(), after)
-			err := tab.Say(t.Context(), id, text, "")
+			err := tab.Send(t.Context(), id, text, "")
 			if _, refused := errors.AsType[*client.RefusedError](err); err != nil && !refused {
-				t.Errorf("say %s: %v", id, err)
+				t.Errorf("send %s: %v", id, err)
 			}
 		})
 	}
@@ -146,11 +146,11 @@ func (k *detachResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, round
 	waitFor(t.Context(), before)
 	master, _, _ := rig.redis.Master(t)
 	rig.redis.Detach(t, master)
-	rig.h.Fault("the replicas of server %d of redis are detached", master)
+	rig.h.AddFault("the replicas of server %d of redis are detached", master)
 	waitFor(t.Context(), 100*time.Millisecond+time.Duration(rng.IntN(400))*time.Millisecond)
-	rig.h.Fault("server %d of redis fails", master)
+	rig.h.AddFault("server %d of redis fails", master)
 	next, _ := rig.redis.FailAfter(t, master, 4500*time.Millisecond)
-	rig.h.Fault("server %d of redis was promoted", next)
+	rig.h.AddFault("server %d of redis was promoted", next)
 	wg.Wait()
 	rig.redis.Return(t, master)
 }
@@ -190,14 +190,14 @@ func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionI
 		}
 		wanted := called && (!steered || outcomes[id] == wire.OutcomeCompleted)
 		switch {
-		case !rows.said[id]:
+		case !rows.visible[id]:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v and has no row", id, session, e.T)
 		case !steered && !rows.ended[id]:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v and its turn has no end among the rows", id, session, e.T)
 		case wanted && effects == 0 && rows.lost:
-			k.told++
+			k.reported++
 		case wanted && effects == 0:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v, ended as %q and had no effect", id, session, e.T, outcomes[id])
@@ -210,23 +210,23 @@ func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionI
 
 // conversation is what the rows of a session contain.
 type conversation struct {
-	said, ended map[wire.MessageID]bool // visible messages, and turns that have ended
-	lost        bool                    // a row reports a loss in a failover
+	visible, ended map[wire.MessageID]bool // visible messages, and turns that have ended
+	lost           bool                    // a row reports a loss in a failover
 }
 
 // rowsBy reads all rows of a conversation.
-func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) conversation {
+func rowsBy(t *testing.T, f *hubtest.Cluster, session wire.SessionID) conversation {
 	t.Helper()
-	c := conversation{said: map[wire.MessageID]bool{}, ended: map[wire.MessageID]bool{}}
+	c := conversation{visible: map[wire.MessageID]bool{}, ended: map[wire.MessageID]bool{}}
 	before := ""
 	for {
 		var page struct {
 			Rows []wire.UIRow `json:"rows"`
 			More bool         `json:"more"`
 		}
-		mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/rows?limit=200"+before, &page)
+		mustGet(t, f, f.Balancer.URL()+"/api/sessions/"+string(session)+"/rows?limit=200"+before, &page)
 		for _, r := range page.Rows {
-			c.said[r.MessageID] = c.said[r.MessageID] || r.Say == wire.SayUserFeedback
+			c.visible[r.MessageID] = c.visible[r.MessageID] || r.Say == wire.SayUserFeedback
 			c.ended[r.MessageID] = c.ended[r.MessageID] || r.Say == wire.SayAPIReqFinished
 			c.lost = c.lost || r.Say == wire.SayError && strings.HasPrefix(r.Text, "The store failed over and lost")
 		}
@@ -238,13 +238,13 @@ func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) conversation
 }
 
 // windowText is the text of all windows of a session's snapshot.
-func windowText(t *testing.T, f *hubtest.Fleet, session wire.SessionID) string {
+func windowText(t *testing.T, f *hubtest.Cluster, session wire.SessionID) string {
 	t.Helper()
 	var state struct {
 		Windows []struct {
 			Content any `json:"content"`
 		} `json:"windows"`
 	}
-	mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
+	mustGet(t, f, f.Balancer.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
 	return fmt.Sprint(state.Windows)
 }

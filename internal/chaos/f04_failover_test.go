@@ -19,7 +19,7 @@ import (
 // tabs continue.
 func TestF04Failover(t *testing.T) {
 	t.Parallel()
-	const each = 2 // fleets with and without lag
+	const each = 2 // clusters with and without lag
 	rounds := plan.Rounds(each, 50) / each
 	kinds := []*failoverResults{
 		{fault: "F4a", what: "Sentinel failover, replicas keep up"},
@@ -40,7 +40,7 @@ func TestF04Failover(t *testing.T) {
 	})
 }
 
-// failoverResults are the measurements of several fleets.
+// failoverResults are the measurements of several clusters.
 type failoverResults struct {
 	fault, what string
 	lag         time.Duration
@@ -60,21 +60,21 @@ func (k *failoverResults) report(t *testing.T, began time.Time) {
 	t.Helper()
 	slowest := requireQuantile(t, k.fault+": all tabs go on after the promotion", &k.spans, 1, 5*time.Second)
 	if plan.Full && k.lag > 0 && k.lossy == 0 {
-		t.Errorf("%s: nothing was lost, so nothing is proved", k.fault)
+		t.Errorf("%s: Redis lost no events, so the test proves nothing", k.fault)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: k.fault, What: k.what, Rounds: k.rounds, Violations: k.spans.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.acked-k.ended, k.acked), Wanted: "0"},
 			{Name: "events lost by Redis", Value: fmt.Sprintf("%d in %d rounds", k.lost, k.lossy)},
-			{Name: "sessions written again", Value: strconv.Itoa(k.healed)},
-			{Name: "all tabs go on after promotion p50", Value: roundDuration(k.spans.quantile(0.5))},
+			{Name: "sessions rewritten by their owner", Value: strconv.Itoa(k.healed)},
+			{Name: "all tabs continue after promotion p50", Value: roundDuration(k.spans.quantile(0.5))},
 			{Name: "slowest", Value: roundDuration(slowest), Wanted: "≤ 5s"},
 		},
 	})
 }
 
-// run runs one fleet whose masters fail one after the other.
+// run runs one cluster whose masters fail one after the other.
 func (k *failoverResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
@@ -84,7 +84,7 @@ func (k *failoverResults) run(t *testing.T, shard uint64, rounds int) {
 	}
 	// Also where replicas keep up: Redis answers before they have the write, and what is in flight
 	// when the master fails is lost. How much that is depends on Redis.
-	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	k.spans.addViolations(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{StoreMayLose: true}))
 	k.count(rig.h.Entries(), rounds)
 }
 
@@ -100,30 +100,30 @@ func (k *failoverResults) round(t *testing.T, rig *ensemble, rng *rand.Rand, rou
 		id := wire.MessageID(fmt.Sprintf("m-%d-%d", round, s/3))
 		ids = append(ids, id)
 		tab := tabs[s+rng.IntN(3)]
-		if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), streamWords(n)); err != nil {
-			t.Fatalf("say %s: %v", id, err)
+		if err := tab.Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), streamWords(n)); err != nil {
+			t.Fatalf("send %s: %v", id, err)
 		}
 		// More messages are queued, accepted at that moment, or sent too late.
 		late := time.Duration(rng.IntN(4000)) * time.Millisecond
 		wg.Go(func() {
 			waitFor(t.Context(), late)
-			if err := tab.Say(t.Context(), id+"-more", "/say more", "more"); err != nil {
+			if err := tab.Send(t.Context(), id+"-more", "/say more", "more"); err != nil {
 				t.Errorf("say %s-more: %v", id, err)
 			}
 		})
 	}
 	redis.Lag(k.lag)
 	for i, id := range ids {
-		if err := tabs[3*i].Begun(t.Context(), id, 1+rng.IntN(5)); err != nil {
+		if err := tabs[3*i].AwaitPieces(t.Context(), id, 1+rng.IntN(5)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	waitFor(t.Context(), k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
 	master, replicas, behind := redis.Master(t)
-	failed := h.Fault("server %d of redis fails, its %d replicas are up to %d bytes behind", master, replicas, behind)
+	failed := h.AddFault("server %d of redis fails, its %d replicas are up to %d bytes behind", master, replicas, behind)
 	next, promoted := redis.Fail(t, master)
 	at := h.Since() - time.Since(promoted)
-	h.Fault("server %d of redis was promoted at %v", next, at)
+	h.AddFault("server %d of redis was promoted at %v", next, at)
 	for i, id := range ids {
 		waitEnded(t, f, tabs[3*i:3*i+3], id)
 	}
@@ -151,14 +151,14 @@ func slowest(t *testing.T, entries []hubtest.Entry, tabs []*hubtest.Tab, failed,
 	first := map[string]time.Duration{}
 	for _, e := range entries {
 		old := shown(e) && now[e.Session] > before[e.Session] && e.Event.At.Epoch <= before[e.Session]
-		if e.T > promoted && shown(e) && !old && first[e.Who] == 0 {
-			first[e.Who] = e.T
+		if e.T > promoted && shown(e) && !old && first[e.Source] == 0 {
+			first[e.Source] = e.T
 		}
 	}
 	var last time.Duration
 	for _, tab := range tabs {
 		if first[tab.Name] == 0 {
-			t.Errorf("tab %s was shown nothing after the failure at %v", tab.Name, failed)
+			t.Errorf("tab %s received no event after the failure at %v", tab.Name, failed)
 		}
 		last = max(last, first[tab.Name]-promoted)
 	}
@@ -179,7 +179,7 @@ func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 	log, ended := map[place]bool{}, map[message]bool{}
 	healed := 0
 	for _, e := range entries {
-		if e.Event != nil && e.Event.Ends() {
+		if e.Event != nil && e.Event.IsEnd() {
 			ended[message{e.Session, e.Event.Message}] = true
 		}
 		if e.Kind == hubtest.KindLog {
@@ -221,7 +221,7 @@ func (k *failoverResults) count(entries []hubtest.Entry, rounds int) {
 
 // waitEnded waits until a message has ended. A tab that gets a snapshot instead of lost events does
 // not see the end; then the log is checked. Finish checks that all tabs end with the same state.
-func waitEnded(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.MessageID) {
+func waitEnded(t *testing.T, f *hubtest.Cluster, tabs []*hubtest.Tab, id wire.MessageID) {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -229,8 +229,8 @@ func waitEnded(t *testing.T, f *hubtest.Fleet, tabs []*hubtest.Tab, id wire.Mess
 		if slices.ContainsFunc(tabs, func(tab *hubtest.Tab) bool { return tab.HasEnded(id) }) {
 			return
 		}
-		log, err := f.Log(t, f.Door.URL(), tabs[0].Session)
-		if slices.ContainsFunc(log, func(e hubtest.Event) bool { return e.Message == id && e.Ends() }) {
+		log, err := f.ReadLog(t, f.Balancer.URL(), tabs[0].Session)
+		if slices.ContainsFunc(log, func(e hubtest.Event) bool { return e.Message == id && e.IsEnd() }) {
 			return
 		}
 		select {

@@ -40,7 +40,7 @@ func (n *clusterResults) report(t *testing.T, began time.Time, rounds int) {
 		Fault: "F5", What: "kill -9 of a master of a Cluster of 3+3", Rounds: rounds, Violations: n.waits.violations,
 		Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "its sessions go on after p50", Value: roundDuration(n.waits.quantile(0.5))},
+			{Name: "its sessions continue after p50", Value: roundDuration(n.waits.quantile(0.5))},
 			{Name: "slowest", Value: roundDuration(wait), Wanted: "≤ 6s"},
 			{Name: "longest silence of other sessions", Value: roundDuration(silence), Wanted: "≤ 1s"},
 		},
@@ -59,14 +59,14 @@ func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 	tabs := make([][]*hubtest.Tab, len(redis.Masters)) // by the number of their master
 	var all []*hubtest.Tab
 	for made := 0; len(all) < 2*perMaster*len(redis.Masters); made++ {
-		session := f.Create(t)
+		session := f.CreateSession(t)
 		at := masterOf(t, redis, session)
 		if len(tabs[at]) == 2*perMaster {
 			continue // the master has enough sessions
 		}
 		for i := range 2 {
 			hub := f.Hubs[(made+i)%len(f.Hubs)]
-			tab := h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-at-%s", session, hub.Name), URL: hub.URL, Session: session})
+			tab := h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-at-%s", session, hub.Name), URL: hub.URL, Session: session})
 			tabs[at], all = append(tabs[at], tab), append(all, tab)
 		}
 	}
@@ -75,7 +75,7 @@ func (n *clusterResults) run(t *testing.T, shard uint64, rounds int) {
 	}
 	// Every master is killed at some time, and each answers before its replica has everything:
 	// every session may lose events.
-	n.waits.addViolations(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
+	n.waits.addViolations(f.Finish(t, h, all, hubtest.Rules{StoreMayLose: true}))
 }
 
 // masterOf is the number of the master of a session's slot.
@@ -107,9 +107,9 @@ func (n *clusterResults) round(
 	for _, ofMaster := range tabs {
 		for i := 0; i < len(ofMaster); i += 2 {
 			wg.Go(func() {
-				err := ofMaster[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", length), streamWords(length))
+				err := ofMaster[i].Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", length), streamWords(length))
 				if err == nil {
-					err = ofMaster[i+1].Begun(t.Context(), id, 2)
+					err = ofMaster[i+1].AwaitPieces(t.Context(), id, 2)
 				}
 				if err != nil {
 					t.Errorf("%s in %s: %v", id, ofMaster[i].Session, err)
@@ -120,12 +120,12 @@ func (n *clusterResults) round(
 	wg.Wait()
 	waitFor(t.Context(), time.Duration(rng.IntN(500))*time.Millisecond)
 	victim := rng.IntN(len(redis.Masters))
-	killed := h.Fault("kill master %d of redis", victim)
+	killed := h.AddFault("kill master %d of redis", victim)
 	redis.Fail(t, victim)
-	h.Fault("replica of %d is master", victim)
+	h.AddFault("replica of %d is master", victim)
 	for _, ofMaster := range tabs {
 		for _, tab := range ofMaster {
-			if _, err := tab.Ended(t.Context(), id); err != nil {
+			if _, err := tab.AwaitEnd(t.Context(), id); err != nil {
 				t.Fatalf("tab %s does not see the end of %s: %v", tab.Name, id, err)
 			}
 		}
@@ -147,7 +147,7 @@ func (n *clusterResults) round(
 func longestSilence(entries []hubtest.Entry, tab string, fault time.Duration) (from, to time.Duration) {
 	var last time.Duration
 	for _, e := range entries {
-		if e.Who != tab || e.Kind != hubtest.KindEvent && e.Kind != hubtest.KindSnapshot {
+		if e.Source != tab || e.Kind != hubtest.KindEvent && e.Kind != hubtest.KindSnapshot {
 			continue
 		}
 		if last > fault-500*time.Millisecond && e.T-last > to-from {

@@ -18,7 +18,7 @@ import (
 // only the answers of Redis are lost.
 func TestF06Partition(t *testing.T) {
 	t.Parallel()
-	if plan.Full && !plan.Apart(t) {
+	if plan.Full && !plan.RunInNamespace(t) {
 		return
 	}
 	began := time.Now()
@@ -45,17 +45,17 @@ func linkMaker(t *testing.T) func(t *testing.T, addr string) link {
 		return func(t *testing.T, addr string) link {
 			t.Helper()
 			p := hubtest.NewProxy(t, addr)
-			return link{p.Addr, func(up, down bool) { p.Set(hubtest.Weather{Up: up, Down: down}) }}
+			return link{p.Addr, func(up, down bool) { p.SetFaults(hubtest.ProxyFaults{HoldRequests: up, HoldReplies: down}) }}
 		}
 	}
-	lines := hubtest.NewLines(t, plan.Rand(1000))
+	network := hubtest.NewNetwork(t, plan.Rand(1000))
 	return func(_ *testing.T, addr string) link {
-		l := lines.Line()
-		return link{l.To(addr), func(up, down bool) { l.Set(hubtest.Way{Cut: up}, hubtest.Way{Cut: down}) }}
+		l := network.AddRoute()
+		return link{l.AddrOf(addr), func(up, down bool) { l.SetFaults(hubtest.RouteFaults{DropAll: up}, hubtest.RouteFaults{DropAll: down}) }}
 	}
 }
 
-// partitionResults are the measurements of several fleets.
+// partitionResults are the measurements of several clusters.
 type partitionResults struct {
 	way            func(t *testing.T, addr string) link
 	stops, takings sample // until the owner's agents stop, and until another hub continues
@@ -82,12 +82,12 @@ func (p *partitionResults) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run runs one fleet. Half of the fleets call a model over HTTP, which shows when an agent stops;
-// in the others the text of the demo provider shows that no agent runs twice.
+// run runs one cluster. Half of the clusters call a model over HTTP, which shows when an agent stops;
+// in the other half the text of the demo provider shows that no agent runs twice.
 func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
-	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
+	redis := redistest.Standalone(t, "--protected-mode", "no") // over the network, hubs are not local clients
 	links := make([]link, 3)
 	for i := range links {
 		links[i] = p.way(t, redis.Addr)
@@ -102,10 +102,10 @@ func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	}
 	f := hubtest.Start(t, o)
 	h := plan.NewHistory(t, fmt.Sprintf("f06-%d", shard))
-	session := f.Create(t)
+	session := f.CreateSession(t)
 	var tabs []*hubtest.Tab
 	for _, hub := range f.Hubs {
-		tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: "at-" + hub.Name, URL: hub.URL, Session: session}))
+		tabs = append(tabs, h.OpenTab(t, hubtest.TabConfig{Name: "at-" + hub.Name, URL: hub.URL, Session: session}))
 	}
 	for round := range rounds {
 		r := partitionRound{partitionResults: p, f: f, h: h, tabs: tabs, links: links, model: m, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
@@ -125,7 +125,7 @@ const (
 // partitionRound is one round.
 type partitionRound struct {
 	*partitionResults
-	f     *hubtest.Fleet
+	f     *hubtest.Cluster
 	h     *hubtest.History
 	tabs  []*hubtest.Tab
 	links []link
@@ -138,45 +138,45 @@ func (p *partitionRound) run(t *testing.T, rng *rand.Rand, kind int) {
 	const n = 60
 	expect := streamWords(n)
 	if p.model != nil {
-		expect = "" // a model that is asked again says it all again
+		expect = "" // a model that is called again repeats the whole text
 	}
 	// Without a stop the agent would wait for its model forever.
 	asked := p.model.hang(kind != cutShort)
-	if err := p.tabs[rng.IntN(len(p.tabs))].Say(t.Context(), p.id, fmt.Sprintf("/nosteer\n/stream %d 30", n), expect); err != nil {
-		t.Fatalf("say %s: %v", p.id, err)
+	if err := p.tabs[rng.IntN(len(p.tabs))].Send(t.Context(), p.id, fmt.Sprintf("/nosteer\n/stream %d 30", n), expect); err != nil {
+		t.Fatalf("send %s: %v", p.id, err)
 	}
 	if asked != nil {
 		select {
 		case <-asked:
 		case <-t.Context().Done():
-			t.Fatal("the model is not asked")
+			t.Fatal("the model receives no request")
 		}
-	} else if err := p.tabs[0].Begun(t.Context(), p.id, 1+rng.IntN(8)); err != nil {
+	} else if err := p.tabs[0].AwaitPieces(t.Context(), p.id, 1+rng.IntN(8)); err != nil {
 		t.Fatal(err)
 	}
 	owner := p.owner(t)
 	running := p.model.openCalls()
 	switch kind {
 	case cutBoth:
-		cut := p.h.Fault("cut %s off from redis", p.f.Hubs[owner].ID())
+		cut := p.h.AddFault("cut %s off from redis", p.f.Hubs[owner].ID())
 		p.links[owner].cut(true, true)
 		p.waitElsewhere(t, owner, cut, running)
 	case cutAnswers:
-		cut := p.h.Fault("redis does not answer %s", p.f.Hubs[owner].ID())
+		cut := p.h.AddFault("redis does not answer %s", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
 		p.waitElsewhere(t, owner, cut, running)
 	case cutShort:
-		p.h.Fault("redis does not answer %s for a moment", p.f.Hubs[owner].ID())
+		p.h.AddFault("redis does not answer %s for a moment", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
 		waitFor(t.Context(), time.Duration(200+rng.IntN(1800))*time.Millisecond)
 		p.mu.Lock()
 		p.hiccups++
 		p.mu.Unlock()
 	}
-	p.h.Fault("heal")
+	p.h.AddFault("heal")
 	p.links[owner].cut(false, false)
 	for _, tab := range p.tabs {
-		if _, err := tab.Ended(t.Context(), p.id); err != nil {
+		if _, err := tab.AwaitEnd(t.Context(), p.id); err != nil {
 			t.Fatalf("tab %s does not see the end of %s: %v", tab.Name, p.id, err)
 		}
 	}
@@ -191,7 +191,7 @@ func (p *partitionRound) owner(t *testing.T) int {
 			return i
 		}
 	}
-	t.Fatalf("%q owns the session", id)
+	t.Fatalf("the session is owned by %q, want a hub of the cluster", id)
 	return 0
 }
 
@@ -208,23 +208,23 @@ func (p *partitionRound) waitElsewhere(t *testing.T, owner int, cut time.Duratio
 		}
 	}
 	other := p.tabs[(owner+1)%len(p.tabs)]
-	if _, err := other.Ended(t.Context(), p.id); err != nil {
+	if _, err := other.AwaitEnd(t.Context(), p.id); err != nil {
 		t.Fatalf("no other hub ends %s: %v", p.id, err)
 	}
-	taken, told := time.Duration(0), false
+	taken, notified := time.Duration(0), false
 	for _, e := range p.h.Entries() {
 		switch {
-		case e.Who == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Event.Type == "store_status":
+		case e.Source == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Event.Type == "store_status":
 			// A tab that was notified before, without a later all-clear, is not notified again.
-			told = e.Note == "away" || told && e.T > cut
-		case e.T > cut && e.Who == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
+			notified = e.Note == "away" || notified && e.T > cut
+		case e.T > cut && e.Source == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
 			taken = e.T - cut
 		}
 	}
 	if taken == 0 {
 		t.Errorf("%s ended without a new owner", p.id)
 	}
-	if !told {
+	if !notified {
 		t.Errorf("the tabs of the isolated %s were not notified", p.f.Hubs[owner].ID())
 	}
 	p.takings.add(taken)

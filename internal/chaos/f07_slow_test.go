@@ -17,7 +17,7 @@ import (
 // arrive in time.
 func TestF07Slow(t *testing.T) {
 	t.Parallel()
-	if plan.Full && !plan.Apart(t) {
+	if plan.Full && !plan.RunInNamespace(t) {
 		return
 	}
 	kinds := []*badNetwork{{
@@ -42,7 +42,7 @@ type badNetwork struct {
 	fault, what string
 	// proxy makes a connection to the address of a hub or of Redis and returns the address to dial.
 	proxy func(t *testing.T, rng *rand.Rand, addr string, hub bool) string
-	// timed says that answers must arrive in time.
+	// timed is set if answers must arrive in time.
 	timed bool
 	acks  sample
 }
@@ -56,14 +56,14 @@ type badNetwork struct {
 // the combination is not timed.
 func lossyNetworks(t *testing.T) []*badNetwork {
 	t.Helper()
-	lines := hubtest.NewLines(t, plan.Rand(1000))
+	network := hubtest.NewNetwork(t, plan.Rand(1000))
 	over := func(hubs, redis bool) func(*testing.T, *rand.Rand, string, bool) string {
 		return func(_ *testing.T, _ *rand.Rand, addr string, hub bool) string {
-			l := lines.Line()
+			l := network.AddRoute()
 			if hub && hubs || !hub && redis {
-				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{})
+				l.SetFaults(hubtest.RouteFaults{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.RouteFaults{})
 			}
-			return l.To(addr)
+			return l.AddrOf(addr)
 		}
 	}
 	return []*badNetwork{
@@ -78,11 +78,11 @@ func lossyNetworks(t *testing.T) []*badNetwork {
 func slicingProxy(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	t.Helper()
 	p := hubtest.NewProxy(t, addr)
-	w := hubtest.Weather{Slice: 5 + rng.IntN(60)}
+	w := hubtest.ProxyFaults{MaxPiece: 5 + rng.IntN(60)}
 	if hub {
 		w.Rate = 10_000
 	}
-	p.Set(w)
+	p.SetFaults(w)
 	return p.Addr
 }
 
@@ -104,11 +104,11 @@ func (k *badNetwork) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run runs a fleet on a bad network, in which messages are sent.
+// run runs a cluster on a bad network, in which messages are sent.
 func (k *badNetwork) run(t *testing.T, shard uint64) {
 	t.Helper()
 	rng := plan.Rand(shard)
-	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
+	redis := redistest.Standalone(t, "--protected-mode", "no") // over the network, hubs are not local clients
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Args: []string{"--hosts", "*"},
 		StoreOf: func(int) string { return "redis://" + k.proxy(t, rng, redis.Addr, false) },
@@ -117,11 +117,11 @@ func (k *badNetwork) run(t *testing.T, shard uint64) {
 	tabs := make([]*hubtest.Tab, 3*plan.Rounds(2, 6))
 	var wg sync.WaitGroup
 	for i := 0; i < len(tabs); i += 3 {
-		session := f.Create(t)
+		session := f.CreateSession(t)
 		for j, hub := range f.Hubs {
 			url := "http://" + k.proxy(t, rng, hub.Addr, true)
 			wg.Go(func() {
-				tabs[i+j] = h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", i/3, hub.Name), URL: url, Session: session})
+				tabs[i+j] = h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", i/3, hub.Name), URL: url, Session: session})
 			})
 		}
 	}
@@ -146,12 +146,12 @@ func (k *badNetwork) sendAndMeasure(t *testing.T, tab *hubtest.Tab, id wire.Mess
 	// hubs do.
 	const n = 10
 	began := time.Now()
-	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 10", n), streamWords(n)); err != nil {
-		t.Errorf("%s says %s: %v", tab.Name, id, err)
+	if err := tab.Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 10", n), streamWords(n)); err != nil {
+		t.Errorf("%s sends %s: %v", tab.Name, id, err)
 		return
 	}
 	k.acks.add(time.Since(began))
-	if _, err := tab.Ended(t.Context(), id); err != nil {
+	if _, err := tab.AwaitEnd(t.Context(), id); err != nil {
 		t.Errorf("%s does not see the end of %s: %v", tab.Name, id, err)
 	}
 }

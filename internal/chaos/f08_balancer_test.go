@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// balancer is an nginx in front of a fleet, configured like deploy/nginx.conf.
+// balancer is an nginx in front of a cluster, configured like deploy/nginx.conf.
 type balancer struct {
 	url  string
 	addr string
@@ -61,7 +61,7 @@ http {
 `
 
 // newBalancer starts nginx, which ends with the test.
-func newBalancer(t *testing.T, f *hubtest.Fleet) *balancer {
+func newBalancer(t *testing.T, f *hubtest.Cluster) *balancer {
 	t.Helper()
 	program, err := exec.LookPath("nginx")
 	if err != nil {

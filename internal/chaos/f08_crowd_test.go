@@ -25,7 +25,7 @@ import (
 // crowdEnv has the [crowdConfig] of a process that runs a crowd instead of tests.
 const crowdEnv = "EVERDESK_TEST_CROWD"
 
-// crowdConfig says which sessions the tabs of a crowd open.
+// crowdConfig holds the sessions that the tabs of a crowd open.
 type crowdConfig struct {
 	URL      string           `json:"url"`
 	Sessions []wire.SessionID `json:"sessions"` // one for every tab
@@ -199,7 +199,7 @@ func startCrowdProcess(t *testing.T, g crowdConfig) (*crowdProcess, error) {
 	o := &crowdProcess{in: json.NewEncoder(in), out: json.NewDecoder(bufio.NewReader(out))}
 	var s crowdStatus
 	if err := o.out.Decode(&s); err != nil {
-		return nil, fmt.Errorf("a crowd does not come: %w", err)
+		return nil, fmt.Errorf("start a crowd process: %w", err)
 	}
 	return o, nil
 }

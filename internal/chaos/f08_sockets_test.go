@@ -34,8 +34,8 @@ func TestF08Sockets(t *testing.T) {
 	began := time.Now()
 	server := redistest.Standalone(t)
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: server.URL()})
-	c := &cutRun{f: f, h: plan.NewHistory(t, "f08"), redis: server.Client(t), url: f.Door.URL()}
-	c.cut = func(*testing.T) { f.Door.Cut() }
+	c := &cutRun{f: f, h: plan.NewHistory(t, "f08"), redis: server.Client(t), url: f.Balancer.URL()}
+	c.cut = func(*testing.T) { f.Balancer.ResetConnections() }
 	if plan.Full {
 		n := newBalancer(t, f)
 		c.url, c.cut = n.url, n.cut
@@ -52,18 +52,18 @@ func TestF08Sockets(t *testing.T) {
 	})
 }
 
-// cutRun is a fleet whose connections are cut, and a crowd.
+// cutRun is a cluster whose connections are cut, and a crowd.
 type cutRun struct {
-	f     *hubtest.Fleet
+	f     *hubtest.Cluster
 	h     *hubtest.History
 	redis *redis.Client
 	url   string
 	cut   func(t *testing.T)
 
-	tabs   []*hubtest.Tab // those whose every event is checked
-	crowds []func(since int64) (crowdStatus, error)
-	all    int // tabs in crowds
-	said   int
+	tabs     []*hubtest.Tab // those whose every event is checked
+	crowds   []func(since int64) (crowdStatus, error)
+	all      int // tabs in crowds
+	messages int
 
 	back        sample // when 99 of 100 tabs were connected again
 	dials, ups  rates  // the worst
@@ -82,8 +82,8 @@ func (c *cutRun) figures() []hubtest.Figure {
 	return []hubtest.Figure{
 		{Name: "tabs", Value: strconv.Itoa(c.all)},
 		{Name: "99 % resumed after, most", Value: roundDuration(c.back.quantile(1)), Wanted: "≤ 35s"},
-		{Name: "given a snapshot instead", Value: strconv.Itoa(c.fresh)},
-		{Name: "dialled for each that came back", Value: fmt.Sprintf("%.2f", float64(c.made)/float64(c.all*c.back.count()))},
+		{Name: "received a snapshot instead", Value: strconv.Itoa(c.fresh)},
+		{Name: "dials per reconnected tab", Value: fmt.Sprintf("%.2f", float64(c.made)/float64(c.all*c.back.count()))},
 		{Name: "dials a second, mean and peak", Value: fmt.Sprintf("%.0f, %.0f (%.2f)", c.dials.mean, c.dials.peak, c.dials.ratio())},
 		{Name: "connections a second, mean and peak", Value: fmt.Sprintf("%.0f, %.0f (%.2f)", c.ups.mean, c.ups.peak, c.ups.ratio()), Wanted: "≤ 2"},
 		{Name: "Redis, part of a core", Value: fmt.Sprintf("%.0f %%", 100*c.busy), Wanted: "< 80 %"},
@@ -104,7 +104,7 @@ func (c *cutRun) openTabs(t *testing.T) {
 		groups[i].URL = c.url
 		wg.Go(func() {
 			for range plan.Rounds(200, 10_000) / each / processes {
-				session := c.f.Create(t)
+				session := c.f.CreateSession(t)
 				groups[i].Sessions = append(groups[i].Sessions, slices.Repeat([]wire.SessionID{session}, each)...)
 			}
 		})
@@ -130,10 +130,10 @@ func (c *cutRun) openTabs(t *testing.T) {
 // openCheckedTabs opens the tabs of a session whose every event is checked.
 func (c *cutRun) openCheckedTabs(t *testing.T, n int) []*hubtest.Tab {
 	t.Helper()
-	session := c.f.Create(t)
+	session := c.f.CreateSession(t)
 	tabs := make([]*hubtest.Tab, 2)
 	for i := range tabs {
-		tabs[i] = c.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-%d", n, i), URL: c.url, Session: session, Backoff: client.FullJitter})
+		tabs[i] = c.h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-%d", n, i), URL: c.url, Session: session, Backoff: client.FullJitter})
 	}
 	return tabs
 }
@@ -163,7 +163,7 @@ func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 	for _, look := range c.crowds {
 		s, err := look(since.UnixNano())
 		if err != nil {
-			t.Fatalf("look at a crowd: %v", err)
+			t.Fatalf("read the status of a crowd: %v", err)
 		}
 		if len(s.Ended) > 0 {
 			t.Fatalf("%d tabs have ended: %s", len(s.Ended), s.Ended[0])
@@ -179,20 +179,20 @@ func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 // round cuts all connections during answers.
 func (c *cutRun) round(t *testing.T) {
 	t.Helper()
-	c.said++
-	id := wire.MessageID(fmt.Sprintf("m-%d", c.said))
+	c.messages++
+	id := wire.MessageID(fmt.Sprintf("m-%d", c.messages))
 	const n = 60
 	for i := 0; i < len(c.tabs); i += 2 {
-		if err := c.tabs[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
+		if err := c.tabs[i].Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), streamWords(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.tabs[0].Begun(t.Context(), id, 1); err != nil {
+	if err := c.tabs[0].AwaitPieces(t.Context(), id, 1); err != nil {
 		t.Fatal(err)
 	}
 	load := []usage{c.usage(t)}
 	since := time.Now()
-	c.h.Fault("cut all connections")
+	c.h.AddFault("cut all connections")
 	c.cut(t)
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -202,16 +202,16 @@ func (c *cutRun) round(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("%d of %d tabs are not back after 2 minutes", c.all-s.Up, c.all)
+			t.Fatalf("%d of %d tabs have not reconnected after 2 minutes", c.all-s.Up, c.all)
 		case <-t.Context().Done():
-			t.Fatal("the test is over")
+			t.Fatal("the test ended before all tabs reconnected")
 		}
 		load = append(load, c.usage(t))
 		s = c.crowdStatus(t, since)
 	}
 	c.checkReconnects(t, since, s, load)
 	for i := 0; i < len(c.tabs); i += 2 {
-		if _, err := c.tabs[i].Ended(t.Context(), id); err != nil {
+		if _, err := c.tabs[i].AwaitEnd(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,11 +222,11 @@ func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, l
 	t.Helper()
 	dials, back := delaysAfter(since, s.Dials), delaysAfter(since, s.Back)
 	if len(back) == 0 {
-		t.Fatal("no tab is known to have reconnected, so nothing is proved")
+		t.Fatal("no tab reconnected, so the test proves nothing")
 	}
 	took := hubtest.Quantile(back, min(1, 0.99*float64(c.all)/float64(max(1, len(back)))))
 	if len(s.Fresh)*100 > c.all {
-		t.Errorf("%d of %d tabs were given a snapshot", len(s.Fresh), c.all)
+		t.Errorf("%d of %d tabs received a snapshot, want none", len(s.Fresh), c.all)
 	}
 	made, ups, busy := rateOf(dials, took), rateOf(back, took), cpuShare(load, since.Add(took))
 	t.Logf("%d tabs: half of them back after %v, 99 %% after %v; %d dials, %.0f a second, peak %.0f; connections %.0f a second, peak %.0f; Redis %.0f %%",
@@ -245,7 +245,7 @@ func (c *cutRun) checkReconnects(t *testing.T, since time.Time, s crowdStatus, l
 		return
 	}
 	if took > backLimit {
-		t.Errorf("99 %% of the tabs were back after %v, want at most %v", took, backLimit)
+		t.Errorf("99 %% of the tabs had reconnected after %v, want at most %v", took, backLimit)
 	}
 	if r := ups.ratio(); r > peakLimit {
 		t.Errorf("the peak of connections is %.2f times the mean, want at most %v", r, peakLimit)
@@ -291,7 +291,7 @@ func (c *cutRun) usage(t *testing.T) usage {
 	t.Helper()
 	info, err := c.redis.Info(t.Context(), "cpu").Result()
 	if err != nil {
-		t.Fatalf("ask Redis: %v", err)
+		t.Fatalf("read INFO of Redis: %v", err)
 	}
 	u := usage{at: time.Now()}
 	for line := range strings.Lines(info) {
@@ -301,7 +301,7 @@ func (c *cutRun) usage(t *testing.T) usage {
 		}
 		seconds, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			t.Fatalf("Redis says %q", line)
+			t.Fatalf("INFO of Redis has the line %q, want a number", line)
 		}
 		u.used += time.Duration(seconds * float64(time.Second))
 	}

@@ -107,7 +107,7 @@ func openUncheckedTab(t *testing.T, addr string, session wire.SessionID, th *rea
 // burstSession is a session with one tab that sends much in a short time, some tabs that read, and
 // some that read slowly.
 type burstSession struct {
-	f       *hubtest.Fleet
+	f       *hubtest.Cluster
 	h       *hubtest.History
 	session wire.SessionID
 	speaker *hubtest.Tab
@@ -121,14 +121,14 @@ type burstSession struct {
 
 // newBurstSession opens the tabs. The sending tab is at the second hub, which therefore owns the
 // session, and all others at the first.
-func newBurstSession(t *testing.T, f *hubtest.Fleet, name string, stares int) *burstSession {
+func newBurstSession(t *testing.T, f *hubtest.Cluster, name string, stares int) *burstSession {
 	t.Helper()
 	s := &burstSession{
-		f: f, h: plan.NewHistory(t, "f09-"+name), session: f.Create(t), throat: newReadThrottle(),
+		f: f, h: plan.NewHistory(t, "f09-"+name), session: f.CreateSession(t), throat: newReadThrottle(),
 		sent: map[wire.Position]time.Duration{},
 	}
 	open := func(name string, at int, dial func(context.Context, string, string) (net.Conn, error)) *hubtest.Tab {
-		return s.h.Open(t, hubtest.TabConfig{Name: name, URL: f.Hubs[at].URL, Session: s.session, Dial: dial})
+		return s.h.OpenTab(t, hubtest.TabConfig{Name: name, URL: f.Hubs[at].URL, Session: s.session, Dial: dial})
 	}
 	s.speaker = open("speaker", 1, nil)
 	for i := range 2 {
@@ -198,7 +198,7 @@ func (s *burstSession) delays() *sample {
 	defer s.mu.Unlock()
 	out := &sample{}
 	for _, e := range s.h.Entries() {
-		if e.Kind != hubtest.KindEvent || !strings.HasPrefix(e.Who, "watch") {
+		if e.Kind != hubtest.KindEvent || !strings.HasPrefix(e.Source, "watch") {
 			continue
 		}
 		if from, ok := s.sent[e.Event.At]; ok {
@@ -213,7 +213,7 @@ func (s *burstSession) checkBehind(t *testing.T) {
 	t.Helper()
 	top, slow := s.speaker.Client.Position(), s.slow.Client.Position()
 	if slow.Compare(top) >= 0 {
-		t.Errorf("the slow tab has seen everything up to %v: it was not slow", top)
+		t.Errorf("the slow tab received all events up to %v, want fewer", top)
 	}
 }
 
@@ -223,7 +223,7 @@ func (s *burstSession) finish(t *testing.T) (violations, snapshots int) {
 	t.Helper()
 	violations = s.f.Finish(t, s.h, append([]*hubtest.Tab{s.speaker, s.slow}, s.watch...), hubtest.Rules{})
 	for _, e := range s.h.Entries() {
-		if e.Kind == hubtest.KindSnapshot && e.Who == s.slow.Name {
+		if e.Kind == hubtest.KindSnapshot && e.Source == s.slow.Name {
 			snapshots++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 const (
 	// memoryLimit bounds the additional memory of a slow tab.
 	memoryLimit = 64 << 10
-	// delayLimit bounds the factor by which slow tabs may delay the others.
+	// delayLimit bounds the factor by which slow tabs may delay other tabs.
 	delayLimit = 1.1
 )
 
@@ -26,7 +26,7 @@ func TestF09Slow(t *testing.T) {
 	began := time.Now()
 	var out slowResults
 	if !plan.Full {
-		f := newSlowFleet(t)
+		f := newSlowCluster(t)
 		s := newBurstSession(t, f, "short", 3)
 		close(s.throat.narrow)
 		s.burst(t, 800, 1000, 800)
@@ -54,7 +54,7 @@ type slowResults struct {
 	with, without                 []time.Duration
 }
 
-func newSlowFleet(t *testing.T, env ...string) *hubtest.Fleet {
+func newSlowCluster(t *testing.T, env ...string) *hubtest.Cluster {
 	t.Helper()
 	return hubtest.Start(t, hubtest.Options{
 		// The unchecked tabs answer no pings.
@@ -93,7 +93,7 @@ func (o *slowResults) compareMemory(t *testing.T) {
 	const crowd = 100
 	var used [2]int
 	for i, slow := range []bool{false, true} {
-		s := newBurstSession(t, newSlowFleet(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
+		s := newBurstSession(t, newSlowCluster(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
 		if slow {
 			close(s.throat.narrow)
 		}
@@ -101,7 +101,7 @@ func (o *slowResults) compareMemory(t *testing.T) {
 		var all []int
 		for range 12 {
 			s.burst(t, 20, burstSize, 40)
-			all = append(all, s.f.Hubs[0].Memory(t))
+			all = append(all, s.f.Hubs[0].ResidentBytes(t))
 		}
 		slices.Sort(all)
 		used[i] = all[len(all)/2]
@@ -115,7 +115,7 @@ func (o *slowResults) compareMemory(t *testing.T) {
 // slow.
 func (o *slowResults) compareDelays(t *testing.T) {
 	t.Helper()
-	f := newSlowFleet(t)
+	f := newSlowCluster(t)
 	for _, slow := range []bool{false, true} {
 		s := newBurstSession(t, f, fmt.Sprintf("delay-%d", o.rounds), 5)
 		if slow {
@@ -123,7 +123,7 @@ func (o *slowResults) compareDelays(t *testing.T) {
 		}
 		s.burst(t, burstEvents, burstSize, burstRate)
 		delays := s.delays()
-		requireSamples(t, "others are shown everything", delays)
+		requireSamples(t, "other tabs receive all events", delays)
 		p99 := delays.quantile(0.99)
 		t.Logf("slow %v: p50 %v, p99 %v", slow, delays.quantile(0.5), p99)
 		if slow {
@@ -141,14 +141,14 @@ func (o *slowResults) figures(t *testing.T) []hubtest.Figure {
 	slices.Sort(o.without)
 	with, without := hubtest.Quantile(o.with, 0.5), hubtest.Quantile(o.without, 0.5)
 	if with == 0 || without == 0 {
-		t.Fatalf("others wait %v with slow tabs and %v without: that cannot be compared", with, without)
+		t.Fatalf("other tabs wait %v with slow tabs and %v without; want more than 0", with, without)
 	}
 	change := float64(with) / float64(without)
 	if o.each > memoryLimit {
 		t.Errorf("a slow tab costs %.0f bytes, want at most %d", o.each, memoryLimit)
 	}
 	if change > delayLimit {
-		t.Errorf("others wait %v (p99) with slow tabs and %v without", with, without)
+		t.Errorf("other tabs wait %v (p99) with slow tabs and %v without, want less than 10 %% more", with, without)
 	}
 	return []hubtest.Figure{
 		{Name: "memory of a slow tab", Value: fmt.Sprintf("%.1f KiB", o.each/(1<<10)), Wanted: "≤ 64 KiB"},

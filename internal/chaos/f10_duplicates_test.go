@@ -28,10 +28,10 @@ func TestF10Duplicates(t *testing.T) {
 	var wg sync.WaitGroup
 	var tabs []*hubtest.Tab
 	for i := range sessions {
-		d := &duplicateSender{t: t, fleet: f, history: h, rng: plan.Rand(uint64(i)), session: f.Create(t)}
+		d := &duplicateSender{t: t, cluster: f, history: h, rng: plan.Rand(uint64(i)), session: f.CreateSession(t)}
 		for _, hub := range f.Hubs {
 			name := fmt.Sprintf("tab at %s of %d", hub.Name, i)
-			d.tabs = append(d.tabs, h.Open(t, hubtest.TabConfig{Name: name, URL: hub.URL, Session: d.session}))
+			d.tabs = append(d.tabs, h.OpenTab(t, hubtest.TabConfig{Name: name, URL: hub.URL, Session: d.session}))
 		}
 		tabs = append(tabs, d.tabs...)
 		wg.Go(func() {
@@ -47,7 +47,7 @@ func TestF10Duplicates(t *testing.T) {
 		t.Errorf("%d messages and %d turns, want %d", c.messages, c.turns, want)
 	}
 	if c.copies <= c.messages || c.answers != c.copies {
-		t.Errorf("%d answers to %d copies of %d messages", c.answers, c.copies, c.messages)
+		t.Errorf("%d answers to %d copies of %d messages, want one answer per copy", c.answers, c.copies, c.messages)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: "F10", What: "messages sent 1 to 5 times over 3 hubs, by tabs and requests", Rounds: c.messages, Violations: violations + c.doubled + c.contrary,
@@ -56,7 +56,7 @@ func TestF10Duplicates(t *testing.T) {
 			{Name: "copies", Value: strconv.Itoa(c.copies)},
 			{Name: "turns", Value: strconv.Itoa(c.turns), Wanted: "one each"},
 			{Name: "duplicates", Value: strconv.Itoa(c.doubled), Wanted: "0"},
-			{Name: "contrary answers", Value: strconv.Itoa(c.contrary), Wanted: "0"},
+			{Name: "contradictory answers", Value: strconv.Itoa(c.contrary), Wanted: "0"},
 		},
 	})
 }
@@ -64,7 +64,7 @@ func TestF10Duplicates(t *testing.T) {
 // duplicateSender is one session whose messages are sent repeatedly.
 type duplicateSender struct {
 	t       *testing.T
-	fleet   *hubtest.Fleet
+	cluster *hubtest.Cluster
 	history *hubtest.History
 	rng     *rand.Rand
 	session wire.SessionID
@@ -72,7 +72,7 @@ type duplicateSender struct {
 }
 
 // sendCopies sends a message a few times at once, and perhaps once more when it has ended.
-func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
+func (d *duplicateSender) sendCopies(id wire.MessageID, reply string) {
 	copies, late := 1+d.rng.IntN(5), 0
 	if copies > 1 {
 		late = d.rng.IntN(2)
@@ -83,7 +83,7 @@ func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
 	byTab := make([]int, len(d.tabs)) // a tab does not send the same message twice at a time
 	for range copies - late {
 		if at, request := pick(); request {
-			wg.Go(func() { d.send(id, says, at, true) })
+			wg.Go(func() { d.send(id, reply, at, true) })
 		} else {
 			byTab[at]++
 		}
@@ -91,30 +91,30 @@ func (d *duplicateSender) sendCopies(id wire.MessageID, says string) {
 	for at, n := range byTab {
 		wg.Go(func() {
 			for range n {
-				d.send(id, says, at, false)
+				d.send(id, reply, at, false)
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := d.tabs[some[0]].Ended(d.t.Context(), id); err != nil {
+	if _, err := d.tabs[some[0]].AwaitEnd(d.t.Context(), id); err != nil {
 		d.t.Errorf("%s of %s has no end: %v", id, d.session, err)
 	}
 	for range late {
 		at, request := pick()
-		d.send(id, says, at, request)
+		d.send(id, reply, at, request)
 	}
 }
 
 // send sends one copy through a hub, by a tab or with a request.
-func (d *duplicateSender) send(id wire.MessageID, says string, at int, request bool) {
-	text := "/nosteer\n/say " + says
+func (d *duplicateSender) send(id wire.MessageID, reply string, at int, request bool) {
+	text := "/nosteer\n/say " + reply
 	if !request {
-		if err := d.tabs[at].Say(d.t.Context(), id, text, says); err != nil {
+		if err := d.tabs[at].Send(d.t.Context(), id, text, reply); err != nil {
 			d.t.Errorf("%s of %s: %v", id, d.session, err)
 		}
 		return
 	}
-	entry := hubtest.Entry{Kind: hubtest.KindSend, Who: "request", Session: d.session, Message: id, Expect: says}
+	entry := hubtest.Entry{Kind: hubtest.KindSend, Source: "request", Session: d.session, Message: id, Expect: reply}
 	d.history.Add(entry)
 	body, err := json.Marshal(map[string]any{"messageId": id, "content": text})
 	if err != nil {
@@ -122,8 +122,8 @@ func (d *duplicateSender) send(id wire.MessageID, says string, at int, request b
 		return
 	}
 	var frame json.RawMessage
-	url := d.fleet.Hubs[at].URL + "/api/sessions/" + string(d.session) + "/messages"
-	if err := d.fleet.Call(d.t, http.MethodPost, url, string(body), &frame); err != nil {
+	url := d.cluster.Hubs[at].URL + "/api/sessions/" + string(d.session) + "/messages"
+	if err := d.cluster.Call(d.t, http.MethodPost, url, string(body), &frame); err != nil {
 		d.t.Errorf("%s of %s with a request: %v", id, d.session, err)
 		return
 	}
@@ -159,16 +159,16 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 		session wire.SessionID
 		id      wire.MessageID
 	}
-	type fate struct {
+	type counts struct {
 		copies, begun, queued int
 		taken                 hubtest.Event
 		answers               []hubtest.Entry
 	}
-	all := map[message]*fate{}
-	of := func(session wire.SessionID, id wire.MessageID) *fate {
+	all := map[message]*counts{}
+	of := func(session wire.SessionID, id wire.MessageID) *counts {
 		k := message{session, id}
 		if all[k] == nil {
-			all[k] = &fate{}
+			all[k] = &counts{}
 		}
 		return all[k]
 	}
@@ -195,7 +195,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 		c.turns += min(m.begun, 1)
 		if m.begun != 1 || m.queued > 1 {
 			c.doubled++
-			t.Errorf("%s of %s was begun %d times and queued %d times", k.id, k.session, m.begun, m.queued)
+			t.Errorf("%s of %s was accepted %d times and queued %d times, want at most once", k.id, k.session, m.begun, m.queued)
 		}
 		for _, e := range m.answers {
 			// A queued message is answered as queued until it starts.
@@ -203,7 +203,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 			if !waits && (e.Event.Type != m.taken.Type || e.Event.Agent != m.taken.Agent || e.Event.How != m.taken.How) {
 				c.contrary++
 				t.Errorf("%s of %s is taken by %s (%s), and %s gets %s by %s (%s)", k.id, k.session,
-					m.taken.Agent, m.taken.How, e.Who, e.Event.Type, e.Event.Agent, e.Event.How)
+					m.taken.Agent, m.taken.How, e.Source, e.Event.Type, e.Event.Agent, e.Event.How)
 			}
 		}
 	}

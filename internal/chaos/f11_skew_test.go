@@ -58,7 +58,7 @@ func skewedTimeOverlay(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
-		t.Fatalf("where Go is: %v", err)
+		t.Fatalf("find GOROOT: %v", err)
 	}
 	file := filepath.Join(strings.TrimSpace(string(out)), "src", "time", "time.go")
 	source, err := os.ReadFile(file)
@@ -71,7 +71,7 @@ func skewedTimeOverlay(t *testing.T) string {
 		{"import (\n", "import (\n\t\"syscall\"\n"},
 	} {
 		if strings.Count(text, change[0]) != 1 {
-			t.Fatalf("%s does not have %q once: how its clock is moved has to be thought of anew", file, change[0])
+			t.Fatalf("%s does not have %q once: the patch that shifts the clock must be adapted", file, change[0])
 		}
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
@@ -109,24 +109,24 @@ func main() {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", path, source).CombinedOutput(); err != nil {
-		t.Fatalf("build a clock: %v\n%s", err, out)
+		t.Fatalf("build the clock program: %v\n%s", err, out)
 	}
 	for _, skew := range []time.Duration{time.Hour, -time.Hour, 0} {
 		cmd := exec.CommandContext(t.Context(), path)
 		cmd.Env = []string{fmt.Sprintf("%s=%d", skewEnv, int(skew.Seconds()))}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("ask a clock: %v\n%s", err, out)
+			t.Fatalf("run the clock program: %v\n%s", err, out)
 		}
 		seconds, measures, _ := strings.Cut(string(out), " ")
 		n, err := strconv.ParseInt(seconds, 10, 64)
 		if off := time.Since(time.Unix(n, 0)) + skew; err != nil || off.Abs() > 10*time.Minute || measures != "true" {
-			t.Errorf("with %v the clock says %q", skew, out)
+			t.Errorf("with a skew of %v the clock prints %q", skew, out)
 		}
 	}
 }
 
-// skewRun is a fleet of which one hub has a wrong clock.
+// skewRun is a cluster of which one hub has a wrong clock.
 type skewRun struct {
 	skew  time.Duration
 	out   killResults
@@ -150,7 +150,7 @@ func (k *skewRun) run(t *testing.T, skewed string, shard uint64) {
 
 // checkIdleSessions opens sessions at every hub, each with a tab at every hub, and waits: no hub
 // may take a session from another.
-func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64) {
+func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Cluster, shard uint64) {
 	t.Helper()
 	h := plan.NewHistory(t, fmt.Sprintf("f11-quiet-%d", shard))
 	const rate = 10
@@ -161,7 +161,7 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 		d := newDesktop(t, f, h, fmt.Sprintf("quiet-%d", i), len(f.Hubs), func(tab int) string { return f.Hubs[(i+tab)%len(f.Hubs)].URL })
 		all, tabs = append(all, d), append(tabs, d.tabs...)
 		if i < len(f.Hubs) { // the other sessions stay idle
-			if err := d.tabs[1].Say(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), streamWords(n)); err != nil {
+			if err := d.tabs[1].Send(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), streamWords(n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -170,7 +170,7 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 	for i, d := range all {
 		epochs[i] = d.epoch()
 		if owner := d.owner(); owner != f.Hubs[i%len(f.Hubs)] {
-			t.Errorf("%s is owned by %q, and its first tab was at %s", d.id, d.tabs[0].Client.State().Owner, f.Hubs[i%len(f.Hubs)].Name)
+			t.Errorf("%s is owned by %q, want hub %s, where its first tab connected", d.id, d.tabs[0].Client.State().Owner, f.Hubs[i%len(f.Hubs)].Name)
 		}
 	}
 	k.checkTimestamps(t, f, all[1].id)
@@ -178,7 +178,7 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 	k.out.round.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 	for i, d := range all {
 		if d.epoch() != epochs[i] {
-			t.Errorf("%s went from epoch %d to %d, and nothing had happened", d.id, epochs[i], d.epoch())
+			t.Errorf("%s went from epoch %d to %d without a fault", d.id, epochs[i], d.epoch())
 			continue
 		}
 		k.kept++
@@ -190,25 +190,25 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Fleet, shard uint64
 
 // checkTimestamps checks that the clock of the second hub is off, as its log shows, and that events
 // do not show it: the hub alone writes the log of the session, whose events have the store's time.
-func (k *skewRun) checkTimestamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
+func (k *skewRun) checkTimestamps(t *testing.T, f *hubtest.Cluster, session wire.SessionID) {
 	t.Helper()
 	_, rest, _ := strings.Cut(f.Hubs[1].Log(), "time=")
 	text, _, _ := strings.Cut(rest, " ")
 	logged, err := time.Parse(time.RFC3339, text)
 	if off := time.Since(logged) + k.skew; err != nil || off.Abs() > 10*time.Minute {
-		t.Errorf("the hub's clock said %q, which is not %v off: %v", text, k.skew, err)
+		t.Errorf("the hub's clock reports %q, want a skew of %v: %v", text, k.skew, err)
 	}
 	var page struct {
 		Events []struct {
 			Timestamp time.Time `json:"timestamp"`
 		} `json:"events"`
 	}
-	if err := f.Call(t, http.MethodGet, f.Door.URL()+"/api/sessions/"+string(session)+"/events", "", &page); err != nil {
+	if err := f.Call(t, http.MethodGet, f.Balancer.URL()+"/api/sessions/"+string(session)+"/events", "", &page); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range page.Events {
 		if off := time.Since(e.Timestamp); off.Abs() > 10*time.Minute {
-			t.Errorf("an event has the time %v", e.Timestamp)
+			t.Errorf("an event has the time %v, want the store's time", e.Timestamp)
 			return
 		}
 		k.shown++

@@ -27,7 +27,7 @@ type corruptResults struct {
 	faults sample
 }
 
-// F12: stored data is damaged, a bit or a whole key, of sessions that are in use and of others, and
+// F12: stored data is damaged, a bit or a whole key, of sessions in use and of unused sessions, and
 // of shared keys. A session that cannot be read is quarantined with the reason, and works again
 // when it is repaired and released; other sessions are not affected, and no hub ends.
 func TestF12Corrupt(t *testing.T) {
@@ -45,11 +45,11 @@ func TestF12Corrupt(t *testing.T) {
 			Fault: "F12", What: "stored data is damaged", Rounds: all.aside.count() + all.well.count() + all.shared.count(),
 			Violations: all.faults.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "set aside with a reason", Value: strconv.Itoa(all.aside.count())},
-				{Name: "set aside after, p99", Value: roundDuration(all.aside.quantile(0.99))},
-				{Name: "damage that the owner wrote over or nobody reads", Value: strconv.Itoa(all.well.count())},
+				{Name: "quarantined with a reason", Value: strconv.Itoa(all.aside.count())},
+				{Name: "quarantined after, p99", Value: roundDuration(all.aside.quantile(0.99))},
+				{Name: "damage overwritten by the owner or never read", Value: strconv.Itoa(all.well.count())},
 				{Name: "shared keys damaged", Value: strconv.Itoa(all.shared.count())},
-				{Name: "all well again after, most", Value: roundDuration(all.shared.quantile(1))},
+				{Name: "recovered after, most", Value: roundDuration(all.shared.quantile(1))},
 				{Name: "messages in other sessions", Value: strconv.FormatInt(all.beside.Load(), 10), Wanted: "0 errors"},
 				{Name: "panics", Value: strconv.FormatInt(all.panics.Load(), 10), Wanted: "0"},
 			},
@@ -57,10 +57,10 @@ func TestF12Corrupt(t *testing.T) {
 	})
 }
 
-// corruptRun is one fleet whose data is damaged.
+// corruptRun is one cluster whose data is damaged.
 type corruptRun struct {
 	corruptor
-	f   *hubtest.Fleet
+	f   *hubtest.Cluster
 	h   *hubtest.History
 	out *corruptResults
 }
@@ -81,7 +81,7 @@ func runCorrupt(t *testing.T, out *corruptResults, shard uint64, rounds, shared 
 	}
 	stop()
 	for _, hub := range s.f.Hubs {
-		out.panics.Add(int64(hub.Logged("panic"))) // each of which is a violation
+		out.panics.Add(int64(hub.CountInLog("panic"))) // each of which is a violation
 	}
 	out.faults.addViolations(s.f.Finish(t, s.h, tabs, hubtest.Rules{}))
 }
@@ -101,7 +101,7 @@ func (s corruptRun) startOtherSessions(t *testing.T) ([]*hubtest.Tab, func()) {
 			for n := 0; ; n++ {
 				id := wire.MessageID(fmt.Sprintf("b-%d-%d", i, n))
 				// The check waits for its end.
-				if err := d.tabs[n%2].Say(t.Context(), id, "/nosteer\n/say well", "well"); err != nil {
+				if err := d.tabs[n%2].Send(t.Context(), id, "/nosteer\n/say well", "well"); err != nil {
 					t.Errorf("a message to an undamaged session: %v", err)
 				}
 				s.out.beside.Add(1)
@@ -126,17 +126,17 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 	h := plan.NewHistory(t, fmt.Sprintf("f12-broken-%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), n))
 	d := newDesktop(t, s.f, h, fmt.Sprintf("v-%d", n), 2, func(tab int) string { return s.f.Hubs[(n+tab)%len(s.f.Hubs)].URL })
 	work := wire.MessageID("work")
-	if err := d.tabs[0].Say(t.Context(), work, "/nosteer\n/window w Notes | hello\n/say done", ""); err != nil {
+	if err := d.tabs[0].Send(t.Context(), work, "/nosteer\n/window w Notes | hello\n/say done", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.tabs[0].Ended(t.Context(), work); err != nil {
+	if _, err := d.tabs[0].AwaitEnd(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
 	if !live {
 		for _, tab := range d.tabs {
 			tab.Close()
 		}
-		s.retryUntil(t, "nobody owns "+string(d.id), func() error { return s.unowned(t, d.id) })
+		s.retryUntil(t, "no owner of "+string(d.id), func() error { return s.unowned(t, d.id) })
 	}
 	keys := s.sessionKeys(t, d.id)
 	key := keys[s.rng.IntN(len(keys))]
@@ -149,7 +149,7 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 		s.replaceValue(t, key)
 	}
 	name := fmt.Sprintf("%s: %s (live %v)", part, what, live)
-	when := s.h.Fault("%s of %s", name, d.id)
+	when := s.h.AddFault("%s of %s", name, d.id)
 	aside := s.waitQuarantineOrUse(t, d, name, live)
 	if !aside {
 		if !live && mustBeDetected(part, what) {
@@ -164,14 +164,14 @@ func (s corruptRun) round(t *testing.T, n int) []*hubtest.Tab {
 		return nil
 	}
 	s.restore(t, d.id, backup) // as an operator with a backup would
-	err := s.f.Call(t, http.MethodPost, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id)+"/release", `{"reason":"repaired"}`, nil)
+	err := s.f.Call(t, http.MethodPost, s.f.Balancer.URL()+"/api/admin/sessions/"+string(d.id)+"/release", `{"reason":"repaired"}`, nil)
 	if err != nil {
 		t.Errorf("%s: release: %v", name, err)
 		return nil
 	}
-	tab := s.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("repaired-%d", n), URL: s.f.Door.URL(), Session: d.id})
-	if err := tab.Say(t.Context(), "again", "/nosteer\n/say well", "well"); err != nil {
-		t.Errorf("%s: it is repaired and says %v", name, err)
+	tab := s.h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("repaired-%d", n), URL: s.f.Balancer.URL(), Session: d.id})
+	if err := tab.Send(t.Context(), "again", "/nosteer\n/say well", "well"); err != nil {
+		t.Errorf("%s: the repaired session answers %v", name, err)
 	}
 	return []*hubtest.Tab{tab}
 }
@@ -199,7 +199,7 @@ type adminDetail struct {
 func (s corruptRun) unowned(t *testing.T, id wire.SessionID) error {
 	t.Helper()
 	var info adminDetail
-	if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(id), "", &info); err != nil {
+	if err := s.f.Call(t, http.MethodGet, s.f.Balancer.URL()+"/api/admin/sessions/"+string(id), "", &info); err != nil {
 		return err
 	}
 	if info.Row.Owner != "" {
@@ -211,38 +211,38 @@ func (s corruptRun) unowned(t *testing.T, id wire.SessionID) error {
 // waitQuarantineOrUse uses a session until it is quarantined, or everything in it works.
 func (s corruptRun) waitQuarantineOrUse(t *testing.T, d *desktop, name string, live bool) (aside bool) {
 	t.Helper()
-	said := make(chan error, 1)
+	sent := make(chan error, 1)
 	if live {
-		go func() { said <- d.tabs[0].Say(t.Context(), "after", "/nosteer\n/say well", "") }()
+		go func() { sent <- d.tabs[0].Send(t.Context(), "after", "/nosteer\n/say well", "") }()
 	}
 	s.retryUntil(t, name+": neither set aside nor well", func() error {
 		var info adminDetail
-		if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info); err != nil {
+		if err := s.f.Call(t, http.MethodGet, s.f.Balancer.URL()+"/api/admin/sessions/"+string(d.id), "", &info); err != nil {
 			return err
 		}
 		if aside = info.Row.Reason != ""; aside {
 			return nil
 		}
 		for _, hub := range s.f.Hubs {
-			if _, _, err := s.f.Snapshot(t, hub.URL, d.id); err != nil {
+			if _, _, err := s.f.ReadSnapshot(t, hub.URL, d.id); err != nil {
 				return s.requireCode(t, name, err)
 			}
-			if _, err := s.f.Log(t, hub.URL, d.id); err != nil && !isCut(err) {
+			if _, err := s.f.ReadLog(t, hub.URL, d.id); err != nil && !isCut(err) {
 				return s.requireCode(t, name, err)
 			}
 		}
 		if live && !d.tabs[0].HasEnded("after") {
-			return errors.New("its message has no end")
+			return errors.New("the message has no end")
 		}
 		// Damage that was detected while reading counts.
-		err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info)
+		err := s.f.Call(t, http.MethodGet, s.f.Balancer.URL()+"/api/admin/sessions/"+string(d.id), "", &info)
 		aside = info.Row.Reason != ""
 		return err
 	})
 	return aside
 }
 
-// isCut reports whether a refusal says that the log does not go back to its beginning. A single
+// isCut reports whether a refusal states that the log does not go back to its beginning. A single
 // damaged bit may cause that, and then no wrong data is shown: tabs begin with a snapshot.
 func isCut(err error) bool {
 	refused, ok := errors.AsType[*hubtest.StatusError](err)
@@ -254,7 +254,7 @@ func (s corruptRun) requireCode(t *testing.T, name string, err error) error {
 	t.Helper()
 	status, ok := errors.AsType[*hubtest.StatusError](err)
 	if ok && status.Status != http.StatusConflict && status.Status != http.StatusServiceUnavailable {
-		t.Errorf("%s: it is refused with %v", name, err)
+		t.Errorf("%s: refused with %v, want a truncated log", name, err)
 	}
 	return err
 }
@@ -263,7 +263,7 @@ func (s corruptRun) requireCode(t *testing.T, name string, err error) error {
 func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live bool) {
 	t.Helper()
 	for _, hub := range s.f.Hubs {
-		_, _, err := s.f.Snapshot(t, hub.URL, d.id)
+		_, _, err := s.f.ReadSnapshot(t, hub.URL, d.id)
 		status, ok := errors.AsType[*hubtest.StatusError](err)
 		if !ok || status.Status != http.StatusConflict || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeSessionInvalidState))) {
 			t.Errorf("%s: hub %s answers %v, want %d with its code", name, hub.Name, err, http.StatusConflict)
@@ -271,7 +271,7 @@ func (s corruptRun) checkRefused(t *testing.T, d *desktop, name string, live boo
 		s.retryUntil(t, name+": not listed", func() error {
 			reason, err := s.quarantineReason(t, hub.URL, d.id)
 			if err == nil && reason == "" {
-				err = errors.New("not in the list of those that are set aside")
+				err = errors.New("not in the list of quarantined sessions")
 			}
 			return err
 		})
@@ -331,7 +331,7 @@ func (s corruptRun) corruptShared(t *testing.T) {
 	} else {
 		s.replaceValue(t, key)
 	}
-	when := s.h.Fault("%s: %s", key, what)
+	when := s.h.AddFault("%s: %s", key, what)
 	for _, hub := range s.f.Hubs {
 		s.retryUntil(t, fmt.Sprintf("%s: %s at hub %s", key, what, hub.Name), func() error { return s.checkUsable(t, hub.URL) })
 	}
@@ -365,7 +365,7 @@ func (s corruptRun) checkUsable(t *testing.T, base string) error {
 		case err != nil:
 			return err
 		case found:
-			_, _, err := s.f.Snapshot(t, base, made.SessionID)
+			_, _, err := s.f.ReadSnapshot(t, base, made.SessionID)
 			return err
 		}
 		<-tick.C

@@ -168,7 +168,7 @@ func (v corruptor) corruptEntry(t *testing.T, key string) string {
 		if err := v.redis.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"id", "x", "d", "not ours"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
-		return "an entry of nobody"
+		return "an entry of an empty log"
 	}
 	victim := v.rng.IntN(len(entries))
 	pipe := v.redis.TxPipeline()

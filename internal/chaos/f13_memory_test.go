@@ -39,13 +39,13 @@ func (c *fullResults) figures() []hubtest.Figure {
 		{Name: "refused after p99", Value: roundDuration(c.refused.quantile(0.99))},
 		{Name: "refused after, most", Value: roundDuration(c.refused.quantile(1)), Wanted: "≤ 1s"},
 		{Name: "new tabs meanwhile, opened within", Value: roundDuration(c.read.quantile(1))},
-		{Name: "messages taken again after, most", Value: roundDuration(c.back.quantile(1))},
+		{Name: "messages accepted again after, most", Value: roundDuration(c.back.quantile(1))},
 	}
 }
 
 // fullStoreSession is a session whose store is full.
 type fullStoreSession struct {
-	f   *hubtest.Fleet
+	f   *hubtest.Cluster
 	h   *hubtest.History
 	out *fullResults
 	d   *desktop
@@ -67,7 +67,7 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 			if err == nil {
 				// Other work of the store frees and uses the last bytes. A message that was not
 				// refused must not be lost.
-				c.h.Add(hubtest.Entry{Kind: hubtest.KindAck, Who: hub.Name, Session: c.d.id, Message: wire.MessageID(id)})
+				c.h.Add(hubtest.Entry{Kind: hubtest.KindAck, Source: hub.Name, Session: c.d.id, Message: wire.MessageID(id)})
 				continue
 			}
 			status, ok := errors.AsType[*hubtest.StatusError](err)
@@ -78,14 +78,14 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 			c.out.refused.add(time.Since(began))
 			c.refused++
 		}
-		if _, _, err := c.f.Snapshot(t, hub.URL, c.d.id); err != nil {
+		if _, _, err := c.f.ReadSnapshot(t, hub.URL, c.d.id); err != nil {
 			t.Errorf("snapshot from hub %s: %v", hub.Name, err)
 		}
-		if log, err := c.f.Log(t, hub.URL, c.d.id); err != nil || len(log) == 0 {
+		if log, err := c.f.ReadLog(t, hub.URL, c.d.id); err != nil || len(log) == 0 {
 			t.Errorf("log of %d events from hub %s: %v", len(log), hub.Name, err)
 		}
 		began := time.Now()
-		tab := c.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("late-%d-%d", c.n, i), URL: hub.URL, Session: c.d.id})
+		tab := c.h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("late-%d-%d", c.n, i), URL: hub.URL, Session: c.d.id})
 		c.out.read.add(time.Since(began))
 		tab.Close()
 	}
@@ -95,13 +95,13 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 func (c *fullStoreSession) sendUntilAccepted(t *testing.T, since time.Duration) {
 	t.Helper()
 	for i, tab := range c.d.tabs {
-		if err := tab.Say(t.Context(), wire.MessageID(fmt.Sprintf("again-%d-%d", c.n, i)), "/nosteer\n/say well", "well"); err != nil {
-			t.Errorf("there is room and tab %s gets %v", tab.Name, err)
+		if err := tab.Send(t.Context(), wire.MessageID(fmt.Sprintf("again-%d-%d", c.n, i)), "/nosteer\n/say well", "well"); err != nil {
+			t.Errorf("memory is free again and a message of tab %s fails: %v", tab.Name, err)
 		}
 	}
 	c.out.back.add(c.h.Since() - since)
 	if c.refused == 0 {
-		t.Errorf("no message was refused in round %d: there was space", c.n)
+		t.Errorf("no message was refused in round %d: the memory was not full", c.n)
 	}
 	c.out.round.add(0)
 }
@@ -113,10 +113,10 @@ func (c *fullStoreSession) startTurn(t *testing.T) {
 	c.refused = 0
 	id := wire.MessageID(fmt.Sprintf("running-%d", c.n))
 	const length = 40
-	if err := c.d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
+	if err := c.d.tabs[0].Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), streamWords(length)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.d.tabs[0].Begun(t.Context(), id, 2); err != nil {
+	if err := c.d.tabs[0].AwaitPieces(t.Context(), id, 2); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -135,25 +135,25 @@ func TestF13Memory(t *testing.T) {
 		h := plan.NewHistory(t, "f13")
 		c := &fullStoreSession{f: f, h: h, out: &out}
 		c.d = newDesktop(t, f, h, "f13", 2, func(tab int) string { return f.Hubs[tab].URL })
-		closed := f.Create(t)
+		closed := f.CreateSession(t)
 		client := server.Client(t)
 		for range plan.Rounds(1, 30) {
 			c.startTurn(t)
 			fillMemory(t, client)
-			h.Fault("the memory is full")
+			h.AddFault("the memory is full")
 			c.useWhileFull(t)
 			for _, hub := range f.Hubs {
 				if status, err := c.readyWhenFull(t, client, hub); err != nil || status != "full" {
 					t.Errorf("/readyz of hub %s answers %q, %v, want full", hub.Name, status, err)
 				}
-				if _, _, err := f.Snapshot(t, hub.URL, closed); err != nil {
-					t.Errorf("snapshot from hub %s of a session that it has not open: %v", hub.Name, err)
+				if _, _, err := f.ReadSnapshot(t, hub.URL, closed); err != nil {
+					t.Errorf("snapshot from hub %s of a session that it has not loaded: %v", hub.Name, err)
 				}
 			}
 			if err := client.Del(t.Context(), client.Keys(t.Context(), "foreign:*").Val()...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			c.sendUntilAccepted(t, h.Fault("there is memory"))
+			c.sendUntilAccepted(t, h.AddFault("there is memory"))
 		}
 		out.faults.addViolations(f.Finish(t, h, c.d.tabs, hubtest.Rules{}))
 	}, func() {

@@ -25,7 +25,7 @@ const diskBytes = 8 << 20
 // refuses the others, no record is torn, and everything continues when there is space again.
 func TestF14Disk(t *testing.T) {
 	t.Parallel()
-	if plan.Full && !plan.Apart(t) {
+	if plan.Full && !plan.RunInNamespace(t) {
 		return
 	}
 	began := time.Now()
@@ -35,12 +35,12 @@ func TestF14Disk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.Full {
-		hubtest.MountSmall(t, dir, diskBytes)
+		hubtest.MountTmpfs(t, dir, diskBytes)
 	}
 	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 1, Store: "file:" + filepath.Join(dir, "data"), Args: []string{"--lease", "3s"}})
 	h := plan.NewHistory(t, "f14")
 	c := &fullStoreSession{f: f, h: h, out: &out}
-	c.d = newDesktop(t, f, h, "f14", 2, func(int) string { return f.Door.URL() })
+	c.d = newDesktop(t, f, h, "f14", 2, func(int) string { return f.Balancer.URL() })
 	hub := f.Hubs[0]
 	var opened, bad int
 	for n := range plan.Rounds(1, 30) {
@@ -50,15 +50,15 @@ func TestF14Disk(t *testing.T) {
 			fill, free = diskFiller(t, dir)
 		}
 		fill()
-		h.Fault("the disk is full")
+		h.AddFault("the disk is full")
 		c.useWhileFull(t)
 		if plan.Full && n%2 == 1 {
 			// A hub that starts on a full disk opens the sessions that can be claimed in the last
 			// bytes, and refuses the others. No record is torn.
-			h.Fault("kill %s", hub.ID())
+			h.AddFault("kill %s", hub.ID())
 			hub.Kill(t)
 			hub.Start(t)
-			log, err := f.Log(t, hub.URL, c.d.id)
+			log, err := f.ReadLog(t, hub.URL, c.d.id)
 			status, ok := errors.AsType[*hubtest.StatusError](err)
 			told := ok && status.Status == http.StatusServiceUnavailable && strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable)))
 			switch {
@@ -70,7 +70,7 @@ func TestF14Disk(t *testing.T) {
 			bad += scan(t, copyDir(t, filepath.Join(dir, "data"))).damage()
 		}
 		free()
-		c.sendUntilAccepted(t, h.Fault("there is room"))
+		c.sendUntilAccepted(t, h.AddFault("there is room"))
 	}
 	violations := f.Finish(t, h, c.d.tabs, hubtest.Rules{})
 	for _, tab := range c.d.tabs {

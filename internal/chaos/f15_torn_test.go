@@ -110,10 +110,10 @@ func TestF15Torn(t *testing.T) {
 			Violations: kills.violations + cuts.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "kills", Value: strconv.Itoa(kills.count())},
-				{Name: "a hub is back after p99", Value: roundDuration(kills.quantile(0.99))},
+				{Name: "hub restarted after p99", Value: roundDuration(kills.quantile(0.99))},
 				{Name: "cuts", Value: strconv.Itoa(cuts.count())},
-				{Name: "broken promises after kills", Value: strconv.Itoa(kills.violations), Wanted: "0"},
-				{Name: "logs that are not a beginning after a cut", Value: strconv.Itoa(cuts.violations), Wanted: "0"},
+				{Name: "violations after kills", Value: strconv.Itoa(kills.violations), Wanted: "0"},
+				{Name: "logs that are not a prefix after a cut", Value: strconv.Itoa(cuts.violations), Wanted: "0"},
 			},
 		})
 	})
@@ -134,7 +134,7 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	var all []*desktop
 	var tabs []*hubtest.Tab
 	for i := range 2 {
-		d := newDesktop(t, f, h, fmt.Sprintf("%s-%d", name, i), 2, func(int) string { return f.Door.URL() })
+		d := newDesktop(t, f, h, fmt.Sprintf("%s-%d", name, i), 2, func(int) string { return f.Balancer.URL() })
 		all, tabs = append(all, d), append(tabs, d.tabs...)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,8 +145,8 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				id := wire.MessageID(fmt.Sprintf("m-%d-%d", i, n))
-				if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/say %s", id), string(id)); err != nil && ctx.Err() == nil {
-					t.Errorf("say %s: %v", id, err)
+				if err := tab.Send(t.Context(), id, fmt.Sprintf("/nosteer\n/say %s", id), string(id)); err != nil && ctx.Err() == nil {
+					t.Errorf("send %s: %v", id, err)
 				}
 				pace := time.NewTimer(20 * time.Millisecond)
 				select {
@@ -158,7 +158,7 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	}
 	for range kills {
 		waitFor(t.Context(), time.Duration(k.rng.IntN(400))*time.Millisecond)
-		h.Fault("kill %s", hub.ID())
+		h.AddFault("kill %s", hub.ID())
 		hub.Kill(t)
 		k.checkTruncated(t, dir)
 		began := time.Now()
@@ -175,14 +175,14 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	k.truncate(t, dir, 1+k.rng.Int64N(4096))
 	hub.Start(t)
 	for _, d := range all {
-		if log, err := f.Log(t, hub.URL, d.id); err != nil || len(log) == 0 {
+		if log, err := f.ReadLog(t, hub.URL, d.id); err != nil || len(log) == 0 {
 			t.Errorf("after a cut the log has %d events: %v", len(log), err)
 		}
-		tab := plan.NewHistory(t, name+"-cut-"+string(d.id)).Open(t, hubtest.TabConfig{Name: "after", URL: hub.URL, Session: d.id})
-		if err := tab.Say(t.Context(), "after", "/nosteer\n/say well", "well"); err != nil {
+		tab := plan.NewHistory(t, name+"-cut-"+string(d.id)).OpenTab(t, hubtest.TabConfig{Name: "after", URL: hub.URL, Session: d.id})
+		if err := tab.Send(t.Context(), "after", "/nosteer\n/say well", "well"); err != nil {
 			t.Errorf("after a cut: %v", err)
 		}
-		if _, err := tab.Ended(t.Context(), "after"); err != nil {
+		if _, err := tab.AwaitEnd(t.Context(), "after"); err != nil {
 			t.Errorf("after a cut: %v", err)
 		}
 		tab.Close()
@@ -212,7 +212,7 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	for id, log := range whole.logs {
 		left := rest.logs[id]
 		if len(left) > len(log) || !slices.Equal(left, log[:len(left)]) {
-			t.Errorf("without its last %d bytes the log of %s is %d events that are not the first of its %d", n, id, len(left), len(log))
+			t.Errorf("without the last %d bytes of the file the log of %s has %d events that are not the first of its %d", n, id, len(left), len(log))
 			k.cuts.addViolations(1)
 			continue
 		}
@@ -227,7 +227,7 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	// Data that was not synced when the hub was killed is not reported.
 	for id := range rest.logs {
 		if rest.reported[id] != (rest.damageFiles > 0) {
-			t.Errorf("without the last %d bytes there are %d files of damage, and session %s says that something may be lost: %v", n, rest.damageFiles, id, rest.reported[id])
+			t.Errorf("without the last %d bytes there are %d files of damage, and session %s reports a possible loss: %v", n, rest.damageFiles, id, rest.reported[id])
 			k.cuts.addViolations(1)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 
 // F18: hubs are stopped one after the other, while all their sessions work, and each is replaced by
 // a new process. Nothing is lost or executed twice, turns continue elsewhere, also those that take
-// longer than the grace period, and every hub exits without an error and in time.
+// longer than the grace period period, and every hub exits without an error and in time.
 func TestF18Drain(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -47,7 +47,7 @@ func TestF18Drain(t *testing.T) {
 		}
 		r.idle = append(r.idle, newDesktop(t, f, r.h, fmt.Sprintf("idle-%d", i), tabs, func(tab int) string {
 			if tab == 0 {
-				return f.Door.URL()
+				return f.Balancer.URL()
 			}
 			return f.Hubs[tab-1].URL
 		}))
@@ -72,7 +72,7 @@ func TestF18Drain(t *testing.T) {
 	}
 	again, parked := r.countRepeatedTurns()
 	if brief := turns - int(r.long.Load()); plan.Full && again*100 > brief {
-		t.Errorf("%d of %d turns that a hub had time for were said again, want at most 1 %%", again, brief)
+		t.Errorf("%d of %d turns within the grace period were answered again, want at most 1 %%", again, brief)
 	}
 	idled := requireQuantile(t, "sessions without work have no owner", &r.idled, 1, idleLimit)
 	requireSamples(t, "busy sessions go on", &r.busied)
@@ -83,29 +83,29 @@ func TestF18Drain(t *testing.T) {
 			{Name: "busy sessions", Value: strconv.Itoa(plan.Rounds(12, 300))},
 			{Name: "turns", Value: strconv.Itoa(turns)},
 			{Name: "interrupted", Value: strconv.Itoa(cut), Wanted: "≤ 1 %"},
-			{Name: "said again from the beginning", Value: strconv.Itoa(again), Wanted: "≤ 1 %"},
-			{Name: "longer than the grace", Value: strconv.Itoa(int(r.long.Load()))},
-			{Name: "said again of these", Value: strconv.Itoa(parked)},
+			{Name: "answered again from the start", Value: strconv.Itoa(again), Wanted: "≤ 1 %"},
+			{Name: "longer than the grace period", Value: strconv.Itoa(int(r.long.Load()))},
+			{Name: "answered again of these", Value: strconv.Itoa(parked)},
 			{Name: "exit, most", Value: roundDuration(r.exits.quantile(1)), Wanted: "≤ 30s"},
 			{Name: "handed over", Value: strconv.Itoa(r.idled.count())},
 			{Name: "without an owner p50", Value: roundDuration(r.idled.quantile(0.5))},
 			{Name: "without an owner, most", Value: roundDuration(idled), Wanted: "≤ 1s"},
-			{Name: "until the only tab is back p50", Value: roundDuration(r.returned.quantile(0.5))},
-			{Name: "until the only tab is back, most", Value: roundDuration(r.returned.quantile(1))},
-			{Name: "busy goes on p50", Value: roundDuration(r.busied.quantile(0.5))},
-			{Name: "busy goes on p99", Value: roundDuration(r.busied.quantile(0.99))},
+			{Name: "until the only tab reconnected p50", Value: roundDuration(r.returned.quantile(0.5))},
+			{Name: "until the only tab reconnected, most", Value: roundDuration(r.returned.quantile(1))},
+			{Name: "busy session continues p50", Value: roundDuration(r.busied.quantile(0.5))},
+			{Name: "busy session continues p99", Value: roundDuration(r.busied.quantile(0.99))},
 		},
 	})
 }
 
-// rollingRun is a fleet whose hubs are replaced under load.
+// rollingRun is a cluster whose hubs are replaced under load.
 type rollingRun struct {
-	f    *hubtest.Fleet
+	f    *hubtest.Cluster
 	h    *hubtest.History
 	tabs []*hubtest.Tab
 	// laden are the sessions that always have a turn, idle those without one.
 	laden, idle []*desktop
-	// lengthy are the laden sessions whose turns take longer than the grace period.
+	// lengthy are the laden sessions whose turns take longer than the grace period period.
 	lengthy map[wire.SessionID]bool
 
 	stop chan struct{} // closed when no further turns start
@@ -115,7 +115,7 @@ type rollingRun struct {
 	exits, busied    sample
 	// idled is the time without an owner of a session with tabs at all hubs. returned is that of a
 	// session with a single tab at the stopped hub: another hub claims it when its tab has
-	// reconnected along with all the others, which depends on the machine.
+	// reconnected along with all other tabs, which depends on the machine.
 	idled, returned sample
 }
 
@@ -123,10 +123,10 @@ type rollingRun struct {
 const streamRate = 3
 
 // startBusySession starts a session that streams for 1 to 10 seconds, repeatedly. In a full run
-// some turns take longer than the grace period.
+// some turns take longer than the grace period period.
 func (r *rollingRun) startBusySession(t *testing.T, n int) {
 	t.Helper()
-	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Door.URL() })
+	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Balancer.URL() })
 	r.laden, r.tabs = append(r.laden, d), append(r.tabs, d.tabs...)
 	lengthy := plan.Full && n%20 == 0
 	if lengthy {
@@ -156,8 +156,8 @@ func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.M
 		r.long.Add(1)
 	}
 	words, tab := streamWords(seconds*streamRate), d.tabs[0]
-	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d %d", seconds*streamRate, streamRate), words); err != nil {
-		t.Errorf("say %s in %s: %v", id, d.id, err)
+	if err := tab.Send(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d %d", seconds*streamRate, streamRate), words); err != nil {
+		t.Errorf("send %s in %s: %v", id, d.id, err)
 		return false
 	}
 	ctx := t.Context()
@@ -166,7 +166,7 @@ func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.M
 		ctx, cancel = context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
 		defer cancel()
 	}
-	outcome, err := tab.Ended(ctx, id)
+	outcome, err := tab.AwaitEnd(ctx, id)
 	if err != nil {
 		t.Error(err)
 		return false
@@ -191,7 +191,7 @@ func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 			}
 		}
 	}
-	from, when := r.h.Fault("stop %s", hub.ID()), time.Now()
+	from, when := r.h.AddFault("stop %s", hub.ID()), time.Now()
 	hub.Terminate(t)
 	code := hub.Wait(t)
 	took := time.Since(when)
@@ -210,9 +210,9 @@ func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 		}
 	}
 	r.measure(from, held)
-	hub.Install(program)
+	hub.SetProgram(program)
 	hub.Start(t)
-	r.h.Fault("%s is there", hub.ID())
+	r.h.AddFault("%s is there", hub.ID())
 }
 
 // countRepeatedTurns counts the turns of which output was withdrawn, because the next owner has

@@ -24,9 +24,9 @@ const modelSilence = 2 * time.Second
 // modelFault is a fault of the model, and how the turn must end.
 type modelFault struct {
 	name, does string
-	// reason is a part of the reason of the end; says is the whole text of a turn that completes
+	// reason is a part of the reason of the end; reply is the whole text of a turn that completes
 	// all the same.
-	reason, says string
+	reason, reply string
 }
 
 // modelFaults are all kinds.
@@ -62,11 +62,11 @@ func TestF19Model(t *testing.T) {
 			"--anthropic-key", "fake-1", "--anthropic-url", model.url, "--openai-key", "fake-2", "--openai-url", model.url + "/v1",
 		},
 	})
-	m := &modelRun{f: f, h: h, model: model, told: map[sentMessage]modelFault{}}
+	m := &modelRun{f: f, h: h, model: model, sent: map[sentMessage]modelFault{}}
 	var tabs []*hubtest.Tab
 	sessions := plan.Rounds(4, 16)
 	for i := range sessions {
-		d := newDesktop(t, f, h, fmt.Sprintf("tab-%d", i), 1, func(int) string { return f.Door.URL() })
+		d := newDesktop(t, f, h, fmt.Sprintf("tab-%d", i), 1, func(int) string { return f.Balancer.URL() })
 		m.all, tabs = append(m.all, d), append(tabs, d.tabs...)
 		m.work.Go(func() { m.runFaults(t, d, i) })
 	}
@@ -77,7 +77,7 @@ func TestF19Model(t *testing.T) {
 		m.killHub(t, rng)
 	}
 	m.work.Wait()
-	violations := f.Finish(t, h, tabs, hubtest.Rules{Agents: slots})
+	violations := f.Finish(t, h, tabs, hubtest.Rules{MaxAgents: slots})
 	m.checkEnds(t)
 	// Every turn that was waited for is one of these.
 	if judged := m.bad + m.good + m.cut; judged != int(m.turns.Load()) {
@@ -87,7 +87,7 @@ func TestF19Model(t *testing.T) {
 		Fault: "F19", What: "a model that hangs, refuses, breaks off and talks nonsense; owners are killed meanwhile", Rounds: int(m.turns.Load()),
 		Violations: violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "turns in trouble", Value: strconv.Itoa(m.bad)},
+			{Name: "turns with a fault", Value: strconv.Itoa(m.bad)},
 			{Name: "turns after them", Value: strconv.Itoa(m.good)},
 			{Name: "cut by a kill", Value: strconv.Itoa(m.cut)},
 			{Name: "kills", Value: strconv.Itoa(kills)},
@@ -105,7 +105,7 @@ type sentMessage struct {
 
 // modelRun is a set of sessions with a faulty model.
 type modelRun struct {
-	f     *hubtest.Fleet
+	f     *hubtest.Cluster
 	h     *hubtest.History
 	model *countingModel
 	all   []*desktop
@@ -113,7 +113,7 @@ type modelRun struct {
 	turns atomic.Int64
 
 	mu   sync.Mutex // guards the following
-	told map[sentMessage]modelFault
+	sent map[sentMessage]modelFault
 
 	bad, good, cut int
 }
@@ -133,8 +133,8 @@ func (m *modelRun) runFaults(t *testing.T, d *desktop, n int) {
 			which = n % len(modelFaults) // so that every run has all of them
 		}
 		now := modelFaults[which]
-		says := "after " + now.name
-		after := modelFault{does: "/sleep 100ms\n/say " + says, says: says}
+		reply := "after " + now.name
+		after := modelFault{does: "/sleep 100ms\n/say " + reply, reply: reply}
 		if !m.runTurn(t, d, wire.MessageID(fmt.Sprintf("bad-%d", i)), now) ||
 			!m.runTurn(t, d, wire.MessageID(fmt.Sprintf("good-%d", i)), after) {
 			return
@@ -148,13 +148,13 @@ func (m *modelRun) runTurn(t *testing.T, d *desktop, id wire.MessageID, x modelF
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s (%s) in %s does not end", id, x.name, d.id))
 	defer cancel()
 	m.mu.Lock()
-	m.told[sentMessage{d.id, id}] = x
+	m.sent[sentMessage{d.id, id}] = x
 	m.mu.Unlock()
-	if err := d.tabs[0].Say(ctx, id, x.does, x.says); err != nil {
-		t.Errorf("say %s in %s: %v", id, d.id, err)
+	if err := d.tabs[0].Send(ctx, id, x.does, x.reply); err != nil {
+		t.Errorf("send %s in %s: %v", id, d.id, err)
 		return false
 	}
-	if _, err := d.tabs[0].Ended(ctx, id); err != nil {
+	if _, err := d.tabs[0].AwaitEnd(ctx, id); err != nil {
 		t.Error(err)
 		return false
 	}
@@ -170,7 +170,7 @@ func (m *modelRun) killHub(t *testing.T, rng *rand.Rand) {
 	if victim == nil || !victim.Alive() {
 		victim = m.f.Hubs[rng.IntN(len(m.f.Hubs))]
 	}
-	m.h.Fault("kill %s", victim.ID())
+	m.h.AddFault("kill %s", victim.ID())
 	victim.Kill(t)
 	waitFor(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 	victim.Start(t)
@@ -191,7 +191,7 @@ func (m *modelRun) checkEnds(t *testing.T) {
 			open[e.Session] = e.Event.Message
 		case e.Event.Type == "OWNER_CHANGED" && open[e.Session] != "":
 			resumed[sentMessage{e.Session, open[e.Session]}]++
-		case e.Event.Ends():
+		case e.Event.IsEnd():
 			delete(open, e.Session)
 			m.checkEnd(t, k, e.Event, resumed[k])
 		}
@@ -200,7 +200,7 @@ func (m *modelRun) checkEnds(t *testing.T) {
 
 func (m *modelRun) checkEnd(t *testing.T, k sentMessage, e *hubtest.Event, resumed int) {
 	t.Helper()
-	x, known := m.told[k]
+	x, known := m.sent[k]
 	if !known {
 		return
 	}
@@ -261,7 +261,7 @@ func (w *countingModel) recordOpenRequests(ctx context.Context) {
 		case <-late:
 			waits = false
 		case <-ctx.Done():
-			return // nobody waits for it any more
+			return // the test has ended
 		}
 	}
 }

@@ -38,19 +38,19 @@ func TestF20Admin(t *testing.T) {
 				{Name: "actions, each sent up to 3 times", Value: strconv.Itoa(acts.count())},
 				{Name: "answered p50", Value: roundDuration(acts.quantile(0.5))},
 				{Name: "answered, most", Value: roundDuration(acts.quantile(1))},
-				{Name: "records that are missing or too many", Value: strconv.Itoa(wrong.count()), Wanted: "0"},
+				{Name: "missing or duplicate audit records", Value: strconv.Itoa(wrong.count()), Wanted: "0"},
 			},
 		})
 	})
 }
 
-// adminRun is one fleet and its admin actions.
+// adminRun is one cluster and its admin actions.
 type adminRun struct {
 	rng    *rand.Rand
 	rounds *sample
 	acts   *sample // until every request is answered
 	wrong  *sample // one for every missing or unexpected audit record
-	f      *hubtest.Fleet
+	f      *hubtest.Cluster
 	h      *hubtest.History
 
 	mu    sync.Mutex        // guards the following
@@ -65,7 +65,7 @@ func (r *adminRun) run(t *testing.T, shard uint64, rounds int) {
 		n := min(rounds, killsPerEpisode)
 		rounds -= n
 		r.h = plan.NewHistory(t, fmt.Sprintf("f20-%d-%d", shard, part))
-		d := newDesktop(t, r.f, r.h, "tab", 3, func(int) string { return r.f.Door.URL() })
+		d := newDesktop(t, r.f, r.h, "tab", 3, func(int) string { return r.f.Balancer.URL() })
 		d.messagesMayVanish = true
 		for i := range n {
 			name := fmt.Sprintf("%d-%d", part, i)
@@ -98,14 +98,14 @@ func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 	r.killDuring(t, d, func() { r.sendAction(t, rng, order, 1+rng.IntN(3)) })
 	r.waitEnded(t, s)
 	// A repetition has no effect: the work that runs then is not touched.
-	d.said++
-	id := wire.MessageID(fmt.Sprintf("after-%d", d.said))
-	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", streamWords(20)); err != nil {
+	d.messages++
+	id := wire.MessageID(fmt.Sprintf("after-%d", d.messages))
+	if err := d.tabs[0].Send(t.Context(), id, "/nosteer\n/stream 20 40", streamWords(20)); err != nil {
 		t.Fatal(err)
 	}
 	r.sendAction(t, r.rng, order, 1)
-	if outcome, err := d.tabs[0].Ended(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
-		t.Errorf("%s was done again: %s ended as %q, %v", order.id, id, outcome, err)
+	if outcome, err := d.tabs[0].AwaitEnd(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
+		t.Errorf("%s was executed twice: %s ended as %q, %v", order.id, id, outcome, err)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *adminRun) killDuring(t *testing.T, d *desktop, do func()) {
 	var wg sync.WaitGroup
 	wg.Go(do)
 	waitFor(t.Context(), wait)
-	d.h.Fault("kill %s", victim.ID())
+	d.h.AddFault("kill %s", victim.ID())
 	victim.Kill(t)
 	if r.rng.IntN(2) == 0 {
 		victim.Start(t)
@@ -136,7 +136,7 @@ func (r *adminRun) killDuring(t *testing.T, d *desktop, do func()) {
 func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 	t.Helper()
 	tab := s.d.tabs[0]
-	err := tab.Until(t.Context(), func() bool {
+	err := tab.WaitUntil(t.Context(), func() bool {
 		for _, id := range s.all {
 			if _, asked := s.question(tab); !tab.HasEnded(id) && (id != s.ask || !asked) {
 				return false
@@ -145,12 +145,12 @@ func (r *adminRun) waitEnded(t *testing.T, s *workload) {
 		return true
 	})
 	if err != nil {
-		t.Fatalf("scene %d of %s has no end: %v", s.n, s.d.id, err)
+		t.Fatalf("workload %d of %s has no end: %v", s.n, s.d.id, err)
 	}
 	if p, asked := s.question(tab); asked {
 		// An admin action may remove the question first.
 		_, _ = tab.Client.Send(t.Context(), wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
-		if _, err := tab.Ended(t.Context(), s.ask); err != nil {
+		if _, err := tab.AwaitEnd(t.Context(), s.ask); err != nil {
 			t.Fatalf("%s has no end: %v", s.ask, err)
 		}
 	}
@@ -162,7 +162,7 @@ func (r *adminRun) deleteSession(t *testing.T, name string) {
 	t.Helper()
 	// Its log is deleted in the end, so it has a history of its own.
 	h := plan.NewHistory(t, "f20-"+strings.ReplaceAll(t.Name(), "/", "-")+"-deleted-"+name)
-	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Door.URL() })
+	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Balancer.URL() })
 	d.messagesMayVanish = true
 	s := d.startWorkload(t, r.rng)
 	waitFor(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
@@ -177,26 +177,26 @@ func (r *adminRun) deleteSession(t *testing.T, name string) {
 		select {
 		case <-tab.Done():
 		case <-t.Context().Done():
-			t.Fatalf("tab %s of a deleted session is still there", tab.Name)
+			t.Fatalf("tab %s of a deleted session is still open", tab.Name)
 		}
 	}
 	s.sent.Wait()
-	for _, hub := range r.f.Up() {
+	for _, hub := range r.f.RunningHubs() {
 		err := tryGet(t, r.f, hub.URL+"/api/sessions/"+string(d.id), nil)
 		if status, ok := errors.AsType[*hubtest.StatusError](err); !ok || status.Status != http.StatusNotFound && status.Status != http.StatusGone {
 			t.Errorf("hub %s still has deleted %s: %v", hub.Name, d.id, err)
 		}
 	}
 	type end struct {
-		who string
-		id  wire.MessageID
+		source string
+		id     wire.MessageID
 	}
 	ends := map[end]int{}
 	for _, e := range h.Entries() {
-		if e.Kind == hubtest.KindEvent && e.Event.Ends() {
-			k := end{e.Who, e.Event.Message}
+		if e.Kind == hubtest.KindEvent && e.Event.IsEnd() {
+			k := end{e.Source, e.Event.Message}
 			if ends[k]++; ends[k] > 1 {
-				t.Errorf("%s saw %s end twice", e.Who, e.Event.Message)
+				t.Errorf("%s saw %s end twice", e.Source, e.Event.Message)
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (r *adminRun) sendAction(t *testing.T, rng *rand.Rand, d action, times int)
 	r.acts.add(time.Since(began))
 	for _, rec := range got {
 		if rec != got[0] {
-			t.Errorf("%s is answered with %+v and %+v", d.id, got[0], rec)
+			t.Errorf("%s is answered with %+v and %+v, want the same answer", d.id, got[0], rec)
 		}
 	}
 }
@@ -300,9 +300,9 @@ func (r *adminRun) checkAudit(t *testing.T) {
 		OK      bool   `json:"ok"`
 		Records uint64 `json:"records"`
 	}
-	if mustGet(t, r.f, r.f.Door.URL()+"/api/admin/audit/verify", &chain); !chain.OK {
+	if mustGet(t, r.f, r.f.Balancer.URL()+"/api/admin/audit/verify", &chain); !chain.OK {
 		r.wrong.add(0)
-		t.Errorf("the chain is %+v, want that it is whole", chain)
+		t.Errorf("the chain is %+v, want an intact one", chain)
 	}
 	found := map[string][]string{}
 	for after := ""; ; {
@@ -310,12 +310,12 @@ func (r *adminRun) checkAudit(t *testing.T) {
 			Records []record `json:"records"`
 			Next    string   `json:"next"`
 		}
-		mustGet(t, r.f, r.f.Door.URL()+"/api/admin/audit?limit=50&after="+after, &page)
+		mustGet(t, r.f, r.f.Balancer.URL()+"/api/admin/audit?limit=50&after="+after, &page)
 		for _, rec := range page.Records {
 			found[rec.ID] = append(found[rec.ID], rec.Result) // the newest first
 			if want := r.wrote[rec.ID]; want != rec.Action+" "+rec.Target {
 				r.wrong.add(0)
-				t.Errorf("the book has %s of %s as %q, want %q", rec.Action, rec.Target, rec.ID, want)
+				t.Errorf("the audit log has %s of %s as %q, want %q", rec.Action, rec.Target, rec.ID, want)
 			}
 		}
 		if after = page.Next; after == "" {
@@ -325,7 +325,7 @@ func (r *adminRun) checkAudit(t *testing.T) {
 	for id := range r.wrote {
 		if got := strings.Join(found[id], " "); got != "done begun" {
 			r.wrong.add(0)
-			t.Errorf("the book has of %s: %q", id, got)
+			t.Errorf("the audit log has these records of %s: %q, want a start and an end", id, got)
 		}
 	}
 }

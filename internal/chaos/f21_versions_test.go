@@ -40,11 +40,11 @@ func testNextRelease(t *testing.T) {
 	rng := plan.Rand(0)
 	var tabs []*hubtest.Tab
 	for i := range plan.Rounds(2, 6) {
-		// The first tab uses the load balancer, the others stay at their hubs: see
+		// The first tab uses the load balancer, the other tabs stay at their hubs: see
 		// mixedRun.sendWave.
 		d := newDesktop(t, f, m.h, string(rune('p'+i)), 1+len(f.Hubs), func(tab int) string {
 			if tab == 0 {
-				return f.Door.URL()
+				return f.Balancer.URL()
 			}
 			return f.Hubs[tab-1].URL
 		})
@@ -55,17 +55,17 @@ func testNextRelease(t *testing.T) {
 		for i, d := range m.all {
 			m.sendWave(t, d, wire.MessageID(fmt.Sprintf("wave-%d-%d", n, i)))
 		}
-		scenes := make([]*workload, len(m.all))
+		workloads := make([]*workload, len(m.all))
 		for i, d := range m.all {
-			scenes[i] = d.startWorkload(t, rng)
+			workloads[i] = d.startWorkload(t, rng)
 		}
 		which := rng.IntN(len(m.all))
 		target := m.all[which]
-		if err := target.tabs[0].Begun(t.Context(), scenes[which].stream, 1+rng.IntN(20)); err != nil {
+		if err := target.tabs[0].AwaitPieces(t.Context(), workloads[which].stream, 1+rng.IntN(20)); err != nil {
 			t.Fatal(err)
 		}
 		m.moveSession(t, target, n%2 == 0)
-		for _, s := range scenes {
+		for _, s := range workloads {
 			s.finish(t, rng, wire.OpenPrompt{}, false)
 		}
 	}
@@ -78,7 +78,7 @@ func testNextRelease(t *testing.T) {
 		}
 	}
 	if newer == 0 {
-		t.Error("the next release said nothing that is new")
+		t.Error("the next release wrote no event of a new type")
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: "F21", What: "this release beside the next one", Rounds: rounds, Violations: violations, Seconds: time.Since(began).Seconds(),
@@ -94,17 +94,17 @@ func testNextRelease(t *testing.T) {
 
 // undecoded counts the frames that tabs and hubs could not decode. Hubs continue without them and
 // log them.
-func undecoded(t *testing.T, f *hubtest.Fleet, h *hubtest.History) int {
+func undecoded(t *testing.T, f *hubtest.Cluster, h *hubtest.History) int {
 	t.Helper()
 	all := 0
 	for _, e := range h.Entries() {
-		if e.Kind == hubtest.KindOdd {
+		if e.Kind == hubtest.KindBadEvents {
 			all += e.Count
 		}
 	}
 	for _, hub := range f.Hubs {
 		for _, text := range []string{"cannot be read", "unreadable"} {
-			if n := hub.Logged(text); n > 0 {
+			if n := hub.CountInLog(text); n > 0 {
 				t.Errorf("hub %s has logged %q %d times\n%s", hub.Name, text, n, hub.Log())
 				all += n
 			}
@@ -115,7 +115,7 @@ func undecoded(t *testing.T, f *hubtest.Fleet, h *hubtest.History) int {
 
 // mixedRun is a set of sessions that hubs of two releases share.
 type mixedRun struct {
-	f   *hubtest.Fleet
+	f   *hubtest.Cluster
 	h   *hubtest.History
 	all []*desktop
 
@@ -134,9 +134,9 @@ func (m *mixedRun) sendWave(t *testing.T, d *desktop, id wire.MessageID) {
 		t.Fatalf("send %s: %v", id, err)
 	}
 	var answer string
-	err := tab.Until(ctx, func() bool {
+	err := tab.WaitUntil(ctx, func() bool {
 		for _, e := range m.h.Entries() {
-			if e.Who == tab.Name && e.Event != nil && e.Event.Message == id {
+			if e.Source == tab.Name && e.Event != nil && e.Event.Message == id {
 				answer = e.Event.Type
 			}
 		}
@@ -155,14 +155,14 @@ func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 	t.Helper()
 	owner, epoch := d.owner(), d.epoch()
 	if owner == nil || !owner.Alive() {
-		t.Fatalf("%s is owned by %q, which is not there", d.id, d.tabs[0].Client.State().Owner)
+		t.Fatalf("%s is owned by %q, which is not running", d.id, d.tabs[0].Client.State().Owner)
 	}
 	m.moved++
 	if kill {
-		m.h.Fault("kill %s", owner.ID())
+		m.h.AddFault("kill %s", owner.ID())
 		owner.Kill(t)
 	} else {
-		m.h.Fault("stop %s", owner.ID())
+		m.h.AddFault("stop %s", owner.ID())
 		owner.Terminate(t)
 		if code := owner.Wait(t); code != 0 {
 			t.Errorf("hub %s ended with code %d", owner.ID(), code)
@@ -209,7 +209,7 @@ func testUpgrade(t *testing.T) {
 			{Name: "turns", Value: strconv.Itoa(int(r.turns.Load()))},
 			{Name: "interrupted", Value: strconv.Itoa(int(r.cut.Load()))},
 			{Name: "exit, most", Value: roundDuration(r.exits.quantile(1))},
-			{Name: "busy goes on p99", Value: roundDuration(r.busied.quantile(0.99))},
+			{Name: "busy session continues p99", Value: roundDuration(r.busied.quantile(0.99))},
 			{Name: "decode errors", Value: strconv.Itoa(unread), Wanted: "0"},
 		},
 	})
@@ -223,12 +223,12 @@ type sourceChange struct{ file, from, to string }
 var nextReleaseChanges = []sourceChange{
 	{
 		"wire/entries.go", `		client[Interrupt](`,
-		`		client[Wave]("WAVE", FamilyDesktop, "Somebody waves."),
+		`		client[Wave]("WAVE", FamilyDesktop, "A test message."),
 		client[Interrupt](`,
 	},
 	{
 		"wire/entries.go", `		event[AgentThinking](`,
-		`		event[Waved]("WAVED", FamilyDesktop, lasting, FormNone, "Somebody has waved."),
+		`		event[Waved]("WAVED", FamilyDesktop, lasting, FormNone, "A test event."),
 		event[AgentThinking](`,
 	},
 	{
@@ -287,7 +287,7 @@ func nextRelease(t *testing.T) string {
 			t.Fatal(err)
 		}
 		if strings.Count(string(text), c.from) != 1 {
-			t.Fatalf("%s has %q %d times, want once: the next release must be thought of anew", c.file, c.from, strings.Count(string(text), c.from))
+			t.Fatalf("%s has %q %d times, want once: the changes for the next release must be adapted", c.file, c.from, strings.Count(string(text), c.from))
 		}
 		replace[path] = filepath.Join(folder, strings.ReplaceAll(c.file, "/", "-"))
 		if err := os.WriteFile(replace[path], []byte(strings.Replace(string(text), c.from, c.to, 1)), 0o600); err != nil {
@@ -318,7 +318,7 @@ func previousRelease(t *testing.T) string {
 		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("the release before this one, %s, cannot be had: %s: %v: %s", previousCommit, name, err, strings.TrimSpace(string(out)))
+			t.Fatalf("build the previous release, %s: %s: %v: %s", previousCommit, name, err, strings.TrimSpace(string(out)))
 		}
 	}
 	archive := filepath.Join(folder, "previous.tar")

@@ -21,7 +21,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// steerResults are the measurements of fleets whose owners are killed repeatedly while messages
+// steerResults are the measurements of clusters whose owners are killed repeatedly while messages
 // join their turns.
 type steerResults struct {
 	rounds                   sample // one for every kill
@@ -94,14 +94,14 @@ type steeredSession struct {
 // steeredWindow is the window that the messages write to.
 const steeredWindow = "names"
 
-func newSteeredSession(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Rand, out *steerResults) *steeredSession {
+func newSteeredSession(t *testing.T, f *hubtest.Cluster, h *hubtest.History, rng *rand.Rand, out *steerResults) *steeredSession {
 	t.Helper()
 	s := &steeredSession{rng: rng, out: out, refused: map[wire.MessageID]bool{}}
-	s.desktop = newDesktop(t, f, h, "s", 2, func(int) string { return f.Door.URL() })
-	if err := s.tabs[0].Say(t.Context(), "open", "/window "+steeredWindow+" Names | -", ""); err != nil {
+	s.desktop = newDesktop(t, f, h, "s", 2, func(int) string { return f.Balancer.URL() })
+	if err := s.tabs[0].Send(t.Context(), "open", "/window "+steeredWindow+" Names | -", ""); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := s.tabs[0].Ended(t.Context(), "open"); err != nil || o != wire.OutcomeCompleted {
+	if o, err := s.tabs[0].AwaitEnd(t.Context(), "open"); err != nil || o != wire.OutcomeCompleted {
 		t.Fatalf("the window is opened with %q (%v), want %q", o, err, wire.OutcomeCompleted)
 	}
 	return s
@@ -122,13 +122,13 @@ func (s *steeredSession) sendJoining(t *testing.T) {
 	}[s.rng.IntN(4)]
 	tab := s.tabs[s.rng.IntN(len(s.tabs))]
 	s.wg.Go(func() {
-		err := tab.Say(t.Context(), id, text, "")
+		err := tab.Send(t.Context(), id, text, "")
 		if _, refused := errors.AsType[*client.RefusedError](err); refused {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.refused[id] = true
 		} else if err != nil {
-			t.Errorf("say %s in %s: %v", id, s.id, err)
+			t.Errorf("send %s in %s: %v", id, s.id, err)
 		}
 	})
 }
@@ -143,11 +143,11 @@ func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 		if !s.isBusy() {
 			s.sendJoining(t)
 		}
-		if err := s.tabs[0].Until(t.Context(), func() bool {
-			_, ok := s.delayOf(when, epoch, func(e hubtest.Entry) bool { return e.Event.Text != "" || e.Event.Ends() })
+		if err := s.tabs[0].WaitUntil(t.Context(), func() bool {
+			_, ok := s.delayOf(when, epoch, func(e hubtest.Entry) bool { return e.Event.Text != "" || e.Event.IsEnd() })
 			return ok
 		}); err != nil {
-			t.Fatalf("no turn of %s goes on after epoch %d: %v", s.id, epoch, err)
+			t.Fatalf("no turn of %s continues after epoch %d: %v", s.id, epoch, err)
 		}
 		if s.rng.IntN(3) > 0 { // else no message joins the turn before it is cut off again
 			for range 1 + s.rng.IntN(3) {
@@ -158,10 +158,10 @@ func (s *steeredSession) runEpisode(t *testing.T, kills int) {
 		}
 		owner := s.owner()
 		if owner == nil || !owner.Alive() {
-			t.Fatalf("%s is owned by %q, which is not there", s.id, s.tabs[0].Client.State().Owner)
+			t.Fatalf("%s is owned by %q, which is not running", s.id, s.tabs[0].Client.State().Owner)
 		}
 		epoch = s.epoch()
-		when = s.h.Fault("kill %s", owner.ID())
+		when = s.h.AddFault("kill %s", owner.ID())
 		owner.Kill(t)
 		s.out.rounds.add(0)
 		owner.Start(t)
@@ -193,7 +193,7 @@ func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 		if s.refused[id] {
 			continue
 		}
-		o, err := s.tabs[0].Ended(ctx, id)
+		o, err := s.tabs[0].AwaitEnd(ctx, id)
 		if err != nil {
 			t.Errorf("%s in %s has no end: %v", id, s.id, err)
 			return 1
@@ -210,14 +210,14 @@ func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 		n, o := strings.Count(written, " "+string(id)+";"), outcomes[id]
 		completed := o == wire.OutcomeCompleted
 		if n > 1 || completed && n != 1 || s.refused[id] && n > 0 {
-			t.Errorf("%s in %s ended as %q (refused: %v) and is written %d times", id, s.id, o, s.refused[id], n)
+			t.Errorf("%s in %s ended as %q (refused: %v) and wrote its id %d times", id, s.id, o, s.refused[id], n)
 			violations++
 		}
 		s.out.messages.Add(1)
 		s.out.effect.Add(int64(n))
 	}
 	for _, e := range s.h.Entries() {
-		if e.Kind == hubtest.KindEvent && e.Who == s.tabs[0].Name && e.Event.How == wire.TakenSteered {
+		if e.Kind == hubtest.KindEvent && e.Source == s.tabs[0].Name && e.Event.How == wire.TakenSteered {
 			s.out.joined.Add(1)
 		}
 	}
@@ -229,7 +229,7 @@ func (s *steeredSession) countEnds() {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
 	for _, e := range s.h.Entries() {
-		if e.Kind != hubtest.KindLog || e.Session != s.id || !e.Event.Ends() || !slices.Contains(s.ids, e.Event.Message) {
+		if e.Kind != hubtest.KindLog || e.Session != s.id || !e.Event.IsEnd() || !slices.Contains(s.ids, e.Event.Message) {
 			continue
 		}
 		how := cmp.Or(string(e.Event.Outcome), "rejected")

@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// runShards runs do for several fleets concurrently, because most of it is waiting, and then after.
+// runShards runs do for several clusters concurrently, because most of it is waiting, and then after.
 func runShards(t *testing.T, shards int, do func(t *testing.T, shard uint64), after func()) {
 	t.Helper()
 	t.Cleanup(after)
@@ -102,17 +102,17 @@ func streamWords(n int) string {
 }
 
 // ownerOf returns the owner of a session in the directory, through the load balancer.
-func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.ReplicaID {
+func ownerOf(t *testing.T, f *hubtest.Cluster, session wire.SessionID) wire.ReplicaID {
 	t.Helper()
 	var state struct {
 		Owner wire.ReplicaID `json:"owner"`
 	}
-	mustGet(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
+	mustGet(t, f, f.Balancer.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
 	return state.Owner
 }
 
 // mustGet reads a URL and fails the test on an error.
-func mustGet(t *testing.T, f *hubtest.Fleet, url string, out any) {
+func mustGet(t *testing.T, f *hubtest.Cluster, url string, out any) {
 	t.Helper()
 	if err := tryGet(t, f, url, out); err != nil {
 		t.Fatalf("read %s: %v", url, err)
@@ -121,7 +121,7 @@ func mustGet(t *testing.T, f *hubtest.Fleet, url string, out any) {
 
 // tryGet reads a URL and returns the refusal, if there is one. It retries while a hub does not
 // answer or is temporarily unavailable.
-func tryGet(t *testing.T, f *hubtest.Fleet, url string, out any) error {
+func tryGet(t *testing.T, f *hubtest.Cluster, url string, out any) error {
 	t.Helper()
 	for {
 		err := f.Call(t, http.MethodGet, url, "", out)

@@ -46,7 +46,7 @@ func TestLinearizable(t *testing.T) {
 		}
 	}
 	if plan.Full && (sum.lost == 0 || sum.again == 0 || sum.open == 0) {
-		t.Errorf("%d answers were lost, %d operations left open and %d messages sent again: this proves little", sum.lost, sum.open, sum.again)
+		t.Errorf("%d answers were lost, %d operations left open and %d messages sent again: want some of each, else the test proves little", sum.lost, sum.open, sum.again)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: "L", What: "submit and read are linearizable while hubs are killed and frozen", Rounds: sum.histories, Violations: sum.illegal,
@@ -55,15 +55,15 @@ func TestLinearizable(t *testing.T) {
 			{Name: "operations", Value: strconv.Itoa(sum.operations)},
 			{Name: "answers lost", Value: strconv.Itoa(sum.lost)},
 			{Name: "left open", Value: strconv.Itoa(sum.open)},
-			{Name: "sent again by others", Value: strconv.Itoa(sum.again)},
+			{Name: "sent again by other clients", Value: strconv.Itoa(sum.again)},
 			{Name: "not decided", Value: strconv.Itoa(sum.unknown), Wanted: "0"},
 			{Name: "longest search", Value: sum.longest.Round(time.Millisecond).String(), Wanted: "< 10s"},
 		},
 	})
 }
 
-// breakHub kills or freezes one hub while the others are used.
-func breakHub(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
+// breakHub kills or freezes one hub while clients use the other hubs.
+func breakHub(t *testing.T, f *hubtest.Cluster, rng *rand.Rand) {
 	t.Helper()
 	h := f.Hubs[rng.IntN(len(f.Hubs))]
 	waitFor(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
@@ -152,7 +152,7 @@ func TestLogModel(t *testing.T) {
 			do(0, 1, operation{submit: "m1"}, answer{at: "1-1"}),
 			do(2, 3, operation{}, answer{}),
 		}},
-		{"there and gone", porcupine.Illegal, []porcupine.Operation{
+		{"present, then missing", porcupine.Illegal, []porcupine.Operation{
 			do(0, never, operation{submit: "m1"}, answer{lost: true}),
 			do(2, 3, operation{}, answer{marks: []logEntry{one}}),
 			do(4, 5, operation{}, answer{}),

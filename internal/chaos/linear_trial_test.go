@@ -29,14 +29,14 @@ const (
 	trialOps     = 3 // per client
 	// trialWait bounds a request. It is shorter than a takeover, so that answers are lost.
 	trialWait = 1500 * time.Millisecond
-	// trialPatience is how long a client retries until its message is accepted.
-	trialPatience = time.Minute
+	// trialTimeout is how long a client retries until its message is accepted.
+	trialTimeout = time.Minute
 )
 
 // trial is one session, a few clients, and their operations.
 type trial struct {
 	ctx     context.Context
-	fleet   *hubtest.Fleet
+	cluster *hubtest.Cluster
 	session wire.SessionID
 	part    uint64
 	began   time.Time
@@ -50,10 +50,10 @@ type trial struct {
 	err         error
 }
 
-func newTrial(t *testing.T, f *hubtest.Fleet, part uint64) *trial {
+func newTrial(t *testing.T, f *hubtest.Cluster, part uint64) *trial {
 	t.Helper()
 	return &trial{
-		ctx: t.Context(), fleet: f, session: f.Create(t), part: part, began: time.Now(), known: map[wire.MessageID]string{},
+		ctx: t.Context(), cluster: f, session: f.CreateSession(t), part: part, began: time.Now(), known: map[wire.MessageID]string{},
 		web: &http.Client{Timeout: trialWait, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
@@ -61,11 +61,11 @@ func newTrial(t *testing.T, f *hubtest.Fleet, part uint64) *trial {
 // run runs all clients, and then reads everything.
 func (s *trial) run() {
 	var wg sync.WaitGroup
-	for who := range trialClients {
-		rng := plan.Rand(s.part<<8 + uint64(who))
+	for client := range trialClients {
+		rng := plan.Rand(s.part<<8 + uint64(client))
 		wg.Go(func() {
 			submit := s.post
-			if who == trialClients-1 {
+			if client == trialClients-1 {
 				tab, end, err := s.attach()
 				if err != nil {
 					s.fail(err)
@@ -75,7 +75,7 @@ func (s *trial) run() {
 				submit = tab
 			}
 			for i := range trialOps {
-				s.doRandom(who, rng, i, submit)
+				s.doRandom(client, rng, i, submit)
 			}
 		})
 	}
@@ -94,30 +94,30 @@ type submitFunc func(hub *hubtest.Hub, id wire.MessageID) (string, error)
 
 // doRandom does one random operation: it submits a new message, or one that another client may be
 // submitting, or reads.
-func (s *trial) doRandom(who int, rng *rand.Rand, i int, submit submitFunc) {
-	id := wire.MessageID(fmt.Sprintf("m-%d-%d", who, i))
+func (s *trial) doRandom(client int, rng *rand.Rand, i int, submit submitFunc) {
+	id := wire.MessageID(fmt.Sprintf("m-%d-%d", client, i))
 	switch rng.IntN(6) {
 	case 0, 1:
-		s.read(who, rng, false)
+		s.read(client, rng, false)
 		return
 	case 2:
 		id = wire.MessageID(fmt.Sprintf("shared-%d", rng.IntN(2)))
 	}
-	op := porcupine.Operation{ClientId: who, Input: operation{submit: id}, Call: int64(time.Since(s.began)), Output: answer{lost: true}, Return: math.MaxInt64}
-	deadline := time.Now().Add(trialPatience)
+	op := porcupine.Operation{ClientId: client, Input: operation{submit: id}, Call: int64(time.Since(s.began)), Output: answer{lost: true}, Return: math.MaxInt64}
+	deadline := time.Now().Add(trialTimeout)
 	for {
-		at, err := submit(s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))], id)
+		at, err := submit(s.cluster.Hubs[rng.IntN(len(s.cluster.Hubs))], id)
 		if err == nil {
 			op.Output, op.Return = answer{at: at}, int64(time.Since(s.began))
 			s.recordSubmit(op, id, at)
 			return
 		}
-		if s.recordLostAnswer(who, err) && rng.IntN(2) == 0 {
+		if s.recordLostAnswer(client, err) && rng.IntN(2) == 0 {
 			s.recordSubmit(op, id, "")
 			return
 		}
 		if time.Now().After(deadline) || s.ctx.Err() != nil {
-			s.fail(fmt.Errorf("%s is not kept after %v: %w", id, trialPatience, err))
+			s.fail(fmt.Errorf("%s is not stored after %v: %w", id, trialTimeout, err))
 			return
 		}
 		waitFor(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
@@ -128,14 +128,14 @@ func (s *trial) doRandom(who int, rng *rand.Rand, i int, submit submitFunc) {
 // the message may be appended at any time, or never. Mostly the client retries, and all attempts
 // are one operation, because a message is appended once: many open operations would have too many
 // orders to check.
-func (s *trial) recordLostAnswer(who int, err error) (mayLeave bool) {
+func (s *trial) recordLostAnswer(client int, err error) (mayLeave bool) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false // no hub was reached: nothing can have happened
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost++
-	return !slices.ContainsFunc(s.ops, func(op porcupine.Operation) bool { return op.ClientId == who && op.Return == math.MaxInt64 })
+	return !slices.ContainsFunc(s.ops, func(op porcupine.Operation) bool { return op.ClientId == client && op.Return == math.MaxInt64 })
 }
 
 // recordSubmit records the result of a submit; the position is empty if its client has stopped.
@@ -167,7 +167,7 @@ func (s *trial) post(hub *hubtest.Hub, id wire.MessageID) (string, error) {
 // attach opens a tab that submits over its connections.
 func (s *trial) attach() (submit submitFunc, end func(), err error) {
 	c, err := client.New(client.Config{
-		URL: s.fleet.Door.URL(), Session: s.session, Backoff: func(int) time.Duration { return 50 * time.Millisecond },
+		URL: s.cluster.Balancer.URL(), Session: s.session, Backoff: func(int) time.Duration { return 50 * time.Millisecond },
 	})
 	if err != nil {
 		return nil, nil, err
@@ -185,7 +185,7 @@ func (s *trial) attach() (submit submitFunc, end func(), err error) {
 	return func(_ *hubtest.Hub, id wire.MessageID) (string, error) {
 		toast := wire.ToastShow{Toast: wire.Toast{ID: "t", Message: string(id)}}
 		// Long enough for any takeover: the client repeats the message by itself.
-		ctx, cancel := context.WithTimeout(ctx, trialPatience/2)
+		ctx, cancel := context.WithTimeout(ctx, trialTimeout/2)
 		defer cancel()
 		answer, err := c.Send(ctx, wire.Emit{MessageID: id, Actions: []wire.Action{toast}})
 		if err != nil {
@@ -193,7 +193,7 @@ func (s *trial) attach() (submit submitFunc, end func(), err error) {
 		}
 		made, ok := answer.Data.(wire.Emitted)
 		if !ok {
-			return "", fmt.Errorf("%T is no answer", answer.Data)
+			return "", fmt.Errorf("got %T, want an answer", answer.Data)
 		}
 		return made.At.String(), nil
 	}, end, nil
@@ -201,9 +201,9 @@ func (s *trial) attach() (submit submitFunc, end func(), err error) {
 
 // read reads what comes after a known message, or everything. A read without an answer is not
 // recorded, unless it must succeed.
-func (s *trial) read(who int, rng *rand.Rand, must bool) {
-	for deadline := time.Now().Add(trialPatience); ; waitFor(s.ctx, 100*time.Millisecond) {
-		hub := s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))]
+func (s *trial) read(client int, rng *rand.Rand, must bool) {
+	for deadline := time.Now().Add(trialTimeout); ; waitFor(s.ctx, 100*time.Millisecond) {
+		hub := s.cluster.Hubs[rng.IntN(len(s.cluster.Hubs))]
 		var after wire.MessageID
 		if !must && rng.IntN(2) == 0 {
 			s.mu.Lock()
@@ -212,7 +212,7 @@ func (s *trial) read(who int, rng *rand.Rand, must bool) {
 			}
 			s.mu.Unlock()
 		}
-		err := s.readFrom(who, hub, after)
+		err := s.readFrom(client, hub, after)
 		switch {
 		case err == nil || !must:
 			return
@@ -223,7 +223,7 @@ func (s *trial) read(who int, rng *rand.Rand, must bool) {
 	}
 }
 
-func (s *trial) readFrom(who int, hub *hubtest.Hub, after wire.MessageID) error {
+func (s *trial) readFrom(client int, hub *hubtest.Hub, after wire.MessageID) error {
 	s.mu.Lock()
 	at := s.known[after]
 	s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *trial) readFrom(who int, hub *hubtest.Hub, after wire.MessageID) error 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ops = append(s.ops, porcupine.Operation{ClientId: who, Input: operation{after: after}, Call: int64(call), Output: out, Return: int64(back)})
+	s.ops = append(s.ops, porcupine.Operation{ClientId: client, Input: operation{after: after}, Call: int64(call), Output: out, Return: int64(back)})
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Build compiles the hub into a folder and returns its path. Further arguments are passed
-// to go build. It does not use the race detector, even if the test does: a fleet would be
+// to go build. It does not use the race detector, even if the test does: a cluster would be
 // so slow that leases expire. The tests of cmd/hub run hubs with the race detector.
 func Build(ctx context.Context, folder, name string, args ...string) (string, error) {
 	path := filepath.Join(folder, name)

@@ -24,13 +24,13 @@ func (v Violation) String() string {
 
 // Rules describes what a run permits.
 type Rules struct {
-	// Loss is set if the store may have lost acknowledged writes other than durable ones:
+	// StoreMayLose is set if the store may have lost acknowledged writes other than durable ones:
 	// tabs may have seen events that are no longer in the log, if a snapshot followed.
-	Loss bool `json:"loss,omitempty"`
-	// Agents is the maximum number of concurrent agents; 0 means not checked. For Slack after a
+	StoreMayLose bool `json:"loss,omitempty"`
+	// MaxAgents is the maximum number of concurrent agents; 0 means not checked. For Slack after a
 	// fault there may be more.
-	Agents int           `json:"agents,omitempty"`
-	Slack  time.Duration `json:"slack,omitempty"`
+	MaxAgents int           `json:"agents,omitempty"`
+	Slack     time.Duration `json:"slack,omitempty"`
 }
 
 // Check returns all violations in a history.
@@ -54,19 +54,19 @@ type Rules struct {
 //   - P11: a message is abandoned after a number of interruptions only if the session had
 //     that many new owners since the message was accepted.
 //
-// P3 to P8 and P11 are checked on the log that [Fleet.Finish] reads at the end, P4 on the events
-// of tabs too, and P10 on the states that it records. With [Rules.Loss], P3 and P8 also use the
+// P3 to P8 and P11 are checked on the log that [Cluster.Finish] reads at the end, P4 on the events
+// of tabs too, and P10 on the states that it records. With [Rules.StoreMayLose], P3 and P8 also use the
 // events that tabs received before they were lost.
 func Check(entries []Entry, r Rules) []Violation {
-	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
+	c := checker{rules: r, sessions: map[wire.SessionID]*sessionHistory{}}
 	for _, e := range entries {
-		c.take(e)
+		c.addEntry(e)
 	}
-	out := c.nothing()
+	out := c.checkInputs()
 	for _, id := range slices.Sorted(maps.Keys(c.sessions)) {
 		out = append(out, c.sessions[id].check(id, r)...)
 	}
-	return append(out, c.crowding()...)
+	return append(out, c.checkAgentLimit()...)
 }
 
 // RulesOf returns the rules that a history was checked with: the last ones in it.
@@ -82,32 +82,32 @@ func RulesOf(entries []Entry) Rules {
 
 // checker groups the entries of a history.
 type checker struct {
-	rules    Rules
-	sessions map[wire.SessionID]*course
-	agents   []Entry
-	broken   []Entry
-	faults   []time.Duration
+	rules       Rules
+	sessions    map[wire.SessionID]*sessionHistory
+	agents      []Entry
+	hubFailures []Entry
+	faults      []time.Duration
 }
 
-// course holds the entries of one session.
-type course struct {
-	log   []Event
-	known bool               // the log was read
-	read  time.Duration      // when reading it began
-	tabs  map[string][]Entry // events and snapshots in the order of arrival
-	sent  map[wire.MessageID]string
-	acked map[wire.MessageID]time.Duration
-	acks  []Event // acceptances that senders received, even if the log has lost them
-	odd   []Entry // numbers of duplicate or unreadable events of tabs
-	ends  []Entry // final states of tabs and hubs
+// sessionHistory holds the entries of one session.
+type sessionHistory struct {
+	log         []Event
+	logRead     bool               // the log was read
+	logReadAt   time.Duration      // when reading it began
+	tabs        map[string][]Entry // events and snapshots in the order of arrival
+	sent        map[wire.MessageID]string
+	acked       map[wire.MessageID]time.Duration
+	acks        []Event // acceptances that senders received, even if the log has lost them
+	badEvents   []Entry // numbers of duplicate or unreadable events of tabs
+	finalStates []Entry // final states of tabs and hubs
 }
 
-func (c *checker) take(e Entry) {
+func (c *checker) addEntry(e Entry) {
 	switch e.Kind {
 	case KindAgents:
 		c.agents = append(c.agents, e)
-	case KindBroken:
-		c.broken = append(c.broken, e)
+	case KindHubFailure:
+		c.hubFailures = append(c.hubFailures, e)
 	case KindFault:
 		c.faults = append(c.faults, e.T)
 	}
@@ -116,15 +116,15 @@ func (c *checker) take(e Entry) {
 	}
 	s := c.sessions[e.Session]
 	if s == nil {
-		s = &course{tabs: map[string][]Entry{}, sent: map[wire.MessageID]string{}, acked: map[wire.MessageID]time.Duration{}}
+		s = &sessionHistory{tabs: map[string][]Entry{}, sent: map[wire.MessageID]string{}, acked: map[wire.MessageID]time.Duration{}}
 		c.sessions[e.Session] = s
 	}
 	switch e.Kind {
 	case KindEvent, KindSnapshot:
-		s.tabs[e.Who] = append(s.tabs[e.Who], e)
+		s.tabs[e.Source] = append(s.tabs[e.Source], e)
 	case KindLog:
-		if !s.known {
-			s.known, s.read = true, e.T
+		if !s.logRead {
+			s.logRead, s.logReadAt = true, e.T
 		}
 		s.log = append(s.log, *e.Event)
 	case KindSend:
@@ -136,72 +136,72 @@ func (c *checker) take(e Entry) {
 			ack.Message = e.Message
 			s.acks = append(s.acks, ack)
 		}
-	case KindOdd:
-		s.odd = append(s.odd, e)
+	case KindBadEvents:
+		s.badEvents = append(s.badEvents, e)
 	case KindFinal, KindServer:
-		s.ends = append(s.ends, e)
+		s.finalStates = append(s.finalStates, e)
 	}
 }
 
-func (s *course) check(id wire.SessionID, r Rules) []Violation {
+func (s *sessionHistory) check(id wire.SessionID, r Rules) []Violation {
 	v := &violations{session: id}
-	s.trim()
-	if !s.known {
+	s.dropLateEvents()
+	if !s.logRead {
 		v.add("P0", 0, "the log was not read")
 	}
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
-		s.order(v, tab, r)
+		s.checkOrder(v, tab, r)
 	}
-	for _, e := range s.odd {
-		v.add("P1", e.T, "%s was shown %d events twice or unreadable", e.Who, e.Count)
+	for _, e := range s.badEvents {
+		v.add("P1", e.T, "%s received %d duplicate or unreadable events", e.Source, e.Count)
 	}
-	s.agreement(v)
-	s.owners(v, r)
-	s.queues(v)
-	s.messages(v, r)
-	s.texts(v, r)
-	s.states(v)
-	s.givenUp(v)
+	s.checkSameBytes(v)
+	s.checkOwners(v, r)
+	s.checkQueues(v)
+	s.checkEnds(v, r)
+	s.checkTexts(v, r)
+	s.checkFinalStates(v)
+	s.checkAbandoned(v)
 	return v.all
 }
 
-// trim drops the events that tabs received after the log was read and that are newer than its
+// dropLateEvents drops the events that tabs received after the log was read and that are newer than its
 // end: replicas still publish presence changes after the end of a session's work.
-func (s *course) trim() {
-	if len(s.log) == 0 || s.read == 0 {
+func (s *sessionHistory) dropLateEvents() {
+	if len(s.log) == 0 || s.logReadAt == 0 {
 		return
 	}
 	top := s.log[len(s.log)-1].At
 	for tab, entries := range s.tabs {
-		s.tabs[tab] = slices.DeleteFunc(entries, func(e Entry) bool { return e.T >= s.read && e.Event.At.Compare(top) > 0 })
+		s.tabs[tab] = slices.DeleteFunc(entries, func(e Entry) bool { return e.T >= s.logReadAt && e.Event.At.Compare(top) > 0 })
 	}
 }
 
-// nothing checks P0 for the whole run; check and states do so for each session.
-func (c *checker) nothing() []Violation {
+// checkInputs checks P0 for the whole run; check and states do so for each session.
+func (c *checker) checkInputs() []Violation {
 	v := &violations{}
-	var seen, sent, acked int
+	var received, sent, acked int
 	for _, s := range c.sessions {
 		sent, acked = sent+len(s.sent), acked+len(s.acked)
 		for _, entries := range s.tabs {
 			for _, e := range entries {
 				if e.Kind == KindEvent {
-					seen++
+					received++
 				}
 			}
 		}
 	}
 	switch {
-	case seen == 0:
-		v.add("P0", 0, "no tab was shown any event")
+	case received == 0:
+		v.add("P0", 0, "no tab received an event")
 	case sent > 0 && acked == 0:
 		v.add("P0", 0, "%d messages were sent and none was acknowledged", sent)
 	}
-	if c.rules.Agents > 0 && len(c.agents) == 0 {
-		v.add("P0", 0, "nobody counted the agents")
+	if c.rules.MaxAgents > 0 && len(c.agents) == 0 {
+		v.add("P0", 0, "the number of running agents was not recorded")
 	}
-	for _, e := range c.broken {
-		v.add("P0", e.T, "hub %s %s", e.Who, e.Note)
+	for _, e := range c.hubFailures {
+		v.add("P0", e.T, "hub %s %s", e.Source, e.Note)
 	}
 	return v.all
 }
@@ -216,26 +216,26 @@ func (v *violations) add(property string, t time.Duration, format string, args .
 	v.all = append(v.all, Violation{Property: property, Session: v.session, T: t, What: fmt.Sprintf(format, args...)})
 }
 
-// place returns the number of events in the log up to and including a position, and whether the
-// position is in the log. Clients with equal places have the same events. Positions alone do not
-// tell: answers for one connection have positions as well, and other connections do not get them.
-func (s *course) place(at wire.Position) (n int, there bool) {
-	i, there := slices.BinarySearchFunc(s.log, at, func(e Event, at wire.Position) int { return e.At.Compare(at) })
-	if there {
+// eventsUpTo returns the number of events in the log up to and including a position, and whether the
+// position is in the log. Clients with equal numbers have the same events. Positions alone do not
+// show that: answers for one connection have positions as well, and other connections do not get them.
+func (s *sessionHistory) eventsUpTo(at wire.Position) (n int, inLog bool) {
+	i, inLog := slices.BinarySearchFunc(s.log, at, func(e Event, at wire.Position) int { return e.At.Compare(at) })
+	if inLog {
 		i++
 	}
-	return i, there
+	return i, inLog
 }
 
-// cut reports whether the beginning of the log was trimmed and a position is before its first
+// isTrimmedBefore reports whether the beginning of the log was trimmed and a position is before its first
 // event.
-func (s *course) cut(at wire.Position) bool {
+func (s *sessionHistory) isTrimmedBefore(at wire.Position) bool {
 	first := s.log[0]
 	return at.Compare(first.At) < 0 && (first.Type != typeOwner || !first.Prev.IsZero())
 }
 
-// order checks P1 for one tab.
-func (s *course) order(v *violations, tab string, r Rules) {
+// checkOrder checks P1 for one tab.
+func (s *sessionHistory) checkOrder(v *violations, tab string, r Rules) {
 	var last wire.Position
 	begun := false
 	lost := false // last is no longer in the log
@@ -243,46 +243,46 @@ func (s *course) order(v *violations, tab string, r Rules) {
 		at := e.Event.At
 		switch {
 		case e.Kind == KindSnapshot:
-			if at.Compare(last) < 0 && !r.Loss {
-				v.add("P1", e.T, "%s is given the state at %v after %v", tab, at, last)
+			if at.Compare(last) < 0 && !r.StoreMayLose {
+				v.add("P1", e.T, "%s receives a snapshot at %v after %v", tab, at, last)
 			}
 			last, begun, lost = at, true, false
 			continue
 		case !begun:
-			v.add("P1", e.T, "%s is shown %v before it is given a state", tab, at)
+			v.add("P1", e.T, "%s receives %v before a snapshot", tab, at)
 			begun = true
 		case at.Compare(last) <= 0:
-			v.add("P1", e.T, "%s is shown %v after %v", tab, at, last)
+			v.add("P1", e.T, "%s receives %v after %v", tab, at, last)
 		case e.Event.Type == typeState:
 			lost = false // a snapshot in the log: the owner has published the whole state again
-		case s.known && !s.cut(at):
-			before, _ := s.place(last)
-			after, there := s.place(at)
+		case s.logRead && !s.isTrimmedBefore(at):
+			before, _ := s.eventsUpTo(last)
+			after, inLog := s.eventsUpTo(at)
 			switch {
-			case !there && !r.Loss:
-				v.add("P1", e.T, "%s is shown %v (%s), which is not in the log", tab, at, e.Event.Type)
-			case !there:
+			case !inLog && !r.StoreMayLose:
+				v.add("P1", e.T, "%s receives %v (%s), which is not in the log", tab, at, e.Event.Type)
+			case !inLog:
 				lost = true
 			case lost:
-				v.add("P1", e.T, "%s is shown %v after %v, which was lost, and is not given a state", tab, at, last)
+				v.add("P1", e.T, "%s receives %v after %v, which was lost, without a snapshot", tab, at, last)
 				lost = false
-			case after != before+1 && !s.cut(last):
-				v.add("P1", e.T, "%s is shown %v right after %v, and misses %d events", tab, at, last, after-before-1)
+			case after != before+1 && !s.isTrimmedBefore(last):
+				v.add("P1", e.T, "%s receives %v right after %v, and misses %d events", tab, at, last, after-before-1)
 			}
 		}
 		last = at
 	}
 	if lost {
-		v.add("P1", 0, "%s ends at %v, which was lost, and is not given a state", tab, last)
+		v.add("P1", 0, "%s ends at %v, which was lost, without a snapshot", tab, last)
 	}
 }
 
-// agreement checks P2.
-func (s *course) agreement(v *violations) {
-	type saying struct{ hash, who string }
-	first := map[wire.Position]saying{}
+// checkSameBytes checks P2.
+func (s *sessionHistory) checkSameBytes(v *violations) {
+	type sighting struct{ hash, source string }
+	first := map[wire.Position]sighting{}
 	for _, e := range s.log {
-		first[e.At] = saying{e.Hash, "the log"}
+		first[e.At] = sighting{e.Hash, "the log"}
 	}
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
 		for _, e := range s.tabs[tab] {
@@ -292,16 +292,16 @@ func (s *course) agreement(v *violations) {
 			before, ok := first[e.Event.At]
 			switch {
 			case !ok:
-				first[e.Event.At] = saying{e.Event.Hash, tab}
+				first[e.Event.At] = sighting{e.Event.Hash, tab}
 			case before.hash != e.Event.Hash:
-				v.add("P2", e.T, "%v is %s (%s) to %s and %s to %s", e.Event.At, e.Event.Hash, e.Event.Type, tab, before.hash, before.who)
+				v.add("P2", e.T, "%v has hash %s (%s) at %s and %s at %s", e.Event.At, e.Event.Hash, e.Event.Type, tab, before.hash, before.source)
 			}
 		}
 	}
 }
 
-// owners checks P5 and P6 on the log.
-func (s *course) owners(v *violations, r Rules) {
+// checkOwners checks P5 and P6 on the log.
+func (s *sessionHistory) checkOwners(v *violations, r Rules) {
 	var last wire.Position
 	for i, e := range s.log {
 		switch {
@@ -315,7 +315,7 @@ func (s *course) owners(v *violations, r Rules) {
 			v.add("P5", 0, "epoch %d begins with %s at %v", e.At.Epoch, e.Type, e.At)
 		case e.Prev.Compare(last) < 0:
 			v.add("P6", 0, "%s took over at %v and %v was appended to an earlier epoch after that", e.Replica, e.Prev, last)
-		case e.Prev.Epoch != last.Epoch && !r.Loss:
+		case e.Prev.Epoch != last.Epoch && !r.StoreMayLose:
 			v.add("P5", 0, "%s took over at %v, and the log has nothing after %v", e.Replica, e.Prev, last)
 		}
 		last = e.At

@@ -10,13 +10,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tale is a constructed history: two tabs, one session, two owners and some turns.
-type tale []hubtest.Entry
+// testHistory is a constructed history: two tabs, one session, two owners and some turns.
+type testHistory []hubtest.Entry
 
 func at(epoch, seq uint64) wire.Position { return wire.Position{Epoch: epoch, Seq: seq} }
 
-// told returns the history without violations.
-func told() tale {
+// validHistory returns the history without violations.
+func validHistory() testHistory {
 	const monitor = "monitor-0"
 	owner := func(epoch uint64, replica wire.ReplicaID, prev wire.Position) hubtest.Event {
 		return hubtest.Event{At: at(epoch, 0), Type: "OWNER_CHANGED", Replica: replica, Prev: prev}
@@ -27,7 +27,7 @@ func told() tale {
 	queued := func(p wire.Position, id wire.MessageID) hubtest.Event {
 		return hubtest.Event{At: p, Type: "MESSAGE_QUEUED", Message: id, Monitor: monitor}
 	}
-	says := func(p wire.Position, id wire.MessageID, offset int, text string, outcome wire.Outcome) hubtest.Event {
+	response := func(p wire.Position, id wire.MessageID, offset int, text string, outcome wire.Outcome) hubtest.Event {
 		return hubtest.Event{
 			At: p, Type: "AGENT_RESPONSE", Message: id, Monitor: monitor, Agent: wire.AgentID("main-monitor-0-" + id),
 			Offset: offset, Text: text, Outcome: outcome,
@@ -38,32 +38,32 @@ func told() tale {
 		accepted(at(1, 1), "m1", "main-monitor-0-m1", wire.TakenDirect),
 		queued(at(1, 2), "m2"),
 		queued(at(1, 3), "m3"),
-		says(at(1, 4), "m1", 0, "one ", ""),
+		response(at(1, 4), "m1", 0, "one ", ""),
 		// 1-5 is an answer for one connection.
-		says(at(1, 6), "m1", 4, "two", ""),
+		response(at(1, 6), "m1", 4, "two", ""),
 		owner(2, "b-1", at(1, 6)),
-		says(at(2, 1), "m1", 4, "two", ""), // from where it is sure
-		says(at(2, 2), "m1", 0, "", wire.OutcomeCompleted),
+		response(at(2, 1), "m1", 4, "two", ""), // from the last committed offset
+		response(at(2, 2), "m1", 0, "", wire.OutcomeCompleted),
 		accepted(at(2, 3), "m2", "main-monitor-0-m2", wire.TakenDirect),
 		accepted(at(2, 4), "m4", "main-monitor-0-m2", wire.TakenSteered),
-		says(at(2, 5), "m2", 0, "하나", wire.OutcomeCompleted),
+		response(at(2, 5), "m2", 0, "하나", wire.OutcomeCompleted),
 		{At: at(2, 6), Type: "AGENT_RESPONSE", Message: "m4", Monitor: monitor, Agent: "main-monitor-0-m2", Outcome: wire.OutcomeCompleted},
 		accepted(at(2, 7), "m3", "main-monitor-0-m3", wire.TakenDirect),
-		says(at(2, 8), "m3", 0, "half", wire.OutcomeInterrupted),
+		response(at(2, 8), "m3", 0, "half", wire.OutcomeInterrupted),
 	}
-	var t tale
-	t = append(t, hubtest.Entry{Kind: hubtest.KindHead, Test: "TestTale", Seed: 7})
+	var t testHistory
+	t = append(t, hubtest.Entry{Kind: hubtest.KindHead, Test: "TestCheck", Seed: 7})
 	for i, id := range []wire.MessageID{"m1", "m2", "m3", "m4"} {
 		expect := []string{"one two", "하나", "all of it", ""}[i]
 		t = append(t,
-			hubtest.Entry{Kind: hubtest.KindSend, Who: "one", Session: "s", Message: id, Expect: expect},
-			hubtest.Entry{Kind: hubtest.KindAck, Who: "one", Session: "s", Message: id, Event: &hubtest.Event{At: at(1, 1)}})
+			hubtest.Entry{Kind: hubtest.KindSend, Source: "one", Session: "s", Message: id, Expect: expect},
+			hubtest.Entry{Kind: hubtest.KindAck, Source: "one", Session: "s", Message: id, Event: &hubtest.Event{At: at(1, 1)}})
 	}
 	for _, who := range []string{"one", "two"} {
-		t = append(t, hubtest.Entry{Kind: hubtest.KindSnapshot, Who: who, Session: "s", Event: &hubtest.Event{At: at(1, 0)}})
+		t = append(t, hubtest.Entry{Kind: hubtest.KindSnapshot, Source: who, Session: "s", Event: &hubtest.Event{At: at(1, 0)}})
 		for _, e := range log[1:] {
 			e.Hash = e.At.String()
-			t = append(t, hubtest.Entry{Kind: hubtest.KindEvent, Who: who, Session: "s", Event: &e})
+			t = append(t, hubtest.Entry{Kind: hubtest.KindEvent, Source: who, Session: "s", Event: &e})
 		}
 	}
 	t = append(t, hubtest.Entry{Kind: hubtest.KindFault, Note: "kill a-1"}, hubtest.Entry{Kind: hubtest.KindAgents, Count: 2})
@@ -72,9 +72,9 @@ func told() tale {
 		t = append(t, hubtest.Entry{Kind: hubtest.KindLog, Session: "s", Event: &e})
 	}
 	for _, who := range []string{"one", "two"} {
-		t = append(t, hubtest.Entry{Kind: hubtest.KindFinal, Who: who, Session: "s", Event: &hubtest.Event{At: at(2, 8), Hash: "same"}})
+		t = append(t, hubtest.Entry{Kind: hubtest.KindFinal, Source: who, Session: "s", Event: &hubtest.Event{At: at(2, 8), Hash: "same"}})
 	}
-	t = append(t, hubtest.Entry{Kind: hubtest.KindServer, Who: "b", Session: "s", Event: &hubtest.Event{At: at(2, 9), Hash: "same"}})
+	t = append(t, hubtest.Entry{Kind: hubtest.KindServer, Source: "b", Session: "s", Event: &hubtest.Event{At: at(2, 9), Hash: "same"}})
 	for i := range t {
 		t[i].T = time.Duration(i) * time.Second
 	}
@@ -83,19 +83,19 @@ func told() tale {
 
 // find returns the index of the first entry of a kind and a tab or hub at a position; a zero
 // position means any.
-func (t tale) find(kind hubtest.Kind, who string, p wire.Position) int {
+func (t testHistory) find(kind hubtest.Kind, who string, p wire.Position) int {
 	return slices.IndexFunc(t, func(e hubtest.Entry) bool {
-		return e.Kind == kind && e.Who == who && (p.IsZero() || e.Event != nil && e.Event.At == p)
+		return e.Kind == kind && e.Source == who && (p.IsZero() || e.Event != nil && e.Event.At == p)
 	})
 }
 
 // without removes all entries of the given kinds.
-func (t tale) without(kinds ...hubtest.Kind) tale {
+func (t testHistory) without(kinds ...hubtest.Kind) testHistory {
 	return slices.DeleteFunc(t, func(e hubtest.Entry) bool { return slices.Contains(kinds, e.Kind) })
 }
 
-// everywhere changes the event at a position in the log and at all tabs.
-func (t tale) everywhere(p wire.Position, change func(e *hubtest.Event)) tale {
+// changeEvent changes the event at a position in the log and at all tabs.
+func (t testHistory) changeEvent(p wire.Position, change func(e *hubtest.Event)) testHistory {
 	for i, e := range t {
 		if (e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindLog) && e.Event.At == p {
 			change(t[i].Event)
@@ -104,12 +104,12 @@ func (t tale) everywhere(p wire.Position, change func(e *hubtest.Event)) tale {
 	return t
 }
 
-// more adds an event to the end of the log and to both tabs.
-func (t tale) more(e hubtest.Event) tale {
+// appendEvent adds an event to the end of the log and to both tabs.
+func (t testHistory) appendEvent(e hubtest.Event) testHistory {
 	e.Hash = e.At.String()
 	for _, who := range []string{"one", "two"} {
 		last := t.find(hubtest.KindLog, "", at(1, 0))
-		t = slices.Insert(t, last, hubtest.Entry{Kind: hubtest.KindEvent, Who: who, Session: "s", Event: &e})
+		t = slices.Insert(t, last, hubtest.Entry{Kind: hubtest.KindEvent, Source: who, Session: "s", Event: &e})
 	}
 	t = slices.Insert(t, t.find(hubtest.KindFinal, "one", wire.Position{}), hubtest.Entry{Kind: hubtest.KindLog, Session: "s", Event: &e})
 	for i := range t {
@@ -121,51 +121,51 @@ func (t tale) more(e hubtest.Event) tale {
 }
 
 // Newer events that tabs receive after the log was read are ignored.
-func TestCheckLeavesOutWhatCameLater(t *testing.T) {
+func TestCheckIgnoresEventsAfterLogRead(t *testing.T) {
 	t.Parallel()
-	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Who: "one", Session: "s", Event: &hubtest.Event{At: at(2, 10), Hash: "2-10"}}
-	if got := hubtest.Check(append(told(), late), hubtest.Rules{}); len(got) > 0 {
-		t.Errorf("wrong: %v", got)
+	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Source: "one", Session: "s", Event: &hubtest.Event{At: at(2, 10), Hash: "2-10"}}
+	if got := hubtest.Check(append(validHistory(), late), hubtest.Rules{}); len(got) > 0 {
+		t.Errorf("an event after the log was read: got violations %v, want none", got)
 	}
 	early := late
 	early.T = time.Second
-	if got := hubtest.Check(append(told(), early), hubtest.Rules{}); len(got) == 0 {
-		t.Error("an event that is not in the log is let pass")
+	if got := hubtest.Check(append(validHistory(), early), hubtest.Rules{}); len(got) == 0 {
+		t.Error("an event that is not in the log: got no violation")
 	}
 }
 
-func TestCheckAcceptsWhatIsRight(t *testing.T) {
+func TestCheckAcceptsValidHistory(t *testing.T) {
 	t.Parallel()
-	for _, r := range []hubtest.Rules{{}, {Loss: true}, {Agents: 2}, {Agents: 1, Slack: 2 * time.Second}} {
-		if got := hubtest.Check(told(), r); len(got) > 0 {
-			t.Errorf("with %+v: %v", r, got)
+	for _, r := range []hubtest.Rules{{}, {StoreMayLose: true}, {MaxAgents: 2}, {MaxAgents: 1, Slack: 2 * time.Second}} {
+		if got := hubtest.Check(validHistory(), r); len(got) > 0 {
+			t.Errorf("rules %+v: got violations %v, want none", r, got)
 		}
 	}
 	// A log whose beginning was trimmed, with tabs that have received it.
-	short := told()
+	short := validHistory()
 	short = slices.DeleteFunc(short, func(e hubtest.Entry) bool {
 		return e.Kind == hubtest.KindLog && e.Event.At.Compare(at(1, 3)) < 0
 	})
 	if got := hubtest.Check(short, hubtest.Rules{}); len(got) > 0 {
-		t.Errorf("with a log that is cut: %v", got)
+		t.Errorf("a trimmed log: got violations %v, want none", got)
 	}
 }
 
-func TestCheckFinds(t *testing.T) {
+func TestCheckFindsViolations(t *testing.T) {
 	t.Parallel()
-	for _, test := range planted() {
+	for _, test := range violationCases() {
 		t.Run(test.property+"/"+test.name, func(t *testing.T) {
 			t.Parallel()
-			got := hubtest.Check(test.spoil(told()), test.rules)
+			got := hubtest.Check(test.inject(validHistory()), test.rules)
 			if len(got) == 0 {
-				t.Fatal("nothing was found")
+				t.Fatalf("got no violation, want %s with %q", test.property, test.want)
 			}
 			for _, v := range got {
-				if v.Property == test.property && strings.Contains(v.What, test.says) {
+				if v.Property == test.property && strings.Contains(v.What, test.want) {
 					return
 				}
 			}
-			t.Errorf("want %s with %q, got %v", test.property, test.says, got)
+			t.Errorf("want %s with %q, got %v", test.property, test.want, got)
 		})
 	}
 }

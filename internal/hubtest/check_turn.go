@@ -12,13 +12,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// queues checks P7 for the messages that a monitor's main agent accepted directly. Other messages,
+// checkQueues checks P7 for the messages that a monitor's main agent accepted directly. Other messages,
 // such as those of windows, have other queues or need not wait.
-func (s *course) queues(v *violations) {
-	mine := map[wire.MessageID]bool{}
+func (s *sessionHistory) checkQueues(v *violations) {
+	byMain := map[wire.MessageID]bool{}
 	for _, e := range s.log {
 		if e.Type == typeAccepted && e.How == wire.TakenDirect && strings.HasPrefix(string(e.Agent), "main-") {
-			mine[e.Message] = true
+			byMain[e.Message] = true
 		}
 	}
 	waiting := map[wire.MonitorID]*queue{}
@@ -28,14 +28,14 @@ func (s *course) queues(v *violations) {
 		}
 		q := waiting[e.Monitor]
 		switch {
-		case !mine[e.Message]:
+		case !byMain[e.Message]:
 		case e.Type == typeQueued:
 			q.add(e.Message, e.Place)
 		case e.Type == typeAccepted:
 			// In a trimmed log it may have been queued earlier.
-			unknown := s.cut(wire.Position{}) && !q.has(e.Message)
+			unknown := s.isTrimmedBefore(wire.Position{}) && !q.has(e.Message)
 			if first := q.ahead(e.Message); first != "" && !unknown {
-				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, first)
+				v.add("P7", 0, "%s starts at %v before %s, which was queued first", e.Message, e.At, first)
 			}
 			q.remove(e.Message)
 		}
@@ -47,7 +47,7 @@ type queue []queued
 
 // queued is a message with its place in the queue. A message that is offered to a running turn
 // keeps its place. The log has it as queued only after the turn did not accept it, which may be
-// after messages that arrived later; its smaller place says that it precedes them.
+// after messages that arrived later; its smaller place shows that it precedes them.
 type queued struct {
 	id    wire.MessageID
 	place int
@@ -93,20 +93,20 @@ func (q *queue) remove(id wire.MessageID) {
 	}
 }
 
-// endings returns the ends of all messages of a log, without those of task agents.
-func endings(log []Event) map[wire.MessageID][]Event {
+// endsByMessage returns the ends of all messages of a log, without those of task agents.
+func endsByMessage(log []Event) map[wire.MessageID][]Event {
 	ends := map[wire.MessageID][]Event{}
 	for _, e := range log {
-		if e.Ends() && !isTask(e.Agent) {
+		if e.IsEnd() && !isTask(e.Agent) {
 			ends[e.Message] = append(ends[e.Message], e)
 		}
 	}
 	return ends
 }
 
-// messages checks P3 and P4.
-func (s *course) messages(v *violations, r Rules) {
-	ends := endings(s.log)
+// checkEnds checks P3 and P4.
+func (s *sessionHistory) checkEnds(v *violations, r Rules) {
+	ends := endsByMessage(s.log)
 	for _, id := range slices.Sorted(maps.Keys(ends)) {
 		if all := ends[id]; len(all) > 1 {
 			v.add("P4", 0, "%s ends %d times: %s at %v and %s at %v", id, len(all), all[0].outcome(), all[0].At, all[1].outcome(), all[1].At)
@@ -116,21 +116,21 @@ func (s *course) messages(v *violations, r Rules) {
 	// same end may have another position in the log.
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
 		for _, e := range s.tabs[tab] {
-			if !e.Event.Ends() || isTask(e.Event.Agent) {
+			if !e.Event.IsEnd() || isTask(e.Event.Agent) {
 				continue
 			}
 			for _, end := range ends[e.Event.Message] {
-				if end.outcome() != e.Event.outcome() || end.At != e.Event.At && !r.Loss {
-					v.add("P4", e.T, "%s ends with %s at %v to %s and with %s at %v in the log", e.Event.Message,
+				if end.outcome() != e.Event.outcome() || end.At != e.Event.At && !r.StoreMayLose {
+					v.add("P4", e.T, "%s ends with %s at %v for %s and with %s at %v in the log", e.Event.Message,
 						e.Event.outcome(), e.Event.At, tab, end.outcome(), end.At)
 				}
 			}
 		}
 	}
-	if !s.known {
+	if !s.logRead {
 		return
 	}
-	ends = endings(s.told(r))
+	ends = endsByMessage(s.knownEvents(r))
 	for _, id := range slices.Sorted(maps.Keys(s.acked)) {
 		if len(ends[id]) == 0 {
 			v.add("P3", s.acked[id], "%s was acknowledged and has no end", id)
@@ -141,11 +141,11 @@ func (s *course) messages(v *violations, r Rules) {
 // isTask reports whether an agent is a task agent, which works within the turn of another agent.
 func isTask(a wire.AgentID) bool { return strings.HasPrefix(string(a), "task-") }
 
-// told returns the log. Where the store may lose writes, the result also contains the events and
+// knownEvents returns the log. Where the store may lose writes, the result also contains the events and
 // the acceptances that tabs received before the loss. Clients that missed events got a snapshot,
 // which has the outcome of turns but not their events.
-func (s *course) told(r Rules) []Event {
-	if !r.Loss {
+func (s *sessionHistory) knownEvents(r Rules) []Event {
+	if !r.StoreMayLose {
 		return s.log
 	}
 	all := map[wire.Position]Event{}
@@ -167,86 +167,86 @@ func (s *course) told(r Rules) []Event {
 	return slices.SortedFunc(maps.Values(all), func(a, b Event) int { return a.At.Compare(b.At) })
 }
 
-// texts checks P8.
-func (s *course) texts(v *violations, r Rules) {
+// checkTexts checks P8.
+func (s *sessionHistory) checkTexts(v *violations, r Rules) {
 	type turn struct {
 		message wire.MessageID
 		agent   wire.AgentID
 	}
-	said := map[turn][]uint16{}
-	heard, states := map[turn]int{}, 0 // number of snapshots in the log: at the newest event of each turn, and so far
-	for _, e := range s.told(r) {
+	texts := map[turn][]uint16{}
+	snapshotsAt, snapshots := map[turn]int{}, 0 // number of snapshots in the log: at the newest event of each turn, and so far
+	for _, e := range s.knownEvents(r) {
 		if e.Type == typeState {
-			states++
+			snapshots++
 		}
 		if e.Type != typeResponse {
 			continue
 		}
 		k := turn{e.Message, e.Agent}
-		text := said[k]
-		missed := heard[k] < states
-		heard[k] = states
-		if e.Offset > len(text) && missed && r.Loss {
+		text := texts[k]
+		missed := snapshotsAt[k] < snapshots
+		snapshotsAt[k] = snapshots
+		if e.Offset > len(text) && missed && r.StoreMayLose {
 			// The text in between is only in the snapshot that the owner wrote instead, so the
 			// whole text of the message is not compared. The next event of the turn may have no
 			// text and only name the offset.
 			text = append(text, make([]uint16, e.Offset-len(text))...)
-			said[k] = text
+			texts[k] = text
 			delete(s.sent, e.Message)
 		}
 		if e.Text != "" {
 			if e.Offset > len(text) {
-				v.add("P8", 0, "%s goes on at %d of %d units at %v", e.Message, e.Offset, len(text), e.At)
+				v.add("P8", 0, "%s continues at unit %d after %d units, at %v", e.Message, e.Offset, len(text), e.At)
 				continue
 			}
 			text = append(text[:e.Offset], utf16.Encode([]rune(e.Text))...)
-			said[k] = text
+			texts[k] = text
 		}
 		want := s.sent[e.Message]
 		if got := string(utf16.Decode(text)); e.Outcome == wire.OutcomeCompleted && want != "" && got != want && !isTask(e.Agent) {
-			v.add("P8", 0, "%s says %s, not %s, at %v", e.Message, abridged(got), abridged(want), e.At)
+			v.add("P8", 0, "text of %s is %s, want %s, at %v", e.Message, quoteShort(got), quoteShort(want), e.At)
 		}
 	}
 }
 
-// abridged shortens a text for an error message.
-func abridged(s string) string {
+// quoteShort shortens a text for an error message.
+func quoteShort(s string) string {
 	if len(s) > 160 {
 		return fmt.Sprintf("%q … %q (%d bytes)", s[:60], s[len(s)-60:], len(s))
 	}
 	return fmt.Sprintf("%q", s)
 }
 
-// states checks P10, and P0 for the final state of the hubs.
-func (s *course) states(v *violations) {
-	if s.known && !slices.ContainsFunc(s.ends, func(e Entry) bool { return e.Kind == KindServer }) {
-		v.add("P0", 0, "no hub was asked for its state")
+// checkFinalStates checks P10, and P0 for the final state of the hubs.
+func (s *sessionHistory) checkFinalStates(v *violations) {
+	if s.logRead && !slices.ContainsFunc(s.finalStates, func(e Entry) bool { return e.Kind == KindServer }) {
+		v.add("P0", 0, "the state of no hub was recorded")
 	}
-	for _, e := range s.ends {
-		first := s.ends[0]
-		was, _ := s.place(first.Event.At)
-		if is, _ := s.place(e.Event.At); is != was || e.Event.Hash != first.Event.Hash {
+	for _, e := range s.finalStates {
+		first := s.finalStates[0]
+		was, _ := s.eventsUpTo(first.Event.At)
+		if is, _ := s.eventsUpTo(e.Event.At); is != was || e.Event.Hash != first.Event.Hash {
 			v.add("P10", e.T, "%s has %s at %v, %s has %s at %v",
-				first.Who, first.Event.Hash, first.Event.At, e.Who, e.Event.Hash, e.Event.At)
+				first.Source, first.Event.Hash, first.Event.At, e.Source, e.Event.Hash, e.Event.At)
 		}
 	}
 }
 
-// crowding checks P9.
-func (c *checker) crowding() []Violation {
+// checkAgentLimit checks P9.
+func (c *checker) checkAgentLimit() []Violation {
 	v := &violations{}
 	for _, e := range c.agents {
 		excused := slices.ContainsFunc(c.faults, func(f time.Duration) bool { return e.T >= f && e.T < f+c.rules.Slack })
-		if c.rules.Agents > 0 && e.Count > c.rules.Agents && !excused {
-			v.add("P9", e.T, "%d agents run, %d may", e.Count, c.rules.Agents)
+		if c.rules.MaxAgents > 0 && e.Count > c.rules.MaxAgents && !excused {
+			v.add("P9", e.T, "%d agents run, limit %d", e.Count, c.rules.MaxAgents)
 		}
 	}
 	return v.all
 }
 
-// givenUp checks P11. It ignores messages without an acceptance in the log: the log may be
+// checkAbandoned checks P11. It ignores messages without an acceptance in the log: the log may be
 // trimmed, or the store may have lost it.
-func (s *course) givenUp(v *violations) {
+func (s *sessionHistory) checkAbandoned(v *violations) {
 	accepted := map[wire.MessageID]int{} // changes of owner before
 	owners := 0
 	for _, e := range s.log {
@@ -255,8 +255,8 @@ func (s *course) givenUp(v *violations) {
 			owners++
 		case e.Type == typeAccepted && !known:
 			accepted[e.Message] = owners
-		case e.Ends() && known:
-			if n := e.CutOffs(); owners-before < n {
+		case e.IsEnd() && known:
+			if n := e.Interruptions(); owners-before < n {
 				v.add("P11", 0, "%s ends at %v because %s, and the session had %d new owners since it was accepted",
 					e.Message, e.At, e.Reason, owners-before)
 			}

@@ -4,7 +4,7 @@
 //
 // # What it owns
 //
-// The processes it starts ([Fleet]), the connections it proxies ([Proxy]) and the file with
+// The processes it starts ([Cluster]), the connections it proxies ([Proxy]) and the file with
 // everything that happened ([History]). Stores come from internal/redistest. Tests, mostly
 // those of internal/chaos, decide which faults happen when, with random numbers from
 // [Plan.Seed].

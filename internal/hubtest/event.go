@@ -33,14 +33,14 @@ type Event struct {
 	Prev    wire.Position  `json:"prev,omitzero"`
 }
 
-// Ends reports whether the event is the end of its message: the end of its turn, or a refusal.
-func (e Event) Ends() bool {
+// IsEnd reports whether the event is the end of its message: the end of its turn, or a refusal.
+func (e Event) IsEnd() bool {
 	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
 }
 
-// CutOffs returns how often the turn of a message was interrupted before the message was
+// Interruptions returns how often the turn of a message was interrupted before the message was
 // abandoned, for an event that ends the message for that reason, else 0.
-func (e Event) CutOffs() (n int) {
+func (e Event) Interruptions() (n int) {
 	if _, err := fmt.Sscanf(e.Reason, "the turn was cut off %d times", &n); err != nil {
 		return 0
 	}

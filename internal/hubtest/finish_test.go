@@ -10,84 +10,84 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// small is a fleet of two hubs with a tab at each.
-type small struct {
-	*hubtest.Fleet
-	verdict *verdict
-	history *hubtest.History
-	tabs    []*hubtest.Tab
+// pair is a cluster of two hubs with a tab at each.
+type pair struct {
+	*hubtest.Cluster
+	recorder *recordingTB
+	history  *hubtest.History
+	tabs     []*hubtest.Tab
 }
 
-func start(t *testing.T) *small {
+func startPair(t *testing.T) *pair {
 	t.Helper()
-	s := &small{verdict: &verdict{TB: t}}
-	s.Fleet = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 2, Store: redistest.Standalone(t).URL()})
+	s := &pair{recorder: &recordingTB{TB: t}}
+	s.Cluster = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 2, Store: redistest.Standalone(t).URL()})
 	plan := &hubtest.Plan{Folder: t.TempDir(), Seed: 1}
 	s.history = plan.NewHistory(t, "small")
-	session := s.Create(t)
+	session := s.CreateSession(t)
 	for _, h := range s.Hubs {
-		s.tabs = append(s.tabs, s.history.Open(t, hubtest.TabConfig{Name: "tab at " + h.Name, URL: h.URL, Session: session}))
+		s.tabs = append(s.tabs, s.history.OpenTab(t, hubtest.TabConfig{Name: "tab at " + h.Name, URL: h.URL, Session: session}))
 	}
 	return s
 }
 
-func (s *small) say(t *testing.T, text, expect string) {
+func (s *pair) send(t *testing.T, text, expect string) {
 	t.Helper()
-	if err := s.tabs[0].Say(t.Context(), "m1", text, expect); err != nil {
+	if err := s.tabs[0].Send(t.Context(), "m1", text, expect); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // finish calls Finish and returns the number of violations and the messages of the test.
-func (s *small) finish() (violations int, said string) {
-	n := s.Finish(s.verdict, s.history, s.tabs, hubtest.Rules{})
-	return n, s.verdict.said.String()
+func (s *pair) finish() (violations int, messages string) {
+	n := s.Finish(s.recorder, s.history, s.tabs, hubtest.Rules{})
+	return n, s.recorder.messages.String()
 }
 
 func TestFinish(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	s.say(t, "/say hello", "hello")
+	s := startPair(t)
+	s.send(t, "/say hello", "hello")
 	// A duplicate: its answer is for the sender alone, and has a position too.
-	if err := s.tabs[1].Say(t.Context(), "m1", "/say hello", "hello"); err != nil {
+	if err := s.tabs[1].Send(t.Context(), "m1", "/say hello", "hello"); err != nil {
 		t.Fatal(err)
 	}
-	if n, said := s.finish(); n != 0 || s.verdict.failed {
-		t.Fatalf("%d violations: %s", n, said)
+	if n, messages := s.finish(); n != 0 || s.recorder.failed {
+		t.Fatalf("%d violations: %s", n, messages)
 	}
 	kinds := map[hubtest.Kind]int{}
 	for _, e := range s.history.Entries() {
 		kinds[e.Kind]++
 	}
 	if kinds[hubtest.KindAck] != 2 || kinds[hubtest.KindLog] < 3 || kinds[hubtest.KindFinal] != 2 || kinds[hubtest.KindServer] != 2 || kinds[hubtest.KindRules] != 1 {
-		t.Errorf("written down are %v", kinds)
+		t.Errorf("recorded %v, want 2 acks, 3 or more log entries, 2 final states of tabs and of hubs, 1 rules", kinds)
 	}
 }
 
 func TestFinishFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name, text, expect, says string
-		spoil                    func(t *testing.T, s *small)
+		name, text, expect, want string
+		inject                   func(t *testing.T, s *pair)
 	}{
 		{
-			"a hub that is frozen", "/say hello", "hello", "does not come to rest",
-			func(t *testing.T, s *small) {
+			"a hub that is frozen", "/say hello", "hello", "does not become idle",
+			func(t *testing.T, s *pair) {
 				t.Helper()
 				s.Hubs[1].Stop(t)
 				t.Cleanup(func() { s.Hubs[1].Continue(t) })
 			},
 		},
-		{"a message without an end", "/hang", "", "does not come to rest", func(*testing.T, *small) {}},
-		{"a tab that was closed", "/say hello", "hello", "does not come to rest", func(t *testing.T, s *small) {
+		{"a message without an end", "/hang", "", "does not become idle", func(*testing.T, *pair) {}},
+		{"a tab that was closed", "/say hello", "hello", "does not become idle", func(t *testing.T, s *pair) {
 			t.Helper()
 			s.tabs[1].Close()
-			if err := s.tabs[0].Say(t.Context(), "m2", "/say more", "more"); err != nil {
+			if err := s.tabs[0].Send(t.Context(), "m2", "/say more", "more"); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"an answer that is another", "/say hello", "bye", "", func(*testing.T, *small) {}},
-		{"a hub that dies by itself", "/say hello", "hello", "hub b has ended by itself", func(t *testing.T, s *small) {
+		{"a different answer", "/say hello", "bye", "", func(*testing.T, *pair) {}},
+		{"a hub that exits on its own", "/say hello", "hello", "hub b exited without a signal of the test", func(t *testing.T, s *pair) {
 			t.Helper()
 			// Not with Hub.Kill, which would count as an exit that the test caused.
 			if err := syscall.Kill(s.Hubs[1].Pid(), syscall.SIGABRT); err != nil {
@@ -95,23 +95,23 @@ func TestFinishFails(t *testing.T) {
 			}
 			s.Hubs[1].Wait(t)
 		}},
-		{"no tabs", "/say hello", "hello", "", func(_ *testing.T, s *small) { s.tabs = nil }},
+		{"no tabs", "/say hello", "hello", "", func(_ *testing.T, s *pair) { s.tabs = nil }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t)
-			s.say(t, test.text, test.expect)
+			s := startPair(t)
+			s.send(t, test.text, test.expect)
 			if test.text != "/hang" {
-				if _, err := s.tabs[0].Ended(t.Context(), "m1"); err != nil {
+				if _, err := s.tabs[0].AwaitEnd(t.Context(), "m1"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			test.spoil(t, s)
-			if test.says != "" {
-				s.Patience = time.Second
+			test.inject(t, s)
+			if test.want != "" {
+				s.IdleTimeout = time.Second
 			}
-			if n, said := s.finish(); n == 0 || !s.verdict.failed || !strings.Contains(said, test.says) {
-				t.Errorf("%d violations: %s", n, said)
+			if n, messages := s.finish(); n == 0 || !s.recorder.failed || !strings.Contains(messages, test.want) {
+				t.Errorf("%d violations: %s", n, messages)
 			}
 		})
 	}

@@ -20,23 +20,23 @@ type Kind string
 
 // The kinds of entries.
 const (
-	KindHead     Kind = "head"     // the test and the seed
-	KindFault    Kind = "fault"    // a fault was injected or repaired, see Note
-	KindSend     Kind = "send"     // a tab begins to send a message
-	KindAck      Kind = "ack"      // the message is acknowledged; Event has the answer's type and position, the agent and how
-	KindRefused  Kind = "refused"  // the message is refused, see Note
-	KindLost     Kind = "lost"     // the tab stopped waiting for an answer
-	KindEvent    Kind = "event"    // a tab received an event of the log
-	KindSnapshot Kind = "snapshot" // a tab received a snapshot at Event.At, see Note for the reason
-	KindNotice   Kind = "notice"   // a tab received an event that is not in the log
-	KindLink     Kind = "link"     // the state of a tab's connection changed, see Note
-	KindLog      Kind = "log"      // an event of the log as the store has it at the end
-	KindFinal    Kind = "final"    // final state of a tab: Event.At and Event.Hash
-	KindServer   Kind = "server"   // final state of a hub
-	KindAgents   Kind = "agents"   // number of running agents, see Count
-	KindOdd      Kind = "odd"      // number of duplicate or unreadable events that a tab received, see Count
-	KindBroken   Kind = "broken"   // a hub exited without being asked to, or panicked, see Note
-	KindRules    Kind = "rules"    // the rules of the check; the last ones count
+	KindHead       Kind = "head"     // the test and the seed
+	KindFault      Kind = "fault"    // a fault was injected or repaired, see Note
+	KindSend       Kind = "send"     // a tab begins to send a message
+	KindAck        Kind = "ack"      // the message is acknowledged; Event has the answer's type and position, the agent and how
+	KindRefused    Kind = "refused"  // the message is refused, see Note
+	KindUnanswered Kind = "lost"     // the tab stopped waiting for an answer
+	KindEvent      Kind = "event"    // a tab received an event of the log
+	KindSnapshot   Kind = "snapshot" // a tab received a snapshot at Event.At, see Note for the reason
+	KindNotice     Kind = "notice"   // a tab received an event that is not in the log
+	KindLink       Kind = "link"     // the state of a tab's connection changed, see Note
+	KindLog        Kind = "log"      // an event of the log as the store has it at the end
+	KindFinal      Kind = "final"    // final state of a tab: Event.At and Event.Hash
+	KindServer     Kind = "server"   // final state of a hub
+	KindAgents     Kind = "agents"   // number of running agents, see Count
+	KindBadEvents  Kind = "odd"      // number of duplicate or unreadable events that a tab received, see Count
+	KindHubFailure Kind = "broken"   // a hub exited without a signal of the test, or panicked, see Note
+	KindRules      Kind = "rules"    // the rules of the check; the last ones count
 )
 
 // Entry is one line of a history.
@@ -44,8 +44,8 @@ type Entry struct {
 	Kind Kind `json:"kind"`
 	// T is the time since the start.
 	T time.Duration `json:"t"`
-	// Who is the name of the tab or the hub.
-	Who     string         `json:"who,omitempty"`
+	// Source is the name of the tab or the hub.
+	Source  string         `json:"who,omitempty"`
 	Session wire.SessionID `json:"session,omitempty"`
 	Event   *Event         `json:"event,omitempty"`
 	// Message is the sent message; Expect is the expected text of its turn.
@@ -92,7 +92,7 @@ func (p *Plan) NewHistory(tb testing.TB, name string) *History {
 			tb.Errorf("write history: %v", err)
 		}
 		if tb.Failed() {
-			tb.Logf("seed %d, history in %s; look at it again, or do it again, with:\n"+
+			tb.Logf("seed %d, history in %s; to check it again, or to repeat the run:\n"+
 				"  go run ./internal/hubtest/replay %s\n  go run ./internal/hubtest/replay -again %s", p.Seed, h.path, h.path, h.path)
 			return
 		}
@@ -123,8 +123,8 @@ func (h *History) Add(e Entry) {
 	h.err = errors.Join(h.err, err)
 }
 
-// Fault records that a fault was injected or repaired, and returns its time.
-func (h *History) Fault(format string, args ...any) time.Duration {
+// AddFault records that a fault was injected or repaired, and returns its time.
+func (h *History) AddFault(format string, args ...any) time.Duration {
 	t := h.Since()
 	h.Add(Entry{Kind: KindFault, T: t, Note: fmt.Sprintf(format, args...)})
 	return t
@@ -162,7 +162,7 @@ func ReadHistory(r io.Reader) ([]Entry, error) {
 		return nil, err
 	}
 	if len(all) == 0 || all[0].Kind != KindHead {
-		return nil, errors.New("not a history: it does not say what it is of")
+		return nil, errors.New("not a history: the first line is not a head")
 	}
 	return all, nil
 }

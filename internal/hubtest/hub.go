@@ -3,7 +3,6 @@ package hubtest
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -33,12 +32,12 @@ type Hub struct {
 	env     []string
 	folder  string
 
-	mu     sync.Mutex // guards the following
-	starts int
-	cmd    *exec.Cmd
-	gone   chan struct{} // closed when cmd has exited
-	asked  bool          // the test has sent SIGKILL or SIGTERM to cmd
-	blamed int           // occurrences of "panic" in the log that broken has returned
+	mu             sync.Mutex // guards the following
+	starts         int
+	cmd            *exec.Cmd
+	exited         chan struct{} // closed when cmd has exited
+	signaled       bool          // the test has sent SIGKILL or SIGTERM to cmd
+	reportedPanics int           // occurrences of "panic" in the log that newFailures has returned
 }
 
 // ID returns the replica id of the current process. Every start has a new one.
@@ -48,15 +47,15 @@ func (h *Hub) ID() string {
 	return fmt.Sprintf("%s-%d", h.Name, h.starts)
 }
 
-// Install sets the program for the next start.
-func (h *Hub) Install(program string) {
+// SetProgram sets the program for the next start.
+func (h *Hub) SetProgram(program string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.program = program
 }
 
-// Memory returns the resident memory of the current process in bytes.
-func (h *Hub) Memory(tb testing.TB) int {
+// ResidentBytes returns the resident memory of the current process in bytes.
+func (h *Hub) ResidentBytes(tb testing.TB) int {
 	tb.Helper()
 	h.mu.Lock()
 	pid := h.cmd.Process.Pid
@@ -117,23 +116,23 @@ func (h *Hub) start(tb testing.TB) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	gone, said := make(chan struct{}), make(chan string, 1)
+	exited, firstLine := make(chan struct{}), make(chan string, 1)
 	go func() {
-		defer close(gone)
+		defer close(exited)
 		line, _ := bufio.NewReader(out).ReadString('\n')
-		said <- strings.TrimSpace(line)
+		firstLine <- strings.TrimSpace(line)
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait() // the exit status is in its state
 	}()
-	h.cmd, h.gone, h.asked = cmd, gone, false
+	h.cmd, h.exited, h.signaled = cmd, exited, false
 	select {
-	case line := <-said:
+	case line := <-firstLine:
 		_, where, ok := strings.Cut(line, ": ")
 		u, err := url.Parse(where)
 		if !ok || err != nil || u.Host == "" {
 			_ = cmd.Process.Kill()
-			<-gone
-			return fmt.Errorf("it said %q and not where it is", line)
+			<-exited
+			return fmt.Errorf("the first line is %q, want one that ends with the URL", line)
 		}
 		if h.Addr == "" { // set once: other goroutines read it during restarts
 			h.Addr, h.URL = u.Host, "http://"+u.Host
@@ -141,8 +140,8 @@ func (h *Hub) start(tb testing.TB) error {
 		return nil
 	case <-time.After(startTimeout):
 		_ = cmd.Process.Kill()
-		<-gone
-		return errors.New("it did not say where it is in time")
+		<-exited
+		return fmt.Errorf("no URL on standard output within %v", startTimeout)
 	}
 }
 
@@ -150,7 +149,7 @@ func (h *Hub) start(tb testing.TB) error {
 func (h *Hub) Kill(tb testing.TB) {
 	tb.Helper()
 	h.signal(tb, syscall.SIGKILL)
-	<-h.ended()
+	<-h.exitChannel()
 }
 
 // Stop freezes the process with SIGSTOP: connections stay open without answers. It returns
@@ -160,25 +159,25 @@ func (h *Hub) Stop(tb testing.TB) {
 	h.signal(tb, syscall.SIGSTOP)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for !h.frozen(tb) {
+	for !h.isFrozen(tb) {
 		select {
 		case <-tick.C:
-		case <-h.ended():
-			tb.Fatalf("hub %s has ended\n%s", h.Name, h.Log())
+		case <-h.exitChannel():
+			tb.Fatalf("hub %s exited\n%s", h.Name, h.Log())
 		case <-tb.Context().Done():
-			tb.Fatalf("hub %s does not freeze", h.Name)
+			tb.Fatalf("hub %s is not stopped after SIGSTOP", h.Name)
 		}
 	}
 }
 
-// frozen reports whether the kernel reports the process as stopped.
-func (h *Hub) frozen(tb testing.TB) bool {
+// isFrozen reports whether the kernel reports the process as stopped.
+func (h *Hub) isFrozen(tb testing.TB) bool {
 	tb.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.cmd.Process.Pid))
 	if err != nil {
-		tb.Fatalf("is hub %s frozen: %v", h.Name, err)
+		tb.Fatalf("read the state of hub %s: %v", h.Name, err)
 	}
 	// The state follows the program's name, which is in parentheses.
 	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
@@ -195,9 +194,9 @@ func (h *Hub) Terminate(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGTE
 func (h *Hub) Wait(tb testing.TB) int {
 	tb.Helper()
 	select {
-	case <-h.ended():
+	case <-h.exitChannel():
 	case <-tb.Context().Done():
-		tb.Fatalf("hub %s has not ended\n%s", h.Name, h.Log())
+		tb.Fatalf("hub %s has not exited\n%s", h.Name, h.Log())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -207,24 +206,24 @@ func (h *Hub) Wait(tb testing.TB) int {
 // Alive reports whether the process exists, frozen or not.
 func (h *Hub) Alive() bool {
 	select {
-	case <-h.ended():
+	case <-h.exitChannel():
 		return false
 	default:
 		return true
 	}
 }
 
-func (h *Hub) ended() <-chan struct{} {
+func (h *Hub) exitChannel() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.gone
+	return h.exited
 }
 
 func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked = h.asked || sig == syscall.SIGKILL || sig == syscall.SIGTERM
+	h.signaled = h.signaled || sig == syscall.SIGKILL || sig == syscall.SIGTERM
 	if err := h.cmd.Process.Signal(sig); err != nil {
 		tb.Fatalf("signal %v to hub %s: %v\n%s", sig, h.Name, err, h.log())
 	}
@@ -232,8 +231,8 @@ func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
 
 func (h *Hub) logFile() string { return filepath.Join(h.folder, h.Name+".log") }
 
-// logShown is the number of bytes that [Hub.Log] returns at most.
-const logShown = 8 << 10
+// logTail is the number of bytes that [Hub.Log] returns at most.
+const logTail = 8 << 10
 
 // Log returns the end of the hub's log, over all its processes.
 func (h *Hub) Log() string {
@@ -247,11 +246,11 @@ func (h *Hub) log() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(b[max(0, len(b)-logShown):])
+	return string(b[max(0, len(b)-logTail):])
 }
 
-// Logged returns how often the hub has logged a text, over all its processes.
-func (h *Hub) Logged(text string) int {
+// CountInLog returns how often the hub has logged a text, over all its processes.
+func (h *Hub) CountInLog(text string) int {
 	b, err := os.ReadFile(h.logFile())
 	if err != nil {
 		return 0
@@ -259,20 +258,20 @@ func (h *Hub) Logged(text string) int {
 	return strings.Count(string(b), text)
 }
 
-// broken returns failures of the hub that the test did not cause: an exit without a signal of the
+// newFailures returns failures of the hub that the test did not cause: an exit without a signal of the
 // test, and panics in the log that it has not returned before.
-func (h *Hub) broken() []string {
+func (h *Hub) newFailures() []string {
 	var all []string
 	alive := h.Alive()
-	panics := h.Logged("panic") // one panic may contain the word several times
+	panics := h.CountInLog("panic") // one panic may contain the word several times
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !alive && !h.asked {
-		all = append(all, fmt.Sprintf("has ended by itself: %v", h.cmd.ProcessState))
+	if !alive && !h.signaled {
+		all = append(all, fmt.Sprintf("exited without a signal of the test: %v", h.cmd.ProcessState))
 	}
-	if panics > h.blamed {
-		all = append(all, fmt.Sprintf("has panicked and says so %d times", panics-h.blamed))
-		h.blamed = panics
+	if panics > h.reportedPanics {
+		all = append(all, fmt.Sprintf("panicked: %d new occurrences of \"panic\" in the log", panics-h.reportedPanics))
+		h.reportedPanics = panics
 	}
 	return all
 }

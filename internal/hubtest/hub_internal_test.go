@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// broken returns a panic that the hub survived only once.
-func TestBroken(t *testing.T) {
+// newFailures returns a panic that the hub survived only once.
+func TestNewFailures(t *testing.T) {
 	t.Parallel()
-	h := &Hub{Name: "a", folder: t.TempDir(), gone: make(chan struct{})}
-	wants := func(when string, want ...string) {
+	h := &Hub{Name: "a", folder: t.TempDir(), exited: make(chan struct{})}
+	expect := func(when string, want ...string) {
 		t.Helper()
-		if got := h.broken(); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", when, got, want)
+		if got := h.newFailures(); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", when, got, want)
 		}
 	}
-	says := func(line string) {
+	log := func(line string) {
 		t.Helper()
 		f, err := os.OpenFile(h.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -29,15 +29,15 @@ func TestBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wants("without a log")
-	says(`level=INFO msg="hub is running"`)
-	wants("well")
-	says(`level=ERROR msg="panic in session"`)
-	wants("after a panic", "has panicked and says so 1 times")
-	wants("asked again")
-	says(`level=ERROR msg="a tool broke" panic=oops`)
-	wants("after another", "has panicked and says so 1 times")
-	h.asked = true
-	close(h.gone)
-	wants("killed by the test")
+	expect("without a log")
+	log(`level=INFO msg="hub is running"`)
+	expect("running")
+	log(`level=ERROR msg="panic in session"`)
+	expect("after a panic", `panicked: 1 new occurrences of "panic" in the log`)
+	expect("called again")
+	log(`level=ERROR msg="a tool broke" panic=oops`)
+	expect("after another", `panicked: 1 new occurrences of "panic" in the log`)
+	h.signaled = true
+	close(h.exited)
+	expect("killed by the test")
 }

@@ -11,46 +11,46 @@ import (
 	"time"
 )
 
-// Weather describes the treatment of bytes by a [Proxy]. The zero value is a perfect
+// ProxyFaults describes how a [Proxy] delays, limits and holds back bytes. The zero value is a perfect
 // network.
-type Weather struct {
+type ProxyFaults struct {
 	// Delay is the delay of all bytes, and Jitter the maximum of a random addition to it.
 	Delay, Jitter time.Duration
 	// Rate limits each direction of a connection in bytes per second; 0 means unlimited.
 	Rate int
-	// Slice is the maximum number of bytes that are forwarded at once; 0 means no limit.
-	Slice int
-	// Up and Down hold back the bytes of clients and of servers: connections stay open, new
+	// MaxPiece is the maximum number of bytes that are forwarded at once; 0 means no limit.
+	MaxPiece int
+	// HoldRequests and Down hold back the bytes of clients and of servers: connections stay open, new
 	// ones are accepted, and nothing arrives until it is reset.
-	Up, Down bool
+	HoldRequests, HoldReplies bool
 }
 
-// piece returns the maximum length of a piece in bytes. With a rate, a piece is what passes in a
+// pieceSize returns the maximum length of a piece in bytes. With a rate, a piece is what passes in a
 // tenth of a second, and at least one byte.
-func (w Weather) piece() int {
+func (w ProxyFaults) pieceSize() int {
 	size := 32 << 10
 	if w.Rate > 0 {
 		size = min(size, max(w.Rate/10, 1))
 	}
-	if w.Slice > 0 {
-		size = min(size, w.Slice)
+	if w.MaxPiece > 0 {
+		size = min(size, w.MaxPiece)
 	}
 	return size
 }
 
 // Proxy forwards connections to its targets in turn, skipping those that do not accept, and
-// treats their bytes according to a [Weather].
+// applies a [ProxyFaults] to their bytes.
 type Proxy struct {
 	Addr string
 
 	next    atomic.Uint64
 	targets atomic.Pointer[[]string]
-	life    context.Context
+	ctx     context.Context
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex // guards the following
-	weather Weather
-	changed chan struct{} // closed and replaced when the weather changes
+	faults  ProxyFaults
+	changed chan struct{} // closed and replaced when the faults change
 	conns   map[net.Conn]bool
 }
 
@@ -62,8 +62,8 @@ func NewProxy(tb testing.TB, targets ...string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	life, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
-	p := &Proxy{Addr: ln.Addr().String(), life: life, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	p := &Proxy{Addr: ln.Addr().String(), ctx: ctx, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
 	p.targets.Store(&targets)
 	p.wg.Go(func() {
 		for {
@@ -71,13 +71,13 @@ func NewProxy(tb testing.TB, targets ...string) *Proxy {
 			if err != nil {
 				return
 			}
-			p.wg.Go(func() { p.carry(in) })
+			p.wg.Go(func() { p.serve(in) })
 		}
 	})
 	tb.Cleanup(func() {
 		stop()
 		_ = ln.Close()
-		p.Cut()
+		p.ResetConnections()
 		p.wg.Wait()
 	})
 	return p
@@ -86,20 +86,20 @@ func NewProxy(tb testing.TB, targets ...string) *Proxy {
 // URL returns the URL for clients.
 func (p *Proxy) URL() string { return "http://" + p.Addr }
 
-// Retarget changes the targets of new connections.
-func (p *Proxy) Retarget(targets ...string) { p.targets.Store(&targets) }
+// SetTargets changes the targets of new connections.
+func (p *Proxy) SetTargets(targets ...string) { p.targets.Store(&targets) }
 
-// Set changes the weather for all connections.
-func (p *Proxy) Set(w Weather) {
+// SetFaults sets the faults of all connections.
+func (p *Proxy) SetFaults(w ProxyFaults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.weather = w
+	p.faults = w
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// Cut resets all connections and returns their number, in which one without a target counts half.
-func (p *Proxy) Cut() int {
+// ResetConnections resets all connections and returns their number, in which one without a target counts half.
+func (p *Proxy) ResetConnections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
@@ -111,18 +111,18 @@ func (p *Proxy) Cut() int {
 	return len(p.conns) / 2
 }
 
-func (p *Proxy) now() (Weather, <-chan struct{}) {
+func (p *Proxy) currentFaults() (ProxyFaults, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.weather, p.changed
+	return p.faults, p.changed
 }
 
 // track adds connections to those that Cut resets, or removes them.
-func (p *Proxy) track(there bool, conns ...net.Conn) {
+func (p *Proxy) track(open bool, conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range conns {
-		if there {
+		if open {
 			p.conns[c] = true
 		} else {
 			delete(p.conns, c)
@@ -137,7 +137,7 @@ func (p *Proxy) dial() (net.Conn, error) {
 	err := net.ErrClosed
 	for i := range targets {
 		var out net.Conn
-		out, err = d.DialContext(p.life, "tcp", targets[(first+uint64(i))%uint64(len(targets))])
+		out, err = d.DialContext(p.ctx, "tcp", targets[(first+uint64(i))%uint64(len(targets))])
 		if err == nil {
 			return out, nil
 		}
@@ -145,11 +145,11 @@ func (p *Proxy) dial() (net.Conn, error) {
 	return nil, err
 }
 
-func (p *Proxy) carry(in net.Conn) {
+func (p *Proxy) serve(in net.Conn) {
 	defer func() { _ = in.Close() }()
 	p.track(true, in)
 	defer p.track(false, in)
-	if !p.fair(func(w Weather) bool { return !w.Up }) {
+	if !p.awaitOpen(func(w ProxyFaults) bool { return !w.HoldRequests }) {
 		return
 	}
 	out, err := p.dial()
@@ -160,8 +160,8 @@ func (p *Proxy) carry(in net.Conn) {
 	p.track(true, out)
 	defer p.track(false, out)
 	var wg sync.WaitGroup
-	wg.Go(func() { p.pass(out, in, func(w Weather) bool { return !w.Up }) })
-	wg.Go(func() { p.pass(in, out, func(w Weather) bool { return !w.Down }) })
+	wg.Go(func() { p.forward(out, in, func(w ProxyFaults) bool { return !w.HoldRequests }) })
+	wg.Go(func() { p.forward(in, out, func(w ProxyFaults) bool { return !w.HoldReplies }) })
 	wg.Wait()
 }
 
@@ -171,9 +171,9 @@ type piece struct {
 	due time.Time
 }
 
-// pass forwards one direction: pieces wait, in order, until they are due and open returns true for
-// the weather. When one direction ends, it closes both connections.
-func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
+// forward forwards one direction: pieces wait, in order, until they are due and open returns true for
+// the faults. When one direction ends, it closes both connections.
+func (p *Proxy) forward(to, from net.Conn, open func(ProxyFaults) bool) {
 	pieces := make(chan piece, 256)
 	gone := make(chan struct{})
 	var wg sync.WaitGroup
@@ -191,16 +191,16 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 				return
 			}
 			for rest := slices.Clone(b[:n]); len(rest) > 0; {
-				w, _ := p.now() // the weather may have changed while waiting
-				now := rest[:min(len(rest), w.piece())]
+				w, _ := p.currentFaults() // the faults may have changed while waiting
+				now := rest[:min(len(rest), w.pieceSize())]
 				rest = rest[len(now):]
 				// Waiting before the next read slows the sender down by back pressure.
-				if w.Rate > 0 && !wait(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
+				if w.Rate > 0 && !sleepUnless(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
 					return
 				}
 				due := time.Now().Add(w.Delay)
 				if w.Jitter > 0 {
-					due = due.Add(rand.N(w.Jitter)) //nolint:gosec // weather
+					due = due.Add(rand.N(w.Jitter)) //nolint:gosec // need not be secure
 				}
 				select {
 				case pieces <- piece{now, due}:
@@ -211,7 +211,7 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 		}
 	})
 	for it := range pieces {
-		if !wait(time.Until(it.due), p.life.Done()) || !p.fair(open) {
+		if !sleepUnless(time.Until(it.due), p.ctx.Done()) || !p.awaitOpen(open) {
 			return
 		}
 		if _, err := to.Write(it.b); err != nil {
@@ -220,23 +220,23 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	}
 }
 
-// fair waits until open returns true for the weather; false means that the proxy has ended.
-func (p *Proxy) fair(open func(Weather) bool) bool {
+// awaitOpen waits until open returns true for the current faults; false means that the proxy has ended.
+func (p *Proxy) awaitOpen(open func(ProxyFaults) bool) bool {
 	for {
-		w, changed := p.now()
+		w, changed := p.currentFaults()
 		if open(w) {
 			return true
 		}
 		select {
 		case <-changed:
-		case <-p.life.Done():
+		case <-p.ctx.Done():
 			return false
 		}
 	}
 }
 
-// wait waits for d; false means that over was closed before.
-func wait(d time.Duration, over <-chan struct{}) bool {
+// sleepUnless waits for d; false means that over was closed before.
+func sleepUnless(d time.Duration, over <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/internal/hubtest"
 )
 
-// echoes is an echo server that counts connections and received pieces.
-type echoes struct {
+// echoServer is an echo server that counts connections and received pieces.
+type echoServer struct {
 	addr   string
 	conns  atomic.Int32
 	pieces atomic.Int32
@@ -32,10 +32,10 @@ func listen(t *testing.T) net.Listener {
 	return ln
 }
 
-func newEchoes(t *testing.T) *echoes {
+func newEchoServer(t *testing.T) *echoServer {
 	t.Helper()
 	ln := listen(t)
-	e := &echoes{addr: ln.Addr().String()}
+	e := &echoServer{addr: ln.Addr().String()}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -82,18 +82,18 @@ func dial(t *testing.T, p *hubtest.Proxy) net.Conn {
 	return c
 }
 
-// say sends text and returns the time until its echo arrived.
-func say(t *testing.T, c net.Conn, text string) time.Duration {
+// roundTrip sends text and returns the time until its echo arrived.
+func roundTrip(t *testing.T, c net.Conn, text string) time.Duration {
 	t.Helper()
 	began := time.Now()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	hear(t, c, text)
+	expectRead(t, c, text)
 	return time.Since(began)
 }
 
-func hear(t *testing.T, c net.Conn, text string) {
+func expectRead(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	b := make([]byte, len(text))
 	if _, err := io.ReadFull(c, b); err != nil || string(b) != text {
@@ -101,8 +101,8 @@ func hear(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// silent checks that nothing arrives for 100 ms; there is no event to wait for.
-func silent(t *testing.T, c net.Conn) {
+// expectSilence checks that nothing arrives for 100 ms; there is no event to wait for.
+func expectSilence(t *testing.T, c net.Conn) {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		t.Fatal(err)
@@ -115,134 +115,134 @@ func silent(t *testing.T, c net.Conn) {
 	}
 }
 
-func TestProxyCarries(t *testing.T) {
+func TestProxyForwards(t *testing.T) {
 	t.Parallel()
-	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	p := hubtest.NewProxy(t, newEchoServer(t).addr)
 	if want := "http://" + p.Addr; p.URL() != want {
-		t.Errorf("got %s, want %s", p.URL(), want)
+		t.Errorf("URL is %s, want %s", p.URL(), want)
 	}
-	say(t, dial(t, p), "hello")
+	roundTrip(t, dial(t, p), "hello")
 }
 
 func TestProxyDelays(t *testing.T) {
 	t.Parallel()
-	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	p := hubtest.NewProxy(t, newEchoServer(t).addr)
 	c := dial(t, p)
 	const delay = 40 * time.Millisecond
-	p.Set(hubtest.Weather{Delay: delay, Jitter: time.Millisecond})
-	if got := say(t, c, "hello"); got < 2*delay {
-		t.Errorf("there and back took %v, want at least %v", got, 2*delay)
+	p.SetFaults(hubtest.ProxyFaults{Delay: delay, Jitter: time.Millisecond})
+	if got := roundTrip(t, c, "hello"); got < 2*delay {
+		t.Errorf("the round trip took %v, want at least %v", got, 2*delay)
 	}
 }
 
-func TestProxySlices(t *testing.T) {
+func TestProxyLimitsPieces(t *testing.T) {
 	t.Parallel()
-	e := newEchoes(t)
+	e := newEchoServer(t)
 	p := hubtest.NewProxy(t, e.addr)
 	// The rate keeps the pieces apart, so that the socket does not join them.
-	p.Set(hubtest.Weather{Slice: 4, Rate: 400})
-	say(t, dial(t, p), "0123456789abcdef")
+	p.SetFaults(hubtest.ProxyFaults{MaxPiece: 4, Rate: 400})
+	roundTrip(t, dial(t, p), "0123456789abcdef")
 	if got := e.pieces.Load(); got < 2 {
-		t.Errorf("it came in %d pieces", got)
+		t.Errorf("received %d pieces, want 2 or more", got)
 	}
 }
 
-func TestProxySlowsDown(t *testing.T) {
+func TestProxyLimitsRate(t *testing.T) {
 	t.Parallel()
-	p := hubtest.NewProxy(t, newEchoes(t).addr)
-	p.Set(hubtest.Weather{Rate: 10_000})
+	p := hubtest.NewProxy(t, newEchoServer(t).addr)
+	p.SetFaults(hubtest.ProxyFaults{Rate: 10_000})
 	c := dial(t, p)
 	text := string(bytes.Repeat([]byte("x"), 1000))
-	if got, want := say(t, c, text), 200*time.Millisecond; got < want {
-		t.Errorf("there and back took %v, want at least %v", got, want)
+	if got, want := roundTrip(t, c, text), 200*time.Millisecond; got < want {
+		t.Errorf("the round trip took %v, want at least %v", got, want)
 	}
 }
 
-func TestProxySwallows(t *testing.T) {
+func TestProxyHoldsBack(t *testing.T) {
 	t.Parallel()
 	t.Run("up", func(t *testing.T) {
 		t.Parallel()
-		e := newEchoes(t)
+		e := newEchoServer(t)
 		p := hubtest.NewProxy(t, e.addr)
 		c := dial(t, p)
-		say(t, c, "before")
-		heard := e.pieces.Load()
-		p.Set(hubtest.Weather{Up: true})
+		roundTrip(t, c, "before")
+		before := e.pieces.Load()
+		p.SetFaults(hubtest.ProxyFaults{HoldRequests: true})
 		later := dial(t, p)
 		for _, c := range []net.Conn{c, later} {
 			if _, err := io.WriteString(c, "during"); err != nil {
 				t.Fatal(err)
 			}
-			silent(t, c)
+			expectSilence(t, c)
 		}
-		if got := e.pieces.Load(); got != heard {
-			t.Errorf("the server was told %d pieces more", got-heard)
+		if got := e.pieces.Load(); got != before {
+			t.Errorf("the server received %d more pieces, want none", got-before)
 		}
-		p.Set(hubtest.Weather{})
-		hear(t, c, "during")
-		hear(t, later, "during")
+		p.SetFaults(hubtest.ProxyFaults{})
+		expectRead(t, c, "during")
+		expectRead(t, later, "during")
 	})
 	t.Run("down", func(t *testing.T) {
 		t.Parallel()
-		e := newEchoes(t)
+		e := newEchoServer(t)
 		p := hubtest.NewProxy(t, e.addr)
 		c := dial(t, p)
-		say(t, c, "before")
-		heard := e.pieces.Load()
-		p.Set(hubtest.Weather{Down: true})
+		roundTrip(t, c, "before")
+		before := e.pieces.Load()
+		p.SetFaults(hubtest.ProxyFaults{HoldReplies: true})
 		if _, err := io.WriteString(c, "during"); err != nil {
 			t.Fatal(err)
 		}
-		silent(t, c)
-		if got := e.pieces.Load(); got == heard {
-			t.Error("the server was not told")
+		expectSilence(t, c)
+		if got := e.pieces.Load(); got == before {
+			t.Error("the server received nothing, want the bytes of the client")
 		}
-		p.Set(hubtest.Weather{})
-		hear(t, c, "during")
+		p.SetFaults(hubtest.ProxyFaults{})
+		expectRead(t, c, "during")
 	})
 }
 
-func TestProxyCuts(t *testing.T) {
+func TestProxyResetsConnections(t *testing.T) {
 	t.Parallel()
-	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	p := hubtest.NewProxy(t, newEchoServer(t).addr)
 	a, b := dial(t, p), dial(t, p)
-	say(t, a, "a")
-	say(t, b, "b")
-	if got := p.Cut(); got != 2 {
+	roundTrip(t, a, "a")
+	roundTrip(t, b, "b")
+	if got := p.ResetConnections(); got != 2 {
 		t.Errorf("cut %d connections, want 2", got)
 	}
 	for _, c := range []net.Conn{a, b} {
 		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("got %v, want a connection that has ended", err)
+			t.Errorf("got %v, want a reset connection", err)
 		}
 	}
-	say(t, dial(t, p), "again")
+	roundTrip(t, dial(t, p), "again")
 }
 
-func TestProxyGoesToTheNextTarget(t *testing.T) {
+func TestProxyRotatesTargets(t *testing.T) {
 	t.Parallel()
 	refusing := listen(t)
 	if err := refusing.Close(); err != nil {
 		t.Fatal(err)
 	}
-	first, second := newEchoes(t), newEchoes(t)
+	first, second := newEchoServer(t), newEchoServer(t)
 	p := hubtest.NewProxy(t, refusing.Addr().String(), first.addr, second.addr)
 	for range 6 {
-		say(t, dial(t, p), "hello")
+		roundTrip(t, dial(t, p), "hello")
 	}
 	if a, b := first.conns.Load(), second.conns.Load(); a+b != 6 || a == 0 || b == 0 {
-		t.Errorf("%d and %d connections", a, b)
+		t.Errorf("%d and %d connections, want 6 in total and some at each", a, b)
 	}
-	p.Retarget(second.addr)
+	p.SetTargets(second.addr)
 	before := first.conns.Load()
 	for range 3 {
-		say(t, dial(t, p), "hello")
+		roundTrip(t, dial(t, p), "hello")
 	}
 	if got := first.conns.Load(); got != before {
-		t.Errorf("%d connections to what is no target any more", got-before)
+		t.Errorf("%d connections to a removed target, want none", got-before)
 	}
-	p.Retarget(refusing.Addr().String())
+	p.SetTargets(refusing.Addr().String())
 	if _, err := dial(t, p).Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want a connection that is closed", err)
+		t.Errorf("got %v, want a closed connection", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tab is a client that records the messages of Say and SayTo and every event it receives.
+// Tab is a client that records the messages of Say and SendMessage and every event it receives.
 type Tab struct {
 	Name    string
 	Session wire.SessionID
@@ -24,10 +24,10 @@ type Tab struct {
 	done    chan struct{}
 	err     error // read after done
 
-	mu    sync.Mutex // guards the following
-	ended map[wire.MessageID]wire.Outcome
-	said  map[wire.MessageID]int // number of received pieces of the answer
-	moved chan struct{}          // closed and replaced with every event
+	mu      sync.Mutex // guards the following
+	ended   map[wire.MessageID]wire.Outcome
+	pieces  map[wire.MessageID]int // number of received pieces of the answer
+	changed chan struct{}          // closed and replaced with every event
 }
 
 // TabConfig configures a tab.
@@ -42,13 +42,13 @@ type TabConfig struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// quickly is the default reconnect delay.
-func quickly(int) time.Duration { return 50 * time.Millisecond }
+// defaultBackoff is the default reconnect delay.
+func defaultBackoff(int) time.Duration { return 50 * time.Millisecond }
 
-// Open opens a tab and waits for the session's state. The tab ends with the test.
-func (h *History) Open(tb testing.TB, cfg TabConfig) *Tab {
+// OpenTab opens a tab and waits for the session's state. The tab ends with the test.
+func (h *History) OpenTab(tb testing.TB, cfg TabConfig) *Tab {
 	tb.Helper()
-	t := h.open(tb, cfg)
+	t := h.openTab(tb, cfg)
 	select {
 	case <-t.Client.Ready():
 	case <-t.done:
@@ -59,17 +59,17 @@ func (h *History) Open(tb testing.TB, cfg TabConfig) *Tab {
 	return t
 }
 
-func (h *History) open(tb testing.TB, cfg TabConfig) *Tab {
+func (h *History) openTab(tb testing.TB, cfg TabConfig) *Tab {
 	tb.Helper()
 	t := &Tab{
 		Name: cfg.Name, Session: cfg.Session, history: h, done: make(chan struct{}),
-		ended: map[wire.MessageID]wire.Outcome{}, said: map[wire.MessageID]int{}, moved: make(chan struct{}),
+		ended: map[wire.MessageID]wire.Outcome{}, pieces: map[wire.MessageID]int{}, changed: make(chan struct{}),
 	}
 	if cfg.Backoff == nil {
-		cfg.Backoff = quickly
+		cfg.Backoff = defaultBackoff
 	}
 	settings := client.Config{
-		URL: cfg.URL, Session: cfg.Session, OnEvent: t.see, OnLink: t.link, Backoff: cfg.Backoff, Unanswered: 1024,
+		URL: cfg.URL, Session: cfg.Session, OnEvent: t.onEvent, OnLink: t.onLink, Backoff: cfg.Backoff, Unanswered: 1024,
 	}
 	if cfg.Dial != nil {
 		settings.HTTPClient = &http.Client{Transport: &http.Transport{DialContext: cfg.Dial}}
@@ -98,17 +98,17 @@ func (t *Tab) Close() {
 // Done is closed when the tab has ended, also because a hub refused it.
 func (t *Tab) Done() <-chan struct{} { return t.done }
 
-func (t *Tab) link(_ context.Context, l client.Link) {
+func (t *Tab) onLink(_ context.Context, l client.Link) {
 	note := string(l.State)
 	if l.Err != nil && !errors.Is(l.Err, context.Canceled) {
 		note += ": " + l.Err.Error()
 	}
-	t.history.Add(Entry{Kind: KindLink, Who: t.Name, Session: t.Session, Note: note})
+	t.history.Add(Entry{Kind: KindLink, Source: t.Name, Session: t.Session, Note: note})
 }
 
-func (t *Tab) see(_ context.Context, e client.Event) {
+func (t *Tab) onEvent(_ context.Context, e client.Event) {
 	seen := eventOf(e.Event, e.Raw)
-	entry := Entry{Kind: KindEvent, Who: t.Name, Session: t.Session, Event: &seen}
+	entry := Entry{Kind: KindEvent, Source: t.Name, Session: t.Session, Event: &seen}
 	if s, ok := e.Data.(wire.SessionState); ok && e.At.IsZero() {
 		entry.Note = string(s.Mode)
 		if s.Mode == wire.StateSnapshot {
@@ -125,37 +125,37 @@ func (t *Tab) see(_ context.Context, e client.Event) {
 	}
 	t.history.Add(entry)
 	if e.Data == nil && !isNewer(e.Raw) {
-		t.history.Add(Entry{Kind: KindOdd, Who: t.Name, Session: t.Session, Count: 1, Note: string(e.Raw)})
+		t.history.Add(Entry{Kind: KindBadEvents, Source: t.Name, Session: t.Session, Count: 1, Note: string(e.Raw)})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if entry.Kind == KindEvent {
 		switch {
-		case seen.Ends():
+		case seen.IsEnd():
 			t.ended[seen.Message] = seen.Outcome
 		case seen.Type == typeResponse:
-			t.said[seen.Message]++
+			t.pieces[seen.Message]++
 		}
 	}
-	close(t.moved)
-	t.moved = make(chan struct{})
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
-// Say sends a message to the session's agents, waits for its acknowledgement, across reconnects,
+// Send sends a message to the session's agents, waits for its acknowledgement, across reconnects,
 // and records it. expect is the expected text of the turn; empty means unknown.
-func (t *Tab) Say(ctx context.Context, id wire.MessageID, text, expect string) error {
-	return t.SayTo(ctx, wire.UserMessage{MessageID: id, Content: text}, expect)
+func (t *Tab) Send(ctx context.Context, id wire.MessageID, text, expect string) error {
+	return t.SendMessage(ctx, wire.UserMessage{MessageID: id, Content: text}, expect)
 }
 
-// SayTo is [Tab.Say] with the whole message.
-func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) error {
-	t.history.Add(Entry{Kind: KindSend, Who: t.Name, Session: t.Session, Message: m.MessageID, Expect: expect})
+// SendMessage is [Tab.Send] with the whole message.
+func (t *Tab) SendMessage(ctx context.Context, m wire.UserMessage, expect string) error {
+	t.history.Add(Entry{Kind: KindSend, Source: t.Name, Session: t.Session, Message: m.MessageID, Expect: expect})
 	answer, err := t.Client.Send(ctx, m)
-	entry := Entry{Kind: KindAck, Who: t.Name, Session: t.Session, Message: m.MessageID}
+	entry := Entry{Kind: KindAck, Source: t.Name, Session: t.Session, Message: m.MessageID}
 	if refused, ok := errors.AsType[*client.RefusedError](err); ok {
 		entry.Kind, entry.Note = KindRefused, refused.Error()
 	} else if err != nil {
-		entry.Kind, entry.Note = KindLost, err.Error()
+		entry.Kind, entry.Note = KindUnanswered, err.Error()
 	} else {
 		entry.Event = &Event{At: answer.At}
 		switch d := answer.Data.(type) {
@@ -169,12 +169,12 @@ func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) erro
 	return err
 }
 
-// Until waits until cond is true. It evaluates cond at once and after every event. It returns an
+// WaitUntil waits until cond is true. It evaluates cond at once and after every event. It returns an
 // error if the tab or ctx ends first.
-func (t *Tab) Until(ctx context.Context, cond func() bool) error {
+func (t *Tab) WaitUntil(ctx context.Context, cond func() bool) error {
 	for {
 		t.mu.Lock()
-		moved := t.moved
+		moved := t.changed
 		t.mu.Unlock()
 		if cond() {
 			return nil
@@ -189,10 +189,10 @@ func (t *Tab) Until(ctx context.Context, cond func() bool) error {
 	}
 }
 
-// Ended waits until the tab has received the end of a message.
-func (t *Tab) Ended(ctx context.Context, id wire.MessageID) (wire.Outcome, error) {
+// AwaitEnd waits until the tab has received the end of a message.
+func (t *Tab) AwaitEnd(ctx context.Context, id wire.MessageID) (wire.Outcome, error) {
 	var outcome wire.Outcome
-	err := t.Until(ctx, func() bool {
+	err := t.WaitUntil(ctx, func() bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		o, ok := t.ended[id]
@@ -210,13 +210,13 @@ func (t *Tab) HasEnded(id wire.MessageID) bool {
 	return ok
 }
 
-// Begun waits until the tab has received at least the given number of pieces of an answer,
+// AwaitPieces waits until the tab has received at least the given number of pieces of an answer,
 // or its end.
-func (t *Tab) Begun(ctx context.Context, id wire.MessageID, pieces int) error {
-	return t.Until(ctx, func() bool {
+func (t *Tab) AwaitPieces(ctx context.Context, id wire.MessageID, pieces int) error {
+	return t.WaitUntil(ctx, func() bool {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		_, over := t.ended[id]
-		return over || t.said[id] >= pieces
+		return over || t.pieces[id] >= pieces
 	})
 }

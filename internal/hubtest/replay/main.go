@@ -18,9 +18,9 @@ import (
 
 // Exit codes.
 const (
-	exitGood   = 0
-	exitBroken = 1
-	exitUsage  = 2
+	exitOK         = 0
+	exitViolations = 1
+	exitUsage      = 2
 )
 
 func main() {
@@ -33,7 +33,7 @@ func main() {
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	again := flags.Bool("again", false, "run the same test with the same seed")
+	again := flags.Bool("again", false, "run the test again with the same seed")
 	table := flags.Bool("table", false, "show a file of results as a table")
 	around := flags.Int("around", 4, "how many entries to show before and after a violation")
 	if err := flags.Parse(args); err != nil {
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 			fmt.Fprintf(errs, "replay: %s: %v\n", flags.Arg(0), err)
 			return exitUsage
 		}
-		return exitGood
+		return exitOK
 	}
 	entries, err := hubtest.ReadHistory(file)
 	if err != nil {
@@ -63,69 +63,69 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	if *again {
-		return repeat(ctx, entries[0], out, errs)
+		return rerunTest(ctx, entries[0], out, errs)
 	}
-	return look(entries, *around, out)
+	return printViolations(entries, *around, out)
 }
 
-// look checks a history and prints the violations.
-func look(entries []hubtest.Entry, around int, out io.Writer) int {
+// printViolations checks a history and prints the violations.
+func printViolations(entries []hubtest.Entry, around int, out io.Writer) int {
 	head, rules := entries[0], hubtest.RulesOf(entries)
 	fmt.Fprintf(out, "%s, history %s, seed %d%s: %d entries in %v\nrules: %+v\n", head.Test, head.Note, head.Seed,
 		map[bool]string{true: ", all rounds"}[head.Full], len(entries), entries[len(entries)-1].T.Round(time.Millisecond), rules)
 	found := hubtest.Check(entries, rules)
 	for _, v := range found {
 		fmt.Fprintf(out, "\n%v\n", v)
-		show(out, entries, v, around)
+		printAround(out, entries, v, around)
 	}
 	if len(found) > 0 {
 		fmt.Fprintf(out, "\n%d violations\n", len(found))
-		return exitBroken
+		return exitViolations
 	}
-	fmt.Fprintln(out, "nothing is wrong")
-	return exitGood
+	fmt.Fprintln(out, "no violations")
+	return exitOK
 }
 
-// show prints the entries around a violation: around those at its time or, if it has none, around
+// printAround prints the entries around a violation: around those at its time or, if it has none, around
 // the log events whose positions it names.
-func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around int) {
-	var mine []hubtest.Entry // of the same session, or of no session
+func printAround(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around int) {
+	var related []hubtest.Entry // of the same session, or of no session
 	for _, e := range entries {
 		if e.Session == "" || e.Session == v.Session || v.Session == "" {
-			mine = append(mine, e)
+			related = append(related, e)
 		}
 	}
-	shown := make([]bool, len(mine))
+	shown := make([]bool, len(related))
 	mark := func(i int) {
-		for j := max(0, i-around); j <= min(len(mine)-1, i+around); j++ {
+		for j := max(0, i-around); j <= min(len(related)-1, i+around); j++ {
 			shown[j] = true
 		}
 	}
-	for i, e := range mine {
+	for i, e := range related {
 		switch {
 		case v.T != 0 && e.T == v.T:
 			mark(i)
-		case v.T == 0 && e.Kind == hubtest.KindLog && names(v.What, e.Event.At.String()):
+		case v.T == 0 && e.Kind == hubtest.KindLog && containsWord(v.What, e.Event.At.String()):
 			mark(i)
 		}
 	}
-	for i, e := range mine {
+	for i, e := range related {
 		if shown[i] {
-			fmt.Fprintln(out, line(e))
+			fmt.Fprintln(out, formatEntry(e))
 		} else if i > 0 && shown[i-1] {
 			fmt.Fprintln(out, "  …")
 		}
 	}
 }
 
-// names reports whether a text contains a word.
-func names(text, word string) bool {
+// containsWord reports whether a text contains a word.
+func containsWord(text, word string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
 	return slices.Contains(words, word)
 }
 
-// line formats an entry.
-func line(e hubtest.Entry) string {
+// formatEntry formats an entry.
+func formatEntry(e hubtest.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %10s %-8s", e.T.Round(time.Millisecond), e.Kind)
 	add := func(label, value string) {
@@ -133,7 +133,7 @@ func line(e hubtest.Entry) string {
 			fmt.Fprintf(&b, " %s%s", label, value)
 		}
 	}
-	add("", e.Who)
+	add("", e.Source)
 	add("", string(e.Message))
 	if ev := e.Event; ev != nil {
 		add("", ev.At.String())
@@ -158,22 +158,22 @@ func line(e hubtest.Entry) string {
 	return b.String()
 }
 
-// repeat runs the test of a history again with the same seed. The outcome may differ,
+// rerunTest runs the test of a history again with the same seed. The outcome may differ,
 // because it also depends on the machine.
-func repeat(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
-	args := again(head)
+func rerunTest(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
+	args := testArgs(head)
 	fmt.Fprintln(out, "go", strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // from a file that the same tests wrote
 	cmd.Stdout, cmd.Stderr = out, errs
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(errs, "replay:", err)
-		return exitBroken
+		return exitViolations
 	}
-	return exitGood
+	return exitOK
 }
 
-// again returns the arguments of the go command that repeat runs.
-func again(head hubtest.Entry) []string {
+// testArgs returns the arguments of the go command that repeat runs.
+func testArgs(head hubtest.Entry) []string {
 	test, _, _ := strings.Cut(head.Test, "/") // subtests share the random decisions of their test
 	args := []string{
 		"test", "-count=1", "-timeout=30m", "./internal/chaos", "-run", "^" + test + "$",

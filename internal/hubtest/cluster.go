@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Options configures a [Fleet].
+// Options configures a [Cluster].
 type Options struct {
 	// Program is the path of the hub, see [Build]; Programs, if set, has one per hub.
 	Program  string
@@ -30,23 +30,23 @@ type Options struct {
 	Args, Env []string
 }
 
-// Fleet is a number of hubs on one store, behind a balancer that sends every connection to
+// Cluster is a number of hubs on one store, behind a balancer that sends every connection to
 // the next hub that accepts it.
-type Fleet struct {
+type Cluster struct {
 	Hubs []*Hub
-	// Door is the balancer.
-	Door *Proxy
-	// Patience is the time for which [Fleet.Finish] waits for each session.
-	Patience time.Duration
+	// Balancer is the balancer.
+	Balancer *Proxy
+	// IdleTimeout is the time for which [Cluster.Finish] waits for each session.
+	IdleTimeout time.Duration
 
-	web *http.Client
+	httpClient *http.Client
 }
 
-// Start starts a fleet, which ends with the test. Unless o.Args say otherwise there is no
+// Start starts a cluster, which ends with the test. Unless o.Args say otherwise there is no
 // authentication, no rate limit and a limit of 1000 agents, and the demo provider answers.
-func Start(tb testing.TB, o Options) *Fleet {
+func Start(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
-	f := &Fleet{Patience: quietTimeout, web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	c := &Cluster{IdleTimeout: defaultIdleTimeout, httpClient: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	folder, files := tb.TempDir(), tb.TempDir()
 	for i := range o.Hubs {
 		h := &Hub{Name: string(rune('a' + i)), program: o.Program, folder: folder, env: o.Env}
@@ -63,10 +63,10 @@ func Start(tb testing.TB, o Options) *Fleet {
 				h.args = append(h.args, name, usual)
 			}
 		}
-		f.Hubs = append(f.Hubs, h)
+		c.Hubs = append(c.Hubs, h)
 	}
 	tb.Cleanup(func() {
-		for _, h := range f.Hubs {
+		for _, h := range c.Hubs {
 			if h.cmd != nil && h.Alive() {
 				h.Kill(tb)
 			}
@@ -76,25 +76,25 @@ func Start(tb testing.TB, o Options) *Fleet {
 		}
 	})
 	var wg sync.WaitGroup
-	failures := make([]error, len(f.Hubs))
-	for i, h := range f.Hubs {
+	failures := make([]error, len(c.Hubs))
+	for i, h := range c.Hubs {
 		wg.Go(func() { failures[i] = h.start(tb) })
 	}
 	wg.Wait()
-	targets := make([]string, len(f.Hubs))
-	for i, h := range f.Hubs {
+	targets := make([]string, len(c.Hubs))
+	for i, h := range c.Hubs {
 		if failures[i] != nil {
 			tb.Fatalf("start hub %s: %v\n%s", h.Name, failures[i], h.Log())
 		}
 		targets[i] = h.Addr
 	}
-	f.Door = NewProxy(tb, targets...)
-	return f
+	c.Balancer = NewProxy(tb, targets...)
+	return c
 }
 
-// By returns the hub whose current process has the replica id, or nil.
-func (f *Fleet) By(id wire.ReplicaID) *Hub {
-	for _, h := range f.Hubs {
+// HubByID returns the hub whose current process has the replica id, or nil.
+func (c *Cluster) HubByID(id wire.ReplicaID) *Hub {
+	for _, h := range c.Hubs {
 		if h.ID() == string(id) {
 			return h
 		}
@@ -102,19 +102,19 @@ func (f *Fleet) By(id wire.ReplicaID) *Hub {
 	return nil
 }
 
-// Up returns the hubs whose processes are running.
-func (f *Fleet) Up() []*Hub {
-	return slices.DeleteFunc(slices.Clone(f.Hubs), func(h *Hub) bool { return !h.Alive() })
+// RunningHubs returns the hubs whose processes are running.
+func (c *Cluster) RunningHubs() []*Hub {
+	return slices.DeleteFunc(slices.Clone(c.Hubs), func(h *Hub) bool { return !h.Alive() })
 }
 
 // Call sends a request to a URL of a hub or of the balancer and decodes the JSON answer
 // into out, unless that is nil. A status other than 2xx is an error.
-func (f *Fleet) Call(tb testing.TB, method, url, body string, out any) error {
+func (c *Cluster) Call(tb testing.TB, method, url, body string, out any) error {
 	tb.Helper()
-	return f.call(tb.Context(), method, url, body, out)
+	return c.call(tb.Context(), method, url, body, out)
 }
 
-func (f *Fleet) call(ctx context.Context, method, url, body string, out any) error {
+func (c *Cluster) call(ctx context.Context, method, url, body string, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (f *Fleet) call(ctx context.Context, method, url, body string, out any) err
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := f.web.Do(req)
+	answer, err := c.httpClient.Do(req)
 	if err != nil {
 		return err
 	}
@@ -149,26 +149,26 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
 
-// Create creates a session through the balancer.
-func (f *Fleet) Create(tb testing.TB) wire.SessionID {
+// CreateSession creates a session through the balancer.
+func (c *Cluster) CreateSession(tb testing.TB) wire.SessionID {
 	tb.Helper()
-	var made struct {
+	var created struct {
 		SessionID wire.SessionID `json:"sessionId"`
 	}
-	if err := f.Call(tb, http.MethodPost, f.Door.URL()+"/api/sessions", `{"title":"broken"}`, &made); err != nil {
-		tb.Fatalf("make a session: %v", err)
+	if err := c.Call(tb, http.MethodPost, c.Balancer.URL()+"/api/sessions", `{"title":"fault test"}`, &created); err != nil {
+		tb.Fatalf("create a session: %v", err)
 	}
-	return made.SessionID
+	return created.SessionID
 }
 
-// Log reads the whole log of a session from the store, through a hub.
-func (f *Fleet) Log(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
+// ReadLog reads the whole log of a session from the store, through a hub.
+func (c *Cluster) ReadLog(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
 	tb.Helper()
-	return f.after(tb.Context(), base, session, wire.Position{})
+	return c.readLogAfter(tb.Context(), base, session, wire.Position{})
 }
 
-// after reads the log after a position.
-func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, from wire.Position) ([]Event, error) {
+// readLogAfter reads the log after a position.
+func (c *Cluster) readLogAfter(ctx context.Context, base string, session wire.SessionID, from wire.Position) ([]Event, error) {
 	var all []Event
 	after := ""
 	if !from.IsZero() {
@@ -183,7 +183,7 @@ func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, 
 		if after != "" {
 			url += "&after=" + after
 		}
-		if err := f.call(ctx, http.MethodGet, url, "", &page); err != nil {
+		if err := c.call(ctx, http.MethodGet, url, "", &page); err != nil {
 			return nil, err
 		}
 		for _, frame := range page.Events {
@@ -200,15 +200,15 @@ func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, 
 	}
 }
 
-// Snapshot reads the state of a session through a hub and returns its position and hash.
-func (f *Fleet) Snapshot(tb testing.TB, base string, session wire.SessionID) (wire.Position, string, error) {
+// ReadSnapshot reads the state of a session through a hub and returns its position and hash.
+func (c *Cluster) ReadSnapshot(tb testing.TB, base string, session wire.SessionID) (wire.Position, string, error) {
 	tb.Helper()
-	return f.snapshot(tb.Context(), base, session)
+	return c.readSnapshot(tb.Context(), base, session)
 }
 
-func (f *Fleet) snapshot(ctx context.Context, base string, session wire.SessionID) (wire.Position, string, error) {
+func (c *Cluster) readSnapshot(ctx context.Context, base string, session wire.SessionID) (wire.Position, string, error) {
 	var frame json.RawMessage
-	if err := f.call(ctx, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
+	if err := c.call(ctx, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
 		return wire.Position{}, "", err
 	}
 	// Wrap the state in an event: clients get it that way, and desktop.State applies events.

@@ -14,40 +14,40 @@ import (
 	"unsafe"
 )
 
-// Lines is a network with packet delay and loss, below TCP. It replaces netem on kernels
+// Network is a network with packet delay and loss, below TCP. It replaces netem on kernels
 // without it: every packet passes through this process. It needs its own network namespace,
-// see [Plan.Apart].
+// see [Plan.RunInNamespace].
 //
-// A server on the loopback interface is reached over line n as 10.8.n.1, with its port. The
+// A server on the loopback interface is reached over route n as 10.8.n.1, with its port. The
 // addresses are rewritten on the way, so that the server sees 10.8.n.2 as its client and
-// its answers take the same line back.
-type Lines struct {
+// its answers take the same route back.
+type Network struct {
 	tun *os.File
 	wg  sync.WaitGroup
 
-	mu    sync.Mutex // guards the following, and the random source
-	rng   *rand.Rand
-	lines []*Line
+	mu     sync.Mutex // guards the following, and the random source
+	rng    *rand.Rand
+	routes []*Route
 }
 
-// Line is one route to all servers on the loopback interface.
-type Line struct {
-	net    *Lines
-	number byte
-	queues [2]chan packet
+// Route is one route to all servers on the loopback interface.
+type Route struct {
+	network *Network
+	number  byte
+	queues  [2]chan packet
 
-	ways [2]Way // guarded by net.mu
+	faults [2]RouteFaults // guarded by net.mu
 }
 
-// Way describes the treatment of packets in one direction. The zero value is a perfect
+// RouteFaults describes the delay and the loss of packets in one direction. The zero value is a perfect
 // network.
-type Way struct {
-	Delay time.Duration
-	Loss  float64 // from 0 to 1
-	Cut   bool    // nothing arrives
+type RouteFaults struct {
+	Delay   time.Duration
+	Loss    float64 // from 0 to 1
+	DropAll bool    // nothing arrives
 }
 
-// The directions of a line.
+// The directions of a route.
 const (
 	up   = iota // to servers
 	down        // from servers
@@ -60,21 +60,21 @@ type packet struct {
 }
 
 const (
-	lineQueue = 4096 // packets in flight in one direction; more are dropped
-	tunName   = "lines0"
-	netPrefix = "10.8."
+	routeQueue = 4096 // packets in flight in one direction; more are dropped
+	tunName    = "routes0"
+	netPrefix  = "10.8."
 	// offsets of IPv4 and TCP headers.
 	ipProtocol, ipChecksum, ipSource, ipTarget = 9, 10, 12, 16
 	tcpChecksum                                = 16
 	ipHeader, tcp                              = 20, 6
 )
 
-// NewLines starts a network without lines, which ends with the test. rng decides which packets
+// NewNetwork starts a network without routes, which ends with the test. rng decides which packets
 // are lost.
-func NewLines(tb testing.TB, rng *rand.Rand) *Lines {
+func NewNetwork(tb testing.TB, rng *rand.Rand) *Network {
 	tb.Helper()
-	if os.Getenv(apartEnv) == "" {
-		tb.Fatal("lines are for a network namespace")
+	if os.Getenv(namespaceEnv) == "" {
+		tb.Fatal("NewNetwork needs a network namespace: call Plan.RunInNamespace")
 	}
 	tun, err := openTun()
 	if err != nil {
@@ -87,16 +87,16 @@ func NewLines(tb testing.TB, rng *rand.Rand) *Lines {
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+tunName+"/route_localnet", []byte("1"), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	n := &Lines{tun: tun, rng: rng}
+	n := &Network{tun: tun, rng: rng}
 	n.wg.Go(n.read)
 	tb.Cleanup(func() {
 		_ = tun.Close()
 		n.mu.Lock()
-		for _, l := range n.lines {
+		for _, l := range n.routes {
 			close(l.queues[up])
 			close(l.queues[down])
 		}
-		n.lines = nil
+		n.routes = nil
 		n.mu.Unlock()
 		n.wg.Wait()
 	})
@@ -123,13 +123,13 @@ func openTun() (*os.File, error) {
 	return os.NewFile(uintptr(fd), tunName), nil
 }
 
-// Line adds a line without delay and loss.
-func (n *Lines) Line() *Line {
+// AddRoute adds a route without delay and loss.
+func (n *Network) AddRoute() *Route {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &Line{net: n, number: byte(len(n.lines))} //nolint:gosec // tests have few
+	l := &Route{network: n, number: byte(len(n.routes))} //nolint:gosec // tests have few
 	for i := range l.queues {
-		queue := make(chan packet, lineQueue)
+		queue := make(chan packet, routeQueue)
 		l.queues[i] = queue
 		n.wg.Go(func() {
 			for p := range queue {
@@ -138,12 +138,12 @@ func (n *Lines) Line() *Line {
 			}
 		})
 	}
-	n.lines = append(n.lines, l)
+	n.routes = append(n.routes, l)
 	return l
 }
 
-// To returns the address of a loopback server over this line.
-func (l *Line) To(addr string) string {
+// AddrOf returns the address of a loopback server over this route.
+func (l *Route) AddrOf(addr string) string {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr // dialing it reports the error
@@ -151,51 +151,51 @@ func (l *Line) To(addr string) string {
 	return net.JoinHostPort(netip.AddrFrom4([4]byte{10, 8, l.number, 1}).String(), port)
 }
 
-// Set sets the treatment of packets to and from servers.
-func (l *Line) Set(toServer, fromServer Way) {
-	l.net.mu.Lock()
-	defer l.net.mu.Unlock()
-	l.ways = [2]Way{toServer, fromServer}
+// SetFaults sets the faults of packets to and from servers.
+func (l *Route) SetFaults(toServer, fromServer RouteFaults) {
+	l.network.mu.Lock()
+	defer l.network.mu.Unlock()
+	l.faults = [2]RouteFaults{toServer, fromServer}
 }
 
-func (n *Lines) read() {
+func (n *Network) read() {
 	buf := make([]byte, 1<<16)
 	for {
 		size, err := n.tun.Read(buf)
 		if err != nil {
 			return
 		}
-		n.route(buf[:size])
+		n.forward(buf[:size])
 	}
 }
 
-// route puts a packet into the queue of its line, unless the packet is lost or the queue is full.
+// forward puts a packet into the queue of its route, unless the packet is lost or the queue is full.
 // It ignores packets that are not TCP over IPv4 without options.
-func (n *Lines) route(b []byte) {
+func (n *Network) forward(b []byte) {
 	if len(b) < ipHeader+20 || b[0] != 0x45 || b[ipProtocol] != tcp || b[ipTarget] != 10 || b[ipTarget+1] != 8 {
 		return
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	number := int(b[ipTarget+2])
-	if number >= len(n.lines) {
+	if number >= len(n.routes) {
 		return
 	}
-	l := n.lines[number]
-	way := up
+	l := n.routes[number]
+	direction := up
 	source, target := [4]byte{10, 8, l.number, 2}, [4]byte{127, 0, 0, 1}
 	if b[ipTarget+3] == 2 {
-		way = down
+		direction = down
 		source, target = [4]byte{10, 8, l.number, 1}, [4]byte{10, 8, 255, 254}
 	}
-	w := l.ways[way]
-	if w.Cut || w.Loss > 0 && n.rng.Float64() < w.Loss {
+	w := l.faults[direction]
+	if w.DropAll || w.Loss > 0 && n.rng.Float64() < w.Loss {
 		return
 	}
 	p := packet{b: append([]byte(nil), b...), due: time.Now().Add(w.Delay)}
 	readdress(p.b, source, target)
 	select {
-	case l.queues[way] <- p:
+	case l.queues[direction] <- p:
 	default:
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// apartEnv is the variable with the name of the test that a child process of [Plan.Apart] runs.
-const apartEnv = "EVERDESK_TEST_APART"
+// namespaceEnv is the variable with the name of the test that a child process of [Plan.RunInNamespace] runs.
+const namespaceEnv = "EVERDESK_TEST_APART"
 
-// Apart runs the calling test again, with the same seed, in a child process with its own
+// RunInNamespace runs the calling test again, with the same seed, in a child process with its own
 // network and mount namespaces, and returns true there. In the parent it returns false after the
 // child has passed, and the test should return; it fails the test if the child fails. It needs
 // root.
-func (p *Plan) Apart(t *testing.T) bool {
+func (p *Plan) RunInNamespace(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(apartEnv) == t.Name() {
+	if os.Getenv(namespaceEnv) == t.Name() {
 		return true
 	}
 	if os.Geteuid() != 0 {
@@ -27,15 +27,15 @@ func (p *Plan) Apart(t *testing.T) bool {
 	args := append(append([]string(nil), os.Args[1:]...),
 		"-test.v", "-test.run=^"+t.Name()+"$", fmt.Sprintf("-chaos.seed=%d", p.Seed))
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this very program
-	cmd.Env = append(os.Environ(), apartEnv+"="+t.Name())
+	cmd.Env = append(os.Environ(), namespaceEnv+"="+t.Name())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
-	t.Logf("in its own network:\n%s", out)
+	t.Logf("output in its own namespaces:\n%s", out)
 	if err != nil {
-		t.Fatalf("in its own network: %v", err)
+		t.Fatalf("run in its own namespaces: %v", err)
 	}
 	if !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Fatal("the test was not run in its own network")
+		t.Fatal("the child process did not run the test")
 	}
 	return false
 }
