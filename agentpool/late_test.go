@@ -63,7 +63,7 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		const bound = 1000
 		d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
+		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for i := range bound + 10 {
 				id := strconv.Itoa(i)
@@ -118,7 +118,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
+				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
 				r.puppet.opening = func(_ context.Context, spec providers.Spec) error {
 					for _, e := range c.opening {
 						spec.OnEvent(e)

@@ -22,7 +22,10 @@ import (
 )
 
 // A session hands its agents to a session runner through this interface.
-var _ contextpool.Runner = (*agentpool.SessionRunner)(nil)
+var (
+	_ contextpool.Runner    = (*agentpool.SessionRunner)(nil)
+	_ contextpool.Providers = (*agentpool.SessionRunner)(nil)
+)
 
 var errLost = errors.New("the session is lost")
 

@@ -402,7 +402,7 @@ func TestApproval(t *testing.T) {
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				t := r.t
 				d := &approvalDesktop{verdict: c.verdict, err: c.err}
-				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: d})
+				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {
 					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
 					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
@@ -433,7 +433,7 @@ func TestApproval(t *testing.T) {
 
 // approvalDesktop is a desktop whose user answers after a second.
 type approvalDesktop struct {
-	tools.Desktop
+	tools.Users
 	verdict tools.Verdict
 	err     error
 	asked   []wire.DialogConfirm

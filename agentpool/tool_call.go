@@ -145,7 +145,7 @@ func (l *activeRun) askApproval(e providers.Event) {
 				d.Reason = "Too much was asked for in this turn."
 				return nil
 			}
-			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
+			v, err := l.caller.Desktop.Users.Confirm(ctx, l.caller, wire.DialogConfirm{
 				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
 				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},
 			}, e.Tool, answerTimeout)

@@ -40,7 +40,7 @@ func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*deskt
 	}
 	t.toolUsed = true
 	p.emitToolProgress(t, call, wire.ToolRunning, "")
-	wanted := plan(p.step.Desk())
+	wanted := plan(p.state.Desktop())
 	r := wanted.Result
 	if refused := p.applyTurnActions(t, wanted.Actions); refused != nil {
 		r = providers.ToolResult{Text: refused.Reason, IsError: true}
@@ -71,7 +71,7 @@ func (p *Pool) applyTurnActions(t *turn, actions []wire.Action) *desktop.Refusal
 	for i, a := range actions {
 		stamped[i] = withAgentID(a, t.Role)
 	}
-	if refused := p.step.Desk().CheckAll(t.Monitor, stamped); refused != nil {
+	if refused := p.state.Desktop().CheckAll(t.Monitor, stamped); refused != nil {
 		return refused
 	}
 	v := p.budget.Action(t.Monitor, p.step.Now(), len(stamped))
@@ -104,7 +104,7 @@ func (p *Pool) closedWindowKeys(monitor wire.MonitorID, actions []wire.Action) m
 	for i, a := range actions {
 		if c, ok := a.(wire.WindowClose); ok {
 			found[i] = policies.Key{Monitor: monitor, Window: c.WindowID}
-			if w, open := p.step.Desk().Window(monitor, c.WindowID); open {
+			if w, open := p.state.Desktop().Window(monitor, c.WindowID); open {
 				found[i] = policies.Key{Monitor: w.MonitorID, Window: w.WindowID}
 			}
 		}
@@ -139,7 +139,7 @@ func (p *Pool) recordAction(t *turn, a wire.Action) {
 	if len(t.actions) < actionsKept && t.bytes+len(data) <= actionsBytes {
 		t.bytes += len(data)
 		t.actions = append(t.actions, a)
-		p.step.Keep(t.actionOp(len(t.actions)-1, data))
+		p.step.AddOps(t.actionOp(len(t.actions)-1, data))
 	}
 	p.storeTurn(t)
 }
@@ -198,7 +198,7 @@ func (p *Pool) finishToolCall(t *turn, use tools.Call, r providers.ToolResult) {
 		p.addCall(t, known)
 	} else {
 		known.Ended, known.Result, known.Input = true, kept, nil
-		p.step.Keep(t.callOp(known))
+		p.step.AddOps(t.callOp(known))
 		p.storeTurn(t)
 	}
 	p.addCallRow(t, known.Number, use, status, r.Text)
@@ -220,7 +220,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 		p.commitThinking(t) // a turn that does not last is not restarted after a tool call
 	}
 	p.storeTurn(t)
-	p.step.Keep(t.callOp(c))
+	p.step.AddOps(t.callOp(c))
 	if len(t.calls) > callsKept {
 		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.Ended }); i >= 0 {
 			p.deleteCall(t, t.calls[i].ID)

@@ -25,12 +25,12 @@ func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, messag
 
 func (p *Pool) setApprovalUsage(w approval.Window) {
 	p.approvalUsage = w
-	p.step.Keep(store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
+	p.step.AddOps(store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
 }
 
 // countRequest counts a model request if the auto-approval rules limit requests or cost.
 func (p *Pool) countRequest(u providers.Usage) {
-	rules := p.step.Desk().AutoApproval()
+	rules := p.state.Desktop().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
 		p.setApprovalUsage(p.approvalUsage.Spend(u.USD))
 	}
@@ -49,7 +49,7 @@ func (p *Pool) restoreApprovalUsage(tables map[string]map[string][]byte) error {
 // the call but a limit is exceeded, the user must be asked and the limit is returned. They
 // allow nothing in a guest's turn, because only the owner may allow it.
 func (p *Pool) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
-	rules := p.step.Desk().AutoApproval()
+	rules := p.state.Desktop().AutoApproval()
 	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
 	switch {
 	case v != approval.Approve:
@@ -76,5 +76,5 @@ func (p *Pool) AddDecisionRow(c tools.Caller, q Inquiry, v approval.Verdict) {
 		text.Response = wire.AnswerYes
 	}
 	row.Text, row.IsAnswered = string(encode(text)), true
-	p.step.Row(row)
+	p.rows.AddRow(row)
 }

@@ -52,9 +52,9 @@ func (p *Pool) boundThread(h *thread) {
 	if len(all) > threadEntries || h.bytes > threadBytes {
 		var moves []store.Op
 		values, moves = h.moveHiddenToCold(values)
-		p.step.Keep(moves...)
+		p.step.AddOps(moves...)
 	}
-	p.step.Keep(store.Drop(h.listName()), store.Push(h.listName(), values...))
+	p.step.AddOps(store.Drop(h.listName()), store.Push(h.listName(), values...))
 	p.storeThread(h)
 }
 
@@ -66,7 +66,7 @@ func (p *Pool) hideOlderHalf(h *thread) int {
 	if t != nil {
 		had = cmp.Or(t.Context, before)
 	}
-	row := p.step.NextRow()
+	row := p.rows.NextRowID()
 	marker := history.Marker{
 		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()),
 		TruncationID: "cut-" + strconv.FormatUint(uint64(row), 10),
@@ -89,7 +89,7 @@ func (p *Pool) hideOlderHalf(h *thread) int {
 		t.Context = 0 // it measured the thread before the change
 		r.AgentID, r.MessageID = t.Role, t.messageID()
 	}
-	p.step.Row(r)
+	p.rows.AddRow(r)
 	return removed
 }
 

@@ -61,7 +61,7 @@ func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op,
 			ops = append(ops, store.Drop(h.coldList()))
 			continue
 		}
-		items, err := p.step.Cold(h.coldList())
+		items, err := p.state.ReadColdList(h.coldList())
 		if err != nil {
 			return nil, fmt.Errorf("what was moved away of %s: %w", agent, err)
 		}

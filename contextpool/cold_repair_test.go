@@ -84,8 +84,8 @@ func (r *rig) repairColdLists() {
 		if err != nil {
 			r.t.Fatalf("%v", err)
 		}
-		r.Keep(ops...)
-		r.Keep(r.pool.AllOps()...)
+		r.AddOps(ops...)
+		r.AddOps(r.pool.AllOps()...)
 	})
 	if n := strings.Count(strings.Join(bytesOf(r.kept.lists[coldMain]), " "), "TAKEN BACK"); n > 0 {
 		r.t.Fatalf("it is still there")
@@ -104,7 +104,7 @@ func TestStaleListsGo(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		r.Keep(ops...)
+		r.AddOps(ops...)
 	})
 	if len(r.kept.lists[coldMain])+len(r.kept.lists["cold:api:main-monitor-9"]) > 0 {
 		t.Error("they are still there")

@@ -71,7 +71,7 @@ func (p *Pool) checkCondensable(h *thread) error {
 		return errBusy
 	case err != nil:
 		return err
-	case !p.runner.HasProvider(p.Provider()):
+	case !p.providers.HasProvider(p.Provider()):
 		return errNoProvider
 	case !h.isMain():
 		return p.checkWindowTurn(h.Monitor)
@@ -147,7 +147,7 @@ func (p *Pool) endCondense(t *turn, outcome providers.Outcome, reason string) {
 	p.deleteTurn(t)
 	if t.DisposeAgent {
 		p.deleteThread(t.Agent)
-		p.step.Then(func() { p.runner.Dispose(t.Agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(t.Agent) })
 	}
 	h := p.threads[t.Agent]
 	if h != nil {
@@ -167,7 +167,7 @@ func (p *Pool) endCondense(t *turn, outcome providers.Outcome, reason string) {
 		if h != nil {
 			h.linkRow(&row)
 		}
-		p.step.Row(row)
+		p.rows.AddRow(row)
 	}
 	p.step.Emit(p.turnEndEvent(t, outcome, reason))
 	if limits := p.contextLimits(); h != nil && outcome == providers.Failed && t.Condensing.Auto {
@@ -180,7 +180,7 @@ func (p *Pool) endCondense(t *turn, outcome providers.Outcome, reason string) {
 
 // applySummary makes the summary written by a turn the only visible message of the thread.
 func (p *Pool) applySummary(t *turn, h *thread) error {
-	row := p.step.NextRow()
+	row := p.rows.NextRowID()
 	all, m, err := history.Condensed(h.messages, history.Summary{
 		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()), Turn: string(t.ID),
 		CondenseID: "sum-" + strconv.FormatUint(uint64(row), 10), Text: t.text.String(),
@@ -199,7 +199,7 @@ func (p *Pool) applySummary(t *turn, h *thread) error {
 		Summary: strings.TrimSpace(t.text.String()), CondenseID: m.CondenseID,
 	}
 	h.linkRow(&r)
-	p.step.Row(r)
+	p.rows.AddRow(r)
 	p.boundThread(h)
 	p.resetProviderSession(h)
 	return nil

@@ -180,7 +180,7 @@ func TestCondenseIsRefused(t *testing.T) {
 		t.Errorf("right after it: %v", err)
 	}
 	r.runner.has = nil
-	r.pool = contextpool.New(r.cfg, r, r.runner)
+	r.pool = contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner)
 	tables, lists := r.kept.clone()
 	wantEqual(t, r.pool.Restore(tables, lists), nil)
 	if err := r.condense(); err == nil {

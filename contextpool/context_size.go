@@ -11,7 +11,7 @@ import (
 // contextLimits returns the limits for the model that reads a thread next.
 func (p *Pool) contextLimits() history.Limits {
 	return history.Limits{
-		Window: cmp.Or(p.cfg.Window, p.runner.ContextWindow(p.Provider())), Threshold: p.cfg.CondenseAt,
+		Window: cmp.Or(p.cfg.Window, p.providers.ContextWindow(p.Provider())), Threshold: p.cfg.CondenseAt,
 	}
 }
 
@@ -134,5 +134,5 @@ func (p *Pool) truncateThread(h *thread) bool {
 func (p *Pool) resetProviderSession(h *thread) {
 	h.stale, h.ID = false, ""
 	p.storeThread(h)
-	p.step.Then(func() { p.runner.Dispose(h.agent) })
+	p.step.AfterCommit(func() { p.runner.Dispose(h.agent) })
 }

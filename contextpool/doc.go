@@ -74,7 +74,7 @@
 //
 // A job of a plan is a task without a parent turn. It works on a copy of the main agent's
 // conversation, waits for a slot like any other turn, and its result is given to the plan by
-// [StepWriter.JobEnded] in the step in which it ends. Jobs that only think have no tools, and
+// [EndListener.JobEnded] in the step in which it ends. Jobs that only think have no tools, and
 // their text is not published. A new owner restarts a job that has used no tool; otherwise the
 // job ends as interrupted and the plan is informed that its progress is unknown. The plan itself
 // is no turn: [Pool.BeginPlan] and [Pool.EndPlan] publish its beginning and its end.

@@ -15,7 +15,7 @@ func (p *Pool) stopTurn(t *turn, reason string) {
 	t.Stopping = reason
 	p.storeTurn(t)
 	if run := t.runID(); t.State != turnWaiting { // a waiting turn has no run and ends with its tasks
-		p.step.Then(func() { p.runner.Interrupt(run, reason) })
+		p.step.AfterCommit(func() { p.runner.Interrupt(run, reason) })
 	}
 	for _, task := range p.tasksOf(t) {
 		p.stopTurn(task, "the turn it works for was interrupted")
@@ -58,11 +58,11 @@ func (w *queuedMessage) isForTurn(t *turn) bool {
 func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
 	p.clearMonitors(func(wire.MonitorID) bool { return true }, reason)
-	p.step.Keep(p.tape.Clear()...)
+	p.step.AddOps(p.tape.Clear()...)
 	p.about.Launched = true
 	p.storeState()
 	p.advance()
-	p.step.Then(p.runner.Launch)
+	p.step.AfterCommit(p.runner.Launch)
 }
 
 // RemoveMonitor does what Reset does for one monitor, but runs no launch hooks. The first monitor
@@ -72,8 +72,8 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 		return
 	}
 	p.clearMonitors(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
-	p.step.Keep(p.tape.PruneMonitor(m)...)
-	p.step.Keep(p.tasks.Rewind(m, 0)...)
+	p.step.AddOps(p.tape.PruneMonitor(m)...)
+	p.step.AddOps(p.tasks.Rewind(m, 0)...)
 	p.advance()
 }
 
@@ -95,11 +95,11 @@ func (p *Pool) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 	}
 	for _, agent := range sortedKeys(agents) {
 		p.deleteThread(agent)
-		p.step.Then(func() { p.runner.Dispose(agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(agent) })
 	}
 	for _, monitor := range sortedKeys(p.timelines) {
 		if on(monitor) {
-			p.step.Keep(p.timelines[monitor].Clear()...)
+			p.step.AddOps(p.timelines[monitor].Clear()...)
 			delete(p.timelines, monitor)
 		}
 	}
@@ -108,11 +108,11 @@ func (p *Pool) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 			p.deleteAsk(ts)
 		}
 	}
-	for _, m := range p.step.Desk().Monitors() {
+	for _, m := range p.state.Desktop().Monitors() {
 		if on(m.MonitorID) {
 			p.groups.RemoveMonitor(m.MonitorID)
 			p.budget.RemoveMonitor(m.MonitorID)
-			p.step.Keep(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
+			p.step.AddOps(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
 		}
 	}
 	p.storeGroups()

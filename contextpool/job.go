@@ -33,7 +33,7 @@ const (
 )
 
 // StartJob starts a job of a plan with an agent of its own, on a copy of the main agent's
-// thread. The job waits for a slot like any other turn. Exactly one [StepWriter.JobEnded]
+// thread. The job waits for a slot like any other turn. Exactly one [EndListener.JobEnded]
 // follows, in the step in which the job ends.
 func (p *Pool) StartJob(j workflow.Job) {
 	if p.HasJob(j.Name) {
@@ -41,7 +41,7 @@ func (p *Pool) StartJob(j workflow.Job) {
 	}
 	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
-	if row, ok := p.step.Desk().UserRow(j.Message); ok {
+	if row, ok := p.state.Desktop().UserRow(j.Message); ok {
 		t.Row = row.ID
 	}
 	p.registerTurn(t, string(j.Role))
@@ -114,7 +114,7 @@ func (p *Pool) reportJob(t *turn, outcome providers.Outcome, reason string) {
 			}
 		}
 	}
-	p.step.JobEnded(w)
+	p.ends.JobEnded(w)
 }
 
 // truncateFront returns at most the last limit bytes of a text, without splitting a rune.
@@ -146,15 +146,15 @@ func (p *Pool) EndPlan(c workflow.Close) {
 		said = utf16Len(text)
 		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
 		row.Text = text
-		p.step.Row(row)
-		p.recordPlanOnTape(policies.SpeakerAssistant, c.Monitor, text, p.step.NextRow()-1)
+		p.rows.AddRow(row)
+		p.recordPlanOnTape(policies.SpeakerAssistant, c.Monitor, text, p.rows.NextRowID()-1)
 	}
 	reason := truncate(c.Reason, reasonBytes)
 	if c.Outcome == providers.Failed {
 		row.Say, row.Text = wire.SayError, reason
-		p.step.Row(row)
+		p.rows.AddRow(row)
 	}
-	p.step.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planSummary(c))...)
+	p.step.AddOps(p.timeline(c.Monitor).PushPlan(c.Role, p.planSummary(c))...)
 	p.step.Emit(wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(c.Outcome), Reason: reason, Offset: said,
 		AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message, Usage: wireUsage(c.Usage),
@@ -166,7 +166,7 @@ func (p *Pool) EndPlan(c workflow.Close) {
 // planSummary returns the timeline text for a plan that has ended.
 func (p *Pool) planSummary(c workflow.Close) string {
 	about := ""
-	if row, ok := p.step.Desk().UserRow(c.Message); ok {
+	if row, ok := p.state.Desktop().UserRow(c.Message); ok {
 		about = " for " + strconv.Quote(truncate(row.Text, requestBytes))
 	}
 	if c.Outcome == providers.Completed {
@@ -178,7 +178,7 @@ func (p *Pool) planSummary(c workflow.Close) string {
 // recordPlanOnTape appends a message to or of a plan to the tape.
 func (p *Pool) recordPlanOnTape(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
 	if text != "" {
-		p.step.Keep(p.tape.Append(TapeMessage{
+		p.step.AddOps(p.tape.Append(TapeMessage{
 			By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: monitor, Row: row,
 		})...)
 	}

@@ -113,7 +113,7 @@ func TestARealStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := contextpool.New(r.cfg, r, r.runner)
+	again := contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner)
 	if err := again.Restore(loaded.Tables, loaded.Lists); err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (p *Pool) RestoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 	t := p.findLostTurn(c)
 	if t != nil {
 		run := t.runID()
-		p.step.Then(func() { p.runner.Interrupt(run, "the turn has ended at the owner before") })
+		p.step.AfterCommit(func() { p.runner.Interrupt(run, "the turn has ended at the owner before") })
 		p.endTasks(t)
 	} else {
 		var m *Message
@@ -106,7 +106,7 @@ func (p *Pool) RestoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 		p.recordOnTape(t, policies.SpeakerUser, m.Text, m.Row)
 	}
 	for _, a := range c.Actions {
-		if r := p.step.Desk().Check(t.Monitor, a); r != nil {
+		if r := p.state.Desktop().Check(t.Monitor, a); r != nil {
 			refused = cmp.Or(refused, r)
 			continue
 		}
@@ -195,7 +195,7 @@ func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
 	}
 	messages := make([]history.Message, len(added))
 	for i, e := range added {
-		messages[i] = history.Message{Entry: e, Row: p.step.NextRow()}
+		messages[i] = history.Message{Entry: e, Row: p.rows.NextRowID()}
 	}
 	p.appendMessages(h, slices.Clip(messages)...)
 	t.InThread, t.KeptUnits, h.stale = true, t.textUnits, true

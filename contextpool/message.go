@@ -40,8 +40,8 @@ func (m *Message) row(text string) wire.UIRow {
 
 // addMessageRow adds the row of a message.
 func (p *Pool) addMessageRow(m *Message, text string) {
-	m.Row = p.step.NextRow()
-	p.step.Row(m.row(text))
+	m.Row = p.rows.NextRowID()
+	p.rows.AddRow(m.row(text))
 }
 
 // queuedMessage is a message in a queue.
@@ -102,7 +102,7 @@ func (p *Pool) knowsMessage(id wire.MessageID) bool {
 }
 
 func (p *Pool) acceptMessage(m *Message, agent wire.AgentID, how wire.Taken) {
-	p.step.Answer(wire.MessageAccepted{
+	p.step.EmitReply(wire.MessageAccepted{
 		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
 	})
 }
@@ -113,7 +113,7 @@ func (p *Pool) rejectMessage(m *Message, code wire.Code, reason string) {
 }
 
 func (p *Pool) replyRejected(m *Message, code wire.Code, reason string) {
-	p.step.Answer(wire.MessageRejected{
+	p.step.EmitReply(wire.MessageRejected{
 		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
 	})
 }

@@ -42,7 +42,7 @@ func (t *Totals) addTurn(outcome providers.Outcome, u providers.Usage) {
 // Overview returns the current overview. Like all methods below it changes nothing.
 func (p *Pool) Overview() Overview {
 	g := Overview{Running: p.RunningAgents(), Waiting: p.mainQueue.Total() + p.windowQueue.Total(), Totals: p.totals}
-	for _, m := range p.step.Desk().Monitors() {
+	for _, m := range p.state.Desktop().Monitors() {
 		used, _ := p.BudgetUsed(m.MonitorID)
 		g.Budget = max(g.Budget, used)
 	}

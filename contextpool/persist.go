@@ -56,11 +56,13 @@ func unmarshal(data []byte, v any) error {
 	return nil
 }
 
-func (p *Pool) storeState() { p.step.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
+func (p *Pool) storeState() { p.step.AddOps(store.Set(aboutTable, aboutField, encode(&p.about))) }
 
-func (p *Pool) storeTurn(t *turn) { p.step.Keep(store.Set(turnTable, t.key(), encode(t))) }
+func (p *Pool) storeTurn(t *turn) { p.step.AddOps(store.Set(turnTable, t.key(), encode(t))) }
 
-func (p *Pool) storePrompt(t *turn) { p.step.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
+func (p *Pool) storePrompt(t *turn) {
+	p.step.AddOps(store.Set(promptTable, t.key(), encode(&t.prompt)))
+}
 
 func (t *turn) callOp(c *call) store.Op {
 	return store.Set(callPrefix+t.key(), strconv.Itoa(c.Number), encode(c))
@@ -73,7 +75,7 @@ func (t *turn) actionOp(n int, data []byte) store.Op {
 func (p *Pool) deleteCall(t *turn, id string) {
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
 		if c.ID == id {
-			p.step.Keep(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
+			p.step.AddOps(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
 		}
 		return c.ID == id
 	})
@@ -81,55 +83,55 @@ func (p *Pool) deleteCall(t *turn, id string) {
 
 // deleteTurn deletes all stored data of a turn under way.
 func (p *Pool) deleteTurn(t *turn) {
-	p.step.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
+	p.step.AddOps(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
 	if len(t.calls) > 0 {
-		p.step.Keep(store.Clear(callPrefix + t.key()))
+		p.step.AddOps(store.Clear(callPrefix + t.key()))
 	}
 	if len(t.actions) > 0 {
-		p.step.Keep(store.Clear(actionPrefix + t.key()))
+		p.step.AddOps(store.Clear(actionPrefix + t.key()))
 	}
 }
 
 func (w *queuedMessage) field() string { return strconv.FormatUint(w.Arrived, 10) }
 
 func (p *Pool) storeQueued(w *queuedMessage) {
-	p.step.Keep(store.Set(queueTable, w.field(), encode(w)))
+	p.step.AddOps(store.Set(queueTable, w.field(), encode(w)))
 }
 
 func (p *Pool) storeQueuedContent(w *queuedMessage) {
-	p.step.Keep(store.Set(saidTable, w.field(), encode(w.content())))
+	p.step.AddOps(store.Set(saidTable, w.field(), encode(w.content())))
 }
 
 func (p *Pool) deleteQueued(w *queuedMessage) {
-	p.step.Keep(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
+	p.step.AddOps(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
 }
 
 func (p *Pool) storeGroups() {
 	pairs := p.groups.Pairs()
 	if len(pairs) == 0 {
-		p.step.Keep(store.Unset(groupTable, groupField))
+		p.step.AddOps(store.Unset(groupTable, groupField))
 		return
 	}
-	p.step.Keep(store.Set(groupTable, groupField, encode(pairs)))
+	p.step.AddOps(store.Set(groupTable, groupField, encode(pairs)))
 }
 
 func (p *Pool) storeBudget(m wire.MonitorID) {
 	s := p.budget.State(m)
 	if len(s.Actions)+len(s.Output) == 0 {
-		p.step.Keep(store.Unset(budgetPrefix+string(m), budgetField))
+		p.step.AddOps(store.Unset(budgetPrefix+string(m), budgetField))
 		return
 	}
-	p.step.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
+	p.step.AddOps(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
 }
 
 // storeReload stores an entry of the reload cache, or deletes it if the cache has evicted it.
 func (p *Pool) storeReload(id string) {
 	e, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
-		p.step.Keep(store.Unset(reloadTable, id))
+		p.step.AddOps(store.Unset(reloadTable, id))
 		return
 	}
-	p.step.Keep(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
+	p.step.AddOps(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
 }
 
 // AllOps returns the operations that write the whole state of the pool, for a store that has
@@ -155,7 +157,7 @@ func (p *Pool) AllOps() []store.Op {
 	if pairs := p.groups.Pairs(); len(pairs) > 0 {
 		ops = append(ops, store.Set(groupTable, groupField, encode(pairs)))
 	}
-	for _, m := range p.step.Desk().Monitors() {
+	for _, m := range p.state.Desktop().Monitors() {
 		if s := p.budget.State(m.MonitorID); len(s.Actions)+len(s.Output) > 0 {
 			ops = append(ops, store.Set(budgetPrefix+string(m.MonitorID), budgetField, encode(&s)))
 		}

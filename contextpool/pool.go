@@ -33,9 +33,13 @@ type Config struct {
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
 // the session's goroutine calls it, within a step.
 type Pool struct {
-	cfg    Config
-	step   StepWriter
-	runner Runner
+	cfg       Config
+	step      StepWriter
+	rows      RowLog
+	state     StateReader
+	ends      EndListener
+	runner    Runner
+	providers Providers
 
 	about         poolState
 	turns         map[string]*turn // by turn.key()
@@ -78,8 +82,8 @@ type poolState struct {
 }
 
 // New returns the pool of a session without agents.
-func New(cfg Config, step StepWriter, runner Runner) *Pool {
-	p := &Pool{cfg: cfg, step: step, runner: runner}
+func New(cfg Config, s Session, runner Runner, available Providers) *Pool {
+	p := &Pool{cfg: cfg, step: s.Step, rows: s.Rows, state: s.State, ends: s.Ends, runner: runner, providers: available}
 	p.initState()
 	return p
 }
@@ -103,7 +107,7 @@ func (p *Pool) initState() {
 // Provider returns the provider of turns that begin now: the chosen one if it exists, else the
 // default.
 func (p *Pool) Provider() string {
-	if p.about.Provider != "" && p.runner.HasProvider(p.about.Provider) {
+	if p.about.Provider != "" && p.providers.HasProvider(p.about.Provider) {
 		return p.about.Provider
 	}
 	return p.cfg.Provider
@@ -113,7 +117,7 @@ func (p *Pool) Provider() string {
 // keep their provider. Threads continue, because they are stored in a form that every provider
 // can read.
 func (p *Pool) SetProvider(name string) bool {
-	if !p.runner.HasProvider(name) {
+	if !p.providers.HasProvider(name) {
 		return false
 	}
 	before := p.Provider()
@@ -173,7 +177,7 @@ func (p *Pool) Tick() (more bool) {
 // Due returns the time of the next necessary Tick; zero means never.
 func (p *Pool) Due() time.Time {
 	due := p.questionsDue()
-	for _, m := range p.step.Desk().Monitors() {
+	for _, m := range p.state.Desktop().Monitors() {
 		if _, until, denied := p.budget.Denied(m.MonitorID, p.step.Now()); denied && (due.IsZero() || until.Before(due)) {
 			due = until
 		}
@@ -183,7 +187,7 @@ func (p *Pool) Due() time.Time {
 
 // RecordInteraction adds a user's interaction to the monitor's timeline.
 func (p *Pool) RecordInteraction(monitor wire.MonitorID, i wire.UserInteraction) {
-	p.step.Keep(p.timeline(monitor).PushUser(i)...)
+	p.step.AddOps(p.timeline(monitor).PushUser(i)...)
 }
 
 // timeline returns the timeline of a monitor and creates it if necessary.
@@ -245,7 +249,7 @@ func (p *Pool) advance() {
 // emitMonitorStatus publishes the status of every monitor whose state, queue, denied budget or
 // context use differs from the published one.
 func (p *Pool) emitMonitorStatus() {
-	for _, shown := range p.step.Desk().Monitors() {
+	for _, shown := range p.state.Desktop().Monitors() {
 		now := p.monitorStatus(shown.MonitorID)
 		var shownBudget, budget wire.Budget
 		if shown.Budget != nil {

@@ -121,14 +121,14 @@ func (p *Pool) AskUser(c tools.Caller, q Inquiry) {
 	asked := &question{Dialog: q.Dialog, Prompt: prompt}
 	asked.Ask = row.Ask
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
-		rules := p.step.Desk().AutoApproval()
+		rules := p.state.Desktop().AutoApproval()
 		suggested := q.Prompt.Options[0].Value
 		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterTimeout {
 			asked.Suggested = suggested
 			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
 	}
-	p.openQuestion(t, p.step.Row(row), asked)
+	p.openQuestion(t, p.rows.AddRow(row), asked)
 }
 
 // openQuestion stores the question of a turn, whose row is ts.
@@ -141,7 +141,7 @@ func (p *Pool) openQuestion(t *turn, ts wire.Millis, q *question) {
 }
 
 func (p *Pool) storeQuestion(q *question) {
-	p.step.Keep(store.Set(questionTable, askField(q.TS), encode(q)))
+	p.step.AddOps(store.Set(questionTable, askField(q.TS), encode(q)))
 }
 
 func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question {
@@ -214,7 +214,7 @@ func (p *Pool) removeQuestion(ts wire.Millis) {
 		return
 	}
 	delete(p.questions, ts)
-	p.step.Keep(store.Unset(questionTable, askField(ts)))
+	p.step.AddOps(store.Unset(questionTable, askField(ts)))
 	if _, back, _ := p.openAsks.Close(ts); back != nil {
 		p.emitTaskStatus(q, back.Status)
 	}
@@ -328,8 +328,8 @@ func (p *Pool) AnswerByMessage(m Message, asked string) {
 	p.ensureUniqueID(&m)
 	row := m.row(m.Text)
 	row.ProgressStatus = answerStatus(asked)
-	m.Row = p.step.NextRow()
-	p.step.Row(row)
+	m.Row = p.rows.NextRowID()
+	p.rows.AddRow(row)
 	p.acceptAnswer(t, &m)
 	p.advance()
 }
@@ -369,7 +369,7 @@ func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool
 func (p *Pool) AnswerByQueued(m Message, asked string) {
 	t := p.mainTurn(m.Monitor)
 	p.dequeue(func(w *queuedMessage) bool { return w.ID == m.ID })
-	if row, ok := p.step.Desk().UserRow(m.ID); ok {
+	if row, ok := p.state.Desktop().UserRow(m.ID); ok {
 		row.ProgressStatus = answerStatus(asked)
 		p.updateRow(row)
 	}

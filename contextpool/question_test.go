@@ -20,7 +20,7 @@ func TestAnsweredLate(t *testing.T) {
 	ts := r.rowOf("which one?").TS
 	for i := range 250 {
 		r.step(func() {
-			r.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", i), MonitorID: first})
+			r.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", i), MonitorID: first})
 		})
 	}
 	if _, ok := r.desk.Row(ts); ok {

@@ -41,11 +41,11 @@ func (p *Pool) Recover() (more bool) {
 	if !p.about.Launched {
 		p.about.Launched = true
 		p.storeState()
-		p.step.Then(p.runner.Launch)
+		p.step.AfterCommit(p.runner.Launch)
 	}
 	if p.tasksUnsaved {
 		p.tasksUnsaved = false
-		p.step.Keep(p.tasks.All()...)
+		p.step.AddOps(p.tasks.All()...)
 	}
 	if len(p.turns) > 0 {
 		p.restoreTexts()
@@ -78,7 +78,7 @@ func (t *turn) uncountCut() {
 // restoreTexts restores the text and thinking of the turns from the desktop state. Turns that
 // waited for tasks become accepted until recoverTurn has processed them.
 func (p *Pool) restoreTexts() {
-	agents := p.step.Desk().Snapshot().Agents
+	agents := p.state.Desktop().Snapshot().Agents
 	for _, t := range p.turns {
 		if t.State == turnWaiting {
 			t.State = turnAccepted
@@ -131,7 +131,7 @@ func (p *Pool) recoverTurn(t *turn) {
 func (p *Pool) restartTurn(t *turn) {
 	p.dropUnkeptText(t)
 	t.Attempt++
-	if !p.runner.HasProvider(t.Provider) {
+	if !p.providers.HasProvider(t.Provider) {
 		t.Provider = p.Provider()
 	}
 	t.State = turnAccepted
@@ -171,10 +171,10 @@ func (p *Pool) endUncertain(t *turn, reason string) {
 	a := &resumeAsk{
 		Role: t.Role, ID: t.ID, Monitor: t.Monitor, Window: t.Window, Content: truncate(t.prompt.Content, saidBytes), Reason: reason,
 	}
-	ts := p.step.Row(a.row())
+	ts := p.rows.AddRow(a.row())
 	p.resumeAsks[ts] = a
 	p.openQuestion(t, ts, &question{OpenAsk: history.OpenAsk{Ask: wire.AskResumeTask}})
-	p.step.Keep(store.Set(askTable, askField(ts), encode(a)))
+	p.step.AddOps(store.Set(askTable, askField(ts), encode(a)))
 	for _, old := range sortedKeys(p.resumeAsks)[:max(len(p.resumeAsks)-asksKept, 0)] {
 		p.deleteAsk(old)
 	}
@@ -192,7 +192,7 @@ func askField(ts wire.Millis) string { return strconv.FormatInt(int64(ts), 10) }
 func (p *Pool) deleteAsk(ts wire.Millis) {
 	delete(p.resumeAsks, ts)
 	p.removeQuestion(ts)
-	p.step.Keep(store.Unset(askTable, askField(ts)))
+	p.step.AddOps(store.Unset(askTable, askField(ts)))
 }
 
 // AnswerResume answers the question whether to continue a turn that was cut off, and reports
@@ -204,7 +204,7 @@ func (p *Pool) AnswerResume(ts wire.Millis, yes bool, text string) bool {
 		return false
 	}
 	p.deleteAsk(ts)
-	row, ok := p.step.Desk().Row(ts)
+	row, ok := p.state.Desktop().Row(ts)
 	if !ok {
 		row = a.row()
 	}

@@ -310,14 +310,14 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 	} {
 		r := newRig(t)
 		tables := map[string]map[string][]byte{c.table: {c.field: []byte(c.value)}}
-		if err := contextpool.New(r.cfg, r, r.runner).Restore(tables, nil); err == nil {
+		if err := contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner).Restore(tables, nil); err == nil {
 			t.Errorf("%s %s: %s was taken", c.table, c.field, c.value)
 		}
 	}
 	r := newRig(t)
 	for _, list := range []string{"tape:monitor-0", "timeline:monitor-0", "api:main-monitor-0"} {
 		tables := map[string]map[string][]byte{"threads": {"main-monitor-0": []byte(`{"monitor":"monitor-0"}`)}}
-		if err := contextpool.New(r.cfg, r, r.runner).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
+		if err := contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
 			t.Errorf("%s was taken", list)
 		}
 	}

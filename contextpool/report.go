@@ -51,7 +51,7 @@ func (p *Pool) HandleReport(r agentpool.Report) {
 		p.addTruncationRow(t, r.Truncation)
 	case agentpool.Retrying:
 		why := fmt.Sprintf("%s; trying again in %v", truncate(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
-		p.step.Row(t.row(wire.SayAPIReqRetryDelayed, why))
+		p.rows.AddRow(t.row(wire.SayAPIReqRetryDelayed, why))
 	case agentpool.Ended:
 		p.runEnded(t, r)
 	}
@@ -127,7 +127,7 @@ func (p *Pool) stopOverBudget(t *turn, v policies.Verdict) {
 	p.step.Emit(wire.AgentError{
 		Error: reason, Code: wire.CodeBudgetExceeded, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
 	})
-	p.step.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
+	p.step.AddOps(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
 }
 
 // budgetName returns the limited quantity in words.
@@ -217,14 +217,14 @@ func (p *Pool) endTurn(t *turn, outcome providers.Outcome, reason string) {
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
 	p.releaseLocks(t)
-	p.step.Cancel(t.Role)
+	p.ends.CancelQuestions(t.Role)
 	text := t.text.String()
 	p.emitTurnEnd(t, t.textWithoutRow(), outcome, reason)
 	if !t.rewound {
-		p.recordOnTape(t, policies.SpeakerAssistant, text, p.step.NextRow()-1)
+		p.recordOnTape(t, policies.SpeakerAssistant, text, p.rows.NextRowID()-1)
 	}
 	if t.Kind != wire.AgentMain && !t.thinkingOnly() {
-		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
+		p.step.AddOps(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 	p.totals.addTurn(outcome, t.Usage)
 	if t.thinkingOnly() {
@@ -243,7 +243,7 @@ func (p *Pool) endTurn(t *turn, outcome providers.Outcome, reason string) {
 	}
 	if t.DisposeAgent && t.Lasting {
 		p.deleteThread(t.Agent)
-		p.step.Then(func() { p.runner.Dispose(t.Agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(t.Agent) })
 	} else {
 		p.disposeIfStale(t)
 	}
@@ -260,7 +260,7 @@ func (p *Pool) endTurn(t *turn, outcome providers.Outcome, reason string) {
 func (p *Pool) disposeIfStale(t *turn) {
 	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.stale {
 		h.stale = false
-		p.step.Then(func() { p.runner.Dispose(t.Agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(t.Agent) })
 	}
 }
 
@@ -275,7 +275,7 @@ func (p *Pool) emitTurnEnd(t *turn, text string, outcome providers.Outcome, reas
 	}
 	if t.rewound {
 		t.thinkingUnsaved = false
-		if _, left := p.step.Desk().Row(t.ThinkingRow); !left {
+		if _, left := p.state.Desktop().Row(t.ThinkingRow); !left {
 			t.ThinkingRow = 0 // the rewind removed it
 		}
 	}
@@ -284,10 +284,10 @@ func (p *Pool) emitTurnEnd(t *turn, text string, outcome providers.Outcome, reas
 		p.addOpenCallRows(t)
 	}
 	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinkingOnly() {
-		p.step.Row(t.row(say, text))
+		p.rows.AddRow(t.row(say, text))
 	}
 	if outcome == providers.Failed && !t.thinkingOnly() { // a failed job is reported by its plan
-		p.step.Row(t.row(wire.SayError, reason))
+		p.rows.AddRow(t.row(wire.SayError, reason))
 	}
 	end := p.turnEndEvent(t, outcome, reason)
 	if !t.rowRemoved {
@@ -327,7 +327,7 @@ func wireUsage(u providers.Usage) *wire.Usage {
 // releaseLocks unlocks the windows that a turn has locked.
 func (p *Pool) releaseLocks(t *turn) {
 	var actions []wire.Action
-	for _, w := range p.step.Desk().Windows(t.Monitor) {
+	for _, w := range p.state.Desktop().Windows(t.Monitor) {
 		if w.Lock == t.Role {
 			actions = append(actions, wire.WindowUnlock{WindowID: w.WindowID, AgentID: t.Role})
 		}
@@ -349,7 +349,7 @@ func (p *Pool) recordReload(t *turn) {
 	}
 	entry, evicted := p.reload.Record(p.step.Now(), t.trigger(), t.actions, required)
 	for _, id := range evicted {
-		p.step.Keep(store.Unset(reloadTable, id))
+		p.step.AddOps(store.Unset(reloadTable, id))
 	}
 	if entry.ID != "" {
 		p.storeReload(entry.ID)
@@ -379,7 +379,7 @@ func (p *Pool) closeOpenCalls(t *turn) {
 			Kind: providers.BlockToolResult, Call: b.Call, Tool: b.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 		})
 	}
-	p.appendMessages(h, history.Message{Entry: results, Row: p.step.NextRow()})
+	p.appendMessages(h, history.Message{Entry: results, Row: p.rows.NextRowID()})
 }
 
 func mayHaveRun(tool string) string { return fmt.Sprintf("tool %s may or may not have run", tool) }

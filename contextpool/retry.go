@@ -41,7 +41,7 @@ func (p *Pool) addTruncationRow(t *turn, s providers.Truncation) {
 	row.ContextTruncation = &wire.ContextTruncation{
 		MessagesRemoved: s.Left, PrevContextTokens: s.Before, NewContextTokens: s.After,
 	}
-	p.step.Row(row)
+	p.rows.AddRow(row)
 }
 
 func truncationText(left int) string {

@@ -70,10 +70,10 @@ func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
 	}
 	u.TS, u.Include = rows[0].TS, false
 	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
-	if _, open := p.step.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
+	if _, open := p.state.Desktop().Window(m.Monitor, m.Window); m.Window != "" && !open {
 		return invalidState("there is no window %q any more", m.Window)
 	}
-	if !p.runner.HasProvider(p.Provider()) {
+	if !p.providers.HasProvider(p.Provider()) {
 		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
 	}
 	plan, refused := p.planRewind(u, rows)
@@ -103,7 +103,7 @@ func (p *Pool) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refu
 	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
 		return nil, historyChanged(rewoundByOther)
 	}
-	rows, err := p.step.Rows(u.Monitor, u.TS, said)
+	rows, err := p.rows.RowsSince(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
 		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
@@ -115,7 +115,7 @@ func (p *Pool) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refu
 
 // revision returns how often the conversation of a monitor was rewound.
 func (p *Pool) revision(monitor wire.MonitorID) int {
-	m, _ := p.step.Desk().Monitor(monitor)
+	m, _ := p.state.Desktop().Monitor(monitor)
 	return m.Revision
 }
 
@@ -184,7 +184,7 @@ func (p *Pool) applyRewind(u *rewindPlan) {
 	if u.Include {
 		since = since[1:]
 	}
-	p.step.Rewound(said, since, u.Kept)
+	p.rows.RemoveRows(said, since, u.Kept)
 	p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.removes(w.Row) }), rewound)
 	touched := p.rewindThreads(u)
 	for _, t := range p.sortedTurns() {
@@ -196,19 +196,19 @@ func (p *Pool) applyRewind(u *rewindPlan) {
 			p.rewindTurn(t, u)
 		}
 	}
-	p.step.Keep(p.tape.Rewind(u.Monitor, u.removes)...)
+	p.step.AddOps(p.tape.Rewind(u.Monitor, u.removes)...)
 	from := u.Row.TS
 	if u.Include {
 		from++
 	}
-	p.step.Keep(p.tasks.Rewind(u.Monitor, from)...)
+	p.step.AddOps(p.tasks.Rewind(u.Monitor, from)...)
 	for i := range u.Removed {
 		if ts := u.Removed[i].TS; p.resumeAsks[ts] != nil {
 			p.deleteAsk(ts)
 		}
 	}
 	for _, agent := range sortedKeys(touched) {
-		p.step.Then(func() { p.runner.Dispose(agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(agent) })
 	}
 	status := p.monitorStatus(u.Monitor)
 	status.Revision = said.Revision
@@ -265,6 +265,6 @@ func (p *Pool) rewindTurn(t *turn, u *rewindPlan) {
 		p.closeOpenCalls(t)
 	}
 	if t.rowRemoved && t.Kind == wire.AgentMain && len(t.actions) > 0 {
-		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
+		p.step.AddOps(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 }

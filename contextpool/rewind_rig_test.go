@@ -28,7 +28,7 @@ func (r *rig) archiveRow(row wire.UIRow) wire.UIRow {
 	return row
 }
 
-func (r *rig) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+func (r *rig) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
 	rows := r.archive[monitor]
 	at := slices.IndexFunc(rows, func(o wire.UIRow) bool { return o.TS == ts })
 	if at < 0 {
@@ -43,9 +43,9 @@ func (r *rig) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UI
 	return slices.Clone(rows[at:]), nil
 }
 
-func (r *rig) Cold(list string) ([][]byte, error) { return r.kept.lists[list], r.away }
+func (r *rig) ReadColdList(list string) ([][]byte, error) { return r.kept.lists[list], r.away }
 
-func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
+func (r *rig) RemoveRows(e wire.HistoryRewound, since, stay []wire.UIRow) {
 	rows := r.archive[e.MonitorID]
 	if r.gone == nil {
 		r.gone = map[wire.RowID]wire.MonitorID{}

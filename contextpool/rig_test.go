@@ -102,7 +102,7 @@ func (r *rig) hire() {
 	if old != nil {
 		r.runner.slots, r.runner.steers, r.runner.launched = old.slots, old.steers, old.launched
 	}
-	r.pool = contextpool.New(r.cfg, r, r.runner)
+	r.pool = contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner)
 }
 
 // crash simulates that the owner is killed and another one takes over, which calls first before
@@ -227,10 +227,10 @@ func (k storedState) clone() (map[string]map[string][]byte, map[string][][]byte)
 
 // The rig is the step writer of its pool.
 
-func (r *rig) Now() time.Time       { return r.now }
-func (r *rig) Desk() *desktop.State { return r.desk }
-func (r *rig) Keep(ops ...store.Op) { r.ops = append(r.ops, ops...) }
-func (r *rig) Then(effect func())   { r.then = append(r.then, effect) }
+func (r *rig) Now() time.Time            { return r.now }
+func (r *rig) Desktop() *desktop.State   { return r.desk }
+func (r *rig) AddOps(ops ...store.Op)    { r.ops = append(r.ops, ops...) }
+func (r *rig) AfterCommit(effect func()) { r.then = append(r.then, effect) }
 
 func (r *rig) Full() bool {
 	_, size := r.weigh()
@@ -238,9 +238,9 @@ func (r *rig) Full() bool {
 	return r.full
 }
 
-func (r *rig) Cancel(agent wire.AgentID)     { r.cancelled = append(r.cancelled, agent) }
-func (r *rig) JobEnded(w workflow.JobResult) { r.worked = append(r.worked, w) }
-func (r *rig) Answer(p wire.ServerPayload)   { r.Emit(p) }
+func (r *rig) CancelQuestions(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
+func (r *rig) JobEnded(w workflow.JobResult)      { r.worked = append(r.worked, w) }
+func (r *rig) EmitReply(p wire.ServerPayload)     { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++
@@ -255,9 +255,9 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	r.desk.Apply(e)
 }
 
-func (r *rig) Row(row wire.UIRow) wire.Millis {
+func (r *rig) AddRow(row wire.UIRow) wire.Millis {
 	r.row = max(r.row+1, wire.Millis(r.now.UnixMilli()))
-	row.ID, row.TS = r.NextRow(), r.row
+	row.ID, row.TS = r.NextRowID(), r.row
 	r.Emit(wire.MessageUpdated{
 		Action: wire.RowCreated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})
@@ -487,7 +487,6 @@ func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) 
 func (c *runner) Interrupt(run, reason string) {
 	c.interrupted = append(c.interrupted, run+": "+reason)
 }
-func (c *runner) Cancel(*agentpool.Slot)           { c.slots++ }
 func (c *runner) CanSteer(string) bool             { return c.steers }
 func (c *runner) ContextWindow(string) int         { return c.window }
 func (c *runner) HasProvider(provider string) bool { return slices.Contains(c.has, provider) }

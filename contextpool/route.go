@@ -21,7 +21,7 @@ func (p *Pool) HandleUserMessage(m Message) {
 
 func (p *Pool) route(w *queuedMessage) {
 	monitor := string(w.Monitor)
-	if !p.runner.HasProvider(p.Provider()) {
+	if !p.providers.HasProvider(p.Provider()) {
 		p.rejectMessage(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
@@ -83,7 +83,7 @@ func (p *Pool) hasTurnBudget(monitor wire.MonitorID) bool {
 func (p *Pool) steerableTurn(m *queuedMessage) *turn {
 	t := p.mainTurn(m.Monitor)
 	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
-		!p.runner.CanSteer(t.Provider) {
+		!p.providers.CanSteer(t.Provider) {
 		return nil
 	}
 	for _, w := range p.mainQueue.All(string(m.Monitor)) {
@@ -96,7 +96,7 @@ func (p *Pool) steerableTurn(m *queuedMessage) *turn {
 
 func (p *Pool) steer(t *turn, m *Message) {
 	s := agentpool.Steering{Run: t.runID(), Message: m.ID, Text: policies.Content(m.Text), Images: m.Images}
-	p.step.Then(func() { p.runner.Steer(s) })
+	p.step.AfterCommit(func() { p.runner.Steer(s) })
 }
 
 // beginEphemeral begins a turn of an ephemeral agent for a message, if a slot and the budget
@@ -211,14 +211,14 @@ func (p *Pool) startQueued() {
 			p.pendingStarts = true
 			return
 		}
-		if p.runner.HasProvider(p.Provider()) && p.compactForMessage(next) {
+		if p.providers.HasProvider(p.Provider()) && p.compactForMessage(next) {
 			continue
 		}
 		p.lastBegun = next.ID
-		p.step.Then(func() { p.lastBegun = "" })
+		p.step.AfterCommit(func() { p.lastBegun = "" })
 		p.dequeue(func(w *queuedMessage) bool { return w == next })
 		switch {
-		case !p.runner.HasProvider(p.Provider()):
+		case !p.providers.HasProvider(p.Provider()):
 			p.rejectMessage(&next.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		case next.Window == "":
 			p.beginMainTurn(next, wire.TakenDirect, nil)
@@ -246,7 +246,7 @@ func (p *Pool) notifyQueued() {
 				}
 				w.Told = true
 				p.storeQueued(w)
-				p.step.Answer(wire.MessageQueued{MessageID: w.ID, Position: i + 1, MonitorID: w.Monitor, By: w.By})
+				p.step.EmitReply(wire.MessageQueued{MessageID: w.ID, Position: i + 1, MonitorID: w.Monitor, By: w.By})
 			}
 		}
 	}

@@ -45,7 +45,7 @@ const (
 // markRowRefused marks the row of a message that will not be answered, for tabs that did not
 // get or missed the reply. If the step is full, the row stays unmarked.
 func (p *Pool) markRowRefused(id wire.MessageID, icon, reason string) {
-	row, ok := p.step.Desk().UserRow(id)
+	row, ok := p.state.Desktop().UserRow(id)
 	if !ok || p.step.Full() {
 		return
 	}
@@ -69,7 +69,7 @@ type toolRow struct {
 func (p *Pool) addToolRow(t *turn, n int, r toolRow) {
 	if n <= toolRows && !t.rowRemoved {
 		r.Result = truncate(r.Result, p.rowLimit())
-		p.step.Row(t.row(wire.SayTool, string(encode(r))))
+		p.rows.AddRow(t.row(wire.SayTool, string(encode(r))))
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *Pool) addTextRow(t *turn, message uint64) {
 	if message > 0 {
 		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // message ids fit into an int
 	}
-	p.step.Row(row)
+	p.rows.AddRow(row)
 	t.RowUnits = t.textUnits
 	t.TextRows++
 }
@@ -174,7 +174,7 @@ func (p *Pool) writeThinkingRow(t *turn, room int, grows bool) {
 	}
 	row, action := history.NextVersion(before, row, grows)
 	if action == wire.RowCreated {
-		row.TS = p.step.Row(row)
+		row.TS = p.rows.AddRow(row)
 	} else {
 		p.updateRow(row)
 	}
@@ -197,8 +197,8 @@ func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 
 // finishOrphanRows finishes the growing rows of turns that no longer exist.
 func (p *Pool) finishOrphanRows() {
-	for _, m := range p.step.Desk().Monitors() {
-		for _, row := range p.step.Desk().Rows(m.MonitorID) {
+	for _, m := range p.state.Desktop().Monitors() {
+		for _, row := range p.state.Desktop().Rows(m.MonitorID) {
 			if history.IsPartial(row) && !slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.ThinkingRow == row.TS }) {
 				p.updateRow(history.FinalVersion(row))
 			}
@@ -215,10 +215,10 @@ func (p *Pool) updateRow(row wire.UIRow) {
 
 // findRow returns a row, from the store if the desktop state has dropped it.
 func (p *Pool) findRow(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
-	if row, ok := p.step.Desk().Row(ts); ok {
+	if row, ok := p.state.Desktop().Row(ts); ok {
 		return row, true
 	}
-	rows, err := p.step.Rows(monitor, ts, false)
+	rows, err := p.rows.RowsSince(monitor, ts, false)
 	if err != nil || len(rows) == 0 {
 		return wire.UIRow{}, false // the question or turn ends without its row
 	}
@@ -247,5 +247,5 @@ func (p *Pool) addEndRow(t *turn, end wire.AgentResponse) {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
 			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD
 	}
-	p.step.Row(t.row(wire.SayAPIReqFinished, string(encode(r))))
+	p.rows.AddRow(t.row(wire.SayAPIReqFinished, string(encode(r))))
 }

@@ -319,8 +319,8 @@ func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-func (r *rig) NextRow() wire.RowID {
-	last, _ := r.Desk().LastRow()
+func (r *rig) NextRowID() wire.RowID {
+	last, _ := r.Desktop().LastRow()
 	return last + 1
 }
 

@@ -22,7 +22,7 @@ const summaryBytes = 32 << 10
 // which the task has ended or was refused.
 func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
 	fail := func(outcome providers.Outcome, why string) {
-		p.step.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
+		p.step.AfterCommit(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
 	}
 	parent := p.callerTurn(c)
 	switch {
@@ -64,7 +64,7 @@ func (p *Pool) joinTaskCall(c *call, done func(providers.ToolResult)) {
 	child := p.turns[c.Child]
 	if c.Ended || child == nil {
 		result := c.Result
-		p.step.Then(func() { done(result) })
+		p.step.AfterCommit(func() { done(result) })
 		return
 	}
 	before := child.onResult
@@ -81,7 +81,7 @@ func (p *Pool) joinTaskCall(c *call, done func(providers.ToolResult)) {
 func (p *Pool) returnTaskResult(t *turn, result tools.TaskResult) {
 	r := result.Result()
 	if t.onResult != nil {
-		p.step.Then(func() { t.onResult(r) })
+		p.step.AfterCommit(func() { t.onResult(r) })
 	}
 	parent := p.turns[t.Parent]
 	if parent == nil {

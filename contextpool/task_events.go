@@ -34,11 +34,11 @@ func (p *Pool) taskCreated(t *turn) {
 	if t.Condensing != nil {
 		return
 	}
-	p.step.Keep(p.tasks.Upsert(t.taskID(), func(i *history.Item) {
+	p.step.AddOps(p.tasks.Upsert(t.taskID(), func(i *history.Item) {
 		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.title(), t.Provider, t.Profile
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.messageID()
-		if row, ok := p.step.Desk().UserRow(t.messageID()); ok && t.messageID() != "" {
+		if row, ok := p.state.Desktop().UserRow(t.messageID()); ok && t.messageID() != "" {
 			i.TS, i.Task = row.TS, row.Text
 		}
 	})...)
@@ -47,7 +47,7 @@ func (p *Pool) taskCreated(t *turn) {
 	if parent == nil {
 		return
 	}
-	p.step.Keep(p.tasks.Change(parent.taskID(), func(i *history.Item) { i.MarkDelegated(t.taskID()) })...)
+	p.step.AddOps(p.tasks.Change(parent.taskID(), func(i *history.Item) { i.MarkDelegated(t.taskID()) })...)
 	p.step.Emit(wire.TaskSpawned{Task: parent.taskRef(), ChildTaskID: t.taskID()})
 	if len(p.tasksOf(parent)) == 1 {
 		p.step.Emit(wire.TaskPaused{Task: parent.taskRef()})
@@ -67,7 +67,7 @@ func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
 	if t.Condensing != nil {
 		return
 	}
-	p.step.Keep(p.tasks.Change(t.taskID(), func(i *history.Item) {
+	p.step.AddOps(p.tasks.Change(t.taskID(), func(i *history.Item) {
 		i.SetUsage(t.Usage)
 		i.MarkEnded(outcome, text)
 	})...)
@@ -88,7 +88,7 @@ func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
 	} else {
 		p.step.Emit(wire.TaskUnpaused{Task: parent.taskRef()})
 	}
-	p.step.Keep(p.tasks.Change(parent.taskID(), func(i *history.Item) { i.MarkReturned(t.taskID(), next, r.Summary) })...)
+	p.step.AddOps(p.tasks.Change(parent.taskID(), func(i *history.Item) { i.MarkReturned(t.taskID(), next, r.Summary) })...)
 }
 
 // recordUsage adds the usage of a model call to the turn, and publishes the total at most every

@@ -155,7 +155,7 @@ func TestRowsThatNobodyEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.step(func() {
-		r.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, Text: "hm", MonitorID: first, Partial: new(true)})
+		r.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, Text: "hm", MonitorID: first, Partial: new(true)})
 	})
 	r.crash()
 	wantEqual(t, r.versions(), []string{"created 1 grows: hm", "updated 1 whole: hm"})

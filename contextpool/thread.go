@@ -164,7 +164,7 @@ func (p *Pool) appendMessages(h *thread, added ...history.Message) {
 		h.bytes += len(values[i])
 	}
 	if len(h.messages) <= threadEntries && h.bytes <= threadBytes {
-		p.step.Keep(store.Push(h.listName(), values...))
+		p.step.AddOps(store.Push(h.listName(), values...))
 		return
 	}
 	p.boundThread(h)
@@ -177,7 +177,7 @@ func (p *Pool) appendEntries(t *turn, h *thread, entries []providers.Entry) (bef
 	added := make([]history.Message, len(entries))
 	var said []int // indexes of the user's messages
 	for i, e := range entries {
-		added[i] = history.Message{Entry: e, Row: p.step.NextRow()}
+		added[i] = history.Message{Entry: e, Row: p.rows.NextRowID()}
 		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isToolResult) {
 			said = append(said, i)
 		}
@@ -238,7 +238,7 @@ func (p *Pool) threadOf(t *turn) *thread {
 }
 
 // storeThread stores the fields of a thread besides its messages.
-func (p *Pool) storeThread(h *thread) { p.step.Keep(store.Set(threadTable, h.agent, encode(h))) }
+func (p *Pool) storeThread(h *thread) { p.step.AddOps(store.Set(threadTable, h.agent, encode(h))) }
 
 // deleteThread deletes a thread.
 func (p *Pool) deleteThread(agent string) {
@@ -247,8 +247,8 @@ func (p *Pool) deleteThread(agent string) {
 		return
 	}
 	delete(p.threads, agent)
-	p.step.Keep(store.Unset(threadTable, agent), store.Drop(h.listName()))
+	p.step.AddOps(store.Unset(threadTable, agent), store.Drop(h.listName()))
 	if len(h.Cold) > 0 {
-		p.step.Keep(store.Drop(h.coldList()))
+		p.step.AddOps(store.Drop(h.coldList()))
 	}
 }

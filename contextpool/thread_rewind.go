@@ -29,7 +29,7 @@ func (p *Pool) loadThreadCut(h *thread) (*threadCut, error) {
 	if len(h.Cold) == 0 {
 		return g, nil
 	}
-	items, err := p.step.Cold(h.coldList())
+	items, err := p.state.ReadColdList(h.coldList())
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
@@ -118,9 +118,9 @@ func (p *Pool) applyThreadCut(g *threadCut) {
 		}
 		h.Cold = chunksOf(kept)
 		if g.dirty {
-			p.step.Keep(rewriteList(h.coldList(), g.cold[:g.coldKept])...)
+			p.step.AddOps(rewriteList(h.coldList(), g.cold[:g.coldKept])...)
 		} else {
-			p.step.Keep(truncateList(h.coldList(), g.coldKept)...)
+			p.step.AddOps(truncateList(h.coldList(), g.coldKept)...)
 		}
 	}
 	same := commonPrefix(h.messages, hot)
@@ -129,9 +129,9 @@ func (p *Pool) applyThreadCut(g *threadCut) {
 		p.boundThread(h)
 		return
 	}
-	p.step.Keep(truncateList(h.listName(), same)...)
+	p.step.AddOps(truncateList(h.listName(), same)...)
 	if same < len(values) {
-		p.step.Keep(store.Push(h.listName(), values[same:]...))
+		p.step.AddOps(store.Push(h.listName(), values[same:]...))
 	}
 }
 

@@ -234,7 +234,7 @@ func (p *Pool) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agentpool.S
 		}))
 	} else {
 		happened, ops := p.timeline(w.Monitor).Drain()
-		p.step.Keep(ops...)
+		p.step.AddOps(ops...)
 		t.prompt.setText(p.previousConversation(t) + policies.Main(policies.MainPrompt{
 			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
 		}))
@@ -292,7 +292,7 @@ func (p *Pool) registerTurn(t *turn, role string) {
 // fillPrompt sets the message's content and the open windows in the prompt of a turn.
 func (p *Pool) fillPrompt(t *turn, w *queuedMessage) {
 	t.prompt.Images, t.prompt.Content = w.Images, w.Text
-	for _, open := range p.step.Desk().Windows(t.Monitor) {
+	for _, open := range p.state.Desktop().Windows(t.Monitor) {
 		t.prompt.Windows = append(t.prompt.Windows, policies.WindowInfo{
 			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
 		})
@@ -345,7 +345,7 @@ func (p *Pool) startRun(t *turn, slot *agentpool.Slot) {
 	if continues {
 		r.Continue, r.Prompt, r.Images, r.Done = true, "", nil, t.endedResults()
 	}
-	p.step.Then(func() { p.runner.Start(r) })
+	p.step.AfterCommit(func() { p.runner.Start(r) })
 }
 
 // endedResults returns the results of ended tool calls that are not in the thread yet, by call
@@ -365,7 +365,7 @@ func (p *Pool) recordOnTape(t *turn, by policies.Speaker, text string, row wire.
 	if text == "" || t.Kind == wire.AgentTask {
 		return
 	}
-	p.step.Keep(p.tape.Append(TapeMessage{
+	p.step.AddOps(p.tape.Append(TapeMessage{
 		By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window, Row: row,
 	})...)
 }

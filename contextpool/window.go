@@ -35,12 +35,12 @@ func (p *Pool) HandleComponentAction(m Message, a wire.ComponentAction) {
 }
 
 func (p *Pool) routeWindowMessage(w *queuedMessage) {
-	open, ok := p.step.Desk().Window(w.Monitor, w.Window)
+	open, ok := p.state.Desktop().Window(w.Monitor, w.Window)
 	switch {
 	case !ok:
 		p.rejectMessage(&w.Message, wire.CodeSessionInvalidState, fmt.Sprintf("there is no window %q", w.Window))
 		return
-	case !p.runner.HasProvider(p.Provider()):
+	case !p.providers.HasProvider(p.Provider()):
 		p.rejectMessage(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
@@ -107,7 +107,7 @@ func (p *Pool) beginWindowTurn(w *queuedMessage) {
 
 // windowOf returns an open window that shares the thread's agent, or "".
 func (p *Pool) windowOf(h *thread) wire.WindowID {
-	for _, w := range p.step.Desk().Windows(h.Monitor) {
+	for _, w := range p.state.Desktop().Windows(h.Monitor) {
 		if windowAgent(h.Monitor, p.groups.AgentKey(policies.Key{Monitor: h.Monitor, Window: w.WindowID})) == h.agent {
 			return w.WindowID
 		}
@@ -140,9 +140,9 @@ func (p *Pool) WindowClosed(monitor wire.MonitorID, window wire.WindowID) {
 // shares it. The turn that closed the window, if any, continues.
 func (p *Pool) removeWindow(k policies.Key, by *turn) {
 	_, ops := p.tape.PruneWindow(k.Monitor, k.Window)
-	p.step.Keep(ops...)
+	p.step.AddOps(ops...)
 	for _, id := range p.reload.CloseWindow(k.Window) {
-		p.step.Keep(store.Unset(reloadTable, id))
+		p.step.AddOps(store.Unset(reloadTable, id))
 	}
 	grouped := p.groups.Grouped(k)
 	end := p.groups.Close(k)
@@ -169,7 +169,7 @@ func (p *Pool) removeWindow(k policies.Key, by *turn) {
 	}
 	if p.turnOfAgent(agent) == nil && p.threads[agent] != nil {
 		p.deleteThread(agent)
-		p.step.Then(func() { p.runner.Dispose(agent) })
+		p.step.AfterCommit(func() { p.runner.Dispose(agent) })
 	}
 }
 
@@ -194,7 +194,7 @@ func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
 	if t == nil || t.Kind != wire.AgentWindow {
 		return policies.Key{}, false
 	}
-	if _, open := p.step.Desk().Window(t.Monitor, t.Window); open {
+	if _, open := p.state.Desktop().Window(t.Monitor, t.Window); open {
 		return policies.Key{Monitor: t.Monitor, Window: t.Window}, true
 	}
 	agent := cmp.Or(t.Beside, t.Agent)

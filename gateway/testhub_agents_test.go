@@ -69,7 +69,10 @@ func addAgents(t *testing.T, p *hubOptions, open func(*slog.Logger) (agentStore,
 		return s, nil
 	}
 	p.session.Provider = demo.Name
-	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return runner.Session(ctx, e) }
+	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
+		r := runner.Session(ctx, e)
+		return session.Runner{Runs: r, Providers: r, Close: r.Close}
+	}
 	t.Cleanup(func() { // after the hub has stopped
 		cancel()
 		wg.Wait()

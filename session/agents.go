@@ -16,10 +16,11 @@ import (
 )
 
 // Runner runs the agents of a session that is owned here.
-type Runner interface {
-	contextpool.Runner
+type Runner struct {
+	Runs      contextpool.Runner
+	Providers contextpool.Providers
 	// Close stops all runs and returns when they have stopped.
-	Close()
+	Close func()
 }
 
 // parkTime is how long a session that is handed over waits for running tools. The outcome of a tool
@@ -86,11 +87,12 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 	a := &agents{poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
 	a.runner = cfg.NewRunner(l.ctx, agentpool.SessionRef{
-		Session: l.live.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
+		Session: l.live.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l}.desktop(),
 	})
+	step := stepWriter{l}
 	a.pool = contextpool.New(contextpool.Config{
 		Session: l.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-	}, stepWriter{l}, a.runner)
+	}, contextpool.Session{Step: step, Rows: step, State: step, Ends: step}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(l.live.id), Reason: err.Error()}
 	}
@@ -282,21 +284,21 @@ func (l *owner) submitToAgent(m contextpool.Message, submit func()) reply {
 	return r
 }
 
-// stepWriter implements [contextpool.StepWriter] with the owner's current step.
+// stepWriter implements the roles of [contextpool.Session] with the owner's current step.
 type stepWriter struct{ *owner }
 
-func (s stepWriter) Now() time.Time               { return s.now }
-func (s stepWriter) Desk() *desktop.State         { return s.state }
-func (s stepWriter) Emit(p wire.ServerPayload)    { s.emit(p) }
-func (s stepWriter) Full() bool                   { return s.stepFull() }
-func (s stepWriter) Then(effect func())           { s.step.effects = append(s.step.effects, effect) }
-func (s stepWriter) Row(r wire.UIRow) wire.Millis { return s.row(r) }
+func (s stepWriter) Now() time.Time                  { return s.now }
+func (s stepWriter) Desktop() *desktop.State         { return s.state }
+func (s stepWriter) Emit(p wire.ServerPayload)       { s.emit(p) }
+func (s stepWriter) Full() bool                      { return s.stepFull() }
+func (s stepWriter) AfterCommit(effect func())       { s.step.effects = append(s.step.effects, effect) }
+func (s stepWriter) AddRow(r wire.UIRow) wire.Millis { return s.row(r) }
 
-// NextRow is the id of the next row.
-func (s stepWriter) NextRow() wire.RowID { return s.lastRow + 1 }
+// NextRowID is the id of the next row.
+func (s stepWriter) NextRowID() wire.RowID { return s.lastRow + 1 }
 
-// Keep adds ops to the step. Their bytes count, because conversations can be long.
-func (s stepWriter) Keep(ops ...store.Op) {
+// AddOps adds ops to the step. Their bytes count, because conversations can be long.
+func (s stepWriter) AddOps(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)
 	for i := range ops {
 		for _, v := range ops[i].Values {
@@ -305,8 +307,8 @@ func (s stepWriter) Keep(ops ...store.Op) {
 	}
 }
 
-// Cancel closes the open questions of an agent.
-func (s stepWriter) Cancel(agent wire.AgentID) {
+// CancelQuestions closes the open questions of an agent.
+func (s stepWriter) CancelQuestions(agent wire.AgentID) {
 	now := s.state.Snapshot()
 	for _, d := range now.Dialogs {
 		if d.AgentID == agent {
@@ -320,8 +322,8 @@ func (s stepWriter) Cancel(agent wire.AgentID) {
 	}
 }
 
-// Answer emits the answer to a message and stores it in the ledger for repetitions of the message.
-func (s stepWriter) Answer(p wire.ServerPayload) {
+// EmitReply emits the answer to a message and stores it in the ledger for repetitions of the message.
+func (s stepWriter) EmitReply(p wire.ServerPayload) {
 	s.emit(p)
 	id := wire.MessageOf(p)
 	r := replyOf(p)

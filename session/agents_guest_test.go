@@ -107,9 +107,9 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 60 {
-		_, _ = who.Desktop.Confirm(gone, who, wire.DialogConfirm{Title: "t", Message: "m"}, providers.ToolCall{}, time.Minute)
-		_, _ = who.Desktop.Ask(gone, who, wire.Prompt{Title: "t", Message: "m"}, time.Minute)
-		_ = who.Desktop.Begin(gone, who, tools.Call{Tool: "storage:list"})
+		_, _ = who.Desktop.Users.Confirm(gone, who, wire.DialogConfirm{Title: "t", Message: "m"}, providers.ToolCall{}, time.Minute)
+		_, _ = who.Desktop.Users.Ask(gone, who, wire.Prompt{Title: "t", Message: "m"}, time.Minute)
+		_ = who.Desktop.Steps.Begin(gone, who, tools.Call{Tool: "storage:list"})
 	}
 	deliverBarrier(t, d.handle)
 	if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
@@ -129,12 +129,12 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 	var wg sync.WaitGroup
 	q := wire.DialogConfirm{ID: "question-1", Title: "t", Message: "m"}
 	wg.Go(func() {
-		if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err != nil || !v.Confirmed {
+		if v, err := who.Desktop.Users.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err != nil || !v.Confirmed {
 			t.Errorf("the first gets %+v, %v", v, err)
 		}
 	})
 	waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
-	if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err == nil {
+	if v, err := who.Desktop.Users.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err == nil {
 		t.Errorf("the second gets %+v", v)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.ID, Confirmed: true})
@@ -156,13 +156,13 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		d.send("", wire.AppProtocolReady{WindowID: "app"})
 		who := p.startTurn(d, "m1")
 		text := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
-		if _, err := who.Desktop.App(t.Context(), who, "app", wire.AppCommandRequest{Command: "c", Params: text(64<<10 + 1)}); err == nil {
+		if _, err := who.Desktop.Tabs.App(t.Context(), who, "app", wire.AppCommandRequest{Command: "c", Params: text(64<<10 + 1)}); err == nil {
 			t.Error("a command was too long and sent")
 		}
 		for i := range 6 {
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				_, err := who.Desktop.App(t.Context(), who, "app", wire.AppCommandRequest{Command: fmt.Sprintf("c%d", i), Params: text(60 << 10)})
+				_, err := who.Desktop.Tabs.App(t.Context(), who, "app", wire.AppCommandRequest{Command: fmt.Sprintf("c%d", i), Params: text(60 << 10)})
 				requireNoError(t, err)
 			})
 			synctest.Wait()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/providers"
@@ -94,7 +95,7 @@ type hubConfig struct {
 	// onRunner, if set, is called with the sessions that get a runner.
 	onRunner func(agentpool.SessionRef)
 	// wrapRunner, if set, wraps every session runner.
-	wrapRunner func(session.Runner) session.Runner
+	wrapRunner func(contextpool.Runner) contextpool.Runner
 }
 
 // agentHub is a hub with agents.
@@ -129,10 +130,12 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 		if cfg.onRunner != nil {
 			cfg.onRunner(e)
 		}
+		runs := runner.Session(ctx, e)
+		r := session.Runner{Runs: runs, Providers: runs, Close: runs.Close}
 		if cfg.wrapRunner != nil {
-			return cfg.wrapRunner(runner.Session(ctx, e))
+			r.Runs = cfg.wrapRunner(runs)
 		}
-		return runner.Session(ctx, e)
+		return r
 	}
 	hub, stopHub := startHub(t, o.store, cfg.replica, cfg.session)
 	o.Hub = hub

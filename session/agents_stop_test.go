@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
@@ -312,7 +313,7 @@ func TestSetProviderOfAgents(t *testing.T) {
 }
 
 // slowInterruptRunner is a session runner that delays interrupts.
-type slowInterruptRunner struct{ session.Runner }
+type slowInterruptRunner struct{ contextpool.Runner }
 
 func (c slowInterruptRunner) Interrupt(run, reason string) {
 	time.Sleep(time.Minute)
@@ -326,7 +327,7 @@ func TestOverBudgetIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startAgentHub(t, newSyncDeployment(t), hubConfig{
 			session:    session.Config{Budget: policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 1, OutputPerMin: 1000}},
-			wrapRunner: func(c session.Runner) session.Runner { return slowInterruptRunner{c} },
+			wrapRunner: func(c contextpool.Runner) contextpool.Runner { return slowInterruptRunner{c} },
 		})
 		d := o.newDesktop(t, "ses-1")
 		d.sendText("monitor-1", "m", openWindowDirective("a"), openWindowDirective("b"))

@@ -203,7 +203,7 @@ func appError(r wire.AppResponse) string {
 	return "an answer of an unknown kind"
 }
 
-// App implements [tools.Desktop].
+// App implements [tools.Tabs].
 func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	at := windowKey{c.Monitor, window}
 	if command, is := r.(wire.AppCommandRequest); is && len(command.Params) > maxAppParams {
@@ -319,10 +319,10 @@ func (l *owner) recordCommand(at windowKey, command wire.AppCommandRequest) {
 		from--
 	}
 	known.Commands = slices.Delete(known.Commands, 0, from)
-	stepWriter{l}.Keep(known.storeOp())
+	stepWriter{l}.AddOps(known.storeOp())
 }
 
-// Show implements [tools.Desktop].
+// Show implements [tools.Tabs].
 func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
 	id := newRequest("req")
 	shown := action(id)

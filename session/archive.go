@@ -69,7 +69,7 @@ func (l *owner) emitRow(p wire.MessageUpdated) {
 
 // addRowOps adds changes of archived rows to the step.
 func (l *owner) addRowOps(ops []store.Op) {
-	stepWriter{l}.Keep(ops...)
+	stepWriter{l}.AddOps(ops...)
 	l.step.archived = true
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -38,11 +39,13 @@ func (o stepLimiter) Appended(int, time.Duration) {
 }
 
 // idleRunner is a session runner without runs.
-type idleRunner struct{ session.Runner }
+type idleRunner struct {
+	contextpool.Runner
+	contextpool.Providers
+}
 
 func (idleRunner) HasProvider(string) bool { return true }
 func (idleRunner) Launch()                 {}
-func (idleRunner) Close()                  {}
 
 // BenchmarkSteps measures small actions through mailbox, step and an empty Center, in many sessions
 // in turn, so that every step starts with cold caches.
@@ -58,7 +61,9 @@ func BenchmarkSteps(b *testing.B) {
 			steps := make(chan struct{}, underWay)
 			h := session.NewHub(session.Config{
 				Replica: "a", Lease: time.Hour, Observer: stepLimiter{steps: steps},
-				NewRunner: func(context.Context, agentpool.SessionRef) session.Runner { return idleRunner{} },
+				NewRunner: func(context.Context, agentpool.SessionRef) session.Runner {
+					return session.Runner{Runs: idleRunner{}, Providers: idleRunner{}, Close: func() {}}
+				},
 			}, instantStore{s})
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup

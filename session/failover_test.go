@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -135,7 +135,7 @@ func newFencedOwnerBefore(t *testing.T, before, lost, first func(d *testDesktop)
 	t.Helper()
 	f, started = newFailoverDeployment(t), &atomic.Int64{}
 	a := startAgentHub(t, f.deployment, hubConfig{logger: discardLogger()})
-	c := startAgentHub(t, f.deployment, hubConfig{replica: "c", logger: discardLogger(), wrapRunner: func(s session.Runner) session.Runner {
+	c := startAgentHub(t, f.deployment, hubConfig{replica: "c", logger: discardLogger(), wrapRunner: func(s contextpool.Runner) contextpool.Runner {
 		return runCounter{s, started}
 	}})
 	d = a.newDesktop(t, "ses-1")
@@ -164,7 +164,7 @@ func newFencedOwnerBefore(t *testing.T, before, lost, first func(d *testDesktop)
 
 // runCounter counts the runs that a session runner starts.
 type runCounter struct {
-	session.Runner
+	contextpool.Runner
 	n *atomic.Int64
 }
 

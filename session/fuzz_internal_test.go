@@ -33,6 +33,6 @@ func FuzzRestore(f *testing.F) {
 		_ = (&closedQuestions{}).restore(kept[closedTable])
 		_, _ = readCard(data)
 		_, _ = decodeItem(data)
-		_ = contextpool.New(contextpool.Config{Session: "s"}, nil, nil).Restore(kept, items)
+		_ = contextpool.New(contextpool.Config{Session: "s"}, contextpool.Session{}, nil, nil).Restore(kept, items)
 	})
 }

@@ -179,8 +179,8 @@ func (l *owner) commitTakeover() error {
 // addLossRows adds a row to the conversation for each loss that the store reports for this session.
 func (l *owner) addLossRows() {
 	for _, field := range slices.Sorted(maps.Keys(l.storeLosses)) {
-		stepWriter{l}.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.storeLosses[field]), MonitorID: firstMonitor})
-		stepWriter{l}.Keep(store.Unset(store.LossTable, field))
+		stepWriter{l}.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.storeLosses[field]), MonitorID: firstMonitor})
+		stepWriter{l}.AddOps(store.Unset(store.LossTable, field))
 	}
 	l.storeLosses = nil
 }

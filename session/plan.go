@@ -74,7 +74,7 @@ func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan
 // inputName is the key of a question of a plan among the answer waits.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
-// JobEnded implements [contextpool.StepWriter].
+// JobEnded implements [contextpool.EndListener].
 func (s stepWriter) JobEnded(w workflow.JobResult) {
 	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }

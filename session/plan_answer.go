@@ -38,7 +38,7 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 		return no(wire.CodeProviderUnavailable, "", "no agent is available in this session")
 	case strings.TrimSpace(m.Content) == "":
 		return no(wire.CodeInvalidMessage, "content", "there is nothing to plan")
-	case !l.agents.runner.HasProvider(l.agents.pool.Provider()):
+	case !l.agents.runner.Providers.HasProvider(l.agents.pool.Provider()):
 		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", l.agents.pool.Provider()))
 	case l.agents.plan.Active():
 		return no(wire.CodeSessionInvalidState, "", "a plan is under way")

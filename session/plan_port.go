@@ -15,7 +15,7 @@ var (
 	errTakenBack = errors.New("the question was taken back")
 )
 
-// Progress implements [tools.Desktop].
+// Progress implements [tools.Tasks].
 func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgress) error {
 	var refused error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
@@ -28,7 +28,7 @@ func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgres
 	return refused
 }
 
-// Input implements [tools.Desktop]. The plan withdraws the question when the turn ends without
+// Input implements [tools.Users]. The plan withdraws the question when the turn ends without
 // waiting for the answer.
 func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
 	w := newWait(ctx)

@@ -20,7 +20,10 @@ import (
 // calls into items of the mailbox.
 type port struct{ l *owner }
 
-var _ tools.Desktop = port{}
+// desktop returns the port in the roles that tools use.
+func (p port) desktop() tools.Desktop {
+	return tools.Desktop{Steps: p, Users: p, Tabs: p, Tasks: p, Reloads: p, Mailbox: p}
+}
 
 // put adds an item to the mailbox. It blocks while the mailbox is full, until ctx or the owner
 // ends.
@@ -60,12 +63,12 @@ func (p port) putAndWait(ctx context.Context, it item) error {
 	}
 }
 
-// View implements [tools.Desktop].
+// View implements [tools.Steps].
 func (p port) View(ctx context.Context, look func(*desktop.State)) error {
 	return p.runInStep(ctx, func() { look(p.l.state) })
 }
 
-// Act implements [tools.Desktop].
+// Act implements [tools.Steps].
 func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
@@ -77,7 +80,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 	return r, over
 }
 
-// Begin implements [tools.Desktop].
+// Begin implements [tools.Steps].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
 	begun := false
@@ -105,7 +108,7 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 	return over
 }
 
-// End implements [tools.Desktop].
+// End implements [tools.Steps].
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
@@ -117,7 +120,7 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 	return over
 }
 
-// Confirm implements [tools.Desktop].
+// Confirm implements [tools.Users].
 func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
@@ -164,7 +167,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	return verdict, err
 }
 
-// Ask implements [tools.Desktop].
+// Ask implements [tools.Users].
 func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
 	if q.ID == "" {
 		q.ID = wire.PromptID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
@@ -269,7 +272,7 @@ var (
 	errAlreadyAsked = errors.New("the question is already open")
 )
 
-// Delegate implements [tools.Desktop].
+// Delegate implements [tools.Tasks].
 func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (providers.ToolResult, error) {
 	result := make(chan providers.ToolResult, 1)
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
@@ -290,7 +293,7 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (provi
 	}
 }
 
-// ReloadOptions implements [tools.Desktop].
+// ReloadOptions implements [tools.Reloads].
 func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
 	var options []policies.ReloadOption
 	if err := p.runInStep(ctx, func() { options = p.l.agents.poolForUpdate().ReloadOptions(c) }); err != nil {
@@ -299,7 +302,7 @@ func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.Rel
 	return options, nil
 }
 
-// Reload implements [tools.Desktop].
+// Reload implements [tools.Reloads].
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
@@ -309,7 +312,7 @@ func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id st
 	return r, over
 }
 
-// Submit implements [tools.Desktop].
+// Submit implements [tools.Mailbox].
 func (p port) Submit(ctx context.Context, user string, m wire.Message) error {
 	return p.put(ctx, item{cmd: Command{From: Sender{User: user}, Message: m}})
 }

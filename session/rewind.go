@@ -94,9 +94,9 @@ func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) w
 	return cmp.Or(named, c.From.Monitor, firstMonitor)
 }
 
-// Rows returns the rows of a conversation from the one with time ts on; with said, from the user's
+// RowsSince returns the rows of a conversation from the one with time ts on; with said, from the user's
 // last message up to there.
-func (s stepWriter) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+func (s stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
 	rows, err := s.rowsSince(monitor, ts)
 	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
 		var before RowPage
@@ -114,8 +114,8 @@ func (s stepWriter) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]w
 // saidPage is the number of rows per read when searching for the user's message.
 const saidPage = 100
 
-// Rewound removes rows from the state and the archive: all of since but those in stay.
-func (s stepWriter) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
+// RemoveRows removes rows from the state and the archive: all of since but those in stay.
+func (s stepWriter) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
 	s.agents.plan.recordRewind(since, stay)
 	older := s.olderRows(r.MonitorID, since)
 	s.rewindRows(r.MonitorID, since, stay)
@@ -132,8 +132,8 @@ func (s stepWriter) readColdPage(list string, from int) (store.ListPage, error) 
 	return s.live.hub.store.ReadList(ctx, s.live.id, list, from, coldPage)
 }
 
-// Cold reads a list that is not loaded with the session.
-func (s stepWriter) Cold(list string) ([][]byte, error) {
+// ReadColdList reads a list that is not loaded with the session.
+func (s stepWriter) ReadColdList(list string) ([][]byte, error) {
 	var items [][]byte
 	for {
 		page, err := s.readColdPage(list, len(items))

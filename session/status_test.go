@@ -128,11 +128,9 @@ func (stuckRunner) Start(agentpool.Run)         {}
 func (stuckRunner) Steer(agentpool.Steering)    {}
 func (stuckRunner) Interrupt(string, string)    {}
 func (stuckRunner) Dispose(string)              {}
-func (stuckRunner) Cancel(*agentpool.Slot)      {}
 func (stuckRunner) CanSteer(string) bool        { return false }
 func (stuckRunner) ContextWindow(string) int    { return 0 }
 func (stuckRunner) Launch()                     {}
-func (stuckRunner) Close()                      {}
 func (h stuckRunner) HasProvider(string) bool {
 	<-h.gate
 	return true
@@ -145,7 +143,10 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
 			h, _ := startHub(t, openStore(t), "a", session.Config{
-				Provider: "demo", NewRunner: func(context.Context, agentpool.SessionRef) session.Runner { return stuckRunner{gate} },
+				Provider: "demo", NewRunner: func(context.Context, agentpool.SessionRef) session.Runner {
+					r := stuckRunner{gate}
+					return session.Runner{Runs: r, Providers: r, Close: func() {}}
+				},
 			})
 			createSession(t, h, "ses-1")
 			r := openHandle(t, h, "ses-1")

@@ -38,7 +38,7 @@ type commandInput struct {
 // an iframe.
 func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
-	err := u.Desktop.View(ctx, func(s *desktop.State) {
+	err := u.Desktop.Steps.View(ctx, func(s *desktop.State) {
 		w, err := u.find(s, id)
 		if err == nil {
 			if kind, _ := u.shown(w.Content); kind != "iframe" {
@@ -53,7 +53,7 @@ func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wir
 	if missing != nil {
 		return nil, missing
 	}
-	return u.Desktop.App(ctx, u.Caller, u.raw(id), r)
+	return u.Desktop.Tabs.App(ctx, u.Caller, u.raw(id), r)
 }
 
 func queryApp(ctx context.Context, u *use, in queryInput) providers.ToolResult {

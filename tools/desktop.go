@@ -52,10 +52,20 @@ type Plan struct {
 	Result  providers.ToolResult
 }
 
-// Desktop is the interface of tools to the session. Every method except Submit returns after
-// the step is committed, with an error if the turn is over, the owner has lost the session or
-// ctx ends.
-type Desktop interface {
+// Desktop is the session as tools use it, by role. One type may fill several roles. Unless its
+// comment says otherwise, a method returns after its step is committed, with an error if the turn
+// is over, the owner has lost the session or ctx ends.
+type Desktop struct {
+	Steps   Steps
+	Users   Users
+	Tabs    Tabs
+	Tasks   Tasks
+	Reloads Reloads
+	Mailbox Mailbox
+}
+
+// Steps reads and changes the desktop within steps of the session.
+type Steps interface {
 	// View calls look with the desktop state within a step. look must not retain the state.
 	View(ctx context.Context, look func(*desktop.State)) error
 	// Act runs plan inside a step and applies it: TOOL_PROGRESS, ACTIONS and the result are one
@@ -63,10 +73,13 @@ type Desktop interface {
 	// the result is an error. plan must be a pure function.
 	Act(ctx context.Context, c Caller, call Call, plan func(*desktop.State) Plan) (providers.ToolResult, error)
 	// Begin publishes the start of a tool call, and stores it unless the call is repeatable.
-	// End publishes and stores the result.
 	Begin(ctx context.Context, c Caller, call Call) error
+	// End publishes and stores the result of a tool call that has begun.
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error
+}
 
+// Users asks users and waits for their answers.
+type Users interface {
 	// Confirm asks a yes-or-no question about a call and waits for the first answer, unless the
 	// auto-approval rules answer it. If a limit of the rules is exceeded, it asks about that
 	// instead, with its own deadline.
@@ -74,23 +87,39 @@ type Desktop interface {
 	// Ask shows a prompt and waits for the first valid answer or for the deadline of the
 	// prompt. The session sets the deadline and ignores wait.
 	Ask(ctx context.Context, c Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error)
+	// Input asks for a value that the caller's todo needs and waits for it. It returns an error
+	// if the question expires or is withdrawn.
+	Input(ctx context.Context, c Caller, q wire.HITLInputRequest) (json.RawMessage, error)
+}
+
+// Tabs asks open tabs, not users, and waits for their answers.
+type Tabs interface {
 	// Show applies an action that a tab answers with RENDERING_FEEDBACK, and generates the
 	// request id for it. ok is false if no tab answered in time.
 	Show(ctx context.Context, c Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (f wire.RenderingFeedback, ok bool, err error)
 	// App sends a request to the app in a window and waits for its response.
 	App(ctx context.Context, c Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error)
+}
 
+// Tasks delegates work and reports about it.
+type Tasks interface {
 	// Delegate starts a task agent and waits for its result. The call gets a result even if the
 	// session changes its owner.
 	Delegate(ctx context.Context, c Caller, t Task) (providers.ToolResult, error)
-	// Progress reports the progress of the caller's todo. Input asks users for a value that the
-	// todo needs and waits for it; it returns an error if the question expires or is withdrawn.
+	// Progress reports the progress of the caller's todo.
 	Progress(ctx context.Context, c Caller, p wire.TodoProgress) error
-	Input(ctx context.Context, c Caller, q wire.HITLInputRequest) (json.RawMessage, error)
-	// ReloadOptions returns the matching entries of the reload cache for this turn, and Reload
-	// repeats one of them.
+}
+
+// Reloads is the reload cache of the session.
+type Reloads interface {
+	// ReloadOptions returns the entries that match the caller's turn.
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)
+	// Reload repeats the actions of an entry, all or none.
 	Reload(ctx context.Context, c Caller, call Call, id string) (providers.ToolResult, error)
+}
+
+// Mailbox accepts messages to the session.
+type Mailbox interface {
 	// Submit puts a message into the session's mailbox as if the user had sent it, and does not
 	// wait for its commit. Hooks and toasts of tools use it.
 	Submit(ctx context.Context, user string, m wire.Message) error

@@ -65,6 +65,11 @@ func newDesktop(t *testing.T, session wire.SessionID) *testDesktop {
 	return d
 }
 
+// roles returns the desktop in all roles.
+func (d *testDesktop) roles() tools.Desktop {
+	return tools.Desktop{Steps: d, Users: d, Tabs: d, Tasks: d, Reloads: d, Mailbox: d}
+}
+
 // apply applies an event.
 func (d *testDesktop) apply(p wire.ServerPayload) {
 	d.seq++
@@ -248,7 +253,7 @@ func setUp(t *testing.T) *bench {
 func (b *bench) caller() tools.Caller {
 	return tools.Caller{
 		Session: "ses-1", User: "ann", Monitor: "monitor-0", Agent: "main-monitor-0-m1", Turn: "m1",
-		Kind: wire.AgentMain, Profile: tools.ProfileMain, Provider: "demo", Desktop: b.desk,
+		Kind: wire.AgentMain, Profile: tools.ProfileMain, Provider: "demo", Desktop: b.desk.roles(),
 	}
 }
 

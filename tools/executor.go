@@ -168,7 +168,7 @@ func (u *use) refuse(ctx context.Context, format string, args ...any) providers.
 // act executes a plan in the session's step. A panic in the plan becomes an error result, so that
 // it does not affect the session. If the plan succeeds, the hooks of the tool run.
 func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers.ToolResult {
-	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desktop.State) (p Plan) {
+	r, err := u.Desktop.Steps.Act(ctx, u.Caller, u.call, func(s *desktop.State) (p Plan) {
 		defer func() {
 			if v := recover(); v != nil {
 				p = Plan{Result: u.panicked(u.call.Tool, v)}
@@ -196,7 +196,7 @@ const endTimeout = 10 * time.Second
 // run executes a tool that does more than change the desktop, between Begin and End of the
 // session. The hooks of the tool run before it.
 func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) providers.ToolResult {
-	if err := u.Desktop.Begin(ctx, u.Caller, u.call); err != nil {
+	if err := u.Desktop.Steps.Begin(ctx, u.Caller, u.call); err != nil {
 		return unreachable(err)
 	}
 	u.fire(ctx)
@@ -204,7 +204,7 @@ func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolR
 	// The result is reported even if the turn no longer waits for it.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := u.Desktop.End(end, u.Caller, u.call, r); err != nil {
+	if err := u.Desktop.Steps.End(end, u.Caller, u.call, r); err != nil {
 		u.cfg.Logger.Warn("tool result not delivered to the session", "session", u.Session, "tool", u.call.Tool, "error", err)
 	}
 	return r

@@ -178,7 +178,7 @@ func TestPanicsAreResults(t *testing.T) {
 	}
 	// An invalid session.
 	c := b.caller()
-	c.Desktop = nil
+	c.Desktop = tools.Desktop{}
 	if r := b.callAs(c, "window_list", `{}`); !r.IsError {
 		t.Errorf("result %+v", r)
 	}
@@ -417,7 +417,7 @@ func TestPlansArePure(t *testing.T) {
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
 	c := b.caller()
 	twice := &twice{testDesktop: b.desk}
-	c.Desktop = twice
+	c.Desktop.Steps = twice
 	for tool, input := range map[string]string{
 		"window_create":            `{"windowId":"v","title":"","content":{"renderer":"text","content":"x"}}`,
 		"window_create_component":  `{"windowId":"v","title":"","components":[{"type":"text","content":"x"}]}`,

@@ -232,7 +232,7 @@ func (e *Executor) launch(ctx context.Context, c Caller, h hook, id wire.Message
 		m.Data = wire.Emit{MessageID: id, Actions: actions, MonitorID: monitor}
 	}
 	if err == nil {
-		err = c.Desktop.Submit(ctx, c.User, m)
+		err = c.Desktop.Mailbox.Submit(ctx, c.User, m)
 	}
 	if err != nil {
 		e.cfg.Logger.Warn("hook not run", "session", c.Session, "hook", h.ID, "error", err)

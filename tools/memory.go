@@ -85,7 +85,7 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 // notifyUser shows a toast about an effect of a tool beyond the desktop. A failure is logged.
 func (u *use) notifyUser(ctx context.Context, what string) {
 	id := u.id("told")
-	err := u.Desktop.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{
+	err := u.Desktop.Mailbox.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{
 		MessageID: wire.MessageID(id), MonitorID: u.Monitor,
 		Actions: []wire.Action{wire.ToastShow{Toast: wire.Toast{ID: wire.NoticeID(id), Message: what, Variant: wire.NoticeInfo}, ActionMeta: u.meta()}},
 	}})

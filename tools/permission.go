@@ -79,7 +79,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	}
 	about := u.call.ToolCall
 	about.Name = u.call.Tool
-	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, about, permissionTimeout)
+	v, err := u.Desktop.Users.Confirm(ctx, u.Caller, dialog, about, permissionTimeout)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the user could not be asked: %w", err)

@@ -33,7 +33,7 @@ type progressInput struct {
 
 func planProgress(ctx context.Context, u *use, in progressInput) providers.ToolResult {
 	return u.attempt(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		err := u.Desktop.Progress(ctx, u.Caller, wire.TodoProgress{
+		err := u.Desktop.Tasks.Progress(ctx, u.Caller, wire.TodoProgress{
 			TodoID: u.Todo, ProgressPercentage: in.Percentage, CurrentStep: in.Step,
 			ItemsProcessed: in.ItemsProcessed, ItemsTotal: in.ItemsTotal,
 		})
@@ -69,7 +69,7 @@ func planInput(ctx context.Context, u *use, in inputInput) providers.ToolResult 
 		}
 	}
 	return u.attempt(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		value, err := u.Desktop.Input(ctx, u.Caller, q)
+		value, err := u.Desktop.Users.Input(ctx, u.Caller, q)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}

@@ -77,7 +77,7 @@ func TestAnyInputHasAResult(t *testing.T) {
 		d.options = []policies.ReloadOption{{}}
 		d.reload = func(string) providers.ToolResult { return providers.ToolResult{Text: "again"} }
 		c := b.caller()
-		c.Desktop = d
+		c.Desktop = d.roles()
 		for range 5 {
 			c.Profile = rapid.SampledFrom([]string{"main", "default"}).Draw(rt, "profile")
 			tool := rapid.SampledFrom(all).Draw(rt, "tool")

@@ -34,7 +34,7 @@ func runTask(ctx context.Context, u *use, in taskInput) providers.ToolResult {
 		return u.refuse(ctx, "A task agent does its work itself.")
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		return u.Desktop.Delegate(ctx, u.Caller, Task{
+		return u.Desktop.Tasks.Delegate(ctx, u.Caller, Task{
 			Profile: cmp.Or(string(in.Profile), ProfileDefault), Objective: in.Objective, Hint: in.Hint, Call: u.call,
 		})
 	})
@@ -72,7 +72,7 @@ type reloadInput struct {
 // reloadCached repeats an entry of the reload cache. The session, which has the cache, does so in
 // one step.
 func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolResult {
-	r, err := u.Desktop.Reload(ctx, u.Caller, u.call, in.CacheID)
+	r, err := u.Desktop.Reloads.Reload(ctx, u.Caller, u.call, in.CacheID)
 	if err != nil {
 		return unreachable(err)
 	}
@@ -82,7 +82,7 @@ func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolRes
 
 func listReloadOptions(ctx context.Context, u *use, _ none) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		options, err := u.Desktop.ReloadOptions(ctx, u.Caller)
+		options, err := u.Desktop.Reloads.ReloadOptions(ctx, u.Caller)
 		if err != nil {
 			return providers.ToolResult{}, errors.Join(errors.New("what could be done again is not known"), err)
 		}

@@ -104,7 +104,7 @@ type answer struct {
 func (u *use) prompt(ctx context.Context, p wire.Prompt) providers.ToolResult {
 	p.ID = wire.PromptID(u.question(p.Title, p.Message))
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		r, err := u.Desktop.Ask(ctx, u.Caller, p, answerTimeout)
+		r, err := u.Desktop.Users.Ask(ctx, u.Caller, p, answerTimeout)
 		switch {
 		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded), err == nil && r.Dismissed:
 			return text("The user did not answer."), nil

@@ -70,13 +70,13 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var r providers.ToolResult
-		if err := u.Desktop.View(ctx, func(s *desktop.State) { r = u.view(s, in.WindowID) }); err != nil {
+		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { r = u.view(s, in.WindowID) }); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if r.IsError {
 			return r, nil
 		}
-		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
+		f, answered, err := u.Desktop.Tabs.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
 			return wire.WindowCapture{WindowID: u.raw(in.WindowID), ActionMeta: wire.ActionMeta{AgentID: u.Agent, RequestID: id}}
 		}, captureTimeout)
 		if err != nil {

@@ -217,13 +217,13 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var said string
 		var wrong error
-		if err := u.Desktop.View(ctx, func(s *desktop.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
+		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if wrong != nil {
 			return providers.ToolResult{}, wrong
 		}
-		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
+		f, answered, err := u.Desktop.Tabs.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
 			a.RequestID = id
 			return a
 		}, iframeTimeout)

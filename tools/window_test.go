@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -373,5 +372,3 @@ func TestNotices(t *testing.T) {
 		t.Errorf("a variant nobody knows: %+v", r)
 	}
 }
-
-var _ tools.Desktop = (*testDesktop)(nil)

@@ -46,8 +46,8 @@ type StepWriter interface {
 	Now() time.Time
 	// Emit adds an event to the step.
 	Emit(p wire.ServerPayload)
-	// Keep adds changes of the session's store tables.
-	Keep(ops ...store.Op)
+	// AddOps adds changes of the session's store tables.
+	AddOps(ops ...store.Op)
 }
 
 // Executor runs the jobs of a plan. Its calls become part of the step; none of them calls
@@ -260,7 +260,7 @@ func (f *Flow) Reset(reason string) {
 // and stores the changes.
 func (f *Flow) finishCall() {
 	f.advance()
-	f.step.Keep(f.changes()...)
+	f.step.AddOps(f.changes()...)
 }
 
 // advance starts everything that can start now, and emits the changes.

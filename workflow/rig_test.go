@@ -59,8 +59,8 @@ func newRigWith(t tester, cfg workflow.Config) *rig {
 
 func (r *rig) Now() time.Time { return r.now }
 
-// Keep implements [workflow.StepWriter].
-func (r *rig) Keep(ops ...store.Op) {
+// AddOps implements [workflow.StepWriter].
+func (r *rig) AddOps(ops ...store.Op) {
 	for _, op := range ops {
 		if !r.loses(op) {
 			r.staged = append(r.staged, op)

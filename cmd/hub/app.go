@@ -139,7 +139,10 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
 	cfg.session.Plan = cfg.agents.plan
 	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
-	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.runner.Session(ctx, e) }
+	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
+		r := h.runner.Session(ctx, e)
+		return session.Runner{Runs: r, Providers: r, Close: r.Close}
+	}
 	return nil
 }
 

@@ -28,7 +28,8 @@ import (
 
 // testSession is a session: a real desktop state that supports only plans and questions.
 type testSession struct {
-	tools.Desktop
+	tools.Steps
+	tools.Users
 
 	mu      sync.Mutex
 	state   *desktop.State
@@ -130,7 +131,7 @@ func setUp(t *testing.T, cfg mcpserver.Config) *testServer {
 func agent(r *testSession, profile, name string) tools.Caller {
 	return tools.Caller{
 		Session: r.state.Session(), User: "ann", Monitor: "monitor-0", Agent: wire.AgentID(name), Turn: "m1",
-		Kind: wire.AgentMain, Profile: profile, Provider: "test", Desktop: r,
+		Kind: wire.AgentMain, Profile: profile, Provider: "test", Desktop: tools.Desktop{Steps: r, Users: r},
 	}
 }
 
