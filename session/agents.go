@@ -258,10 +258,6 @@ func (a *agents) parkTools(now time.Time) bool {
 	return len(a.openTools) == 0 || !now.Before(a.parkedSince.Add(parkTime))
 }
 
-// isParking reports whether parkTools was called. Then the session is handed over even if draining
-// is cancelled: the next owner starts the tools that were held back.
-func (a *agents) isParking() bool { return a != nil && !a.parkedSince.IsZero() }
-
 // submitToAgent calls submit, which gives message m to the pool, and returns the pool's reply, or
 // verdictPending while there is none.
 func (l *owner) submitToAgent(m contextpool.Message, submit func()) reply {

@@ -150,7 +150,7 @@ func (l *owner) receiveInbox() {
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		for commands, err := range l.live.hub.store.Receive(l.ctx, l.lease) {
 			if errors.Is(err, store.ErrFenced) || isPermanent(err) {
-				l.cancel(errLost)
+				l.cancel(l.leaseStatus.end(leaseFenced))
 				return
 			}
 			if err != nil {

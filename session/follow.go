@@ -165,7 +165,6 @@ type follower struct {
 	sentTotal         int       // number of tabs last sent to the owner
 	presenceNotBefore time.Time // limits the rate of presence reports
 	claimAt           time.Time // when the owner's lease expires; zero means never
-	noClaim           bool      // the session must not be claimed, because this replica drained
 	// The result of a claim, and when it began.
 	lease      store.Lease
 	claimBegan time.Time
@@ -190,16 +189,19 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 		return store.Lease{}, time.Time{}, err
 	}
 	f := &follower{live: k, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan []item, 1)}
-	f.noClaim = claimAt.IsZero()
 	k.missingSince = time.Time{}
 	k.setStoreIssue(ctx, issueClaim, false)
+	k.changeRole(eventFollowed)
+	if claimAt.IsZero() {
+		k.changeRole(eventDrained)
+	}
 	k.markReady(ctx)
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	news := make(chan tailBatch)
 	wg.Go(func() { k.tail(working, got.state.At(), news) })
 	defer func() {
-		k.mailbox.allowDirectSend(false)
+		k.mailbox.endDirectSends()
 		cancel()
 		wg.Wait()
 		f.sends.Wait()
@@ -298,14 +300,15 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 		f.sendPresence(ctx, now)
 	}
 	order := k.drainOrder.Load()
-	if order == nil && f.noClaim {
+	if order == nil && k.ownership.current() == roleDrained {
 		// Draining was cancelled. Claiming finds out whether another replica owns the session
 		// meanwhile.
-		f.noClaim, f.claimAt = false, now
+		k.changeRole(eventUndrained)
+		f.claimAt = now
 	}
 	switch {
 	case order != nil:
-		f.noClaim = true
+		k.changeRole(eventDrained)
 		if f.hasUnsent() {
 			return nil
 		}
@@ -344,8 +347,9 @@ func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	f.unsent = append(f.unsent, f.items...)
 	switch {
 	case f.sending:
+	case !f.live.ownership.may(outputForward):
 	case len(f.unsent) == 0:
-		f.live.mailbox.allowDirectSend(true)
+		f.live.mailbox.allowDirectSend()
 	case !now.Before(f.sendRetryAt):
 		items := f.unsent
 		f.unsent, f.sending = nil, true
@@ -368,12 +372,12 @@ func (f *follower) tryClaim(ctx context.Context) error {
 			f.live.vacantSince = f.claimAt
 		}
 	case ok:
-		f.live.betweenSince.Store(0)
+		f.live.changeRole(eventOwnerSeen)
 		f.claimAt = claimableAt(owned)
 	case isPermanent(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
-		f.live.markBetweenOwners()
+		f.live.changeRole(eventClaimFailed)
 		f.live.log.WarnContext(ctx, "claim failed, retrying", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}

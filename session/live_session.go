@@ -19,6 +19,7 @@ import (
 var (
 	errDormant = errors.New("the session is unused")
 	errReload  = errors.New("the state must be loaded again")
+	errRole    = errors.New("the role of this replica does not allow that")
 )
 
 // panicError is a panic of the session's goroutine, as an error.
@@ -66,7 +67,7 @@ type liveSession struct {
 	activeOwner    atomic.Pointer[owner] // while this replica owns the session
 	ownedEpoch     atomic.Uint64         // the epoch of the last lease of this replica
 	cachedInfo     atomic.Pointer[Info]  // the directory entry when the session was loaded, see Info.Stale
-	betweenSince   atomic.Int64          // since when this replica neither owns nor follows the session, in Unix ns; 0 while it does
+	ownership      ownership             // the role of this replica
 
 	log     *slog.Logger
 	handles int   // open handles; guarded by hub.mu
@@ -109,19 +110,23 @@ func (k *liveSession) run(ctx context.Context) {
 			if k.hub.removeSession(k, false) {
 				return
 			}
+			k.changeRole(eventReopened)
 			wait = retryFirst
 			continue
 		case k.tooManyPanics(err):
 			why := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
 			why.Err = err
 			k.hub.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
+			k.changeRole(eventSuspended)
 			err = why
 			return
 		case k.awaitsRecreation(ctx, err): // the session may come back
+			k.changeRole(eventMissing)
 		case !k.isReady() && !errors.Is(err, errReload) || isPermanent(err):
 			return
+		default:
+			k.changeRole(eventFailed)
 		}
-		k.markBetweenOwners()
 		if errors.Is(err, errLost) || errors.Is(err, errStale) {
 			k.log.InfoContext(ctx, "lease lost", "err", err)
 		}
@@ -136,6 +141,7 @@ func (k *liveSession) run(ctx context.Context) {
 		k.serveSnapshotsDuring(prev.committedState(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
+		k.changeRole(eventRetry)
 	}
 }
 
@@ -214,7 +220,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 	case !ok:
 		return prev, fmt.Errorf("claim session: %w", err)
 	}
-	if prev != nil && !prev.leaseReleased {
+	if prev != nil && !prev.leaseStatus.is(leaseReleased) {
 		k.hub.cfg.Observer.Fenced()
 	}
 	if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
@@ -234,7 +240,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 // isUnneeded reports whether the session has no handles and no items, neither in the mailbox nor
 // unfinished by the last owner here.
 func (k *liveSession) isUnneeded(prev *owner) bool {
-	done := prev == nil || prev.committed == len(prev.items) && !prev.rewriting && !prev.storeLostData
+	done := prev == nil || prev.committed == len(prev.items) && prev.storeCopy.may(copyUnloads)
 	return k.isUnused() && done && k.mailbox.isIdle()
 }
 
@@ -254,6 +260,9 @@ func (k *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	began := time.Now()
+	if !k.ownership.may(outputClaim) {
+		return store.Lease{}, began, errRole
+	}
 	if prev == nil {
 		if err := k.leaveToOwner(ctx); err != nil {
 			return store.Lease{}, began, err
@@ -294,7 +303,7 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 		return
 	}
 	items := prev.pendingMoves()
-	unsure := prev.commitUncertain || prev.rewriting
+	unsure := prev.stepState.isUncertain() || prev.storeCopy == copyRewriting
 	for i, it := range prev.items[prev.committed:] {
 		if it.work != nil {
 			it.finish(errLost) // its agent ended with the owner
@@ -327,6 +336,7 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 func (k *liveSession) shutDown(err error) {
 	k.hub.removeSession(k, true)
 	k.activeOwner.Store(nil)
+	defer k.changeRole(eventClosed)
 	if errors.Is(err, errDormant) {
 		err = errUnloaded // for a caller that opened the session at this moment
 	}
@@ -367,10 +377,6 @@ func (k *liveSession) isReady() bool {
 
 // isUnused reports whether the session has no handles.
 func (k *liveSession) isUnused() bool { return k.unusedSince.Load() != 0 }
-
-// markBetweenOwners records that this replica neither owns nor follows the session, unless that is
-// recorded already. markReady ends it.
-func (k *liveSession) markBetweenOwners() { k.betweenSince.CompareAndSwap(0, time.Now().UnixNano()) }
 
 // epoch is the newest epoch known here.
 func (k *liveSession) epoch() uint64 {

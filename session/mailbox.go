@@ -60,16 +60,12 @@ type mailbox struct {
 	items            []item
 	snapshotRequests []snapshotRequest
 	spaceFreed       chan struct{} // closed when there is space again; nil while no caller waits
-	closed           error         // why the mailbox accepts nothing any more
+	mode             mailboxMode
+	heldLocal        []item // the local items of modeHold
+	closed           error  // why the mailbox accepts nothing any more, in modeClosed
 
-	// holdLocal keeps items that were added at this replica behind the older items that it sent to
-	// the store's inbox while it followed the session; heldLocal are the items that wait for those.
-	holdLocal bool
-	heldLocal []item
-	// directSend says that a follower may send a new item to the store's inbox at once, because no
-	// older item waits here. directSends counts the sends in progress. directSendsDone is closed
-	// when that drops to 0; it is nil while no caller waits for it.
-	directSend      bool
+	// directSends counts the sends of modeDirect in progress. directSendsDone is closed when that
+	// drops to 0; it is nil while no caller waits for it.
 	directSends     int
 	directSendsDone chan struct{}
 }
@@ -80,7 +76,7 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 // never blocks. It adds none while commands go directly to the store.
 func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 	b.mu.Lock()
-	if b.closed == nil && (!b.directSend || len(b.items) > 0) {
+	if b.mode.puts(toItems | toHeld) {
 		for added < len(commands) && b.addCommandLocked(&commands[added]) {
 			added++
 		}
@@ -96,9 +92,9 @@ func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 func (b *mailbox) put(ctx context.Context, it item) error {
 	for {
 		b.mu.Lock()
-		if err := b.closed; err != nil {
+		if b.mode == modeClosed {
 			b.mu.Unlock()
-			return err
+			return b.closed
 		}
 		added := b.addLocked(&it)
 		if !added && b.spaceFreed == nil {
@@ -130,11 +126,12 @@ func (b *mailbox) addLocked(it *item) bool {
 		b.items = append(b.items, *it)
 	case len(b.items)+len(b.heldLocal) >= mailboxLimit:
 		return false
-	case b.holdLocal:
+	case b.mode.puts(toHeld):
 		b.heldLocal = append(b.heldLocal, *it)
 	default:
 		b.items = append(b.items, *it)
 	}
+	b.mode.apply(mailItemAdded)
 	return true
 }
 
@@ -142,22 +139,23 @@ func (b *mailbox) addLocked(it *item) bool {
 // most of the items, and items are large, so it fills the slice element in place instead of copying
 // an item. The caller holds b.mu.
 func (b *mailbox) addCommandLocked(c *Command) bool {
-	if b.holdLocal || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
+	if b.mode.puts(toHeld) || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
 		return b.addLocked(&item{cmd: *c})
 	}
 	b.items = b.items[:len(b.items)+1]
 	it := &b.items[len(b.items)-1]
 	*it = item{}
 	it.cmd = *c
+	b.mode.apply(mailItemAdded)
 	return true
 }
 
-// holdLocalItems sets holdLocal and moves the local items to heldLocal. It removes and returns the
+// holdLocalItems begins modeHold and moves the local items to heldLocal. It removes and returns the
 // items that were already sent to the inbox, or may have been; items from the inbox stay.
 func (b *mailbox) holdLocalItems() (sent []item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.holdLocal = true
+	b.mode.apply(mailHold)
 	var came []item
 	for _, it := range b.items {
 		switch {
@@ -177,7 +175,8 @@ func (b *mailbox) holdLocalItems() (sent []item) {
 func (b *mailbox) releaseLocalItems() {
 	b.mu.Lock()
 	b.items = append(b.items, b.heldLocal...)
-	b.holdLocal, b.heldLocal = false, nil
+	b.heldLocal = nil
+	b.mode.apply(mailRelease)
 	b.mu.Unlock()
 	b.signal()
 }
@@ -186,14 +185,23 @@ func (b *mailbox) releaseLocalItems() {
 func (b *mailbox) isIdle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.items) == 0 && !b.holdLocal
+	return len(b.items) == 0 && b.mode != modeHold
 }
 
-// allowDirectSend sets directSend.
-func (b *mailbox) allowDirectSend(may bool) {
+// allowDirectSend begins modeDirect: a follower has no older item that is not in the inbox.
+func (b *mailbox) allowDirectSend() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.directSend = may
+	if len(b.items) == 0 {
+		b.mode.apply(mailAllSent)
+	}
+}
+
+// endDirectSends ends modeDirect, because the follower ends.
+func (b *mailbox) endDirectSends() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mode.apply(mailFollowerEnds)
 }
 
 // beginDirectSend reports whether an item may be sent to the store at once. If so, the caller must
@@ -201,7 +209,7 @@ func (b *mailbox) allowDirectSend(may bool) {
 func (b *mailbox) beginDirectSend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.directSend || len(b.items) > 0 || b.closed != nil {
+	if !b.mode.puts(toInbox) {
 		return false
 	}
 	b.directSends++
@@ -242,6 +250,7 @@ func (b *mailbox) requeue(items []item) {
 	}
 	b.mu.Lock()
 	b.items = slices.Concat(items, b.items)
+	b.mode.apply(mailItemAdded)
 	b.mu.Unlock()
 	b.signal()
 }
@@ -271,7 +280,7 @@ func (b *mailbox) deliveryIDs() map[string]bool {
 func (b *mailbox) requestSnapshot(p snapshotRequest) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed != nil {
+	if b.mode == modeClosed {
 		return b.closed
 	}
 	b.snapshotRequests = append(b.snapshotRequests, p)
@@ -304,7 +313,6 @@ func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snap
 	defer b.mu.Unlock()
 	items, b.items = b.items, items[:0]
 	peeks, b.snapshotRequests = b.snapshotRequests, peeks[:0]
-	b.directSend = b.directSend && len(items) == 0 // until these items are in the store
 	if b.spaceFreed != nil {
 		close(b.spaceFreed)
 		b.spaceFreed = nil
@@ -316,6 +324,7 @@ func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snap
 func (b *mailbox) close(why error) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.mode.apply(mailClose)
 	b.closed = why
 	items := slices.Concat(b.items, b.heldLocal)
 	b.items, b.heldLocal, b.snapshotRequests = nil, nil, nil

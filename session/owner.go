@@ -25,7 +25,6 @@ type owner struct {
 	step   *step   // nil while nothing is processed
 	// activity is read by the admin view and by the gauges.
 	activity activityTracker
-	ended    atomic.Bool // ctx has ended
 
 	now       time.Time     // of the step, by the store's clock
 	clockSkew time.Duration // how far the store's clock is ahead of the local one
@@ -41,21 +40,13 @@ type owner struct {
 	handled          int
 	snapshotRequests []snapshotRequest
 
-	// handlingItem says that items[handled] is being executed, and answered that the current
-	// command has been answered.
-	handlingItem bool
-	answered     bool
-	working      bool
-	// commitUncertain says that the store has not said whether the step is committed.
-	commitUncertain bool
-	// stateBroken says that the state is not what the log says.
-	stateBroken bool
-	// storeLostData says that the store lacks data that it had acknowledged, and rewriting that it
-	// has not been written again completely; interrupted belongs to that.
-	storeLostData bool
-	rewriting     bool
-	// leaseReleased says that this owner released its lease.
-	leaseReleased bool
+	// stepState is how far the step is; while it is stepHandling, items[handled] is being executed.
+	stepState stepState
+	// storeCopy is the state of the store's copy; interrupted belongs to copyRewriting.
+	storeCopy     copyState
+	leaseStatus   leaseStatus
+	working       bool           // the store knows that the session has unfinished work
+	answered      bool           // the agents have answered the current command
 	deleteErr     error          // the result of deleting the session, which ends the loop
 	heir          wire.ReplicaID // the replica that the session is to be handed to; empty for none
 	openQuestions questionTimes
@@ -113,16 +104,13 @@ func (l *owner) loop() error {
 	// All sources share one signal: a select over several channels would cost more than the rest of
 	// an iteration.
 	wake := l.live.mailbox.signal
-	defer context.AfterFunc(l.ctx, func() {
-		l.ended.Store(true)
-		wake()
-	})()
+	defer context.AfterFunc(l.ctx, wake)()
 	defer l.dueTimer.stop()
 	wake()
 	for {
 		l.dueTimer.set(l.nextDue(), wake)
 		<-l.live.mailbox.wake
-		if l.ended.Load() {
+		if l.ctx.Err() != nil {
 			return context.Cause(l.ctx)
 		}
 		if err := l.processMailbox(); err != nil {
@@ -166,10 +154,10 @@ func (l *owner) runSteps() error {
 			}
 			since = l.live.hub.uptime()
 		}
-		l.handlingItem = true
+		l.stepState.apply(stepItemBegins)
 		l.activity.begin(l.activity.ofItem(it), since)
 		l.handleItem(it)
-		l.handlingItem = false
+		l.stepState.apply(stepItemEnds)
 		l.handled = i + 1
 		if l.deleteErr != nil {
 			return l.deleteErr
@@ -202,7 +190,11 @@ func (l *owner) mayHandOver() bool {
 	if !l.drainDeadline().IsZero() {
 		return false
 	}
-	return (l.live.drainOrder.Load() != nil || l.heir != "" || l.agents.isParking()) && l.agents.parkTools(l.now)
+	if l.live.drainOrder.Load() == nil && l.heir == "" && l.live.ownership.current() != roleHandingOver {
+		return false
+	}
+	l.live.changeRole(eventHandOver) // for good: the next owner starts the tools that are held back
+	return l.agents.parkTools(l.now)
 }
 
 // drainDeadline is when a session that is being drained stops waiting for its running turns; zero
@@ -337,9 +329,8 @@ func (l *owner) nextDue() time.Time {
 
 // blamePanic marks, after a panic, the items that must not be executed again in the same way.
 func (l *owner) blamePanic() {
-	l.stateBroken = true
 	why := refusal(wire.CodeExecutionFailed, "internal error while executing the message")
-	if l.handlingItem {
+	if l.stepState.apply(stepPanicked) == outputRefuseItem {
 		l.items[l.handled].poison = why
 		return
 	}
@@ -362,10 +353,11 @@ func (l *owner) isolateItems(why *Error) {
 // rejectStep handles a step that the store refuses permanently, and returns the error with which
 // the owner ends.
 func (l *owner) rejectStep(err error) error {
-	l.stateBroken = true
+	l.stepState.apply(stepRefused)
 	large := errors.Is(err, store.ErrTooLarge)
-	if l.rewriting || l.handled == l.committed {
-		if large && !l.rewriting && l.agents != nil && l.agents.pool.LastBegun() != "" {
+	rewriting := l.storeCopy == copyRewriting
+	if rewriting || l.handled == l.committed {
+		if large && !rewriting && l.agents != nil && l.agents.pool.LastBegun() != "" {
 			l.oversized = &item{queuedMessage: l.agents.pool.LastBegun()}
 			return errReload
 		}

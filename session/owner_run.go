@@ -18,6 +18,7 @@ import (
 // own runs the session under a lease until the lease is lost or released. prev is the last owner
 // here. own returns the owner whose unfinished items and state the next call needs.
 func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, prev *owner) (*owner, error) {
+	k.changeRole(eventClaimed)
 	defer k.ownerEnded(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -67,7 +68,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	}
 	l.storeLosses = got.tables[store.LossTable]
 	k.guardedOwner = l
-	if l.rewriting {
+	if l.storeCopy == copyRewriting {
 		if err := l.rewrite(got); err != nil {
 			return l, err
 		}
@@ -80,6 +81,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	}
 	k.missingSince = time.Time{}
 	k.setStoreIssue(ctx, issueClaim, false)
+	k.changeRole(eventTookOver)
 	k.markReady(ctx)
 	k.observeTakeover(got, claimed)
 	k.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
@@ -245,7 +247,10 @@ func (l *owner) releaseSession(cause error) error {
 	if err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
-	l.leaseReleased = err == nil
+	if err == nil {
+		_ = l.leaseStatus.end(leaseRelease) // without an error: cause ends the owner
+		l.live.changeRole(eventReleased)
+	}
 	if errors.Is(cause, errDraining) {
 		l.live.log.InfoContext(ctx, "session handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
 	}

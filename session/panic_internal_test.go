@@ -11,14 +11,14 @@ func TestItemIsRefusedOnlyAfterItFailedAlone(t *testing.T) {
 	t.Parallel()
 	l := &owner{items: make([]item, 3), committed: 1, handled: 2}
 	l.blamePanic()
-	if !l.stateBroken || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
+	if !l.stepState.isBroken() || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
 		t.Errorf("after the first panic: %+v", l.items)
 	}
 	l.blamePanic()
 	if l.items[1].poison == nil || l.items[2].alone {
 		t.Errorf("after the second panic: %+v", l.items)
 	}
-	l.handlingItem = true
+	l.stepState = stepHandling
 	l.blamePanic()
 	if l.items[2].poison == nil || l.items[0].poison != nil {
 		t.Errorf("after a panic in the last item: %+v", l.items)

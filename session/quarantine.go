@@ -33,6 +33,7 @@ func (k *liveSession) quarantine(err error) {
 	case errors.Is(err, store.ErrNewerSchema):
 		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session needs a newer version of the hub", Err: err}
 		k.hub.suspend(k.id, suspension{until: time.Now().Add(newerSchemaRetry), err: why})
+		k.changeRole(eventSuspended)
 	}
 	if k.lastLease.Epoch == 0 {
 		return

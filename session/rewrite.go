@@ -36,15 +36,15 @@ func (l *owner) needsRewrite(next store.Lease) bool {
 	switch {
 	case l == nil || next.Prev.Epoch > l.lease.Epoch: // another replica has continued from what the store has
 		return false
-	case l.rewriting:
+	case l.storeCopy == copyRewriting:
 		return true
 	}
-	return !l.stateBroken && (l.storeLostData || next.Prev.Compare(l.top) < 0)
+	return !l.stepState.isBroken() && (l.storeCopy == copyLost || next.Prev.Compare(l.top) < 0)
 }
 
 // hasFullState reports whether an owner has the whole committed state of the session.
 func (l *owner) hasFullState() bool {
-	return l != nil && l.state != nil && !l.stateBroken && l.deleteErr == nil
+	return l != nil && l.state != nil && !l.stepState.isBroken() && l.deleteErr == nil
 }
 
 // recreate creates a session again that the store has lost, so that it can be claimed and
@@ -91,8 +91,9 @@ func (l *owner) inheritState(prev *owner) error {
 	l.geometry, l.archives = prev.geometry, prev.archives.clone()
 	l.items, l.committed, l.handled = prev.items, prev.committed, prev.handled
 	prev.items = nil
-	l.rewriting, l.interrupted, l.unconfirmed = true, prev.interrupted, prev.unconfirmed
-	if !prev.rewriting && prev.step != nil {
+	l.storeCopy.apply(copyRewriteStarts)
+	l.interrupted, l.unconfirmed = prev.interrupted, prev.unconfirmed
+	if prev.storeCopy != copyRewriting && prev.step != nil {
 		l.interrupted = interruptedStep{ends: prev.step.turnEnds, answers: answerEvents(prev.step), consumed: prev.step.consumed}
 	}
 	l.state.Apply(wire.Event{
@@ -195,7 +196,8 @@ func (l *owner) rewrite(got loadedSession) error {
 		return err
 	}
 	ends := l.interrupted.ends
-	l.rewriting, l.interrupted = false, interruptedStep{}
+	l.storeCopy.apply(copyRewritten)
+	l.interrupted = interruptedStep{}
 	l.unconfirmed.relocate(l.top)
 	l.recordUnconfirmed(store.Receipt{Top: l.top, Durable: l.lastBatchDurable}, ends)
 	finishItems(l.publishStep(events))

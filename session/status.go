@@ -126,11 +126,11 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 // betweenOwners returns the status of a session without an owner, and whether it is used here and
 // has had none for longer than a change of owners takes.
 func (k *liveSession) betweenOwners() (Status, bool) {
-	since := k.betweenSince.Load()
-	if since == 0 || !k.isReady() || k.failure != nil || k.isUnused() && k.mailbox.isIdle() {
+	without := k.ownership.ownerlessFor()
+	if without == 0 || !k.isReady() || k.failure != nil || k.isUnused() && k.mailbox.isIdle() {
 		return Status{}, false
 	}
-	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Activity: ActivityClaim, For: time.Since(time.Unix(0, since))}
+	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Activity: ActivityClaim, For: without}
 	return s, s.For > statusTimeout
 }
 

@@ -228,17 +228,19 @@ func finishItems(done []item) {
 // commitBatch commits a batch, repeats the same batch while the store is unavailable, and reports
 // whether it needed more than one attempt.
 func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	if !l.live.ownership.may(outputCommit) {
+		return receipt, false, fmt.Errorf("commit: %w", errRole)
+	}
 	began := l.live.hub.uptime()
 	defer l.activity.restore(l.activity.begin(activityCommit, began))
 	var committed *desktop.State // the committed state, for snapshots while the commit waits
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		unsure := l.commitUncertain
-		l.commitUncertain = true // also if Commit panics
+		l.stepState.apply(stepAttemptBegins)
 		receipt, err = l.live.hub.store.Commit(l.commitTimer.start(l.ctx, l.live.hub), l.lease, b)
 		l.commitTimer.stop()
 		switch {
 		case err == nil:
-			l.commitUncertain = false
+			l.stepState.apply(stepCommitted)
 			l.observer().Appended(len(b.Events), l.live.hub.uptime()-began)
 			l.live.setStoreIssue(l.ctx, issueCommit, false)
 			if l.live.storeFull.Load() {
@@ -246,16 +248,19 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 			}
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
-			l.commitUncertain = unsure
-			return receipt, again, errLost
+			l.stepState.apply(stepNotCommitted)
+			return receipt, again, l.leaseStatus.end(leaseFenced)
 		case errors.Is(err, store.ErrGap):
-			l.commitUncertain, l.storeLostData = unsure, true
+			l.stepState.apply(stepNotCommitted)
+			l.storeCopy.apply(copyGapFound)
 			l.live.log.WarnContext(l.ctx, "store lacks the previous batch", "err", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
-			l.commitUncertain = unsure
 			l.live.log.ErrorContext(l.ctx, "store refused a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
 			return receipt, again, l.rejectStep(err)
+		}
+		l.stepState.apply(stepUnanswered)
+		switch {
 		case isPermanent(err):
 			return receipt, again, fmt.Errorf("commit: %w", err)
 		case l.ctx.Err() != nil:
@@ -270,6 +275,7 @@ func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, e
 				committed = l.loadCommitted()
 			}
 			if committed != nil {
+				l.live.changeRole(eventShown)
 				l.live.markReady(l.ctx) // a new owner's first step: tabs can attach to the committed state
 			}
 		}

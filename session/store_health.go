@@ -72,7 +72,6 @@ func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool)
 // markReady records that the session is loaded and owned or followed here. Open returns, and tabs
 // may be notified.
 func (k *liveSession) markReady(ctx context.Context) {
-	k.betweenSince.Store(0)
 	if k.isReady() {
 		return
 	}
@@ -184,7 +183,7 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 
 // committedState returns the state of an owner if it contains nothing uncommitted, else nil.
 func (l *owner) committedState() *desktop.State {
-	if l == nil || l.state == nil || l.commitUncertain || l.stateBroken || l.rewriting || !l.step.empty() {
+	if l == nil || l.state == nil || l.stepState != stepIdle || !l.storeCopy.may(copyServes) || !l.step.empty() {
 		return nil
 	}
 	if fields, _ := l.state.Pending(); fields > 0 {

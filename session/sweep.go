@@ -47,7 +47,7 @@ func (h *Hub) renewAll(ctx context.Context) {
 			age := time.Since(h.started) - time.Duration(l.renewed.Load())
 			switch {
 			case age > staleAfter:
-				l.cancel(errStale)
+				l.cancel(l.leaseStatus.end(leaseExpired))
 			case age >= l.renewEvery && l.renewing.CompareAndSwap(false, true):
 				wg.Go(func() {
 					defer l.renewing.Store(false)
@@ -71,7 +71,7 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 		l.renewed.Store(int64(began))
 		l.live.setStoreIssue(l.ctx, issueRenew, false)
 	case errors.Is(err, store.ErrFenced):
-		l.cancel(errLost)
+		l.cancel(l.leaseStatus.end(leaseFenced))
 	default:
 		if isStoreUnavailable(err) {
 			l.live.setStoreIssue(l.ctx, issueRenew, true)

@@ -94,7 +94,7 @@ func (u *unconfirmed) relocate(to wire.Position) {
 // rewrite nothing changes: until it is complete the store may lack what was accepted before.
 func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {
-	case l.rewriting:
+	case !l.storeCopy.may(copyRecords):
 		return
 	case receipt.Durable:
 		l.unconfirmed = unconfirmed{}
@@ -152,7 +152,7 @@ func isAcknowledged(m wire.Message) bool {
 // findLostItems returns the items that the previous owner here had accepted and the log lacks, as
 // orders for the present owner of the session.
 func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, error) {
-	if prev == nil || prev.leaseReleased || len(prev.unconfirmed.items) == 0 {
+	if prev == nil || prev.leaseStatus.is(leaseReleased) || len(prev.unconfirmed.items) == 0 {
 		return nil, nil
 	}
 	u := &prev.unconfirmed

@@ -1,0 +1,232 @@
+package session
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// The tests of the tables compare every cell with an expectation that is written as a grid: a row
+// per state, a column per event, the name of the next state in each cell, "-" if the event cannot
+// happen.
+
+// checkGrid compares a table with a grid. next returns the cell of a state and an event in the
+// grid's words.
+func checkGrid(t *testing.T, grid string, states, events []string, next func(state, event int) string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(grid), "\n")
+	head := strings.Fields(lines[0])
+	if len(lines) != len(states)+1 || len(head) != len(events) {
+		t.Fatalf("the grid has %d states and %d events, want %d and %d", len(lines)-1, len(head), len(states), len(events))
+	}
+	for s, line := range lines[1:] {
+		cells := strings.Fields(line)
+		if cells[0] != states[s] || len(cells) != len(events)+1 {
+			t.Fatalf("row %d of the grid is %q with %d cells, want %q with %d", s, cells[0], len(cells)-1, states[s], len(events))
+		}
+		for e, want := range cells[1:] {
+			if head[e] != events[e] {
+				t.Fatalf("column %d of the grid is %q, want %q", e, head[e], events[e])
+			}
+			if got := next(s, e); got != want {
+				t.Errorf("%s on %s: %s, want %s", states[s], events[e], got, want)
+			}
+		}
+	}
+}
+
+func TestRoleTable(t *testing.T) {
+	t.Parallel()
+	states := strings.Fields("claiming following vacant drained takingOver blocked owning handingOver released retrying missing suspended closed")
+	events := strings.Fields("claimed followed drained undrained ownerSeen claimFailed shown tookOver handOver released failed missing retry reopened suspended closed")
+	const grid = `
+            claimed    followed  drained undrained ownerSeen claimFailed shown       tookOver handOver    released failed   missing retry    reopened suspended closed
+claiming    takingOver following -       -         -         -           -           -        -           -        retrying missing -        claiming suspended closed
+following   takingOver -         drained -         following vacant      -           -        -           -        retrying missing -        claiming suspended closed
+vacant      takingOver -         drained -         following vacant      -           -        -           -        retrying missing -        claiming suspended closed
+drained     -          -         drained following -         -           -           -        -           -        retrying missing -        claiming suspended closed
+takingOver  -          -         -       -         -         -           blocked     owning   -           -        retrying missing -        -        suspended closed
+blocked     -          -         -       -         -         -           blocked     owning   -           -        retrying missing -        -        suspended closed
+owning      -          -         -       -         -         -           owning      -        handingOver released retrying missing -        claiming suspended closed
+handingOver -          -         -       -         -         -           handingOver -        handingOver released retrying missing -        claiming suspended closed
+released    -          -         -       -         -         -           -           -        -           -        retrying -       -        claiming suspended closed
+retrying    -          -         -       -         -         -           -           -        -           -        -        -       claiming -        -         closed
+missing     -          -         -       -         -         -           -           -        -           -        -        -       claiming -        -         closed
+suspended   -          -         -       -         -         -           -           -        -           -        -        -       -        -        -         suspended
+closed      -          -         -       -         -         -           -           -        -           -        -        -       -        -        -         -`
+	checkGrid(t, grid, states, events, func(s, e int) string {
+		var o ownership
+		o.role.Store(uint32(s))     //nolint:gosec // few
+		if !o.apply(roleEvent(e)) { //nolint:gosec // few
+			if int(o.current()) != s {
+				t.Errorf("%s on %s is impossible and changes the role", states[s], events[e])
+			}
+			return "-"
+		}
+		return states[o.current()]
+	})
+}
+
+// Only an owner writes, and only a follower forwards: the rule behind all others.
+func TestRoleOutputs(t *testing.T) {
+	t.Parallel()
+	want := map[role]string{
+		roleClaiming: "claim", roleFollowing: "claim forward", roleVacant: "claim forward", roleDrained: "forward",
+		roleTakingOver: "commit", roleBlocked: "commit", roleOwning: "commit", roleHandingOver: "commit",
+	}
+	for r := roleClaiming; r <= roleClosed; r++ {
+		var o ownership
+		o.role.Store(uint32(r))
+		var got []string
+		for i, name := range []string{"claim", "forward", "commit"} {
+			if o.may(1 << i) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want[r] {
+			t.Errorf("role %d may %v, want %s", r, got, want[r])
+		}
+		if final := r == roleSuspended || r == roleClosed; final != (len(roleTable[r]) < 2) {
+			t.Errorf("role %d has %d ways out", r, len(roleTable[r]))
+		}
+	}
+}
+
+// The time without an owner begins with the first role that has none and ends with the first that
+// has one: claiming and loading again do not interrupt it.
+func TestTimeWithoutAnOwner(t *testing.T) {
+	t.Parallel()
+	var o ownership
+	begun := int64(0)
+	for i, step := range []struct {
+		event     roleEvent
+		ownerless bool
+	}{
+		{eventFollowed, false},
+		{eventClaimFailed, true},
+		{eventClaimFailed, true},
+		{eventClaimed, true},
+		{eventFailed, true},
+		{eventRetry, true},
+		{eventClaimed, true},
+		{eventShown, false},
+		{eventTookOver, false},
+		{eventHandOver, false},
+		{eventReleased, false},
+	} {
+		if !o.apply(step.event) {
+			t.Fatalf("step %d: event %d is impossible in role %d", i, step.event, o.current())
+		}
+		since := o.since.Load()
+		if (since != 0) != step.ownerless {
+			t.Errorf("step %d: without an owner since %d, want %t", i, since, step.ownerless)
+		}
+		if begun != 0 && since != 0 && since != begun {
+			t.Errorf("step %d: the time begins again", i)
+		}
+		begun = since
+	}
+}
+
+func TestLeaseTable(t *testing.T) {
+	t.Parallel()
+	states, events := strings.Fields("held released lost stale"), strings.Fields("release fenced expired")
+	const grid = `
+         release  fenced   expired
+held     released lost     stale
+released released released released
+lost     released lost     lost
+stale    released lost     stale`
+	checkGrid(t, grid, states, events, func(s, e int) string {
+		var l leaseStatus
+		l.state.Store(uint32(s))    //nolint:gosec // few
+		err := l.end(leaseEvent(e)) //nolint:gosec // few
+		if want := []error{nil, errLost, errStale}[e]; !errors.Is(err, want) {
+			t.Errorf("%s on %s ends the owner with %v, want %v", states[s], events[e], err, want)
+		}
+		return states[l.state.Load()]
+	})
+}
+
+func TestStepTable(t *testing.T) {
+	t.Parallel()
+	states := strings.Fields("idle handling committing uncertain broken brokenUncertain")
+	events := strings.Fields("itemBegins itemEnds attemptBegins committed unanswered notCommitted refused panicked")
+	outputs := strings.Fields("impossible none publish refuseItem isolate")
+	const grid = `
+                itemBegins itemEnds attemptBegins committed    unanswered notCommitted refused                 panicked
+idle            handling   -        committing    -            -          -            -                       broken+isolate
+handling        -          idle     -             -            -          -            -                       broken+refuseItem
+committing      -          -        -             idle+publish uncertain  idle         broken+isolate          brokenUncertain+isolate
+uncertain       -          -        uncertain     idle+publish uncertain  uncertain    brokenUncertain+isolate brokenUncertain+isolate
+broken          -          -        -             -            -          -            -                       broken+isolate
+brokenUncertain -          -        -             -            -          -            -                       brokenUncertain+isolate`
+	checkGrid(t, grid, states, events, func(s, e int) string {
+		now := stepState(s)            //nolint:gosec // few
+		out := now.apply(stepEvent(e)) //nolint:gosec // few
+		switch out {
+		case outputImpossible:
+			if int(now) != s {
+				t.Errorf("%s on %s is impossible and changes the state", states[s], events[e])
+			}
+			return "-"
+		case outputNone:
+			return states[now]
+		}
+		return states[now] + "+" + outputs[out]
+	})
+	for s, name := range states {
+		uncertain := name == "committing" || strings.HasSuffix(strings.ToLower(name), "uncertain")
+		if now := stepState(s); now.isUncertain() != uncertain || now.isBroken() != strings.HasPrefix(name, "broken") { //nolint:gosec // few
+			t.Errorf("%s: uncertain %t, broken %t", name, now.isUncertain(), now.isBroken())
+		}
+	}
+}
+
+func TestCopyTable(t *testing.T) {
+	t.Parallel()
+	states, events := strings.Fields("intact lost rewriting"), strings.Fields("gapFound rewriteStarts rewritten")
+	const grid = `
+          gapFound  rewriteStarts rewritten
+intact    lost      rewriting     -
+lost      lost      -             -
+rewriting rewriting -             intact`
+	checkGrid(t, grid, states, events, func(s, e int) string {
+		now := copyState(s)                             //nolint:gosec // few
+		if _, ok := copyTable[now][copyEvent(e)]; !ok { //nolint:gosec // few
+			return "-"
+		}
+		now.apply(copyEvent(e)) //nolint:gosec // few
+		return states[now]
+	})
+	for s, want := range map[copyState][3]bool{
+		copyIntact: {true, true, true}, copyLost: {true, true, false}, copyRewriting: {false, false, false},
+	} {
+		if got := [3]bool{s.may(copyServes), s.may(copyRecords), s.may(copyUnloads)}; got != want {
+			t.Errorf("%s allows %v, want %v", states[s], got, want)
+		}
+	}
+}
+
+func TestMailboxTable(t *testing.T) {
+	t.Parallel()
+	states, events := strings.Fields("collect direct hold closed"), strings.Fields("itemAdded allSent followerEnds hold release close")
+	const grid = `
+        itemAdded allSent followerEnds hold   release close
+collect collect   direct  collect      hold   collect closed
+direct  collect   direct  collect      hold   collect closed
+hold    hold      hold    hold         hold   collect closed
+closed  closed    closed  closed       closed closed  closed`
+	checkGrid(t, grid, states, events, func(s, e int) string {
+		now := mailboxMode(s)      //nolint:gosec // few
+		now.apply(mailboxEvent(e)) //nolint:gosec // few
+		return states[now]
+	})
+	for s, want := range []mailboxOutput{toItems, toInbox, toHeld, 0} {
+		for _, to := range []mailboxOutput{toItems, toHeld, toInbox} {
+			if got := mailboxMode(s).puts(to); got != (to == want) { //nolint:gosec // few
+				t.Errorf("%s puts items to %d: %t", states[s], to, got)
+			}
+		}
+	}
+}
