@@ -1,7 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// The page of those who look after the hubs. It is served below /admin, under the same policy as the desktop.
+// The admin page. The hub serves it below /admin, under the same policy as the desktop.
 export default defineConfig({
   root: "admin",
   base: "/admin/",

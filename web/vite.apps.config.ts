@@ -1,7 +1,7 @@
 import { defineConfig, type EnvironmentOptions } from "vite";
 
-// The pages of the apps origin. They run in sandboxes whose origin is nobody's, where scripts of type module do not load;
-// so each page has one classic script with everything in it, and nothing to load later.
+// The pages of the apps origin. They run in sandboxes with an opaque origin, where module scripts do not load, so each
+// page has one classic script that contains everything.
 const script = (name: string, first: boolean): EnvironmentOptions => ({
   consumer: "client",
   build: {

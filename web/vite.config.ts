@@ -1,7 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// The page is served by the hub, under a policy that forbids scripts in the page itself; so there are none.
+// The hub serves the page under a policy that forbids inline scripts, so there are none.
 export default defineConfig({
   root: "desktop",
   base: "/",
@@ -15,7 +15,7 @@ export default defineConfig({
     sourcemap: false,
     rolldownOptions: {
       output: {
-        // What several parts use is one file: many small ones would not compress as well.
+        // Code that several parts use is one file: many small files compress worse.
         codeSplitting: { groups: [{ name: "base", test: /\/core\/src\/|\/node_modules\/(react|react-dom|scheduler|zustand)\/|\/desktop\/src\/(shell|ui|i18n)\// }] },
       },
     },

@@ -1,23 +1,23 @@
-// The page that draws one diagram. It has an origin of its own that nobody shares, no network, and no scripts but this.
+// The page that draws one diagram. It has an opaque origin, no network, and no scripts but this one.
 
 import mermaid from "mermaid";
-import type { Begin, Drawing, Hello } from "./protocol.js";
+import type { Begin, DrawingResult, Hello } from "./protocol.js";
 
 const desktop = window.parent;
 const token = location.hash.slice(1);
 
 addEventListener("message", (e: MessageEvent) => {
-  const said = e.data as Partial<Begin> | null;
+  const message = e.data as Partial<Begin> | null;
   const port = e.ports[0];
-  if (e.source !== desktop || said?.type !== "everdesk:begin" || said.token !== token || port === undefined) return;
-  void draw(said.text ?? "", said.dark === true).then((d) => port.postMessage(JSON.stringify(d)));
+  if (e.source !== desktop || message?.type !== "everdesk:begin" || message.token !== token || port === undefined) return;
+  void draw(message.text ?? "", message.dark === true).then((d) => port.postMessage(JSON.stringify(d)));
 });
-// Nothing in a diagram leads anywhere.
+// Links of a diagram do nothing.
 addEventListener("click", (e) => e.preventDefault(), true);
 addEventListener("auxclick", (e) => e.preventDefault(), true);
 desktop.postMessage({ type: "everdesk:hello", token } satisfies Hello, "*");
 
-async function draw(text: string, dark: boolean): Promise<Drawing> {
+async function draw(text: string, dark: boolean): Promise<DrawingResult> {
   document.documentElement.style.colorScheme = dark ? "dark" : "light";
   mermaid.initialize({
     startOnLoad: false,
@@ -27,7 +27,7 @@ async function draw(text: string, dark: boolean): Promise<Drawing> {
     maxTextSize: 50_000,
     fontFamily: "system-ui, sans-serif",
     flowchart: { htmlLabels: false },
-    // What a diagram says of itself changes none of these.
+    // Directives in the source of a diagram cannot change these settings.
     secure: ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdges", "suppressErrorRendering", "theme", "themeCSS", "fontFamily"],
   });
   try {

@@ -1,26 +1,27 @@
-// Makes a picture of a piece of HTML by drawing it as an SVG. It shows what styles say, not what other frames show.
+// Renders HTML to a picture, through an SVG. The picture shows styles and static content, but not the content of
+// frames.
 
 import { maxPicture } from "./protocol.js";
 
-/** The sizes and qualities to try, until the picture is small enough. */
-const tries = [
+/** The widths and qualities to try, until the picture is small enough. */
+const attempts = [
   { width: 1024, quality: 0.8 },
   { width: 800, quality: 0.6 },
   { width: 560, quality: 0.5 },
   { width: 360, quality: 0.4 },
 ];
 
-/** A picture in base64 of what an element of the width and height looks like. */
-export async function picture(root: Element, width: number, height: number, about: Record<string, string> = {}): Promise<string> {
+/** Renders an element of the given size; returns a WebP picture in base64. */
+export async function renderPicture(root: Element, width: number, height: number, rootAttributes: Record<string, string> = {}): Promise<string> {
   if (width < 1 || height < 1) throw new Error("the window is hidden");
-  const attributes = Object.entries(about).map(([name, value]) => ` ${name}="${value.replaceAll(/[&"<]/g, "")}"`);
+  const attributes = Object.entries(rootAttributes).map(([name, value]) => ` ${name}="${value.replaceAll(/[&"<]/g, "")}"`);
   const body = new XMLSerializer().serializeToString(root);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"${attributes.join("")}>
     <foreignObject width="100%" height="100%">${body}</foreignObject></svg>`;
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
-  for (const t of tries) {
+  for (const t of attempts) {
     const scale = Math.min(1, t.width / width);
     const canvas = document.createElement("canvas");
     canvas.width = Math.round(width * scale);
@@ -33,27 +34,27 @@ export async function picture(root: Element, width: number, height: number, abou
 }
 
 /**
- * A copy of an element for a picture: what is drawn is an image in it, and nothing in it runs. What was typed is in it
- * only if that is told, as of an app, which knows it anyway; passwords never are.
+ * A copy of an element for a picture: canvases become images, and nothing in it runs. It contains entered values only
+ * with `withTyped`, for an app, which knows them anyway; never passwords.
  */
-export function still(root: Element, withTyped: boolean): Element {
+export function staticCopy(root: Element, withValues: boolean): Element {
   const copy = root.cloneNode(true) as Element;
-  const drawn = root.querySelectorAll("canvas");
+  const canvases = root.querySelectorAll("canvas");
   copy.querySelectorAll("canvas").forEach((canvas, i) => {
     const image = document.createElement("img");
     image.width = canvas.width;
     image.height = canvas.height;
     try {
-      image.src = drawn[i]!.toDataURL();
+      image.src = canvases[i]!.toDataURL();
     } catch {
-      // It holds a picture from elsewhere, which nobody may read.
+      // The canvas holds a picture of another origin and cannot be read.
     }
     canvas.replaceWith(image);
   });
-  const typed = root.querySelectorAll("input, textarea");
+  const fields = root.querySelectorAll("input, textarea");
   copy.querySelectorAll("input, textarea").forEach((field, i) => {
-    const { type } = typed[i] as HTMLInputElement;
-    const value = withTyped && type !== "password" ? (typed[i] as HTMLInputElement).value : "";
+    const { type } = fields[i] as HTMLInputElement;
+    const value = withValues && type !== "password" ? (fields[i] as HTMLInputElement).value : "";
     if (field instanceof HTMLTextAreaElement) field.textContent = value;
     else field.setAttribute("value", value);
   });

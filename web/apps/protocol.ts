@@ -1,39 +1,39 @@
-// What the desktop and the pages of the apps origin say to each other. A page says hello with the token of its address;
-// the desktop answers once with a port and what to show. From then on both speak through the port, in JSON texts.
+// The messages between the desktop and the pages of the apps origin. A page sends hello with the token of its address;
+// the desktop answers once with a port and the text to show. After that both use the port, with JSON texts.
 
-/** The first word of a page, said to its parent. */
+/** The first message of a page, to its parent. */
 export interface Hello {
   type: "everdesk:hello";
   token: string;
 }
 
-/** The answer of the desktop. It comes with a port. */
+/** The answer of the desktop, sent with a port. */
 export interface Begin {
   type: "everdesk:begin";
   token: string;
-  /** The document of a stage, or the source of a diagram. */
+  /** The HTML document of an app, or the source of a diagram. */
   text: string;
   dark: boolean;
 }
 
-/** What the desktop asks the app on a stage. */
-export type Asked =
+/** A request of the desktop to an app page. */
+export type PageRequest =
   | { type: "yaar:app-manifest-request"; requestId: string }
   | { type: "yaar:app-query-request"; requestId: string; stateKey: string }
   | { type: "yaar:app-command-request"; requestId: string; command: string; params?: unknown }
   | { type: "yaar:capture-request"; requestId: string };
 
-/** What a stage tells by itself. */
-export type Told =
-  /** The document is there. */
+/** A message that an app page sends on its own. */
+export type PageMessage =
+  /** The document is loaded. */
   | { type: "everdesk:shown" }
-  /** The person wants to follow a link. */
+  /** The user clicked a link. */
   | { type: "everdesk:leave"; url: string }
   | { type: "yaar:app-ready"; appId?: string }
   | { type: "yaar:app-interaction"; content: string };
 
-/** What a stage answers; which fields there are depends on what was asked. */
-export interface Answered {
+/** A response of an app page; its fields depend on the request. */
+export interface PageResponse {
   type: "yaar:app-manifest-response" | "yaar:app-query-response" | "yaar:app-command-response" | "yaar:capture-response";
   requestId: string;
   manifest?: unknown;
@@ -43,11 +43,11 @@ export interface Answered {
   error?: string;
 }
 
-/** What became of a diagram. */
-export type Drawing = { type: "drawn"; width: number; height: number } | { type: "failed"; error: string };
+/** The result of drawing a diagram. */
+export type DrawingResult = { type: "drawn"; width: number; height: number } | { type: "failed"; error: string };
 
-/** How long a text through a port may be, in characters. */
+/** The maximum length of a text through a port, in characters. */
 export const maxMessage = 64 << 10;
 
-/** How long a picture in base64 may be, so that it fits into a message to the hub. */
+/** The maximum length of a picture in base64, so that it fits into a message to the hub. */
 export const maxPicture = 56 << 10;

@@ -1,13 +1,13 @@
-// The page in which a document of an agent lives. It has an origin of its own that nobody shares, and no network. It gets
-// one port from the desktop, writes the document into itself, and carries what the app in it says.
+// The page that shows an HTML document of an agent. It has an opaque origin and no network. It gets one port from the
+// desktop, writes the document into itself, and forwards the messages of the app in it.
 
-import { picture, still } from "./picture.js";
-import type { Answered, Asked, Begin, Hello, Told } from "./protocol.js";
-import { seal } from "./seal.js";
+import { blockNetwork } from "./block-network.js";
+import { renderPicture, staticCopy } from "./picture.js";
+import type { Begin, Hello, PageMessage, PageRequest, PageResponse } from "./protocol.js";
 
 type Handler = (params?: unknown) => unknown;
 
-/** How an app introduces itself. */
+/** The registration of an app. */
 interface App {
   appId?: string;
   name?: string;
@@ -18,51 +18,52 @@ interface App {
 const desktop = window.parent;
 const token = location.hash.slice(1);
 
-addEventListener("message", begin);
+addEventListener("message", onBegin);
 desktop.postMessage({ type: "everdesk:hello", token } satisfies Hello, "*");
 
-function begin(e: MessageEvent): void {
-  const said = e.data as Partial<Begin> | null;
+function onBegin(e: MessageEvent): void {
+  const message = e.data as Partial<Begin> | null;
   const port = e.ports[0];
-  if (e.source !== desktop || said?.type !== "everdesk:begin" || said.token !== token || port === undefined) return;
-  removeEventListener("message", begin);
-  show(port, said.text ?? "");
+  if (e.source !== desktop || message?.type !== "everdesk:begin" || message.token !== token || port === undefined) return;
+  removeEventListener("message", onBegin);
+  showDocument(port, message.text ?? "");
 }
 
-function show(port: MessagePort, html: string): void {
-  // Opening the document takes all listeners away, so ours come after it and before the first script of the document.
+function showDocument(port: MessagePort, html: string): void {
+  // document.open removes all listeners, so this page adds its own after it and before the first script of the
+  // document.
   document.open();
-  seal();
-  const tell = (what: Told | Answered | object): void => port.postMessage(JSON.stringify(what));
-  const app = bridge(tell);
+  blockNetwork();
+  const send = (what: PageMessage | PageResponse | object): void => port.postMessage(JSON.stringify(what));
+  const app = installAppAPI(send);
   port.onmessage = (e) => {
-    const asked = JSON.parse(e.data as string) as Asked;
-    if (asked.type === "yaar:capture-request") void capture(asked.requestId, tell);
-    else if (app.known()) void answer(app.known()!, asked, tell);
-    else app.pass(asked);
+    const request = JSON.parse(e.data as string) as PageRequest;
+    if (request.type === "yaar:capture-request") void capture(request.requestId, send);
+    else if (app.registered()) void respond(app.registered()!, request, send);
+    else app.dispatch(request);
   };
-  document.adoptedStyleSheets = [paper()];
-  addEventListener("click", (e) => follow(e, tell), true);
-  addEventListener("auxclick", (e) => follow(e, tell), true);
+  document.adoptedStyleSheets = [defaultSheet()];
+  addEventListener("click", (e) => reportLink(e, send), true);
+  addEventListener("auxclick", (e) => reportLink(e, send), true);
   document.write(/^\s*<!doctype/i.test(html) ? html : `<!doctype html>${html}`);
   document.close();
-  tell({ type: "everdesk:shown" });
+  send({ type: "everdesk:shown" });
 }
 
-/** How a document looks that says nothing of its looks. */
-const plainLook = ":where(html) { font: 14px/1.5 system-ui, sans-serif; color: #16202e; } :where(body) { margin: 16px; }";
+/** The default style of a document. */
+const defaultStyle = ":where(html) { font: 14px/1.5 system-ui, sans-serif; color: #16202e; } :where(body) { margin: 16px; }";
 
-function paper(): CSSStyleSheet {
+function defaultSheet(): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(plainLook);
+  sheet.replaceSync(defaultStyle);
   return sheet;
 }
 
-/** Gives the document what apps expect: `yaar.app`, and a parent to post messages to. */
-function bridge(tell: (what: object) => void): { known: () => App | undefined; pass: (asked: Asked) => void } {
+/** Installs the API that apps expect: `yaar.app`, and a parent to post messages to. */
+function installAppAPI(send: (what: object) => void): { registered: () => App | undefined; dispatch: (asked: PageRequest) => void } {
   let known: App | undefined;
   const parent = {
-    postMessage: (what: object): void => tell(what),
+    postMessage: (what: object): void => send(what),
     get document(): never {
       throw new DOMException("Another origin's document is out of reach.", "SecurityError");
     },
@@ -74,82 +75,82 @@ function bridge(tell: (what: object) => void): { known: () => App | undefined; p
       app: {
         register(app: App): void {
           known = app;
-          tell({ type: "yaar:app-ready", appId: app.appId });
+          send({ type: "yaar:app-ready", appId: app.appId });
         },
         sendInteraction(what: unknown): void {
-          tell({ type: "yaar:app-interaction", content: typeof what === "string" ? what : JSON.stringify(what) });
+          send({ type: "yaar:app-interaction", content: typeof what === "string" ? what : JSON.stringify(what) });
         },
       },
     },
   });
   return {
-    known: () => known,
-    pass(asked) {
-      const event = new MessageEvent("message", { data: asked });
+    registered: () => known,
+    dispatch(request) {
+      const event = new MessageEvent("message", { data: request });
       Object.defineProperty(event, "source", { value: parent });
       window.dispatchEvent(event);
     },
   };
 }
 
-type Question = Exclude<Asked, { type: "yaar:capture-request" }>;
+type AppRequest = Exclude<PageRequest, { type: "yaar:capture-request" }>;
 
-async function answer(app: App, asked: Question, tell: (a: Answered) => void): Promise<void> {
-  const { requestId } = asked;
-  const type = asked.type.replace("-request", "-response") as Answered["type"];
+async function respond(app: App, request: AppRequest, send: (a: PageResponse) => void): Promise<void> {
+  const { requestId } = request;
+  const type = request.type.replace("-request", "-response") as PageResponse["type"];
   try {
-    tell({ type, requestId, ...(await outcome(app, asked)) });
+    send({ type, requestId, ...(await callApp(app, request)) });
   } catch (e) {
-    tell({ type, requestId, error: e instanceof Error ? e.message : String(e) });
+    send({ type, requestId, error: e instanceof Error ? e.message : String(e) });
   }
 }
 
-async function outcome(app: App, asked: Question): Promise<Pick<Answered, "manifest" | "data" | "result">> {
-  switch (asked.type) {
+async function callApp(app: App, request: AppRequest): Promise<Pick<PageResponse, "manifest" | "data" | "result">> {
+  switch (request.type) {
     case "yaar:app-manifest-request":
-      return { manifest: { appId: app.appId, name: app.name, state: bare(app.state), commands: bare(app.commands) } };
+      return { manifest: { appId: app.appId, name: app.name, state: withoutHandlers(app.state), commands: withoutHandlers(app.commands) } };
     case "yaar:app-query-request": {
-      const handler = own(app.state, asked.stateKey)?.handler;
-      if (handler === undefined) throw new Error(`unknown state "${asked.stateKey}"`);
+      const handler = ownEntry(app.state, request.stateKey)?.handler;
+      if (handler === undefined) throw new Error(`unknown state "${request.stateKey}"`);
       return { data: await handler() };
     }
     case "yaar:app-command-request": {
-      const handler = own(app.commands, asked.command)?.handler;
-      if (handler === undefined) throw new Error(`unknown command "${asked.command}"`);
-      return { result: await handler(asked.params ?? {}) };
+      const handler = ownEntry(app.commands, request.command)?.handler;
+      if (handler === undefined) throw new Error(`unknown command "${request.command}"`);
+      return { result: await handler(request.params ?? {}) };
     }
   }
 }
 
-function own<T>(table: Record<string, T> | undefined, key: string): T | undefined {
+function ownEntry<T>(table: Record<string, T> | undefined, key: string): T | undefined {
   return table !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-/** A part of a manifest without what only the app itself can use. */
-function bare(table: Record<string, { handler?: Handler }> | undefined): object {
+/** The entries of a manifest without their handlers. */
+function withoutHandlers(table: Record<string, { handler?: Handler }> | undefined): object {
   return Object.fromEntries(Object.entries(table ?? {}).map(([key, { handler: _, ...rest }]) => [key, rest]));
 }
 
-async function capture(requestId: string, tell: (a: Answered) => void): Promise<void> {
+async function capture(requestId: string, send: (a: PageResponse) => void): Promise<void> {
   const type = "yaar:capture-response";
   try {
-    const copy = still(document.documentElement, true) as HTMLElement;
+    const copy = staticCopy(document.documentElement, true) as HTMLElement;
     copy.style.translate = `${-scrollX}px ${-scrollY}px`;
     copy.style.background ||= "#fff";
-    const look = document.createElement("style");
-    look.textContent = plainLook;
-    copy.prepend(look);
-    tell({ type, requestId, imageData: await picture(copy, innerWidth, innerHeight) });
+    const style = document.createElement("style");
+    style.textContent = defaultStyle;
+    copy.prepend(style);
+    send({ type, requestId, imageData: await renderPicture(copy, innerWidth, innerHeight) });
   } catch (e) {
-    tell({ type, requestId, error: e instanceof Error ? e.message : String(e) });
+    send({ type, requestId, error: e instanceof Error ? e.message : String(e) });
   }
 }
 
-/** A link leads out of the desktop, for which the person is asked there. */
-function follow(e: MouseEvent, tell: (t: Told) => void): void {
+/** Reports a click on a link to the desktop, which asks the user before it opens the address. */
+function reportLink(e: MouseEvent, send: (t: PageMessage) => void): void {
   const link = e.composedPath().find((at): at is HTMLAnchorElement => at instanceof HTMLAnchorElement && at.href !== "");
   const to = link?.getAttribute("href") ?? "";
   if (link === undefined || to.startsWith("#") || /^javascript:/i.test(link.href)) return;
   e.preventDefault();
-  tell({ type: "everdesk:leave", url: link.href });
+  send({ type: "everdesk:leave", url: link.href });
 }

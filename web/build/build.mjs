@@ -1,4 +1,5 @@
-// build.mjs [FOLDER]   builds the desktop, the monitor and the apps into FOLDER (dist), and beside each file its compressed forms.
+// build.mjs [FOLDER]   builds the desktop, the admin page and the apps into FOLDER (dist), with compressed files beside
+// the others.
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,15 +8,15 @@ import { compressAll } from "./compress.mjs";
 
 const web = fileURLToPath(new URL("..", import.meta.url));
 
-/** The parts of the page: how each is built, and where it goes. */
+/** The parts: the configuration and the output folder of each. */
 const parts = [
   { config: "vite.config.ts", folder: "desktop" },
   { config: "vite.admin.config.ts", folder: "admin" },
   { config: "vite.apps.config.ts", folder: "apps" },
 ];
 
-/** Builds all parts, without compressed forms. */
-export async function buildPlain(folder) {
+/** Builds all parts, without compressed files. */
+export async function buildUncompressed(folder) {
   process.chdir(web);
   for (const part of parts) {
     const outDir = join(folder, part.folder);
@@ -27,6 +28,6 @@ export async function buildPlain(folder) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = resolve(process.argv[2] ?? join(web, "dist"));
-  await buildPlain(folder);
+  await buildUncompressed(folder);
   await compressAll(folder);
 }

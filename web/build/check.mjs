@@ -1,43 +1,45 @@
-// check.mjs   builds once more and compares with dist, and looks at what a visit costs. Compressed forms are looked
-// at for what is in them: compressors differ from one Node to the next.
+// check.mjs   builds once more, compares the result with dist and checks the size budgets. Compressed files are
+// compared by their content, since the output of compressors differs between Node versions.
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { overspent } from "./budget.mjs";
-import { buildPlain } from "./build.mjs";
-import { forms, packedForm, worthIt } from "./compress.mjs";
+import { overBudget } from "./budget.mjs";
+import { buildUncompressed } from "./build.mjs";
+import { compressed, encodings, minSize } from "./compress.mjs";
 import { filesIn } from "./files.mjs";
 
 const dist = fileURLToPath(new URL("../dist", import.meta.url));
 
-/** What differs between our folder, which has compressed forms, and a fresh one, which has none. */
+/** The differences between our folder, which has compressed files, and a fresh one, which has none. */
 async function differences(ours, fresh) {
-  const [there, wanted] = [new Set(await filesIn(ours)), await filesIn(fresh)];
-  const known = new Set(wanted.flatMap((name) => [name, ...Object.keys(forms).map((suffix) => name + suffix)]));
-  const wrong = [...there].filter((name) => !known.has(name)).map((name) => `${name} is not made any more`);
-  for (const name of wanted) {
+  const [present, expected] = [new Set(await filesIn(ours)), await filesIn(fresh)];
+  const known = new Set(expected.flatMap((name) => [name, ...Object.keys(encodings).map((suffix) => name + suffix)]));
+  const problems = [...present].filter((name) => !known.has(name)).map((name) => `${name} is not part of the build`);
+  for (const name of expected) {
     const data = await readFile(join(fresh, name));
-    if (!there.has(name)) wrong.push(`${name} is missing`);
-    else if (!(await readFile(join(ours, name))).equals(data)) wrong.push(`${name} is old`);
-    for (const suffix of Object.keys(forms)) {
-      const form = name + suffix;
-      if (there.has(form)) wrong.push(...(await formTroubles(ours, form, suffix, data)));
-      else if (await packedForm(data, suffix)) wrong.push(`${form} is missing`);
+    if (!present.has(name)) problems.push(`${name} is missing`);
+    else if (!(await readFile(join(ours, name))).equals(data)) problems.push(`${name} is outdated`);
+    for (const suffix of Object.keys(encodings)) {
+      const file = name + suffix;
+      if (present.has(file)) problems.push(...(await checkCompressed(ours, file, suffix, data)));
+      else if (await compressed(data, suffix)) problems.push(`${file} is missing`);
     }
   }
-  return wrong;
+  return problems;
 }
 
-/** What is wrong with a compressed form of data. That it is as small as can be is not looked at, which would take long. */
-async function formTroubles(folder, name, suffix, data) {
+/**
+ * The problems of a compressed file. It does not check that the file is as small as possible, which would take long.
+ */
+async function checkCompressed(folder, name, suffix, data) {
   const packed = await readFile(join(folder, name));
-  const unpacked = await forms[suffix].unpack(packed).catch(() => undefined);
-  if (!unpacked?.equals(data)) return [`${name} is old`];
-  return data.length > worthIt && packed.length < data.length ? [] : [`${name} is not made any more`];
+  const unpacked = await encodings[suffix].unpack(packed).catch(() => undefined);
+  if (!unpacked?.equals(data)) return [`${name} is outdated`];
+  return data.length > minSize && packed.length < data.length ? [] : [`${name} is not part of the build`];
 }
 
-/** The hub tells browsers to keep what is in assets for ever, so names there have to change with the content. */
+/** The hub serves assets with an unlimited cache lifetime, so their names must change with the content. */
 async function unhashed(folder) {
   const names = await filesIn(folder);
   return names
@@ -47,12 +49,12 @@ async function unhashed(folder) {
 
 const fresh = await mkdtemp(join(tmpdir(), "everdesk-web-"));
 try {
-  await buildPlain(fresh);
+  await buildUncompressed(fresh);
   const old = await differences(dist, fresh);
-  const wrong = [...old, ...(await unhashed(fresh)), ...(await overspent(fresh))];
-  for (const line of wrong) console.error(line);
+  const problems = [...old, ...(await unhashed(fresh)), ...(await overBudget(fresh))];
+  for (const line of problems) console.error(line);
   if (old.length > 0) console.error("run: make gen");
-  process.exitCode = wrong.length > 0 ? 1 : 0;
+  process.exitCode = problems.length > 0 ? 1 : 0;
 } finally {
   await rm(fresh, { recursive: true, force: true });
 }

@@ -1,14 +1,14 @@
-// Compressed forms of files, made once so that the hub need not do it for every browser.
+// Compresses files at build time, so that the hub need not do it for every request.
 import { readFile, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliCompress, brotliDecompress, constants, gunzip, gzip } from "node:zlib";
 import { filesIn } from "./files.mjs";
 
-/** Below that the headers weigh more than what is won. */
-export const worthIt = 1024;
+/** The size below which the headers cost more than compression saves, in bytes. */
+export const minSize = 1024;
 
-/** How a form is made and undone, by the end of its name. */
-export const forms = {
+/** Compresses and decompresses, by the suffix of the file name. */
+export const encodings = {
   ".br": {
     pack: (data) =>
       promisify(brotliCompress)(data, {
@@ -19,23 +19,23 @@ export const forms = {
   ".gz": { pack: (data) => promisify(gzip)(data, { level: constants.Z_BEST_COMPRESSION }), unpack: promisify(gunzip) },
 };
 
-/** The end of a compressed form's name; undefined for other files. */
-export const formOf = (name) => Object.keys(forms).find((suffix) => name.endsWith(suffix));
+/** The suffix of a compressed file; undefined for other files. */
+export const encodingOf = (name) => Object.keys(encodings).find((suffix) => name.endsWith(suffix));
 
 export async function compressAll(folder) {
   for (const name of await filesIn(folder)) {
-    if (formOf(name)) continue;
+    if (encodingOf(name)) continue;
     const data = await readFile(`${folder}/${name}`);
-    for (const suffix of Object.keys(forms)) {
-      const packed = await packedForm(data, suffix);
+    for (const suffix of Object.keys(encodings)) {
+      const packed = await compressed(data, suffix);
       if (packed) await writeFile(`${folder}/${name}${suffix}`, packed);
     }
   }
 }
 
-/** A compressed form of data; undefined if it is not worth it. */
-export async function packedForm(data, suffix) {
-  if (data.length <= worthIt) return undefined;
-  const packed = await forms[suffix].pack(data);
+/** The compressed data; undefined if it is not smaller or too small to matter. */
+export async function compressed(data, suffix) {
+  if (data.length <= minSize) return undefined;
+  const packed = await encodings[suffix].pack(data);
   return packed.length < data.length ? packed : undefined;
 }

@@ -13,7 +13,7 @@ const ofPackages = /^(?:u-|uplot)/;
 const classInSelector = /\.([A-Za-z_][\w-]*)/g;
 const all = (text, pattern) => [...text.matchAll(pattern)].map((m) => m[1]);
 
-/** What a style sheet defines, and which custom properties and keyframes its values mention. */
+/** The definitions of a style sheet, and the custom properties and keyframes that its values mention. */
 function readStyle(css) {
   const text = css.replaceAll(/\/\*[^]*?\*\//g, "").replaceAll(/"[^"]*"|url\([^)]*\)/g, "");
   const selectors = (text.match(/[^{};]+(?=\{)/g) ?? []).filter((s) => !/^\s*@/.test(s));
@@ -25,7 +25,10 @@ function readStyle(css) {
   };
 }
 
-/** Calls visit(node, inClassName, inTemplate) for each node of a syntax tree: whether it is in a className attribute, in a value of a template. */
+/**
+ * Calls visit(node, inClassName, inTemplate) for each node of a syntax tree. The flags say whether it is inside a
+ * className attribute, and inside a template literal.
+ */
 function walk(node, visit, inClassName = false, inTemplate = false) {
   if (Array.isArray(node)) {
     for (const child of node) walk(child, visit, inClassName, inTemplate);
@@ -70,8 +73,8 @@ function readSource(code, lang, strings) {
   });
 }
 
-/** Whether a source can make the class: as a word, or as a prefix with a word or a number behind it. */
-function isMade(name, { words, prefixes }) {
+/** Whether a source can produce the class: as a word, or as a prefix followed by a word or a number. */
+function isProduced(name, { words, prefixes }) {
   const isRest = (rest) => words.has(rest) || /^\d+$/.test(rest);
   return words.has(name) || [...prefixes].some((prefix) => name.startsWith(prefix) && isRest(name.slice(prefix.length)));
 }
@@ -92,7 +95,7 @@ const dead = [];
 const styled = new Set(styles.flatMap((s) => s.classes));
 const mentioned = new Set(styles.flatMap((s) => s.mentioned));
 for (const { file, classes, keyframes, properties } of styles) {
-  for (const c of new Set(classes)) if (!ofPackages.test(c) && !isMade(c, sources)) dead.push(`${file}: no element has the class ${c}`);
+  for (const c of new Set(classes)) if (!ofPackages.test(c) && !isProduced(c, sources)) dead.push(`${file}: no element has the class ${c}`);
   for (const k of new Set(keyframes)) if (!mentioned.has(k) && !sources.words.has(k)) dead.push(`${file}: no rule uses the keyframes ${k}`);
   for (const p of new Set(properties)) if (!mentioned.has(p) && !sources.words.has(p) && !sources.words.has(p.slice(2))) dead.push(`${file}: no rule uses the property ${p}`);
 }

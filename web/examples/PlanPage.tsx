@@ -1,33 +1,33 @@
-// A page with nothing but a plan, on the hook. Its address names the session: ?session=…&token=…, and &hub=ws://… for a hub
-// other than the one that serves the page.
+// A page that shows only a plan, with the hook. Its address names the session: ?session=…&token=…, and &hub=ws://… for
+// a hub other than the one that serves the page.
 
 import { useEffect, useReducer } from "react";
 import { createRoot } from "react-dom/client";
 import { type BaseMessage, type HitlRequest, type SessionState, type Todo, useAgentWebSocket } from "./useAgentWebSocket.js";
 
-interface Seen {
+interface PlanView {
   layer: string;
   todos: Record<string, string>;
   hitl: (HitlRequest & { type: string }) | null;
   end: string;
   error: number | null;
-  /** How many messages of the log came, and how many of them came twice. */
-  heard: string[];
-  twice: number;
+  /** The ids of the received messages of the log, and how many of them were received twice. */
+  receivedIds: string[];
+  duplicates: number;
 }
 
-const nothing: Seen = { layer: "", todos: {}, hitl: null, end: "", error: null, heard: [], twice: 0 };
+const initial: PlanView = { layer: "", todos: {}, hitl: null, end: "", error: null, receivedIds: [], duplicates: 0 };
 
-function listed(todos: readonly Todo[] | undefined): Record<string, string> {
+function todoStatuses(todos: readonly Todo[] | undefined): Record<string, string> {
   return Object.fromEntries((todos ?? []).map((t) => [t.id, t.status ?? "pending"]));
 }
 
-/** What a message makes of what was seen, by its type. */
-const handlers: Record<string, (seen: Seen, data: never) => Partial<Seen>> = {
-  session_state: (_, d: SessionState) => (d.mode === "snapshot" ? { layer: d.current_layer ?? "", todos: listed(d.todos), hitl: d.hitl_pending ?? null } : {}),
+/** How a message changes the view, by its type. */
+const handlers: Record<string, (view: PlanView, data: never) => Partial<PlanView>> = {
+  session_state: (_, d: SessionState) => (d.mode === "snapshot" ? { layer: d.current_layer ?? "", todos: todoStatuses(d.todos), hitl: d.hitl_pending ?? null } : {}),
   layer_start: (_, d: { layer: string }) => ({ layer: d.layer }),
-  plan_generated: (_, d: { todos: Todo[] }) => ({ todos: listed(d.todos), end: "" }),
-  plan_modified: (_, d: { updated_todos: Todo[] }) => ({ todos: listed(d.updated_todos) }),
+  plan_generated: (_, d: { todos: Todo[] }) => ({ todos: todoStatuses(d.todos), end: "" }),
+  plan_modified: (_, d: { updated_todos: Todo[] }) => ({ todos: todoStatuses(d.updated_todos) }),
   todo_started: (s, d: { todo_id: string }) => ({ todos: { ...s.todos, [d.todo_id]: "in_progress" } }),
   todo_completed: (s, d: { todo_id: string; status: string }) => ({ todos: { ...s.todos, [d.todo_id]: d.status } }),
   todo_failed: (s, d: { todo_id: string }) => ({ todos: { ...s.todos, [d.todo_id]: "failed" } }),
@@ -42,28 +42,28 @@ const handlers: Record<string, (seen: Seen, data: never) => Partial<Seen>> = {
   error: (_, d: { code: number }) => ({ error: d.code }),
 };
 
-function reduce(seen: Seen, message: BaseMessage): Seen {
-  const next = { ...seen, ...handlers[message.type]?.(seen, message.data as never) };
+function reduce(view: PlanView, message: BaseMessage): PlanView {
+  const next = { ...view, ...handlers[message.type]?.(view, message.data as never) };
   const id = message.message_id;
-  // A state has the id of the last event that is in it.
+  // A session_state has the id of the last event it includes.
   if (id === undefined || message.type === "session_state") return next;
-  return { ...next, heard: [...seen.heard, id], twice: seen.twice + (seen.heard.includes(id) ? 1 : 0) };
+  return { ...next, receivedIds: [...view.receivedIds, id], duplicates: view.duplicates + (view.receivedIds.includes(id) ? 1 : 0) };
 }
 
 export function PlanPage({ hub, session, token }: { hub: string; session: string; token: string }) {
-  const [seen, see] = useReducer(reduce, nothing);
-  const { connectionState, connect, sendHitlResponse, pause, resume } = useAgentWebSocket({ url: hub, sessionId: session, token, onMessage: see });
+  const [view, dispatch] = useReducer(reduce, initial);
+  const { connectionState, connect, sendHitlResponse, pause, resume } = useAgentWebSocket({ url: hub, sessionId: session, token, onMessage: dispatch });
   useEffect(connect, [connect]);
-  const { hitl } = seen;
+  const { hitl } = view;
   return (
     <main>
       <p id="connection">{connectionState}</p>
-      <p id="layer">{seen.layer}</p>
-      <p id="end">{seen.end}</p>
-      <p id="error">{seen.error}</p>
-      <p id="twice">{seen.twice}</p>
+      <p id="layer">{view.layer}</p>
+      <p id="end">{view.end}</p>
+      <p id="error">{view.error}</p>
+      <p id="twice">{view.duplicates}</p>
       <ul>
-        {Object.entries(seen.todos).map(([id, status]) => (
+        {Object.entries(view.todos).map(([id, status]) => (
           <li key={id} id={`todo-${id}`}>
             {status}
           </li>

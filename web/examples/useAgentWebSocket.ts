@@ -1,11 +1,11 @@
-// A React hook for the plans of a session, for pages of one's own. It knows the documented protocol and nothing of
-// our own desktop: one WebSocket, JSON, resume_from.
+// A React hook for the plans of a session, for custom pages. It uses only the documented protocol: one WebSocket, JSON,
+// resume_from.
 
 import { useCallback, useEffect, useRef, useState } from "react";
 
 export type ConnectionState = "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
 
-/** What every message has. */
+/** The fields of every message. */
 export interface BaseMessage {
   type: string;
   session_id: string;
@@ -40,7 +40,7 @@ export interface SessionState {
   last_message_id?: string;
 }
 
-/** An answer: to hitl_plan_review, hitl_approval_request, hitl_input_request or hitl_clarification. */
+/** A response to hitl_plan_review, hitl_approval_request, hitl_input_request or hitl_clarification. */
 export type HitlResponse =
   | { type: "plan"; action: "approve" | "modify" | "reject"; comment?: string; instruction?: string }
   | { type: "approval"; todo_id: string; action: "approve" | "skip" | "reject"; comment?: string; reason?: string }
@@ -48,7 +48,7 @@ export type HitlResponse =
   | { type: "clarification"; value: unknown };
 
 export interface UseAgentWebSocketOptions {
-  /** Where the hub is, such as ws://localhost:8080; http and https are taken for ws and wss. */
+  /** The address of the hub, such as ws://localhost:8080; http and https become ws and wss. */
   url: string;
   sessionId: string;
   token?: string;
@@ -60,10 +60,10 @@ export interface UseAgentWebSocketOptions {
   onError?: (error: { code: number; message: string; field?: string }) => void;
 }
 
-/** How a lost connection is tried again. */
+/** The delays between attempts to reconnect, in ms. */
 const reconnection = { maxRetries: 5, initialDelay: 1000, maxDelay: 30_000, backoffMultiplier: 2 };
 
-/** Close codes after which coming back makes no sense. */
+/** The close codes after which reconnecting is useless. */
 const terminal = new Set([4400, 4401, 4403, 4404, 4410]);
 
 export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
@@ -92,7 +92,7 @@ export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
           return;
         case "session_state": {
           const state = message.data as SessionState;
-          // In mode resume nothing but the missed messages follows; what is known stays true.
+          // In mode "resume" only the missed messages follow; the known state remains valid.
           if (state.mode === "snapshot") {
             lastRef.current = state.last_message_id;
             setSessionState(state);
@@ -133,7 +133,7 @@ export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
     if (o.token !== undefined) address.searchParams.set("token", o.token);
     if (lastRef.current !== undefined) address.searchParams.set("resume_from", lastRef.current);
     setConnectionState(retriesRef.current > 0 ? "reconnecting" : "connecting");
-    // Without a subprotocol the hub always begins with the whole state, so that nothing else has to be understood.
+    // Without a subprotocol the hub always starts with session_state.
     const ws = new WebSocket(address);
     wsRef.current = ws;
     ws.onopen = () => {
@@ -142,7 +142,7 @@ export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
     };
     ws.onmessage = (event) => handle(JSON.parse(event.data as string) as BaseMessage);
     ws.onclose = (event) => {
-      if (wsRef.current !== ws) return; // it was closed on purpose, or another one took its place
+      if (wsRef.current !== ws) return; // closed on purpose, or replaced
       wsRef.current = null;
       if (terminal.has(event.code) || retriesRef.current >= reconnection.maxRetries) {
         setConnectionState("failed");

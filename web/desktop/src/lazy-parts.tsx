@@ -32,7 +32,7 @@ const chunks: (() => Promise<unknown>)[] = [
   () => import("./content/layout/index.js"),
   () => import("./content/table.js"),
   () => import("./content/app-frame/index.js"),
-  () => import("./content/frame.js"),
+  () => import("./content/iframe.js"),
   () => import("./history/rewind-dialog.js"),
   () => import("./history/search-bar.js"),
   () => import("./history/task-panel.js"),

@@ -7,7 +7,7 @@ import { languageOf } from "./i18n/texts.js";
 import { Invitation, prefetchParts } from "./lazy-parts.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
-import { PageContext, WorkbenchContext } from "./shell/context.js";
+import { PageContext, ShellContext } from "./shell/context.js";
 import { prefsKey, readPrefs } from "./shell/prefs.js";
 import { forBrowser } from "./shell/storage.js";
 import { applyInitialTheme } from "./shell/theme.js";
@@ -99,9 +99,9 @@ function show(page: Page): void {
   root.render(
     <StrictMode>
       <PageContext value={page}>
-        <WorkbenchContext value={page}>
+        <ShellContext value={page}>
           <App />
-        </WorkbenchContext>
+        </ShellContext>
       </PageContext>
     </StrictMode>,
   );

@@ -1,21 +1,21 @@
-// What became of an answer, and how a question ended.
+// The state of an answer sent from this tab, and how a question ended.
 
 import type { CloseReason, Connection, HITLClosed, Outbox, Sent } from "../../../core/src/index.js";
 import type { Ask } from "./order.js";
 
-export type AnswerState = { state: "open" } | { state: "sending" } | Refused;
+export type AnswerState = { state: "open" } | { state: "sending" } | RejectedAnswer;
 
-export interface Refused {
+export interface RejectedAnswer {
   readonly state: "refused";
   readonly reason: string;
   readonly code: number;
-  /** The part of the answer that was wrong, if the hub said which. */
+  /** The name of the invalid field of the answer; empty if the hub named none. */
   readonly field: string;
 }
 
 const open: AnswerState = { state: "open" };
 
-/** How the newest answer from this tab is doing. It is on its way until the hub has closed the question. */
+/** The state of the newest answer from this tab: "sending" until the hub closes the question or rejects the answer. */
 export function answerState(outbox: Pick<Outbox, "items">, ask: Ask): AnswerState {
   const mine = outbox.items.findLast((s) => isAnswerTo(s, ask));
   if (mine?.status === "sending") return { state: "sending" };
@@ -28,41 +28,40 @@ function isAnswerTo({ data }: Sent, ask: Ask): boolean {
   return ask.kind === "approval" ? "dialogId" in data && data.dialogId === ask.id : "promptId" in data && data.promptId === ask.id;
 }
 
-/** How a question ended, when that is news here. */
+/** How a question ended, when this tab did not end it itself. */
 export type Ending = { how: "otherTab" } | { how: "other"; user: string } | { how: "lost"; user: string } | { how: "expired" } | { how: "withdrawn" };
 
-export interface Witness {
-  /** What this tab sent. */
+export interface EndingContext {
   outbox: Pick<Outbox, "items">;
   presence: readonly Connection[];
-  /** Who uses this tab. */
+  /** The user of this tab. */
   user: string;
   now: number;
 }
 
-/** How the hub says that a question is over. */
-export interface Closed {
+/** The fields of the hub's event that closes a question. */
+export interface ClosedQuestion {
   readonly reason: CloseReason;
   readonly answeredBy?: string | undefined;
   readonly messageId?: string | undefined;
 }
 
-/** The same of a question of the plan. */
-export function closedOf({ reason, answered_by: answeredBy, messageId }: HITLClosed): Closed {
+/** The fields of a closed plan question, by the names of the other kinds. */
+export function fromHITLClosed({ reason, answered_by: answeredBy, messageId }: HITLClosed): ClosedQuestion {
   return { reason, answeredBy, messageId };
 }
 
-/** What to say of a question that was closed: nothing when the answer was ours. */
-export function endingOf(ask: Ask, closed: Closed, w: Witness): Ending | undefined {
+/** How a closed question ended; undefined when an answer from this tab closed it. */
+export function endingOf(ask: Ask, closed: ClosedQuestion, w: EndingContext): Ending | undefined {
   if (closed.reason === "expired") return { how: "expired" };
   if (closed.reason === "cancelled") return { how: "withdrawn" };
   if (closed.messageId !== undefined && w.outbox.items.some((s) => s.id === closed.messageId)) return undefined;
   const by = w.presence.find((c) => c.connectionId === closed.answeredBy)?.user ?? "";
   const user = by === w.user ? "" : by;
-  // The same question may have been asked and answered before; that was no race.
+  // Only a recent answer competed for this question: the same question may have been asked and answered before.
   if (w.outbox.items.some((s) => isAnswerTo(s, ask) && s.since > w.now - raceMs)) return { how: "lost", user };
   return user === "" ? { how: "otherTab" } : { how: "other", user };
 }
 
-/** How long an answer may have been on its way. */
+/** The age up to which an answer of this tab counts as sent at the same time as the one that won, in ms. */
 const raceMs = 30_000;

@@ -7,8 +7,8 @@ import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
-import { Later } from "./later.js";
-import { visible } from "./origin.js";
+import { LaterButton } from "./later-button.js";
+import { escapeInvisible } from "./origin.js";
 import type { AnswerKeys } from "./view.js";
 
 interface ApprovalFormProps {
@@ -35,9 +35,9 @@ export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProp
   useEffect(() => {
     keys.current = { approve: () => answer(true), reject: () => answer(false) };
   });
-  // Who asks for a permission does not choose what the buttons say.
-  const yes = permission === undefined && request.confirmText ? visible(request.confirmText) : remembers ? t.alwaysApprove : t.approve;
-  const no = permission === undefined && request.cancelText ? visible(request.cancelText) : remembers ? t.alwaysReject : t.reject;
+  // The agent that asks for a permission does not choose the labels of the buttons.
+  const approveLabel = permission === undefined && request.confirmText ? escapeInvisible(request.confirmText) : remembers ? t.alwaysApprove : t.approve;
+  const rejectLabel = permission === undefined && request.cancelText ? escapeInvisible(request.cancelText) : remembers ? t.alwaysReject : t.reject;
   return (
     <>
       {rememberable && (
@@ -52,14 +52,14 @@ export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProp
         </fieldset>
       )}
       <div className="asks-buttons">
-        <Later onLater={onLater} />
+        <LaterButton onLater={onLater} />
         <Button icon={X} {...press(() => answer(false))} aria-keyshortcuts="R">
-          {no}
+          {rejectLabel}
           <Kbd combo="r" />
         </Button>
-        {/* A permission may be for something that cannot be undone: no answer to that is the one to press. */}
+        {/* A permission may allow something that cannot be undone, so its approve button is not the primary one. */}
         <Button kind={permission === undefined ? "primary" : "secondary"} icon={Check} {...press(() => answer(true))} aria-keyshortcuts="A">
-          {yes}
+          {approveLabel}
           <Kbd combo="a" />
         </Button>
       </div>

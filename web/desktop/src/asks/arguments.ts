@@ -1,13 +1,16 @@
-// What a tool is to be given, as it is read best without anything of it being left out.
+// Formats the arguments of a tool for reading, without leaving anything out.
 
-/** An argument by its name, or all that is asked as one text, whose name is empty. */
+/** One argument with its name; the name is empty when the value is the whole input. */
 export interface Argument {
   readonly name: string;
   readonly value: string;
 }
 
-/** The arguments in what a permission is asked for: the name of the tool, which is shown apart, and JSON behind it. */
-export function argumentsIn(message: string, tool: string): readonly Argument[] {
+/**
+ * Parses the message of a permission request: the name of the tool, which is shown separately, and its arguments as
+ * JSON. Returns the input as one text unless it is JSON that survives parsing unchanged.
+ */
+export function parseArguments(message: string, tool: string): readonly Argument[] {
   const input = message.startsWith(`${tool}\n`) ? message.slice(tool.length + 1) : message;
   const whole = input.trim() === "" ? [] : [{ name: "", value: input }];
   let parsed: unknown;
@@ -16,22 +19,22 @@ export function argumentsIn(message: string, tool: string): readonly Argument[] 
   } catch {
     return whole;
   }
-  if (typeof parsed !== "object" || parsed === null || !isAllIn(input, parsed)) return whole;
+  if (typeof parsed !== "object" || parsed === null || !isLossless(input, parsed)) return whole;
   if (Array.isArray(parsed)) return [{ name: "", value: JSON.stringify(parsed, null, 2) }];
   return Object.entries(parsed).map(([name, v]) => ({ name, value: typeof v === "string" ? v : JSON.stringify(v, null, 2) }));
 }
 
-const text = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
+const stringLiteral = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
 
-/** Whether nothing got lost on the way: of names that are there twice only one is left, and large numbers are rounded. */
-function isAllIn(json: string, parsed: object): boolean {
-  const names = [...json.matchAll(text)].filter((m) => m[1] !== undefined).length;
-  const numbers = json.replace(text, "").match(/-?\d[\d.eE+-]*/g) ?? [];
-  return names === namesIn(parsed) && numbers.every((n) => String(Number(n)) === n);
+/** Whether parsing kept everything: JSON.parse drops all but the last of equal names and rounds large numbers. */
+function isLossless(json: string, parsed: object): boolean {
+  const names = [...json.matchAll(stringLiteral)].filter((m) => m[1] !== undefined).length;
+  const numbers = json.replace(stringLiteral, "").match(/-?\d[\d.eE+-]*/g) ?? [];
+  return names === countNames(parsed) && numbers.every((n) => String(Number(n)) === n);
 }
 
-function namesIn(v: unknown): number {
+function countNames(v: unknown): number {
   if (typeof v !== "object" || v === null) return 0;
-  const inside = Object.values(v).reduce<number>((n, x) => n + namesIn(x), 0);
+  const inside = Object.values(v).reduce<number>((n, x) => n + countNames(x), 0);
   return Array.isArray(v) ? inside : inside + Object.keys(v).length;
 }

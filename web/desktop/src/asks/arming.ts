@@ -1,33 +1,35 @@
-// A card that pops up under a hand that is about to click must not take that click for an answer.
+// Prevents a click meant for something else from answering a card that appears under the pointer.
 
 import { type PointerEvent, useCallback, useEffect, useRef, useState } from "react";
 
-/** How long a question is in view before it can be answered, in ms. */
-export const armAfter = 700;
+/** How long a question must be visible before it can be answered, in ms. */
+export const armDelay = 700;
 
 export interface Press {
   isTrusted: boolean;
-  /** How often was clicked; 0 for a press by a key. */
+  /** The number of clicks; 0 for the keyboard. */
   detail: number;
 }
 
-/** Whether a press counts: done by the person and not by a script, and begun when the buttons were ready. */
-export function counts(press: Press, armed: boolean, downWhenArmed: boolean): boolean {
+/**
+ * Whether a press may answer: it comes from the user and not from a script, and it began after the buttons were armed.
+ */
+export function isValidPress(press: Press, armed: boolean, downWhenArmed: boolean): boolean {
   return press.isTrusted && armed && (press.detail === 0 || downWhenArmed);
 }
 
-/** The clocks of a page. */
-export type Clocks = Pick<Window, "requestAnimationFrame" | "cancelAnimationFrame" | "setTimeout" | "clearTimeout">;
+/** The timer functions of a page. */
+export type Timers = Pick<Window, "requestAnimationFrame" | "cancelAnimationFrame" | "setTimeout" | "clearTimeout">;
 
 /**
- * Does something when what was just put on the page has been in view long enough; gives a function that prevents it. A
- * page that is busy shows a thing later than it has it: the second frame from now begins when the first is seen.
+ * Calls act once an element that was just added has been visible for armDelay; returns a function that cancels it. A
+ * busy page paints later than it renders: the second animation frame from now starts after the first was painted.
  */
-export function whenSeen(clocks: Clocks, act: () => void): () => void {
+export function afterVisible(clocks: Timers, act: () => void): () => void {
   let timer = 0;
   let frame = clocks.requestAnimationFrame(() => {
     frame = clocks.requestAnimationFrame(() => {
-      timer = clocks.setTimeout(act, armAfter);
+      timer = clocks.setTimeout(act, armDelay);
     });
   });
   return () => {
@@ -36,7 +38,10 @@ export function whenSeen(clocks: Clocks, act: () => void): () => void {
   };
 }
 
-/** Whether the answers to what has this key can be given. Another key, or a page that comes into view, begins anew. */
+/**
+ * Whether the question with this key can be answered. The delay starts again when the key changes or the page becomes
+ * visible.
+ */
 export function useArmed(key: string): boolean {
   const [armedKey, setArmedKey] = useState("");
   useEffect(() => {
@@ -44,7 +49,7 @@ export function useArmed(key: string): boolean {
     const begin = (): void => {
       cancel();
       setArmedKey("");
-      if (document.visibilityState === "visible") cancel = whenSeen(window, () => setArmedKey(key));
+      if (document.visibilityState === "visible") cancel = afterVisible(window, () => setArmedKey(key));
     };
     begin();
     document.addEventListener("visibilitychange", begin);
@@ -56,14 +61,14 @@ export function useArmed(key: string): boolean {
   return armedKey === key && key !== "";
 }
 
-/** What a button that answers has besides its looks. */
+/** The props that a button needs to answer a question. */
 export interface PressProps {
   disabled: boolean;
   onPointerDown: (e: PointerEvent) => void;
   onClick: (e: { nativeEvent: MouseEvent }) => void;
 }
 
-/** Makes buttons that answer only to presses that count. */
+/** Returns a function that makes the props of a button, which then ignores presses that may not answer. */
 export function usePress(armed: boolean): (act: () => void) => PressProps {
   const down = useRef(false);
   return useCallback(
@@ -73,7 +78,7 @@ export function usePress(armed: boolean): (act: () => void) => PressProps {
         down.current = armed && e.nativeEvent.isTrusted;
       },
       onClick: (e) => {
-        if (counts(e.nativeEvent, armed, down.current)) act();
+        if (isValidPress(e.nativeEvent, armed, down.current)) act();
         down.current = false;
       },
     }),

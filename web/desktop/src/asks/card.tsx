@@ -5,34 +5,34 @@ import { useTexts } from "../i18n/use.js";
 import { asks as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
-import { type Ask, neighbour, versionOf } from "./order.js";
+import { type Ask, adjacentAsk, versionOf } from "./order.js";
 import { titleOf } from "./origin.js";
-import { useHost, useOnTop } from "./toplayer.js";
+import { useCardHost, useTopLayer } from "./toplayer.js";
 import { AskView } from "./view.js";
 
 interface CardProps {
   ask: Ask;
-  /** All that were not put off. */
+  /** All questions that were not postponed. */
   asks: readonly Ask[];
-  /** Something is being searched for below: only the band shows. */
+  /** Whether only the band is shown, because the palette is open. */
   folded: boolean;
   onUnfold: () => void;
   onShow: (key: string) => void;
   onLater: (key: string) => void;
 }
 
-/** The question in front. It begins over the edge of the bar at the top, where no window can be. */
+/** The card of the question in front. It overlaps the edge of the top bar, where no window can be. */
 export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
   const t = useTexts(texts);
-  const host = useHost();
+  const host = useCardHost();
   const [card, setCard] = useState<HTMLDialogElement | null>(null);
   const version = versionOf(ask);
   const armed = useArmed(folded ? "" : version);
   const title = useId();
-  useOnTop(host, card, true);
-  useFocusOf(card, folded ? "" : ask.key);
+  useTopLayer(host, card, true);
+  useCardFocus(card, folded ? "" : ask.key);
 
-  const step = (by: 1 | -1): void => onShow(neighbour(asks, ask.key, by)?.key ?? ask.key);
+  const step = (by: 1 | -1): void => onShow(adjacentAsk(asks, ask.key, by)?.key ?? ask.key);
   return createPortal(
     <dialog
       ref={setCard}
@@ -79,13 +79,16 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
   );
 }
 
-/** Whether there is a drawing to be looked at, which needs room. */
+/** Whether the question shows the graph of a plan, which needs a wider card. */
 function isReview(ask: Ask): boolean {
   return ask.kind === "plan" && ask.request.type === "hitl_plan_review";
 }
 
-/** Takes the focus for a new question and gives it back, but takes it from nobody who is typing or uses an app. */
-function useFocusOf(card: HTMLDialogElement | null, key: string): void {
+/**
+ * Moves the focus to a new question and returns it when the card closes. It leaves the focus alone while the user types
+ * or uses an app.
+ */
+function useCardFocus(card: HTMLDialogElement | null, key: string): void {
   const before = useRef<Element | null>(null);
   useEffect(() => {
     if (card === null || key === "") return;

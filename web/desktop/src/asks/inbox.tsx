@@ -7,11 +7,11 @@ import { type Ask, versionOf } from "./order.js";
 import { useAsks } from "./use.js";
 import { AskView } from "./view.js";
 
-/** All questions of all monitors, to be answered where they are. */
+/** The questions of all monitors, each with its answer buttons. */
 export function Inbox(): ReactNode {
   const t = useTexts(texts);
   const asks = useAsks();
-  // One that comes or goes moves the others, so that nothing can be pressed for a moment.
+  // A question that appears or closes moves the others, so all are disarmed for a moment.
   const armed = useArmed(asks.map(versionOf).join(" "));
   if (asks.length === 0) {
     return (

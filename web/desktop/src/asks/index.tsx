@@ -7,7 +7,7 @@ import { PageContext, useCommands, useEvents, useShell } from "../shell/context.
 import { usePhone } from "../shell/viewport.js";
 import { asks as texts } from "../texts/parts.js";
 import { Modal } from "../ui/modal.js";
-import { type Closed, closedOf, type Ending, endingOf } from "./answers.js";
+import { type ClosedQuestion, type Ending, endingOf, fromHITLClosed } from "./answers.js";
 import { Card } from "./card.js";
 import { Inbox } from "./inbox.js";
 import { askInFront } from "./order.js";
@@ -16,7 +16,7 @@ import { useAsks } from "./use.js";
 
 export { Inbox } from "./inbox.js";
 
-/** What agents ask: the card with the question in front, and the inbox with all of them. */
+/** The questions of agents: the card with the question in front, and the inbox with all of them. */
 export function Asks(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -26,7 +26,7 @@ export function Asks(): ReactNode {
   const page = useShell((s) => s.phonePage);
   const [shown, setShown] = useState("");
   const [later, setLater] = useState<ReadonlySet<string>>(new Set());
-  useEndings();
+  useEndingNotices();
   const wanted = useShell((s) => s.askWanted);
   useEffect(() => {
     if (wanted === "") return;
@@ -38,11 +38,11 @@ export function Asks(): ReactNode {
   }, [wanted, panel, commands]);
 
   const open = useMemo(() => asks.filter((a) => !later.has(a.key)), [asks, later]);
-  // What is asked again was not put off.
+  // A question that is asked again is no longer postponed.
   if ([...later].some((key) => !asks.some((a) => a.key === key))) setLater(new Set(asks.map((a) => a.key).filter((key) => later.has(key))));
   const front = askInFront(asks, shown, later);
   if (front !== undefined && front.key !== shown) setShown(front.key);
-  // The inbox has the same questions, and the same answers.
+  // The inbox shows the same questions, with the same answers.
   const inInbox = panel === "inbox" || (phone && page === "inbox");
   return (
     <>
@@ -65,8 +65,8 @@ export function Asks(): ReactNode {
   );
 }
 
-/** Says how questions ended that were seen here and answered elsewhere, or by nobody. */
-function useEndings(): void {
+/** Shows a notice when a question that was open here expires, is withdrawn or is answered elsewhere. */
+function useEndingNotices(): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const client = useContext(PageContext)?.client;
@@ -75,31 +75,31 @@ function useEndings(): void {
   const seen = useRef(asks);
   seen.current = asks;
   useEvents((e) => {
-    const [key, closed] = closingIn(e);
+    const [key, closed] = closedQuestionOf(e);
     const ask = seen.current.find((a) => a.key === key);
     if (client === undefined || ask === undefined || closed === undefined) return;
-    const { outbox, desktop: desktop } = client.state;
+    const { outbox, desktop } = client.state;
     const end = endingOf(ask, closed, { outbox, presence: desktop.presence, user, now: Date.now() });
     if (end === undefined) return;
-    commands.notify(t.about(saying(end, t), titleOf(ask, t)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
+    commands.notify(t.about(endingText(end, t), titleOf(ask, t)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
   });
 }
 
-/** The question that an event closes, and how. */
-function closingIn(e: HubEvent): [key: string, closed: Closed] | [] {
+/** The key of the question that an event closes, and how it was closed. */
+function closedQuestionOf(e: HubEvent): [key: string, closed: ClosedQuestion] | [] {
   switch (e.type) {
     case "DIALOG_CLOSED":
       return [`approval/${e.data.dialogId}`, e.data];
     case "PROMPT_CLOSED":
       return [`prompt/${e.data.promptId}`, e.data];
     case "hitl_closed":
-      return [`plan/${e.data.request_id}`, closedOf(e.data)];
+      return [`plan/${e.data.request_id}`, fromHITLClosed(e.data)];
     default:
       return [];
   }
 }
 
-function saying(end: Ending, t: (typeof texts)["en"]): string {
+function endingText(end: Ending, t: (typeof texts)["en"]): string {
   switch (end.how) {
     case "lost":
       return end.user === "" ? t.lostTab : t.lostUser(end.user);

@@ -7,11 +7,11 @@ import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
-import { Later } from "./later.js";
-import { visible } from "./origin.js";
+import { LaterButton } from "./later-button.js";
+import { escapeInvisible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 
-/** Whether a todo may run. */
+/** The form that approves, skips or rejects a todo. */
 export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extract<HITLRequest, { type: "hitl_approval_request" }>>): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
@@ -33,14 +33,14 @@ export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extrac
         {request.reason !== "" && (
           <>
             <dt>{t.why}</dt>
-            <dd>{visible(request.reason)}</dd>
+            <dd>{escapeInvisible(request.reason)}</dd>
           </>
         )}
         {!!todo.tool && (
           <>
             <dt>{t.tool}</dt>
             <dd>
-              <code>{visible(todo.tool)}</code>
+              <code>{escapeInvisible(todo.tool)}</code>
             </dd>
           </>
         )}
@@ -52,7 +52,7 @@ export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extrac
         )}
       </dl>
       <div className="asks-buttons">
-        <Later onLater={onLater} />
+        <LaterButton onLater={onLater} />
         {options.includes("reject") && (
           <Button kind="ghost" icon={CircleX} {...press(() => answer("reject"))}>
             {t.rejectTodo}
@@ -63,7 +63,7 @@ export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extrac
             {t.skipTodo}
           </Button>
         )}
-        {/* It may be dear or dangerous: no answer to that is the one to press. */}
+        {/* A todo may be expensive or dangerous, so its approve button is not the primary one. */}
         <Button icon={Check} {...press(() => answer("approve"))} aria-keyshortcuts="A">
           {t.approveTodo}
           <Kbd combo="a" />

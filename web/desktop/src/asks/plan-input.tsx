@@ -6,18 +6,18 @@ import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
-import { chosenAfter } from "./choice.js";
-import { Later } from "./later.js";
-import { visible } from "./origin.js";
+import { toggleOption } from "./choice.js";
+import { LaterButton } from "./later-button.js";
+import { escapeInvisible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
-import { answerOf, type Entry, entryOf, type Problem, type Wanting } from "./value.js";
+import { type Entry, initialEntry, type Problem, parseEntry, type ValueRequest } from "./value.js";
 
-/** A question that wants a value, in the form that fits it. */
-export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wanting>): ReactNode {
+/** The form of a question that requires a value. */
+export function InputForm({ request, ready, onLater, refused }: PlanFormProps<ValueRequest>): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const [entry, setEntry] = useState(() => entryOf(request));
-  /** What was wrong when somebody wanted to send it. */
+  const [entry, setEntry] = useState(() => initialEntry(request));
+  /** The error found when the user tried to send the value. */
   const [problem, setProblem] = useState<Problem>();
   const press = usePress(ready);
   const problems = useProblems(request);
@@ -36,7 +36,7 @@ export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wa
     setEntry((e) => ({ ...e, ...part }));
   };
   const submit = (): void => {
-    const answer = answerOf(request, entry);
+    const answer = parseEntry(request, entry);
     if ("problem" in answer) setProblem(answer.problem);
     else send(answer.value);
   };
@@ -47,10 +47,10 @@ export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wa
   };
   return (
     <>
-      {request.type === "hitl_clarification" && <Unclear request={request} onChoose={(text) => change({ text })} />}
+      {request.type === "hitl_clarification" && <Clarification request={request} onChoose={(text) => change({ text })} />}
       <Fields request={request} entry={entry} wrong={wrong} onChange={change} onKeyDown={onEnter} />
       <div className="asks-buttons">
-        <Later onLater={onLater} />
+        <LaterButton onLater={onLater} />
         {!request.required && <Button {...press(() => send(null))}>{t.skip}</Button>}
         {request.input_type === "confirm" ? (
           <>
@@ -71,22 +71,22 @@ export function InputForm({ request, ready, onLater, refused }: PlanFormProps<Wa
   );
 }
 
-/** What was said, why it is not clear, and what might be meant. */
-function Unclear({ request, onChoose }: { request: Extract<Wanting, { type: "hitl_clarification" }>; onChoose: (text: string) => void }): ReactNode {
+/** The original input, why it is ambiguous, and suggestions. */
+function Clarification({ request, onChoose }: { request: Extract<ValueRequest, { type: "hitl_clarification" }>; onChoose: (text: string) => void }): ReactNode {
   const t = useTexts(texts);
   const suggestions = request.suggestions ?? [];
   return (
     <>
       <dl className="asks-facts">
         <dt>{t.youSaid}</dt>
-        <dd>{visible(request.original_input)}</dd>
+        <dd>{escapeInvisible(request.original_input)}</dd>
       </dl>
-      {!!request.ambiguity && <p className="asks-state">{visible(request.ambiguity)}</p>}
+      {!!request.ambiguity && <p className="asks-state">{escapeInvisible(request.ambiguity)}</p>}
       {suggestions.length > 0 && (
         <div className="asks-chips" role="group" aria-label={t.suggestions}>
           {suggestions.map((s) => (
             <Button key={s} size="sm" onClick={() => onChoose(s)}>
-              {visible(s)}
+              {escapeInvisible(s)}
             </Button>
           ))}
         </div>
@@ -96,9 +96,9 @@ function Unclear({ request, onChoose }: { request: Extract<Wanting, { type: "hit
 }
 
 interface FieldsProps {
-  request: Wanting;
+  request: ValueRequest;
   entry: Entry;
-  /** What is wrong with it. */
+  /** The error to show; empty for none. */
   wrong: string;
   onChange: (part: Partial<Entry>) => void;
   onKeyDown: (e: KeyboardEvent) => void;
@@ -149,7 +149,7 @@ function Fields({ request, entry, wrong, onChange, onKeyDown }: FieldsProps): Re
 }
 
 interface OptionsProps {
-  request: Wanting;
+  request: ValueRequest;
   entry: Entry;
   onChange: (part: Partial<Entry>) => void;
   about: { "aria-describedby": string; onKeyDown: (e: KeyboardEvent) => void };
@@ -159,7 +159,7 @@ function Options({ request, entry, onChange, about }: OptionsProps): ReactNode {
   const t = useTexts(texts);
   const group = useId();
   const many = request.input_type === "multi";
-  // What is unclear has suggestions instead of options; they are the same here.
+  // A clarification has suggestions instead of options.
   const options = request.type === "hitl_input_request" ? (request.options ?? []) : (request.suggestions ?? []).map((s) => ({ value: s, label: s }));
   return (
     <fieldset className="asks-options" {...about} data-scrolls>
@@ -171,17 +171,17 @@ function Options({ request, entry, onChange, about }: OptionsProps): ReactNode {
             name={group}
             checked={entry.chosen.includes(o.value)}
             data-first={i === 0 ? true : undefined}
-            onChange={() => onChange({ chosen: chosenAfter(entry.chosen, o.value, many) })}
+            onChange={() => onChange({ chosen: toggleOption(entry.chosen, o.value, many) })}
           />
-          <span>{visible(o.label)}</span>
+          <span>{escapeInvisible(o.label)}</span>
         </label>
       ))}
     </fieldset>
   );
 }
 
-/** What an answer may be. */
-function useHint(request: Wanting): string {
+/** The bounds of the value, and whether it is optional. */
+function useHint(request: ValueRequest): string {
   const t = useTexts(texts);
   const format = useFormat();
   const { min, max } = request.type === "hitl_input_request" ? request : {};
@@ -196,7 +196,7 @@ function useHint(request: Wanting): string {
   return [bounds, request.required ? "" : t.optional].filter(Boolean).join(" · ");
 }
 
-function useProblems(request: Wanting): Record<Problem, string> {
+function useProblems(request: ValueRequest): Record<Problem, string> {
   const t = useTexts(texts);
   const format = useFormat();
   const { min = 0, max = 0 } = request.type === "hitl_input_request" ? request : {};

@@ -11,13 +11,13 @@ import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
-import { Later } from "./later.js";
+import { LaterButton } from "./later-button.js";
 import { messageOf } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 
 type Review = Extract<HITLRequest, { type: "hitl_plan_review" }>;
 
-/** Whether a plan may run: all of it, and the ways to say yes, no, or how it should be. */
+/** The form that approves, rejects or changes a plan before it runs, with the plan itself. */
 export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormProps<Review>): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -43,7 +43,7 @@ export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormP
         />
       ) : (
         <div className="asks-buttons">
-          <Later onLater={onLater} />
+          <LaterButton onLater={onLater} />
           {options.includes("reject") && (
             <Button icon={X} {...press(() => answer({ action: "reject" }))} aria-keyshortcuts="R">
               {t.rejectPlan}
@@ -65,7 +65,7 @@ export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormP
   );
 }
 
-/** What is to be done. In a list of questions there is no room for a drawing. */
+/** The todos of the plan, with their totals. `list` shows them without the graph, for which the inbox has no room. */
 function Plan({ request, list }: { request: Review; list: boolean }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();

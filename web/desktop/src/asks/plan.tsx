@@ -4,12 +4,12 @@ import type { HITLRequest } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { asks as texts } from "../texts/parts.js";
-import type { Refused } from "./answers.js";
-import { visible } from "./origin.js";
+import type { RejectedAnswer } from "./answers.js";
+import { escapeInvisible } from "./origin.js";
 import { TodoForm } from "./plan-approval.js";
 import { InputForm } from "./plan-input.js";
 import { ReviewForm } from "./plan-review.js";
-import { silenceOf } from "./value.js";
+import { timeoutOutcome } from "./value.js";
 import type { AnswerKeys } from "./view.js";
 
 export interface PlanFormProps<R extends HITLRequest = HITLRequest> {
@@ -17,16 +17,16 @@ export interface PlanFormProps<R extends HITLRequest = HITLRequest> {
   ready: boolean;
   keys: RefObject<AnswerKeys>;
   onLater: (() => void) | undefined;
-  /** Why the hub did not take the last answer. */
-  refused: Refused | undefined;
+  /** Why the hub rejected the last answer. */
+  refused: RejectedAnswer | undefined;
 }
 
-/** The answers to a question of the plan. */
+/** The form that answers a question of the plan. */
 export function PlanForm(props: PlanFormProps): ReactNode {
   return (
     <>
       <Form {...props} />
-      <Silence request={props.request} />
+      <TimeoutHint request={props.request} />
     </>
   );
 }
@@ -42,17 +42,17 @@ function Form({ request, ...rest }: PlanFormProps): ReactNode {
   }
 }
 
-/** What happens when nobody answers. */
-function Silence({ request }: { request: HITLRequest }): ReactNode {
+/** Says what happens if the question times out. */
+function TimeoutHint({ request }: { request: HITLRequest }): ReactNode {
   const t = useTexts(texts);
   if (!request.expires_at) return null;
-  const silence = silenceOf(request);
+  const silence = timeoutOutcome(request);
   const says = { plan: t.noAnswerPlan, todo: t.noAnswerTodo, on: t.noAnswerOn };
-  return <p className="asks-state">{silence.what === "default" ? t.noAnswerDefault(visible(silence.value)) : says[silence.what]}</p>;
+  return <p className="asks-state">{silence.what === "default" ? t.noAnswerDefault(escapeInvisible(silence.value)) : says[silence.what]}</p>;
 }
 
-/** Where a question of the plan comes from, and the way there. */
-export function FromPlan({ request }: { request: HITLRequest }): ReactNode {
+/** Names the plan and todo that a question belongs to, with a button that shows the plan. */
+export function PlanOrigin({ request }: { request: HITLRequest }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const todoId = "todo_id" in request ? request.todo_id : undefined;
@@ -64,7 +64,7 @@ export function FromPlan({ request }: { request: HITLRequest }): ReactNode {
         <ListTodo size={14} aria-hidden />
         {t.ofPlan}
       </span>
-      {todo !== undefined && request.type === "hitl_input_request" && <span className="asks-from-part">{t.forTodo(visible(todo))}</span>}
+      {todo !== undefined && request.type === "hitl_input_request" && <span className="asks-from-part">{t.forTodo(escapeInvisible(todo))}</span>}
       {!open && (
         <button type="button" className="asks-from-part asks-from-go" onClick={() => commands.showPlan(true)}>
           {t.showPlan}

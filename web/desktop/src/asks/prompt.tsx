@@ -7,9 +7,9 @@ import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
-import { chosenAfter, isAnswer } from "./choice.js";
-import { Later } from "./later.js";
-import { visible } from "./origin.js";
+import { hasAnswer, toggleOption } from "./choice.js";
+import { LaterButton } from "./later-button.js";
+import { escapeInvisible } from "./origin.js";
 
 interface PromptFormProps {
   request: OpenPrompt;
@@ -22,7 +22,7 @@ export function PromptForm({ request, ready, onLater }: PromptFormProps): ReactN
   const commands = useCommands();
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [text, setText] = useState("");
-  const enough = isAnswer(request, chosen, text);
+  const enough = hasAnswer(request, chosen, text);
   const press = usePress(ready);
   const submit = usePress(ready && enough);
   const many = request.multiSelect === true;
@@ -39,10 +39,10 @@ export function PromptForm({ request, ready, onLater }: PromptFormProps): ReactN
   };
   return (
     <>
-      {options.length > 0 && <Options request={request} chosen={chosen} onChoose={(v) => setChosen(chosenAfter(chosen, v, many))} onKeyDown={onEnter} />}
+      {options.length > 0 && <Options request={request} chosen={chosen} onChoose={(v) => setChosen(toggleOption(chosen, v, many))} onKeyDown={onEnter} />}
       {request.inputField !== undefined && <TextField field={request.inputField} text={text} onChange={setText} onKeyDown={onEnter} />}
       <div className="asks-buttons">
-        <Later onLater={onLater} />
+        <LaterButton onLater={onLater} />
         {request.allowDismiss !== false && <Button {...press(() => send({ dismissed: true }))}>{t.skip}</Button>}
         <Button kind="primary" icon={SendHorizontal} {...submit(answer)}>
           {t.submit}
@@ -70,8 +70,8 @@ function Options({ request, chosen, onChoose, onKeyDown }: OptionsProps): ReactN
         <label key={o.value} className="asks-option">
           <input type={many ? "checkbox" : "radio"} name={group} checked={chosen.includes(o.value)} onChange={() => onChoose(o.value)} />
           <span>
-            {visible(o.label)}
-            {!!o.description && <small>{visible(o.description)}</small>}
+            {escapeInvisible(o.label)}
+            {!!o.description && <small>{escapeInvisible(o.description)}</small>}
           </span>
         </label>
       ))}
@@ -99,7 +99,7 @@ function TextField({ field, text, onChange, onKeyDown }: TextFieldProps): ReactN
   };
   return (
     <label className="asks-field">
-      <span>{field.label ? visible(field.label) : t.yourText}</span>
+      <span>{field.label ? escapeInvisible(field.label) : t.yourText}</span>
       {field.type === "textarea" ? <textarea rows={4} {...props} /> : <input type={secret ? "password" : "text"} {...props} />}
       {secret && <small>{t.secret}</small>}
     </label>

@@ -1,17 +1,17 @@
-// Keeps the card over everything else in the top layer. It lies in an element of its own outside of the page; while a
-// modal is open it moves into that, since whatever is outside of a modal cannot be used.
+// Keeps the card above everything else in the top layer. The card has a host element outside of the page's root. While
+// a modal is open the host moves into it, because everything outside of a modal is inert.
 
 import { useEffect, useState } from "react";
 
-/** The element that holds the card. */
-export function useHost(): HTMLElement {
+/** The host element of the card. */
+export function useCardHost(): HTMLElement {
   const [host] = useState(() => document.createElement("div"));
   useEffect(() => () => host.remove(), [host]);
   return host;
 }
 
-/** Shows the card as the last of the top layer for as long as it is there, whatever opens after it. */
-export function useOnTop(host: HTMLElement, card: HTMLElement | null, shown: boolean): void {
+/** Keeps the card as the last element of the top layer while it is shown, whatever opens after it. */
+export function useTopLayer(host: HTMLElement, card: HTMLElement | null, shown: boolean): void {
   useEffect(() => {
     if (card === null || !shown) return;
     raise(host, card);
@@ -21,13 +21,13 @@ export function useOnTop(host: HTMLElement, card: HTMLElement | null, shown: boo
       raise(host, card);
     };
     const opens = new MutationObserver(() => {
-      if (parentFor(host) !== host.parentElement) raise(host, card);
+      if (hostParent(host) !== host.parentElement) raise(host, card);
     });
     opens.observe(document.body, { subtree: true, attributeFilter: ["open"] });
     document.addEventListener("toggle", opened, true);
-    // A modal that is taken out of the page together with the card tells nobody.
+    // A modal that is removed from the document together with the card causes no event.
     const check = setInterval(() => {
-      if (!card.matches(":popover-open") || parentFor(host) !== host.parentElement) raise(host, card);
+      if (!card.matches(":popover-open") || hostParent(host) !== host.parentElement) raise(host, card);
     }, 250);
     return () => {
       opens.disconnect();
@@ -38,20 +38,20 @@ export function useOnTop(host: HTMLElement, card: HTMLElement | null, shown: boo
   }, [host, card, shown]);
 }
 
-/** The newest modal, else the page. */
-function parentFor(host: HTMLElement): HTMLElement {
+/** The parent for the host: the modal that has the focus, else the last modal, else the body. */
+function hostParent(host: HTMLElement): HTMLElement {
   const modals = [...document.querySelectorAll<HTMLElement>("dialog:modal")].filter((m) => !host.contains(m));
   return modals.find((m) => m.contains(document.activeElement) && !host.contains(document.activeElement)) ?? modals.at(-1) ?? document.body;
 }
 
-/** Puts the card on top, where it was: with its focus and what was scrolled to. */
+/** Puts the card on top and restores its focus and scroll positions. */
 function raise(host: HTMLElement, card: HTMLElement): void {
   const focus = card.contains(document.activeElement) ? (document.activeElement as HTMLElement) : undefined;
   const scrolled = [...card.querySelectorAll<HTMLElement>("[data-scrolls]")].map((el) => [el, el.scrollTop] as const);
-  const parent = parentFor(host);
+  const parent = hostParent(host);
   if (host.parentElement !== parent) parent.append(host);
   if (card.matches(":popover-open")) card.hidePopover();
-  // A dialog that is shown takes the focus, even from who is in the middle of a word; an inert one cannot.
+  // Showing a dialog moves the focus into it, even while the user types; an inert dialog cannot take it.
   card.inert = true;
   card.showPopover();
   card.inert = false;

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { useShell } from "../shell/context.js";
 import { type Ask, asksOf } from "./order.js";
 
-/** Everything that is asked, the most urgent first. */
+/** The open questions, the earliest deadline first. */
 export function useAsks(): Ask[] {
   const dialogs = useShell((s) => s.desktop.dialogs);
   const prompts = useShell((s) => s.desktop.prompts);

@@ -1,14 +1,14 @@
-// What is typed or chosen as the answer to a question of the plan, and what is wrong with it. Pure; the hub checks again.
+// The entered answer to a question of the plan, and what is wrong with it. Pure; the hub checks it again.
 
 import type { HITLRequest } from "../../../core/src/index.js";
 
-/** A question that wants a value. */
-export type Wanting = Extract<HITLRequest, { type: "hitl_input_request" | "hitl_clarification" }>;
+/** A question that requires a value. */
+export type ValueRequest = Extract<HITLRequest, { type: "hitl_input_request" | "hitl_clarification" }>;
 
-/** What is in the fields of a question; each kind of question uses some of them. */
+/** The contents of the fields of a question; each kind of question uses some of them. */
 export interface Entry {
   readonly text: string;
-  /** The end of a range of dates, which begins with the text. */
+  /** The end of a range of dates; `text` is its start. */
   readonly end: string;
   readonly chosen: readonly string[];
 }
@@ -17,8 +17,8 @@ export type Problem = "empty" | "notNumber" | "low" | "high" | "notDate" | "back
 
 export type Answer = { readonly value: unknown } | { readonly problem: Problem };
 
-/** What the fields begin with: what is taken when nobody answers. */
-export function entryOf(request: Wanting): Entry {
+/** The initial contents of the fields: the default value, which is also used when the question times out. */
+export function initialEntry(request: ValueRequest): Entry {
   const given: unknown = request.type === "hitl_input_request" ? request.default_value : undefined;
   const none: Entry = { text: "", end: "", chosen: [] };
   if (given === undefined || given === null) return none;
@@ -31,32 +31,32 @@ export function entryOf(request: Wanting): Entry {
   return request.input_type === "choice" ? { ...none, chosen: [text] } : { ...none, text };
 }
 
-/** The answer that the fields are. */
-export function answerOf(request: Wanting, entry: Entry): Answer {
+/** Converts the contents of the fields to the answer. */
+export function parseEntry(request: ValueRequest, entry: Entry): Answer {
   const text = entry.text.trim();
   const range = request.type === "hitl_input_request" && request.range === true;
   switch (request.input_type) {
     case "choice":
-      return entry.chosen.length === 0 ? nothing(request) : { value: entry.chosen[0] };
+      return entry.chosen.length === 0 ? emptyAnswer(request) : { value: entry.chosen[0] };
     case "multi":
       return entry.chosen.length === 0 && request.required ? { problem: "empty" } : { value: [...entry.chosen] };
     case "number":
-      return text === "" ? nothing(request) : numberOf(request, text);
+      return text === "" ? emptyAnswer(request) : parseNumber(request, text);
     case "date":
-      if (range) return text === "" && entry.end.trim() === "" ? nothing(request) : rangeOf(text, entry.end.trim());
-      return text === "" ? nothing(request) : isDate(text) ? { value: text } : { problem: "notDate" };
+      if (range) return text === "" && entry.end.trim() === "" ? emptyAnswer(request) : parseRange(text, entry.end.trim());
+      return text === "" ? emptyAnswer(request) : isDate(text) ? { value: text } : { problem: "notDate" };
     case "confirm":
-      return text === "" ? nothing(request) : { value: text === "true" };
+      return text === "" ? emptyAnswer(request) : { value: text === "true" };
     default:
-      return text === "" ? nothing(request) : { value: entry.text.trim().normalize("NFC") };
+      return text === "" ? emptyAnswer(request) : { value: entry.text.trim().normalize("NFC") };
   }
 }
 
-function nothing(request: Wanting): Answer {
+function emptyAnswer(request: ValueRequest): Answer {
   return request.required ? { problem: "empty" } : { value: null };
 }
 
-function numberOf(request: Wanting, text: string): Answer {
+function parseNumber(request: ValueRequest, text: string): Answer {
   const n = Number(text.replace(",", "."));
   if (!Number.isFinite(n)) return { problem: "notNumber" };
   const { min, max } = request.type === "hitl_input_request" ? request : {};
@@ -65,22 +65,22 @@ function numberOf(request: Wanting, text: string): Answer {
   return { value: n };
 }
 
-function rangeOf(from: string, to: string): Answer {
+function parseRange(from: string, to: string): Answer {
   if (!isDate(from) || !isDate(to)) return { problem: "notDate" };
   return to < from ? { problem: "backwards" } : { value: { from, to } };
 }
 
-/** A day that is in the calendar. */
+/** Whether a text is a day that exists in the calendar. */
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const at = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
 }
 
-export type Silence = { what: "plan" | "todo" | "on" } | { what: "default"; value: string };
+export type TimeoutOutcome = { what: "plan" | "todo" | "on" } | { what: "default"; value: string };
 
-/** What happens when nobody answers. */
-export function silenceOf(request: HITLRequest): Silence {
+/** What the hub does if the question times out. */
+export function timeoutOutcome(request: HITLRequest): TimeoutOutcome {
   switch (request.type) {
     case "hitl_plan_review":
       return { what: "plan" };
@@ -90,15 +90,15 @@ export function silenceOf(request: HITLRequest): Silence {
       return { what: request.required ? "plan" : "on" };
     case "hitl_input_request": {
       const given: unknown = request.default_value;
-      if (given !== undefined && given !== null) return { what: "default", value: shown(given, request.options ?? []) };
+      if (given !== undefined && given !== null) return { what: "default", value: formatValue(given, request.options ?? []) };
       return { what: request.required ? "todo" : "on" };
     }
   }
 }
 
-/** A value in the words of its question. */
-function shown(value: unknown, options: readonly { value: string; label: string }[]): string {
-  if (Array.isArray(value)) return value.map((v) => shown(v, options)).join(", ");
+/** A value by the labels of its options. */
+function formatValue(value: unknown, options: readonly { value: string; label: string }[]): string {
+  if (Array.isArray(value)) return value.map((v) => formatValue(v, options)).join(", ");
   if (typeof value === "object" && value !== null) return Object.values(value).join(" – ");
   return options.find((o) => o.value === value)?.label ?? String(value);
 }

@@ -10,23 +10,22 @@ import { isComposing } from "../ui/keys.js";
 import { Ring } from "../ui/ring.js";
 import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
-import { argumentsIn } from "./arguments.js";
-import { armAfter } from "./arming.js";
+import { parseArguments } from "./arguments.js";
+import { armDelay } from "./arming.js";
 import { type Ask, type PlanAsk, timeLeft } from "./order.js";
-import { originOf, titleOf, visible } from "./origin.js";
-import { FromPlan, PlanForm } from "./plan.js";
+import { escapeInvisible, originOf, titleOf } from "./origin.js";
+import { PlanForm, PlanOrigin } from "./plan.js";
 import { PromptForm } from "./prompt.js";
 
 interface AskViewProps {
   ask: Ask;
-  /** Answers can be given. */
   armed: boolean;
-  /** Its title; for the label of what it is in. */
+  /** The id of the title element, for the label of the parent. */
   titleId: string;
   onLater?: () => void;
 }
 
-/** A question with everything there is to know of it, and its answers. */
+/** A question with its origin, details, deadline and answers. */
 export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNode {
   const t = useTexts(texts);
   const items = useShell((s) => s.outbox.items);
@@ -36,14 +35,15 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
   const entered = useRef(0);
   const ready = armed && state.state !== "sending";
 
-  // Letters answer too, but not those of a text that was being typed when the question came.
+  // Single letters answer too, except those of a text that was being typed when the question appeared.
   const onKeyDown = (e: KeyboardEvent<HTMLElement>): void => {
     if (e.target instanceof HTMLElement && e.target.matches("input:not([type=radio]):not([type=checkbox]), textarea")) return;
     if (isComposing(e) || e.repeat || e.ctrlKey || e.metaKey || e.altKey || !e.nativeEvent.isTrusted) return;
     const act = { KeyA: answers.current.approve, KeyR: answers.current.reject, KeyS: onLater }[e.code];
-    if (act === undefined || performance.now() - entered.current < armAfter) return;
+    if (act === undefined || performance.now() - entered.current < armDelay) return;
     if (e.code !== "KeyS" && !ready) return;
-    // The card takes the focus by itself, perhaps from under somebody who plays with the letters: who agrees has gone into it.
+    // The card takes the focus by itself, perhaps from something else that uses single letters. "A" therefore works
+    // only after the user has moved the focus into the card.
     if (e.code === "KeyA" && e.target === e.currentTarget) return;
     e.preventDefault();
     act();
@@ -64,7 +64,7 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
         </h3>
         <Deadline ask={ask} />
       </div>
-      {ask.kind === "plan" ? <FromPlan request={ask.request} /> : <From ask={ask} />}
+      {ask.kind === "plan" ? <PlanOrigin request={ask.request} /> : <AgentOrigin ask={ask} />}
       {ask.kind === "approval" && ask.request.permissionOptions !== undefined && (
         <dl className="asks-facts">
           <dt>
@@ -72,13 +72,13 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
             {t.tool}
           </dt>
           <dd>
-            <code>{visible(ask.request.permissionOptions.toolName)}</code>
+            <code>{escapeInvisible(ask.request.permissionOptions.toolName)}</code>
           </dd>
           {!!ask.request.permissionOptions.context && (
             <>
               <dt>{t.scope}</dt>
               <dd>
-                <code>{visible(ask.request.permissionOptions.context)}</code>
+                <code>{escapeInvisible(ask.request.permissionOptions.context)}</code>
               </dd>
             </>
           )}
@@ -97,17 +97,17 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
   );
 }
 
-/** All that is asked. Arguments of tools are a list. */
+/** The message of a question. The arguments of tools are shown as a list. */
 function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useTexts(texts);
   const { message } = ask.request;
   const tool = ask.kind === "approval" ? ask.request.permissionOptions?.toolName : undefined;
-  const args = useMemo(() => (tool === undefined ? undefined : argumentsIn(message, tool)), [message, tool]);
+  const args = useMemo(() => (tool === undefined ? undefined : parseArguments(message, tool)), [message, tool]);
   if (args?.length === 0) return null;
   if (args === undefined || args[0]!.name === "") {
     return (
       <pre className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
-        {visible(args?.[0]?.value ?? message)}
+        {escapeInvisible(args?.[0]?.value ?? message)}
       </pre>
     );
   }
@@ -116,8 +116,8 @@ function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
       <dl className="asks-arguments">
         {args.map(({ name, value }) => (
           <div key={name}>
-            <dt>{visible(name)}</dt>
-            <dd>{visible(value)}</dd>
+            <dt>{escapeInvisible(name)}</dt>
+            <dd>{escapeInvisible(value)}</dd>
           </div>
         ))}
       </dl>
@@ -125,13 +125,13 @@ function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   );
 }
 
-/** The answers that have letters. */
+/** The answers that have keyboard shortcuts. */
 export interface AnswerKeys {
   approve?: () => void;
   reject?: () => void;
 }
 
-function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
+function AgentOrigin({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const agents = useShell((s) => s.desktop.agents);
@@ -145,7 +145,7 @@ function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
       <span className="hidden-text">{t.from}</span>
       <span className="asks-from-part">
         <Bot size={14} aria-hidden />
-        {visible(name ?? from.agent) || t.unknownAgent}
+        {escapeInvisible(name ?? from.agent) || t.unknownAgent}
       </span>
       {from.monitor === here || pinned ? (
         <span className="asks-from-part">

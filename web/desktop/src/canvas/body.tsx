@@ -20,13 +20,13 @@ function iconOf(w: WindowState): LucideIcon {
   return icons[w.content.renderer] ?? AppWindow;
 }
 
-/** The kind of a window as an icon. */
+/** The icon for the kind of a window. */
 export function WindowIcon({ window: w, size = 14 }: { window: WindowState; size?: number }): ReactNode {
   const Icon = iconOf(w);
   return <Icon size={size} aria-hidden />;
 }
 
-/** What is in a window, filling its parent. What goes wrong in it stays in it. */
+/** The content of a window, filling its parent. An error while rendering it shows a fallback in this window only. */
 export function WindowBody({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   return (
@@ -42,18 +42,18 @@ export function WindowBody({ window: w }: { window: WindowState }): ReactNode {
         </div>
       )}
     >
-      <Inside window={w} />
+      <MemoContent window={w} />
     </Boundary>
   );
 }
 
-/** Where a window lies is nothing to its content, which is not drawn again while it is dragged. */
-const Inside = memo(Content, (a, b) => sameInside(a.window, b.window));
+/** The content does not depend on the position of its window, so it is not rendered again during a drag. */
+const MemoContent = memo(Content, (a, b) => sameContent(a.window, b.window));
 
-const outside = new Set<string>(["bounds", "restoreBounds", "z"]);
+const placementFields = new Set<string>(["bounds", "restoreBounds", "z"]);
 
-function sameInside(a: WindowState, b: WindowState): boolean {
+function sameContent(a: WindowState, b: WindowState): boolean {
   if (a === b) return true;
   const names = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<keyof WindowState>;
-  return [...names].every((name) => outside.has(name) || a[name] === b[name]);
+  return [...names].every((name) => placementFields.has(name) || a[name] === b[name]);
 }

@@ -1,16 +1,16 @@
 import { createContext, useContext } from "react";
 import { useStore } from "zustand";
-import type { Board, Manager } from "./manager.js";
+import type { CanvasState, WindowManager } from "./manager.js";
 
-export const ManagerContext = createContext<Manager | undefined>(undefined);
+export const WindowManagerContext = createContext<WindowManager | undefined>(undefined);
 
-export function useManager(): Manager {
-  const manager = useContext(ManagerContext);
+export function useWindowManager(): WindowManager {
+  const manager = useContext(WindowManagerContext);
   if (manager === undefined) throw new Error("outside of a canvas");
   return manager;
 }
 
-/** A part of what the canvas knows beside the desktop. */
-export function useBoard<T>(select: (b: Board) => T): T {
-  return useStore(useManager().board, select);
+/** Selects a part of the canvas state. */
+export function useCanvasState<T>(select: (b: CanvasState) => T): T {
+  return useStore(useWindowManager().store, select);
 }

@@ -1,39 +1,38 @@
 import { type CSSProperties, memo, type PointerEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { type Bounds, isStandard, type WindowState } from "../../../core/src/index.js";
 import { useCommands } from "../shell/context.js";
-import { AskLine } from "./ask.js";
 import { WindowBody } from "./body.js";
-import { useBoard, useManager } from "./context.js";
-import { drag, transformOf } from "./drag.js";
+import { useCanvasState, useWindowManager } from "./context.js";
+import { startDrag, transformOf } from "./drag.js";
 import { type Edge, edges, panelBounds, type Size } from "./geometry.js";
 import { safeStyle } from "./look.js";
-import type { Manager } from "./manager.js";
+import type { WindowManager } from "./manager.js";
 import { WindowMenu } from "./menu.js";
+import { WindowMessageForm } from "./message-form.js";
 import { type Place, placeOf } from "./pending-placement.js";
-import { above, keyOf } from "./stack.js";
+import { aboveWindows, keyOf } from "./stack.js";
 import { TitleBar } from "./titlebar.js";
 
 interface FrameProps {
   window: WindowState;
-  /** Its monitor is the one that is shown. */
+  /** Whether the window's monitor is shown. */
   shown: boolean;
-  /** It is the window in front. */
+  /** Whether it is the window in front. */
   front: boolean;
   canvas: Size;
   area: Bounds;
   panels: readonly WindowState[];
 }
 
-/** How long a window that was told to close looks like it. */
+/** How long a window looks closing after the close was sent, in ms. */
 const closingTime = 3000;
 
-/** A window. */
 export const Frame = memo(function Frame({ window: w, shown, front, canvas, area, panels }: FrameProps): ReactNode {
-  const manager = useManager();
+  const manager = useWindowManager();
   const commands = useCommands();
   const key = keyOf(w);
-  const pending = useBoard((b) => b.pendings.get(key)?.place);
-  const raised = useBoard((b) => b.raised === key);
+  const pending = useCanvasState((b) => b.pendings.get(key)?.place);
+  const raised = useCanvasState((b) => b.raised === key);
   const [menu, setMenu] = useState<{ x: number; y: number } | undefined>();
   const [asking, setAsking] = useState(false);
   const [closing, setClosing] = useState(false);
@@ -56,7 +55,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
     commands.closeWindow(w);
   };
   const grab = (e: PointerEvent<HTMLElement>, edge?: Edge): void => {
-    if (frame.current !== null && (w.variant !== "panel" || edge !== undefined)) drag(manager, frame.current, w, e.nativeEvent, edge);
+    if (frame.current !== null && (w.variant !== "panel" || edge !== undefined)) startDrag(manager, frame.current, w, e.nativeEvent, edge);
   };
   return (
     <section
@@ -77,7 +76,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       data-hidden={hidden || undefined}
       data-away={!shown || undefined}
       data-closing={closing || undefined}
-      style={{ ...boxOf(manager, w, place, canvas, area, panels), zIndex: w.variant === "panel" ? above + 2 : raised ? above + 1 : (w.z ?? 0) }}
+      style={{ ...boxOf(manager, w, place, canvas, area, panels), zIndex: w.variant === "panel" ? aboveWindows + 2 : raised ? aboveWindows + 1 : (w.z ?? 0) }}
       onPointerDownCapture={(e) => {
         manager.raise(w);
         if (e.altKey && e.button === 0) {
@@ -91,7 +90,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       <div className="win-box" style={look}>
         <TitleBar window={w} titleId={titleId} maximized={maximized} onGrab={grab} onClose={close} onMenu={(x, y) => setMenu({ x, y })} />
         {asking && (
-          <AskLine
+          <WindowMessageForm
             window={w}
             onOver={() => {
               setAsking(false);
@@ -124,11 +123,13 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
   );
 });
 
-/** The place and size of a window. One that is maximised grows and shrinks with the canvas without being drawn anew. */
-function boxOf(manager: Manager, w: WindowState, place: Place, canvas: Size, area: Bounds, panels: readonly WindowState[]): CSSProperties {
+/**
+ * The position and size of a window. A maximised window resizes with the canvas by CSS, without being rendered again.
+ */
+function boxOf(manager: WindowManager, w: WindowState, place: Place, canvas: Size, area: Bounds, panels: readonly WindowState[]): CSSProperties {
   if (place.maximized && isStandard(w)) {
     return { transform: `translate(${area.x}px, ${area.y}px)`, width: "100%", height: `calc(100% - ${canvas.h - area.h}px)` };
   }
-  const b = w.variant === "panel" ? panelBounds({ ...w, bounds: place.bounds }, canvas, panels) : manager.fit(w, place.bounds, area);
+  const b = w.variant === "panel" ? panelBounds({ ...w, bounds: place.bounds }, canvas, panels) : manager.fitBounds(w, place.bounds, area);
   return { transform: transformOf(b), width: b.w, height: b.h };
 }

@@ -1,4 +1,4 @@
-// Where windows are and may be. Pure: rectangles in, rectangles out, in CSS pixels of the canvas.
+// Positions and sizes of windows. Pure functions on rectangles in CSS pixels of the canvas.
 
 import type { Bounds, WindowState } from "../../../core/src/index.js";
 
@@ -11,28 +11,28 @@ export interface Size {
 export const edges = ["n", "ne", "e", "se", "s", "sw", "w", "nw"] as const;
 export type Edge = (typeof edges)[number];
 
-/** The places a window snaps to. */
+/** The zones of the canvas that a window can snap to. */
 export const zones = ["left", "right", "top-left", "top-right", "bottom-left", "bottom-right", "full"] as const;
 export type Zone = (typeof zones)[number];
 
 export const titleHeight = 36;
-/** How much of a title bar stays on the canvas, so that it can be taken hold of. */
-export const grip = 120;
-/** Between windows that are snapped, and around them. */
+/** The width of the title bar that stays on the canvas, so that the window can be dragged. */
+export const minTitleVisible = 120;
+/** The space between snapped windows and around them. */
 export const gap = 8;
-/** How near to an edge the pointer must come for a snap. */
+/** How near to an edge the pointer must be to snap. */
 const nearEdge = 14;
-/** How far from a corner, along an edge, a snap takes the quarter instead of the half. */
+/** How near to a corner, along an edge, the pointer must be to snap to a quarter instead of a half. */
 const nearCorner = 72;
 
-export const smallest: Readonly<Record<"standard" | "widget" | "panel", Size>> = {
+export const minSizes: Readonly<Record<"standard" | "widget" | "panel", Size>> = {
   standard: { w: 240, h: 120 },
   widget: { w: 96, h: 64 },
   panel: { w: 96, h: 40 },
 };
 
-export function smallestOf(w: Pick<WindowState, "variant">): Size {
-  return smallest[w.variant ?? "standard"];
+export function minSizeOf(w: Pick<WindowState, "variant">): Size {
+  return minSizes[w.variant ?? "standard"];
 }
 
 export function sameBounds(a: Bounds, b: Bounds): boolean {
@@ -43,12 +43,12 @@ export function rounded(b: Bounds): Bounds {
   return { x: Math.round(b.x), y: Math.round(b.y), w: Math.round(b.w), h: Math.round(b.h) };
 }
 
-/** A number between two others. When they contradict each other, the lower one counts. */
-export function between(low: number, n: number, high: number): number {
+/** Limits a number to a range. If the bounds contradict each other, the lower one applies. */
+export function clamp(low: number, n: number, high: number): number {
   return Math.max(low, Math.min(n, high));
 }
 
-/** What panels leave of the canvas to the other windows. */
+/** The part of the canvas that panels leave to the other windows. */
 export function workArea(canvas: Size, panels: readonly WindowState[]): Bounds {
   let top = 0;
   let bottom = 0;
@@ -59,7 +59,7 @@ export function workArea(canvas: Size, panels: readonly WindowState[]): Bounds {
   return { x: 0, y: top, w: canvas.w, h: Math.max(0, canvas.h - top - bottom) };
 }
 
-/** Where a panel is: over the whole length of its edge, in the order of the list from the edge inwards. */
+/** The bounds of a panel: the whole width of the canvas, stacked from its edge inwards in the order of the list. */
 export function panelBounds(panel: WindowState, canvas: Size, panels: readonly WindowState[]): Bounds {
   const onTop = panel.dockEdge === "top";
   const h = panelHeight(panel, canvas);
@@ -72,48 +72,50 @@ export function panelBounds(panel: WindowState, canvas: Size, panels: readonly W
 }
 
 function panelHeight(p: WindowState, canvas: Size): number {
-  return between(smallest.panel.h, p.bounds.h, Math.floor(canvas.h / 3));
+  return clamp(minSizes.panel.h, p.bounds.h, Math.floor(canvas.h / 3));
 }
 
 /**
- * Where a window is drawn that a person has put there: as large as there is room, and where it was put as long as its
- * title bar can be taken hold of there; else wholly inside, since it may come from a larger screen.
+ * The bounds to draw for a window that the user has placed: at most the size of the area, and at its place if enough of
+ * the title bar is on the area; else wholly inside, since the place may come from a larger screen.
  */
-export function drawn(b: Bounds, area: Bounds, least: Size): Bounds {
+export function fitReachable(b: Bounds, area: Bounds, least: Size): Bounds {
   const w = Math.min(Math.max(b.w, least.w), Math.max(area.w, least.w));
   const h = Math.min(Math.max(b.h, least.h), Math.max(area.h, least.h));
-  const held = Math.min(grip, w);
-  const inX = b.x + w >= area.x + held && b.x <= area.x + area.w - held;
+  const visible = Math.min(minTitleVisible, w);
+  const inX = b.x + w >= area.x + visible && b.x <= area.x + area.w - visible;
   const inY = b.y >= area.y && b.y <= area.y + area.h - titleHeight;
   return {
-    x: inX ? b.x : between(area.x, b.x, area.x + area.w - w),
-    y: inY ? b.y : between(area.y, b.y, area.y + area.h - h),
+    x: inX ? b.x : clamp(area.x, b.x, area.x + area.w - w),
+    y: inY ? b.y : clamp(area.y, b.y, area.y + area.h - h),
     w,
     h,
   };
 }
 
-/** Where a window is drawn that nobody has put there by hand: wholly inside, as far as there is room. */
-export function inside(b: Bounds, area: Bounds, least: Size): Bounds {
-  const { w, h } = drawn(b, area, least);
-  return { x: between(area.x, b.x, area.x + area.w - w), y: between(area.y, b.y, area.y + area.h - h), w, h };
+/**
+ * The bounds to draw for a window that the user has not placed: wholly inside the area, if the area is large enough.
+ */
+export function fitInside(b: Bounds, area: Bounds, least: Size): Bounds {
+  const { w, h } = fitReachable(b, area, least);
+  return { x: clamp(area.x, b.x, area.x + area.w - w), y: clamp(area.y, b.y, area.y + area.h - h), w, h };
 }
 
-/** A window as far as it may be moved: its title bar stays in reach. */
+/** The bounds after a movement, limited so that the title bar can still be dragged. */
 export function moved(from: Bounds, dx: number, dy: number, area: Bounds): Bounds {
-  const held = Math.min(grip, from.w);
+  const visible = Math.min(minTitleVisible, from.w);
   return {
     ...from,
-    x: between(area.x + held - from.w, from.x + dx, area.x + area.w - held),
-    y: between(area.y, from.y + dy, area.y + area.h - titleHeight),
+    x: clamp(area.x + visible - from.w, from.x + dx, area.x + area.w - visible),
+    y: clamp(area.y, from.y + dy, area.y + area.h - titleHeight),
   };
 }
 
-/** A window after one of its edges was moved. The edges that were not moved stay where they are. */
+/** The bounds after an edge was moved. The opposite edges stay where they are. */
 export function resized(from: Bounds, edge: Edge, dx: number, dy: number, area: Bounds, least: Size): Bounds {
   let { x, y, w, h } = from;
-  if (edge.includes("e")) w = between(least.w, from.w + dx, Math.max(area.x + area.w - from.x, least.w));
-  if (edge.includes("s")) h = between(least.h, from.h + dy, Math.max(area.y + area.h - from.y, least.h));
+  if (edge.includes("e")) w = clamp(least.w, from.w + dx, Math.max(area.x + area.w - from.x, least.w));
+  if (edge.includes("s")) h = clamp(least.h, from.h + dy, Math.max(area.y + area.h - from.y, least.h));
   if (edge.includes("w")) {
     x = Math.min(Math.max(from.x + dx, Math.min(area.x, from.x)), from.x + from.w - least.w);
     w = from.x + from.w - x;
@@ -125,7 +127,7 @@ export function resized(from: Bounds, edge: Edge, dx: number, dy: number, area: 
   return { x, y, w, h };
 }
 
-/** The place that a pointer at the edge of the area asks for. */
+/** The zone to snap to when the pointer is at an edge of the area. */
 export function zoneAt(x: number, y: number, area: Bounds): Zone | undefined {
   const left = x <= area.x + nearEdge;
   const right = x >= area.x + area.w - nearEdge;
@@ -138,7 +140,7 @@ export function zoneAt(x: number, y: number, area: Bounds): Zone | undefined {
   return top ? "full" : undefined;
 }
 
-/** Where a zone is. The full one has no gap around it. */
+/** The bounds of a zone. The full zone has no gap around it. */
 export function zoneBounds(zone: Zone, area: Bounds): Bounds {
   if (zone === "full") return area;
   const w = (area.w - 3 * gap) / 2;
@@ -154,18 +156,21 @@ export function zoneBounds(zone: Zone, area: Bounds): Bounds {
   });
 }
 
-/** The zone that a window fills, if it fills one. */
+/** The zone that a window fills exactly. */
 export function zoneOf(b: Bounds, area: Bounds): Zone | undefined {
   return zones.find((zone) => zone !== "full" && sameBounds(zoneBounds(zone, area), b));
 }
 
-/** A window that gets its size back while the pointer holds it: the pointer stays at the same part of the title bar. */
-export function regained(size: Size, now: Bounds, x: number, y: number): Bounds {
-  const part = now.w > 0 ? between(0, (x - now.x) / now.w, 1) : 0.5;
+/**
+ * The bounds of a maximised or snapped window that gets its former size back during a drag: the pointer stays at the
+ * same fraction of the title bar.
+ */
+export function restoredUnderPointer(size: Size, now: Bounds, x: number, y: number): Bounds {
+  const part = now.w > 0 ? clamp(0, (x - now.x) / now.w, 1) : 0.5;
   return rounded({ x: x - part * size.w, y: y - Math.min(y - now.y, titleHeight / 2), w: size.w, h: size.h });
 }
 
-/** How far a key moves something: one pixel for those who hold Ctrl, else four cells of the grid. */
+/** How far an arrow key moves a window: 1 px with Ctrl, else 16 px. */
 export function keyStep(e: { key: string; ctrlKey: boolean }): { dx: number; dy: number } | undefined {
   const step = e.ctrlKey ? 1 : 16;
   switch (e.key) {

@@ -1,7 +1,9 @@
 import type { Shortcut } from "../../../core/src/index.js";
 
-/** What an agent is told when an icon is clicked. What is in the shortcut cannot end the text early. */
+/**
+ * The message to the agent for a click on an icon. It escapes "<", so that values of the shortcut cannot end the tag.
+ */
 export function clickText(s: Pick<Shortcut, "id" | "type" | "target">): string {
-  const plain = (text: string): string => text.replaceAll("<", "&lt;");
-  return `<ui:click>shortcut: ${plain(s.id)}, type: ${s.type}, target: ${plain(s.target)}</ui:click>`;
+  const escapeTag = (text: string): string => text.replaceAll("<", "&lt;");
+  return `<ui:click>shortcut: ${escapeTag(s.id)}, type: ${s.type}, target: ${escapeTag(s.target)}</ui:click>`;
 }

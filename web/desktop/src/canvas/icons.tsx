@@ -2,7 +2,7 @@ import { ExternalLink, File, Sparkles } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
-import { Leave } from "../content/leave.js";
+import { LeaveDialog } from "../content/leave-dialog.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
@@ -10,7 +10,7 @@ import { canvas as texts } from "../texts/entry.js";
 import { gap } from "./geometry.js";
 import { clickText } from "./icon.js";
 
-/** The icons on the desktop, behind the windows and beside the panels. */
+/** The icons on the desktop, below the windows and between the panels. */
 export function Icons({ area }: { area: Bounds }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -43,7 +43,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
           <Icon key={s.id} shortcut={s} onOpen={() => open(s)} />
         ))}
       </nav>
-      {leaving !== undefined && <Leave address={leaving} onClose={() => setLeaving(undefined)} />}
+      {leaving !== undefined && <LeaveDialog address={leaving} onClose={() => setLeaving(undefined)} />}
     </>
   );
 }

@@ -4,47 +4,47 @@ import { lazy, type ReactNode, Suspense, useContext, useEffect, useLayoutEffect,
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useShell, WorkbenchContext } from "../shell/context.js";
+import { ShellContext, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
-import { ManagerContext } from "./context.js";
+import { WindowManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
 import { workArea } from "./geometry.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
-import { Manager } from "./manager.js";
-import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
+import { WindowManager } from "./manager.js";
+import { aboveWindows, frontOf, isVisible, keyOf, mountedWindows, panelsOf, recentAfter } from "./stack.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
 
 const Icons = lazy(async () => ({ default: (await import("./icons.js")).Icons }));
 
-/** The windows of the monitor that this tab shows. It fills its parent. */
+/** The windows of the monitor that this tab shows, filling the parent. */
 export function Canvas(): ReactNode {
-  const bench = useContext(WorkbenchContext)!;
-  const [manager] = useState(() => new Manager(bench.store, bench.commands));
+  const bench = useContext(ShellContext)!;
+  const [manager] = useState(() => new WindowManager(bench.store, bench.commands));
   useEffect(() => manager.start(), [manager]);
   return (
-    <ManagerContext value={manager}>
+    <WindowManagerContext value={manager}>
       <Windows manager={manager} />
-    </ManagerContext>
+    </WindowManagerContext>
   );
 }
 
-function Windows({ manager }: { manager: Manager }): ReactNode {
+function Windows({ manager }: { manager: WindowManager }): ReactNode {
   const monitor = useMonitor();
-  const recent = useRecent(monitor);
+  const recent = useRecentMonitors(monitor);
   const all = useShell((s) => s.desktop.windows);
-  const windows = useMemo(() => mounted(all, monitor, recent), [all, monitor, recent]);
+  const windows = useMemo(() => mountedWindows(all, monitor, recent), [all, monitor, recent]);
   const here = useMemo(() => windows.filter((w) => w.monitorId === monitor), [windows, monitor]);
-  const canvas = useStore(manager.board, (b) => b.canvas);
-  const raised = useStore(manager.board, (b) => b.raised);
-  const panels = useSame(useMemo(() => panelsOf(here, monitor), [here, monitor]));
+  const canvas = useStore(manager.store, (b) => b.canvas);
+  const raised = useStore(manager.store, (b) => b.raised);
+  const panels = useStableList(useMemo(() => panelsOf(here, monitor), [here, monitor]));
   const area = useMemo(() => workArea(canvas, panels), [canvas, panels]);
   const frontWindow = frontOf(here, monitor);
   const raisedWindow = all.get(raised);
-  const front = raisedWindow !== undefined && isSeen(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
+  const front = raisedWindow !== undefined && isVisible(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
   const root = useRef<HTMLDivElement>(null);
 
   const hasIcons = useShell((s) => s.desktop.shortcuts.size > 0);
@@ -74,13 +74,13 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
             panels={panels}
           />
         ))}
-      <Preview manager={manager} />
+      <SnapPreview manager={manager} />
     </div>
   );
 }
 
-/** The monitors that were shown before. */
-function useRecent(monitor: MonitorID): readonly MonitorID[] {
+/** The monitors shown before this one, the newest first. */
+function useRecentMonitors(monitor: MonitorID): readonly MonitorID[] {
   const [shown, setShown] = useState<{ now: MonitorID; recent: readonly MonitorID[] }>({ now: monitor, recent: [] });
   if (shown.now === monitor) return shown.recent;
   const recent = recentAfter(shown.recent, shown.now, monitor);
@@ -88,20 +88,20 @@ function useRecent(monitor: MonitorID): readonly MonitorID[] {
   return recent;
 }
 
-/** A list that stays the same object while it has the same in it. */
-function useSame<T>(list: readonly T[]): readonly T[] {
-  const [kept, keep] = useState(list);
+/** Returns the previous list while its elements are the same, so that memoised values are kept. */
+function useStableList<T>(list: readonly T[]): readonly T[] {
+  const [kept, setKept] = useState(list);
   if (kept === list) return kept;
   if (kept.length === list.length && kept.every((v, i) => v === list[i])) return kept;
-  keep(list);
+  setKept(list);
   return list;
 }
 
-/** Where the window in hand snaps to. */
-function Preview({ manager }: { manager: Manager }): ReactNode {
-  const b = useStore(manager.board, (s) => s.preview);
+/** The zone that the dragged window will snap to. */
+function SnapPreview({ manager }: { manager: WindowManager }): ReactNode {
+  const b = useStore(manager.store, (s) => s.preview);
   return b === undefined ? null : (
-    <div className="win-preview" aria-hidden style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: above }} />
+    <div className="win-preview" aria-hidden style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: aboveWindows }} />
   );
 }
 
@@ -109,11 +109,11 @@ function isFresh({ desktop, outbox }: Shell): boolean {
   return desktop.rows.size === 0 && desktop.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
 }
 
-/** What is there when nothing is. */
+/** The hint of an empty monitor. */
 function Empty({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const quiet = useShell((s) => {
-    // What there is to begin with, the tour says.
+    // The tour explains how to begin.
     if (!s.ready || s.tour || isFresh(s)) return false;
     for (const a of s.desktop.agents.values()) if (a.monitorId === monitor && a.status !== "idle") return false;
     return true;

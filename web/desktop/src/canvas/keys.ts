@@ -5,11 +5,11 @@ import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { canvas as texts } from "../texts/entry.js";
 import { isTyping, matches, useKeys } from "../ui/keys.js";
-import type { Manager } from "./manager.js";
+import type { WindowManager } from "./manager.js";
 import { type CanvasShortcutID, canvasShortcuts, whileTyping } from "./shortcuts.js";
-import { cycleOf } from "./stack.js";
+import { cycleOrder } from "./stack.js";
 
-/** The element of a window. */
+/** The element of a window, by its key. */
 function elementOf(key: string): HTMLElement | undefined {
   const all = document.querySelectorAll<HTMLElement>("section[data-window-id]");
   return [...all].find((el) => keyOfElement(el) === key);
@@ -20,25 +20,24 @@ function keyOfElement(el: Element | null | undefined): string {
   return at === null || at === undefined ? "" : windowKey(at.dataset.monitorId ?? "", at.dataset.windowId ?? "");
 }
 
-/** Gives the focus of the keyboard to a window. */
-function focusOn(key: string): void {
+function focusWindow(key: string): void {
   elementOf(key)?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
 }
 
-/** The keys for windows. */
-export function useCanvasKeys(manager: Manager): void {
+/** Handles the keyboard shortcuts for windows. */
+export function useCanvasKeys(manager: WindowManager): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const monitor = useMonitor();
   const windows = useShell((s) => s.desktop.windows);
-  /** The windows in the order they had when Alt went down: every step changes the real one. */
-  const walk = useRef<{ keys: string[]; at: number } | undefined>(undefined);
+  /** The windows in the order they had when Alt was pressed; every step changes the actual order. */
+  const cycle = useRef<{ keys: string[]; at: number } | undefined>(undefined);
 
   useEffect(() => {
     const released = (e: KeyboardEvent): void => {
-      if (e.key === "Alt") walk.current = undefined;
+      if (e.key === "Alt") cycle.current = undefined;
     };
-    const left = (): void => void (walk.current = undefined);
+    const left = (): void => void (cycle.current = undefined);
     document.addEventListener("keyup", released);
     addEventListener("blur", left);
     return () => {
@@ -48,12 +47,12 @@ export function useCanvasKeys(manager: Manager): void {
   }, []);
 
   const step = (by: number): boolean => {
-    walk.current ??= { keys: cycleOf(windows.values(), monitor), at: keyOfElement(document.activeElement) === "" ? -1 : 0 };
-    const { keys } = walk.current;
+    cycle.current ??= { keys: cycleOrder(windows.values(), monitor), at: keyOfElement(document.activeElement) === "" ? -1 : 0 };
+    const { keys } = cycle.current;
     if (keys.length === 0) return false;
-    // From outside of the windows, the first step goes to the one in front.
-    walk.current.at = by > 0 ? (walk.current.at + 1) % keys.length : (Math.max(walk.current.at, 0) - 1 + keys.length) % keys.length;
-    focusOn(keys[walk.current.at]!);
+    // When no window has the focus, the first step goes to the window in front.
+    cycle.current.at = by > 0 ? (cycle.current.at + 1) % keys.length : (Math.max(cycle.current.at, 0) - 1 + keys.length) % keys.length;
+    focusWindow(keys[cycle.current.at]!);
     return true;
   };
   const target = (): WindowState | undefined => windows.get(keyOfElement(document.activeElement)) ?? manager.front();
@@ -85,10 +84,10 @@ export function useCanvasKeys(manager: Manager): void {
 }
 
 /**
- * When the window that has the focus goes away, the focus goes to the one that is in front then, and never to one of its
- * own accord. Also a click into a page in a window, of which only its losing of the focus can be seen here, raises it.
+ * Moves the focus to the window in front when the focused window disappears, and only then. It also raises a window
+ * whose iframe was clicked: this page notices that only by losing its own focus.
  */
-export function useFocusReturn(manager: Manager, windows: readonly WindowState[]): void {
+export function useFocusReturn(manager: WindowManager, windows: readonly WindowState[]): void {
   const last = useRef("");
   useEffect(() => {
     const entered = (e: FocusEvent): void => void (last.current = keyOfElement(e.target as Element));
@@ -108,12 +107,12 @@ export function useFocusReturn(manager: Manager, windows: readonly WindowState[]
   }, [manager]);
   useEffect(() => {
     if (last.current === "") return;
-    const gone = !windows.some((w) => windowKey(w.monitorId, w.windowId) === last.current && !w.minimized);
+    const disappeared = !windows.some((w) => windowKey(w.monitorId, w.windowId) === last.current && !w.minimized);
     const at = document.activeElement;
-    if (!gone || (at !== null && at !== document.body && keyOfElement(at) !== last.current)) return;
+    if (!disappeared || (at !== null && at !== document.body && keyOfElement(at) !== last.current)) return;
     last.current = "";
     const next = manager.front();
-    if (next !== undefined) focusOn(windowKey(next.monitorId, next.windowId));
+    if (next !== undefined) focusWindow(windowKey(next.monitorId, next.windowId));
     else document.querySelector<HTMLElement>("[data-region=canvas]")?.focus();
   }, [windows, manager]);
 }

@@ -1,4 +1,4 @@
-// How a window looks, as far as whoever made it may say so.
+// The styles of a window that its creator may set.
 
 import type { CSSProperties } from "react";
 import type { WindowState } from "../../../core/src/index.js";
@@ -6,8 +6,8 @@ import type { WindowState } from "../../../core/src/index.js";
 const colour = /^(#[0-9a-f]{3,8}|(rgb|hsl)a?\([\d\s.,%/deg]+\)|[a-z]{3,24})$/i;
 
 /**
- * The styles of a window that are harmless: none that moves it, lies above others or loads something. A background is
- * mixed into the surface of the theme, for all that is in the window, so that texts stay readable in every theme.
+ * The harmless styles of a window: none that moves it, covers other windows or loads something. A background is mixed
+ * into the surface colour of the theme, also for the content, so that text stays readable in every theme.
  */
 export function safeStyle(style: WindowState["windowStyle"]): CSSProperties {
   const safe: Record<string, string | number> = {};

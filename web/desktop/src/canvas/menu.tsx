@@ -6,7 +6,7 @@ import { useCommands } from "../shell/context.js";
 import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
-import { useManager } from "./context.js";
+import { useWindowManager } from "./context.js";
 import type { Zone } from "./geometry.js";
 
 interface WindowMenuProps {
@@ -15,14 +15,14 @@ interface WindowMenuProps {
   maximized: boolean;
   onAsk: () => void;
   onClose: () => void;
-  /** The menu is over; true if the focus goes back to the title bar. */
+  /** Called when the menu closes; true if the focus returns to the title bar. */
   onOver: (back: boolean) => void;
 }
 
-/** The menu of a window, at the pointer. */
+/** The context menu of a window. */
 export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }: WindowMenuProps): ReactNode {
   const t = useTexts(texts);
-  const manager = useManager();
+  const manager = useWindowManager();
   const commands = useCommands();
   const pick = (act: () => void, back = true) => (): void => {
     onOver(back);
@@ -34,7 +34,7 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }:
     </MenuItem>
   );
   return (
-    // The window around it hears keys and presses too.
+    // Events must not bubble to the window, which handles keys and pointers itself.
     <div className="win-menu" onPointerDown={stop} onKeyDown={stop}>
       <MenuList key={`${at.x} ${at.y}`} label={t.menu(w.title || t.untitled)} place={() => at} onOver={onOver}>
         <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>

@@ -53,28 +53,28 @@ export interface PlacementUpdate {
 
 /** The update to send to the hub for a pending placement, and the pending placement after sending it. */
 export function planUpdate(w: WindowState, pending: PendingPlacement, now: number): { update: PlacementUpdate; pending: PendingPlacement } {
-  const { place, sentMaximized: toldMaximized } = pending;
-  const toggle = place.maximized !== toldMaximized;
-  const told = [...pending.sent];
-  if (toggle && !place.maximized) told.push(w.restoreBounds ?? w.bounds);
-  const known = told.at(-1) ?? w.bounds;
+  const { place, sentMaximized } = pending;
+  const toggle = place.maximized !== sentMaximized;
+  const sent = [...pending.sent];
+  if (toggle && !place.maximized) sent.push(w.restoreBounds ?? w.bounds);
+  const known = sent.at(-1) ?? w.bounds;
   const bounds = (toggle || !place.maximized) && !sameBounds(place.bounds, known) ? place.bounds : undefined;
-  if (bounds !== undefined) told.push(bounds);
+  if (bounds !== undefined) sent.push(bounds);
   return {
     update: { toggle, ...(bounds === undefined ? {} : { bounds }) },
-    pending: { ...pending, sent: told.slice(-maxSent), sentMaximized: place.maximized, since: pending.held ? 0 : now },
+    pending: { ...pending, sent: sent.slice(-maxSent), sentMaximized: place.maximized, since: pending.held ? 0 : now },
   };
 }
 
 /** The pending placement after a change of the window from the hub; undefined once it is confirmed, overridden or expired. */
 export function reconcile(w: WindowState | undefined, pending: PendingPlacement, now: number): PendingPlacement | undefined {
   if (w === undefined) return undefined;
-  const news = !sameBounds(w.bounds, pending.seen);
-  const next = news ? { ...pending, seen: w.bounds } : pending;
+  const changed = !sameBounds(w.bounds, pending.seen);
+  const next = changed ? { ...pending, seen: w.bounds } : pending;
   if (pending.held) return next;
   if (agrees(w, pending.place)) return undefined;
   if (pending.since === 0) return next; // not sent yet
-  if (news && !pending.sent.some((b) => sameBounds(b, w.bounds))) return undefined;
+  if (changed && !pending.sent.some((b) => sameBounds(b, w.bounds))) return undefined;
   return now - pending.since >= confirmTimeout ? undefined : next;
 }
 

@@ -1,14 +1,14 @@
 import type { canvas as texts } from "../texts/entry.js";
 import type { Combo } from "../ui/keys.js";
 
-/** A key of the canvas, with the name of its text in words.ts. */
+/** A keyboard shortcut of the canvas, with the name of its text. */
 export interface CanvasShortcut {
   readonly id: string;
   readonly combo: Combo;
   readonly label: keyof (typeof texts)["en"];
 }
 
-/** The keys that work wherever the focus is, but in texts that are typed only some. */
+/** The shortcuts that work wherever the focus is. While the user types, only those of `whileTyping` do. */
 export const canvasShortcuts = [
   { id: "window.next", combo: "alt+backquote", label: "keyNext" },
   { id: "window.previous", combo: "alt+shift+backquote", label: "keyPrevious" },
@@ -19,10 +19,12 @@ export const canvasShortcuts = [
   { id: "window.maximize", combo: "alt+enter", label: "keyToggle" },
 ] as const satisfies readonly CanvasShortcut[];
 
-/** Alt with arrows walks over words or opens lists in a field; what the person writes must not move windows. */
+/**
+ * The shortcuts that also work while the user types. In text fields, Alt with arrows moves over words or opens lists.
+ */
 export const whileTyping: ReadonlySet<string> = new Set<CanvasShortcutID>(["window.next", "window.previous"]);
 
-/** The keys of a title bar that has the focus, as they are shown to people. */
+/** The shortcuts of a focused title bar, for the help. */
 export const titleBarShortcuts = [
   { id: "title.move", combo: "arrows", label: "keyMove" },
   { id: "title.resize", combo: "shift+arrows", label: "keyResize" },

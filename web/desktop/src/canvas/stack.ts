@@ -1,17 +1,17 @@
-// Which windows there are to draw, and which lies above which.
+// Which windows are rendered, and their stacking order.
 
 import { byZ, isStandard, type MonitorID, type WindowState, windowKey } from "../../../core/src/index.js";
 
 type Windows = ReadonlyMap<string, WindowState>;
 
-/** Above all z of windows: the preview of a snap, the window in hand, panels. */
-export const above = 1 << 22;
+/** The first z-index above all windows, for the snap preview, the raised window and panels. */
+export const aboveWindows = 1 << 22;
 
 export function keyOf(w: WindowState): string {
   return windowKey(w.monitorId, w.windowId);
 }
 
-/** The window that has the focus, by the hub's rule: the standard one in front that is not minimised. */
+/** The focused window by the hub's rule: the topmost standard window that is not minimised. */
 export function frontOf(windows: Iterable<WindowState>, monitor: MonitorID): WindowState | undefined {
   let front: WindowState | undefined;
   for (const w of windows) {
@@ -21,12 +21,11 @@ export function frontOf(windows: Iterable<WindowState>, monitor: MonitorID): Win
   return front;
 }
 
-/** Whether a window is on the monitor that is shown, and not minimised. */
-export function isSeen(w: WindowState, monitor: MonitorID): boolean {
+export function isVisible(w: WindowState, monitor: MonitorID): boolean {
   return w.monitorId === monitor && w.minimized !== true;
 }
 
-/** Whether nothing of its layer lies above a window. */
+/** Whether no other window of its layer is above a window. */
 export function isOnTop(windows: Iterable<WindowState>, w: WindowState): boolean {
   if (w.variant === "panel") return true;
   for (const o of windows) {
@@ -37,34 +36,34 @@ export function isOnTop(windows: Iterable<WindowState>, w: WindowState): boolean
 }
 
 /**
- * The windows to keep on the page, always in the same order: a page that is moved in the document begins anew. Those of
- * other monitors stay as long as a page lives in them and their monitor was shown not long ago.
+ * The windows to keep in the document, always in the same order: an iframe that is moved in the document reloads.
+ * Windows of other monitors stay if they have an iframe and their monitor was shown recently.
  */
-export function mounted(windows: Windows, shown: MonitorID, recent: readonly MonitorID[]): WindowState[] {
-  const keep = (w: WindowState): boolean => w.monitorId === shown || (recent.includes(w.monitorId) && holdsPage(w));
+export function mountedWindows(windows: Windows, shown: MonitorID, recent: readonly MonitorID[]): WindowState[] {
+  const keep = (w: WindowState): boolean => w.monitorId === shown || (recent.includes(w.monitorId) && hasIframe(w));
   return [...windows.values()].filter(keep).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-function holdsPage(w: WindowState): boolean {
+function hasIframe(w: WindowState): boolean {
   return w.content.renderer === "iframe" || w.content.renderer === "html";
 }
 
-const mostRecent = 2;
+const maxRecent = 2;
 
-/** The monitors that were shown before this one, the newest first. */
+/** The recently shown monitors after a change of the monitor, the newest first. */
 export function recentAfter(recent: readonly MonitorID[], left: MonitorID, now: MonitorID): readonly MonitorID[] {
-  return [left, ...recent.filter((m) => m !== left)].filter((m) => m !== now).slice(0, mostRecent);
+  return [left, ...recent.filter((m) => m !== left)].filter((m) => m !== now).slice(0, maxRecent);
 }
 
-/** The windows to walk through, from the front to the back. */
-export function cycleOf(windows: Iterable<WindowState>, monitor: MonitorID): string[] {
+/** The windows to cycle through, from front to back. */
+export function cycleOrder(windows: Iterable<WindowState>, monitor: MonitorID): string[] {
   return [...windows]
     .filter((w) => w.monitorId === monitor && isStandard(w) && !w.minimized)
     .sort((a, b) => byZ(b, a))
     .map(keyOf);
 }
 
-/** The panels of a monitor, in the order in which they lie at their edges. */
+/** The panels of a monitor, in the order in which they are stacked at their edges. */
 export function panelsOf(windows: Iterable<WindowState>, monitor: MonitorID): WindowState[] {
   return [...windows].filter((w) => w.monitorId === monitor && w.variant === "panel").sort((a, b) => (a.windowId < b.windowId ? -1 : 1));
 }

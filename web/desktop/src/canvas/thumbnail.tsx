@@ -8,7 +8,7 @@ import type { Size } from "./geometry.js";
 import { extentOf, miniature } from "./miniature.js";
 import { frontOf, keyOf } from "./stack.js";
 
-/** A monitor in small. It is as wide as its parent. */
+/** A miniature of a monitor, as wide as its parent. */
 export function Thumbnail({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const windows = useWindows(monitor);

@@ -8,7 +8,7 @@ import { canvas as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { WindowIcon } from "./body.js";
-import { useManager } from "./context.js";
+import { useWindowManager } from "./context.js";
 import { keyStep } from "./geometry.js";
 
 interface TitleBarProps {
@@ -21,10 +21,10 @@ interface TitleBarProps {
   onMenu: (x: number, y: number) => void;
 }
 
-/** The bar at the top of a window. Those of widgets, panels and windows without a frame float over the content. */
+/** The title bar of a window. Those of widgets, panels and frameless windows float over the content. */
 export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMenu }: TitleBarProps): ReactNode {
   const t = useTexts(texts);
-  const manager = useManager();
+  const manager = useWindowManager();
   const hint = useId();
   const standard = isStandard(w);
   const title = w.title || t.untitled;
@@ -55,7 +55,7 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
       }}
       onMouseDown={(e) => {
         if ((e.target as Element).closest("button")) return;
-        e.preventDefault(); // no text is selected, for which the browser would look at every move
+        e.preventDefault(); // prevents text selection, which makes the browser check every movement
         e.currentTarget.focus({ preventScroll: true });
       }}
       onDoubleClick={(e) => {
@@ -99,11 +99,11 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
 function MinimizeButton({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const manager = useManager();
+  const manager = useWindowManager();
   return <IconButton icon={Minus} size={14} label={t.minimize} onClick={() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning"))} />;
 }
 
-/** Who has locked the window. It breathes while that agent works. */
+/** The agent that has locked the window. The badge pulses while that agent works. */
 function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const working = useShell((s) => (s.desktop.agents.get(lock)?.status ?? "idle") !== "idle");
@@ -117,7 +117,7 @@ function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): Re
   );
 }
 
-/** A mark while the agent of the window, or of the group it belongs to, works. */
+/** A mark while the agent of the window, or of its group, works. */
 function Busy({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   const busy = useShell((s) => {

@@ -1,21 +1,26 @@
-// What an address in the content of an agent is: content may name anything, and only what is listed here is loaded.
+// Classifies addresses in the content of agents. Content may name any address; only the kinds listed here are loaded.
 
 import type { SessionID } from "../../../core/src/index.js";
 
-/** Where the files of any session are, as content may name them; `/files/` and `/api/storage/` are short for its own. */
+/**
+ * The paths of files of any session, as content may write them; `/files/` and `/api/storage/` are short for the files
+ * of the own session.
+ */
 const filePath = /^\/(?:api\/sessions\/[^/]+\/files|files|api\/storage)\/./;
 
-/** Pictures that are in the address itself. */
+/** Pictures inside the address itself. */
 const pictureData = /^data:image\/(?:png|jpeg|gif|webp);/i;
 
-/** Whether an address has the form of a file of ours or is a picture by itself: all that a `src` may be. */
-export function mayBeSource(src: string): boolean {
+/**
+ * Whether an address may be a `src`: a picture inside the address, a blob, or a path of the form of a session's file.
+ */
+export function isAllowedSource(src: string): boolean {
   return pictureData.test(src) || /^blob:/i.test(src) || filePath.test(src);
 }
 
-/** The path at the hub of a file of this session, or undefined when the address is something else. */
+/** The path on the hub of a file of this session; undefined for any other address. */
 export function ownFile(address: string, session: SessionID): string | undefined {
-  // What a path hides, such as the way up, shows when it is read as browsers read it.
+  // Parsing the address as browsers do reveals a path that leaves the folder.
   if (!filePath.test(address) || /[\\?#\s]/.test(address)) return undefined;
   let path: string;
   try {
@@ -29,12 +34,12 @@ export function ownFile(address: string, session: SessionID): string | undefined
   return path.startsWith(home) ? path : undefined;
 }
 
-/** What to load for a picture, or undefined when it must not be loaded. */
+/** The address to load for a picture; undefined if it must not be loaded. */
 export function pictureSource(src: string, session: SessionID): string | undefined {
   return pictureData.test(src) || /^blob:/i.test(src) ? src : ownFile(src, session);
 }
 
-/** The name of where an address leads, for people. */
+/** The host of an address, for display. */
 export function hostOf(address: string): string {
   try {
     const url = new URL(address, "http://hub.invalid");
@@ -44,8 +49,8 @@ export function hostOf(address: string): string {
   }
 }
 
-/** An address that can be opened outside of the desktop, written in full; undefined for everything else. */
-export function outside(address: string): string | undefined {
+/** The full form of an address that may be opened in a new tab; undefined for every other address. */
+export function externalURL(address: string): string | undefined {
   try {
     const url = new URL(address);
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : undefined;
@@ -54,7 +59,7 @@ export function outside(address: string): string | undefined {
   }
 }
 
-/** How the text of a file is shown, by its name. */
+/** How a file is displayed, by its name. */
 export function fileKind(path: string): "picture" | "document" | "text" {
   if (/\.(?:png|jpe?g|gif|webp|avif)$/i.test(path)) return "picture";
   return /\.(?:html?|xhtml|svg)$/i.test(path) ? "document" : "text";

@@ -1,7 +1,7 @@
 import type { LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 
-/** Says in a window why it shows something else than it should, and what can be done. */
+/** Explains why a window cannot show its content, and what the user can do. */
 export function Card({ icon: Icon, title, children }: { icon: LucideIcon; title: string; children?: ReactNode }): ReactNode {
   return (
     <div className="content-card" role="note">

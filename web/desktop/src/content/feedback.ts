@@ -1,17 +1,17 @@
-// What the hub is told of actions it waits for: which of them are answered, and how. Pure.
+// Which actions the hub expects feedback for, and what kind. Pure.
 
 import { type Action, type DesktopState, findWindow, type MonitorID, type RenderingFeedback } from "../../../core/src/index.js";
 
-/** An action that somebody waits for. */
-export interface Awaited {
+/** An action that the hub expects feedback for. */
+export interface FeedbackRequest {
   readonly kind: "render" | "capture" | "lock" | "done";
   readonly feedback: Pick<RenderingFeedback, "requestId" | "windowId" | "monitorId" | "renderer">;
-  /** The key of the window that shows it. */
+  /** The key of the window that the action changes. */
   readonly key: string;
 }
 
-/** Reads an action; undefined when nobody waits for it. */
-export function awaited(a: Action, monitorId: MonitorID, desktop: DesktopState): Awaited | undefined {
+/** The feedback that an action requires; undefined if it requires none. */
+export function feedbackFor(a: Action, monitorId: MonitorID, desktop: DesktopState): FeedbackRequest | undefined {
   if (!("requestId" in a) || a.requestId === undefined || a.requestId === "" || !("windowId" in a)) return undefined;
   const key = findWindow(desktop, monitorId, a.windowId) ?? `${monitorId}/${a.windowId}`;
   const shown = desktop.windows.get(key)?.content.renderer ?? "text";

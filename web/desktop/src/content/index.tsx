@@ -9,13 +9,13 @@ import { content as texts } from "../texts/entry.js";
 import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
 import { Card } from "./card.js";
-import { useFollow } from "./follow.js";
+import { useFollowEnd } from "./follow-end.js";
 import { Plain } from "./markdown/plain.js";
 import { PlainText } from "./text.js";
 
 export { Reporter } from "./reporter.js";
 
-/** What a window shows. It fills its parent, scrolls by itself and must be given the newest state of the window. */
+/** The content of a window. It fills its parent and scrolls by itself. */
 export function Content({ window: w }: { window: WindowState }): ReactNode {
   const t = useTexts(texts);
   return (
@@ -32,21 +32,21 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
         )}
       >
         <Suspense fallback={<p className="content-loading" data-content-state="loading">{t.loading}</p>}>
-          <Shown window={w} />
+          <ContentView window={w} />
         </Suspense>
       </Boundary>
     </div>
   );
 }
 
-// What not every desktop has is loaded when it is there.
+// Renderers that few windows need are loaded on demand.
 const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
-const Stage = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
-const FrameView = lazy(() => import("./frame.js").then((m) => ({ default: m.FrameView })));
+const AppFrame = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
+const FrameView = lazy(() => import("./iframe.js").then((m) => ({ default: m.IframeView })));
 
-/** Windows move and change their order more often than their content. */
-const Shown = memo(
+/** Compares the content, because windows move and change their order more often than their content. */
+const ContentView = memo(
   function Shown({ window: w }: { window: WindowState }): ReactNode {
     const { content } = w;
     switch (content.renderer) {
@@ -57,7 +57,7 @@ const Shown = memo(
       case "component":
         return <LayoutView window={w} layout={content.data} />;
       case "html":
-        return <Stage window={w} html={content.data} />;
+        return <AppFrame window={w} html={content.data} />;
       case "iframe":
         return <FrameView window={w} source={content.data} />;
       default:
@@ -76,7 +76,7 @@ function asText(content: ContentOf): string {
 }
 
 function Document({ text, label }: { text: string; label: string }): ReactNode {
-  const follow = useFollow(text);
+  const follow = useFollowEnd(text);
   return (
     <div {...follow} className="content-scroll" tabIndex={0} role="document" aria-label={label}>
       <div className="content-document">
@@ -88,10 +88,10 @@ function Document({ text, label }: { text: string; label: string }): ReactNode {
 
 const MarkdownView = lazy(() => import("./markdown/view.js"));
 
-/** Longer texts are shown as they are. */
+/** The length from which a text is shown without formatting. */
 const maxFormatted = 256 << 10;
 
-/** Formatted text of an agent, as the conversation shows it too. While it streams, only its end is read anew. */
+/** Formatted text of an agent, also in the conversation. While the text streams, only its end is parsed again. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
   const t = useTexts(texts);
   const plain = (

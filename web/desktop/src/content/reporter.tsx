@@ -1,25 +1,25 @@
 import { type ReactNode, useContext } from "react";
 import { firstMonitor } from "../../../core/src/index.js";
 import { PageContext, useCommands, useEvents } from "../shell/context.js";
-import { type CaptureAsk, captureEvent } from "./app-frame/capture.js";
-import { type Awaited, awaited } from "./feedback.js";
+import { type CaptureRequest, captureEvent } from "./app-frame/capture.js";
+import { type FeedbackRequest, feedbackFor } from "./feedback.js";
 
-/** How long a window may take to show something; the hub waits a little longer. */
-const renderTime = 1700;
-const lookEvery = 50;
+/** How long a window may take to render, in ms; the hub waits a little longer. */
+const renderTimeout = 1700;
+const pollInterval = 50;
 
-/** Tells the hub what became of actions it waits for. It is there once in a page, for all windows. */
+/** Sends the hub feedback on actions that expect it. The page has one reporter for all windows. */
 export function Reporter(): ReactNode {
   const page = useContext(PageContext);
   const commands = useCommands();
 
-  const report = async (a: Awaited): Promise<void> => {
+  const report = async (a: FeedbackRequest): Promise<void> => {
     const locked = (): boolean => (page?.client.state.desktop.windows.get(a.key)?.lock ?? "") !== "";
     const outcome = async (): Promise<{ imageData?: string; locked?: boolean }> => {
       if (a.kind === "done") return {};
       if (a.kind === "lock") return { locked: locked() };
-      const root = await rendered(a.key, a.kind === "capture");
-      return a.kind === "capture" ? { imageData: await pictureOf(root, a.feedback.requestId) } : {};
+      const root = await waitForContent(a.key, a.kind === "capture");
+      return a.kind === "capture" ? { imageData: await captureContent(root, a.feedback.requestId) } : {};
     };
     await outcome().then(
       (good) => commands.send("RENDERING_FEEDBACK", { ...a.feedback, success: true, ...good }),
@@ -29,20 +29,20 @@ export function Reporter(): ReactNode {
 
   useEvents((e, replayed) => {
     if (e.type !== "ACTIONS" || replayed || page === undefined) return;
-    const { desktop: desktop } = page.client.state;
+    const { desktop } = page.client.state;
     for (const action of e.data.actions) {
-      const a = awaited(action, e.data.monitorId ?? firstMonitor, desktop);
+      const a = feedbackFor(action, e.data.monitorId ?? firstMonitor, desktop);
       if (a !== undefined) void report(a);
     }
   });
   return null;
 }
 
-/** The content of a window, once it shows what it should, or says why it does not if that is as good. */
-async function rendered(key: string, anything: boolean): Promise<HTMLElement> {
+/** The content element of a window, once it has rendered; with `anything`, also when rendering failed. */
+async function waitForContent(key: string, anything: boolean): Promise<HTMLElement> {
   let root: HTMLElement | null = null;
-  for (let waited = 0; waited < renderTime; waited += lookEvery) {
-    await new Promise((resume) => setTimeout(resume, lookEvery));
+  for (let waited = 0; waited < renderTimeout; waited += pollInterval) {
+    await new Promise((resume) => setTimeout(resume, pollInterval));
     root = document.querySelector(`[data-content="${CSS.escape(key)}"]`);
     const state = root?.querySelector("[data-content-state]");
     switch (root === null ? "loading" : (state?.getAttribute("data-content-state") ?? "ready")) {
@@ -56,20 +56,20 @@ async function rendered(key: string, anything: boolean): Promise<HTMLElement> {
   throw new Error(root === null ? "this tab does not show the window" : "the page is not there yet");
 }
 
-async function pictureOf(root: HTMLElement, requestId: string): Promise<string> {
+async function captureContent(root: HTMLElement, requestId: string): Promise<string> {
   const page = root.querySelector("[data-content-state]");
   if (page?.querySelector("iframe") != null) {
     return new Promise((resolve, reject) => {
       const answer = (made: Promise<string>): void => void made.then(resolve, reject);
-      page.dispatchEvent(new CustomEvent<CaptureAsk>(captureEvent, { detail: { requestId, answer } }));
+      page.dispatchEvent(new CustomEvent<CaptureRequest>(captureEvent, { detail: { requestId, answer } }));
     });
   }
-  const { picture, still } = await import("../../../apps/picture.js");
+  const { renderPicture, staticCopy } = await import("../../../apps/picture.js");
   const box = root.getBoundingClientRect();
   const body = document.createElement("body");
   const style = document.createElement("style");
   style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\n");
-  body.append(style, still(root, false));
+  body.append(style, staticCopy(root, false));
   const { theme = "" } = document.documentElement.dataset;
-  return picture(body, Math.round(box.width), Math.round(box.height), { "data-theme": theme, lang: document.documentElement.lang });
+  return renderPicture(body, Math.round(box.width), Math.round(box.height), { "data-theme": theme, lang: document.documentElement.lang });
 }

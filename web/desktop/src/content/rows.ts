@@ -9,33 +9,33 @@ export interface Sort {
   readonly down: boolean;
 }
 
-/** What a click on a header makes of the order: up, then down, then as the rows came. */
+/** The order after a click on a header: ascending, then descending, then the original order. */
 export function nextSort(now: Sort | undefined, column: number): Sort | undefined {
   if (now?.column !== column) return { column, down: false };
   return now.down ? undefined : { column, down: true };
 }
 
-/** The number that a cell shows, or undefined when it shows something else. */
-export function numberIn(cell: string): number | undefined {
+/** The number in a cell; undefined if it is not a number. */
+export function parseCell(cell: string): number | undefined {
   const bare = cell.trim().replace(/^[-+]?\s*[$€£₩¥]\s?/, (sign) => (sign.startsWith("-") ? "-" : "")).replace(/\s?[%원]$/, "");
   if (!/^[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:e[-+]?\d+)?$/i.test(bare) || !/\d/.test(bare)) return undefined;
   return Number(bare.replaceAll(",", "").replace("−", "-"));
 }
 
-/** Whether a column has numbers only, and at least one. */
+/** Whether a column has only numbers, and at least one. */
 export function isNumeric(rows: Table["rows"], column: number): boolean {
   let some = false;
   for (const row of rows) {
     const cell = row[column] ?? "";
     if (cell.trim() === "") continue;
-    if (numberIn(cell) === undefined) return false;
+    if (parseCell(cell) === undefined) return false;
     some = true;
   }
   return some;
 }
 
-/** The rows in an order. Empty cells are last in both directions, and equal ones stay as they came. */
-export function sorted(rows: Table["rows"], sort: Sort | undefined, collator: Intl.Collator): Table["rows"] {
+/** The sorted rows. Empty cells are last in both directions; equal cells keep their order. */
+export function sortRows(rows: Table["rows"], sort: Sort | undefined, collator: Intl.Collator): Table["rows"] {
   if (sort === undefined) return rows;
   const { column, down } = sort;
   const numeric = isNumeric(rows, column);
@@ -44,34 +44,34 @@ export function sorted(rows: Table["rows"], sort: Sort | undefined, collator: In
     const x = keys.get(a)!;
     const y = keys.get(b)!;
     if (x === "" || y === "") return Number(x === "") - Number(y === "");
-    const order = numeric ? numberIn(x)! - numberIn(y)! : collator.compare(x, y);
+    const order = numeric ? parseCell(x)! - parseCell(y)! : collator.compare(x, y);
     return down ? -order : order;
   });
 }
 
-/** The rows to draw of a long table: what is seen, and some more on both sides. */
-export function visible(count: number, rowHeight: number, scroll: number, height: number, spare = 20): { from: number; to: number } {
+/** The rows of a long table to render: the visible ones, and some more on both sides. */
+export function visibleRows(count: number, rowHeight: number, scroll: number, height: number, spare = 20): { from: number; to: number } {
   const from = Math.max(0, Math.min(Math.floor(scroll / rowHeight) - spare, count));
   return { from, to: Math.min(count, Math.ceil((scroll + height) / rowHeight) + spare) };
 }
 
-/** How wide each column should be, in characters, by a look at some rows. */
-export function widths(table: Table, look = 200): number[] {
+/** The width of each column in characters, estimated from a sample of the rows. */
+export function columnWidths(table: Table, look = 200): number[] {
   const step = Math.max(1, Math.floor(table.rows.length / look));
-  return columnsOf(table).map((c) => {
+  return columnIndexes(table).map((c) => {
     let most = (table.headers[c] ?? "").length + 2;
     for (let r = 0; r < table.rows.length; r += step) most = Math.max(most, (table.rows[r]![c] ?? "").length);
     return Math.max(6, Math.min(most, 40));
   });
 }
 
-/** The numbers of the columns: rows may have more cells than there are headers. */
-export function columnsOf(table: Table): number[] {
+/** The indexes of the columns: rows may have more cells than there are headers. */
+export function columnIndexes(table: Table): number[] {
   const count = table.rows.reduce((most, row) => Math.max(most, row.length), table.headers.length);
   return Array.from({ length: count }, (_, i) => i);
 }
 
-/** A table as spreadsheets take it. */
+/** The table as tab-separated values, for spreadsheets. */
 export function toTsv(headers: readonly string[], rows: Table["rows"]): string {
   const cell = (text: string): string => text.replaceAll(/[\t\r\n]+/g, " ");
   return [headers, ...rows].map((row) => row.map(cell).join("\t")).join("\n");

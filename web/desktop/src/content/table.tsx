@@ -4,9 +4,9 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { content as texts } from "../texts/entry.js";
 import { CopyButton } from "../ui/copy.js";
-import { columnsOf, isNumeric, nextSort, type Sort, sorted, type Table, toTsv, visible, widths } from "./rows.js";
+import { columnIndexes, columnWidths, isNumeric, nextSort, type Sort, sortRows, type Table, toTsv, visibleRows } from "./rows.js";
 
-/** More rows than this are drawn only where they are seen, all with this height. */
+/** The number of rows above which only the visible ones are rendered, all with this height. */
 const manyRows = 200;
 const rowHeight = 28;
 
@@ -15,9 +15,9 @@ export function TableView({ table, label }: { table: Table; label: string }): Re
   const format = useFormat();
   const language = useShell((s) => s.language);
   const [sort, setSort] = useState<Sort>();
-  const columns = useMemo(() => columnsOf(table), [table]);
+  const columns = useMemo(() => columnIndexes(table), [table]);
   const numeric = useMemo(() => columns.map((c) => isNumeric(table.rows, c)), [table, columns]);
-  const rows = useMemo(() => sorted(table.rows, sort, new Intl.Collator(language, { numeric: true })), [table, sort, language]);
+  const rows = useMemo(() => sortRows(table.rows, sort, new Intl.Collator(language, { numeric: true })), [table, sort, language]);
   const many = rows.length > manyRows;
   const { ref, onScroll, from, to } = useVisible(rows.length, many);
   const name = (c: number): string => table.headers[c]?.trim() || t.column(c + 1);
@@ -63,14 +63,14 @@ export function TableView({ table, label }: { table: Table; label: string }): Re
   );
 }
 
-/** Stands for rows that are not drawn. */
+/** The placeholder for rows that are not rendered. */
 function Gap({ rows }: { rows: number }): ReactNode {
   return rows > 0 && <tr className="content-gap" style={{ height: rows * rowHeight }} aria-hidden />;
 }
 
-/** In a long table columns have their widths from the start, since they would jump with the rows that are drawn. */
+/** The column widths of a long table. They are fixed, because they would change with the rendered rows. */
 function Columns({ table }: { table: Table }): ReactNode {
-  const all = useMemo(() => widths(table), [table]);
+  const all = useMemo(() => columnWidths(table), [table]);
   return (
     <colgroup>
       {all.map((w, i) => (
@@ -80,22 +80,22 @@ function Columns({ table }: { table: Table }): ReactNode {
   );
 }
 
-/** Which rows are to be drawn now. */
+/** The range of rows to render. */
 function useVisible(count: number, many: boolean) {
   const ref = useRef<HTMLDivElement>(null);
   const [range, setRange] = useState({ from: 0, to: manyRows });
-  const look = (): void => {
+  const update = (): void => {
     const e = ref.current;
     if (e === null || !many) return;
-    const now = visible(count, rowHeight, e.scrollTop, e.clientHeight);
+    const now = visibleRows(count, rowHeight, e.scrollTop, e.clientHeight);
     setRange((r) => (r.from === now.from && r.to === now.to ? r : now));
   };
   useEffect(() => {
-    look();
+    update();
     if (!many || ref.current === null) return;
-    const watch = new ResizeObserver(look);
-    watch.observe(ref.current);
-    return () => watch.disconnect();
+    const observer = new ResizeObserver(update);
+    observer.observe(ref.current);
+    return () => observer.disconnect();
   }, [count, many]);
-  return { ref, onScroll: look, ...(many ? { from: Math.min(range.from, count), to: Math.min(range.to, count) } : { from: 0, to: count }) };
+  return { ref, onScroll: update, ...(many ? { from: Math.min(range.from, count), to: Math.min(range.to, count) } : { from: 0, to: count }) };
 }

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import { useFollow } from "./follow.js";
+import { useFollowEnd } from "./follow-end.js";
 
-/** Text as it is. */
+/** Text without formatting. */
 export function PlainText({ text, label }: { text: string; label: string }): ReactNode {
-  const follow = useFollow(text);
+  const follow = useFollowEnd(text);
   return (
     <div {...follow} className="content-scroll" tabIndex={0} role="document" aria-label={label}>
       <pre className="content-text">{text}</pre>

@@ -3,7 +3,7 @@ import { ArrowUp, ListTodo, Monitor, Paperclip, Pin, Square } from "lucide-react
 import { lazy, type ReactNode, Suspense, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
+import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
 import { dock as texts } from "../texts/entry.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -300,7 +300,7 @@ function useHistory(
   setDraft: (text: string) => void,
   field: React.RefObject<HTMLTextAreaElement | null>,
 ): { key: (e: React.KeyboardEvent<HTMLTextAreaElement>) => boolean; leave: () => void } {
-  const { store } = useContext(WorkbenchContext)!;
+  const { store } = useContext(ShellContext)!;
   const at = useRef<Browsing>(notBrowsing);
   return {
     leave: () => {

@@ -8,25 +8,25 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { drawer as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
-import { Fold } from "./fold.js";
+import { Collapsible } from "./collapsible.js";
 
 interface Props {
   agent: Agent;
-  /** What it thinks and says that is in no row. */
+  /** The part of its thinking and text that is in no row yet. */
   thinking: string;
   text: string;
 }
 
-/** An agent at work: what it does, what it thinks, and what it has said since the last of its rows. */
+/** A working agent: its activity, its thinking, and its text since the last of its rows. */
 export const AgentRow = memo(function AgentRow({ agent, thinking, text }: Props): ReactNode {
   const stale = useLinkDown();
   return (
     <article className={stale ? "drawer-row drawer-agent drawer-stale" : "drawer-row drawer-agent"}>
       <AgentLine agent={agent} />
       {thinking !== "" && (
-        <Fold icon={Brain} title={<Thinking text={thinking} />}>
+        <Collapsible icon={Brain} title={<Thinking text={thinking} />}>
           <div className="drawer-thought">{thinking}</div>
-        </Fold>
+        </Collapsible>
       )}
       <div data-stream={agent.role} className="drawer-text">
         {text !== "" && <Markdown text={text} streaming />}
@@ -35,7 +35,7 @@ export const AgentRow = memo(function AgentRow({ agent, thinking, text }: Props)
   );
 });
 
-/** The end of what is being thought, in one line. */
+/** The end of the current thinking, in one line. */
 function Thinking({ text }: { text: string }): ReactNode {
   const t = useTexts(texts);
   return (

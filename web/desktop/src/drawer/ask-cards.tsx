@@ -8,7 +8,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { asks as askTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 
-/** The questions that wait. They are answered in the top layer, which no window can imitate. */
+/** The open questions. They are answered in the top layer, which no window can imitate. */
 export function AskCards({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
   const t = useTexts(texts);
   const asksTexts = useTexts(askTexts);
@@ -16,7 +16,7 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
   const dialogs = useShell((s) => s.desktop.dialogs);
   const prompts = useShell((s) => s.desktop.prompts);
   const requests = useShell((s) => s.desktop.requests);
-  const open = useMemo(() => asksOf({ dialogs, prompts, requests }).filter((a) => isOf(a, monitor)), [dialogs, prompts, requests, monitor]);
+  const open = useMemo(() => asksOf({ dialogs, prompts, requests }).filter((a) => belongsTo(a, monitor)), [dialogs, prompts, requests, monitor]);
   return open.map((ask) => {
     const Icon = icons[ask.kind];
     return (
@@ -36,7 +36,10 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
 
 const icons = { approval: ShieldQuestion, prompt: CircleHelp, plan: ListTodo };
 
-/** Whether a question belongs to a conversation. A plan is of no monitor, so that its questions are of all. */
-function isOf(ask: Ask, monitor: MonitorID | undefined): boolean {
+/**
+ * Whether a question belongs to a conversation. Plans belong to no monitor, so their questions appear in all
+ * conversations.
+ */
+function belongsTo(ask: Ask, monitor: MonitorID | undefined): boolean {
   return monitor === undefined || ask.kind === "plan" || (ask.request.monitorId || firstMonitor) === monitor;
 }

@@ -5,8 +5,8 @@ import "../history/history.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, Search } from "lucide-react";
 import { type KeyboardEvent, lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { ContextMeter } from "../history/context-meter.js";
-import { FoundContext, ReachContext, useOlderRows } from "../history/reach.js";
-import { Earlier, useGoTo, useKeptPlace, useReaching, useRewinds } from "../history/use-reach.js";
+import { EarlierRows, useEditAndRewind, useGoTo, useKeepPosition, useRewindNotices } from "../history/conversation-hooks.js";
+import { FoundContext, MessageActionsContext, useOlderRows } from "../history/conversation-state.js";
 import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
@@ -16,9 +16,9 @@ import { onMac } from "../ui/keys.js";
 import { AskCards } from "./ask-cards.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
-import { RunRow } from "./run-row.js";
-import { useEntries, useRuns } from "./use-entries.js";
-import { Announcer, Work } from "./work.js";
+import { StepGroupRow } from "./step-group-row.js";
+import { useEntries, useGroupedEntries } from "./use-entries.js";
+import { Announcer, WorkingAgents } from "./working-agents.js";
 
 const RewindDialog = lazy(async () => ({ default: (await import("../history/rewind-dialog.js")).RewindDialog }));
 const SearchBar = lazy(async () => ({ default: (await import("../history/search-bar.js")).SearchBar }));
@@ -26,7 +26,7 @@ const TaskPanel = lazy(async () => ({ default: (await import("../history/task-pa
 
 type Page = "talk" | "tasks";
 
-/** What was said on the monitor that this tab shows, or on all, and what is under way. */
+/** The messages and activity of the monitor that this tab shows, or of all monitors. */
 export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const t = useTexts(texts);
   const th = useTexts(historyTexts);
@@ -40,14 +40,14 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const shown = all ? undefined : monitor;
   const older = useOlderRows(shown);
   const entries = useEntries(older.rows, shown);
-  const runs = useRuns(entries);
+  const runs = useGroupedEntries(entries);
   const keys = useMemo(() => entries.filter((e) => e.kind !== "day").map((e) => e.key), [entries]);
   const { scroller, content, following, unread, jump, leave } = useFollowing(keys, shown ?? "");
   useOwnMessages(jump);
-  useRewinds(shown);
-  const { reach, rewinding, stopRewinding } = useReaching(monitor, older.rows, scroller);
+  useRewindNotices(shown);
+  const { actions, rewinding, stopRewinding } = useEditAndRewind(monitor, older.rows, scroller);
   const { found, goTo } = useGoTo(scroller, leave);
-  const keepPlace = useKeptPlace(scroller, older.rows);
+  const keepPlace = useKeepPosition(scroller, older.rows);
   const ready = useShell((s) => s.ready);
   const empty = useShell((s) => s.desktop.agents.size === 0) && entries.length === 0;
   const id = useId();
@@ -121,13 +121,13 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
           <div ref={content} className="drawer-rows">
             {!ready && <p className="drawer-note">{t.loading}</p>}
             {ready && empty && older.state === "none" && <Empty />}
-            <Earlier older={older} scroller={scroller} keepPlace={keepPlace} />
-            <ReachContext value={reach}>
+            <EarlierRows older={older} scroller={scroller} keepPlace={keepPlace} />
+            <MessageActionsContext value={actions}>
               <FoundContext value={found}>
-                {runs.map((e) => (e.kind === "run" ? <RunRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
+                {runs.map((e) => (e.kind === "steps" ? <StepGroupRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
               </FoundContext>
-            </ReachContext>
-            <Work monitor={shown} />
+            </MessageActionsContext>
+            <WorkingAgents monitor={shown} />
             <AskCards monitor={shown} />
           </div>
         </div>
@@ -162,7 +162,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   );
 }
 
-/** Takes what is typed while the search is fetched. */
+/** Accepts typing while the search is being loaded. */
 function SearchField({ typed, onClose }: { typed: RefObject<string>; onClose: () => void }): ReactNode {
   const t = useTexts(historyTexts);
   const field = useRef<HTMLInputElement>(null);
@@ -201,7 +201,7 @@ function Empty(): ReactNode {
   );
 }
 
-/** Goes to the end when this tab says something, to where it is shown. */
+/** Scrolls to the end when this tab sends a message, where it is shown. */
 function useOwnMessages(jump: () => void): void {
   const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" || i.type === "EDIT_MESSAGE")?.id);
   const before = useRef(last);

@@ -1,6 +1,6 @@
-// The conversation as one list: what the log has, and what was sent and is not in the log yet.
+// The conversation as one list: the rows of the log, and sent messages that are not in the log yet.
 //
-// A message has the same key before and after the hub has it, so that nothing jumps when it arrives.
+// A message has the same key before and after it is in the log, so that its row does not move when it arrives.
 
 import {
   type ClientPayloads,
@@ -16,30 +16,30 @@ import {
   type WindowID,
 } from "../../../core/src/index.js";
 import { windowOfRole } from "../dock/agents.js";
-import { askedOf } from "./tool.js";
+import { parseQuestion } from "./tool.js";
 
-/** Something that a person said. */
+/** A message of a user. */
 export interface MessageEntry {
   readonly kind: "user";
   readonly key: string;
   readonly ts: number;
   readonly monitorId: MonitorID;
   readonly id: MessageID | undefined;
-  /** The row has its ts as the name; without one the hub has not answered. */
+  /** The row in the log; undefined until the hub has committed the message. */
   readonly row: UIRow | undefined;
   readonly text: string;
   readonly images: readonly string[];
-  /** The window it was said to. */
+  /** The window that the message was sent to. */
   readonly window: WindowID | undefined;
-  /** What became of it, as far as that is known here. */
+  /** The status, as far as this tab knows it. */
   readonly status: MessageStatus | undefined;
-  /** Its place in the queue, from 1 on. */
+  /** The position in the queue, from 1. */
   readonly position: number | undefined;
   readonly reason: string | undefined;
   readonly code: number | undefined;
-  /** Somebody thought better of it before it was answered. */
-  readonly takenBack: boolean;
-  /** The message as this tab sent it. */
+  /** Whether a user withdrew it before it was answered. */
+  readonly withdrawn: boolean;
+  /** The message in the outbox of this tab. */
   readonly sent: Sent | undefined;
 }
 
@@ -74,11 +74,11 @@ export interface DayEntry {
 
 export type Entry = MessageEntry | RowEntry | DayEntry;
 
-type SaidType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION" | "EDIT_MESSAGE";
+type MessageType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION" | "EDIT_MESSAGE";
 
 /**
- * The rows of a monitor, or of all, the oldest first, with what this tab and others have under way. `working` names the
- * windows whose agents work on messages now.
+ * The entries of a monitor, or of all, the oldest first: rows, queued messages, and messages of this tab that are under
+ * way. `working` maps the messages that window agents work on to their windows.
  */
 export function entriesOf(
   desktop: Pick<DesktopState, "rows" | "queues">,
@@ -87,10 +87,10 @@ export function entriesOf(
   working: ReadonlyMap<MessageID, WindowID> = new Map(),
 ): (MessageEntry | RowEntry)[] {
   const rows = [...desktop.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts);
-  const mine = new Map(sent.filter(isSaid).map((s) => [s.id, s]));
-  const places = placesOf(desktop.queues);
-  const windows = windowsOf(rows, desktop.queues, working);
-  const takenBack = takenBackOf(sent);
+  const own = new Map(sent.filter(isMessage).map((s) => [s.id, s]));
+  const places = queuePositions(desktop.queues);
+  const windows = messageWindows(rows, desktop.queues, working);
+  const takenBack = withdrawnMessages(sent);
   const shown = (id: MonitorID): boolean => monitor === undefined || id === monitor;
   const entries: (MessageEntry | RowEntry)[] = [];
   const known = new Set<MessageID>();
@@ -98,13 +98,13 @@ export function entriesOf(
     const monitorId = row.monitorId || firstMonitor;
     const kind = kindOf(row);
     if (kind === "user") {
-      // A message that was said twice under one id, as when a turn goes on, is two rows.
+      // A message that is repeated under one id, as when a turn resumes, has several rows.
       const first = row.messageId !== undefined && row.messageId !== "" && !known.has(row.messageId);
       if (first) known.add(row.messageId!);
       if (shown(monitorId)) {
-        const entry = messageOf(row, first, mine, places, windows);
-        const gone = first && entry.status === undefined && takenBack.has(row.messageId!);
-        entries.push(gone ? { ...entry, status: "rejected", takenBack: true } : entry);
+        const entry = messageEntry(row, first, own, places, windows);
+        const withdrawn = first && entry.status === undefined && takenBack.has(row.messageId!);
+        entries.push(withdrawn ? { ...entry, status: "rejected", withdrawn: true } : entry);
       }
     } else if (kind !== undefined && shown(monitorId)) {
       entries.push({ kind, key: `r${row.ts}`, ts: row.ts, monitorId, row });
@@ -112,39 +112,39 @@ export function entriesOf(
   }
   for (const [monitorId, queue] of desktop.queues) {
     for (const m of queue) {
-      if (known.has(m.id) || mine.has(m.id) || !shown(monitorId)) continue;
+      if (known.has(m.id) || own.has(m.id) || !shown(monitorId)) continue;
       known.add(m.id);
       const said = { text: m.text, images: m.images ?? [], window: m.windowId };
-      entries.push({ ...blank(m.id, m.timestamp, monitorId), ...said, status: "queued", position: places.get(m.id) });
+      entries.push({ ...emptyMessage(m.id, m.timestamp, monitorId), ...said, status: "queued", position: places.get(m.id) });
     }
   }
-  // What is being edited is still where it was said, and tells there what becomes of the edit.
-  const isEdit = (s: Sent<SaidType>): boolean => s.type === "EDIT_MESSAGE" && desktop.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
-  const others = [...mine.values()].filter((s) => !known.has(s.id) && !isEdit(s));
-  return [...entries, ...unheard(others, shown)].sort(byEnd);
+  // A message that is being edited keeps its row, which shows the status of the edit.
+  const isEdit = (s: Sent<MessageType>): boolean => s.type === "EDIT_MESSAGE" && desktop.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
+  const others = [...own.values()].filter((s) => !known.has(s.id) && !isEdit(s));
+  return [...entries, ...pendingMessages(others, shown)].sort(compareEntries);
 }
 
-/** What was sent and has no row. While it waits for its answer it is the newest, whatever the clocks say. */
-function unheard(mine: readonly Sent<SaidType>[], shown: (id: MonitorID) => boolean): MessageEntry[] {
+/** The sent messages without a row. Until they end they are the newest, whatever the clocks say. */
+function pendingMessages(mine: readonly Sent<MessageType>[], shown: (id: MonitorID) => boolean): MessageEntry[] {
   const entries: MessageEntry[] = [];
   for (const s of mine) {
     const monitorId = s.data.monitorId || firstMonitor;
-    const waits = !hasEnded(s);
-    if (!shown(monitorId) || (!waits && s.status !== "rejected")) continue;
-    const { status: status, position, reason, code } = s;
-    entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), status: status, position, reason, code, sent: s });
+    const pending = !hasEnded(s);
+    if (!shown(monitorId) || (!pending && s.status !== "rejected")) continue;
+    const { status, position, reason, code } = s;
+    entries.push({ ...emptyMessage(s.id, s.since, monitorId), ...contentOf(s), status, position, reason, code, sent: s });
   }
   return entries;
 }
 
-/** Sorting is stable: what is under way stays behind what is in the log. */
-function byEnd(a: MessageEntry | RowEntry, b: MessageEntry | RowEntry): number {
-  const open = (e: MessageEntry | RowEntry): boolean => e.kind === "user" && e.row === undefined && e.sent !== undefined && e.status !== "rejected";
-  if (open(a) !== open(b)) return open(a) ? 1 : -1;
-  return open(a) ? 0 : a.ts - b.ts;
+/** Sorts pending messages behind the log. Sorting is stable, so they keep their order. */
+function compareEntries(a: MessageEntry | RowEntry, b: MessageEntry | RowEntry): number {
+  const pending = (e: MessageEntry | RowEntry): boolean => e.kind === "user" && e.row === undefined && e.sent !== undefined && e.status !== "rejected";
+  if (pending(a) !== pending(b)) return pending(a) ? 1 : -1;
+  return pending(a) ? 0 : a.ts - b.ts;
 }
 
-function blank(id: MessageID, ts: number, monitorId: MonitorID): MessageEntry {
+function emptyMessage(id: MessageID, ts: number, monitorId: MonitorID): MessageEntry {
   return {
     kind: "user",
     key: `m${id}`,
@@ -159,59 +159,62 @@ function blank(id: MessageID, ts: number, monitorId: MonitorID): MessageEntry {
     position: undefined,
     reason: undefined,
     code: undefined,
-    takenBack: false,
+    withdrawn: false,
     sent: undefined,
   };
 }
 
-function messageOf(
+function messageEntry(
   row: UIRow,
   first: boolean,
-  mine: ReadonlyMap<MessageID, Sent<SaidType>>,
+  own: ReadonlyMap<MessageID, Sent<MessageType>>,
   places: ReadonlyMap<MessageID, number>,
   windows: ReadonlyMap<MessageID, WindowID>,
 ): MessageEntry {
   const id = row.messageId ?? "";
-  const sent = first ? mine.get(id) : undefined;
+  const sent = first ? own.get(id) : undefined;
   const place = first ? places.get(id) : undefined;
-  // Another tab of mine, or somebody else, has said what we did not.
+  // A message that this tab did not send is known only by the queue.
   const status = sent?.status ?? (place === undefined ? undefined : "queued");
-  const no = first ? refusalIn(row) : undefined;
+  const rejection = first ? rejectionIn(row) : undefined;
   return {
-    ...blank(id, row.ts, row.monitorId || firstMonitor),
+    ...emptyMessage(id, row.ts, row.monitorId || firstMonitor),
     key: first ? `m${id}` : `r${row.ts}`,
     id: id === "" ? undefined : id,
     row,
     text: row.text ?? "",
     images: row.images ?? [],
     window: (sent !== undefined && "windowId" in sent.data ? sent.data.windowId : undefined) ?? (row.windowId || windows.get(id)),
-    // The queue itself is newer than what was said of it.
-    status: no !== undefined ? "rejected" : status !== undefined && status !== "sending" && place !== undefined ? "queued" : status,
+    // The queue is newer than the status of the message.
+    status: rejection !== undefined ? "rejected" : status !== undefined && status !== "sending" && place !== undefined ? "queued" : status,
     position: place ?? sent?.position,
-    reason: sent?.reason ?? no?.reason,
+    reason: sent?.reason ?? rejection?.reason,
     code: sent?.code,
-    takenBack: no?.takenBack === true,
+    withdrawn: rejection?.takenBack === true,
     sent,
   };
 }
 
-/** What a row says of why nobody answers it. Who sent it was told so, others and later ones have the row alone. */
-function refusalIn(row: UIRow): { takenBack: boolean; reason: string | undefined } | undefined {
+/**
+ * Why the message of a row will not be answered. Only the sender gets an error; other and later tabs read it from the
+ * row.
+ */
+function rejectionIn(row: UIRow): { takenBack: boolean; reason: string | undefined } | undefined {
   const { icon, text } = row.progressStatus ?? {};
   return icon === "discard" || icon === "circle-slash" ? { takenBack: icon === "discard", reason: text } : undefined;
 }
 
-/** Whether something that was sent has to do with messages; most of it is windows that are moved. */
+/** Whether a sent command concerns messages; most others move windows. */
 export function isAboutMessages(s: Sent): boolean {
-  return isSaid(s) || s.type === "DELETE_QUEUED_MESSAGE";
+  return isMessage(s) || s.type === "DELETE_QUEUED_MESSAGE";
 }
 
-function isSaid(s: Sent): s is Sent<SaidType> {
+function isMessage(s: Sent): s is Sent<MessageType> {
   return s.type === "USER_MESSAGE" || s.type === "WINDOW_MESSAGE" || s.type === "COMPONENT_ACTION" || s.type === "EDIT_MESSAGE";
 }
 
-/** What a message says, in the words that the hub will use for it. */
-function contentOf(s: Sent<SaidType>): Pick<MessageEntry, "text" | "images" | "window"> {
+/** The content of a sent message, as the hub will write it into the row. */
+function contentOf(s: Sent<MessageType>): Pick<MessageEntry, "text" | "images" | "window"> {
   if (s.type === "USER_MESSAGE") {
     const data = s.data as ClientPayloads["USER_MESSAGE"];
     const images = (data.interactions ?? []).flatMap((i) => (i.imageData ? [i.imageData] : []));
@@ -230,14 +233,14 @@ function contentOf(s: Sent<SaidType>): Pick<MessageEntry, "text" | "images" | "w
   return { text: `${label || data.action} (${data.windowTitle || data.windowId})`, images: [], window: data.windowId };
 }
 
-function placesOf(queues: DesktopState["queues"]): Map<MessageID, number> {
+function queuePositions(queues: DesktopState["queues"]): Map<MessageID, number> {
   const places = new Map<MessageID, number>();
   for (const queue of queues.values()) queue.forEach((m, i) => places.set(m.id, i + 1));
   return places;
 }
 
-/** The windows that messages were said to, as far as queues, agents and their answers tell. */
-function windowsOf(rows: readonly UIRow[], queues: DesktopState["queues"], working: ReadonlyMap<MessageID, WindowID>): Map<MessageID, WindowID> {
+/** The windows that messages were sent to, as far as queues, agents and answers reveal them. */
+function messageWindows(rows: readonly UIRow[], queues: DesktopState["queues"], working: ReadonlyMap<MessageID, WindowID>): Map<MessageID, WindowID> {
   const windows = new Map(working);
   for (const row of rows) {
     const window = windowOfRole(row.agentId);
@@ -247,13 +250,13 @@ function windowsOf(rows: readonly UIRow[], queues: DesktopState["queues"], worki
   return windows;
 }
 
-/** What this tab took back of what others sent. The hub tells only them that it will not be answered. */
-function takenBackOf(sent: Outbox["items"]): Set<MessageID> {
+/** The messages of other tabs that this tab withdrew. The hub reports the end of a message only to its sender. */
+function withdrawnMessages(sent: Outbox["items"]): Set<MessageID> {
   const ids = sent.flatMap((s) => (s.type === "DELETE_QUEUED_MESSAGE" ? [(s.data as ClientPayloads["DELETE_QUEUED_MESSAGE"]).messageId] : []));
   return new Set(ids);
 }
 
-/** What a row is; undefined when there is nothing in it to be shown. */
+/** The kind of a row; undefined if it shows nothing. */
 export function kindOf(row: UIRow): RowKind | "user" | undefined {
   if (row.type === "ask") return kindOfAsk(row);
   switch (row.say) {
@@ -287,35 +290,35 @@ export function kindOf(row: UIRow): RowKind | "user" | undefined {
   }
 }
 
-/** A question that is open and has a card is there once, as the card. */
+/** An open question that has a card is shown only as the card. */
 function kindOfAsk(row: UIRow): RowKind | undefined {
   if (row.ask === "resume_task") return "resume";
-  const { card } = askedOf(row);
+  const { card } = parseQuestion(row);
   if (card) return row.isAnswered === true ? "asked" : undefined;
   return row.text ? "note" : undefined;
 }
 
-/** Puts the days between entries of different days. */
+/** Inserts a day entry before the first entry of each day. */
 export function withDays(entries: readonly (MessageEntry | RowEntry)[], dayOf: (ts: number) => string): Entry[] {
   const all: Entry[] = [];
   let day = "";
   for (const e of entries) {
-    const its = dayOf(e.ts);
-    if (its !== day) all.push({ kind: "day", key: `d${its}`, ts: e.ts });
-    day = its;
+    const entryDay = dayOf(e.ts);
+    if (entryDay !== day) all.push({ kind: "day", key: `d${entryDay}`, ts: e.ts });
+    day = entryDay;
     all.push(e);
   }
   return all;
 }
 
-/** Whether two entries look the same. The rows in them are compared by reference. */
+/** Whether two entries look the same. Their rows are compared by reference. */
 export function sameEntry(a: Entry, b: Entry): boolean {
   const one = a as unknown as Record<string, unknown>;
   const other = b as unknown as Record<string, unknown>;
   return Object.keys(one).every((k) => one[k] === other[k] || (k === "images" && one.row !== undefined && one.row === other.row));
 }
 
-/** What an agent thinks or says now, without what the rows have of it already. */
+/** The part of an agent's thinking or text that is not in its rows yet. */
 export function notInRows(text: string, rows: readonly string[]): string {
   let rest = text;
   for (const row of rows) {

@@ -3,24 +3,24 @@ import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { kindOfRole, planTodo, taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
-import { useFound } from "../history/reach.js";
+import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
 import { history as historyTexts, drawer as texts, toolCalls as toolCallTexts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
+import { Collapsible } from "./collapsible.js";
+import { Condensed, CondenseFailed, Truncated } from "./context-rows.js";
 import { CopyButton } from "./copy.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { ErrorCard } from "./error-card.js";
-import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
 import { useReason } from "./reasons.js";
-import { Condensed, CondenseFailed, Truncated } from "./shrink-row.js";
-import { askedOf, endOf, toolOf, whyCutOff } from "./tool.js";
+import { interruptionReason, parseQuestion, parseToolCall, parseTurnEnd } from "./tool.js";
 
 interface Props {
   entry: Entry;
-  /** Rows of several monitors are mixed, so each says which it is of. */
+  /** Whether to name the monitor, because rows of several monitors are mixed. */
   named: boolean;
 }
 
@@ -85,7 +85,7 @@ function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
     case "tool":
       return <ToolRow row={row} />;
     case "result":
-      return <End row={row} />;
+      return <TurnEndLine row={row} />;
     case "resume":
       return <Resume row={row} />;
     case "asked":
@@ -97,7 +97,7 @@ function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
     case "truncated":
       return <Truncated row={row} />;
     default:
-      return <Line row={row} retry={kind === "retry"} />;
+      return <TextLine row={row} retry={kind === "retry"} />;
   }
 }
 
@@ -108,7 +108,7 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   const title = useShell((s) => (window === undefined ? "" : titleOf(s.desktop, row.monitorId ?? "", window)));
   const number = subtask ? taskNumber(row.agentId ?? "") : undefined;
   const todo = planTodo(row.agentId);
-  // The todos of plans that came before are not known any more.
+  // The todos of earlier plans are no longer known; the id is shown instead.
   const task = useShell((s) => (todo === undefined ? undefined : (s.desktop.todos.get(todo)?.task ?? todo)));
   const Icon = subtask || todo !== undefined ? ListTodo : Bot;
   let name: string | undefined;
@@ -138,7 +138,7 @@ function Thought({ row }: { row: UIRow }): ReactNode {
   const text = row.text || row.reasoning || "";
   return (
     <>
-      <Fold
+      <Collapsible
         icon={Brain}
         found={useFound() === row.ts}
         title={
@@ -149,7 +149,7 @@ function Thought({ row }: { row: UIRow }): ReactNode {
         }
       >
         <div className="drawer-thought">{text}</div>
-      </Fold>
+      </Collapsible>
       <CopyButton text={text} />
     </>
   );
@@ -159,13 +159,13 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const toolCalls = useTexts(toolCallTexts);
-  const call = toolOf(row);
+  const call = parseToolCall(row);
   const action = call.failed ? undefined : call.action;
   const title = useShell((s) => (action?.window === undefined ? "" : titleIn(s.desktop, row.monitorId ?? "", action.window)));
   const ms = call.durationMs;
   return (
     <>
-      <Fold
+      <Collapsible
         icon={call.failed ? CircleX : Wrench}
         found={useFound() === row.ts}
         {...(call.failed ? { tone: "danger" as const } : {})}
@@ -187,7 +187,7 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
       >
         {call.input !== "" && <Block title={t.inputOf(call.tool)} text={call.input} />}
         {call.result !== "" && <Block title={call.tool === "" ? t.result : t.resultOf(call.tool)} text={call.result} />}
-      </Fold>
+      </Collapsible>
       <CopyButton text={[call.tool, call.input, call.result].filter((s) => s !== "").join("\n\n")} />
     </>
   );
@@ -202,20 +202,20 @@ function Block({ title, text }: { title: string; text: string }): ReactNode {
   );
 }
 
-/** Why a turn was stopped, where that says nothing new. */
-const byPerson = "the user interrupted it";
+/** The reason of an interrupted turn that adds nothing to "interrupted". */
+const interruptedByUser = "the user interrupted it";
 
-function End({ row }: { row: UIRow }): ReactNode {
+function TurnEndLine({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const reason = useReason();
-  const end = endOf(row);
+  const end = parseTurnEnd(row);
   const time = end.durationMs < 1000 ? `${Math.round(end.durationMs)} ms` : format.elapsed(end.durationMs);
   const Icon = { completed: CircleCheck, failed: CircleAlert, interrupted: CircleSlash }[end.outcome];
   const parts = [{ completed: t.endCompleted, failed: t.endFailed, interrupted: t.endInterrupted }[end.outcome](time)];
   if (end.inputTokens + end.outputTokens > 0) parts.push(t.tokens(format.number(end.inputTokens), format.number(end.outputTokens)));
   if (end.costUsd > 0) parts.push(format.usd(end.costUsd));
-  if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== byPerson) parts.push(reason(end.reason));
+  if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== interruptedByUser) parts.push(reason(end.reason));
   const text = parts.join(" · ");
   return (
     <>
@@ -228,7 +228,7 @@ function End({ row }: { row: UIRow }): ReactNode {
   );
 }
 
-function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
+function TextLine({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
   const t = useTexts(texts);
   const Icon = retry ? RotateCw : Info;
   return (
@@ -243,10 +243,10 @@ function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
   );
 }
 
-/** A question that is over, in one line. */
+/** A closed question, in one line. */
 function AskedLine({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(historyTexts);
-  const { question, end, answer, byRules } = askedOf(row);
+  const { question, end, answer, byRules } = parseQuestion(row);
   const ends = { yes: t.askYes, no: t.askNo, said: t.askSaid(answer), dismissed: t.askDismissed, expired: t.askExpired, cancelled: t.askCancelled };
   const parts = [t.asked(question), end === undefined ? t.askOver : ends[end], ...(byRules ? [t.askRules] : []), ...(answer !== "" && end !== "said" ? [answer] : [])];
   const text = parts.join(" · ");
@@ -259,11 +259,11 @@ function AskedLine({ row }: { row: UIRow }): ReactNode {
   );
 }
 
-/** A turn that was cut off, and whether it is to go on. */
+/** An interrupted turn, with buttons to resume or leave it. */
 function Resume({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const why = useReason()(whyCutOff(row));
+  const why = useReason()(interruptionReason(row));
   const answer = (response: "yesButtonClicked" | "noButtonClicked"): void => {
     commands.send("ASK_RESPONSE", { ts: row.ts, response });
   };

@@ -7,23 +7,23 @@ import { drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import { useReason } from "./reasons.js";
-import { useResend, useSaid } from "./resend.js";
+import { useMessageContent, useResend } from "./resend.js";
 import { remedyOf } from "./tool.js";
 
 interface Props {
   reason: string;
   messageId: MessageID | undefined;
   monitorId: MonitorID;
-  /** The monitor, where rows of several are mixed. */
+  /** The name of the monitor, where rows of several are mixed. */
   tag: ReactNode;
 }
 
-/** What went wrong in a turn, and what to do about it. */
+/** The error of a turn, with advice. */
 export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
-  const said = useSaid(messageId);
+  const said = useMessageContent(messageId);
   const inWords = useReason();
   const remedy = remedyOf(reason);
   const advice = { connect: t.connectText, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];

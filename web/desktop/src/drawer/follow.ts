@@ -1,21 +1,24 @@
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
-/** So near to the end, in pixels, is at the end. */
-const near = 32;
+/** The distance from the end that counts as the end, in px. */
+const nearEnd = 32;
 
 export interface Following {
   scroller: RefObject<HTMLDivElement | null>;
   content: RefObject<HTMLDivElement | null>;
-  /** The end is in sight and stays there. */
+  /** Whether the end is visible and stays visible. */
   following: boolean;
-  /** How many came since it was left. */
+  /** The number of entries since the end was left. */
   unread: number;
   jump: () => void;
-  /** Leaves the end, to be led somewhere else. */
+  /** Stops following the end, before the list is scrolled elsewhere. */
   leave: () => void;
 }
 
-/** Keeps the end of a growing list in sight until somebody scrolls away from it. `what` names the list; another one begins at its end. */
+/**
+ * Keeps the end of a growing list visible until the user scrolls away from it. `what` identifies the list; another list
+ * starts at its end.
+ */
 export function useFollowing(keys: readonly string[], what: string): Following {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -42,22 +45,22 @@ export function useFollowing(keys: readonly string[], what: string): Following {
     const box = scroller.current!;
     let height = box.scrollHeight;
     let top = box.scrollTop;
-    /** Somebody goes up and is not away from the end yet. */
+    /** Whether the user scrolls up and is still near the end. */
     let leaving = false;
     const scrolled = (): void => {
-      // Content that has changed its size moves the end without anybody scrolling.
+      // Content that changes its size moves the end without any scrolling.
       const grown = box.scrollHeight !== height;
       height = box.scrollHeight;
-      const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight <= near;
+      const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight <= nearEnd;
       const down = box.scrollTop > top;
       top = box.scrollTop;
       if (grown && stick.current && !atEnd) return toEnd();
-      // The first steps up are near the end still, and scrolling there from before may be told only now.
+      // The first steps up are still near the end, and the event of an earlier scroll may arrive only now.
       leaving &&= atEnd && !down;
       stick.current = atEnd && !leaving;
       setFollowing(stick.current);
     };
-    // Rows get their real size when they come into sight, so who goes up changes the size as well.
+    // Rows get their real size when they become visible, so scrolling up changes the size as well.
     const goesUp = (e: Event): void => {
       const up = e instanceof WheelEvent ? e.deltaY < 0 : e instanceof KeyboardEvent && ["Home", "PageUp", "ArrowUp"].includes(e.key);
       if (!up || box.scrollTop <= 0 || !(e.target instanceof Element) || e.target.matches("input, textarea")) return;
@@ -83,12 +86,12 @@ export function useFollowing(keys: readonly string[], what: string): Following {
 
   useLayoutEffect(jump, [jump, what]);
   if (following) seen.current = new Set(keys);
-  const unread = following ? 0 : newIn(keys, seen.current);
+  const unread = following ? 0 : countNew(keys, seen.current);
   return { scroller, content, following, unread, jump, leave };
 }
 
-/** How many came after what was seen. Older ones that were read since are not new. */
-export function newIn(keys: readonly string[], seen: ReadonlySet<string>): number {
+/** The number of entries after the ones seen. Older entries that were loaded since do not count. */
+export function countNew(keys: readonly string[], seen: ReadonlySet<string>): number {
   const first = Math.max(
     0,
     keys.findIndex((k) => seen.has(k)),

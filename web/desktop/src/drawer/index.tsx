@@ -5,15 +5,15 @@ import { useCommands } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
 import { drawer as texts } from "../texts/parts.js";
 import { Conversation } from "./conversation.js";
-import { clampWidth, keepWidth, keptWidth, widths } from "./width.js";
+import { clampWidth, loadWidth, saveWidth, widths } from "./width.js";
 
 export { Conversation } from "./conversation.js";
 
-/** The conversation at the right edge, as wide as somebody wants it. */
+/** The conversation at the right edge, with an adjustable width. */
 export function Drawer(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const [width, setWidth] = useState(() => keptWidth(forBrowser, innerWidth));
+  const [width, setWidth] = useState(() => loadWidth(forBrowser, innerWidth));
 
   const set = (next: number): void => setWidth(clampWidth(next, innerWidth));
   const drag = (e: PointerEvent<HTMLDivElement>): void => {
@@ -26,17 +26,17 @@ export function Drawer(): ReactNode {
     const move = (m: globalThis.PointerEvent): void => set((last = from - m.clientX));
     const end = (): void => {
       handle.removeEventListener("pointermove", move);
-      keepWidth(forBrowser, clampWidth(last, innerWidth));
+      saveWidth(forBrowser, clampWidth(last, innerWidth));
     };
     handle.addEventListener("pointermove", move);
     handle.addEventListener("lostpointercapture", end, { once: true });
   };
   const press = (e: KeyboardEvent): void => {
-    const to = { ArrowLeft: width + 24, ArrowRight: width - 24, Home: widths.most, End: widths.least }[e.key];
+    const to = { ArrowLeft: width + 24, ArrowRight: width - 24, Home: widths.max, End: widths.min }[e.key];
     if (to === undefined) return;
     e.preventDefault();
     set(to);
-    keepWidth(forBrowser, clampWidth(to, innerWidth));
+    saveWidth(forBrowser, clampWidth(to, innerWidth));
   };
   return (
     <div className="drawer" style={{ width }}>
@@ -45,14 +45,14 @@ export function Drawer(): ReactNode {
         role="separator"
         aria-orientation="vertical"
         aria-label={t.resize}
-        aria-valuemin={widths.least}
-        aria-valuemax={widths.most}
+        aria-valuemin={widths.min}
+        aria-valuemax={widths.max}
         aria-valuenow={width}
         tabIndex={0}
         onPointerDown={drag}
         onDoubleClick={() => {
-          set(widths.usual);
-          keepWidth(forBrowser, widths.usual);
+          set(widths.initial);
+          saveWidth(forBrowser, widths.initial);
         }}
         onKeyDown={press}
       />

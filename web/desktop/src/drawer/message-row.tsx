@@ -3,9 +3,9 @@ import { type ReactNode, useState } from "react";
 import { type DesktopState, hasEnded, type MessageStatus, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
+import { useMessageActions } from "../history/conversation-state.js";
 import { MessageEditor } from "../history/message-editor.js";
 import { MessageMenu } from "../history/message-menu.js";
-import { useReach } from "../history/reach.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { isUnderWay, phaseOf } from "../plan/facts.js";
 import { factsOf } from "../plan/use.js";
@@ -15,19 +15,19 @@ import { plan as planTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
-import { isOver, OverMark, statusIcons, useStatusText } from "./message-status.js";
+import { MessageContent } from "./message-content.js";
+import { EndedMark, hasSucceeded, statusIcons, useStatusText } from "./message-status.js";
 import { useReason } from "./reasons.js";
 import { useResend } from "./resend.js";
-import { Said } from "./said.js";
 import { remedyOf } from "./tool.js";
 
-/** Something that a person said, and what became of it. */
+/** A message of a user, with its status. */
 export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactNode }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const open = e.row === undefined;
-  const reach = useReach();
-  const editing = !open && reach !== undefined && reach.editing === e.ts;
+  const actions = useMessageActions();
+  const editing = !open && actions !== undefined && actions.editing === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
   return (
     <article
@@ -46,11 +46,11 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}
         </time>
-        {e.status !== undefined && isOver(e.status) && <OverMark status={e.status} />}
+        {e.status !== undefined && hasSucceeded(e.status) && <EndedMark status={e.status} />}
         <CopyButton text={e.text} />
         <MessageMenu entry={e} window={window} />
       </div>
-      {editing ? <MessageEditor entry={e} reach={reach} /> : <Said text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />}
+      {editing ? <MessageEditor entry={e} actions={actions} /> : <MessageContent text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />}
       {e.images.length > 0 && (
         <div className="drawer-pictures">
           {e.images.map((src, i) => (
@@ -58,7 +58,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
           ))}
         </div>
       )}
-      <PlanLine entry={e}>{e.status !== undefined && !isOver(e.status) && <StatusLine entry={e} status={e.status} />}</PlanLine>
+      <PlanLine entry={e}>{e.status !== undefined && !hasSucceeded(e.status) && <StatusLine entry={e} status={e.status} />}</PlanLine>
     </article>
   );
 }
@@ -66,7 +66,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
 function Picture({ src, name }: { src: string; name: string }): ReactNode {
   const t = useTexts(texts);
   const [large, setLarge] = useState(false);
-  // Rows come from anybody in the session; only pictures that load nothing are shown.
+  // Rows may come from any user of the session; only pictures that cause no request are shown.
   if (!/^data:image\/(png|jpeg|gif|webp);/.test(src)) return null;
   return (
     <button type="button" className="drawer-picture" aria-expanded={large} title={large ? t.shrink : t.enlarge} onClick={() => setLarge(!large)}>
@@ -75,7 +75,7 @@ function Picture({ src, name }: { src: string; name: string }): ReactNode {
   );
 }
 
-/** Where the plan is that a message has become; for all other messages what is said of them anyway. */
+/** The status of the plan that a message has started, with a button that shows it; for other messages, the children. */
 function PlanLine({ entry: e, children }: { entry: MessageEntry; children: ReactNode }): ReactNode {
   const t = useTexts(texts);
   const planPhases = useTexts(planTexts);
@@ -93,7 +93,7 @@ function PlanLine({ entry: e, children }: { entry: MessageEntry; children: React
   );
 }
 
-/** Whether the plan of the desktop is the one that a message asked for. Before there is a plan, who sent it knows. */
+/** Whether a message has started the current plan. Before the plan exists, only the tab that sent the message knows. */
 function isPlanOf(desktop: Pick<DesktopState, "plan" | "layer">, e: MessageEntry): boolean {
   if (e.id === undefined || desktop.layer === "") return false;
   if (desktop.plan?.messageId) return desktop.plan.messageId === e.id;
@@ -101,22 +101,22 @@ function isPlanOf(desktop: Pick<DesktopState, "plan" | "layer">, e: MessageEntry
   return sent !== undefined && !hasEnded(sent) && "mode" in sent.data && sent.data.mode === "plan";
 }
 
-/** What became of a message, in words, and what can be done about it. */
+/** The status of a message in words, and the actions it allows. */
 function StatusLine({ entry: e, status }: { entry: MessageEntry; status: MessageStatus }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
   const putBack = usePutBack(e.monitorId);
-  const Icon = e.takenBack ? Undo2 : statusIcons[status];
+  const Icon = e.withdrawn ? Undo2 : statusIcons[status];
   const text = useStatusText(status, e.position);
   const inWords = useReason();
-  const bad = !e.takenBack && (status === "rejected" || status === "failed");
+  const bad = !e.withdrawn && (status === "rejected" || status === "failed");
   return (
     <div className={bad ? "drawer-status drawer-danger" : "drawer-status"}>
       <Icon size={12} aria-hidden className={status === "running" ? "drawer-turning" : undefined} />
       <span className="drawer-status-text">
-        {e.takenBack ? t.takenBack : text}
-        {status === "rejected" && !e.takenBack && e.reason ? `: ${inWords(e.reason)}` : ""}
+        {e.withdrawn ? t.takenBack : text}
+        {status === "rejected" && !e.withdrawn && e.reason ? `: ${inWords(e.reason)}` : ""}
       </span>
       {status === "queued" && e.id !== undefined && (
         <Button size="sm" kind="ghost" onClick={() => commands.deleteQueued(e.id!)}>

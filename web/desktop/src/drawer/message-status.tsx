@@ -21,15 +21,15 @@ export const statusIcons: Record<MessageStatus, LucideIcon> = {
   rejected: CircleAlert,
 };
 
-/** Whether all went well and is over, which needs no line of its own. */
-export function isOver(status: MessageStatus): boolean {
+/** Whether a message has ended without an error; that needs no status line. */
+export function hasSucceeded(status: MessageStatus): boolean {
   return status === "done" || status === "completed" || status === "ended";
 }
 
-/** A hub that has not kept a message by then cannot for some reason, in ms. */
+/** How long a message may take to be committed before the status says that the hub is slow, in ms. */
 const slowAfter = 3_000;
 
-/** What became of a message, in words. */
+/** The status of a message in words. */
 export function useStatusText(status: MessageStatus, position: number | undefined): string {
   const t = useTexts(texts);
   const offline = useShell((s) => s.link.phase !== "live");
@@ -41,7 +41,7 @@ export function useStatusText(status: MessageStatus, position: number | undefine
   return offline ? t.sendingOffline : slow ? t.sendingSlowly : t.sending;
 }
 
-export function OverMark({ status }: { status: MessageStatus }): ReactNode {
+export function EndedMark({ status }: { status: MessageStatus }): ReactNode {
   const text = useStatusText(status, undefined);
   return (
     <span className="drawer-over" title={text}>

@@ -1,4 +1,4 @@
-// Why something ended or was not taken, in words of the page. The hub says it in English; what is not known here is shown as it is.
+// Translates the reasons of the hub, which are in English. Unknown reasons are shown as they are.
 
 import { useCallback } from "react";
 import { useTexts } from "../i18n/use.js";
@@ -25,7 +25,7 @@ const reasons: Readonly<Record<string, Reason>> = {
   "the agent lost its slot": "lostSlot",
 };
 
-/** The classes of trouble with a model, which stand before what it said itself. */
+/** The classes of provider errors, which precede the provider's own text. */
 const classes: Readonly<Record<string, Reason>> = {
   auth: "auth",
   rate: "rate",
@@ -36,13 +36,13 @@ const classes: Readonly<Record<string, Reason>> = {
   invalid: "invalid",
 };
 
-/** What a reason is, and what is left of it that only its author can say. */
-export interface Understood {
+/** A recognized reason, and the part of its text that cannot be translated. */
+export interface ParsedReason {
   readonly reason: Reason | "toolMayHaveRun" | undefined;
   readonly about: string;
 }
 
-export function understand(text: string): Understood {
+export function parseReason(text: string): ParsedReason {
   if (Object.hasOwn(reasons, text)) return { reason: reasons[text], about: "" };
   const tool = /^tool (\S+) may or may not have run$/.exec(text)?.[1];
   if (tool !== undefined) return { reason: "toolMayHaveRun", about: tool };
@@ -52,12 +52,12 @@ export function understand(text: string): Understood {
   return Object.hasOwn(classes, kind) ? { reason: classes[kind], about: rest } : { reason: undefined, about: text };
 }
 
-/** A reason as it is shown. */
+/** Returns a function that translates a reason. */
 export function useReason(): (text: string) => string {
   const why = useTexts(texts);
   return useCallback(
     (text) => {
-      const { reason, about } = understand(text);
+      const { reason, about } = parseReason(text);
       if (reason === undefined) return about;
       if (reason === "toolMayHaveRun") return why.toolMayHaveRun(about);
       return about === "" ? why[reason] : `${why[reason]} (${about})`;

@@ -3,7 +3,7 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { drawer as texts } from "../texts/parts.js";
 
-/** A way to say something once more, as a new message: what this tab sent, or what a row says. */
+/** Returns a function that sends a message again under a new id: a message of this tab, or the content of a row. */
 export function useResend(): (what: { sent?: Sent | undefined; text: string; images: readonly string[]; monitorId: MonitorID }) => void {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -13,14 +13,14 @@ export function useResend(): (what: { sent?: Sent | undefined; text: string; ima
   };
 }
 
-/** The same id would be the same message, which the hub has refused. */
+/** The hub would treat the same id as the same message, which it has rejected. */
 function withoutId(sent: Sent): Sent["data"] {
   const { messageId: _, ...data } = sent.data as Sent["data"] & { messageId?: MessageID };
   return data as Sent["data"];
 }
 
-/** What a message said, by its row. */
-export function useSaid(messageId: MessageID | undefined): { text: string; images: readonly string[] } | undefined {
+/** The content of a message, by its row. */
+export function useMessageContent(messageId: MessageID | undefined): { text: string; images: readonly string[] } | undefined {
   const rows = useShell((s) => s.desktop.rows);
   if (!messageId) return undefined;
   for (const { row } of rows.values()) {

@@ -1,4 +1,4 @@
-// What agents do with the hub's own tools, as somebody would tell it. Tools of others are shown by their names.
+// Describes the calls of the hub's own tools. Other tools are shown by their names.
 
 import type { WindowID } from "../../../core/src/index.js";
 
@@ -19,7 +19,7 @@ export type ToolActionKind =
   | "listedFiles"
   | "remembered";
 
-/** What was done, and the field of the input that says to what; without one it is told without. */
+/** The kind of each tool's action, and the input field that names its object, if any. */
 const toolActions: Readonly<Record<string, readonly [ToolActionKind, string?]>> = {
   "window:create": ["opened", "title"],
   "window:create_component": ["opened", "title"],
@@ -44,33 +44,33 @@ const toolActions: Readonly<Record<string, readonly [ToolActionKind, string?]>> 
 
 export interface ToolAction {
   readonly kind: ToolActionKind;
-  /** To what it was done; empty where that goes without saying. */
+  /** The object of the action; empty if it needs none. */
   readonly what: string;
-  /** The window that it was done to, whose title says it better. */
+  /** The window of the action; its title describes the object better. */
   readonly window: WindowID | undefined;
 }
 
-/** What a call did; undefined when there are no words for it. An input that was too long for its row is its beginning. */
+/** The action of a tool call; undefined for unknown tools. The input is a string when it was truncated in its row. */
 export function toolActionOf(tool: string, input: unknown): ToolAction | undefined {
   const known = Object.hasOwn(toolActions, tool) ? toolActions[tool] : undefined;
   if (known === undefined) return undefined;
   const [kind, field] = known;
   if (field === undefined) return { kind, what: "", window: undefined };
-  const window = field === "title" ? textIn(input, "windowId") : undefined;
-  const what = firstLine(textIn(input, field) ?? "");
+  const window = field === "title" ? fieldText(input, "windowId") : undefined;
+  const what = firstLine(fieldText(input, field) ?? "");
   return what === "" && window === undefined ? undefined : { kind, what, window };
 }
 
-function textIn(input: unknown, field: string): string | undefined {
+function fieldText(input: unknown, field: string): string | undefined {
   if (typeof input === "string") {
     const found = new RegExp(`"${field}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(input)?.[1];
-    return found === undefined ? undefined : textOf(found);
+    return found === undefined ? undefined : parseString(found);
   }
   const v: unknown = typeof input === "object" && input !== null ? (input as Record<string, unknown>)[field] : undefined;
   return typeof v === "string" && v !== "" ? v : undefined;
 }
 
-function textOf(json: string): string | undefined {
+function parseString(json: string): string | undefined {
   try {
     return JSON.parse(json) as string;
   } catch {

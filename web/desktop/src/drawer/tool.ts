@@ -1,4 +1,5 @@
-// What rows about tools, ends of turns and trouble say. Their texts are JSON that the hub wrote; anything else is shown as it is.
+// Parses the rows about tools, ends of turns and errors. The hub writes their texts as JSON; other texts are shown as
+// they are.
 
 import type { UIRow } from "../../../core/src/index.js";
 import { type ToolAction, toolActionOf } from "./tool-actions.js";
@@ -6,9 +7,9 @@ import { type ToolAction, toolActionOf } from "./tool-actions.js";
 export interface ToolCall {
   readonly tool: string;
   readonly failed: boolean;
-  /** What it is about, in one line; empty when nothing tells. */
+  /** A summary of the input in one line; may be empty. */
   readonly about: string;
-  /** What it did, where there are words for it. */
+  /** The action, for the hub's own tools. */
   readonly action: ToolAction | undefined;
   readonly input: string;
   readonly result: string;
@@ -25,7 +26,7 @@ export interface TurnEnd {
   readonly reason: string;
 }
 
-function objectOf(text: string | undefined): Record<string, unknown> {
+function parseObject(text: string | undefined): Record<string, unknown> {
   try {
     const v: unknown = JSON.parse(text ?? "");
     return typeof v === "object" && v !== null && !Array.isArray(v) ? (v as Record<string, unknown>) : {};
@@ -34,19 +35,19 @@ function objectOf(text: string | undefined): Record<string, unknown> {
   }
 }
 
-function numberIn(v: unknown): number {
+function numberOr0(v: unknown): number {
   return typeof v === "number" && Number.isFinite(v) ? v : 0;
 }
 
-export function toolOf(row: UIRow): ToolCall {
-  const v = objectOf(row.text);
+export function parseToolCall(row: UIRow): ToolCall {
+  const v = parseObject(row.text);
   if (typeof v.tool !== "string") {
-    return { tool: "", failed: false, about: line(row.text ?? ""), action: undefined, input: "", result: row.text ?? "", durationMs: undefined };
+    return { tool: "", failed: false, about: oneLine(row.text ?? ""), action: undefined, input: "", result: row.text ?? "", durationMs: undefined };
   }
   return {
     tool: v.tool,
     failed: v.status === "error",
-    about: aboutOf(v.input),
+    about: summarizeInput(v.input),
     action: toolActionOf(v.tool, v.input),
     input: pretty(v.input),
     result: typeof v.result === "string" ? prettyText(v.result) : pretty(v.result),
@@ -54,23 +55,23 @@ export function toolOf(row: UIRow): ToolCall {
   };
 }
 
-/** The fields that tell best what a call is about, the best first. */
-const telling = ["title", "objective", "path", "url", "query", "command", "message", "content", "windowId", "name", "key", "id"];
+/** The fields that describe a call best, the best first. */
+const descriptiveFields = ["title", "objective", "path", "url", "query", "command", "message", "content", "windowId", "name", "key", "id"];
 
-/** The one line that says what a call is about. */
-export function aboutOf(input: unknown): string {
-  if (typeof input === "string") return line(input);
+/** A summary of a call's input, in one line. */
+export function summarizeInput(input: unknown): string {
+  if (typeof input === "string") return oneLine(input);
   if (typeof input !== "object" || input === null) return "";
   const fields = input as Record<string, unknown>;
-  for (const name of telling) {
+  for (const name of descriptiveFields) {
     const v = fields[name];
-    if (typeof v === "string" && v.trim() !== "") return line(v);
+    if (typeof v === "string" && v.trim() !== "") return oneLine(v);
   }
   const first = Object.values(fields).find((v) => typeof v === "string" && v !== "");
-  return line((first as string | undefined) ?? "");
+  return oneLine((first as string | undefined) ?? "");
 }
 
-function line(text: string): string {
+function oneLine(text: string): string {
   const one = text.replace(/\s+/g, " ").trim();
   return one.length > 160 ? `${one.slice(0, 159)}…` : one;
 }
@@ -80,7 +81,7 @@ function pretty(v: unknown): string {
   return typeof v === "string" ? v : JSON.stringify(v, null, 2);
 }
 
-/** JSON on several lines, and any other text as it is. */
+/** Formats JSON on several lines; other texts stay as they are. */
 function prettyText(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
@@ -90,58 +91,58 @@ function prettyText(text: string): string {
   }
 }
 
-export function endOf(row: UIRow): TurnEnd {
-  const v = objectOf(row.text);
+export function parseTurnEnd(row: UIRow): TurnEnd {
+  const v = parseObject(row.text);
   return {
     outcome: v.outcome === "failed" || v.outcome === "interrupted" ? v.outcome : "completed",
-    durationMs: numberIn(v.durationMs),
-    inputTokens: numberIn(v.inputTokens),
-    outputTokens: numberIn(v.outputTokens),
-    cached: numberIn(v.cacheReads),
-    costUsd: numberIn(v.costUsd),
+    durationMs: numberOr0(v.durationMs),
+    inputTokens: numberOr0(v.inputTokens),
+    outputTokens: numberOr0(v.outputTokens),
+    cached: numberOr0(v.cacheReads),
+    costUsd: numberOr0(v.costUsd),
     reason: typeof v.reason === "string" ? v.reason : "",
   };
 }
 
-export interface Asked {
-  /** The question is or was a dialog or a prompt, which have cards of their own, or was settled by rules. */
+export interface AskedQuestion {
+  /** Whether the question is or was a dialog or a prompt, which have cards, or was answered by approval rules. */
   readonly card: boolean;
   readonly question: string;
-  /** How it ended; undefined while nobody knows. */
+  /** How it ended; undefined while it is open or if the row does not say. */
   readonly end: "yes" | "no" | "said" | "dismissed" | "expired" | "cancelled" | undefined;
-  /** What was said. */
+  /** The text of the answer. */
   readonly answer: string;
-  /** Nobody was asked: the rules had an answer. */
+  /** Whether approval rules answered, without asking a user. */
   readonly byRules: boolean;
 }
 
-/** What a row asked a person, and what came of it. */
-export function askedOf(row: UIRow): Asked {
-  const v = objectOf(row.text);
+/** The question in a row, and its answer. */
+export function parseQuestion(row: UIRow): AskedQuestion {
+  const v = parseObject(row.text);
   const texts = [v.title, v.question].filter((s): s is string => typeof s === "string" && s.trim() !== "");
-  const about = typeof v.command === "string" && v.command !== "" ? v.command : typeof v.tool === "string" ? `${v.tool} ${aboutOf(v.input)}` : "";
+  const about = typeof v.command === "string" && v.command !== "" ? v.command : typeof v.tool === "string" ? `${v.tool} ${summarizeInput(v.input)}` : "";
   const byRules = typeof v.rules === "string" && v.rules !== "";
   const answers = { yesButtonClicked: "yes", noButtonClicked: "no", messageResponse: "said", objectResponse: "said" } as const;
   const ends = ["dismissed", "expired", "cancelled"] as const;
   return {
     card: typeof v.dialogId === "string" || typeof v.promptId === "string" || byRules,
-    question: line(texts.join(" ") || about),
+    question: oneLine(texts.join(" ") || about),
     end: answers[v.response as keyof typeof answers] ?? ends.find((e) => e === v.outcome),
-    answer: typeof v.answer === "string" ? line(v.answer) : "",
+    answer: typeof v.answer === "string" ? oneLine(v.answer) : "",
     byRules,
   };
 }
 
-/** Why a turn was cut off, without the words around it that the hub has in one language only. */
-export function whyCutOff(row: UIRow): string {
+/** Why a turn was interrupted, without the English sentence of the hub around it. */
+export function interruptionReason(row: UIRow): string {
   const text = row.text ?? "";
   return /^The turn was cut off: (.*)\. Go on\?$/s.exec(text)?.[1] ?? text;
 }
 
-/** What a person can do about trouble. */
+/** What the user can do about an error. */
 export type Remedy = "connect" | "wait" | "shorten" | "again";
 
-/** The best thing to do about what went wrong, by its code where there is one, else by how its reason begins. */
+/** The best remedy for an error, by its code if it has one, else by its reason. */
 export function remedyOf(reason: string, code = 0): Remedy {
   if (code === 4005) return "connect";
   if ([1004, 3004, 3006, 4004].includes(code)) return "wait";

@@ -1,22 +1,22 @@
-// How wide the conversation is. It is kept for this browser.
+// The width of the conversation, stored in the browser.
 
 import type { Storage } from "../../../core/src/index.js";
 
-export const widths = { least: 280, usual: 380, most: 720 } as const;
+export const widths = { min: 280, initial: 380, max: 720 } as const;
 
 const key = "everdesk.drawer";
 
-/** A width that leaves at least half of the page to the windows. */
+/** Limits a width so that windows keep at least half of the page, unless that is less than the minimum. */
 export function clampWidth(width: number, page: number): number {
-  return Math.round(Math.max(widths.least, Math.min(width, widths.most, Math.max(page / 2, widths.least))));
+  return Math.round(Math.max(widths.min, Math.min(width, widths.max, Math.max(page / 2, widths.min))));
 }
 
-export function keptWidth(storage: Storage, page: number): number {
+export function loadWidth(storage: Storage, page: number): number {
   const kept = Number(storage.getItem(key) ?? "");
-  return clampWidth(Number.isFinite(kept) && kept > 0 ? kept : widths.usual, page);
+  return clampWidth(Number.isFinite(kept) && kept > 0 ? kept : widths.initial, page);
 }
 
-export function keepWidth(storage: Storage, width: number): void {
+export function saveWidth(storage: Storage, width: number): void {
   try {
     storage.setItem(key, String(width));
   } catch {

@@ -2,11 +2,11 @@ import { useTexts } from "../i18n/use.js";
 import { history as texts } from "../texts/parts.js";
 import type { Preview } from "./preview.js";
 
-/** How much goes, in words, without what somebody sees anyway. */
-export function useAmounts(): (p: Preview, but?: { messages: number }) => string {
+/** Describes in words how much a rewind removes; `except` is left out. */
+export function useAmounts(): (p: Preview, except?: { messages: number }) => string {
   const t = useTexts(texts);
-  return (p, but = { messages: 0 }) => {
-    const messages = p.messages - but.messages;
+  return (p, except = { messages: 0 }) => {
+    const messages = p.messages - except.messages;
     const parts = [
       ...(messages > 0 ? [t.nMessages(messages)] : []),
       ...(p.answers > 0 ? [t.nAnswers(p.answers)] : []),

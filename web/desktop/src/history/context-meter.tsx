@@ -5,16 +5,16 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
 import { history as texts } from "../texts/parts.js";
 import { Ring } from "../ui/ring.js";
-import { meterOf, type NotNow, shortTokens, whyNotNow } from "./meter.js";
+import { type CondenseBlocker, condenseBlocker, meterOf, shortTokens } from "./meter.js";
 import { useHistoryReason } from "./reasons.js";
 
-/** How full the memory of the monitor's agent is, and the button that makes room in it. */
+/** The context use of the monitor's main agent, and the button that condenses it. */
 export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const meter = meterOf(useShell((s) => s.desktop.monitors.get(monitor)?.context));
-  useRefusals();
-  if (meter === undefined) return <Condense monitor={monitor} />;
+  useRejectionNotices();
+  if (meter === undefined) return <CondenseButton monitor={monitor} />;
   const { tokens, window, percent, part, state } = meter;
   const label = state === "unknown" ? t.meterTokens(format.number(tokens)) : t.meter(percent);
   const tip = state === "unknown" ? label : [t.meterTip(format.number(tokens), format.number(window)), ...(state === "near" || state === "over" ? [t[state]] : [])].join(", ");
@@ -34,26 +34,26 @@ export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
         )}
         <span className="hidden-text">{tip}</span>
       </span>
-      <Condense monitor={monitor} />
+      <CondenseButton monitor={monitor} />
     </>
   );
 }
 
-function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
+function CondenseButton({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const tip = useId();
   const why = useShell((s) =>
-    whyNotNow(monitor, {
+    condenseBlocker(monitor, {
       live: s.link.phase === "live",
       status: s.desktop.monitors.get(monitor),
       agents: s.desktop.agents,
       asked: s.outbox.items.some((i) => i.type === "CONDENSE" && i.status === "sending"),
     }),
   );
-  const reasons: Record<NotNow, string> = { offline: t.notOffline, condensing: t.condensing, busy: t.notBusy, empty: t.notEmpty };
-  const says = why === undefined ? t.condenseTip : reasons[why];
-  // Nothing to sum up needs no button that says so.
+  const reasons: Record<CondenseBlocker, string> = { offline: t.notOffline, condensing: t.condensing, busy: t.notBusy, empty: t.notEmpty };
+  const hint = why === undefined ? t.condenseTip : reasons[why];
+  // If there is nothing to condense, there is no button.
   if (why === "empty") return null;
   return (
     <>
@@ -62,7 +62,7 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
         className="history-condense"
         aria-disabled={why !== undefined}
         aria-describedby={tip}
-        title={says}
+        title={hint}
         onClick={() => {
           if (why === undefined) commands.condense(monitor);
         }}
@@ -71,14 +71,14 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
         {t.condense}
       </button>
       <span id={tip} hidden>
-        {says}
+        {hint}
       </span>
     </>
   );
 }
 
-/** Says why the hub did not sum up, though it could be asked to. */
-function useRefusals(): void {
+/** Shows a notice with the reason when the hub rejects a request to condense. */
+function useRejectionNotices(): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const why = useHistoryReason();

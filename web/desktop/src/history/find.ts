@@ -1,27 +1,30 @@
-// Finding words in the conversation.
+// Text search in the conversation.
 
 import type { Entry, MessageEntry, RowEntry } from "../drawer/entries.js";
 
-/** A text as it is compared: the same whatever its case, and however its letters are put together. */
-export function folded(text: string): string {
+/** Normalizes a text for comparison: case and Unicode composition do not matter. */
+export function normalizeText(text: string): string {
   return text.normalize("NFC").toLowerCase();
 }
 
-/** All that can be read in an entry, also where it is folded away. */
+/** The searchable text of an entry, including collapsed parts. */
 export function textOf(e: MessageEntry | RowEntry): string {
   if (e.kind === "user") return e.text;
   const { row } = e;
   return [row.text, row.reasoning, row.contextCondense?.summary].filter((s) => s).join("\n");
 }
 
-/** The entries that have a text, the oldest first. */
+/** The entries that contain a text, the oldest first. */
 export function hitsOf(entries: readonly Entry[], query: string): (MessageEntry | RowEntry)[] {
-  const wanted = folded(query.trim());
+  const wanted = normalizeText(query.trim());
   if (wanted === "") return [];
-  return entries.filter((e): e is MessageEntry | RowEntry => e.kind !== "day" && folded(textOf(e)).includes(wanted));
+  return entries.filter((e): e is MessageEntry | RowEntry => e.kind !== "day" && normalizeText(textOf(e)).includes(wanted));
 }
 
-/** The hit to go to: the next one from where somebody is, or the newest when they are nowhere. It goes round. */
+/**
+ * The hit to go to: the next one in the direction of `step`, wrapping around. Without a current hit, backwards starts
+ * at the newest.
+ */
 export function stepTo(keys: readonly string[], at: string | undefined, step: 1 | -1): string | undefined {
   if (keys.length === 0) return undefined;
   const i = at === undefined ? -1 : keys.indexOf(at);
@@ -29,8 +32,8 @@ export function stepTo(keys: readonly string[], at: string | undefined, step: 1 
   return keys[(i + step + keys.length) % keys.length];
 }
 
-/** Where a text is in a piece of text, as pairs of begin and end. Pieces whose letters change their number are left out. */
-export function placesIn(text: string, query: string): [number, number][] {
+/** The ranges of a query in a text. A text whose length changes when it is lower-cased gives none. */
+export function matchRanges(text: string, query: string): [number, number][] {
   const all = text.toLowerCase();
   const wanted = query.trim().toLowerCase();
   if (wanted === "" || all.length !== text.length) return [];

@@ -8,15 +8,15 @@ import { history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { useAmounts } from "./amounts.js";
+import type { MessageActions } from "./conversation-state.js";
 import { previewOf } from "./preview.js";
-import type { Reach } from "./reach.js";
 import { useHistoryReason } from "./reasons.js";
 
-/** The row of a message as a field in which it can be said otherwise. */
-export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Reach }): ReactNode {
+/** A message row as an editor. */
+export function MessageEditor({ entry, actions }: { entry: MessageEntry; actions: MessageActions }): ReactNode {
   const t = useTexts(texts);
   const [draft, setDraft] = useState(entry.text);
-  const onClose = (): void => reach.edit(undefined);
+  const onClose = (): void => actions.edit(undefined);
   const commands = useCommands();
   const why = useHistoryReason();
   const field = useRef<HTMLTextAreaElement>(null);
@@ -24,13 +24,13 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
   const refused = item?.status === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
   const busy = sent !== undefined && refused === undefined;
-  const taken = item !== undefined && (item.status !== "sending" || hasEnded(item)) && refused === undefined;
-  const takes = useTakes(entry, reach);
+  const accepted = item !== undefined && (item.status !== "sending" || hasEnded(item)) && refused === undefined;
+  const removal = useRemovalText(entry, actions);
   const latest = useRef(onClose);
   latest.current = onClose;
   useEffect(() => {
-    if (taken) latest.current();
-  }, [taken]);
+    if (accepted) latest.current();
+  }, [accepted]);
   useEffect(() => {
     const { value } = field.current!;
     field.current!.focus();
@@ -49,7 +49,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
     const id = commands.edit(entry.ts, entry.monitorId, text, entry.images);
     if (id === undefined) return commands.notify(t.editFull, "warning", 6000);
     setSent(id);
-    reach.keep(undefined);
+    actions.saveDraft(undefined);
   };
   return (
     <form
@@ -68,7 +68,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
         readOnly={busy}
         onChange={(e) => {
           setDraft(e.target.value);
-          reach.keep(e.target.value);
+          actions.saveDraft(e.target.value);
         }}
         onKeyDown={(e) => {
           if (isComposing(e)) return;
@@ -88,7 +88,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
         </p>
       )}
       <div className="history-editor-foot">
-        <span>{takes}</span>
+        <span>{removal}</span>
         <Button size="sm" kind="ghost" onClick={onClose}>
           {t.cancel}
         </Button>
@@ -100,17 +100,17 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   );
 }
 
-/** What goes with the message when it is said otherwise, in words; empty when nothing does. */
-function useTakes(entry: MessageEntry, reach: Reach): string {
+/** Describes in words what an edit removes besides the message itself; empty if nothing. */
+function useRemovalText(entry: MessageEntry, actions: MessageActions): string {
   const t = useTexts(texts);
   const amounts = useAmounts();
   const rows = useShell((s) => s.desktop.rows);
   const queues = useShell((s) => s.desktop.queues);
   const preview = useMemo(() => {
-    const here = [...reach.rows().values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
+    const here = [...actions.rows().values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
     return previewOf(here, entry.row!, new Set([...queues.values()].flat().map((m) => m.id)));
-    // What is older does not change without what the desktop has.
-  }, [reach, rows, queues, entry]);
-  const much = preview.messages + preview.answers + preview.tools > 1;
-  return much ? t.editTakes(amounts(preview, { messages: 1 })) : "";
+    // Older rows change only together with the rows of the desktop.
+  }, [actions, rows, queues, entry]);
+  const more = preview.messages + preview.answers + preview.tools > 1;
+  return more ? t.editTakes(amounts(preview, { messages: 1 })) : "";
 }

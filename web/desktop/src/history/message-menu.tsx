@@ -6,13 +6,13 @@ import { gesturesIn, pressIn } from "../shell/gesture.js";
 import { history as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
-import { useReach } from "./reach.js";
+import { useMessageActions } from "./conversation-state.js";
 
-/** What can be done with a message that has a row: say something else there, or take it back with all that followed. */
+/** The menu of a message that has a row: edit it, or remove it with everything after it. */
 export function MessageMenu({ entry, window }: { entry: MessageEntry; window: string | undefined }): ReactNode {
   const t = useTexts(texts);
-  const reach = useReach();
-  if (reach === undefined || entry.row === undefined) return null;
+  const actions = useMessageActions();
+  if (actions === undefined || entry.row === undefined) return null;
   const old = !entry.row.id;
   const typed = gesturesIn(entry.text) === undefined && (window === undefined || pressIn(entry.text, window) === undefined);
   const hint = old ? { hint: t.tooOld } : {};
@@ -35,9 +35,9 @@ export function MessageMenu({ entry, window }: { entry: MessageEntry; window: st
         );
         return (
           <>
-            {typed && item(<Pencil size={14} aria-hidden />, t.edit, () => reach.edit(entry.ts))}
-            {item(<Undo2 size={14} aria-hidden />, t.rewind, () => reach.rewind(entry, true))}
-            {item(<Trash2 size={14} aria-hidden />, t.remove, () => reach.rewind(entry, false), true)}
+            {typed && item(<Pencil size={14} aria-hidden />, t.edit, () => actions.edit(entry.ts))}
+            {item(<Undo2 size={14} aria-hidden />, t.rewind, () => actions.rewind(entry, true))}
+            {item(<Trash2 size={14} aria-hidden />, t.remove, () => actions.rewind(entry, false), true)}
           </>
         );
       }}

@@ -1,4 +1,4 @@
-// Why something was not done to the history, in words of the page. The hub says it in English.
+// Translates the hub's reasons for rejecting a change of the history, which are in English.
 
 import { useCallback } from "react";
 import { useReason } from "../drawer/reasons.js";
@@ -20,17 +20,17 @@ const reasons: readonly (readonly [begins: string, reason: Reason])[] = [
   ["the monitor is over its budget", "whyBudget"],
 ];
 
-/** Which reason a text of the hub is; undefined when it is another. */
+/** The known reason that a text of the hub starts with. */
 export function reasonIn(text: string): Reason | undefined {
   return reasons.find(([begins]) => text.startsWith(begins))?.[1];
 }
 
-/** What the row of a failure says, without the words around it that the hub has in one language only. */
-export function whyIn(text: string): string {
+/** The reason in the row of a failed condensation, without the hub's English sentence around it. */
+export function condenseFailure(text: string): string {
   return text.replace(/^The conversation was not summed up: /, "");
 }
 
-/** A reason as it is shown. */
+/** Returns a function that translates a reason. */
 export function useHistoryReason(): (text: string) => string {
   const t = useTexts(texts);
   const other = useReason();

@@ -11,21 +11,21 @@ import { history as texts, toolCalls as toolCallTexts } from "../texts/parts.js"
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { useAmounts } from "./amounts.js";
-import { lineOf, type Preview, previewOf, worthLines } from "./preview.js";
+import { lineOf, listedRows, type Preview, previewOf } from "./preview.js";
 import { useHistoryReason } from "./reasons.js";
 
 interface Props {
   entry: MessageEntry;
   rows: DesktopState["rows"];
-  /** Its text is put into the command bar afterwards, unless somebody does not want that. */
+  /** Whether the text returns to the command bar afterwards; the user can change that. */
   back: boolean;
   onClose: () => void;
 }
 
-/** The code of a refusal: the conversation is not what it was. */
+/** The error code for a conversation that has changed. */
 const historyChanged = 3008;
 
-/** Shows what goes before it does. */
+/** Shows what a rewind removes, and confirms it. */
 export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -36,7 +36,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   const [full, setFull] = useState(false);
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
   const preview = usePreview(entry, rows);
-  const changed = useChanged(entry) || item?.code === historyChanged;
+  const changed = useRewoundSince(entry) || item?.code === historyChanged;
   const typed = gesturesIn(entry.text) === undefined && entry.text.trim() !== "";
   const busy = sent !== undefined && (item === undefined || !hasEnded(item));
   const done = item !== undefined && hasEnded(item) && item.status !== "rejected";
@@ -48,7 +48,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
     if (keepText && typed) latest.current.putBack(entry.text);
   }, [done, keepText, typed, entry.text]);
 
-  const go = (): void => {
+  const rewind = (): void => {
     const id = commands.rewind(entry.ts, entry.monitorId);
     setSent(id);
     setFull(id === undefined);
@@ -61,7 +61,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
             {t.changed}
           </p>
         )}
-        <Refusal item={item} full={full} say={why} />
+        <RejectionNote item={item} full={full} say={why} />
         {preview === undefined ? <p role="alert">{t.rowGone}</p> : <Consequences preview={preview} entry={entry} />}
         {preview !== undefined && typed && (
           <label className="history-check">
@@ -72,7 +72,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
         <div className="history-buttons">
           <Button onClick={onClose}>{preview === undefined ? t.close : t.cancel}</Button>
           {preview !== undefined && (
-            <Button kind="danger" onClick={go} disabled={busy} data-go>
+            <Button kind="danger" onClick={rewind} disabled={busy} data-rewind>
               {busy ? t.rewinding : back ? t.rewindDo : t.removeDo}
             </Button>
           )}
@@ -82,8 +82,8 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   );
 }
 
-/** Why it was not done. That the conversation changed is said above what would go now. */
-function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
+/** Why the hub rejected the rewind. A changed conversation has its own message above the preview. */
+function RejectionNote({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
   const t = useTexts(texts);
   const refused = item?.status === "rejected" && item.code !== historyChanged;
   if (!full && !refused) return null;
@@ -94,7 +94,7 @@ function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; s
   );
 }
 
-/** What would go now; undefined when the row is gone. */
+/** What a rewind removes now; undefined if the row no longer exists. */
 function usePreview(entry: MessageEntry, rows: DesktopState["rows"]): Preview | undefined {
   const queues = useShell((s) => s.desktop.queues);
   return useMemo(() => {
@@ -105,46 +105,46 @@ function usePreview(entry: MessageEntry, rows: DesktopState["rows"]): Preview | 
   }, [rows, queues, entry]);
 }
 
-/** Whether somebody has rewound the conversation since it was looked at. */
-function useChanged(entry: MessageEntry): boolean {
+/** Whether the conversation was rewound since the dialog opened. */
+function useRewoundSince(entry: MessageEntry): boolean {
   const revision = useShell((s) => s.desktop.monitors.get(entry.monitorId)?.revision ?? 0);
   const [seen] = useState(revision);
   return revision !== seen;
 }
 
-/** So many lines are listed. */
-const mostLines = 40;
+/** The maximum number of listed lines. */
+const maxLines = 40;
 
 function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
   const t = useTexts(texts);
   const toolCalls = useTexts(toolCallTexts);
   const amounts = useAmounts();
   const windows = useShell((s) => s.desktop.windows);
-  const tell = ({ kind, what, window }: ToolAction): string => {
+  const describe = ({ kind, what, window }: ToolAction): string => {
     const title = window === undefined ? "" : titleIn({ windows }, entry.monitorId, window);
     return toolCalls[kind](what || title || window || "");
   };
   const agents = useShell((s) => workingAgents(s.desktop.agents).filter((a) => a.monitorId === entry.monitorId).length);
-  const lines = useMemo(() => worthLines(p.going), [p]);
-  /** What rows without words are. */
-  const without: Record<string, string> = { condensed: t.condensed, truncated: t.truncated, user: t.pictures };
+  const lines = useMemo(() => listedRows(p.removed), [p]);
+  /** The texts for rows that have none. */
+  const wordless: Record<string, string> = { condensed: t.condensed, truncated: t.truncated, user: t.pictures };
   return (
     <>
       <p>{t.goes(amounts(p))}</p>
       <ul className="history-lines" aria-label={t.goingList} tabIndex={0}>
-        {lines.slice(0, mostLines).map((row) => (
+        {lines.slice(0, maxLines).map((row) => (
           <li key={row.ts} data-say={row.say}>
-            {lineOf(row, tell) || without[kindOf(row) ?? ""] || "…"}
+            {lineOf(row, describe) || wordless[kindOf(row) ?? ""] || "…"}
           </li>
         ))}
-        {lines.length > mostLines && <li>{t.moreLines(lines.length - mostLines)}</li>}
+        {lines.length > maxLines && <li>{t.moreLines(lines.length - maxLines)}</li>}
       </ul>
       <ul className="history-notes">
         {agents > 0 && <li>{t.stopsWork(agents)}</li>}
-        {p.waiting > 0 && <li>{t.takesWaiting(p.waiting)}</li>}
+        {p.queued > 0 && <li>{t.takesWaiting(p.queued)}</li>}
         {p.condensed > 0 && <li>{t.undoesCondense}</li>}
         {p.truncated > 0 && <li>{t.undoesTruncation}</li>}
-        {p.staying.length > 0 && <li>{t.staysLater(p.staying.length)}</li>}
+        {p.remaining.length > 0 && <li>{t.staysLater(p.remaining.length)}</li>}
         <li>{t.windowsStay}</li>
         <li>{t.notUndone}</li>
       </ul>

@@ -5,24 +5,24 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { history as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
-import { hitsOf, placesIn, stepTo } from "./find.js";
-import type { OlderRows } from "./reach.js";
+import type { OlderRows } from "./conversation-state.js";
+import { hitsOf, matchRanges, stepTo } from "./find.js";
 
 interface Props {
   entries: readonly Entry[];
   older: OlderRows;
   found: number | undefined;
-  /** What was typed before it was here. */
+  /** The text entered before the search was loaded. */
   begin: RefObject<string>;
   scroller: RefObject<HTMLDivElement | null>;
   onFound: (ts: number | undefined) => void;
   onClose: () => void;
 }
 
-/** So many pages are read at a press. */
-const mostPages = 10;
+/** The maximum number of pages to load per click. */
+const maxPages = 10;
 
-/** Finds words in the conversation, in what is there and on demand in what is older. */
+/** Searches the loaded conversation, and older rows on demand. */
 export function SearchBar({ entries, older, found, begin, scroller, onFound, onClose }: Props): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
@@ -33,8 +33,8 @@ export function SearchBar({ entries, older, found, begin, scroller, onFound, onC
   const [searching, setSearching] = useState(false);
   const latest = useRef(hits);
   latest.current = hits;
-  useMarks(scroller, wanted, entries, found);
-  // Only now: it may have been typed after this was made ready and before it was shown.
+  useHighlights(scroller, wanted, entries, found);
+  // Not earlier: the text may have been entered after this component rendered and before it was shown.
   useLayoutEffect(() => {
     setQuery(begin.current);
     begin.current = "";
@@ -53,7 +53,7 @@ export function SearchBar({ entries, older, found, begin, scroller, onFound, onC
   const searchOlder = async (): Promise<void> => {
     setSearching(true);
     const had = latest.current.length;
-    for (let n = 0; n < mostPages; n++) {
+    for (let n = 0; n < maxPages; n++) {
       const more = await older.load();
       const fresh = latest.current.length - had;
       if (fresh > 0) onFound(latest.current[fresh - 1]!.ts);
@@ -106,17 +106,17 @@ export function SearchBar({ entries, older, found, begin, scroller, onFound, onC
   );
 }
 
-const mostMarks = 2_000;
+const maxHighlights = 2_000;
 
-/** Marks the words wherever they are drawn, without changing the page. Browsers that cannot do that show the row alone. */
-function useMarks(scroller: RefObject<HTMLDivElement | null>, query: string, entries: readonly Entry[], found: number | undefined): void {
+/** Highlights the matches without changing the document. Browsers without that API only mark the row. */
+function useHighlights(scroller: RefObject<HTMLDivElement | null>, query: string, entries: readonly Entry[], found: number | undefined): void {
   useEffect(() => {
     if (typeof Highlight === "undefined") return;
     const frame = requestAnimationFrame(() => {
       const ranges: Range[] = [];
       const nodes = document.createTreeWalker(scroller.current!, NodeFilter.SHOW_TEXT);
-      for (let node = nodes.nextNode(); node !== null && ranges.length < mostMarks; node = nodes.nextNode()) {
-        for (const [from, to] of placesIn(node.textContent ?? "", query)) {
+      for (let node = nodes.nextNode(); node !== null && ranges.length < maxHighlights; node = nodes.nextNode()) {
+        for (const [from, to] of matchRanges(node.textContent ?? "", query)) {
           const range = new Range();
           range.setStart(node, from);
           range.setEnd(node, to);

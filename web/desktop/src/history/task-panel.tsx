@@ -5,8 +5,8 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { history as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
-import type { OlderRows } from "./reach.js";
-import { durationsOf, flat, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf, turnKey } from "./tasks.js";
+import type { OlderRows } from "./conversation-state.js";
+import { durationsOf, flatten, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf, turnKey } from "./tasks.js";
 
 interface Props {
   monitor: MonitorID | undefined;
@@ -24,14 +24,14 @@ const icons: Record<TaskState, LucideIcon> = {
   interrupted: CircleSlash,
 };
 
-/** The tasks of a session as a tree, with what they cost. */
+/** The tasks of a session as a tree, with their costs. */
 export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [query, setQuery] = useState("");
   const [status, setStatus] = useState<TaskState | "">("");
   const { tasks, failed, again } = useTasks(monitor, query);
-  const shown = useMemo(() => flat(treeOf(status === "" ? tasks ?? [] : (tasks ?? []).filter((i) => stateOf(i) === status))), [tasks, status]);
+  const shown = useMemo(() => flatten(treeOf(status === "" ? tasks ?? [] : (tasks ?? []).filter((i) => stateOf(i) === status))), [tasks, status]);
   const durations = useMemo(() => durationsOf(older.rows), [older.rows]);
   const latest = useRef(older);
   latest.current = older;
@@ -86,7 +86,7 @@ export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
 interface TaskRowProps {
   node: TaskNode;
   name: string;
-  /** How long it took, in ms; 0 when that is not known. */
+  /** How long it took, in ms; 0 if unknown. */
   ms: number;
   onShow: () => void;
 }
@@ -120,7 +120,7 @@ function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowP
   );
 }
 
-/** The row that shows what a task is: what was said for it, or what its agent said first. */
+/** The row to show for a task: its message, or for a subtask the first row of its agent. */
 function rowOf(rows: DesktopState["rows"], item: TaskItem): number | undefined {
   const all = [...rows.values()].map((r) => r.row).filter((r) => item.monitorId === undefined || (r.monitorId || firstMonitor) === item.monitorId);
   all.sort((a, b) => a.ts - b.ts);
@@ -129,16 +129,16 @@ function rowOf(rows: DesktopState["rows"], item: TaskItem): number | undefined {
   return (own ?? all.find((r) => item.messageId !== undefined && r.messageId === item.messageId && r.say === "user_feedback"))?.ts;
 }
 
-/** What somebody types is asked for when they pause, and what happens is when it calms down, in ms. */
-const pause = 250;
+/** The delay between a change, of the query or of a task, and the request, in ms. */
+const refreshDelay = 250;
 
-const telling = new Set<HubEvent["type"]>(["taskCreated", "taskStarted", "taskCompleted", "taskAborted", "taskSpawned", "taskTokenUsageUpdated", "TURN_INTERRUPTED", "HISTORY_REWOUND", "session_state"]);
+const taskEvents = new Set<HubEvent["type"]>(["taskCreated", "taskStarted", "taskCompleted", "taskAborted", "taskSpawned", "taskTokenUsageUpdated", "TURN_INTERRUPTED", "HISTORY_REWOUND", "session_state"]);
 
-function tells(e: HubEvent): boolean {
-  return telling.has(e.type) || (e.type === "AGENT_RESPONSE" && e.data.isComplete === true);
+function isTaskEvent(e: HubEvent): boolean {
+  return taskEvents.has(e.type) || (e.type === "AGENT_RESPONSE" && e.data.isComplete === true);
 }
 
-/** The tasks, asked for anew when something has become of one. */
+/** The tasks, requested again after events about tasks. */
 function useTasks(monitor: MonitorID | undefined, query: string): { tasks: readonly TaskItem[] | undefined; failed: boolean; again: () => void } {
   const commands = useCommands();
   const session = useShell((s) => s.session);
@@ -148,30 +148,30 @@ function useTasks(monitor: MonitorID | undefined, query: string): { tasks: reado
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const again = useCallback(() => setRound((n) => n + 1), []);
   useEvents((e) => {
-    if (!tells(e) || timer.current !== undefined) return;
+    if (!isTaskEvent(e) || timer.current !== undefined) return;
     timer.current = setTimeout(() => {
       timer.current = undefined;
       again();
-    }, pause);
+    }, refreshDelay);
   });
   useEffect(() => () => clearTimeout(timer.current), []);
   const first = useRef(true);
   useEffect(() => {
-    let over = false;
+    let cancelled = false;
     const ask = async (): Promise<void> => {
       try {
         const list = itemsOf((await commands.api.tasks(session, { monitor, q: query.trim().normalize("NFC") || undefined, limit: 500 })).tasks);
-        if (over) return;
+        if (cancelled) return;
         setTasks(list);
         setFailed(false);
       } catch {
-        if (!over) setFailed(true);
+        if (!cancelled) setFailed(true);
       }
     };
-    const wait = setTimeout(() => void ask(), first.current ? 0 : pause);
+    const wait = setTimeout(() => void ask(), first.current ? 0 : refreshDelay);
     first.current = false;
     return () => {
-      over = true;
+      cancelled = true;
       clearTimeout(wait);
     };
   }, [commands, session, monitor, query, round]);

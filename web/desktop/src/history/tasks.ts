@@ -1,7 +1,7 @@
-// The tasks of a session as a tree: what was asked, and what was handed on for it.
+// The tasks of a session as a tree: messages, and the subtasks delegated for them.
 
 import type { AgentID, DesktopState, MessageID, MonitorID } from "../../../core/src/index.js";
-import { endOf } from "../drawer/tool.js";
+import { parseTurnEnd } from "../drawer/tool.js";
 
 /** A task as the hub lists it. A task is a turn of an agent. */
 export interface TaskItem {
@@ -9,12 +9,12 @@ export interface TaskItem {
   readonly parentTaskId?: string;
   readonly rootTaskId?: string;
   readonly number?: number;
-  /** When something was last heard of it. */
+  /** The time of its last event. */
   readonly ts: number;
   readonly task: string;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** In dollars: its own, and with all that was handed on. */
+  /** The costs in US dollars: its own, and including its subtasks. */
   readonly costs: { readonly own: number; readonly total: number };
   readonly status?: string;
   readonly outcome?: string;
@@ -38,8 +38,8 @@ export function stateOf(t: TaskItem): TaskState {
 }
 
 /**
- * The trees, the newest first; what was handed on is in the order it was. A task whose parent is not there is a root, and
- * one that is its own ancestor is shown once.
+ * The trees, the newest first; subtasks in the order of their start. A task with an unknown parent is a root, and so is
+ * a task in a cycle.
  */
 export function treeOf(items: readonly TaskItem[]): TaskNode[] {
   const known = new Map(items.map((t) => [t.id, t]));
@@ -53,9 +53,9 @@ export function treeOf(items: readonly TaskItem[]): TaskNode[] {
   const node = (item: TaskItem, depth: number): TaskNode => ({
     item,
     depth,
-    children: (children.get(item.id) ?? []).sort(byAge).map((c) => node(c, depth + 1)),
+    children: (children.get(item.id) ?? []).sort(compareAge).map((c) => node(c, depth + 1)),
   });
-  return roots.sort((a, b) => byAge(b, a)).map((t) => node(t, 0));
+  return roots.sort((a, b) => compareAge(b, a)).map((t) => node(t, 0));
 }
 
 function isOwnAncestor(t: TaskItem, known: ReadonlyMap<string, TaskItem>): boolean {
@@ -67,17 +67,17 @@ function isOwnAncestor(t: TaskItem, known: ReadonlyMap<string, TaskItem>): boole
   return false;
 }
 
-/** By number where there is one, since that is the order they began in. */
-function byAge(a: TaskItem, b: TaskItem): number {
+/** Compares by number, which is the order of start, then by time. */
+function compareAge(a: TaskItem, b: TaskItem): number {
   return (a.number ?? 0) - (b.number ?? 0) || a.ts - b.ts || (a.id < b.id ? -1 : 1);
 }
 
-/** The tree from the top to the bottom, as it is drawn. */
-export function flat(nodes: readonly TaskNode[]): TaskNode[] {
-  return nodes.flatMap((n) => [n, ...flat(n.children)]);
+/** The tree in display order. */
+export function flatten(nodes: readonly TaskNode[]): TaskNode[] {
+  return nodes.flatMap((n) => [n, ...flatten(n.children)]);
 }
 
-/** What the hub listed, without what is no task. */
+/** Parses the hub's list; drops invalid items. */
 export function itemsOf(list: readonly unknown[] | null): TaskItem[] {
   const number = (n: unknown): number => (typeof n === "number" && Number.isFinite(n) ? n : 0);
   return (list ?? []).flatMap((v) => {
@@ -89,11 +89,11 @@ export function itemsOf(list: readonly unknown[] | null): TaskItem[] {
   });
 }
 
-/** How long turns took, by who took them for which message, as far as their rows are there. */
+/** The durations of turns by `turnKey`, as far as their rows are loaded. */
 export function durationsOf(rows: DesktopState["rows"]): Map<string, number> {
   const all = new Map<string, number>();
   for (const { row } of rows.values()) {
-    if (row.say === "api_req_finished") all.set(turnKey(row), endOf(row).durationMs);
+    if (row.say === "api_req_finished") all.set(turnKey(row), parseTurnEnd(row).durationMs);
   }
   return all;
 }

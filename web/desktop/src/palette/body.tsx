@@ -2,7 +2,7 @@ import { CornerDownLeft, Search } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
-import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
+import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
 import { palette as texts } from "../texts/parts.js";
 import { Kbd } from "../ui/kbd.js";
@@ -163,7 +163,7 @@ function useModal(): { current: HTMLDialogElement | null } {
 function useSections(query: string, sessions: readonly SessionCard[], recent: readonly string[]): ReturnType<typeof rank<Entry>> {
   const t = useTexts(texts);
   const commands = useCommands();
-  const { store } = useContext(WorkbenchContext)!;
+  const { store } = useContext(ShellContext)!;
   const windows = useShell((s) => s.desktop.windows);
   const prefs = useShell((s) => s.prefs);
   // The rest of the state changes while agents speak; what can be done hardly does.

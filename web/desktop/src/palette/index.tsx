@@ -1,13 +1,13 @@
 import "./palette.css";
 import { type ComponentType, type ReactNode, useContext, useEffect, useState } from "react";
-import { useShell, WorkbenchContext } from "../shell/context.js";
+import { ShellContext, useShell } from "../shell/context.js";
 import { isTyping, onMac, useKeys } from "../ui/keys.js";
 import { actionFor } from "./keys.js";
 
 /** The palette, the help, and the keys that work everywhere. */
 export function Palette(): ReactNode {
   const panel = useShell((s) => s.panel);
-  const { store, commands } = useContext(WorkbenchContext)!;
+  const { store, commands } = useContext(ShellContext)!;
   useKeys((e) => {
     const inModal = document.querySelector("dialog:modal") !== null;
     const action = actionFor(e, { typing: isTyping(e), inModal, onMac });

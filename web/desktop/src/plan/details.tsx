@@ -1,7 +1,7 @@
 import { MessagesSquare, RotateCw, ShieldQuestion, SkipForward, X } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import type { AgentID, Todo } from "../../../core/src/index.js";
-import { visible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/origin.js";
 import { useAgentState } from "../dock/agent-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -25,7 +25,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
   const heading = useId();
   const tries = todo.retry_count ?? 0;
   const rows: [string, ReactNode][] = [];
-  if (todo.tool) rows.push([t.tool, <code key="tool">{visible(todo.tool)}</code>]);
+  if (todo.tool) rows.push([t.tool, <code key="tool">{escapeInvisible(todo.tool)}</code>]);
   if (todo.priority) rows.push([t.priority, format.number(todo.priority)]);
   if (todo.estimated_duration_sec || todo.estimated_cost_usd) {
     const both = [todo.estimated_duration_sec ? format.elapsed(todo.estimated_duration_sec * 1000) : "", todo.estimated_cost_usd ? format.usd(todo.estimated_cost_usd) : ""];
@@ -37,7 +37,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
   return (
     <section ref={(el) => el?.scrollIntoView({ block: "nearest" })} className="plan-details" aria-labelledby={heading} data-details={todo.id}>
       <div className="plan-details-head">
-        <h3 id={heading}>{visible(todo.task)}</h3>
+        <h3 id={heading}>{escapeInvisible(todo.task)}</h3>
         <IconButton icon={X} size={14} label={t.closeTodo} onClick={onClose} />
       </div>
       <p className="plan-details-status" data-status={todo.status ?? "pending"}>
@@ -57,7 +57,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
       {todo.error !== undefined && todo.status !== "completed" && (
         <div className="plan-trouble">
           <h4>{t.trouble}</h4>
-          <p>{visible(todo.error.message || todo.error.code)}</p>
+          <p>{escapeInvisible(todo.error.message || todo.error.code)}</p>
         </div>
       )}
       <Result summary={todo.result_summary} />
@@ -76,14 +76,14 @@ function Result({ summary }: { summary: unknown }): ReactNode {
       <h4>{t.result}</h4>
       {"text" in result ? (
         <p className="plan-said" tabIndex={0} role="group" aria-label={t.result}>
-          {visible(result.text)}
+          {escapeInvisible(result.text)}
         </p>
       ) : (
         <dl className="plan-facts">
           {result.fields.map(({ name, value }) => (
             <div key={name}>
-              <dt>{visible(name)}</dt>
-              <dd>{visible(value)}</dd>
+              <dt>{escapeInvisible(name)}</dt>
+              <dd>{escapeInvisible(value)}</dd>
             </div>
           ))}
         </dl>
@@ -106,7 +106,7 @@ function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): Rea
   return (
     <p className="plan-agent">
       <b>{t.agent}</b> {quiet ?? doing} · {elapsed}
-      {said !== "" && <span>{visible(said.slice(-200))}</span>}
+      {said !== "" && <span>{escapeInvisible(said.slice(-200))}</span>}
     </p>
   );
 }

@@ -1,7 +1,7 @@
 import { BellRing, Check, CircleSlash, ListTodo, LoaderCircle, X } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from "react";
 import type { Layer, TodoID } from "../../../core/src/index.js";
-import { visible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/origin.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { plan as texts } from "../texts/parts.js";
@@ -63,7 +63,7 @@ export function Panel(): ReactNode {
           <>
             {!!plan?.request && (
               <p className="plan-request" tabIndex={0} role="group" aria-label={t.request}>
-                {visible(plan.request)}
+                {escapeInvisible(plan.request)}
               </p>
             )}
             <Steps facts={facts} />
@@ -87,7 +87,7 @@ function PhaseText({ facts, phase }: { facts: Facts; phase: Phase }): ReactNode 
   const why = plan?.pause_reason || (plan?.paused_by === "interrupt" ? t.pausedInterrupt : "");
   return (
     <span className="plan-phase" data-plan-phase={phase} role="status">
-      {phase === "paused" && why !== "" ? t.pausedBy(visible(why)) : t[phase]}
+      {phase === "paused" && why !== "" ? t.pausedBy(escapeInvisible(why)) : t[phase]}
     </span>
   );
 }

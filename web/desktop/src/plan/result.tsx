@@ -1,7 +1,7 @@
 import { CircleCheck, CircleSlash, CircleX, CornerDownLeft, FileText, RotateCw } from "lucide-react";
 import type { ReactNode } from "react";
 import type { PlanAttachment, PlanComplete, PlanFailure, PlanStatistics } from "../../../core/src/index.js";
-import { visible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/origin.js";
 import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
 import { usePutBack } from "../dock/drafts.js";
@@ -26,7 +26,7 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
         {t.answerTitle}
         <CopyButton text={response.text} label={t.copyAnswer} />
       </h3>
-      {!!response.summary && <p className="plan-summary">{visible(response.summary)}</p>}
+      {!!response.summary && <p className="plan-summary">{escapeInvisible(response.summary)}</p>}
       <Markdown text={response.text} />
       {complete.status === "partial" && <p className="plan-note">{t.partly}</p>}
       {response.attachments.length > 0 && (
@@ -47,7 +47,7 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
           <div className="plan-next">
             {response.next_actions.map((action) => (
               <Button key={action} size="sm" icon={CornerDownLeft} onClick={() => putBack(action)}>
-                {visible(action)}
+                {escapeInvisible(action)}
               </Button>
             ))}
           </div>
@@ -63,7 +63,7 @@ function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNod
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
   const path = ownFile(a.url, session);
-  const name = visible(a.title || a.url.split("/").at(-1) || a.url);
+  const name = escapeInvisible(a.title || a.url.split("/").at(-1) || a.url);
   return (
     <>
       <FileText size={14} aria-hidden />
@@ -96,10 +96,10 @@ export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts })
         <Icon size={16} aria-hidden />
         {cancelled ? t.cancelledTitle : t.failedTitle}
       </h3>
-      <p>{[reason, error.message ? visible(error.message) : undefined].filter(Boolean).join(" ") || t.noReason}</p>
+      <p>{[reason, error.message ? escapeInvisible(error.message) : undefined].filter(Boolean).join(" ") || t.noReason}</p>
       {todo !== undefined && !cancelled && (
         <>
-          <p>{t.failedTodo(visible(todo.task))}</p>
+          <p>{t.failedTodo(escapeInvisible(todo.task))}</p>
           <Button size="sm" icon={RotateCw} onClick={() => control("control_retry", { todo_id: todo.id })}>
             {t.retryTodo}
           </Button>
@@ -124,8 +124,8 @@ function Partial({ data, facts }: { data: unknown; facts: Facts }): ReactNode {
           const text = result === undefined ? "" : "text" in result ? result.text : result.fields.map((f) => `${f.name}: ${f.value}`).join("\n");
           return (
             <div key={id}>
-              <dt>{visible(facts.todos.find((d) => d.id === id)?.task ?? id)}</dt>
-              <dd>{visible(text)}</dd>
+              <dt>{escapeInvisible(facts.todos.find((d) => d.id === id)?.task ?? id)}</dt>
+              <dd>{escapeInvisible(text)}</dd>
             </div>
           );
         })}

@@ -1,7 +1,7 @@
 import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleSlash, CircleX, Clock, Hourglass, LoaderCircle, type LucideIcon, ShieldQuestion, SkipForward } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Todo, TodoStatus } from "../../../core/src/index.js";
-import { visible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/origin.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { plan as texts } from "../texts/parts.js";
 
@@ -63,9 +63,9 @@ export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
         {todo.status === "in_progress" && !!todo.progress_percentage && <span className="plan-box-note">{t.percent(Math.floor(todo.progress_percentage))}</span>}
         {todo.status === "completed" && !!todo.duration_ms && <span className="plan-box-note">{format.elapsed(todo.duration_ms)}</span>}
       </span>
-      <span className="plan-box-task">{visible(todo.task)}</span>
+      <span className="plan-box-task">{escapeInvisible(todo.task)}</span>
       <span className="plan-box-foot">
-        {todo.status === "in_progress" && todo.current_step ? visible(todo.current_step) : (todo.tool ?? "")}
+        {todo.status === "in_progress" && todo.current_step ? escapeInvisible(todo.current_step) : (todo.tool ?? "")}
         {todo.requires_approval === true && (todo.status ?? "pending") === "pending" && <span>{t.asksFirst}</span>}
         {(todo.retry_count ?? 0) > 0 && <span>{`${t.tries} ${triesOf(todo, t)}`}</span>}
       </span>

@@ -5,7 +5,7 @@ import { Client, type HubEvent, newView, type SessionID, saveView } from "../../
 import { languageOf } from "../i18n/texts.js";
 import { Api } from "./api.js";
 import { Commands } from "./commands.js";
-import type { Workbench } from "./context.js";
+import type { ShellServices } from "./context.js";
 import { StateFollower } from "./follower.js";
 import { browserHubClock } from "./hub-clock.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
@@ -15,7 +15,7 @@ import { nameTab } from "./tab.js";
 import { hasRoomForDrawer } from "./viewport.js";
 
 /** A started page with its event listeners. */
-export interface Page extends Workbench {
+export interface Page extends ShellServices {
   readonly client: Client;
   /** Subscribes to all events of the session; returns the unsubscribe function. */
   listen(hear: Listener): () => void;

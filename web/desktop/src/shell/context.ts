@@ -6,35 +6,35 @@ import type { HubClock } from "./hub-clock.js";
 import type { Shell, ShellStore } from "./shell.js";
 
 /** The state and commands that every component may use. */
-export interface Workbench {
+export interface ShellServices {
   readonly store: ShellStore;
   readonly commands: Commands;
   readonly hubClock: HubClock;
 }
 
-export const WorkbenchContext = createContext<Workbench | undefined>(undefined);
+export const ShellContext = createContext<ShellServices | undefined>(undefined);
 
 export const PageContext = createContext<Page | undefined>(undefined);
 
-function useWorkbench(): Workbench {
-  const bench = useContext(WorkbenchContext);
+function useShellServices(): ShellServices {
+  const bench = useContext(ShellContext);
   if (bench === undefined) throw new Error("outside of a workbench");
   return bench;
 }
 
 /** Selects a part of the page state. The selector must return the identical object while nothing changed. */
 export function useShell<T>(select: (s: Shell) => T): T {
-  return useStore(useWorkbench().store, select);
+  return useStore(useShellServices().store, select);
 }
 
 /** The commands of the page. */
 export function useCommands(): Commands {
-  return useWorkbench().commands;
+  return useShellServices().commands;
 }
 
 /** The estimate of the hub's clock. */
 export function useHubClock(): HubClock {
-  return useWorkbench().hubClock;
+  return useShellServices().hubClock;
 }
 
 /** Subscribes to all events of the session, after they were applied to the state. Replayed events happened while this tab was disconnected. */

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { argumentsIn } from "../../src/asks/arguments.js";
+import { parseArguments } from "../../src/asks/arguments.js";
 
 test("arguments are a list of names and values", () => {
-  expect(argumentsIn('files:delete\n{"path":"a\\nb","deep":{"x":[1]},"all":true}', "files:delete")).toEqual([
+  expect(parseArguments('files:delete\n{"path":"a\\nb","deep":{"x":[1]},"all":true}', "files:delete")).toEqual([
     { name: "path", value: "a\nb" },
     { name: "deep", value: '{\n  "x": [\n    1\n  ]\n}' },
     { name: "all", value: "true" },
   ]);
-  expect(argumentsIn('[1,"a"]', "t")).toEqual([{ name: "", value: '[\n  1,\n  "a"\n]' }]);
+  expect(parseArguments('[1,"a"]', "t")).toEqual([{ name: "", value: '[\n  1,\n  "a"\n]' }]);
 });
 
 test.each([
@@ -18,17 +18,17 @@ test.each([
   ["a number that would be rounded", '{"id":12345678901234567890}'],
   ["a number only", "12"],
 ])("%s is shown as it is", (_, input) => {
-  expect(argumentsIn(`t\n${input}`, "t")).toEqual([{ name: "", value: input }]);
+  expect(parseArguments(`t\n${input}`, "t")).toEqual([{ name: "", value: input }]);
 });
 
 test("what is inside of texts is no name and no number", () => {
-  expect(argumentsIn('{"a":"\\"b\\": 1.50","c":"9999999999999999999"}', "t")).toEqual([
+  expect(parseArguments('{"a":"\\"b\\": 1.50","c":"9999999999999999999"}', "t")).toEqual([
     { name: "a", value: '"b": 1.50' },
     { name: "c", value: "9999999999999999999" },
   ]);
 });
 
 test("only the tool that asks is taken away", () => {
-  expect(argumentsIn("other\nthing", "t")).toEqual([{ name: "", value: "other\nthing" }]);
-  expect(argumentsIn("t\n", "t")).toEqual([]);
+  expect(parseArguments("other\nthing", "t")).toEqual([{ name: "", value: "other\nthing" }]);
+  expect(parseArguments("t\n", "t")).toEqual([]);
 });

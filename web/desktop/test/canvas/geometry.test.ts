@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Bounds, WindowState } from "../../../core/src/index.js";
-import { drawn, type Edge, edges, gap, grip, inside, keyStep, moved, panelBounds, regained, resized, type Size, smallest, titleHeight, workArea, zoneAt, zoneBounds, zoneOf, zones } from "../../src/canvas/geometry.js";
+import { type Edge, edges, fitInside, fitReachable, gap, keyStep, minSizes, minTitleVisible, moved, panelBounds, resized, restoredUnderPointer, type Size, titleHeight, workArea, zoneAt, zoneBounds, zoneOf, zones } from "../../src/canvas/geometry.js";
 
 const area: Bounds = { x: 0, y: 0, w: 1000, h: 700 };
-const least = smallest.standard;
+const least = minSizes.standard;
 
 /** The same numbers in every run. */
 function numbers(seed: number): (low: number, high: number) => number {
@@ -20,41 +20,41 @@ function panel(windowId: string, dockEdge: "top" | "bottom", h: number): WindowS
 
 test("a window that fits is drawn where it is", () => {
   const b = { x: 40, y: 30, w: 400, h: 300 };
-  expect(drawn(b, area, least)).toEqual(b);
+  expect(fitReachable(b, area, least)).toEqual(b);
 });
 
 test("a window from a larger screen is drawn wholly inside", () => {
-  expect(drawn({ x: 1800, y: 900, w: 500, h: 400 }, area, least)).toEqual({ x: 500, y: 300, w: 500, h: 400 });
-  expect(drawn({ x: -900, y: -300, w: 500, h: 400 }, area, least)).toEqual({ x: 0, y: 0, w: 500, h: 400 });
-  expect(drawn({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual({ x: 10, y: 10, w: 1000, h: 700 });
+  expect(fitReachable({ x: 1800, y: 900, w: 500, h: 400 }, area, least)).toEqual({ x: 500, y: 300, w: 500, h: 400 });
+  expect(fitReachable({ x: -900, y: -300, w: 500, h: 400 }, area, least)).toEqual({ x: 0, y: 0, w: 500, h: 400 });
+  expect(fitReachable({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual({ x: 10, y: 10, w: 1000, h: 700 });
 });
 
 test("what nobody put there by hand is wholly inside", () => {
-  expect(inside({ x: 100, y: 260, w: 400, h: 528 }, area, least)).toEqual({ x: 100, y: 172, w: 400, h: 528 });
-  expect(inside({ x: 900, y: -20, w: 400, h: 300 }, area, least)).toEqual({ x: 600, y: 0, w: 400, h: 300 });
-  expect(inside({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual(area);
-  expect(inside({ x: 50, y: 50, w: 400, h: 300 }, { x: 0, y: 40, w: 200, h: 100 }, least)).toEqual({ x: 0, y: 40, w: 240, h: 120 });
+  expect(fitInside({ x: 100, y: 260, w: 400, h: 528 }, area, least)).toEqual({ x: 100, y: 172, w: 400, h: 528 });
+  expect(fitInside({ x: 900, y: -20, w: 400, h: 300 }, area, least)).toEqual({ x: 600, y: 0, w: 400, h: 300 });
+  expect(fitInside({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual(area);
+  expect(fitInside({ x: 50, y: 50, w: 400, h: 300 }, { x: 0, y: 40, w: 200, h: 100 }, least)).toEqual({ x: 0, y: 40, w: 240, h: 120 });
 });
 
 test("wherever a window is, its title bar can be taken hold of", () => {
   const n = numbers(7);
   for (let i = 0; i < 2000; i++) {
     const room: Bounds = { x: 0, y: n(0, 80), w: n(300, 2000), h: n(200, 1400) };
-    const b = drawn({ x: n(-9000, 9000), y: n(-9000, 9000), w: n(-50, 4000), h: n(-50, 4000) }, room, least);
+    const b = fitReachable({ x: n(-9000, 9000), y: n(-9000, 9000), w: n(-50, 4000), h: n(-50, 4000) }, room, least);
     const seen = Math.min(b.x + b.w, room.x + room.w) - Math.max(b.x, room.x);
-    expect(seen).toBeGreaterThanOrEqual(Math.min(grip, b.w));
+    expect(seen).toBeGreaterThanOrEqual(Math.min(minTitleVisible, b.w));
     expect(b.y).toBeGreaterThanOrEqual(room.y);
     expect(b.y).toBeLessThanOrEqual(room.y + Math.max(0, room.h - titleHeight));
-    expect(drawn(b, room, least), "drawing is at rest after one step").toEqual(b);
+    expect(fitReachable(b, room, least), "drawing is at rest after one step").toEqual(b);
   }
 });
 
 test("a window that was moved is drawn where it was moved to", () => {
   const n = numbers(11);
   for (let i = 0; i < 2000; i++) {
-    const from = drawn({ x: n(0, 900), y: n(0, 600), w: n(240, 900), h: n(120, 600) }, area, least);
+    const from = fitReachable({ x: n(0, 900), y: n(0, 600), w: n(240, 900), h: n(120, 600) }, area, least);
     const b = moved(from, n(-3000, 3000), n(-3000, 3000), area);
-    expect(drawn(b, area, least)).toEqual(b);
+    expect(fitReachable(b, area, least)).toEqual(b);
     expect([b.w, b.h]).toEqual([from.w, from.h]);
   }
 });
@@ -62,7 +62,7 @@ test("a window that was moved is drawn where it was moved to", () => {
 test("edges that are not moved stay, and no window becomes too small", () => {
   const n = numbers(13);
   for (let i = 0; i < 2000; i++) {
-    const from = drawn({ x: n(0, 700), y: n(0, 500), w: n(240, 900), h: n(120, 600) }, area, least);
+    const from = fitReachable({ x: n(0, 700), y: n(0, 500), w: n(240, 900), h: n(120, 600) }, area, least);
     const edge = edges[n(0, edges.length - 1)] as Edge;
     const b = resized(from, edge, n(-2000, 2000), n(-2000, 2000), area, least);
     expect(b.w).toBeGreaterThanOrEqual(least.w);
@@ -100,7 +100,7 @@ test("zones lie in the area, do not lie on each other, and are known again", () 
       expect(b.x + b.w).toBeLessThanOrEqual(room.x + room.w);
       expect(b.y + b.h).toBeLessThanOrEqual(room.y + room.h);
       if (zone !== "full") expect(zoneOf(b, room)).toBe(zone);
-      expect(drawn(b, room, { w: 1, h: 1 } satisfies Size)).toEqual(b);
+      expect(fitReachable(b, room, { w: 1, h: 1 } satisfies Size)).toEqual(b);
     }
     const left = zoneBounds("left", room);
     expect(zoneBounds("right", room).x - (left.x + left.w)).toBeGreaterThanOrEqual(gap - 1);
@@ -108,9 +108,9 @@ test("zones lie in the area, do not lie on each other, and are known again", () 
 });
 
 test("a window that gets its size back stays under the pointer", () => {
-  const b = regained({ w: 400, h: 300 }, area, 750, 12);
+  const b = restoredUnderPointer({ w: 400, h: 300 }, area, 750, 12);
   expect(b).toEqual({ x: 450, y: 0, w: 400, h: 300 });
-  expect(regained({ w: 400, h: 300 }, area, 1000, 30).x).toBe(600);
+  expect(restoredUnderPointer({ w: 400, h: 300 }, area, 1000, 30).x).toBe(600);
 });
 
 test("panels lie at their edges, one before the other, and the rest is for the others", () => {

@@ -4,7 +4,7 @@ import { clickText } from "../../src/canvas/icon.js";
 import { safeStyle } from "../../src/canvas/look.js";
 import { extentOf, miniature } from "../../src/canvas/miniature.js";
 import { canvasShortcuts, titleBarShortcuts } from "../../src/canvas/shortcuts.js";
-import { cycleOf, frontOf, isOnTop, mounted, recentAfter } from "../../src/canvas/stack.js";
+import { cycleOrder, frontOf, isOnTop, mountedWindows, recentAfter } from "../../src/canvas/stack.js";
 import { canvas as texts } from "../../src/texts/entry.js";
 
 function win(windowId: string, more: Partial<WindowState> = {}): WindowState {
@@ -30,18 +30,18 @@ test("the window in front is the standard one with the highest z that can be see
   expect(isOnTop(all, all[0]!)).toBe(true);
   expect(isOnTop([...all, win("e", { z: 6 })], all[0]!)).toBe(false);
   expect(isOnTop(all, all[1]!)).toBe(false);
-  expect(cycleOf([win("a", { z: 1 }), win("b", { z: 3 }), win("c", { z: 2 })], "monitor-0")).toEqual(["monitor-0/b", "monitor-0/c", "monitor-0/a"]);
+  expect(cycleOrder([win("a", { z: 1 }), win("b", { z: 3 }), win("c", { z: 2 })], "monitor-0")).toEqual(["monitor-0/b", "monitor-0/c", "monitor-0/a"]);
 });
 
 test("windows keep their order on the page whatever their z, and pages of other monitors stay for a while", () => {
   const page = { content: { renderer: "iframe", data: "/x" } } as Partial<WindowState>;
   const there = [win("p", { ...page, monitorId: "monitor-1" }), win("t", { monitorId: "monitor-1" })];
   const ids = (list: WindowState[]): string[] => list.map((w) => w.windowId);
-  const first = mounted(table(win("b", { z: 1 }), win("a", { z: 2 }), ...there), "monitor-0", ["monitor-1"]);
+  const first = mountedWindows(table(win("b", { z: 1 }), win("a", { z: 2 }), ...there), "monitor-0", ["monitor-1"]);
   expect(ids(first)).toEqual(["a", "b", "p"]);
-  expect(ids(mounted(table(...there, win("a", { z: 1 }), win("b", { z: 2 })), "monitor-0", ["monitor-1"]))).toEqual(["a", "b", "p"]);
-  expect(ids(mounted(table(win("a"), ...there), "monitor-0", []))).toEqual(["a"]);
-  expect(ids(mounted(table(win("a"), ...there), "monitor-1", ["monitor-0"]))).toEqual(["p", "t"]);
+  expect(ids(mountedWindows(table(...there, win("a", { z: 1 }), win("b", { z: 2 })), "monitor-0", ["monitor-1"]))).toEqual(["a", "b", "p"]);
+  expect(ids(mountedWindows(table(win("a"), ...there), "monitor-0", []))).toEqual(["a"]);
+  expect(ids(mountedWindows(table(win("a"), ...there), "monitor-1", ["monitor-0"]))).toEqual(["p", "t"]);
 });
 
 test("two monitors before the shown one are remembered", () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 import { type Bounds, emptyDesktop, type WindowState } from "../../../core/src/index.js";
-import { Manager } from "../../src/canvas/manager.js";
+import { WindowManager } from "../../src/canvas/manager.js";
 import type { Commands } from "../../src/shell/commands.js";
 import type { Shell, ShellStore } from "../../src/shell/shell.js";
 
@@ -15,7 +15,7 @@ function win(windowId: string, bounds: Bounds, more: Partial<WindowState> = {}):
 class Desktop {
   readonly told: string[] = [];
   readonly store: ShellStore;
-  readonly manager: Manager;
+  readonly manager: WindowManager;
   readonly stop: () => void;
 
   constructor(...windows: WindowState[]) {
@@ -23,7 +23,7 @@ class Desktop {
     this.store = createStore(() => ({ desktop: emptyDesktop(), view, link: { phase: "live", released: true } }) as unknown as Shell);
     const note = (name: string) => (w: WindowState, b?: Bounds) => void this.told.push([name, w.windowId, ...(b === undefined ? [] : [b.x, b.y, b.w, b.h])].join(" "));
     const commands = { placeWindow: note("place"), focusWindow: note("focus"), toggleMaximized: note("toggle") };
-    this.manager = new Manager(this.store, commands as unknown as Commands);
+    this.manager = new WindowManager(this.store, commands as unknown as Commands);
     this.manager.measure({ w: 1000, h: 700 });
     this.stop = this.manager.start();
     for (const w of windows) this.say(w);
@@ -39,7 +39,7 @@ class Desktop {
   }
 
   pendings(): number {
-    return this.manager.board.getState().pendings.size;
+    return this.manager.store.getState().pendings.size;
   }
 }
 
@@ -78,10 +78,10 @@ test("own echoes do not move a window back, and it rests where it was let go", (
   vi.advanceTimersByTime(100);
   d.manager.dragTo("monitor-0/a", at(300));
   d.say(win("a", at(200)));
-  expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
+  expect(d.manager.drawnBounds(win("a", at(200)))).toEqual(at(300));
   d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100), maximized: false });
   vi.advanceTimersByTime(100);
-  expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
+  expect(d.manager.drawnBounds(win("a", at(200)))).toEqual(at(300));
   d.say(win("a", at(300)));
   expect(d.pendings()).toBe(0);
   d.stop();
@@ -91,10 +91,10 @@ test("without an answer a window goes back to where the hub says it is", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.nudge(w, 16, 0, "move");
-  expect(d.manager.drawn(w)).toEqual(at(116));
+  expect(d.manager.drawnBounds(w)).toEqual(at(116));
   vi.advanceTimersByTime(2500);
   expect(d.pendings()).toBe(0);
-  expect(d.manager.drawn(w)).toEqual(at(100));
+  expect(d.manager.drawnBounds(w)).toEqual(at(100));
   d.stop();
 });
 
@@ -111,7 +111,7 @@ test("what is done without a connection is shown, and told once when there is on
   d.manager.toggleMaximized(front);
   expect(d.told).toEqual([]);
   expect(d.manager.front()?.windowId).toBe("a");
-  expect(d.manager.drawn(w)).toEqual(at(180));
+  expect(d.manager.drawnBounds(w)).toEqual(at(180));
   d.connect(true);
   vi.advanceTimersByTime(200);
   expect(d.told.sort()).toEqual(["focus a", "place a 180 100 400 300", "toggle b"]);
@@ -127,7 +127,7 @@ test("a window is brought to the front once", () => {
   d.say(raised);
   d.manager.raise(raised);
   expect(d.told).toEqual(["focus a"]);
-  expect(d.manager.board.getState().raised).toBe("");
+  expect(d.manager.store.getState().raised).toBe("");
   d.stop();
 });
 
@@ -153,7 +153,7 @@ test("a snapped window gets its size back", () => {
   expect(d.manager.zone(w)).toBe("left");
   expect(d.manager.canRestore(w)).toBe(true);
   d.manager.restore(w);
-  expect(d.manager.drawn(w)).toEqual(at(100));
+  expect(d.manager.drawnBounds(w)).toEqual(at(100));
   expect(d.manager.canRestore(w)).toBe(false);
   d.stop();
 });
@@ -172,16 +172,16 @@ test("a window dragged to the top is maximised and goes back to where the drag b
 test("only the person leaves a part of a window outside", () => {
   const low = win("a", at(100, 600));
   const d = new Desktop(low);
-  expect(d.manager.drawn(low)).toEqual(at(100, 400));
+  expect(d.manager.drawnBounds(low)).toEqual(at(100, 400));
   d.manager.beginDrag(low, undefined, 150, 410);
   d.manager.dragTo("monitor-0/a", at(100, 550));
   d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100, 600), maximized: false });
   const put = win("a", at(100, 550));
   d.say(put);
-  expect(d.manager.drawn(put)).toEqual(at(100, 550));
+  expect(d.manager.drawnBounds(put)).toEqual(at(100, 550));
   const moved = win("a", at(120, 600));
   d.say(moved);
-  expect(d.manager.drawn(moved)).toEqual(at(120, 400));
+  expect(d.manager.drawnBounds(moved)).toEqual(at(120, 400));
   d.stop();
 });
 
@@ -192,7 +192,7 @@ test("a window that is closed while it is in hand leaves nothing behind", () => 
   d.manager.dragTo("monitor-0/a", at(-200, 300));
   d.manager.showPreview("left");
   d.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map() } }));
-  expect(d.manager.board.getState().preview).toBeUndefined();
+  expect(d.manager.store.getState().preview).toBeUndefined();
   const again = win("a", at(400));
   d.say(again);
   expect(d.manager.place(again).bounds).toEqual(at(400));
@@ -208,7 +208,7 @@ test("a window of another monitor that was brought to the front is not the one i
   const d = new Desktop(here);
   d.connect(false);
   d.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map(s.desktop.windows).set("monitor-1/b", there) } }));
-  d.manager.board.setState({ raised: "monitor-1/b" });
+  d.manager.store.setState({ raised: "monitor-1/b" });
   expect(d.manager.front()?.windowId).toBe("a");
   d.stop();
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fileKind, hostOf, mayBeSource, outside, ownFile, pictureSource } from "../../src/content/addresses.js";
+import { externalURL, fileKind, hostOf, isAllowedSource, ownFile, pictureSource } from "../../src/content/addresses.js";
 
 const home = "/api/sessions/s-1/files/";
 
@@ -36,22 +36,22 @@ test.each([
 });
 
 test("only pictures by themselves and files are sources", () => {
-  expect(mayBeSource("data:image/png;base64,AA")).toBe(true);
-  expect(mayBeSource("blob:http://hub/1")).toBe(true);
-  expect(mayBeSource("/files/a.png")).toBe(true);
+  expect(isAllowedSource("data:image/png;base64,AA")).toBe(true);
+  expect(isAllowedSource("blob:http://hub/1")).toBe(true);
+  expect(isAllowedSource("/files/a.png")).toBe(true);
   for (const src of ["data:image/svg+xml,<svg/>", "data:text/html,x", "https://evil/?d=1", "//evil/x", "http:evil", "/other", " https://evil/"]) {
-    expect(mayBeSource(src), src).toBe(false);
+    expect(isAllowedSource(src), src).toBe(false);
     expect(pictureSource(src, "s-1"), src).toBeUndefined();
   }
   expect(pictureSource("/files/a.png", "s-1")).toBe(`${home}a.png`);
 });
 
 test("what leaves the desktop is written in full", () => {
-  expect(outside("https://a.example")).toBe("https://a.example/");
-  expect(outside("https://google.com@evil.example/x")).toBe("https://google.com@evil.example/x");
-  expect(outside("mailto:a@b.c")).toBe("mailto:a@b.c");
+  expect(externalURL("https://a.example")).toBe("https://a.example/");
+  expect(externalURL("https://google.com@evil.example/x")).toBe("https://google.com@evil.example/x");
+  expect(externalURL("mailto:a@b.c")).toBe("mailto:a@b.c");
   for (const bad of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "/x", "", "vbscript:x"]) {
-    expect(outside(bad), bad).toBeUndefined();
+    expect(externalURL(bad), bad).toBeUndefined();
   }
 });
 

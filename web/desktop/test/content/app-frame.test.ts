@@ -1,15 +1,15 @@
 import { expect, test, vi } from "vitest";
-import { maxMessage, type Told } from "../../../apps/protocol.js";
+import { maxMessage, type PageMessage } from "../../../apps/protocol.js";
 import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
 import { Channel, type Port } from "../../src/content/app-frame/channel.js";
-import { interactionText, isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/app-frame/rules.js";
+import { appRequestOf, interactionText, isExpired, isForThisTab, parseAppMessage, Rate, responseOf } from "../../src/content/app-frame/rules.js";
 
 test("so many in a second and no more", () => {
   const rate = new Rate(20);
-  for (let i = 0; i < 20; i++) expect(rate.take(1000 + i)).toBe(true);
-  expect(rate.take(1500)).toBe(false);
+  for (let i = 0; i < 20; i++) expect(rate.allow(1000 + i)).toBe(true);
+  expect(rate.allow(1500)).toBe(false);
   expect(rate.dropped).toBe(1);
-  expect(rate.take(2000)).toBe(true);
+  expect(rate.allow(2000)).toBe(true);
   expect(rate.dropped).toBe(0);
 });
 
@@ -23,7 +23,7 @@ test.each([
   ],
   [{ type: "yaar:app-command-response", requestId: "r", error: 5 }, { type: "yaar:app-command-response", requestId: "r", error: "5" }],
 ])("%j may be said", (said, heard) => {
-  expect(readSaid(JSON.stringify(said))).toEqual(heard);
+  expect(parseAppMessage(JSON.stringify(said))).toEqual(heard);
 });
 
 test.each([
@@ -37,11 +37,11 @@ test.each([
   ["something else than a text", '{"type":"yaar:app-interaction","content":{}}'],
   ["too much", JSON.stringify({ type: "everdesk:shown", x: "x".repeat(maxMessage) })],
 ])("%s is nothing", (_, said) => {
-  expect(readSaid(said)).toBeUndefined();
+  expect(parseAppMessage(said)).toBeUndefined();
 });
 
 test("questions and answers have the names of both sides", () => {
-  const ask = (request: AppProtocolRequest["request"]) => questionOf({ requestId: "r", windowId: "w", request });
+  const ask = (request: AppProtocolRequest["request"]) => appRequestOf({ requestId: "r", windowId: "w", request });
   expect(ask({ kind: "manifest" })).toEqual({ type: "yaar:app-manifest-request", requestId: "r" });
   expect(ask({ kind: "query", stateKey: "k" })).toEqual({ type: "yaar:app-query-request", requestId: "r", stateKey: "k" });
   expect(ask({ kind: "command", command: "c", params: [1] })).toEqual({ type: "yaar:app-command-request", requestId: "r", command: "c", params: [1] });
@@ -57,22 +57,22 @@ test("what an app says stays within its mark", () => {
 
 test("a rate may be for longer than a second", () => {
   const rate = new Rate(2, 60_000);
-  expect([0, 1000, 2000, 59_999, 60_000].map((now) => rate.take(now))).toEqual([true, true, false, false, true]);
+  expect([0, 1000, 2000, 59_999, 60_000].map((now) => rate.allow(now))).toEqual([true, true, false, false, true]);
 });
 
 test("a question with an address is for one connection only", () => {
   const presence: Connection[] = [{ connectionId: "c1", clientId: "tab-1" }, { connectionId: "c2", clientId: "tab-2" }];
-  expect(isForUs(undefined, presence, "tab-1")).toBe(true);
-  expect(isForUs("c1", presence, "tab-1")).toBe(true);
-  expect(isForUs("c2", presence, "tab-1")).toBe(false);
-  expect(isForUs("c9", presence, "tab-1")).toBe(false);
+  expect(isForThisTab(undefined, presence, "tab-1")).toBe(true);
+  expect(isForThisTab("c1", presence, "tab-1")).toBe(true);
+  expect(isForThisTab("c2", presence, "tab-1")).toBe(false);
+  expect(isForThisTab("c9", presence, "tab-1")).toBe(false);
 });
 
 test("what is late is late by the clock of the hub", () => {
-  expect(isLate(undefined, 7000)).toBe(false);
-  expect(isLate(0, 7000)).toBe(false);
-  expect(isLate(6000, 5999)).toBe(false);
-  expect(isLate(6000, 6001)).toBe(true);
+  expect(isExpired(undefined, 7000)).toBe(false);
+  expect(isExpired(0, 7000)).toBe(false);
+  expect(isExpired(6000, 5999)).toBe(false);
+  expect(isExpired(6000, 6001)).toBe(true);
 });
 
 function fakePort(): Port & { sent: string[]; closed: boolean; say: (what: unknown) => void } {
@@ -90,13 +90,13 @@ function fakePort(): Port & { sent: string[]; closed: boolean; say: (what: unkno
 test("a channel asks, and takes the answer to what was asked", async () => {
   vi.useFakeTimers();
   const port = fakePort();
-  const channel = new Channel(port, { now: () => 0, hear: () => undefined, onFlood: () => undefined });
-  const first = channel.ask({ type: "yaar:app-query-request", requestId: "a", stateKey: "k" });
+  const channel = new Channel(port, { now: () => 0, onMessage: () => undefined, onFlood: () => undefined });
+  const first = channel.sendRequest({ type: "yaar:app-query-request", requestId: "a", stateKey: "k" });
   port.say(JSON.stringify({ type: "yaar:app-command-response", requestId: "a", result: 1 }));
   port.say(JSON.stringify({ type: "yaar:app-query-response", requestId: "b", data: 1 }));
   port.say(JSON.stringify({ type: "yaar:app-query-response", requestId: "a", data: 2 }));
   expect(await first).toEqual({ type: "yaar:app-query-response", requestId: "a", data: 2 });
-  const second = channel.ask({ type: "yaar:app-manifest-request", requestId: "c" });
+  const second = channel.sendRequest({ type: "yaar:app-manifest-request", requestId: "c" });
   vi.advanceTimersByTime(5000);
   expect((await second).error).toBe("the app did not answer in time");
   vi.useRealTimers();
@@ -104,9 +104,9 @@ test("a channel asks, and takes the answer to what was asked", async () => {
 
 test("an app that floods is not heard any more", () => {
   const port = fakePort();
-  const heard: Told[] = [];
+  const heard: PageMessage[] = [];
   let floods = 0;
-  new Channel(port, { now: () => 0, hear: (t) => heard.push(t), onFlood: () => floods++ });
+  new Channel(port, { now: () => 0, onMessage: (t) => heard.push(t), onFlood: () => floods++ });
   for (let i = 0; i < 2000; i++) port.say('{"type":"yaar:app-ready"}');
   expect(heard.length).toBe(20);
   expect(floods).toBe(1);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { type Action, emptyDesktop, type WindowState } from "../../../core/src/index.js";
-import { awaited } from "../../src/content/feedback.js";
+import { feedbackFor } from "../../src/content/feedback.js";
 
 const w: WindowState = { windowId: "w", monitorId: "monitor-0", title: "", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "html", data: "" } };
 const desktop = { ...emptyDesktop(), windows: new Map([["monitor-0/w", w]]) };
 
 test("nobody waits for an action without a request", () => {
-  expect(awaited({ type: "window.capture", windowId: "w" }, "monitor-0", desktop)).toBeUndefined();
-  expect(awaited({ type: "toast.show", id: "t", message: "x" } as Action, "monitor-0", desktop)).toBeUndefined();
+  expect(feedbackFor({ type: "window.capture", windowId: "w" }, "monitor-0", desktop)).toBeUndefined();
+  expect(feedbackFor({ type: "toast.show", id: "t", message: "x" } as Action, "monitor-0", desktop)).toBeUndefined();
 });
 
 test.each([
@@ -17,9 +17,9 @@ test.each([
   [{ type: "window.focus", windowId: "w", requestId: "r" }, "done", "html"],
 ] as [Action, string, string][])("%j is answered", (action, kind, renderer) => {
   const feedback = { requestId: "r", windowId: "w", monitorId: "monitor-0", renderer };
-  expect(awaited(action, "monitor-0", desktop)).toEqual({ kind, key: "monitor-0/w", feedback });
+  expect(feedbackFor(action, "monitor-0", desktop)).toEqual({ kind, key: "monitor-0/w", feedback });
 });
 
 test("a window that is not there is named by where it would be", () => {
-  expect(awaited({ type: "window.capture", windowId: "x", requestId: "r" }, "monitor-1", desktop)?.key).toBe("monitor-1/x");
+  expect(feedbackFor({ type: "window.capture", windowId: "x", requestId: "r" }, "monitor-1", desktop)?.key).toBe("monitor-1/x");
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Layout } from "../../../core/src/index.js";
-import { columnsOf, fieldKey, formData, kept, lengthOf, shownValue, submitButton } from "../../src/content/layout/form.js";
+import { columnsOf, fieldKey, formData, lengthOf, retainValues, shownValue, submitButton } from "../../src/content/layout/form.js";
 
 const layout: Layout = {
   components: [
@@ -28,9 +28,9 @@ test("a form sends its own fields, numbers as numbers", () => {
 
 test("what was typed is kept while its field is there", () => {
   const typed = new Map([[who, "Grace"], [age, "42"]]);
-  expect(kept(typed, layout)).toBe(typed);
+  expect(retainValues(typed, layout)).toBe(typed);
   const next: Layout = { components: [{ type: "input", name: "who", formId: "f", defaultValue: "Bob" }] };
-  const left = kept(typed, next);
+  const left = retainValues(typed, next);
   expect([...left]).toEqual([[who, "Grace"]]);
   expect(shownValue({ type: "input", name: "who", formId: "f", defaultValue: "Bob" }, left)).toBe("Grace");
 });

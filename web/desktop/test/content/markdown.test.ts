@@ -1,8 +1,8 @@
 import { Lexer, Marked } from "marked";
 import { describe, expect, test } from "vitest";
 import { htmlOf, maxBlocks, maxBlockWork, maxSplitWork, type Split, split } from "../../src/content/markdown/blocks.js";
+import { WorkBudget } from "../../src/content/markdown/bounded-lexer.js";
 import { piecesOf } from "../../src/content/markdown/pieces.js";
-import { Work } from "../../src/content/markdown/reader.js";
 import { sectionsOf } from "../../src/content/markdown/sections.js";
 import { hostile } from "./markdown-hostile.js";
 
@@ -21,7 +21,7 @@ function check(text: string): { blocks: number; plain: number } {
     if (at < end || !read.text.startsWith(raw.trimEnd(), at)) wrong.push({ at, end });
     end = at + raw.trimEnd().length;
     if (code !== undefined) continue;
-    const work = new Work(maxBlockWork);
+    const work = new WorkBudget(maxBlockWork);
     const html = isPlain ? undefined : htmlOf(raw, read.links, work);
     if (html === undefined) plain++;
     if (work.done > maxBlockWork + slack(text) || (html?.length ?? 0) > 512 << 10) wrong.push({ at, work: work.done });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { columnsOf, isNumeric, nextSort, numberIn, sorted, toTsv, visible, widths } from "../../src/content/rows.js";
+import { columnIndexes, columnWidths, isNumeric, nextSort, parseCell, sortRows, toTsv, visibleRows } from "../../src/content/rows.js";
 
 const collator = new Intl.Collator("en", { numeric: true });
-const column = (rows: string[][], c: number, down = false): string[] => sorted(rows, { column: c, down }, collator).map((r) => r[c] ?? "");
+const column = (rows: string[][], c: number, down = false): string[] => sortRows(rows, { column: c, down }, collator).map((r) => r[c] ?? "");
 
 test("a header is pressed: up, down, as it came", () => {
   const up = nextSort(undefined, 1);
@@ -23,11 +23,11 @@ test.each([
   ["12 %", 12],
   ["1e3", 1000],
 ])("%s is a number", (cell, n) => {
-  expect(numberIn(cell)).toBe(n);
+  expect(parseCell(cell)).toBe(n);
 });
 
 test.each(["", "a", "1a", "1,23", "-", "%", "2026-11-15", "1.2.3", "v2"])("%s is none", (cell) => {
-  expect(numberIn(cell)).toBeUndefined();
+  expect(parseCell(cell)).toBeUndefined();
 });
 
 test("numbers are sorted as numbers, also in a text, and empty cells are last", () => {
@@ -38,24 +38,24 @@ test("numbers are sorted as numbers, also in a text, and empty cells are last", 
   expect(column(rows, 1, true)).toEqual(["1,000", "9", "-5", ""]);
   expect(column(rows, 0)).toEqual(["file1", "file2", "file10", ""]);
   expect(column(rows, 0, true)).toEqual(["file10", "file2", "file1", ""]);
-  expect(sorted(rows, undefined, collator)).toBe(rows);
+  expect(sortRows(rows, undefined, collator)).toBe(rows);
 });
 
 test("equal rows stay as they came", () => {
   const rows = [["b", "1"], ["a", "1"], ["c", "0"]];
-  expect(sorted(rows, { column: 1, down: false }, collator).map((r) => r[0])).toEqual(["c", "b", "a"]);
+  expect(sortRows(rows, { column: 1, down: false }, collator).map((r) => r[0])).toEqual(["c", "b", "a"]);
 });
 
 test("rows that are seen are drawn", () => {
-  expect(visible(10_000, 28, 0, 280)).toEqual({ from: 0, to: 30 });
-  expect(visible(10_000, 28, 28_000, 280)).toEqual({ from: 980, to: 1030 });
-  expect(visible(100, 28, 1e9, 280)).toEqual({ from: 100, to: 100 });
+  expect(visibleRows(10_000, 28, 0, 280)).toEqual({ from: 0, to: 30 });
+  expect(visibleRows(10_000, 28, 28_000, 280)).toEqual({ from: 980, to: 1030 });
+  expect(visibleRows(100, 28, 1e9, 280)).toEqual({ from: 100, to: 100 });
 });
 
 test("rows may be longer than the headers", () => {
   const table = { headers: ["a"], rows: [["1", "two", "3"], ["x".repeat(99)]] };
-  expect(columnsOf(table)).toEqual([0, 1, 2]);
-  expect(widths(table)).toEqual([40, 6, 6]);
+  expect(columnIndexes(table)).toEqual([0, 1, 2]);
+  expect(columnWidths(table)).toEqual([40, 6, 6]);
 });
 
 test("spreadsheets get one line for each row", () => {

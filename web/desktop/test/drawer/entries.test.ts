@@ -59,7 +59,7 @@ describe("entriesOf", () => {
     const refused = { ...said(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
     const other = { ...said(30, "c", "m3"), progressStatus: { icon: "sync" } };
     const all = messages(desktop([taken, refused, other]), [sent("m1", { status: "rejected", reason: "r", code: 3003 })], "monitor-0");
-    expect(all.map((e) => [e.status, e.takenBack, e.reason])).toEqual([
+    expect(all.map((e) => [e.status, e.withdrawn, e.reason])).toEqual([
       ["rejected", true, "r"],
       ["rejected", false, "no room"],
       [undefined, false, undefined],

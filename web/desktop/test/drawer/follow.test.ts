@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { newIn } from "../../src/drawer/follow.js";
+import { countNew } from "../../src/drawer/follow.js";
 
 test.each([
   ["what came after", ["a", "b", "c"], ["a"], 2],
@@ -7,5 +7,5 @@ test.each([
   ["older ones are not new", ["x", "y", "a", "b", "c"], ["a", "b"], 1],
   ["what was seen is gone", ["c", "d"], ["a"], 2],
 ])("%s", (_, keys, seen, want) => {
-  expect(newIn(keys, new Set(seen))).toBe(want);
+  expect(countNew(keys, new Set(seen))).toBe(want);
 });

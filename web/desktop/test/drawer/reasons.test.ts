@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { understand } from "../../src/drawer/reasons.js";
+import { parseReason } from "../../src/drawer/reasons.js";
 
 test.each([
   ["the window was closed", "windowClosed", ""],
@@ -13,5 +13,5 @@ test.each([
   ["toString", undefined, "toString"],
   ["", undefined, ""],
 ])("%s", (text, reason, about) => {
-  expect(understand(text)).toEqual({ reason, about });
+  expect(parseReason(text)).toEqual({ reason, about });
 });

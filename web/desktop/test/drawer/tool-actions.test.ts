@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { labelIn } from "../../src/drawer/said.js";
+import { buttonLabel } from "../../src/drawer/message-content.js";
 import { toolActionOf } from "../../src/drawer/tool-actions.js";
 
 test.each([
@@ -26,7 +26,7 @@ test.each([
 
 test("a press is told by what is on the button", () => {
   const content = { renderer: "component", data: { components: [{ type: "button", label: "Save", action: "save" }] } } as const;
-  expect(labelIn({ ...content, data: { components: [...content.data.components] } }, "save")).toBe("Save");
-  expect(labelIn({ renderer: "text", data: "" }, "save")).toBeUndefined();
-  expect(labelIn(undefined, "save")).toBeUndefined();
+  expect(buttonLabel({ ...content, data: { components: [...content.data.components] } }, "save")).toBe("Save");
+  expect(buttonLabel({ renderer: "text", data: "" }, "save")).toBeUndefined();
+  expect(buttonLabel(undefined, "save")).toBeUndefined();
 });

@@ -1,36 +1,36 @@
 import { expect, test } from "vitest";
 import type { UIRow } from "../../../core/src/index.js";
-import { aboutOf, askedOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
+import { interruptionReason, parseQuestion, parseToolCall, parseTurnEnd, remedyOf, summarizeInput } from "../../src/drawer/tool.js";
 
 function row(text: unknown): UIRow {
   return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };
 }
 
 test("a tool call is summed up in one line", () => {
-  const call = toolOf(row({ id: "t1", tool: "window:create", status: "complete", input: { windowId: "w", title: "Weather" }, result: "ok", durationMs: 12 }));
+  const call = parseToolCall(row({ id: "t1", tool: "window:create", status: "complete", input: { windowId: "w", title: "Weather" }, result: "ok", durationMs: 12 }));
   expect(call).toMatchObject({ tool: "window:create", failed: false, about: "Weather", result: "ok", durationMs: 12 });
   expect(call.input).toContain('"title": "Weather"');
 });
 
 test("what a call is about never has lines or no end", () => {
-  expect(aboutOf({ content: "a\n\nb" })).toBe("a b");
-  expect(aboutOf("x".repeat(500)).length).toBe(160);
-  expect(aboutOf({ n: 1, other: "this" })).toBe("this");
-  expect(aboutOf(undefined)).toBe("");
-  expect(aboutOf([1, 2])).toBe("");
+  expect(summarizeInput({ content: "a\n\nb" })).toBe("a b");
+  expect(summarizeInput("x".repeat(500)).length).toBe(160);
+  expect(summarizeInput({ n: 1, other: "this" })).toBe("this");
+  expect(summarizeInput(undefined)).toBe("");
+  expect(summarizeInput([1, 2])).toBe("");
 });
 
 test("results that are JSON are written on several lines", () => {
-  expect(toolOf(row({ tool: "t", status: "error", result: '{"a":1}' }))).toMatchObject({ failed: true, result: '{\n  "a": 1\n}', input: "", durationMs: undefined });
-  expect(toolOf(row({ tool: "t", result: "[not json" })).result).toBe("[not json");
+  expect(parseToolCall(row({ tool: "t", status: "error", result: '{"a":1}' }))).toMatchObject({ failed: true, result: '{\n  "a": 1\n}', input: "", durationMs: undefined });
+  expect(parseToolCall(row({ tool: "t", result: "[not json" })).result).toBe("[not json");
 });
 
 test.each(["", "null", "[]", "not json", "{}", '"text"'])("a tool row that says %j is shown as it is", (text) => {
-  expect(toolOf(row(text))).toMatchObject({ tool: "", result: text });
+  expect(parseToolCall(row(text))).toMatchObject({ tool: "", result: text });
 });
 
 test("the end of a turn has only what is known", () => {
-  expect(endOf(row({ outcome: "completed", durationMs: 1234, inputTokens: 5, outputTokens: 7, cacheReads: 9, costUsd: 0.01 }))).toEqual({
+  expect(parseTurnEnd(row({ outcome: "completed", durationMs: 1234, inputTokens: 5, outputTokens: 7, cacheReads: 9, costUsd: 0.01 }))).toEqual({
     outcome: "completed",
     durationMs: 1234,
     inputTokens: 5,
@@ -39,8 +39,8 @@ test("the end of a turn has only what is known", () => {
     costUsd: 0.01,
     reason: "",
   });
-  expect(endOf(row({ outcome: "interrupted", durationMs: 1, reason: "stopped" }))).toMatchObject({ outcome: "interrupted", reason: "stopped", inputTokens: 0 });
-  expect(endOf(row("broken"))).toMatchObject({ outcome: "completed", durationMs: 0 });
+  expect(parseTurnEnd(row({ outcome: "interrupted", durationMs: 1, reason: "stopped" }))).toMatchObject({ outcome: "interrupted", reason: "stopped", inputTokens: 0 });
+  expect(parseTurnEnd(row("broken"))).toMatchObject({ outcome: "completed", durationMs: 0 });
 });
 
 test.each([
@@ -60,20 +60,20 @@ test.each([
 });
 
 test("why a turn was cut off, without the words around it", () => {
-  expect(whyCutOff(row("The turn was cut off: the hub was restarted. Go on?"))).toBe("the hub was restarted");
-  expect(whyCutOff(row("something new"))).toBe("something new");
+  expect(interruptionReason(row("The turn was cut off: the hub was restarted. Go on?"))).toBe("the hub was restarted");
+  expect(interruptionReason(row("something new"))).toBe("something new");
 });
 
 test("a question says what it was about and how it ended", () => {
   const ask = (text: object): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), isAnswered: true });
-  expect(askedOf(ask({ tool: "http:get", input: { url: "http://x" }, dialogId: "d", response: "yesButtonClicked", outcome: "answered" }))).toMatchObject({
+  expect(parseQuestion(ask({ tool: "http:get", input: { url: "http://x" }, dialogId: "d", response: "yesButtonClicked", outcome: "answered" }))).toMatchObject({
     card: true,
     question: "http:get http://x",
     end: "yes",
     byRules: false,
   });
-  expect(askedOf(ask({ title: "Which?", question: "One of two.", promptId: "p", response: "messageResponse", answer: "the first" }))).toMatchObject({ question: "Which? One of two.", end: "said", answer: "the first" });
-  expect(askedOf(ask({ tool: "command:run", command: "ls", rules: "approve", response: "yesButtonClicked" }))).toMatchObject({ card: true, question: "ls", byRules: true });
-  expect(askedOf(ask({ tool: "x", dialogId: "d", outcome: "expired" })).end).toBe("expired");
-  expect(askedOf(ask({}))).toMatchObject({ card: false, end: undefined });
+  expect(parseQuestion(ask({ title: "Which?", question: "One of two.", promptId: "p", response: "messageResponse", answer: "the first" }))).toMatchObject({ question: "Which? One of two.", end: "said", answer: "the first" });
+  expect(parseQuestion(ask({ tool: "command:run", command: "ls", rules: "approve", response: "yesButtonClicked" }))).toMatchObject({ card: true, question: "ls", byRules: true });
+  expect(parseQuestion(ask({ tool: "x", dialogId: "d", outcome: "expired" })).end).toBe("expired");
+  expect(parseQuestion(ask({}))).toMatchObject({ card: false, end: undefined });
 });

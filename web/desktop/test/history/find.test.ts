@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { UIRow } from "../../../core/src/index.js";
 import { type Entry, entriesOf } from "../../src/drawer/entries.js";
-import { hitsOf, placesIn, stepTo } from "../../src/history/find.js";
+import { hitsOf, matchRanges, stepTo } from "../../src/history/find.js";
 
 function entries(...rows: UIRow[]): Entry[] {
   return entriesOf({ rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map() }, [], undefined);
@@ -35,7 +35,7 @@ test("steps go round, and begin at the newest or the oldest", () => {
 });
 
 test("places are those of the text as it is", () => {
-  expect(placesIn("abcABC", "bc")).toEqual([[1, 3], [4, 6]]);
-  expect(placesIn("abc", "")).toEqual([]);
-  expect(placesIn("İx x", "x")).toEqual([]); // its letters are more in small
+  expect(matchRanges("abcABC", "bc")).toEqual([[1, 3], [4, 6]]);
+  expect(matchRanges("abc", "")).toEqual([]);
+  expect(matchRanges("İx x", "x")).toEqual([]); // its letters are more in small
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MonitorStatus } from "../../../core/src/index.js";
-import { meterOf, shortTokens, whyNotNow } from "../../src/history/meter.js";
+import { condenseBlocker, meterOf, shortTokens } from "../../src/history/meter.js";
 
 describe("meterOf", () => {
   test.each([
@@ -39,16 +39,16 @@ describe("summing up", () => {
   const agent = (kind: "main" | "task", monitorId: string, state: "thinking" | "idle") => new Map([["a", { kind, monitorId, status: state }]]) as never;
 
   test("can be when nothing is in the way", () => {
-    expect(whyNotNow("monitor-0", free)).toBeUndefined();
-    expect(whyNotNow("monitor-0", { ...free, agents: agent("main", "monitor-1", "thinking") })).toBeUndefined();
-    expect(whyNotNow("monitor-0", { ...free, agents: agent("main", "monitor-0", "idle") })).toBeUndefined();
+    expect(condenseBlocker("monitor-0", free)).toBeUndefined();
+    expect(condenseBlocker("monitor-0", { ...free, agents: agent("main", "monitor-1", "thinking") })).toBeUndefined();
+    expect(condenseBlocker("monitor-0", { ...free, agents: agent("main", "monitor-0", "idle") })).toBeUndefined();
   });
 
   test("says why not", () => {
-    expect(whyNotNow("monitor-0", { ...free, live: false })).toBe("offline");
-    expect(whyNotNow("monitor-0", { ...free, asked: true })).toBe("condensing");
-    expect(whyNotNow("monitor-0", { ...free, status: status({ context: { tokens: 1, condensing: true } }) })).toBe("condensing");
-    expect(whyNotNow("monitor-0", { ...free, status: undefined })).toBe("empty");
-    expect(whyNotNow("monitor-0", { ...free, agents: agent("main", "monitor-0", "thinking") })).toBe("busy");
+    expect(condenseBlocker("monitor-0", { ...free, live: false })).toBe("offline");
+    expect(condenseBlocker("monitor-0", { ...free, asked: true })).toBe("condensing");
+    expect(condenseBlocker("monitor-0", { ...free, status: status({ context: { tokens: 1, condensing: true } }) })).toBe("condensing");
+    expect(condenseBlocker("monitor-0", { ...free, status: undefined })).toBe("empty");
+    expect(condenseBlocker("monitor-0", { ...free, agents: agent("main", "monitor-0", "thinking") })).toBe("busy");
   });
 });

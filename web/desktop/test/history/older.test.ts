@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { DesktopState, UIRow } from "../../../core/src/index.js";
-import { allRows, isFull, mayHaveOlder, mostOlder, noOlder, oldestId, withFallen, withoutRewound, withPage } from "../../src/history/older.js";
+import { allRows, isFull, maxOlder, mayHaveOlder, noOlder, oldestId, withEvicted, withoutRewound, withPage } from "../../src/history/older.js";
 
 function row(id: number, more: Partial<UIRow> = {}): UIRow {
   return { ts: 1_000 + id, id, type: "say", say: "text", text: `row ${id}`, monitorId: "monitor-0", ...more };
@@ -43,9 +43,9 @@ describe("pages of the archive", () => {
   });
 
   test("have a bound, by number and by size, and one row counts once", () => {
-    const many = Array.from({ length: mostOlder.rows }, (_, i) => row(i + 1));
+    const many = Array.from({ length: maxOlder.rows }, (_, i) => row(i + 1));
     expect(isFull(withPage(noOlder, many, true))).toBe(true);
-    expect(isFull(withPage(noOlder, [row(1, { text: "x".repeat(mostOlder.size) })], true))).toBe(true);
+    expect(isFull(withPage(noOlder, [row(1, { text: "x".repeat(maxOlder.size) })], true))).toBe(true);
     const twice = withPage(withPage(noOlder, [row(1)], true), [row(1)], true);
     expect(twice.size).toBe(withPage(noOlder, [row(1)], true).size);
   });
@@ -54,11 +54,11 @@ describe("pages of the archive", () => {
 test("what the desktop lets go of is kept, once somebody looks at older rows", () => {
   const before = desktop(row(4), row(5), row(6, { monitorId: "monitor-1" }), row(7));
   const after = desktop(row(7), row(8));
-  expect(withFallen(noOlder, before, after, "monitor-0")).toBe(noOlder);
-  const o = withFallen(withPage(noOlder, [row(3)], true), before, after, "monitor-0");
+  expect(withEvicted(noOlder, before, after, "monitor-0")).toBe(noOlder);
+  const o = withEvicted(withPage(noOlder, [row(3)], true), before, after, "monitor-0");
   expect([...o.rows.keys()]).toEqual([1_003, 1_004, 1_005]);
   const newer = withPage(noOlder, [row(1)], true);
-  expect(withFallen(newer, desktop(row(2), row(9)), desktop(row(2)), "monitor-0")).toBe(newer); // it went with a rewind
+  expect(withEvicted(newer, desktop(row(2), row(9)), desktop(row(2)), "monitor-0")).toBe(newer); // it went with a rewind
 });
 
 test("a rewind takes older rows too, but for those that stay", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Say, UIRow } from "../../../core/src/index.js";
 import type { ToolAction } from "../../src/drawer/tool-actions.js";
-import { lineOf, type Preview, previewOf, worthLines } from "../../src/history/preview.js";
+import { lineOf, listedRows, type Preview, previewOf } from "../../src/history/preview.js";
 
 const main = "main-monitor-0";
 
@@ -34,8 +34,8 @@ describe("a rewind takes", () => {
 
   test("the row and all that came after it", () => {
     const p = preview(talk, 4);
-    expect(ids(p.going)).toEqual([4, 5, 6, 7]);
-    expect(p).toMatchObject({ messages: 1, answers: 1, tools: 1, waiting: 0, condensed: 0, truncated: 0, staying: [] });
+    expect(ids(p.removed)).toEqual([4, 5, 6, 7]);
+    expect(p).toMatchObject({ messages: 1, answers: 1, tools: 1, queued: 0, condensed: 0, truncated: 0, remaining: [] });
   });
 
   test("everything with the first row", () => {
@@ -43,12 +43,12 @@ describe("a rewind takes", () => {
   });
 
   test("nothing of before, in whatever order rows come", () => {
-    expect(ids(preview([...talk].reverse(), 4).going)).toEqual([4, 5, 6, 7]);
+    expect(ids(preview([...talk].reverse(), 4).removed)).toEqual([4, 5, 6, 7]);
   });
 
   test("no row without an id but the older ones", () => {
     const { id: _, ...old } = row(9, "text", "m0", 0, { ts: 5 });
-    expect(ids(preview([old, ...talk], 4).going)).toEqual([4, 5, 6, 7]);
+    expect(ids(preview([old, ...talk], 4).removed)).toEqual([4, 5, 6, 7]);
   });
 });
 
@@ -65,36 +65,36 @@ describe("of an answer that was being given when the message was said", () => {
 
   test("the rows stay", () => {
     const p = preview(waited, 2);
-    expect(ids(p.going)).toEqual([2, 6]);
-    expect(ids(p.staying)).toEqual([3, 4, 5]);
+    expect(ids(p.removed)).toEqual([2, 6]);
+    expect(ids(p.remaining)).toEqual([3, 4, 5]);
     expect(p).toMatchObject({ messages: 1, answers: 1, tools: 0 });
   });
 
   test("all go with the message that it answers", () => {
-    expect(ids(preview(waited, 1).going)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(ids(preview(waited, 1).removed)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
   test("all go while the message waits: it is in nobody's history", () => {
     const p = preview(waited.slice(0, 5), 2, new Set(["m2"]));
-    expect(ids(p.going)).toEqual([2, 3, 4, 5]);
-    expect(p.waiting).toBe(1);
+    expect(ids(p.removed)).toEqual([2, 3, 4, 5]);
+    expect(p.queued).toBe(1);
   });
 
   test("rows of another agent go", () => {
     const beside = row(7, "text", "m9", 2, { thread: "window-monitor-0-w" });
-    expect(ids(preview([...waited, beside], 2).going)).toEqual([2, 6, 7]);
+    expect(ids(preview([...waited, beside], 2).removed)).toEqual([2, 6, 7]);
   });
 
   test("what was being said stays when the message was given to the running turn", () => {
     const steered = [row(1, "user_feedback", "m1", 0), row(2, "user_feedback", "m2", 2), row(3, "text", "m1", 4), tool(4, "m1", 8), row(5, "text", "m1", 12)];
     const p = preview(steered, 2);
-    expect(ids(p.staying)).toEqual([3]);
-    expect(ids(p.going)).toEqual([2, 4, 5]);
+    expect(ids(p.remaining)).toEqual([3]);
+    expect(ids(p.removed)).toEqual([2, 4, 5]);
   });
 
   test("what nobody took has nothing before it", () => {
     const refused = [...waited.slice(0, 1), { ...waited[1]!, progressStatus: { icon: "circle-slash" } }, ...waited.slice(2, 5)];
-    expect(ids(preview(refused, 2).going)).toEqual([2, 3, 4, 5]);
+    expect(ids(preview(refused, 2).removed)).toEqual([2, 3, 4, 5]);
   });
 });
 
@@ -114,5 +114,5 @@ test("rows have a line for a list", () => {
   expect(lineOf(row(2, "tool", "m", 0, { text: JSON.stringify(opened) }), tell)).toBe("opened Notes");
   expect(lineOf(row(3, "text", "m", 0, { text: "x".repeat(500) }), tell)).toHaveLength(160);
   const ends = row(4, "api_req_finished", "m", 0);
-  expect(worthLines([row(1, "user_feedback", "m", 0), ends, tool(2, "m", 0)])).toHaveLength(2);
+  expect(listedRows([row(1, "user_feedback", "m", 0), ends, tool(2, "m", 0)])).toHaveLength(2);
 });

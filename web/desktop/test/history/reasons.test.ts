@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { reasonIn, whyIn } from "../../src/history/reasons.js";
+import { condenseFailure, reasonIn } from "../../src/history/reasons.js";
 
 test("what the hub says is known by how it begins", () => {
   expect(reasonIn("the conversation is not what it was: the conversation was rewound by somebody else")).toBe("whyChanged");
   expect(reasonIn("there is not enough to sum up")).toBe("whyShort");
   expect(reasonIn("something else")).toBeUndefined();
-  expect(whyIn("The conversation was not summed up: the model gave no summary")).toBe("the model gave no summary");
+  expect(condenseFailure("The conversation was not summed up: the model gave no summary")).toBe("the model gave no summary");
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { durationsOf, flat, itemsOf, stateOf, type TaskItem, treeOf, turnKey } from "../../src/history/tasks.js";
+import { durationsOf, flatten, itemsOf, stateOf, type TaskItem, treeOf, turnKey } from "../../src/history/tasks.js";
 
 function task(number: number, parent?: number, more: Partial<TaskItem> = {}): TaskItem {
   const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, costs: { own: 0, total: 0 } };
   return { ...base, ...(parent === undefined ? {} : { parentTaskId: `t${parent}` }), ...more };
 }
 
-const shape = (items: TaskItem[]): [string, number][] => flat(treeOf(items)).map((n) => [n.item.id, n.depth]);
+const shape = (items: TaskItem[]): [string, number][] => flatten(treeOf(items)).map((n) => [n.item.id, n.depth]);
 
 describe("treeOf", () => {
   test("roots are the newest first, what they handed on in its order", () => {

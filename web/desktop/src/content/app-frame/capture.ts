@@ -1,7 +1,7 @@
-/** The event by which the frame of a window is asked for a picture. */
+/** The event that requests a picture of the page in a window's frame. */
 export const captureEvent = "content-capture";
 
-export interface CaptureAsk {
+export interface CaptureRequest {
   requestId: string;
   answer: (picture: Promise<string>) => void;
 }

@@ -1,29 +1,29 @@
-// The desktop's end of the port to an app. What comes through it is bounded in number, size and form.
+// The desktop's end of the message port to an app. It limits the number, size and form of the app's messages.
 
-import type { Answered, Asked, Told } from "../../../../apps/protocol.js";
-import { flood, Rate, readSaid } from "./rules.js";
+import type { PageMessage, PageRequest, PageResponse } from "../../../../apps/protocol.js";
+import { floodLimit, parseAppMessage, Rate } from "./rules.js";
 
-/** How many messages a frame may send in a second. */
-const perSecond = 20;
+/** The number of messages that a frame may send per second. */
+const maxPerSecond = 20;
 
-/** How long an app may take to answer. */
-const answerTime = 5000;
+/** How long an app may take to answer, in ms. */
+const answerTimeout = 5000;
 
 export interface ChannelOptions {
   now: () => number;
-  hear: (told: Told) => void;
-  /** The app sent so much that it is not heard any more. */
+  onMessage: (told: PageMessage) => void;
+  /** Called when the app sent too many messages; the port is closed then. */
   onFlood: () => void;
 }
 
-/** What a channel needs of a MessagePort. */
+/** The part of a MessagePort that a channel uses. */
 export type Port = Pick<MessagePort, "postMessage" | "close"> & { onmessage: ((e: MessageEvent) => void) | null };
 
 export class Channel {
   private readonly port: Port;
   private readonly o: ChannelOptions;
-  private readonly rate = new Rate(perSecond);
-  private readonly waiting = new Map<string, (a: Answered) => void>();
+  private readonly rate = new Rate(maxPerSecond);
+  private readonly waiting = new Map<string, (a: PageResponse) => void>();
 
   constructor(port: Port, o: ChannelOptions) {
     this.port = port;
@@ -31,12 +31,12 @@ export class Channel {
     port.onmessage = (e) => this.handleMessage(e.data);
   }
 
-  /** Asks the app. One that does not answer in time gives an error. */
-  ask(asked: Asked, ms = answerTime): Promise<Answered> {
-    const type = asked.type.replace("-request", "-response") as Answered["type"];
+  /** Sends a request to the app. The response has an error if the app does not answer in time. */
+  sendRequest(asked: PageRequest, ms = answerTimeout): Promise<PageResponse> {
+    const type = asked.type.replace("-request", "-response") as PageResponse["type"];
     const { requestId } = asked;
     return new Promise((resolve) => {
-      const end = (a: Answered): void => {
+      const end = (a: PageResponse): void => {
         clearTimeout(timer);
         this.waiting.delete(requestId);
         resolve(a);
@@ -53,15 +53,15 @@ export class Channel {
   }
 
   private handleMessage(data: unknown): void {
-    if (!this.rate.take(this.o.now())) {
-      if (this.rate.dropped < flood) return;
+    if (!this.rate.allow(this.o.now())) {
+      if (this.rate.dropped < floodLimit) return;
       this.close();
       this.o.onFlood();
       return;
     }
-    const said = readSaid(data);
+    const said = parseAppMessage(data);
     if (said === undefined) return;
     if ("requestId" in said) this.waiting.get(said.requestId)?.(said);
-    else this.o.hear(said);
+    else this.o.onMessage(said);
   }
 }

@@ -1,22 +1,28 @@
 import { type RefObject, useEffect, useRef } from "react";
 import type { Begin, Hello } from "../../../../apps/protocol.js";
-import { Rate, strays } from "./rules.js";
+import { Rate, strayLimit } from "./rules.js";
 
 export interface Handshake {
-  /** What the frame is told to show. */
+  /** The text and theme for the frame to show. */
   begin: () => Pick<Begin, "text" | "dark">;
-  /** A frame says hello again when its page was loaded again; the port before is of no use then. */
+  /**
+   * Called with a new port for the frame. A frame that was reloaded sends hello again; its earlier port is then
+   * useless.
+   */
   onPort: (port: MessagePort) => void;
-  /** The frame sends so much that it has to go. */
+  /** Called when the frame has sent too many messages. */
   onFlood: () => void;
 }
 
-/** Names a frame, so that no other page can say hello for it. */
+/** The random token of a frame, so that no other page can send hello for it. */
 export function newToken(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** Gives a port to the page in a frame once that says hello. Only the frame itself is heard, and only without an origin. */
+/**
+ * Sends a port to the page in a frame after its hello. Only messages of that frame, which has an opaque origin, are
+ * accepted.
+ */
 export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: string, handshake: Handshake): void {
   const latest = useRef(handshake);
   latest.current = handshake;
@@ -28,14 +34,14 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
       if (page == null || e.source !== page || e.origin !== "null") return;
       const said = e.data as Partial<Hello> | null;
       const now = Date.now();
-      if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.take(now)) {
-        others.take(now);
-        if (others.dropped >= strays) latest.current.onFlood();
+      if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.allow(now)) {
+        others.allow(now);
+        if (others.dropped >= strayLimit) latest.current.onFlood();
         return;
       }
       const { port1, port2 } = new MessageChannel();
       latest.current.onPort(port1);
-      // An origin that is nobody's cannot be named as a target.
+      // An opaque origin cannot be named as a target.
       page.postMessage({ type: "everdesk:begin", token, ...latest.current.begin() } satisfies Begin, "*", [port2]);
     };
     addEventListener("message", hear);

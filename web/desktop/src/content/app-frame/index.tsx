@@ -1,23 +1,26 @@
 import { Unplug } from "lucide-react";
 import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
-import type { Told } from "../../../../apps/protocol.js";
+import type { PageMessage } from "../../../../apps/protocol.js";
 import type { WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { PageContext, useCommands, useEvents, useHubClock, useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
 import { Button } from "../../ui/button.js";
-import { outside } from "../addresses.js";
+import { externalURL } from "../addresses.js";
 import { Card } from "../card.js";
-import { Leave } from "../leave.js";
-import { type CaptureAsk, captureEvent } from "./capture.js";
+import { LeaveDialog } from "../leave-dialog.js";
+import { type CaptureRequest, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
-import { interactionText, isForUs, isLate, questionOf, Rate, responseOf } from "./rules.js";
+import { appRequestOf, interactionText, isExpired, isForThisTab, Rate, responseOf } from "./rules.js";
 
-/** How long a page may take to say hello. */
-const helloTime = 10_000;
+/** How long a page may take to send hello, in ms. */
+const helloTimeout = 10_000;
 
-/** A document of an agent, in a frame of another origin that can reach nothing. The same document is not loaded again. */
+/**
+ * An HTML document of an agent in a sandboxed frame of another origin, without network. The same document is not loaded
+ * again.
+ */
 export function AppFrame({ window: w, html }: { window: WindowState; html: string }): ReactNode {
   const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
@@ -55,24 +58,25 @@ function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentPr
   const latest = useRef(w);
   latest.current = w;
   const [rates] = useState(() => ({ ready: new Rate(1), talk: new Rate(1), turns: new Rate(12, 60_000), leave: new Rate(1) }));
-  // A page speaks for the person only while they use it: their last press was a moment ago, and in this frame.
+  // A page may send messages or open links for the user only right after the user clicked or pressed a key in this
+  // frame.
   const inUse = (): boolean => navigator.userActivation.isActive && document.activeElement === frame.current;
 
-  const hear = (told: Told): void => {
+  const hear = (told: PageMessage): void => {
     const now = Date.now();
     switch (told.type) {
       case "everdesk:shown":
         return setState("ready");
       case "everdesk:leave": {
-        const url = outside(told.url);
-        if (url !== undefined && inUse() && rates.leave.take(now)) setLeave(url);
+        const url = externalURL(told.url);
+        if (url !== undefined && inUse() && rates.leave.allow(now)) setLeave(url);
         return;
       }
       case "yaar:app-ready":
-        if (rates.ready.take(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
+        if (rates.ready.allow(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
         return;
       case "yaar:app-interaction":
-        if (inUse() && rates.talk.take(now) && rates.turns.take(now)) commands.sendToWindow(latest.current, interactionText(told.content));
+        if (inUse() && rates.talk.allow(now) && rates.turns.allow(now)) commands.sendToWindow(latest.current, interactionText(told.content));
     }
   };
   const onFlood = (): void => setState("flood");
@@ -80,19 +84,19 @@ function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentPr
     begin: () => ({ text: html, dark: false }),
     onPort(port) {
       channel.current?.close();
-      channel.current = new Channel(port, { now: () => Date.now(), hear, onFlood });
+      channel.current = new Channel(port, { now: () => Date.now(), onMessage: hear, onFlood });
     },
     onFlood,
   });
   useEffect(() => {
-    const timer = setTimeout(() => setState((s) => (s === "loading" ? "silent" : s)), helloTime);
+    const timer = setTimeout(() => setState((s) => (s === "loading" ? "silent" : s)), helloTimeout);
     return () => clearTimeout(timer);
   }, []);
   useEffect(() => () => channel.current?.close(), []);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // Who makes pictures of windows has the page make its own.
-    const hearCapture = (e: Event): void => capture(e as CustomEvent<CaptureAsk>, channel.current);
+    // The reporter cannot see into the frame, so it requests the picture from the page.
+    const hearCapture = (e: Event): void => capture(e as CustomEvent<CaptureRequest>, channel.current);
     const at = box.current!;
     at.addEventListener(captureEvent, hearCapture);
     return () => at.removeEventListener(captureEvent, hearCapture);
@@ -123,15 +127,15 @@ function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentPr
         />
       )}
       {state === "loading" && <p className="content-loading">{t.pageLoading}</p>}
-      {leave !== "" && <Leave address={leave} onClose={() => setLeave("")} />}
+      {leave !== "" && <LeaveDialog address={leave} onClose={() => setLeave("")} />}
     </div>
   );
 }
 
-function capture(e: CustomEvent<CaptureAsk>, channel: Channel | undefined): void {
+function capture(e: CustomEvent<CaptureRequest>, channel: Channel | undefined): void {
   const { requestId, answer } = e.detail;
   if (channel === undefined) return answer(Promise.reject(new Error("the page is not ready")));
-  const asked = channel.ask({ type: "yaar:capture-request", requestId }, 4000);
+  const asked = channel.sendRequest({ type: "yaar:capture-request", requestId }, 4000);
   answer(
     asked.then((a) => {
       if (a.imageData === undefined) throw new Error(a.error ?? "there is no picture");
@@ -140,7 +144,7 @@ function capture(e: CustomEvent<CaptureAsk>, channel: Channel | undefined): void
   );
 }
 
-/** Carries the questions of the hub to the app of a window, and its answers back. */
+/** Forwards the hub's requests to the app of a window, and the app's responses to the hub. */
 function useAppRequests(w: WindowState, channel: { current: Channel | undefined }): void {
   const commands = useCommands();
   const page = useContext(PageContext);
@@ -149,9 +153,9 @@ function useAppRequests(w: WindowState, channel: { current: Channel | undefined 
     if (e.type !== "APP_PROTOCOL_REQUEST" || replayed) return;
     const { windowId, monitorId, requestId, request, deadline, to } = e.data;
     const mine = windowId === w.windowId && (monitorId === undefined || monitorId === w.monitorId);
-    if (isLate(deadline, hub.now()) || !mine || channel.current === undefined || page === undefined) return;
-    if (!isForUs(to, page.client.state.desktop.presence, page.client.clientId)) return;
-    void channel.current.ask(questionOf(e.data)).then((a) => {
+    if (isExpired(deadline, hub.now()) || !mine || channel.current === undefined || page === undefined) return;
+    if (!isForThisTab(to, page.client.state.desktop.presence, page.client.clientId)) return;
+    void channel.current.sendRequest(appRequestOf(e.data)).then((a) => {
       commands.send("APP_PROTOCOL_RESPONSE", { requestId, windowId, monitorId: w.monitorId, response: responseOf(request.kind, a) });
     });
   });

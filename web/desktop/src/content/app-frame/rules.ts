@@ -1,35 +1,35 @@
-// What a frame may say, how often, and which questions of the hub are for an app in this tab. Pure.
+// Which messages a frame may send and how often, and which requests of the hub are for an app in this tab. Pure.
 
-import { type Answered, type Asked, maxMessage, type Told } from "../../../../apps/protocol.js";
+import { maxMessage, type PageMessage, type PageRequest, type PageResponse } from "../../../../apps/protocol.js";
 import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
 
-/** So many messages too many in a second are the end of a frame. */
-export const flood = 500;
+/** The number of excess messages per second at which a frame is closed. */
+export const floodLimit = 500;
 
-/** A page has no business with anybody but its port; so many other messages in a second are the end of it. */
-export const strays = 20;
+/** The number of messages per second outside of its port at which a frame is closed; a page needs none. */
+export const strayLimit = 20;
 
-/** How often something may happen in a period, a second unless told otherwise. What is too much is counted. */
+/** A rate limit per period, by default one second. It counts the excess. */
 export class Rate {
-  /** How many were too many in this period. */
+  /** The number of events over the limit in this period. */
   dropped = 0;
   private since = -Infinity;
   private count = 0;
-  private readonly most: number;
+  private readonly max: number;
   private readonly period: number;
 
   constructor(most: number, period = 1000) {
-    this.most = most;
+    this.max = most;
     this.period = period;
   }
 
-  take(now: number): boolean {
+  allow(now: number): boolean {
     if (now - this.since >= this.period) {
       this.since = now;
       this.count = 0;
       this.dropped = 0;
     }
-    if (++this.count <= this.most) return true;
+    if (++this.count <= this.max) return true;
     this.dropped++;
     return false;
   }
@@ -37,8 +37,8 @@ export class Rate {
 
 const answers = ["yaar:app-manifest-response", "yaar:app-query-response", "yaar:app-command-response", "yaar:capture-response"];
 
-/** Reads what came through the port of a frame; undefined when it is nothing that a frame may say. */
-export function readSaid(data: unknown): Told | Answered | undefined {
+/** Parses a message from the port of a frame; undefined if a frame may not send it. */
+export function parseAppMessage(data: unknown): PageMessage | PageResponse | undefined {
   if (typeof data !== "string" || data.length > maxMessage) return undefined;
   let said: Record<string, unknown>;
   try {
@@ -60,7 +60,7 @@ export function readSaid(data: unknown): Told | Answered | undefined {
   if (!answers.includes(String(said.type)) || !text(said.requestId, 256)) return undefined;
   const { type, requestId, manifest, data: value, result, imageData, error } = said;
   return {
-    type: type as Answered["type"],
+    type: type as PageResponse["type"],
     requestId,
     ...(manifest === undefined ? {} : { manifest }),
     ...(value === undefined ? {} : { data: value }),
@@ -70,13 +70,13 @@ export function readSaid(data: unknown): Told | Answered | undefined {
   };
 }
 
-/** What an agent is told that an app says to it. What the app says cannot end the text early. */
+/** The message to the agent for an interaction in an app. It escapes "<", so that the content cannot end the tag. */
 export function interactionText(content: string): string {
   return `<app_interaction>${content.replaceAll("<", "&lt;")}</app_interaction>`;
 }
 
-/** What an app is asked for the hub. */
-export function questionOf(r: AppProtocolRequest): Asked {
+/** Converts a request of the hub to a request to the app. */
+export function appRequestOf(r: AppProtocolRequest): PageRequest {
   const { requestId, request } = r;
   switch (request.kind) {
     case "manifest":
@@ -88,16 +88,16 @@ export function questionOf(r: AppProtocolRequest): Asked {
   }
 }
 
-/** How many bytes an answer may have, so that it fits into a message to the hub. */
+/** The maximum size of a response in bytes, so that it fits into a message to the hub. */
 const maxAnswer = 60 << 10;
 
-/** An answer as the hub takes it. */
-export function responseOf(kind: AppResponse["kind"], a: Pick<Answered, "manifest" | "data" | "result" | "error">): AppResponse {
-  const response = fields(kind, a);
-  return new TextEncoder().encode(JSON.stringify(response)).length <= maxAnswer ? response : refusal(kind, "the answer is too large");
+/** Converts a response of an app to the hub's form. */
+export function responseOf(kind: AppResponse["kind"], a: Pick<PageResponse, "manifest" | "data" | "result" | "error">): AppResponse {
+  const response = responseFields(kind, a);
+  return new TextEncoder().encode(JSON.stringify(response)).length <= maxAnswer ? response : errorResponse(kind, "the answer is too large");
 }
 
-function fields(kind: AppResponse["kind"], { manifest, data, result, error }: Parameters<typeof responseOf>[1]): AppResponse {
+function responseFields(kind: AppResponse["kind"], { manifest, data, result, error }: Parameters<typeof responseOf>[1]): AppResponse {
   const why = error === undefined ? {} : { error };
   switch (kind) {
     case "manifest":
@@ -109,16 +109,16 @@ function fields(kind: AppResponse["kind"], { manifest, data, result, error }: Pa
   }
 }
 
-export function refusal(kind: AppResponse["kind"], error: string): AppResponse {
+export function errorResponse(kind: AppResponse["kind"], error: string): AppResponse {
   return { kind, error };
 }
 
-/** Whether a question is for us: those with an address are for one connection only. */
-export function isForUs(to: string | undefined, presence: readonly Connection[], clientId: string): boolean {
+/** Whether a request is for this tab: a request with an address is for one connection only. */
+export function isForThisTab(to: string | undefined, presence: readonly Connection[], clientId: string): boolean {
   return to === undefined || to === "" || presence.some((c) => c.connectionId === to && c.clientId === clientId);
 }
 
-/** Whether it is too late to answer. Deadlines and `now` are by the clock of the hub. */
-export function isLate(deadline: number | undefined, now: number): boolean {
+/** Whether the deadline has passed. Deadlines and `now` are in the hub's time. */
+export function isExpired(deadline: number | undefined, now: number): boolean {
   return deadline !== undefined && deadline > 0 && now > deadline;
 }

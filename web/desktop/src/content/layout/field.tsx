@@ -7,7 +7,7 @@ interface FieldProps {
   field: FieldOf;
   value: string;
   onChange: (value: string) => void;
-  /** Keys in a field of one line. */
+  /** Handles keys in a field of one line. */
   onKeyDown: (e: KeyboardEvent) => void;
 }
 
@@ -37,7 +37,7 @@ export function Field({ field: f, value, onChange, onKeyDown }: FieldProps): Rea
     }
     if (f.rows !== undefined && f.rows > 1) return <textarea {...common} rows={Math.min(f.rows, 40)} placeholder={f.placeholder} />;
     const type = f.variant === "number" ? "text" : (f.variant ?? "text");
-    // What an agent asks for is nothing that the browser should fill in or keep.
+    // The browser must neither fill in nor save values that an agent requests.
     return (
       <input
         {...common}

@@ -4,21 +4,21 @@ import { useTexts } from "../../i18n/use.js";
 import { useCommands } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
 import { isComposing } from "../../ui/keys.js";
+import { ActionButton } from "./action-button.js";
+import { Badge, Picture, Progress, TextView } from "./components.js";
 import { Field } from "./field.js";
-import { columnsOf, fieldKey, formData, isField, kept, shownValue, submitButton, type Typed } from "./form.js";
-import { Press } from "./press.js";
-import { Badge, Picture, Progress, TextView } from "./show.js";
+import { columnsOf, type EnteredValues, fieldKey, formData, isField, retainValues, shownValue, submitButton } from "./form.js";
 
-/** How long a button does nothing after a press, so that a double click is one. */
+/** How long a button ignores clicks after one, so that a double click counts once, in ms. */
 const cooldown = 800;
 
-/** A grid of controls that an agent made. What is typed lives here, in this tab only, until a button sends it. */
+/** A grid of controls that an agent created. Entered values stay in this tab until a button sends them. */
 export function LayoutView({ window: w, layout }: { window: WindowState; layout: Layout }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const [typed, setTyped] = useState<Typed>(() => new Map());
+  const [typed, setTyped] = useState<EnteredValues>(() => new Map());
   const [presses, setPresses] = useState<ReadonlyMap<string, { at: number; id: string | undefined }>>(() => new Map());
-  const values = useMemo(() => kept(typed, layout), [typed, layout]);
+  const values = useMemo(() => retainValues(typed, layout), [typed, layout]);
 
   const press = (b: ButtonComponent): void => {
     const key = pressKey(b);
@@ -31,7 +31,7 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
       ...(b.submitForm === undefined ? {} : { formId: b.submitForm, formData: formData(layout, values, b.submitForm) }),
     });
     if (id === undefined) commands.notify(t.notSent, "warning");
-    // Buttons that are gone are forgotten.
+    // Removed buttons need no record.
     const there = new Set(layout.components.filter((c) => c.type === "button").map(pressKey));
     setPresses(new Map([...presses].filter(([k]) => there.has(k))).set(key, { at: now, id }));
   };
@@ -50,7 +50,7 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
     }
     switch (c.type) {
       case "button":
-        return <Press button={c} sent={presses.get(pressKey(c))?.id} onPress={() => press(c)} />;
+        return <ActionButton button={c} sent={presses.get(pressKey(c))?.id} onPress={() => press(c)} />;
       case "text":
         return <TextView text={c} />;
       case "badge":
@@ -64,7 +64,7 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
   return (
     <div className="content-scroll" tabIndex={0} role="group" aria-label={w.title}>
       <div className={`content-layout content-gap-${layout.gap ?? "md"}`} style={{ gridTemplateColumns: columnsOf(layout.cols) }}>
-        {keyed(layout.components).map(([key, c]) => (
+        {withKeys(layout.components).map(([key, c]) => (
           <div key={key} className={`content-cell content-cell-${c.type}`}>
             {draw(c)}
           </div>
@@ -78,8 +78,8 @@ function pressKey(b: ButtonComponent): string {
   return JSON.stringify([b.action, b.label, b.submitForm ?? ""]);
 }
 
-/** Components with names by which they are the same in the next layout: fields keep the caret, wherever they move. */
-function keyed(components: readonly Component[]): [string, Component][] {
+/** Components with keys that stay the same in the next layout, so that fields keep the caret when they move. */
+function withKeys(components: readonly Component[]): [string, Component][] {
   const seen = new Map<string, number>();
   return components.map((c) => {
     const name = isField(c) ? `${c.type} ${fieldKey(c)}` : c.type === "button" ? `button ${pressKey(c)}` : c.type;

@@ -1,26 +1,26 @@
-// Takes a text apart into blocks, so that a text that grows is read anew only at its end. Pure.
+// Splits a text into blocks, so that only the end of a growing text is parsed again. Pure.
 
 import { Marked, type Token, type Tokens } from "marked";
-import { BoundedLexer, Work } from "./reader.js";
+import { BoundedLexer, WorkBudget } from "./bounded-lexer.js";
 import { sectionsOf } from "./sections.js";
 
 export interface Block {
-  /** Where it begins in the text, which also names it. */
+  /** Its offset in the text, which is also its key. */
   readonly at: number;
   readonly raw: string;
-  /** For a code block: what is in it, and in which language. */
+  /** The text and the language of a code block. */
   readonly code?: { readonly lang: string; readonly text: string };
-  /** It is shown as it is: reading it would take too long. */
+  /** Whether it is shown without formatting, because parsing it would take too long. */
   readonly plain?: true;
 }
 
 export interface Split {
-  /** What was read, with line ends of one kind. */
+  /** The source with uniform line ends. */
   readonly text: string;
   readonly blocks: readonly Block[];
-  /** The addresses that texts name and give elsewhere. */
+  /** The link reference definitions of the text. */
   readonly links: Links;
-  /** How much work it was, this time. */
+  /** The work of this call. */
   readonly work: number;
 }
 
@@ -33,20 +33,20 @@ export type Links = Readonly<Record<string, Link>>;
 
 const noLinks: Links = {};
 
-/** How many blocks at the end are read anew: what comes may belong to the last ones. */
-const unsure = 2;
-/** What comes after so many blocks, or sections, is shown as it is. */
+/** The number of blocks at the end that are parsed again, because new text may belong to them. */
+const reparsedBlocks = 2;
+/** The number of blocks, or sections, after which the rest is shown without formatting. */
 export const maxBlocks = 1500;
-/** What finding blocks may cost: in one section, and in a text. */
+/** The maximum work to find blocks: in one section, and in a text. */
 export const maxSectionWork = 2_000_000;
 export const maxSplitWork = 6_000_000;
-/** What formatting a block may cost, and how long its HTML may be and how many tags it may have. */
+/** The maximum work to format a block, and the maximum length and number of tags of its HTML. */
 export const maxBlockWork = 3_000_000;
 const maxHtml = 512 << 10;
 const maxTags = 6000;
-/** An element that is not closed goes on no further than this. */
+/** The length up to which an unclosed element continues into the next blocks. */
 const maxOpen = 16 << 10;
-/** How many addresses a text may name, and how long each may be: all of them may be used in every block. */
+/** The maximum number of link definitions and their maximum length: every block may use all of them. */
 const maxLinks = 200;
 const maxLink = 2000;
 
@@ -54,17 +54,17 @@ const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
-    // Attributes that would say more are not let through; dress.ts knows these and takes them away.
+    // clean.ts removes other attributes; decorate.ts reads these and replaces the elements.
     code: ({ text, lang }) => `<pre lang="${escapeHTML(languageOf(lang))}"><code>${escapeHTML(text)}\n</code></pre>\n`,
     checkbox: ({ checked }) => `<data value="${checked ? "done" : "open"}"></data> `,
   },
 });
 
-/** Reads a text. What was read of it before, when it was shorter, is kept. */
+/** Splits a text into blocks. It reuses the blocks of an earlier, shorter version of the text. */
 export function split(source: string, before?: Split): Split {
   const text = source.replace(/\r\n?/g, "\n");
   const grown = before !== undefined && text.startsWith(before.text);
-  const kept = grown ? before.blocks.slice(0, -unsure) : [];
+  const kept = grown ? before.blocks.slice(0, -reparsedBlocks) : [];
   const from = kept.length === 0 ? 0 : before!.blocks[kept.length]!.at;
   const blocks = new Blocks(kept);
   const links = new Map<string, Link>();
@@ -76,21 +76,21 @@ export function split(source: string, before?: Split): Split {
     }
     const raw = text.slice(at, end);
     const fenced = kind === "fenced";
-    const budget = new Work(fenced ? Infinity : Math.min(maxSectionWork, maxSplitWork - work));
+    const budget = new WorkBudget(fenced ? Infinity : Math.min(maxSectionWork, maxSplitWork - work));
     const lexer = new BoundedLexer(marked.defaults, budget);
     try {
       blocks.add(lexer.blocks(raw), at);
-      for (const [name, link] of Object.entries(lexer.tokens.links)) if (!links.has(name)) links.set(name, link); // the first counts
+      for (const [name, link] of Object.entries(lexer.tokens.links)) if (!links.has(name)) links.set(name, link); // the first definition applies
     } catch {
       blocks.addPlain(raw, at);
     }
     if (!fenced) work += Math.min(budget.done, maxSectionWork);
   }
-  return { text, blocks: blocks.list, links: merge(grown ? before.links : noLinks, links), work };
+  return { text, blocks: blocks.list, links: mergeLinks(grown ? before.links : noLinks, links), work };
 }
 
-/** The same object as long as nothing is new, so that what was drawn with it stays. */
-function merge(old: Links, more: ReadonlyMap<string, Link>): Links {
+/** Adds link definitions. Returns the same object if none is new, so that rendered blocks stay valid. */
+function mergeLinks(old: Links, more: ReadonlyMap<string, Link>): Links {
   let room = maxLinks - Object.keys(old).length;
   const fresh = [...more].filter(([name, { href, title }]) => {
     if (name.length + href.length + (title?.length ?? 0) > maxLink) return false;
@@ -99,7 +99,7 @@ function merge(old: Links, more: ReadonlyMap<string, Link>): Links {
   return fresh.length === 0 ? old : { ...old, ...Object.fromEntries(fresh) };
 }
 
-/** Puts blocks together as they are found. */
+/** Collects the blocks of a text. */
 class Blocks {
   readonly list: Block[];
   private open = 0;
@@ -114,7 +114,7 @@ class Blocks {
       const last = this.list.at(-1);
       if (last === undefined || last.raw.length > maxOpen) this.open = 0;
       if (this.open > 0 && last !== undefined) {
-        // An element that is not closed goes on through what follows.
+        // An unclosed element continues through the next blocks.
         this.list[this.list.length - 1] = { at: last.at, raw: last.raw + token.raw };
       } else if (token.type === "code") {
         const { lang, text } = token as Tokens.Code;
@@ -122,7 +122,7 @@ class Blocks {
       } else if (token.type !== "space" && token.type !== "def") {
         this.list.push({ at, raw: token.raw });
       }
-      if (token.type === "html") this.open = Math.max(0, this.open + openings(token.raw));
+      if (token.type === "html") this.open = Math.max(0, this.open + countUnclosed(token.raw));
       at += token.raw.length;
     }
   }
@@ -133,30 +133,30 @@ class Blocks {
   }
 }
 
-const voids = new Set(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]);
+const voidElements = new Set(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]);
 
-/** How many elements a piece of HTML opens and leaves open. */
-export function openings(html: string): number {
+/** The number of elements that a piece of HTML leaves open. */
+export function countUnclosed(html: string): number {
   let open = 0;
   for (const [, close, name, self] of html.matchAll(/<(\/?)([a-z][a-z0-9-]*)(?=[\s/>])[^<>]*?(\/?)>/gi)) {
-    if (self !== "/" && !voids.has(name!.toLowerCase())) open += close === "/" ? -1 : 1;
+    if (self !== "/" && !voidElements.has(name!.toLowerCase())) open += close === "/" ? -1 : 1;
   }
   return open;
 }
 
-/** A block as HTML that is not to be trusted; nothing if reading or showing it would take too long. */
-export function htmlOf(raw: string, links: Links, work = new Work(maxBlockWork)): string | undefined {
+/** The untrusted HTML of a block; undefined if parsing or showing it would take too long. */
+export function htmlOf(raw: string, links: Links, work = new WorkBudget(maxBlockWork)): string | undefined {
   const lexer = new BoundedLexer(marked.defaults, work);
-  lexer.know(links);
+  lexer.addLinks(links);
   try {
     const html = marked.parser(lexer.lex(raw));
-    return html.length <= maxHtml && tagsIn(html) <= maxTags ? html : undefined;
+    return html.length <= maxHtml && countTags(html) <= maxTags ? html : undefined;
   } catch {
     return undefined;
   }
 }
 
-function tagsIn(html: string): number {
+function countTags(html: string): number {
   let tags = 0;
   for (let at = html.indexOf("<"); at >= 0; at = html.indexOf("<", at + 1)) tags++;
   return tags;

@@ -1,23 +1,23 @@
-// Gives clean nodes what their HTML could not say: boxes of task lists, tables that scroll, chips for pictures that are
-// not loaded, and places for code blocks, which are drawn with buttons.
+// Adds to sanitized nodes what their HTML cannot express: boxes of task lists, tables that scroll, placeholders for
+// blocked pictures, and slots for code blocks, which have buttons.
 
 import type { SessionID } from "../../../../core/src/index.js";
 import { ownFile, pictureSource } from "../addresses.js";
-import { blockedMark } from "./clean.js";
+import { blockedAttribute } from "./sanitize.js";
 
 export interface Decorated {
   readonly nodes: readonly Node[];
   readonly slots: readonly Slot[];
 }
 
-/** A place for a code block. */
+/** The element that a code block is rendered into. */
 export interface Slot {
   readonly at: HTMLElement;
   readonly lang: string;
   readonly text: string;
 }
 
-/** The words that go into the nodes. */
+/** The texts for the nodes. */
 export interface DecorateTexts {
   readonly done: string;
   readonly open: string;
@@ -62,7 +62,7 @@ function decoratePicture(image: HTMLImageElement, session: SessionID, t: Decorat
     image.setAttribute("referrerpolicy", "no-referrer");
     return;
   }
-  const blocked = image.getAttribute(blockedMark) ?? src;
+  const blocked = image.getAttribute(blockedAttribute) ?? src;
   if (blocked === null) return image.replaceWith(image.alt);
   const chip = make("span", "md-blocked");
   const host = make("span", "md-blocked-host");

@@ -1,26 +1,26 @@
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
-import type { Drawing } from "../../../../apps/protocol.js";
+import type { DrawingResult } from "../../../../apps/protocol.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
 import { type Handshake, newToken, useHandshake } from "../app-frame/handshake.js";
 import { Code } from "./code.js";
 
-/** How long a source may be, and how long drawing it and getting ready to may take. */
+/** The maximum length of a source, and the maximum times to draw it and to load the frame, in ms. */
 const maxSource = 50 << 10;
-const drawTime = 2000;
-const loadTime = 15_000;
-/** A source that is still written is not drawn yet. */
-const settleTime = 400;
+const drawTimeout = 2000;
+const loadTimeout = 15_000;
+/** How long a source must be unchanged before it is drawn, in ms; it may still be streaming. */
+const debounceTime = 400;
 
 type State = "waiting" | "large" | "slow" | "wrong" | "off" | "drawn";
 
-/** A diagram, drawn in a frame that can reach nothing. When that fails, its source is shown. */
+/** A diagram, drawn in a sandboxed frame. If that fails, its source is shown. */
 export function Diagram({ source }: { source: string }): ReactNode {
   const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
   const dark = useDark();
-  const settled = useSettled(source);
+  const settled = useDebounced(source);
   const [failed, setFailed] = useState<{ source: string; why: State }>();
   const why: State = origin === "" ? "off" : source.length > maxSource ? "large" : failed?.source === source ? failed.why : "drawn";
   if (why !== "drawn") {
@@ -53,7 +53,7 @@ function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): Reac
   const handshake: Handshake = {
     begin: () => ({ text: source, dark }),
     onPort(port) {
-      limit(drawTime);
+      limit(drawTimeout);
       port.onmessage = (e) => {
         clearTimeout(timer.current);
         const d = readDrawing(e.data);
@@ -75,16 +75,16 @@ function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): Reac
         title={t.diagram}
         referrerPolicy="no-referrer"
         loading="lazy"
-        onLoad={() => size === undefined && limit(loadTime)}
+        onLoad={() => size === undefined && limit(loadTimeout)}
         style={{ height: size?.height ?? 80, visibility: size === undefined ? "hidden" : undefined }}
       />
     </div>
   );
 }
 
-function readDrawing(data: unknown): Drawing | undefined {
+function readDrawing(data: unknown): DrawingResult | undefined {
   try {
-    const d = JSON.parse(String(data).slice(0, 10_000)) as Drawing;
+    const d = JSON.parse(String(data).slice(0, 10_000)) as DrawingResult;
     if (d.type === "failed") return d;
     const size = (n: unknown): number => Math.min(Math.max(Number(n) || 0, 24), 4000);
     return d.type === "drawn" ? { type: "drawn", width: size(d.width), height: size(d.height) } : undefined;
@@ -93,23 +93,23 @@ function readDrawing(data: unknown): Drawing | undefined {
   }
 }
 
-/** The source, once it has not changed for a moment. */
-function useSettled(source: string): string | undefined {
+/** The source, once it has been unchanged for settleTime. */
+function useDebounced(source: string): string | undefined {
   const [settled, setSettled] = useState<string>();
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(source), settleTime);
+    const timer = setTimeout(() => setSettled(source), debounceTime);
     return () => clearTimeout(timer);
   }, [source]);
   return settled;
 }
 
-/** Whether the page is dark now. */
+/** Whether the theme of the page is dark. */
 function useDark(): boolean {
   return useSyncExternalStore(
     (changed) => {
-      const watch = new MutationObserver(changed);
-      watch.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-      return () => watch.disconnect();
+      const observer = new MutationObserver(changed);
+      observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      return () => observer.disconnect();
     },
     () => document.documentElement.dataset.theme !== "light",
   );

@@ -1,10 +1,10 @@
-// Cuts a text that is shown as it is into pieces that are quick to lay out. Pure.
+// Splits a text that is shown without formatting into pieces that the browser lays out quickly. Pure.
 
-/** How long a piece may be, and how many lines it may have. */
+/** The maximum length and number of lines of a piece. */
 const maxLength = 4000;
 const maxLines = 100;
 
-/** The pieces of a text, without the empty lines around it. A piece ends with a line, or within one that is very long. */
+/** The pieces of a text, without the empty lines around it. A piece ends with a line, or inside a very long line. */
 export function piecesOf(text: string): string[] {
   const whole = text.replace(/^\n+/, "").trimEnd();
   if (whole === "") return [""];
@@ -26,6 +26,6 @@ function endOfPiece(text: string, at: number): number {
     end = next;
   }
   if (end > at) return end;
-  // A character that is two units long stays whole.
+  // Surrogate pairs are not split.
   return at + maxLength - (/[\uD800-\uDBFF]/.test(text[at + maxLength - 1]!) ? 1 : 0);
 }

@@ -2,7 +2,7 @@ import { memo, type ReactNode, useMemo } from "react";
 import { piecesOf } from "./pieces.js";
 import "./plain.css";
 
-/** Text as it is. A long one is drawn in pieces, of which the page lays out only those that are seen. */
+/** Text without formatting. A long text is rendered in pieces, of which the browser lays out only the visible ones. */
 export const Plain = memo(function Plain({ text }: { text: string }): ReactNode {
   const pieces = useMemo(() => piecesOf(text), [text]);
   if (pieces.length === 1) return <p className="md-plain">{pieces[0]}</p>;

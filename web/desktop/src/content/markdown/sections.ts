@@ -1,12 +1,12 @@
-// Cuts a text where a block surely ends, in one pass over its lines. A cut that is missing does no harm: the parser finds
-// the blocks of a section. So whatever is in doubt stays together. Pure.
+// Splits a text where a block certainly ends, in one pass over its lines. A missing split is harmless, since the parser
+// finds the blocks of a section, so doubtful lines stay together. Pure.
 
 import { Lexer } from "marked";
 
 export interface Section {
   readonly at: number;
   readonly end: number;
-  /** One block of code between fences, with nothing around it; or what is left of a text with too many lines. */
+  /** "fenced" is exactly one fenced code block; "rest" is the remainder of a text with too many lines. */
   readonly kind: "usual" | "fenced" | "rest";
 }
 
@@ -19,7 +19,7 @@ interface Fence {
 const marker = /^[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
 const heading = /^#{1,6}(?:[ \t]|$)/;
 const fenceStart = /^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$/;
-/** In a list, it may be far to the right or behind the sign of its item. */
+/** In a list, a fence may be indented or follow the marker of its item. */
 const listFenceStart = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:(`{3,})[^`]*|(~{3,}).*)$/;
 const fenceEnd = /^[ \t]*(`{3,}|~{3,})[ \t]*$/;
 const rawHtml: readonly (readonly [RegExp, string])[] = [
@@ -32,9 +32,9 @@ const rawHtml: readonly (readonly [RegExp, string])[] = [
   [/^ {0,3}<!\[CDATA\[/, "]]>"],
   [/^ {0,3}<![a-z]/i, ">"],
 ];
-/** A longer line is not looked at closely. */
-const maxLook = 1000;
-/** How many lines are looked at, apart from those between fences. */
+/** The length up to which a line is examined. */
+const maxLineLength = 1000;
+/** The maximum number of lines examined outside of fences. */
 const maxLines = 20_000;
 
 export function sectionsOf(text: string, from = 0): Section[] {
@@ -56,9 +56,9 @@ export function sectionsOf(text: string, from = 0): Section[] {
     const newline = text.indexOf("\n", at);
     const end = newline < 0 ? text.length : newline;
     next = newline < 0 ? end : newline + 1;
-    const line = text.slice(at, Math.min(end, at + maxLook));
+    const line = text.slice(at, Math.min(end, at + maxLineLength));
     if (fence !== undefined) {
-      if (end - at > maxLook || !closes(line, fence)) continue;
+      if (end - at > maxLineLength || !closes(line, fence)) continue;
       if (fence.outermost) cut(next, "fenced");
       fence = undefined;
       continue;

@@ -1,21 +1,21 @@
-// Formatted text. It is loaded apart from the page, with all that it needs to read and clean what agents write.
+// Formatted text. It is loaded on demand, with its parser and sanitizer.
 
 import { type MouseEvent, memo, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
-import { outside } from "../addresses.js";
-import { Leave } from "../leave.js";
+import { externalURL } from "../addresses.js";
+import { LeaveDialog } from "../leave-dialog.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";
-import { clean } from "./clean.js";
 import { CodeBlock } from "./code-block.js";
 import { type Decorated, decorate } from "./decorate.js";
 import { Plain } from "./plain.js";
-import { pageClock, Turns } from "./turns.js";
+import { sanitize } from "./sanitize.js";
+import { pageClock, TimeSlices } from "./time-slices.js";
 
-/** All texts of the page share its time. */
-const turns = new Turns(pageClock);
+/** All texts of the page share the time slices. */
+const slices = new TimeSlices(pageClock);
 
 export default function MarkdownView({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
   const before = useRef<Split>(undefined);
@@ -31,7 +31,7 @@ export default function MarkdownView({ text, streaming = false }: { text: string
     const to = link?.getAttribute("href") ?? null;
     if (to === null || to.startsWith("/")) return; // a file of the session
     e.preventDefault();
-    setLeave(outside(to) ?? "");
+    setLeave(externalURL(to) ?? "");
   };
   return (
     <div className="md" onClick={follow} onAuxClick={follow}>
@@ -44,15 +44,15 @@ export default function MarkdownView({ text, streaming = false }: { text: string
           <Block key={at} raw={raw} links={links} />
         ),
       )}
-      {leave !== "" && <Leave address={leave} onClose={() => setLeave("")} />}
+      {leave !== "" && <LeaveDialog address={leave} onClose={() => setLeave("")} />}
     </div>
   );
 }
 
-/** One block. The page gets nodes, never HTML as text. */
+/** One block. It is inserted as nodes, never as HTML text. */
 const Block = memo(function Block({ raw, links }: { raw: string; links: Links }): ReactNode {
-  const dressed = useDecorated(raw, links);
-  return dressed === undefined ? <Plain text={raw} /> : <DecoratedBlock {...dressed} />;
+  const decorated = useDecorated(raw, links);
+  return decorated === undefined ? <Plain text={raw} /> : <DecoratedBlock {...decorated} />;
 });
 
 function DecoratedBlock({ nodes, slots }: Decorated): ReactNode {
@@ -68,28 +68,28 @@ function DecoratedBlock({ nodes, slots }: Decorated): ReactNode {
 
 interface Formatted {
   readonly raw: string;
-  /** Nothing if it is to be shown as it is. */
-  readonly dressed: Decorated | undefined;
+  /** Undefined if the block is shown without formatting. */
+  readonly decorated: Decorated | undefined;
 }
 
-/** A block as nodes: at once if there is time, and else soon. Until then a block that grows stays as it was. */
+/** The nodes of a block: at once if the time slice allows it, else soon. Until then a growing block stays as it was. */
 function useDecorated(raw: string, links: Links): Decorated | undefined {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
   const { format, atOnce } = useMemo(() => {
     const format = (): Formatted => {
       const html = htmlOf(raw, links);
-      return { raw, dressed: html === undefined ? undefined : decorate(clean(html), session, t) };
+      return { raw, decorated: html === undefined ? undefined : decorate(sanitize(html), session, t) };
     };
-    return { format, atOnce: turns.now(format) };
+    return { format, atOnce: slices.runNow(format) };
   }, [raw, links, session, t]);
-  const [late, setLate] = useState<Formatted>();
+  const [deferred, setDeferred] = useState<Formatted>();
   const shown = useRef<Formatted>(undefined);
-  useEffect(() => (atOnce === undefined ? turns.wait(() => setLate(format())) : undefined), [format, atOnce]);
-  const current = atOnce ?? (late?.raw === raw ? late : undefined);
+  useEffect(() => (atOnce === undefined ? slices.enqueue(() => setDeferred(format())) : undefined), [format, atOnce]);
+  const current = atOnce ?? (deferred?.raw === raw ? deferred : undefined);
   useLayoutEffect(() => {
     shown.current = current ?? shown.current;
   }, [current]);
-  if (current !== undefined) return current.dressed;
-  return shown.current !== undefined && raw.startsWith(shown.current.raw) ? shown.current.dressed : undefined;
+  if (current !== undefined) return current.decorated;
+  return shown.current !== undefined && raw.startsWith(shown.current.raw) ? shown.current.decorated : undefined;
 }

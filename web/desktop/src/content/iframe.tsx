@@ -1,0 +1,81 @@
+import { ExternalLink, FileX, Globe } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import type { IframeSource, WindowState } from "../../../core/src/index.js";
+import { useTexts } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { content as texts } from "../texts/entry.js";
+import { Button } from "../ui/button.js";
+import { externalURL, fileKind, ownFile } from "./addresses.js";
+import { AppFrame } from "./app-frame/index.js";
+import { Card } from "./card.js";
+import { LeaveDialog } from "./leave-dialog.js";
+import { PlainText } from "./text.js";
+
+const maxFile = 5 << 20;
+
+/** A page by its address. Files of the session are shown; for other sites, only the address. */
+export function IframeView({ window: w, source }: { window: WindowState; source: IframeSource }): ReactNode {
+  const session = useShell((s) => s.session);
+  const address = typeof source === "string" ? source : source.url;
+  const file = ownFile(address, session);
+  if (file === undefined) return <OtherSite address={address} />;
+  if (fileKind(file) === "picture") {
+    return (
+      <div className="content-scroll content-picture-box">
+        <img className="content-picture" src={file} alt={w.title} />
+      </div>
+    );
+  }
+  return <FileView key={file} window={w} path={file} />;
+}
+
+function OtherSite({ address }: { address: string }): ReactNode {
+  const t = useTexts(texts);
+  const [leave, setLeave] = useState(false);
+  const url = externalURL(address);
+  return (
+    <div className="content-state" data-content-state="failed" data-content-error="the desktop does not load other sites; the person is offered to open it in a tab">
+      <Card icon={Globe} title={t.otherSite}>
+        <p>{url === undefined ? t.badAddress : t.otherSiteText}</p>
+        <p className="content-url">{url ?? address}</p>
+        {url !== undefined && (
+          <Button icon={ExternalLink} onClick={() => setLeave(true)}>
+            {t.leaveOpen}
+          </Button>
+        )}
+      </Card>
+      {leave && url !== undefined && <LeaveDialog address={url} onClose={() => setLeave(false)} />}
+    </div>
+  );
+}
+
+/** A file that the desktop itself fetches, because the page that shows it has no network. */
+function FileView({ window: w, path }: { window: WindowState; path: string }): ReactNode {
+  const t = useTexts(texts);
+  const { api } = useCommands();
+  const [text, setText] = useState<string>();
+  const [why, setWhy] = useState("");
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    let over = false;
+    setWhy("");
+    api.fileText(path).then(
+      (all) => over || (all.length > maxFile ? setWhy(t.pageLarge) : setText(all)),
+      (e: unknown) => over || setWhy(t.pageFile(e instanceof Error ? e.message : String(e))),
+    );
+    return () => {
+      over = true;
+    };
+  }, [api, path, tries, t]);
+  if (why !== "") {
+    return (
+      <div className="content-state" data-content-state="failed" data-content-error={why}>
+        <Card icon={FileX} title={why}>
+          <Button onClick={() => setTries(tries + 1)}>{t.tryAgain}</Button>
+        </Card>
+      </div>
+    );
+  }
+  if (text === undefined) return <p className="content-loading" data-content-state="loading">{t.pageLoading}</p>;
+  return fileKind(path) === "document" ? <AppFrame window={w} html={text} /> : <PlainText text={text} label={w.title} />;
+}
