@@ -10,22 +10,25 @@ import (
 
 	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// auditList is the output of hub admin audit --json.
-type auditList struct {
-	Records []struct {
-		Seq                                     uint64
-		ID, Who, Action, Target, Reason, Result string
-	}
+// auditRecord is a record of the audit log as JSON.
+type auditRecord struct {
+	Seq                                     uint64
+	Time                                    int64
+	ID, Who, Action, Target, Reason, Result string
 }
 
+// auditList is the output of hub admin audit --json.
+type auditList struct{ Records []auditRecord }
+
 // done runs an action of hub admin with --json, and returns its record in the audit log.
-func (f *adminFleet) done(t *testing.T, args ...string) auditCard {
+func (f *adminFleet) done(t *testing.T, args ...string) auditRecord {
 	t.Helper()
-	card := read[auditCard](t, f, args...)
-	if card.ID == "" || card.Action == "" || card.Reason == "" || card.Result != "done" || card.Time.IsZero() {
+	card := read[auditRecord](t, f, args...)
+	if card.ID == "" || card.Action == "" || card.Reason == "" || card.Result != "done" || card.Time == 0 {
 		t.Errorf("hub admin %s is recorded as %+v", strings.Join(args, " "), card)
 	}
 	return card
@@ -55,8 +58,8 @@ func TestAdminFleetActs(t *testing.T) {
 	if d.Row.Owner != "one" || d.Monitors[0].Queue[0].MessageID != "second" || d.Row.Queued != 1 {
 		t.Errorf("%+v", d)
 	}
-	f.fails(t, exitFailure, "hub answered 404: ", "cancel", id, "third", "--reason", "x")
-	f.fails(t, exitUsage, "say why with --reason", "cancel", id, "second")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "cancel", id, "third", "--reason", "x")
+	f.fails(t, command.ExitUsage, "say why with --reason", "cancel", id, "second")
 	if card := f.done(t, "cancel", id, "second", "--reason", "not that"); card.Action != "message.cancel" || card.Target != id+"/second" || card.Reason != "not that" {
 		t.Errorf("%+v", card)
 	}
@@ -70,10 +73,10 @@ func TestAdminFleetActs(t *testing.T) {
 	f.hang(t, x, "fourth")
 	f.done(t, "interrupt", id, "--monitor", string(d.Monitors[0].ID), "--reason", "that one")
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
-	f.fails(t, exitFailure, "hub answered 400: ", "interrupt", id, "--agent", "agent-1", "--monitor", "monitor-0", "--reason", "x")
+	f.fails(t, command.ExitFailure, "hub answered 400: ", "interrupt", id, "--agent", "agent-1", "--monitor", "monitor-0", "--reason", "x")
 
 	connection := string(d.Tabs[0].ConnectionID)
-	f.fails(t, exitFailure, "hub answered 404: ", "close-tab", id, "con-nobody", "--reason", "x")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "close-tab", id, "con-nobody", "--reason", "x")
 	if card := f.done(t, "close-tab", id, connection, "--reason", "who is that"); card.Target != id+"/"+connection {
 		t.Errorf("%+v", card)
 	}
@@ -189,8 +192,8 @@ func TestAdminFleetMoves(t *testing.T) {
 	if owner := f.show(t, session, func(d adminview.Detail) bool { return d.Known }).Row.Owner; owner != "one" {
 		t.Fatalf("%q has it", owner)
 	}
-	f.fails(t, exitUsage, "--to", "handover", string(session), "--reason", "x")
-	f.fails(t, exitFailure, "hub answered 4", "handover", string(session), "--to", "nowhere", "--reason", "x")
+	f.fails(t, command.ExitUsage, "--to", "handover", string(session), "--reason", "x")
+	f.fails(t, command.ExitFailure, "hub answered 4", "handover", string(session), "--to", "nowhere", "--reason", "x")
 	f.done(t, "handover", string(session), "--to", "two", "--reason", "to make room")
 	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Owner == "two" && len(d.Owners) == 2 })
 	deadline := time.After(patienceOfTests)
@@ -222,8 +225,8 @@ func TestAdminFleetMoves(t *testing.T) {
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Owner == "one" })
 	code, out, stderr := f.run(t.Context(), f.one, f.admin, "undrain", "two", "--wait", "20s", "--reason", "done", "--json")
-	if code != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"replica.undrain"`) || stderr != "two is serving.\n" {
+	if code != command.ExitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"replica.undrain"`) || stderr != "two is serving.\n" {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
-	f.fails(t, exitFailure, "hub answered 404: ", "drain", "nowhere", "--reason", "x")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "drain", "nowhere", "--reason", "x")
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/adminview"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -101,7 +102,7 @@ func (f *adminFleet) run(ctx context.Context, s *server, token string, args ...s
 func (f *adminFleet) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
-	if code != exitOK || stderr != "" {
+	if code != command.ExitOK || stderr != "" {
 		t.Fatalf("hub admin %s: code %d, %s", strings.Join(args, " "), code, stderr)
 	}
 	return stdout
@@ -225,7 +226,7 @@ func TestAdminFleetSessions(t *testing.T) {
 	if strings.Contains(out, "WS_ERROR") {
 		t.Errorf("there was no error:\n%s", out)
 	}
-	if code, out, _ := f.run(t.Context(), f.one, f.guard, "show", string(asking)); code != exitOK || strings.Contains(out, "A question") || strings.Contains(out, "curious") {
+	if code, out, _ := f.run(t.Context(), f.one, f.guard, "show", string(asking)); code != command.ExitOK || strings.Contains(out, "A question") || strings.Contains(out, "curious") {
 		t.Errorf("who may not see content is shown, with %d:\n%s", code, out)
 	}
 	if o := read[adminview.Overview](t, f, "overview"); o.Totals.Sessions != many+2 || len(o.Replicas) != 2 || o.Totals.Questions != 1 {
@@ -234,9 +235,9 @@ func TestAdminFleetSessions(t *testing.T) {
 	if out = f.ok(t, "overview"); !strings.HasPrefix(out, "207 sessions: ") || !strings.Contains(out, " 1 questions wait") {
 		t.Errorf("the overview:\n%s", out)
 	}
-	f.fails(t, exitUsage, "flag --sort: Want one of: ", "sessions", "--sort", "shoes")
-	f.fails(t, exitFailure, "hub answered 404: ", "show", "ses-nothing")
-	f.fails(t, exitUsage, "needs SESSION", "show")
+	f.fails(t, command.ExitUsage, "flag --sort: Want one of: ", "sessions", "--sort", "shoes")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "show", "ses-nothing")
+	f.fails(t, command.ExitUsage, "needs SESSION", "show")
 }
 
 // follower is a running hub admin tail.
@@ -261,7 +262,7 @@ func (f *adminFleet) follow(t *testing.T, s *server, token string, args ...strin
 		defer close(done)
 		defer close(x.lines)
 		in := bufio.NewScanner(r)
-		in.Buffer(nil, maxLine)
+		in.Buffer(nil, 1<<20)
 		for in.Scan() {
 			x.lines <- in.Text()
 		}
@@ -340,12 +341,12 @@ func TestAdminFleetTail(t *testing.T) {
 	}
 	for _, x := range []*follower{full, redacted, people, replies, everything} {
 		x.stop()
-		if code := <-x.code; code != exitOK {
+		if code := <-x.code; code != command.ExitOK {
 			t.Errorf("a tail that was told to stop ended with %d", code)
 		}
 	}
-	f.fails(t, exitFailure, "hub answered 400: ", "tail", string(id), "--type", "SHOES")
-	f.fails(t, exitFailure, "hub answered 404: ", "tail", "ses-nothing")
+	f.fails(t, command.ExitFailure, "hub answered 400: ", "tail", string(id), "--type", "SHOES")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "tail", "ses-nothing")
 }
 
 // A user without an admin role gets nothing; a read-only admin can read, and every action is
@@ -373,7 +374,7 @@ func TestAdminFleetRights(t *testing.T) {
 		{"undrain", "one", "--reason", "x"},
 	} {
 		code, out, stderr := f.run(t.Context(), f.two, f.ann, args...)
-		if code != exitFailure || out != "" || !strings.Contains(stderr, "the hub shows that to admins only") {
+		if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "the hub shows that to admins only") {
 			t.Errorf("%q of a user: code %d, %q %q", args, code, out, stderr)
 		}
 		if args[0] == "tail" {
@@ -381,14 +382,14 @@ func TestAdminFleetRights(t *testing.T) {
 		}
 		code, out, stderr = f.run(t.Context(), f.two, f.guard, args...)
 		if slices.Contains(args, "--reason") {
-			if code != exitFailure || out != "" || !strings.Contains(stderr, "hub answered 403: ") {
+			if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "hub answered 403: ") {
 				t.Errorf("%q of who may look: code %d, %q %q", args, code, out, stderr)
 			}
-		} else if code != exitOK || stderr != "" {
+		} else if code != command.ExitOK || stderr != "" {
 			t.Errorf("%q of who may look: code %d, %q", args, code, stderr)
 		}
 	}
-	if code, _, stderr := f.run(t.Context(), f.two, "nonsense", "overview"); code != exitFailure || !strings.Contains(stderr, "hub answered 401: ") {
+	if code, _, stderr := f.run(t.Context(), f.two, "nonsense", "overview"); code != command.ExitFailure || !strings.Contains(stderr, "hub answered 401: ") {
 		t.Errorf("of nobody: code %d, %s", code, stderr)
 	}
 	if list := read[auditList](t, f, "audit"); len(list.Records) != keyRecords {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/everdesk/everdesk/adminview"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -27,9 +28,9 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 	}
 	session, id := made()
 	for _, verb := range []string{"reset", "delete"} {
-		f.fails(t, exitUsage, "say --yes", verb, id, "--reason", "x")
+		f.fails(t, command.ExitUsage, "say --yes", verb, id, "--reason", "x")
 		for _, typed := range []string{"ses-other\n", "\n", "\x04", "\x03"} {
-			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != exitFailure || !strings.Contains(screen, "nothing was done") {
+			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != command.ExitFailure || !strings.Contains(screen, "nothing was done") {
 				t.Errorf("%s and %q: code %d, screen %q", verb, typed, code, screen)
 			}
 		}
@@ -39,22 +40,22 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 		t.Errorf("what was not done is recorded: %+v", list)
 	}
 	code, screen := f.atTerminal(t, id+"\n", "reset", id, "--reason", "a mess")
-	if code != exitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
+	if code != command.ExitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
 		t.Errorf("code %d, screen %q", code, screen)
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 0 })
-	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != exitOK || !strings.Contains(screen, "session.delete of ") {
+	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != command.ExitOK || !strings.Contains(screen, "session.delete of ") {
 		t.Errorf("code %d, screen %q", code, screen)
 	}
-	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "show", id)
 
 	session, id = made()
 	f.done(t, "reset", id, "--yes", "--reason", "a mess")
 	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 0 })
 	f.done(t, "release", id, "--reason", "it is not set aside, which is no mistake")
 	f.done(t, "delete", "--yes", id, "--reason", "not needed")
-	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
-	f.fails(t, exitFailure, "hub answered 404: ", "delete", id, "--yes", "--reason", "again")
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "show", id)
+	f.fails(t, command.ExitFailure, "hub answered 404: ", "delete", id, "--yes", "--reason", "again")
 }
 
 // atTerminal runs hub admin at a pseudo-terminal and types typed when it is prompted. It returns

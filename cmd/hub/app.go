@@ -16,6 +16,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
@@ -175,7 +176,7 @@ func leaveToken(store storeConfig, token string) error {
 	if store.kind != fileStore {
 		return nil
 	}
-	path := filepath.Join(store.folder, tokenFile)
+	path := filepath.Join(store.folder, remote.TokenFile)
 	// An existing file may be readable by other users, or a link to another file.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove the token of an earlier start: %w", err)
@@ -188,9 +189,6 @@ func leaveToken(store storeConfig, token string) error {
 	}
 	return nil
 }
-
-// tokenFile is the name of the file that leaveToken writes.
-const tokenFile = "token"
 
 // entryURL returns the URL for the browser. It contains the installation token, if there is
 // one, which signs the browser in.

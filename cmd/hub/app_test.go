@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -105,7 +106,7 @@ func TestTokenFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	at := storeConfig{kind: fileStore, folder: folder}
-	path := filepath.Join(folder, tokenFile)
+	path := filepath.Join(folder, remote.TokenFile)
 	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +114,8 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || localToken(folder) != "secret" {
-		t.Errorf("%v, %v, %q", info.Mode(), err, localToken(folder))
+	if err != nil || info.Mode().Perm() != 0o600 || remote.LocalToken(folder) != "secret" {
+		t.Errorf("%v, %v, %q", info.Mode(), err, remote.LocalToken(folder))
 	}
 	for range 2 {
 		if err := leaveToken(at, ""); err != nil {
@@ -124,7 +125,7 @@ func TestTokenFile(t *testing.T) {
 			t.Errorf("the token of another mode is still there: %v", err)
 		}
 	}
-	if err := leaveToken(storeConfig{kind: redisStore, folder: folder}, "secret"); err != nil || localToken(folder) != "" {
-		t.Errorf("with Redis: %v, %q", err, localToken(folder))
+	if err := leaveToken(storeConfig{kind: redisStore, folder: folder}, "secret"); err != nil || remote.LocalToken(folder) != "" {
+		t.Errorf("with Redis: %v, %q", err, remote.LocalToken(folder))
 	}
 }

@@ -5,65 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/wire"
 )
-
-func TestParseAttach(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, tokenFile), []byte("local\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, tt := range map[string]struct {
-		args    []string
-		environ []string
-		want    string // server, token, session, title
-		wrong   int
-	}{
-		"nothing":            {want: "http://127.0.0.1:8080||||false"},
-		"session":            {args: []string{"ses-1", "--json"}, want: "http://127.0.0.1:8080||ses-1||true"},
-		"token of its hub":   {args: []string{"--store", "file:" + folder}, want: "http://127.0.0.1:8080|local|||false"},
-		"not for other hubs": {args: []string{"--store", "file:" + folder, "--server", "http://x"}, want: "http://x||||false"},
-		"variable":           {environ: []string{"HUB_TOKEN=v", "HUB_ADDR=127.0.0.1:9"}, want: "http://127.0.0.1:9|v|||false"},
-		"flag first":         {args: []string{"--token", "f"}, environ: []string{"HUB_TOKEN=v"}, want: "http://127.0.0.1:8080|f|||false"},
-		"URL to click":       {args: []string{"--server=https://x:1/?token=c"}, want: "https://x:1/|c|||false"},
-		"new":                {args: []string{"--new", "My desk"}, want: "http://127.0.0.1:8080|||My desk|false"},
-		"mistakes": {
-			args:  []string{"a b", "extra", "--server", "ftp://x", "--monitor", "a b", "--for", "x", "--until", "x", "--state-hash=0", "--json=yes", "--plain", "--dance", "--token"},
-			wrong: 11,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var wrong complaints
-			a := parseAttach(program{args: tt.args, environ: tt.environ}, &wrong)
-			if len(wrong) != tt.wrong {
-				t.Errorf("%d mistakes, want %d: %v", len(wrong), tt.wrong, wrong)
-			}
-			if tt.wrong > 0 {
-				return
-			}
-			got := strings.Join([]string{a.server.String(), a.token, string(a.session), a.title, map[bool]string{true: "true", false: "false"}[a.json]}, "|")
-			if got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
-		})
-	}
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
 
 // attachRun is a running attach in the process of the test.
 type attachRun struct {
@@ -73,8 +21,8 @@ type attachRun struct {
 	stderr strings.Builder // complete when result has a value
 }
 
-// startAttach runs call in a goroutine, with pipes as stdin and stdout.
-func startAttach(t *testing.T, call func(ctx context.Context, p program) error, args ...string) *attachRun {
+// startAttach runs `hub attach` in a goroutine, with pipes as stdin and stdout.
+func startAttach(t *testing.T, args ...string) *attachRun {
 	t.Helper()
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
@@ -82,14 +30,14 @@ func startAttach(t *testing.T, call func(ctx context.Context, p program) error, 
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := call(ctx, program{args: args, stdin: in, stdout: out, stderr: io.MultiWriter(t.Output(), &r.stderr)})
+		err := dispatch(ctx, "attach", command.Call{Args: args, Stdin: in, Stdout: out, Stderr: io.MultiWriter(t.Output(), &r.stderr), Local: localHub})
 		out.Close()
 		r.result <- err
 	})
 	wg.Go(func() {
 		defer close(r.lines)
 		s := bufio.NewScanner(stdout)
-		s.Buffer(nil, maxLine)
+		s.Buffer(nil, 1<<20)
 		for s.Scan() {
 			r.lines <- s.Text()
 		}
@@ -135,10 +83,10 @@ func TestAttachJSON(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
 	var list strings.Builder
-	if err := attach(t.Context(), program{args: []string{"--server", h.url}, stdout: &list}); err != nil || !strings.HasPrefix(list.String(), "No sessions yet") {
+	if err := dispatch(t.Context(), "attach", command.Call{Args: []string{"--server", h.url}, Stdout: &list, Local: localHub}); err != nil || !strings.HasPrefix(list.String(), "No sessions yet") {
 		t.Errorf("empty list: %q, %v", list.String(), err)
 	}
-	r := startAttach(t, attach, "--server", h.url, "--new", "A desk", "--state-hash=1")
+	r := startAttach(t, "--server", h.url, "--new", "A desk", "--state-hash=1")
 	var state struct {
 		Session wire.SessionID `json:"session_id"`
 	}
@@ -164,14 +112,14 @@ func TestAttachJSON(t *testing.T) {
 	r.until(t, `"type":"error"`)
 
 	// Another client, which exits because of --until, has the same state at the same position.
-	other := startAttach(t, attach, "--server", h.url, string(state.Session), "--until", hash.At.String(), "--state-hash=1")
+	other := startAttach(t, "--server", h.url, string(state.Session), "--until", hash.At.String(), "--state-hash=1")
 	other.until(t, `"mode":"snapshot"`)
 	other.stdin.Close()
 	if err := other.end(t); err != nil {
 		t.Errorf("it left with %v", err)
 	}
 	list.Reset()
-	if err := attach(t.Context(), program{args: []string{"--server", h.url}, stdout: &list}); err != nil {
+	if err := dispatch(t.Context(), "attach", command.Call{Args: []string{"--server", h.url}, Stdout: &list, Local: localHub}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(list.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[1], string(state.Session)+"  A desk") {
@@ -196,7 +144,7 @@ func TestAttachEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startAttach(t, attach, tt.args...)
+			r := startAttach(t, tt.args...)
 			if err := r.end(t); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("ended with %v, want %q", err, tt.want)
 			}
@@ -211,17 +159,7 @@ func TestAttachEnds(t *testing.T) {
 func TestAttachTerminal(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
-	r := startAttach(t, func(ctx context.Context, p program) error {
-		var wrong complaints
-		a := parseAttach(p, &wrong)
-		id, err := a.create(ctx)
-		if err != nil {
-			return err
-		}
-		a.session = id
-		v := &view{out: &lockedWriter{w: p.stdout}, zone: time.UTC}
-		return a.follow(ctx, newTerminalDesk(&a, v), p.stdin, true)
-	}, "--server", h.invitation, "--new", "--state-hash")
+	r := startAttach(t, "--server", h.invitation, "--new", "--plain", "--state-hash")
 	r.until(t, "── session ses-")
 	for _, step := range []struct{ say, want string }{
 		{":dance", "no such command: :dance; see :help"},
@@ -262,6 +200,61 @@ func TestAttachTerminal(t *testing.T) {
 		if step.want != "" {
 			r.until(t, step.want)
 		}
+	}
+	r.say(t, ":quit")
+	if err := r.end(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAttachPlan executes a plan at a terminal that is attached to a real hub.
+func TestAttachPlan(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	r := startAttach(t, "--server", h.invitation, "--new", "--plain")
+	r.until(t, "── session ses-")
+	const plan = `{"todos":[` +
+		`{"id":"collect","task":"/say collected","inputs":[{"field":"days","question":"Which days?","input_type":"date","range":true,"required":true}]},` +
+		`{"id":"analyse","task":"/fail broken","depends_on":["collect"],"max_retries":0},` +
+		`{"id":"video","task":"/say filmed","depends_on":["analyse"],"requires_approval":true,"approval_reason":"It costs."}]}`
+	for _, step := range []struct{ say, want string }{
+		{":plan", "there is no plan"},
+		{":pause", "there is no plan"},
+		{":approve", "there is no plan or todo that waits for that"},
+		{":plan Look\\\n/plan " + plan, "plan: cognitive"},
+		{"", "plan plan-1: 3 todos"},
+		{"", "○ video pending: /say filmed (after analyse; asks first)"},
+		{"", "? Please look at the plan.  [:approve, :modify … or :reject, until "},
+		{":plan another", "refused: a plan is under way (3003)"},
+		{":modify add a poem", "plan plan-1 changed, version 2: 4 todos"},
+		{"", "+ added_1: a poem"},
+		{"", "? Please look at the plan."},
+		{":yes", "plan plan-1 approved by user"},
+		{"", "? Which days?  [:answer 2026-02-06 2026-02-28, for collect, until "},
+		{":plan", "? collect needs input: "},
+		{":pause for lunch", "plan paused by user: for lunch"},
+		{":resume", "plan goes on"},
+		{"", "? Which days?"},
+		{":answer 2026-02-06 2026-02-28", "▶ collect: "},
+		{"", "✓ collect completed in "},
+		{"", "✗ analyse: "},
+		{"", "– video blocked: "},
+		{"", "plan failed: "},
+		{":retry analyse", "▶ analyse: "},
+		{"", "plan failed: "},
+		{":skip analyse no need", "– analyse skipped in 0s"},
+		{"", "? May video run? It costs.  [:approve, :skip video or :reject, which ends the plan, until "},
+		{":no", "want :skip video, or :reject, which ends the plan"},
+		{":approve fine", "▶ video: "},
+		{"", "✓ video completed in "},
+		{"", "plan: response"},
+		{"", "plan done: partial, 3 of 4 in "},
+		{"", "plan-1: 3 of 4 todos are done."},
+	} {
+		if step.say != "" {
+			r.say(t, step.say)
+		}
+		r.until(t, step.want)
 	}
 	r.say(t, ":quit")
 	if err := r.end(t); err != nil {

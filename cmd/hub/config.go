@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // value is the text of a setting and its source.
@@ -27,7 +29,7 @@ type effective struct {
 
 // load reads all settings: flags override variables, variables the file, the file the
 // defaults. It checks every candidate, even an overridden one, so that mistakes show up early.
-func load(flags found, environ []string, wrong *complaints) (config, []effective) {
+func load(flags found, environ []string, wrong *command.Mistakes) (config, []effective) {
 	vars := variables(environ, wrong)
 	file := found{}
 	for _, source := range []found{flags, vars} {
@@ -42,7 +44,7 @@ func load(flags found, environ []string, wrong *complaints) (config, []effective
 		values := candidates(s, file, vars, flags)
 		for _, v := range values {
 			if err := s.parse(&cfg, v.text); err != nil {
-				wrong.add("%s (%s): %v; got %q", s.name, v.where, err, s.shown(v.text))
+				wrong.Add("%s (%s): %v; got %q", s.name, v.where, err, s.shown(v.text))
 			}
 		}
 		all = append(all, effective{s, values[len(values)-1]})
@@ -52,7 +54,7 @@ func load(flags found, environ []string, wrong *complaints) (config, []effective
 }
 
 // applyShortLease applies --short-lease, which cannot be combined with another lease.
-func (c *config) applyShortLease(all []effective, wrong *complaints) {
+func (c *config) applyShortLease(all []effective, wrong *command.Mistakes) {
 	if !c.shortLease {
 		return
 	}
@@ -61,7 +63,7 @@ func (c *config) applyShortLease(all []effective, wrong *complaints) {
 			continue
 		}
 		if e.where != "default" && c.session.Lease != shortLease {
-			wrong.add("short-lease: means a lease of %v, but lease (%s) is %s", shortLease, e.where, e.text)
+			wrong.Add("short-lease: means a lease of %v, but lease (%s) is %s", shortLease, e.where, e.text)
 		}
 		all[i].value = value{shortLease.String(), "short-lease"}
 	}
@@ -97,13 +99,9 @@ func candidates(s setting, file, vars, flags found) []value {
 var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=` +
 	`|^HUB(_.*)?_PORT=(tcp|udp|sctp)://`)
 
-// tokenVariable is the variable with the credential for requests to a running hub. It is not a
-// setting.
-const tokenVariable = "HUB_TOKEN"
-
 // variables reads the settings in the environment, and reports unknown variables that begin with
 // HUB_. An empty variable counts as unset, because container tools pass unset values that way.
-func variables(environ []string, wrong *complaints) found {
+func variables(environ []string, wrong *command.Mistakes) found {
 	names := map[string]string{}
 	for _, s := range settings() {
 		names[s.variable()] = s.name
@@ -116,11 +114,11 @@ func variables(environ []string, wrong *complaints) found {
 		name, text, _ := strings.Cut(entry, "=")
 		key, known := names[name]
 		switch {
-		case text == "" || name == tokenVariable:
+		case text == "" || name == command.TokenVariable:
 		case known:
 			vars[key] = value{text, "env " + name}
 		case strings.HasPrefix(name, "HUB_") && !ofKubernetes.MatchString(entry):
-			wrong.add("env %s: no such setting", name)
+			wrong.Add("env %s: no such setting", name)
 		}
 	}
 	return vars
@@ -128,15 +126,15 @@ func variables(environ []string, wrong *complaints) found {
 
 // printConfig writes the effective settings in the form of a settings file,
 // with the source of each as a comment.
-func printConfig(_ context.Context, p program) error {
-	var wrong complaints
-	flags, rest := parseFlags(p.args, &wrong)
-	refuse(rest, &wrong)
-	_, all := load(flags, p.environ, &wrong)
-	if err := wrong.orNil(); err != nil {
+func printConfig(_ context.Context, p command.Call) error {
+	var wrong command.Mistakes
+	flags, rest := parseFlags(p.Args, &wrong)
+	wrong.Refuse(rest)
+	_, all := load(flags, p.Environ, &wrong)
+	if err := wrong.OrNil(); err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 	for _, e := range all {
 		text, err := yaml.Marshal(e.shown(e.text))
 		if err != nil {

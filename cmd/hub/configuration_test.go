@@ -62,10 +62,10 @@ func configurationPage(intro string) []byte {
 	}
 	b.WriteString("\n## Flags of the other commands\n\nSettings are flags of these commands too.\n")
 	for _, c := range commands() {
-		if c.flags == "" {
+		if c.Flags == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### hub %s\n\n`hub %s`: %s\n\n```\n%s\n```\n", c.name, strings.TrimSpace(c.name+" "+c.args), c.help, trimLines(c.flags))
+		fmt.Fprintf(&b, "\n### hub %s\n\n`hub %s`: %s\n\n```\n%s\n```\n", c.Name, strings.TrimSpace(c.Name+" "+c.Args), c.Help, trimLines(c.Flags))
 	}
 	return b.Bytes()
 }

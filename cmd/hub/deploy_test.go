@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // labels are labels of Kubernetes.
@@ -228,7 +230,7 @@ func TestKubernetesSettings(t *testing.T) {
 		}
 		environ = append(environ, e.Name+"="+e.Value)
 	}
-	var wrong complaints
+	var wrong command.Mistakes
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
 		t.Error(complaint)
@@ -331,7 +333,7 @@ func TestSystemdUnit(t *testing.T) {
 		}
 		seen[m[1]] = true
 	}
-	var wrong complaints
+	var wrong command.Mistakes
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
 		t.Error(complaint)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // call runs the program, checks its exit code and returns its output.
@@ -26,7 +28,7 @@ func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	from := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
 	to := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
-	talk := startAttach(t, attach, "--server", from.url, "--json", "--new", "Mine")
+	talk := startAttach(t, "--server", from.url, "--json", "--new", "Mine")
 	var state struct {
 		Session string `json:"session_id"`
 	}
@@ -37,20 +39,20 @@ func TestExportAndImport(t *testing.T) {
 	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/window w One | hello"}}`)
 	talk.until(t, `"isComplete":true`)
 	file := filepath.Join(t.TempDir(), "mine.zip")
-	if out, _ := call(t, exitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
+	if out, _ := call(t, command.ExitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
 		t.Errorf("export says %q", out)
 	}
-	if _, says := call(t, exitFailure, "export", "--server", from.url, "--out", file, id); !strings.Contains(says, "--force") {
+	if _, says := call(t, command.ExitFailure, "export", "--server", from.url, "--out", file, id); !strings.Contains(says, "--force") {
 		t.Errorf("a file that is there: %q", says)
 	}
-	call(t, exitOK, "export", "--server", from.url, "--out", file, "--force", id)
-	made, _ := call(t, exitOK, "import", "--server", to.url, file)
+	call(t, command.ExitOK, "export", "--server", from.url, "--out", file, "--force", id)
+	made, _ := call(t, command.ExitOK, "import", "--server", to.url, file)
 	if !strings.HasPrefix(made, "ses-") || made == id {
 		t.Fatalf("import says %q", made)
 	}
 	again := filepath.Join(t.TempDir(), "again.zip")
-	call(t, exitOK, "export", "--server", to.url, "--out", again, made)
-	if got, _ := call(t, exitOK, "import", "--server", to.url, "--policy", "main_and_selected_windows", "--title", "Other", again); got == made {
+	call(t, command.ExitOK, "export", "--server", to.url, "--out", again, made)
+	if got, _ := call(t, command.ExitOK, "import", "--server", to.url, "--policy", "main_and_selected_windows", "--title", "Other", again); got == made {
 		t.Errorf("import says %q", got)
 	}
 
@@ -58,21 +60,21 @@ func TestExportAndImport(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("no"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, says := call(t, exitFailure, "import", "--server", to.url, bad); !strings.Contains(says, "refused") {
+	if _, says := call(t, command.ExitFailure, "import", "--server", to.url, bad); !strings.Contains(says, "refused") {
 		t.Errorf("a bad file: %q", says)
 	}
-	if _, says := call(t, exitFailure, "export", "--server", to.url, "ses-nobody"); !strings.Contains(says, "404") {
+	if _, says := call(t, command.ExitFailure, "export", "--server", to.url, "ses-nobody"); !strings.Contains(says, "404") {
 		t.Errorf("no such session: %q", says)
 	}
 	if _, err := os.Stat("ses-nobody.zip"); err == nil {
 		t.Error("a file was left of an export that failed")
 	}
-	if _, says := call(t, exitUsage, "import", "--server", to.url, "--policy", "wrong", file); !strings.Contains(says, "full, main_and_selected_windows or summarize_old_windows") {
+	if _, says := call(t, command.ExitUsage, "import", "--server", to.url, "--policy", "wrong", file); !strings.Contains(says, "full, main_and_selected_windows or summarize_old_windows") {
 		t.Errorf("a wrong policy: %q", says)
 	}
-	call(t, exitUsage, "export", "--server", to.url)
-	call(t, exitUsage, "import", "--server", to.url)
-	call(t, exitUsage, "import", "--server", to.url, "a", "b")
+	call(t, command.ExitUsage, "export", "--server", to.url)
+	call(t, command.ExitUsage, "import", "--server", to.url)
+	call(t, command.ExitUsage, "import", "--server", to.url, "a", "b")
 }
 
 // import prints the answer of a hub without control characters.
@@ -98,7 +100,7 @@ func TestImportPrintsNoControlCharacters(t *testing.T) {
 				_, _ = io.WriteString(w, answer.body)
 			}))
 			defer hub.Close()
-			out, says := call(t, exitFailure, "import", "--server", hub.URL, file)
+			out, says := call(t, command.ExitFailure, "import", "--server", hub.URL, file)
 			if says == "" || strings.ContainsAny(out+says, "\x1b\x07\u009b") {
 				t.Errorf("import prints %q and %q, want an error without control characters", out, says)
 			}

@@ -12,15 +12,17 @@ import (
 	// Chosen over goccy/go-yaml for its size and for nodes with line numbers;
 	// the YAML organisation itself maintains it.
 	"go.yaml.in/yaml/v3"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // readFile reads a settings file: one flat mapping from names to values.
-func readFile(path string, wrong *complaints) found {
+func readFile(path string, wrong *command.Mistakes) found {
 	values := found{}
 	where := func(line int) string { return fmt.Sprintf("file %s:%d", path, line) }
 	text, err := os.ReadFile(path) //nolint:gosec // the operator's own file
 	if err != nil {
-		wrong.add("config: %v", err)
+		wrong.Add("config: %v", err)
 		return values
 	}
 	in := yaml.NewDecoder(bytes.NewReader(text))
@@ -33,7 +35,7 @@ func readFile(path string, wrong *complaints) found {
 		err = in.Decode(&second)
 	}
 	if !errors.Is(err, io.EOF) {
-		wrong.add("file %s: %s", path, notOneDocument(err))
+		wrong.Add("file %s: %s", path, notOneDocument(err))
 		return values
 	}
 	root := doc.Content[0]
@@ -41,7 +43,7 @@ func readFile(path string, wrong *complaints) found {
 		return values
 	}
 	if root.Kind != yaml.MappingNode {
-		wrong.add("%s: want settings, as in addr: 127.0.0.1:8080", where(root.Line))
+		wrong.Add("%s: want settings, as in addr: 127.0.0.1:8080", where(root.Line))
 		return values
 	}
 	all := settings()
@@ -51,13 +53,13 @@ func readFile(path string, wrong *complaints) found {
 		_, twice := values[key.Value]
 		switch {
 		case i < 0:
-			wrong.add("%s: no such setting: %s", where(key.Line), key.Value)
+			wrong.Add("%s: no such setting: %s", where(key.Line), key.Value)
 		case all[i].outside:
-			wrong.add("%s (%s): only as %s or %s", key.Value, where(key.Line), all[i].flag(), all[i].variable())
+			wrong.Add("%s (%s): only as %s or %s", key.Value, where(key.Line), all[i].flag(), all[i].variable())
 		case twice:
-			wrong.add("%s (%s): set twice, first in %s", key.Value, where(key.Line), values[key.Value].where)
+			wrong.Add("%s (%s): set twice, first in %s", key.Value, where(key.Line), values[key.Value].where)
 		case val.Kind != yaml.ScalarNode || isNull(val):
-			wrong.add("%s (%s): want one value", key.Value, where(key.Line))
+			wrong.Add("%s (%s): want one value", key.Value, where(key.Line))
 		default:
 			values[key.Value] = value{val.Value, where(val.Line)}
 		}

@@ -3,12 +3,14 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // parseFlags parses --name value, --name=value and, for switches, --name alone, and returns
 // the other arguments. Unlike the standard flag package it does not stop at the first
 // mistake.
-func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
+func parseFlags(args []string, wrong *command.Mistakes) (flags found, rest []string) {
 	flags = found{}
 	all := settings()
 	for len(args) > 0 {
@@ -31,24 +33,17 @@ func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
 			// The argument after an unknown flag is taken as its value.
 			text, args = args[0], args[1:]
 		case !given && i >= 0:
-			wrong.add("%s: needs a value", where)
+			wrong.Add("%s: needs a value", where)
 			continue
 		}
 		if i < 0 {
-			wrong.add("%s: no such setting", where)
+			wrong.Add("%s: no such setting", where)
 			continue
 		}
 		if _, twice := flags[name]; twice {
-			wrong.add("%s: given twice", where)
+			wrong.Add("%s: given twice", where)
 		}
 		flags[name] = value{text, where}
 	}
 	return flags, rest
-}
-
-// refuse reports unexpected arguments.
-func refuse(args []string, wrong *complaints) {
-	for _, arg := range args {
-		wrong.add("unexpected argument %q", arg)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 const helpHead = `hub is the Everdesk server and its command-line client.
@@ -26,23 +28,23 @@ Exit codes: 0 success, 1 failure, 2 a mistake in the call or the settings.
 `
 
 // printHelp prints the list of commands, or the usage and flags of one.
-func printHelp(_ context.Context, p program) error {
-	var wrong complaints
+func printHelp(_ context.Context, p command.Call) error {
+	var wrong command.Mistakes
 	var text string
-	if len(p.args) == 0 {
+	if len(p.Args) == 0 {
 		text = helpOfAll()
 	} else {
-		refuse(p.args[1:], &wrong)
-		c, err := commandNamed(p.args[0])
+		wrong.Refuse(p.Args[1:])
+		c, err := commandNamed(p.Args[0])
 		if err != nil {
-			wrong.add("%v", err)
+			wrong.Add("%v", err)
 		}
 		text = helpOf(c)
 	}
-	if err := wrong.orNil(); err != nil {
+	if err := wrong.OrNil(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(p.stdout, text)
+	_, err := fmt.Fprint(p.Stdout, text)
 	return err
 }
 
@@ -50,22 +52,22 @@ func helpOfAll() string {
 	var b strings.Builder
 	b.WriteString(helpHead)
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-9s %s\n", c.name, c.help)
+		fmt.Fprintf(&b, "  %-9s %s\n", c.Name, c.Help)
 	}
 	b.WriteString(helpTail)
 	return b.String()
 }
 
 // helpOf returns the help of one command: with its flags or, if it has none, the settings.
-func helpOf(c command) string {
+func helpOf(c command.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage: hub %s\n\n%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
+	fmt.Fprintf(&b, "Usage: hub %s\n\n%s\n", strings.TrimSpace(c.Name+" "+c.Args), c.Help)
 	switch {
-	case c.flags != "":
+	case c.Flags != "":
 		b.WriteString("\n")
-		writeLines(&b, "  ", c.flags)
+		writeLines(&b, "  ", c.Flags)
 		b.WriteString("\nSettings are flags too; see hub help serve.\n")
-	case strings.Contains(c.args, "[flags]"):
+	case strings.Contains(c.Args, "[flags]"):
 		b.WriteString(helpSettings)
 		writeSettings(&b)
 	}

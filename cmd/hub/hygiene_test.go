@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -156,7 +157,7 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	upload.do(http.MethodPut, here+"/files/note.txt", marked, http.StatusCreated, nil)
 	upload.do(http.MethodGet, here+"/files/note.txt", "", http.StatusOK, nil)
 
-	if code := h.stop(); code != exitOK {
+	if code := h.stop(); code != command.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")

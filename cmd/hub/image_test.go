@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // The program is static: the image has no loader and no libraries.
@@ -48,7 +50,7 @@ func TestDeploymentSettings(t *testing.T) {
 		if len(environ) < 2 {
 			t.Errorf("%s sets only %q", name, environ)
 		}
-		var wrong complaints
+		var wrong command.Mistakes
 		load(nil, environ, &wrong)
 		for _, complaint := range wrong {
 			t.Errorf("%s: %s", name, complaint)

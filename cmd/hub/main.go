@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	redislog "github.com/redis/go-redis/v9/logging"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 func main() {
@@ -18,7 +20,7 @@ func main() {
 	go func() { // ends with the process
 		stop(fmt.Errorf("signal: %v", <-signals))
 		<-signals
-		os.Exit(exitFailure)
+		os.Exit(command.ExitFailure)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -92,3 +92,10 @@ func TestDialectFor(t *testing.T) {
 		}
 	}
 }
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

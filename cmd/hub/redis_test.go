@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
@@ -61,7 +62,7 @@ func TestReadinessFollowsRedis(t *testing.T) {
 		redis.Restart(t)
 		await(http.StatusOK)
 	}
-	if code := h.stop(); code != exitOK {
+	if code := h.stop(); code != command.ExitOK {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // hubRun is a hub running inside the test.
@@ -81,7 +83,7 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 	if got := h.status(t, "/readyz"); got != http.StatusOK {
 		t.Errorf("/readyz: %d", got)
 	}
-	if code := h.stop(); code != exitOK {
+	if code := h.stop(); code != command.ExitOK {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }
@@ -98,12 +100,12 @@ func TestRunExitCodes(t *testing.T) {
 		args []string
 		want int
 	}{
-		"done":             {[]string{"version"}, exitOK},
-		"unknown command":  {[]string{"dance"}, exitUsage},
-		"unknown flag":     {[]string{"serve", "--dance"}, exitUsage},
-		"cannot do it":     {[]string{"health", "http://127.0.0.1:1"}, exitFailure},
-		"cannot listen":    {[]string{"--addr", taken.Addr().String(), "--store", "file:" + t.TempDir()}, exitFailure},
-		"flag before help": {[]string{"--dance", "--help"}, exitOK},
+		"done":             {[]string{"version"}, command.ExitOK},
+		"unknown command":  {[]string{"dance"}, command.ExitUsage},
+		"unknown flag":     {[]string{"serve", "--dance"}, command.ExitUsage},
+		"cannot do it":     {[]string{"health", "http://127.0.0.1:1"}, command.ExitFailure},
+		"cannot listen":    {[]string{"--addr", taken.Addr().String(), "--store", "file:" + t.TempDir()}, command.ExitFailure},
+		"flag before help": {[]string{"--dance", "--help"}, command.ExitOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

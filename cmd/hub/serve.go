@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -22,25 +23,25 @@ import (
 const openTimeout = 15 * time.Second
 
 // serve runs the hub until ctx ends.
-func serve(ctx context.Context, p program) error {
-	var wrong complaints
-	flags, rest := parseFlags(p.args, &wrong)
-	refuse(rest, &wrong)
-	cfg, all := load(flags, p.environ, &wrong)
-	if err := wrong.orNil(); err != nil {
+func serve(ctx context.Context, p command.Call) error {
+	var wrong command.Mistakes
+	flags, rest := parseFlags(p.Args, &wrong)
+	wrong.Refuse(rest)
+	cfg, all := load(flags, p.Environ, &wrong)
+	if err := wrong.OrNil(); err != nil {
 		return err
 	}
 	if cfg.replica == "" {
 		cfg.replica = wire.ReplicaID(rand.Text())
 	}
-	log := cfg.logging.logger(p.stderr).With("replica", cfg.replica)
+	log := cfg.logging.logger(p.Stderr).With("replica", cfg.replica)
 	for _, e := range all {
 		if e.kind != "" && e.kind != cfg.store.kind && e.where != "default" {
 			log.WarnContext(ctx, "setting has no effect with this store", "setting", e.name, "from", e.where)
 		}
 	}
-	setMemoryLimits(p.environ, os.DirFS("/"))
-	return host(ctx, cfg, log, p.stdout)
+	setMemoryLimits(p.Environ, os.DirFS("/"))
+	return host(ctx, cfg, log, p.Stdout)
 }
 
 // host opens the store and the listeners, serves until ctx ends, and closes everything in reverse
@@ -147,7 +148,7 @@ func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 // listenError says why an address cannot be listened on and, if another process uses it,
 // which setting selects another one.
 func listenError(err error, address, setting string) error {
-	err = fmt.Errorf("listen on %s: %w", address, innermost(err))
+	err = fmt.Errorf("listen on %s: %w", address, command.Innermost(err))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%w; another process, perhaps another hub, has it: choose another address with %s", err, setting)
 	}
@@ -169,15 +170,6 @@ func unlessTold(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-}
-
-// innermost returns the last error of a chain, for messages that already say what the outer errors
-// say.
-func innermost(err error) error {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
-		err = next
-	}
-	return err
 }
 
 // openURL returns the URL of addr that a browser on this machine can open.

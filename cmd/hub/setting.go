@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/ratelimit"
@@ -137,7 +138,7 @@ func processSettings() []setting {
 		{
 			name: "shutdown-grace", arg: "DURATION", value: "20s",
 			help:  "how long turns and requests may take to end after SIGTERM or SIGINT",
-			parse: func(c *config, s string) (err error) { c.grace, err = parseDuration(s); return err },
+			parse: func(c *config, s string) (err error) { c.grace, err = command.ParseDuration(s); return err },
 		},
 		{
 			name: "replica-id", arg: "ID", older: "HUB_REPLICA",
@@ -173,14 +174,6 @@ func parseLevel(s string) (slog.Level, error) {
 		}
 	}
 	return 0, errors.New("want debug, info, warn or error")
-}
-
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
-		return 0, errors.New("want a duration, as in 20s or 1m30s")
-	}
-	return d, nil
 }
 
 func parseSwitch(s string) (bool, error) {

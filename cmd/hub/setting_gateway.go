@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // gatewaySettings returns the settings of access and limits.
@@ -50,7 +51,7 @@ func gatewaySettings() []setting {
 			name: "hosts", arg: "NAME,…",
 			help: "host names that browsers may use for this hub, besides the loopback names and the\n" +
 				"address it listens on; * allows any, which is only safe behind a proxy that\nchecks them",
-			parse: func(c *config, s string) error { c.door.Hosts = list(s); return nil },
+			parse: func(c *config, s string) error { c.door.Hosts = command.SplitList(s); return nil },
 		},
 		{
 			name: "origins", arg: "URL,…",
@@ -173,24 +174,13 @@ func sessionSettings() []setting {
 		{
 			name: "retention", arg: "DURATION", value: "0",
 			help:  "delete sessions that were not used for this time; 0 means never",
-			parse: func(c *config, s string) (err error) { c.session.Retention, err = parseDuration(s); return err },
+			parse: func(c *config, s string) (err error) { c.session.Retention, err = command.ParseDuration(s); return err },
 		},
 	}
 }
 
-// list splits a comma-separated list and drops empty items.
-func list(s string) []string {
-	var items []string
-	for item := range strings.SplitSeq(s, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items
-}
-
 func parseOrigins(origins *[]string, s string) error {
-	*origins = list(s)
+	*origins = command.SplitList(s)
 	for _, o := range *origins {
 		if !isOrigin(o) {
 			return errors.New("want scheme and host, as in https://desk.example.org:8443")
@@ -245,7 +235,7 @@ func parseWebDev(address **url.URL, s string) error {
 
 func parsePrefixes(prefixes *[]netip.Prefix, s string) error {
 	*prefixes = nil
-	for _, item := range list(s) {
+	for _, item := range command.SplitList(s) {
 		p, err := netip.ParsePrefix(item)
 		if err != nil {
 			return errors.New("want networks, as in 10.0.0.0/8,192.168.1.7/32")
@@ -284,7 +274,7 @@ func sizeText(n int64) string {
 }
 
 func parseSpan(d *time.Duration, s string, least, most time.Duration) error {
-	span, err := parseDuration(s)
+	span, err := command.ParseDuration(s)
 	if err != nil || span < least || span > most {
 		return errors.New("want a duration from " + least.String() + " to " + most.String())
 	}

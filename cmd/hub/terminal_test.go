@@ -205,7 +205,7 @@ func attachProcess(t *testing.T, s *server, session wire.SessionID, args ...stri
 	wg.Go(func() {
 		defer close(x.lines)
 		in := bufio.NewScanner(out)
-		in.Buffer(nil, maxLine)
+		in.Buffer(nil, 1<<20)
 		for in.Scan() {
 			x.lines <- in.Text()
 		}

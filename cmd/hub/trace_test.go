@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -191,7 +192,7 @@ func TestTraceOff(t *testing.T) {
 	x.until(t, `"type":"session_state"`)
 	post(t, s.url, session, "m1", "/say hello", nil)
 	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
-	if code := s.stop(t); code != exitOK {
+	if code := s.stop(t); code != command.ExitOK {
 		t.Errorf("the hub ended with %d", code)
 	}
 	ln.Close()
@@ -235,7 +236,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 					<-asked
 				}
 			}
-			if code := h.stop(); code != exitOK {
+			if code := h.stop(); code != command.ExitOK {
 				t.Errorf("the hub ended with %d", code)
 			}
 			if n := strings.Count(log.String(), "sending traces failed"); n > 1 || n == 0 && name == "refuses" {

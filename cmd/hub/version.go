@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 // stampedVersion and stampedRevision are set by the linker, see scripts/ldflags.sh.
@@ -58,10 +60,10 @@ func describeBuild(info *debug.BuildInfo, linkedVersion, linkedRevision string) 
 // version is the version of this program.
 func version() string { return thisBuild().version }
 
-func printVersion(_ context.Context, p program) error {
-	var wrong complaints
-	refuse(p.args, &wrong)
-	if err := wrong.orNil(); err != nil {
+func printVersion(_ context.Context, p command.Call) error {
+	var wrong command.Mistakes
+	wrong.Refuse(p.Args)
+	if err := wrong.OrNil(); err != nil {
 		return err
 	}
 	b := thisBuild()
@@ -69,8 +71,8 @@ func printVersion(_ context.Context, p program) error {
 	if b.modified {
 		changed = " with changes"
 	}
-	fmt.Fprintf(p.stdout, "everdesk %s\n", b.version)
-	fmt.Fprintf(p.stdout, "revision %s%s\n", b.revision, changed)
-	fmt.Fprintf(p.stdout, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(p.Stdout, "everdesk %s\n", b.version)
+	fmt.Fprintf(p.Stdout, "revision %s%s\n", b.revision, changed)
+	fmt.Fprintf(p.Stdout, "%s %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil
 }

@@ -58,7 +58,15 @@ var rules = map[string]rule{
 
 	"gateway": {uses: "audit auth broadcast desktop files membership history adminview ratelimit session sessionfile store web wire", tests: "agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
-	"cmd/hub": {uses: "*", tests: "internal/redistest"},
+	"cmd/hub":                   {uses: "*", tests: "internal/redistest"},
+	"cmd/hub/internal/command":  {},
+	"cmd/hub/internal/terminal": {uses: "internal/truncation"},
+	"cmd/hub/internal/remote":   {uses: "wire cmd/hub/internal/command cmd/hub/internal/terminal"},
+	"cmd/hub/internal/attach":   {uses: "client contextpool providers/demo wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/admin":    {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/token":    {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
+	"cmd/hub/internal/export":   {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/health":   {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
 	"internal/truncation": {},
 

@@ -1,0 +1,2 @@
+// Package remote finds a running hub and sends REST requests to it.
+package remote
