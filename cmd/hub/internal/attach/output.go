@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
 	"github.com/everdesk/everdesk/wire"
@@ -53,7 +54,7 @@ type stream struct {
 	held  string // text held back until the line of another agent ends
 }
 
-// holdRunes is the number of bytes up to which text is held back while another agent has the
+// holdRunes is the number of characters up to which text is held back while another agent has the
 // open line, so that parallel streams alternate in readable portions.
 const holdRunes = 200
 
@@ -104,7 +105,7 @@ func (o *output) addText(ref streamRef, label, delta string, offset int) {
 	s.known = offset + lenUTF16(delta)
 	s.held += delta
 	free := o.open == (streamRef{}) || o.open.agent == ref.agent
-	if free || len(s.held) > holdRunes || strings.Contains(s.held, "\n") {
+	if free || utf8.RuneCountInString(s.held) > holdRunes || strings.Contains(s.held, "\n") {
 		o.printText(ref, s)
 	}
 }

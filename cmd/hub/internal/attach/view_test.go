@@ -328,3 +328,22 @@ func TestViewColours(t *testing.T) {
 		}
 	}
 }
+
+// The text that is held back while another agent has the open line is measured in characters, so
+// that texts in all scripts alternate in portions of the same length.
+func TestViewHoldsCharacters(t *testing.T) {
+	t.Parallel()
+	for name, letter := range map[string]string{"one byte": "c", "three bytes": "글", "four bytes": "👋"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			main := wire.AgentResponse{AgentID: "main", Delta: "x"}
+			if got := show(false, main, wire.AgentResponse{AgentID: "window-w", Delta: strings.Repeat(letter, holdRunes)}); got != "main: x" {
+				t.Errorf("%d characters are not held back: %q", holdRunes, got)
+			}
+			want := "main: x\nwindow-w: " + strings.Repeat(letter, holdRunes+1)
+			if got := show(false, main, wire.AgentResponse{AgentID: "window-w", Delta: strings.Repeat(letter, holdRunes+1)}); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
