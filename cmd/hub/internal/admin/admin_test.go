@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -391,6 +392,34 @@ func TestAdminTailBeginsNow(t *testing.T) {
 	code, out, stderr := d.admin(t.Context(), "tail", "ses-1")
 	if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "What you may see has changed.") || d.last() != "GET /api/admin/sessions/ses-1/tail?after=3-7" {
 		t.Errorf("code %d, %q, %q, asked %s", code, out, stderr, d.last())
+	}
+}
+
+// full is an output that cannot be written to.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// tail ends when it cannot print; a new connection would not help.
+func TestAdminTailEndsWithItsOutput(t *testing.T) {
+	t.Parallel()
+	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "event: event\nid: 1-8\ndata: {\"type\":\"X\",\"message_id\":\"1-8\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"data\":{}}\n\n")
+	}})
+	for _, form := range []string{"", "--json"} {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // ends a tail that goes on
+		var stderr strings.Builder
+		args := append([]string{"tail", "ses-1", "--from", "1-5", "--server", d.URL, "--token", "t"}, strings.Fields(form)...)
+		err := Command().Run(ctx, command.Call{Args: args, Stdout: full{}, Stderr: &stderr, Local: func(args, _ []string, _ *command.Mistakes) (command.Local, []string) {
+			return command.Local{}, args
+		}})
+		stop()
+		if err == nil || !strings.Contains(err.Error(), "no space left on device") || stderr.Len() > 0 {
+			t.Errorf("tail %s: %v, %q", form, err, stderr.String())
+		}
+	}
+	if len(d.asked) != 2 {
+		t.Errorf("asked %q", d.asked)
 	}
 }
 

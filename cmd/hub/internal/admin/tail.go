@@ -25,7 +25,7 @@ const maxEvent = 64 << 20
 
 // tail prints the log of a session as it grows, until ctx ends. It reconnects after a lost
 // connection, a 5xx answer or a 429 and continues at the last position; it returns an error if
-// the first connection fails or the hub refuses the request otherwise.
+// the first connection fails, the hub refuses the request otherwise or the output fails.
 func (c *call) tail(ctx context.Context) error {
 	at, failed := c.flags.Last("from"), 0
 	if at == "" { // the current position, so that nothing is missed when the connection is lost
@@ -49,6 +49,9 @@ func (c *call) tail(ctx context.Context) error {
 		}, &connected)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // interrupted by the user
+		}
+		if _, ok := errors.AsType[*outputError](err); ok {
+			return err
 		}
 		if no, ok := errors.AsType[*remote.RefusedError](err); !connected || ok && no.Status < http.StatusInternalServerError && no.Status != http.StatusTooManyRequests {
 			return fmt.Errorf("follow the session: %w", forAdmins(err))
@@ -127,26 +130,48 @@ func readEvents(r io.Reader, each func(event, id string, data []byte) error) err
 	return cmp.Or(in.Err(), io.ErrUnexpectedEOF)
 }
 
-// printEvent prints an event on one line: with --json as compact JSON, else as text. With --json
-// events of the stream that are not log events are printed as {"event":…,"data":…}.
+// printEvent prints an event on one line. The error of the output is an [*outputError].
 func (c *call) printEvent(event string, data []byte) error {
+	format := eventText
 	if c.json {
-		var line bytes.Buffer
-		if json.Compact(&line, data) != nil {
-			line.Reset()
-			line.WriteString(`{}`)
-		}
-		if event != "event" {
-			_, err := fmt.Fprintf(c.program.Stdout, "{\"event\":%q,\"data\":%s}\n", event, &line)
-			return err
-		}
-		line.WriteByte('\n')
-		_, err := c.program.Stdout.Write(line.Bytes())
+		format = eventJSON
+	}
+	line, err := format(event, data)
+	if err != nil {
 		return err
 	}
+	// One write per line keeps lines intact when two programs share an output.
+	if _, err := io.WriteString(c.program.Stdout, line+"\n"); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}
+
+// outputError is an error of the standard output.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "print an event: " + e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }
+
+// eventJSON formats an event as compact JSON. Events of the stream that are not log events
+// become {"event":…,"data":…}.
+func eventJSON(event string, data []byte) (string, error) {
+	var line bytes.Buffer
+	if json.Compact(&line, data) != nil {
+		line.Reset()
+		line.WriteString(`{}`)
+	}
 	if event != "event" {
-		_, err := fmt.Fprintf(c.program.Stdout, "… %s %s\n", terminal.OneLine(event), terminal.Shorten(terminal.OneLine(string(data)), 200))
-		return err
+		return fmt.Sprintf("{\"event\":%q,\"data\":%s}", event, &line), nil
+	}
+	return line.String(), nil
+}
+
+// eventText formats an event for people.
+func eventText(event string, data []byte) (string, error) {
+	if event != "event" {
+		return fmt.Sprintf("… %s %s", terminal.OneLine(event), terminal.Shorten(terminal.OneLine(string(data)), 200)), nil
 	}
 	var e struct {
 		Type string          `json:"type"`
@@ -155,8 +180,8 @@ func (c *call) printEvent(event string, data []byte) error {
 		Data json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("that is no event of a hub: %w", err)
+		return "", fmt.Errorf("that is no event of a hub: %w", err)
 	}
-	_, err := fmt.Fprintf(c.program.Stdout, "%s %-8s %-20s %s\n", e.Time.Local().Format("15:04:05.000"), terminal.OneLine(e.ID), terminal.OneLine(e.Type), terminal.Shorten(terminal.OneLine(strings.ToValidUTF8(string(e.Data), "?")), 200))
-	return err
+	return fmt.Sprintf("%s %-8s %-20s %s", e.Time.Local().Format("15:04:05.000"), terminal.OneLine(e.ID), terminal.OneLine(e.Type),
+		terminal.Shorten(terminal.OneLine(strings.ToValidUTF8(string(e.Data), "?")), 200)), nil
 }
