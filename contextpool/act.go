@@ -32,7 +32,7 @@ const (
 // result. The error is ErrTurnOver.
 func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	t := p.callerTurn(c)
-	if t == nil || t.Stopping != "" {
+	if t == nil || t.stopping() {
 		return providers.ToolResult{}, ErrTurnOver
 	}
 	if known := t.findCall(call.ID); known != nil && known.Ended {
@@ -54,7 +54,7 @@ func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*deskt
 // They count against the budget like any others. It returns the reason if they are refused.
 func (p *Pool) ApplyActions(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
 	t := p.callerTurn(c)
-	if t == nil || t.Stopping != "" {
+	if t == nil || t.stopping() {
 		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrTurnOver.Error()}
 	}
 	refused := p.applyTurnActions(t, actions)
@@ -148,7 +148,7 @@ func (p *Pool) recordAction(t *turn, a wire.Action) {
 // is stored before the tool runs, so that a new owner does not run it again.
 func (p *Pool) BeginToolCall(c tools.Caller, use tools.Call) error {
 	t := p.callerTurn(c)
-	if t == nil || t.Stopping != "" {
+	if t == nil || t.stopping() {
 		return ErrTurnOver
 	}
 	t.toolUsed = true
@@ -254,7 +254,7 @@ func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 // report that it did not work.
 func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	t := p.callerTurn(c)
-	if t == nil || t.Stopping != "" {
+	if t == nil || t.stopping() {
 		return providers.ToolResult{}, ErrTurnOver
 	}
 	if known := t.findCall(call.ID); known != nil && known.Ended {

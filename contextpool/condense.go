@@ -141,6 +141,9 @@ func (t *turn) appendHiddenText(text string) {
 // endCondense ends a turn that summarises: the summary replaces the visible messages, or the
 // thread stays as it was and a row says why.
 func (p *Pool) endCondense(t *turn, outcome providers.Outcome, reason string) {
+	if _, ok := t.apply(turnOver); !ok {
+		return
+	}
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
 	p.totals.addTurn(outcome, t.Usage)

@@ -43,7 +43,7 @@ func (p *Pool) Gauges(l *Gauges) {
 			gauge = &l.Task
 		case wire.AgentMain:
 		}
-		if t.State == turnRunning {
+		if t.running() {
 			gauge.Running++
 		} else {
 			gauge.Waiting++
@@ -55,7 +55,7 @@ func (p *Pool) Gauges(l *Gauges) {
 // already begun. A restarted turn has already begun; a task has no message of its own.
 func (p *Pool) FirstRunMessage(run string) wire.MessageID {
 	for _, t := range p.turns {
-		if t.runID() == run && t.State != turnRunning && t.Attempt == 1 {
+		if t.runID() == run && !t.running() && t.Attempt == 1 {
 			return t.messageID()
 		}
 	}

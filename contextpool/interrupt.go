@@ -1,6 +1,8 @@
 package contextpool
 
 import (
+	"cmp"
+
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -9,12 +11,13 @@ import (
 
 // stopTurn ends a turn, with its tasks, as soon as its run can be interrupted.
 func (p *Pool) stopTurn(t *turn, reason string) {
-	if t.Stopping != "" {
+	change, ok := t.apply(turnStopped)
+	if !ok {
 		return
 	}
-	t.Stopping = reason
+	t.StopReason = cmp.Or(reason, turnInterrupted)
 	p.storeTurn(t)
-	if run := t.runID(); t.State != turnWaiting { // a waiting turn has no run and ends with its tasks
+	if run := t.runID(); change.interruptRun {
 		p.step.AfterCommit(func() { p.runner.Interrupt(run, reason) })
 	}
 	for _, task := range p.tasksOf(t) {
@@ -120,7 +123,7 @@ func (p *Pool) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 
 // endTurnNow ends a turn without waiting for its run. The caller disposes of the agent.
 func (p *Pool) endTurnNow(t *turn, reason string) {
-	t.Stopping, t.InThread = reason, false
+	t.abort(reason)
 	for _, task := range p.tasksOf(t) {
 		p.endTurnNow(task, reason)
 	}

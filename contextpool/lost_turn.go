@@ -42,7 +42,7 @@ func (p *Pool) CanRestoreTurnEnd(c LostTurnEnd) bool {
 		}
 	}
 	if t != nil {
-		return !t.toolUsed && t.Stopping == ""
+		return !t.toolUsed && !t.stopping()
 	}
 	if p.findQueued(c.End.MessageID, "") != nil {
 		return true

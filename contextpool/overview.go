@@ -114,7 +114,7 @@ func (p *Pool) Turns() []Turn {
 	for i, t := range sorted {
 		all[i] = Turn{
 			Role: t.Role, Kind: t.Kind, Monitor: t.Monitor, Window: t.Window, Message: t.ID, Provider: t.Provider,
-			Attempt: t.Attempt, Running: t.State == turnRunning, Stopping: t.Stopping != "", Started: t.Started, Taken: slices.Clone(t.Taken),
+			Attempt: t.Attempt, Running: t.running(), Stopping: t.stopping(), Started: t.Started, Taken: slices.Clone(t.Taken),
 		}
 		if parent := p.turns[t.Parent]; parent != nil {
 			all[i].Parent = parent.Role

@@ -225,7 +225,7 @@ func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {
 		if err := decode(tables[promptTable][key], &t.prompt); err != nil {
 			return fmt.Errorf("prompt of turn %s: %w", key, err)
 		}
-		t.threads = p.threads
+		t.State, t.threads = restoredState(t.State, t.StopReason), p.threads
 		p.turns[key] = t
 		if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {
 			p.budget.TryAcquire(t.Monitor, key)

@@ -141,9 +141,9 @@ func (p *Pool) Busy() bool {
 func (p *Pool) RunningAgents() int {
 	running, parents := 0, map[string]bool{}
 	for _, t := range p.turns {
-		if t.State == turnRunning {
+		if t.running() {
 			running++
-			if parent := p.turns[t.Parent]; parent != nil && parent.State == turnRunning {
+			if parent := p.turns[t.Parent]; parent != nil && parent.running() {
 				parents[t.Parent] = true
 			}
 		}
@@ -154,7 +154,7 @@ func (p *Pool) RunningAgents() int {
 // TurnActive reports whether the caller's turn is under way and not being stopped.
 func (p *Pool) TurnActive(c tools.Caller) bool {
 	t := p.callerTurn(c)
-	return t != nil && t.Stopping == ""
+	return t != nil && !t.stopping()
 }
 
 // Tick does the work that is due: it recovers turns after a change of owner, starts queued

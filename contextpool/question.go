@@ -315,7 +315,7 @@ func (p *Pool) allQuestions() []store.Op {
 // question of that turn.
 func (p *Pool) AnswerableTurn(m Message) (wire.AgentID, bool) {
 	t := p.mainTurn(m.Monitor)
-	if t == nil || t.Stopping != "" || len(t.Taken) >= maxTaken || m.Guest && !t.Guest {
+	if t == nil || t.stopping() || len(t.Taken) >= maxTaken || m.Guest && !t.Guest {
 		return "", false
 	}
 	return t.Role, true
@@ -350,7 +350,7 @@ func (p *Pool) acceptAnswer(t *turn, m *Message) {
 // for the owner.
 func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 	t, q := p.callerTurn(c), p.questionOf("", prompt)
-	if t == nil || q == nil || t.Stopping != "" || len(t.Taken) >= maxTaken || t != p.mainTurn(t.Monitor) {
+	if t == nil || q == nil || t.stopping() || len(t.Taken) >= maxTaken || t != p.mainTurn(t.Monitor) {
 		return Message{}, false
 	}
 	if _, ok := history.AnsweredBy(q.Ask); !ok {

@@ -70,7 +70,7 @@ func (p *Pool) PrepareHandOver() {
 
 // uncountCut compensates for the increment of Cut by the next owner.
 func (t *turn) uncountCut() {
-	if t.State == turnRunning && !t.waitsForTasks() {
+	if t.running() && !t.waitsForTasks() {
 		t.Cut--
 	}
 }
@@ -80,9 +80,7 @@ func (t *turn) uncountCut() {
 func (p *Pool) restoreTexts() {
 	agents := p.state.Desktop().Snapshot().Agents
 	for _, t := range p.turns {
-		if t.State == turnWaiting {
-			t.State = turnAccepted
-		}
+		t.apply(ownerChanged)
 		i := slices.IndexFunc(agents, func(a wire.AgentState) bool { return a.Role == t.Role })
 		if i < 0 {
 			continue
@@ -101,9 +99,9 @@ func (p *Pool) recoverTurn(t *turn) {
 	p.endOrphanCalls(t)
 	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended && c.Child == "" })
 	switch {
-	case t.Stopping != "":
+	case t.stopping():
 		p.endTasks(t)
-		p.endTurn(t, providers.Interrupted, t.Stopping)
+		p.endTurn(t, providers.Interrupted, t.StopReason)
 	case t.Kind == wire.AgentTask && t.Job == nil && p.turns[t.Parent] == nil:
 		p.endTurn(t, providers.Interrupted, "the turn it works for has ended")
 	case open >= 0:
@@ -112,15 +110,15 @@ func (p *Pool) recoverTurn(t *turn) {
 		t.uncertain = unsureWork
 		p.endUncertain(t, unknownWork)
 	case t.waitsForTasks() && t.InThread:
-		t.State = turnWaiting // a turn that only waits for tasks is not counted as cut off
+		t.apply(tasksAwaited) // a turn that only waits for tasks is not counted as cut off
 		p.storeTurn(t)
-	case t.State == turnRunning && t.Cut >= maxCuts-1:
+	case t.running() && t.Cut >= maxCuts-1:
 		p.endTasks(t)
 		p.endTurn(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", maxCuts))
 	case !t.InThread && t.CallCount > 0:
 		p.endUncertain(t, unknownWork)
 	default:
-		if t.State == turnRunning { // a turn that waited for a slot did not cause the failure
+		if t.running() { // a turn that waited for a slot did not cause the failure
 			t.Cut++
 		}
 		p.restartTurn(t)
@@ -134,7 +132,7 @@ func (p *Pool) restartTurn(t *turn) {
 	if !p.providers.HasProvider(t.Provider) {
 		t.Provider = p.Provider()
 	}
-	t.State = turnAccepted
+	t.apply(runRestarted)
 	p.storeTurn(t)
 	p.startRun(t, nil)
 }

@@ -72,10 +72,9 @@ func (p *Pool) FailOversized(who string) {
 }
 
 func (p *Pool) runBegan(t *turn) {
-	if t.State == turnRunning {
+	if _, ok := t.apply(runBegan); !ok {
 		return
 	}
-	t.State = turnRunning
 	p.taskStarted(t)
 	p.storeTurn(t)
 	if t.Kind == wire.AgentWindow && t.Condensing == nil {
@@ -119,7 +118,7 @@ func (p *Pool) emitText(t *turn, text, thinking string) {
 // stopOverBudget stops a turn whose monitor has used up its budget, and reports that to the
 // user and to the main agent.
 func (p *Pool) stopOverBudget(t *turn, v policies.Verdict) {
-	if t.Stopping != "" {
+	if t.stopping() {
 		return
 	}
 	reason := fmt.Sprintf("%s is over its budget of %s", t.Monitor, budgetName(v.Kind))
@@ -184,10 +183,10 @@ func (p *Pool) runEnded(t *turn, r agentpool.Ended) {
 	switch {
 	case r.Outcome == providers.Failed && r.Failure != nil:
 		reason = truncate(r.Failure.Error(), reasonBytes)
-	case r.Outcome == providers.Interrupted && t.Stopping != "":
-		reason = t.Stopping
+	case r.Outcome == providers.Interrupted && t.stopping():
+		reason = t.StopReason
 	case r.Outcome == providers.Interrupted && reason == "":
-		reason = "the turn was interrupted"
+		reason = turnInterrupted
 	}
 	if r.Failure != nil {
 		t.failureClass = r.Failure.Class
@@ -205,10 +204,16 @@ const (
 	shortTextBytes = 4 << 10
 )
 
+// turnInterrupted is the reason of an interrupted turn for which there is no other.
+const turnInterrupted = "the turn was interrupted"
+
 // endTurn ends a turn: it emits and stores everything about the end in this step.
 func (p *Pool) endTurn(t *turn, outcome providers.Outcome, reason string) {
 	if t.Condensing != nil {
 		p.endCondense(t, outcome, reason)
+		return
+	}
+	if _, ok := t.apply(turnOver); !ok {
 		return
 	}
 	for _, task := range p.tasksOf(t) {

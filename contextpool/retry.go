@@ -16,14 +16,14 @@ const maxTruncatedRetries = 3
 func (p *Pool) retryTruncated(t *turn, r agentpool.Ended) bool {
 	tooLong := r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Class == providers.ContextLength
 	h := p.threads[t.Agent]
-	if !tooLong || !t.Lasting || t.Stopping != "" || t.Truncations >= maxTruncatedRetries || h == nil || !p.truncateThread(h) {
+	if !tooLong || !t.Lasting || t.stopping() || t.Truncations >= maxTruncatedRetries || h == nil || !p.truncateThread(h) {
 		return false
 	}
 	p.withdrawOffers(t)
 	p.dropUnkeptText(t)
 	t.Truncations++
 	t.Attempt++
-	t.State = turnAccepted
+	t.apply(runRestarted)
 	p.storeTurn(t)
 	p.startRun(t, nil)
 	return true

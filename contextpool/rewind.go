@@ -248,7 +248,8 @@ func (p *Pool) rewindThreads(u *rewindPlan) map[string]bool {
 // results; text that is not in the thread is dropped.
 func (p *Pool) rewindTurn(t *turn, u *rewindPlan) {
 	known := t.InThread
-	t.Stopping, t.InThread, t.rewound = rewound, false, true
+	t.abort(rewound)
+	t.rewound = true
 	if t.Row > 0 {
 		t.rowRemoved = u.removes(t.Row)
 	} else {

@@ -82,7 +82,7 @@ func (p *Pool) hasTurnBudget(monitor wire.MonitorID) bool {
 // of the owner accepts no message of a guest, because it knows and may do what guests may not.
 func (p *Pool) steerableTurn(m *queuedMessage) *turn {
 	t := p.mainTurn(m.Monitor)
-	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
+	if t == nil || t.State != turnRunning || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
 		!p.providers.CanSteer(t.Provider) {
 		return nil
 	}

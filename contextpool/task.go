@@ -26,7 +26,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	}
 	parent := p.callerTurn(c)
 	switch {
-	case parent == nil || parent.Stopping != "":
+	case parent == nil || parent.stopping():
 		fail(providers.Interrupted, "the turn is over")
 		return
 	case parent.Kind == wire.AgentTask:
@@ -94,9 +94,9 @@ func (p *Pool) returnTaskResult(t *turn, result tools.TaskResult) {
 			break
 		}
 	}
-	if parent.State == turnWaiting && !parent.waitsForTasks() {
-		if parent.Stopping != "" {
-			p.endTurn(parent, providers.Interrupted, parent.Stopping)
+	if parent.waiting() && !parent.waitsForTasks() {
+		if parent.stopping() {
+			p.endTurn(parent, providers.Interrupted, parent.StopReason)
 			return
 		}
 		p.restartTurn(parent)
@@ -125,7 +125,7 @@ func (t *turn) waitsForTasks() bool {
 // endTasks ends the tasks of a turn that was cut off and does not continue.
 func (p *Pool) endTasks(t *turn) {
 	for _, task := range p.tasksOf(t) {
-		p.endTurn(task, providers.Interrupted, cmp.Or(task.Stopping, "the turn it works for was cut off"))
+		p.endTurn(task, providers.Interrupted, cmp.Or(task.StopReason, "the turn it works for was cut off"))
 	}
 }
 

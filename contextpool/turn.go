@@ -15,15 +15,6 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// turnState is the state of a turn under way.
-type turnState string
-
-const (
-	turnAccepted turnState = "accepted" // waits for a slot and a provider
-	turnRunning  turnState = "running"
-	turnWaiting  turnState = "waiting" // found by a new owner; has no run until its tasks have ended
-)
-
 // turn is a turn under way. The exported fields are stored.
 type turn struct {
 	// Number orders turns and identifies them. Attempt counts the runs of the turn from 1. Cut
@@ -61,9 +52,9 @@ type turn struct {
 	// turn has delegated.
 	Parent string `json:"parent,omitempty"`
 	Tasks  int    `json:"tasks,omitempty"`
-	// Stopping is the reason why the turn is being stopped, empty if it is not. DisposeAgent
+	// StopReason is the reason why the turn is being stopped, empty if it is not. DisposeAgent
 	// says that the agent is deleted when the turn ends.
-	Stopping     string `json:"stopping,omitempty"`
+	StopReason   string `json:"stopping,omitempty"`
 	DisposeAgent bool   `json:"doomed,omitempty"`
 	// InThread says that the thread has entries of this turn, which include the first KeptUnits
 	// UTF-16 units of its text.
