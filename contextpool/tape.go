@@ -287,8 +287,6 @@ func (t *Tape) Restore(lists map[string][][]byte) error {
 	return nil
 }
 
-var tagEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
 // FormatTape formats messages for a model's prompt; no messages give "".
 func FormatTape(said []TapeMessage) string {
 	if len(said) == 0 {
@@ -299,12 +297,12 @@ func FormatTape(said []TapeMessage) string {
 	for i, s := range said {
 		tag := string(s.By)
 		if s.Window != "" {
-			tag += ":" + tagEscaper.Replace(string(s.Window))
+			tag += ":" + policies.Escape(string(s.Window))
 		}
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		fmt.Fprintf(&b, "<%s>%s</%s>", tag, tagEscaper.Replace(s.Text), tag)
+		fmt.Fprintf(&b, "<%s>%s</%s>", tag, policies.Escape(s.Text), tag)
 	}
 	b.WriteString("\n</previous_conversation>")
 	return b.String()

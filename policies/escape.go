@@ -9,7 +9,7 @@ import (
 
 // vocabulary holds the tags with a meaning in prompts, besides everything that begins with
 // `ui:`.
-var vocabulary = map[string]bool{
+var vocabulary = Tags{
 	"timeline": true, "ai": true, "budget": true, "earlier": true,
 	"open_windows": true, "reload_options": true,
 	"recent_conversation": true, "previous_conversation": true,
@@ -26,7 +26,7 @@ var gestures = []string{
 	"ui:image_drop", "ui:file_drop", "app_interaction",
 }
 
-// longestTag exceeds the length of every name in the vocabulary.
+// longestTag exceeds the length of every tag.
 const longestTag = 32
 
 // Content returns a user's text in a form that is safe in a prompt: `&lt;` replaces the bracket
@@ -48,13 +48,13 @@ func Content(text string) string {
 			break
 		}
 		b.WriteString(text[:len(text)-len(start)])
-		b.WriteString("<" + name + ">" + neutralize(body) + "</" + name + ">")
+		b.WriteString("<" + name + ">" + vocabulary.Neutralize(body) + "</" + name + ">")
 		text = rest
 	}
 	if b.Len() == 0 {
-		return neutralize(text)
+		return vocabulary.Neutralize(text)
 	}
-	b.WriteString(neutralize(text))
+	b.WriteString(vocabulary.Neutralize(text))
 	return b.String()
 }
 
@@ -73,8 +73,13 @@ func cutGesture(s string) (name, body, rest string, ok bool) {
 	return "", "", "", false
 }
 
-// neutralize escapes the tags of the vocabulary in s.
-func neutralize(s string) string {
+// Tags are the names of tags with a meaning in a prompt, in lower case. A text of a user, model or
+// tool must not contain them, or it could imitate a part of the prompt.
+type Tags map[string]bool
+
+// Neutralize replaces the bracket of every tag in s that is one of the tags with `&lt;`. Other tags
+// stay, because people talk about HTML. It is idempotent.
+func (t Tags) Neutralize(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
@@ -85,7 +90,7 @@ func neutralize(s string) string {
 		if !found {
 			return b.String()
 		}
-		if isVocabularyTag(after) {
+		if t.startsTag(after) {
 			b.WriteString("&lt;")
 		} else {
 			b.WriteByte('<')
@@ -94,10 +99,9 @@ func neutralize(s string) string {
 	}
 }
 
-// isVocabularyTag reports whether s, which follows a bracket, reads like a tag of the
-// vocabulary. A model is more tolerant than a parser, so spaces, invisible characters and upper
-// case are ignored.
-func isVocabularyTag(s string) bool {
+// startsTag reports whether s, which follows a bracket, reads like one of the tags. A model is more
+// tolerant than a parser, so spaces, invisible characters and upper case are ignored.
+func (t Tags) startsTag(s string) bool {
 	var name strings.Builder
 	for _, r := range s {
 		switch {
@@ -109,10 +113,10 @@ func isVocabularyTag(s string) bool {
 			}
 			name.WriteRune(unicode.ToLower(unicode.ToUpper(r)))
 		default:
-			return vocabulary[name.String()]
+			return t[name.String()]
 		}
 	}
-	return vocabulary[name.String()]
+	return t[name.String()]
 }
 
 var (

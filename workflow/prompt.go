@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // promptTags are the tags that prompts use. They are escaped in the texts of users, models
 // and tools, so that these cannot imitate them.
-var promptTags = map[string]bool{
+var promptTags = policies.Tags{
 	"request": true, "understood": true, "question": true, "answer": true, "plan": true, "instruction": true,
 	"begun": true, "faults": true, "draft": true, "task": true, "comment": true, "results": true, "result": true,
 	"values": true, "trouble": true, "system": true, "user": true, "assistant": true, "ai": true, "timeline": true,
@@ -34,47 +34,7 @@ func tagged(tag, text string, limit int) string {
 	if text = strings.TrimSpace(text); text == "" {
 		return ""
 	}
-	return "<" + tag + ">\n" + escapeTags(truncateBytes(printable(text), limit)) + "\n</" + tag + ">"
-}
-
-// escapeTags escapes the tags of prompts in s. Other tags stay, because users write about
-// HTML.
-func escapeTags(s string) string {
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(s, "<")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		if isTag(after) {
-			b.WriteString("&lt;")
-		} else {
-			b.WriteByte('<')
-		}
-		s = after
-	}
-}
-
-// isTag reports whether s, which follows a bracket, could be read as a prompt tag by a
-// model: it ignores spaces, invisible characters and case.
-func isTag(s string) bool {
-	const longest = 32
-	var name strings.Builder
-	for _, r := range s {
-		switch {
-		case unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r):
-		case name.Len() == 0 && (unicode.IsSpace(r) || r == '/' || r == '\\'):
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-':
-			if name.Len() > longest {
-				return false
-			}
-			name.WriteRune(unicode.ToLower(unicode.ToUpper(r)))
-		default:
-			return promptTags[name.String()]
-		}
-	}
-	return promptTags[name.String()]
+	return "<" + tag + ">\n" + promptTags.Neutralize(truncateBytes(printable(text), limit)) + "\n</" + tag + ">"
 }
 
 // jsonText returns a value for a prompt: on one line, with brackets escaped.
@@ -249,7 +209,7 @@ func todoPrompt(b todoBrief) string {
 	if len(b.Values) > 0 {
 		lines := make([]string, len(b.Values))
 		for i, v := range b.Values {
-			lines[i] = escapeTags(truncateBytes(oneLine(v.Field), maxField)) + " = " + jsonText(v.Value, promptValue)
+			lines[i] = promptTags.Neutralize(truncateBytes(oneLine(v.Field), maxField)) + " = " + jsonText(v.Value, promptValue)
 		}
 		values = "What the user was asked for:\n<values>\n" + strings.Join(lines, "\n") + "\n</values>"
 	}
@@ -272,7 +232,7 @@ func results(title string, all []todoResult) string {
 	var b strings.Builder
 	b.WriteString(title + "\n<results>")
 	for _, r := range all {
-		fmt.Fprintf(&b, "\n<result todo=%q status=%q>\n%s\n%s\n</result>", attributeValue(string(r.ID)), attributeValue(string(r.Status)), escapeTags(truncateBytes(oneLine(r.Task), maxSummary)), jsonText(r.Result, limit))
+		fmt.Fprintf(&b, "\n<result todo=%q status=%q>\n%s\n%s\n</result>", attributeValue(string(r.ID)), attributeValue(string(r.Status)), promptTags.Neutralize(truncateBytes(oneLine(r.Task), maxSummary)), jsonText(r.Result, limit))
 	}
 	b.WriteString("\n</results>")
 	return b.String()

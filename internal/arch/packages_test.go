@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"workflow":        {uses: "providers store wire internal/truncation", tests: "desktop"},
+	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
 	"contextpool":     {uses: "agentpool approval desktop history policies providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
 	"broadcast":   {uses: "store wire internal/truncation", tests: "desktop"},
