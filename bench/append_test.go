@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkAppend compares, in alternating rounds, a bare client that pipelines
-// one XADD per event, redisstore and filestore. The bare client is given the
-// better of two ways to pipeline: like the sessions do (64 goroutines, 16
+// one XADD per event, redisstore and filestore. The figure of the bare client is the
+// better of two ways to pipeline: like the sessions (64 goroutines, 16
 // commands each) and in bulk (4 goroutines, 512 commands each).
 func BenchmarkAppend(b *testing.B) {
 	for b.Loop() {
@@ -38,7 +38,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// xadds are workers that append one event per plain XADD, bounded like our log.
+// xadds are workers that append one event per plain XADD, bounded like the store's log.
 func xadds(client redis.UniversalClient, workers, depth int) []func(context.Context) error {
 	fns := make([]func(context.Context) error, workers)
 	body := frame()
@@ -72,9 +72,9 @@ func BenchmarkFileLatency(b *testing.B) {
 }
 
 // paced commits at a fixed rate, sharing it evenly between writers, and returns
-// the time of every commit from the moment it was due: a stall counts against
-// all commits it held up. The first moments, in which the store is still busy
-// with what came before at full rate, do not count.
+// the time of every commit from the moment it was due: a stall counts for
+// all commits that it delays. The start, in which the store still works on the commits at full
+// rate, does not count.
 func paced(b *testing.B, ws []*writer, perSecond float64) []time.Duration {
 	b.Helper()
 	const settle, total = time.Second, 11 * time.Second

@@ -9,8 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trips counts how often a client waits for the server: a command or a whole
-// pipeline is one.
+// trips counts the round trips of a client: a command or a whole pipeline is one.
 type trips struct{ n atomic.Int64 }
 
 func (t *trips) DialHook(next redis.DialHook) redis.DialHook {
@@ -31,8 +30,8 @@ func (t *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// BenchmarkRead1000 reads 1,000 events after a cursor, as a tab that was away
-// does, and counts the round trips to Redis.
+// BenchmarkRead1000 reads 1,000 events after a cursor, like a reconnecting
+// tab, and counts the round trips to Redis.
 func BenchmarkRead1000(b *testing.B) {
 	b.Run("redis", func(b *testing.B) {
 		st, client := openRedis(b)
@@ -56,7 +55,7 @@ func BenchmarkRead1000(b *testing.B) {
 
 const missed = 1000
 
-// fill makes a session with a little more than the missed events.
+// fill creates a session with a few more events than the benchmark reads.
 func fill(b *testing.B, eng engine) *writer {
 	b.Helper()
 	w := newWriters(b, eng, "read", 1)[0]

@@ -30,7 +30,7 @@ const (
 	roundTime = 2 * time.Second
 )
 
-// engine is what the benchmarks need of a store.
+// engine is the part of a store that the benchmarks use.
 type engine interface {
 	Create(ctx context.Context, s store.NewSession) error
 	Claim(ctx context.Context, id wire.SessionID, by wire.ReplicaID, ttl time.Duration) (store.Lease, error)
@@ -38,14 +38,14 @@ type engine interface {
 	Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
 }
 
-// frame is a line of JSON of the size the figures speak of.
+// frame returns a line of JSON of frameSize bytes.
 func frame() []byte {
 	f := []byte(`{"type":"AGENT_RESPONSE","data":{"delta":"`)
 	f = append(f, bytes.Repeat([]byte{'x'}, frameSize-len(f)-3)...)
 	return append(f, `"}}`...)
 }
 
-// writer commits batches for one session, the way its owner would.
+// writer commits batches for one session, like its owner.
 type writer struct {
 	eng   engine
 	lease store.Lease
@@ -84,8 +84,8 @@ func (w *writer) commit(ctx context.Context) error {
 	return nil
 }
 
-// rate runs every worker in a loop for a round and returns how many times per
-// second they ran together, after a warm-up that is not counted.
+// rate runs every worker in a loop for a round, after a warm-up, and returns the iterations per second
+// of all workers together.
 func rate(b *testing.B, workers []func(context.Context) error) float64 {
 	b.Helper()
 	var count atomic.Int64
@@ -124,7 +124,7 @@ func median(xs []float64) float64 {
 	return s[len(s)/2]
 }
 
-// openRedis starts a Redis of its own and opens a store on it.
+// openRedis starts a Redis server and opens a store on it.
 func openRedis(b *testing.B) (*redisstore.Store, redis.UniversalClient) {
 	b.Helper()
 	server := redistest.Standalone(b)

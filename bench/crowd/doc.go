@@ -1,37 +1,35 @@
 //go:build linux
 
-// Command crowd is a fleet with life in it, to look at and to check the monitor
-// with: real hubs on a real Redis on this machine, thousands of sessions, people
-// who come and go and say things, questions that nobody answers, turns that fail
-// and models that say nothing.
+// Command crowd runs replicas with thousands of active sessions, to try and to check the admin
+// page: real hubs on a real Redis on this machine, tabs that open and close and send messages,
+// questions without an answer, turns that fail and models without output.
 //
 //	go -C bench run ./crowd
 //	go -C bench run ./crowd --for 60s --check
 //
-// It prints the address of the monitor and, every second, how it goes on. With
-// --check it measures what watching costs and whether everything is seen from every
-// hub, and ends with 1 when something is missing. When that goes on for 70 seconds or
-// longer, the models that say nothing must be called stalled.
+// It prints the address of the admin page and, every second, the resource usage. With --check
+// it measures what a live stream of the admin API costs and checks the admin views of every hub,
+// and exits with 1 if a check fails. With --for 70s or longer, sessions whose model has no
+// output must be reported as stalled.
 //
 // # What it owns
 //
-// The processes it starts, in a folder of its own, and its tabs. Everything is
-// gone when it ends.
+// The processes it starts, its temporary folder, and its tabs. It stops and removes them when it
+// ends.
 //
-// # Who may call it
+// # Callers
 //
-// People, and whoever writes bench/README.md.
+// Developers, also for the figures in bench/README.md.
 //
-// # When it is slow or stops
+// # Timeouts
 //
-// Sessions are made before anything else happens, some hundred a second. An
-// interrupt, a SIGTERM and the end of the terminal end the tabs, then the hubs, then
-// Redis, within ten seconds each. When Redis or the last hub ends by itself, so does
-// everything, with its last words; with --check, when any hub does. Else the crowd goes on
-// with the hubs that are left. Building the hub is given up after five minutes,
-// an answer that a check waits for after 15 seconds.
+// It first creates the sessions, a few hundred per second. An interrupt, SIGTERM and SIGHUP stop
+// the tabs, then the hubs, then Redis, within ten seconds each. If Redis or the last hub exits
+// on its own, the command ends with the end of that process's output; with --check, if any hub
+// does. Otherwise it continues with the remaining hubs. The build of the hub has five minutes,
+// each check 15 seconds.
 //
-// # What it refuses
+// # Errors
 //
-// Settings that make no sense.
+// Invalid flags: the exit code is 2.
 package main

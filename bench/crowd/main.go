@@ -17,27 +17,27 @@ import (
 	"github.com/everdesk/everdesk/bench/rig"
 )
 
-// What the program ends with.
+// Exit codes.
 const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// options are what the command line says.
+// options are the values of the flags.
 type options struct {
 	hubs, sessions, tabs int
 	rate                 float64
-	last                 time.Duration
+	duration             time.Duration
 	check                bool
-	fresh                time.Duration
+	maxAge               time.Duration
 	hub                  string
 }
 
-// leastCheck is how long there must be to check something.
-const leastCheck = 15 * time.Second
+// minCheck is the shortest run with --check.
+const minCheck = 15 * time.Second
 
-func (o options) wrong() error {
+func (o options) validate() error {
 	switch {
 	case o.hubs < 1 || o.hubs > 20:
 		return errors.New("--hubs: want 1 to 20")
@@ -47,10 +47,10 @@ func (o options) wrong() error {
 		return errors.New("--tabs: want up to 5000")
 	case o.rate < 0 || o.rate > 1000:
 		return errors.New("--rate: want up to 1000")
-	case o.fresh <= 0:
-		return errors.New("--fresh: want a time")
-	case o.check && o.last < leastCheck:
-		return fmt.Errorf("--check: want --for %v or longer", leastCheck)
+	case o.maxAge <= 0:
+		return errors.New("--fresh: want a positive duration")
+	case o.check && o.duration < minCheck:
+		return fmt.Errorf("--check: want --for %v or longer", minCheck)
 	}
 	return nil
 }
@@ -62,26 +62,26 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program. It returns the exit code.
+// run parses the arguments, runs the crowd and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := flag.NewFlagSet("crowd", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&o.hubs, "hubs", 3, "how many hubs")
-	flags.IntVar(&o.sessions, "sessions", 2000, "how many sessions")
-	flags.IntVar(&o.tabs, "tabs", 300, "how many tabs are open at once; they come and go")
-	flags.Float64Var(&o.rate, "rate", 10, "how many messages people send in a second, all together")
-	flags.DurationVar(&o.last, "for", 0, "how long; until it is interrupted when 0")
-	flags.BoolVar(&o.check, "check", false, "check what the monitor shows, and measure what it costs")
-	flags.DurationVar(&o.fresh, "fresh", 2*time.Second, "how old what is shown may be, for --check (p99)")
-	flags.StringVar(&o.hub, "hub", "", "the hub's program; it is built when none is given")
+	flags.IntVar(&o.hubs, "hubs", 3, "number of hubs")
+	flags.IntVar(&o.sessions, "sessions", 2000, "number of sessions")
+	flags.IntVar(&o.tabs, "tabs", 300, "number of tabs that are open at a time; each is closed and replaced after some seconds")
+	flags.Float64Var(&o.rate, "rate", 10, "messages per second of all tabs together")
+	flags.DurationVar(&o.duration, "for", 0, "duration of the run; 0 runs until an interrupt")
+	flags.BoolVar(&o.check, "check", false, "check the admin views, and measure what they cost")
+	flags.DurationVar(&o.maxAge, "fresh", 2*time.Second, "maximum age of changes in the live stream, for --check (p99)")
+	flags.StringVar(&o.hub, "hub", "", "path of the hub; built if empty")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
 		return exitUsage
 	}
-	err := o.wrong()
+	err := o.validate()
 	if flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
@@ -89,46 +89,46 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "crowd:", err)
 		return exitUsage
 	}
-	if err := play(ctx, o, stdout); err != nil {
+	if err := runCrowd(ctx, o, stdout); err != nil {
 		fmt.Fprintln(stderr, "crowd:", err)
 		return exitFailure
 	}
 	return exitOK
 }
 
-// play sets everything up and lets it live.
-func play(ctx context.Context, o options, stdout io.Writer) error {
+// runCrowd starts the environment and the crowd, and checks or reports until the run ends.
+func runCrowd(ctx context.Context, o options, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "everdesk-crowd-")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, stop, err := newStage(ctx, o, dir)
+	e, stop, err := startEnvironment(ctx, o, dir)
 	defer stop()
 	if err != nil {
-		return unlessTold(ctx, err)
+		return ignoreIfStopped(ctx, err)
 	}
-	living, cancel := context.WithCancelCause(ctx)
+	running, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	s.goesOn = !o.check
-	s.guard(living, &wg, cancel)
-	t, err := newTown(living, s, o, stdout)
+	e.surviveHubExit = !o.check
+	e.watchProcesses(running, &wg, cancel)
+	cr, err := newCrowd(running, e, o, stdout)
 	if err != nil {
-		return unlessTold(ctx, causeOr(living, err))
+		return ignoreIfStopped(ctx, causeOr(running, err))
 	}
-	fmt.Fprintf(stdout, "\n  open    %s/admin?token=%s\n\n", s.hubs[0].url, s.token)
-	wg.Go(func() { t.live(living) })
+	fmt.Fprintf(stdout, "\n  open    %s/admin?token=%s\n\n", e.hubs[0].url, e.token)
+	wg.Go(func() { cr.run(running) })
 	if o.check {
-		err = t.check(living, o.last, o.fresh, stdout)
+		err = cr.check(running, o.duration, o.maxAge, stdout)
 	} else {
-		err = t.report(living, o.last, stdout)
+		err = cr.report(running, o.duration, stdout)
 	}
-	return unlessTold(ctx, causeOr(living, err))
+	return ignoreIfStopped(ctx, causeOr(running, err))
 }
 
-// causeOr is why ctx has ended, or else err.
+// causeOr returns the cause if ctx has ended, else err.
 func causeOr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -136,39 +136,40 @@ func causeOr(ctx context.Context, err error) error {
 	return err
 }
 
-// unlessTold makes the end by a signal no failure.
-func unlessTold(ctx context.Context, err error) error {
+// ignoreIfStopped returns nil if ctx has ended, because a signal is a regular end, else err.
+func ignoreIfStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was told to
+		return nil //nolint:nilerr // stopped by a signal
 	}
 	return err
 }
 
-// report says every second how it goes on, until the time is over.
-func (t *town) report(ctx context.Context, last time.Duration, stdout io.Writer) error {
+// report prints the numbers of tabs and messages and the resource usage every second, until the run
+// ends.
+func (cr *crowd) report(ctx context.Context, last time.Duration, stdout io.Writer) error {
 	if last > 0 {
 		limited, cancel := context.WithTimeout(ctx, last)
 		defer cancel()
 		ctx = limited
 	}
 	begin := time.Now()
-	before, err := t.stage.measure(ctx)
+	before, err := cr.env.measure(ctx)
 	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for hubs := len(t.stage.hubs); ; {
+	for hubs := len(cr.env.hubs); ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		if left := t.stage.alive(); len(left) < hubs {
+		if left := cr.env.usableHubs(); len(left) < hubs {
 			hubs = len(left)
-			fmt.Fprintf(stdout, "A hub has ended; %d go on. The monitor is also at %s/admin?token=%s\n", hubs, left[0].url, t.stage.token)
+			fmt.Fprintf(stdout, "A hub has exited; %d are running. The admin page is also at %s/admin?token=%s\n", hubs, left[0].url, cr.env.token)
 		}
-		now, err := t.stage.measure(ctx)
+		now, err := cr.env.measure(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -176,12 +177,12 @@ func (t *town) report(ctx context.Context, last time.Duration, stdout io.Writer)
 			return err
 		}
 		fmt.Fprintf(stdout, "%4.0fs  %d sessions  %d tabs  %d messages, %d refused  %s\n",
-			time.Since(begin).Seconds(), len(t.desks), t.open(), t.said.Load(), t.refused.Load(), now.since(before))
+			time.Since(begin).Seconds(), len(cr.sessions), cr.tabCount(), cr.accepted.Load(), cr.refused.Load(), now.since(before))
 		before = now
 	}
 }
 
-// pause waits, unless ctx ends before.
+// pause waits for d. It returns the cause if ctx ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -191,8 +192,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// each does something n times, several at once, until the first error.
-func each(ctx context.Context, n int, do func(i int) error) error {
+// forEach calls do for 0 to n-1, eight at a time, until the first error, which it returns.
+func forEach(ctx context.Context, n int, do func(i int) error) error {
 	const atOnce = 8
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -219,7 +220,7 @@ func each(ctx context.Context, n int, do func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// door is the REST door of a hub, for somebody.
-func (s *stage) door(hub int, token string) rig.Door {
-	return rig.Door{URL: s.hubs[hub].url, Token: token, Client: s.client}
+// api returns a client of a hub's REST API with a token.
+func (e *environment) api(hub int, token string) rig.APIClient {
+	return rig.APIClient{URL: e.hubs[hub].url, Token: token, Client: e.client}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// reader counts the whole batches of every session in a closed folder. Wrong is
-// how many it read that nobody ever wrote.
+// reader counts the complete batches of every session in a closed folder. wrong is the number of
+// batches that it read and that were never written.
 type reader func(dir string) (batches [sessions]int, wrong int, err error)
 
 func readFile(dir string) (batches [sessions]int, wrong int, err error) {
@@ -113,9 +113,9 @@ const (
 	written = 20  // batches of every session
 )
 
-// TestFlippedBits damages closed folders one bit at a time and tells what each
-// engine does about it. Only the store itself is held to anything: it opens,
-// shows nothing that was never written, and a damaged record costs one session.
+// TestFlippedBits flips single bits in closed folders and reports the effect on each engine. It has
+// requirements only for the store itself: it opens, returns nothing that was never written, and a
+// damaged record affects one session.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"filestore/always", "bbolt/sync", "pebble/sync"} {
@@ -129,7 +129,7 @@ func TestFlippedBits(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "bad")
 				ok(t, os.CopyFS(dir, os.DirFS(good)))
 				flipSomewhere(t, dir, n)
-				// In a process of its own: some die of it.
+				// In a child process: some engines crash.
 				out, err := command(t, "read", kind, dir).Output()
 				var hurt, bad int
 				if _, scan := fmt.Sscan(string(out), &hurt, &bad); err != nil || scan != nil {
@@ -145,7 +145,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Logf("%d flipped bits: %d times nothing could be read, %d of them the process died, %d times wrong data was shown, else at most %d of %d sessions suffered",
 				flips, refused, crashed, wrong, most, sessions)
 			if kind == "filestore" && (refused > 0 || wrong > 0 || most > 1) {
-				t.Errorf("store: refused %d, wrong %d, %d sessions suffered", refused, wrong, most)
+				t.Errorf("store: %d not opened, %d wrong batches, up to %d sessions damaged; want 0, 0 and at most 1", refused, wrong, most)
 			}
 		})
 	}
@@ -181,8 +181,8 @@ func flipSomewhere(t *testing.T, dir string, n int) {
 	}
 }
 
-// TestKilledProcess kills a process after its last acknowledged commit, which no
-// engine was asked to sync, and counts what is left.
+// TestKilledProcess kills a process after its last acknowledged commit, without sync, and counts the
+// batches that are left.
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"filestore/off", "bbolt/nosync", "pebble/nosync"} {
@@ -201,7 +201,7 @@ func TestKilledProcess(t *testing.T) {
 			}
 			t.Logf("%d of %d acknowledged batches are left", left, sessions*written)
 			if kind == "filestore" && left != sessions*written {
-				t.Error("the store lost something")
+				t.Error("the store lost acknowledged batches")
 			}
 		})
 	}
@@ -266,6 +266,6 @@ func write(tb testing.TB, name, dir string, n int) engine {
 		}
 		return e
 	}
-	tb.Fatalf("there is no %s", name)
+	tb.Fatalf("unknown engine %s", name)
 	return nil
 }

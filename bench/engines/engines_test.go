@@ -33,12 +33,12 @@ const (
 // engine commits batches of sessions.
 type engine interface {
 	// commit appends batch n of a session, with two fields, and drops the
-	// batch that the log has no more room for.
+	// oldest batch if the log is full.
 	commit(session, n int) error
 	close() error
 }
 
-// noContext is for calls that nobody wants to end early.
+// noContext is for calls that are never canceled.
 var noContext = context.Background()
 
 var frames = slices.Repeat([][]byte{bytes.Repeat([]byte("x"), frameSize)}, perBatch)
@@ -170,7 +170,7 @@ func openPebble(opts *pebble.WriteOptions) opener {
 	}
 }
 
-// quiet is a logger that says nothing.
+// quiet is a logger that discards its messages.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}
@@ -210,8 +210,8 @@ type candidate struct {
 
 type opener func(tb testing.TB, dir string) engine
 
-// candidates that a process crash takes nothing from come first; Pebble without
-// sync keeps its log in the process and is here for comparison only.
+// candidates returns the engines. Those that lose nothing in a process crash come first; Pebble
+// without sync keeps its log in the process and is listed for comparison only.
 func candidates() []candidate {
 	return []candidate{
 		{"filestore/always", openFile(filestore.SyncAlways)},

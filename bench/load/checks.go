@@ -29,13 +29,13 @@ func checks() []check {
 		{"fanout: CPU per delivery with Redis against the file store", 1.3, "×", ratio(redis("fanout"), file("fanout"))},
 		{"many: CPU per delivery against the floor", 2.5, "×", ratio(file("many"), floor("many"))},
 		{"many: CPU per delivery with Redis against the file store", 1.3, "×", ratio(redis("many"), file("many"))},
-		{"paced: p99 from publishing to delivery", 10, "ms", one(file("paced"), p99Figure)},
-		{"idle: resident memory per connection", 15, "KiB", one(file("idle"), memFigure)},
-		{"storm: until all tabs have caught up", 3, "s", one(file("storm"), upFigure)},
+		{"paced: p99 from publishing to delivery", 10, "ms", figureOf(file("paced"), p99Figure)},
+		{"idle: resident memory per connection", 15, "KiB", figureOf(file("idle"), memFigure)},
+		{"storm: until all tabs have caught up", 3, "s", figureOf(file("storm"), upFigure)},
 	}
 }
 
-func one(k key, figure func(result) float64) func(*report) (float64, bool) {
+func figureOf(k key, figure func(result) float64) func(*report) (float64, bool) {
 	return func(p *report) (float64, bool) { return p.median(k, figure) }
 }
 
@@ -47,8 +47,8 @@ func ratio(a, b key) func(*report) (float64, bool) {
 	}
 }
 
-// judge prints every measured figure with its limit and reports whether all limits hold.
-func (p *report) judge() bool {
+// checkLimits prints every measured figure with its limit and reports whether all limits hold.
+func (p *report) checkLimits() bool {
 	all := true
 	fmt.Fprintln(p.stderr)
 	for _, c := range checks() {
@@ -56,11 +56,11 @@ func (p *report) judge() bool {
 		if !ok {
 			continue
 		}
-		word := "ok  "
+		status := "ok  "
 		if v > c.limit {
-			word, all = "MISS", false
+			status, all = "MISS", false
 		}
-		fmt.Fprintf(p.stderr, "%s  %-60s %7.2f %s (wanted: at most %g)\n", word, c.what, v, c.unit, c.limit)
+		fmt.Fprintf(p.stderr, "%s  %-60s %7.2f %s (limit %g)\n", status, c.what, v, c.unit, c.limit)
 	}
 	return all
 }

@@ -13,20 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The subprotocols of the native door.
+// The subprotocols of the native WebSocket endpoint.
 const (
 	plainProtocol = "everdesk.v2"
 	batchProtocol = "everdesk.v2.batch"
 )
 
-// elsewhere is a monitor that no event of a run is about. Publishers watch it,
-// so that they are shown only the answers to what they send.
-const elsewhere = "monitor-3"
+// unusedMonitor is a monitor without events. Publishers subscribe to it, so that they receive only
+// the replies to their messages.
+const unusedMonitor = "monitor-3"
 
-// connect opens the given sockets, at most parallel at a time, and returns when
-// all are greeted.
-func (c *crowd) connect(ctx context.Context, sockets []*socket, parallel int) error {
-	addr, err := address(c.target.addr)
+// connect opens the given sockets, at most parallel at a time, and returns when all are open.
+func (c *clients) connect(ctx context.Context, sockets []*socket, parallel int) error {
+	addr, err := socketAddr(c.target.addr)
 	if err != nil {
 		return err
 	}
@@ -47,11 +46,11 @@ func (c *crowd) connect(ctx context.Context, sockets []*socket, parallel int) er
 	})
 }
 
-// dial begins a connection.
-func (c *crowd) dial(s *socket, addr *unix.SockaddrInet4) error {
+// dial starts a non-blocking connect.
+func (c *clients) dial(s *socket, addr *unix.SockaddrInet4) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("make a socket: %w", err)
+		return fmt.Errorf("create a socket: %w", err)
 	}
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 		_ = unix.Close(fd)
@@ -69,13 +68,13 @@ func (c *crowd) dial(s *socket, addr *unix.SockaddrInet4) error {
 		c.sockets = append(c.sockets, nil)
 	}
 	c.sockets[fd] = s
-	s.fd, s.stage = fd, stageConnecting
+	s.fd, s.state = fd, stateConnecting
 	c.opening++
 	return nil
 }
 
-// upgrade asks for the WebSocket when the connection is there.
-func (c *crowd) upgrade(s *socket) error {
+// sendHandshake checks the result of the connect and sends the WebSocket handshake.
+func (c *clients) sendHandshake(s *socket) error {
 	code, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
 		return err
@@ -83,36 +82,35 @@ func (c *crowd) upgrade(s *socket) error {
 	if code != 0 {
 		return unix.Errno(code)
 	}
-	s.stage = stageUpgrading
+	s.state = stateUpgrading
 	if err := c.poll.change(s.fd, false); err != nil {
 		return err
 	}
-	return c.send(s, c.request(s))
+	return c.send(s, c.handshake(s))
 }
 
-// request is the handshake of a socket. One that was connected before goes on
-// where it was.
-func (c *crowd) request(s *socket) []byte {
+// handshake returns the WebSocket handshake of a socket. A socket that was connected before resumes
+// after its last position.
+func (c *clients) handshake(s *socket) []byte {
 	protocol := plainProtocol
-	if s.batch || s.publish {
+	if s.batched || s.isPublisher {
 		protocol = batchProtocol
 	}
 	query := url.Values{}
-	if s.publish {
-		query.Set("monitor", elsewhere)
+	if s.isPublisher {
+		query.Set("monitor", unusedMonitor)
 	}
 	if !s.seen.at.IsZero() {
 		query.Set("resume_from", s.seen.at.String())
 	}
-	// The key need not differ: nobody here caches answers.
+	// A constant key is enough: there is no caching proxy.
 	return fmt.Appendf(nil, "GET /ws/%s?%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ZXZlcmRlc2sgbG9hZCAhIQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-		url.PathEscape(s.room.id), query.Encode(), c.target.addr, protocol)
+		url.PathEscape(s.session.id), query.Encode(), c.target.addr, protocol)
 }
 
-// upgraded reads the answer to the handshake, if it is whole, and returns what
-// follows it.
-func (c *crowd) upgraded(s *socket, b []byte) ([]byte, error) {
+// readHandshake checks the reply to the handshake, if it is complete, and returns the bytes after it.
+func (c *clients) readHandshake(s *socket, b []byte) ([]byte, error) {
 	head, rest, ok := bytes.Cut(b, []byte("\r\n\r\n"))
 	if !ok {
 		return b, nil
@@ -120,25 +118,25 @@ func (c *crowd) upgraded(s *socket, b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(head, []byte("HTTP/1.1 101 ")) {
 		return nil, fmt.Errorf("handshake refused: %.300q", b)
 	}
-	s.stage = stageGreeting
+	s.state = stateAwaitingSnapshot
 	return rest, nil
 }
 
-// greeted is called for session_state. A publisher then makes its window.
-func (c *crowd) greeted(s *socket) error {
-	if s.stage != stageGreeting {
+// onSnapshot handles session_state. A publisher then creates its window.
+func (c *clients) onSnapshot(s *socket) error {
+	if s.state != stateAwaitingSnapshot {
 		return nil // a fresh snapshot for a tab that was too slow
 	}
-	if setup := c.target.encoder.setup(); s.publish && s.room.published == 0 && setup != nil {
-		s.stage = stageSettingUp
+	if setup := c.target.encoder.setup(); s.isPublisher && s.session.published == 0 && setup != nil {
+		s.state = stateCreatingWindow
 		return c.send(s, setup)
 	}
-	c.opened(s)
+	c.markOpen(s)
 	return nil
 }
 
-func (c *crowd) opened(s *socket) {
-	s.stage = stageOpen
+func (c *clients) markOpen(s *socket) {
+	s.state = stateOpen
 	c.opening--
 	c.open++
 }

@@ -1,37 +1,34 @@
 //go:build linux
 
-// Command load drives a hub the way a crowd does, over loopback, and says what
-// that cost the hub and whether every tab saw what it had to.
+// Command load generates load for a hub over loopback, measures the CPU time and memory of the
+// hub, and checks that every tab receives every event once and in order.
 //
 //	go -C bench run ./load all
 //	go -C bench run ./load --rounds 1 --duration 2s fanout
 //
 // # What it owns
 //
-// Every process it starts: the hub, a Redis server when one is asked for, and
-// the floor, a bare server that only copies ready-made frames to sockets. All of
-// them work in a temporary folder and end with the run. In alternating rounds the
-// hub and the floor get the same events over the same client code, so the figures
-// are ratios that mean something on any machine.
+// Every process it starts: the hub, a Redis server for scenarios with Redis, and the floor, a
+// minimal server that only copies prepared frames to sockets. All of them work in a temporary
+// folder and end with the run. In alternating rounds the hub and the floor get the same events
+// from the same client code, so that the figures are ratios that can be compared between machines.
 //
-// The tabs are sockets on one epoll in one thread. Frames are not decoded but
-// looked into at known places, because client and server share the machine and the
-// client must be the cheaper of the two.
+// The tabs are sockets on one epoll in one thread. Frames are not decoded: the client reads known
+// offsets, because client and server share the machine and the client must be cheaper.
 //
-// # Who may call it
+// # Callers
 //
-// People and scripts, one at a time on a quiet machine. JSON lines, one per run,
-// go to stdout; the table and the verdict go to stderr.
+// Developers and scripts, one run at a time on an idle machine. JSON lines, one per run, go to
+// stdout; the table and the limits go to stderr.
 //
-// # When it is slow or stops
+// # Timeouts
 //
-// Every phase has a deadline. A server that does not keep up, closes a tab or
-// dies ends the run with what was seen until then. Interrupting the command ends
-// its children.
+// Every phase ends after 20 seconds without progress. A server that does not keep up, closes a
+// tab or exits ends the run with the faults so far. An interrupt also stops the processes it
+// started.
 //
-// # What it refuses
+// # Errors
 //
-// A run in which anything was lost, repeated or out of order, however fast: the
-// exit code is 1. Ratios that miss their mark are reported, and with --enforce
-// they are failures too.
+// Lost, repeated or reordered events: the exit code is 1. Figures above their limit are reported,
+// and with --enforce the exit code is 1 as well.
 package main

@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// bodySize is how long the data of an event is as tabs get it.
+// bodySize is the size of an event's data in bytes, as tabs receive it.
 const bodySize = 256
 
-// encoder makes what a publisher sends.
+// encoder encodes the messages of a publisher.
 type encoder interface {
-	// setup is what a publisher sends first, or nil.
+	// setup returns the first message of a publisher, or nil.
 	setup() []byte
-	// events adds n events that begin with number seq to dst. With receipt the
-	// server has to say when they are kept.
+	// events appends n events, numbered from seq, to dst. With receipt the server acknowledges that
+	// they are stored.
 	events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte
-	// fit tells how long the data of an event came out.
-	fit(data int)
+	// setDataSize reports the actual size of an event's data, to adjust later events.
+	setDataSize(data int)
 }
 
-// text is what the window shows: a mark, number, stamp and padding.
+// text is the content of the window: a mark, number, time stamp and padding.
 type text struct {
-	bytes []byte // with room for the digits
+	bytes []byte // with space for the digits
 }
 
-// newText makes a text of a size, or of the least that it needs.
+// newText returns a text of a size, or of the minimum size if that is larger.
 func newText(size int) text {
 	blank := "#" + strings.Repeat("0", seqDigits) + " " + strings.Repeat("0", stampDigits) + " "
 	return text{[]byte(blank + strings.Repeat("x", max(size-len(blank), 0)))}
 }
 
-// with writes the digits and returns the whole; it is valid until the next call.
-func (t text) with(seq uint64, stamp time.Duration) []byte {
+// format writes the digits and returns the text, which is valid until the next call.
+func (t text) format(seq uint64, stamp time.Duration) []byte {
 	putNumber(t.bytes[1:][:seqDigits], seq)
 	putNumber(t.bytes[1+seqDigits+1:][:stampDigits], uint64(stamp)) //nolint:gosec // not negative
 	return t.bytes
 }
 
-// hubEncoder sends EMIT, several to a frame.
+// hubEncoder encodes EMIT messages, several per frame.
 type hubEncoder struct {
 	text    text
 	scratch []byte
@@ -56,12 +56,12 @@ func newHubEncoder() *hubEncoder {
 	return &hubEncoder{text: newText(bodySize - len(actionHead+actionTail+"}"))}
 }
 
-// fit makes room for what the hub adds to the data.
-func (h *hubEncoder) fit(data int) {
+// setDataSize shortens the text by the bytes that the hub adds to the data.
+func (h *hubEncoder) setDataSize(data int) {
 	h.text = newText(len(h.text.bytes) + bodySize - data)
 }
 
-// setup makes the window and asks for a receipt.
+// setup creates the window and requests a receipt.
 func (h *hubEncoder) setup() []byte {
 	return appendClientFrame(nil, opText, []byte(`{"type":"EMIT","data":{"actions":[{"type":"window.create","windowId":"w","title":"Load",`+
 		`"bounds":{"x":0,"y":0,"w":400,"h":300},"content":{"renderer":"text","data":""}}],"monitorId":"monitor-0","messageId":"load-setup"}}`))
@@ -74,7 +74,7 @@ func (h *hubEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, 
 			b = append(b, '\n')
 		}
 		b = append(b, `{"type":"EMIT","data":`+actionHead...)
-		b = append(b, h.text.with(seq, stamp)...)
+		b = append(b, h.text.format(seq, stamp)...)
 		b = append(b, actionTail...)
 		if receipt && i == n-1 {
 			b = fmt.Appendf(b, `,"messageId":"load-%d"`, seq)
@@ -86,15 +86,14 @@ func (h *hubEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, 
 	return appendClientFrame(dst, opText, b)
 }
 
-// floorEncoder sends ready-made frames of a server, each after its length.
+// floorEncoder encodes complete server frames, each after its length.
 type floorEncoder struct {
 	frame []byte
-	id    []byte // the two places in frame that change
+	id    []byte // part of frame, like text: both change per event
 	text  text
 }
 
-// newFloorEncoder makes frames that look like those of the hub, with an envelope
-// of the given size.
+// newFloorEncoder encodes frames like those of the hub, with an envelope of the given size.
 func newFloorEncoder(size int) *floorEncoder {
 	const (
 		idDigits = 7
@@ -110,14 +109,14 @@ func newFloorEncoder(size int) *floorEncoder {
 	return &floorEncoder{frame: frame, id: frame[idAt:][:idDigits], text: text{frame[textAt:][:len(t.bytes)]}}
 }
 
-func (*floorEncoder) fit(int) {}
+func (*floorEncoder) setDataSize(int) {}
 
 func (*floorEncoder) setup() []byte { return nil }
 
 func (f *floorEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, _ bool) []byte {
 	for range n {
 		putNumber(f.id, seq+1)
-		f.text.with(seq, stamp)
+		f.text.format(seq, stamp)
 		dst = binary.BigEndian.AppendUint32(dst, uint32(len(f.frame))) //nolint:gosec // some hundred bytes
 		dst = append(dst, f.frame...)
 		seq++

@@ -22,7 +22,7 @@ const (
 	floorBacklog = 4096
 )
 
-// floor is a server that does the least possible work: it copies ready-made frames from
+// floor is a server that does the least possible work: it copies prepared frames from
 // publishers to the tabs of their session, with one write per tab for all frames that
 // arrived. It knows nothing of the protocol but the path of a request, and stores nothing.
 // One goroutine uses it.
@@ -70,7 +70,7 @@ func runFloor(ctx context.Context, stdout io.Writer) error {
 func newFloor() (*floor, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("make a socket: %w", err)
+		return nil, fmt.Errorf("create a socket: %w", err)
 	}
 	f := &floor{listener: fd, sessions: map[string]*floorSession{}, buf: make([]byte, readBuffer)}
 	if err := f.listen(); err != nil {
@@ -129,15 +129,15 @@ func (f *floor) serve(ctx context.Context) error {
 			return err
 		}
 		for _, s := range f.dirty {
-			f.show(s)
+			f.writePending(s)
 		}
 		f.dirty, f.pending = f.dirty[:0], 0
 	}
 	return nil
 }
 
-// show writes the pending frames to all tabs of a session.
-func (f *floor) show(s *floorSession) {
+// writePending writes the pending frames to all tabs of a session.
+func (f *floor) writePending(s *floorSession) {
 	// From the end, because a tab that fails is removed.
 	for _, c := range slices.Backward(s.tabs) {
 		idle := len(c.out.rest) == 0

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 )
 
-// opcode is what a WebSocket frame is for.
+// opcode is the opcode of a WebSocket frame.
 type opcode byte
 
 const (
@@ -22,23 +22,23 @@ const (
 const (
 	finBit  = 0x80
 	maskBit = 0x80
-	// len16 and len64 in the second byte of a frame say that the length follows.
+	// len16 and len64 in the second byte of a frame mean that the length follows.
 	len16 = 126
 	len64 = 127
 	// maxFrame is more than any frame of a run; a larger length is garbage.
 	maxFrame = 1 << 20
 )
 
-var errFrame = errors.New("not a frame of a server")
+var errFrame = errors.New("invalid server frame")
 
-// nextFrame takes the first frame off b. With too few bytes for a whole one,
-// rest is b and ok is false.
+// nextFrame returns the first frame of b and the bytes after it. If it is incomplete, rest is b and
+// ok is false.
 func nextFrame(b []byte) (op opcode, payload, rest []byte, ok bool, err error) {
 	if len(b) < 2 {
 		return 0, nil, b, false, nil
 	}
 	if b[0]&0xF0 != finBit || b[1]&maskBit != 0 {
-		return 0, nil, b, false, fmt.Errorf("%w: it begins with % x", errFrame, b[:2])
+		return 0, nil, b, false, fmt.Errorf("%w: first bytes % x", errFrame, b[:2])
 	}
 	head, n := 2, int(b[1])
 	switch n {
@@ -53,7 +53,7 @@ func nextFrame(b []byte) (op opcode, payload, rest []byte, ok bool, err error) {
 		}
 		long := binary.BigEndian.Uint64(b[2:])
 		if long > maxFrame {
-			return 0, nil, b, false, fmt.Errorf("%w: it has %d bytes", errFrame, long)
+			return 0, nil, b, false, fmt.Errorf("%w: %d bytes", errFrame, long)
 		}
 		head, n = 10, int(long)
 	}
@@ -63,7 +63,7 @@ func nextFrame(b []byte) (op opcode, payload, rest []byte, ok bool, err error) {
 	return opcode(b[0] & 0x0F), b[head : head+n], b[head+n:], true, nil
 }
 
-// appendHead adds the header of a frame with n bytes of payload; mask is
+// appendHead appends the header of a frame with n bytes of payload; mask is
 // maskBit for frames of a client, else 0.
 func appendHead(dst []byte, op opcode, n int, mask byte) []byte {
 	dst = append(dst, finBit|byte(op))
@@ -79,10 +79,10 @@ func appendHead(dst []byte, op opcode, n int, mask byte) []byte {
 	}
 }
 
-// appendClientFrame adds a whole frame as clients have to send it: masked.
+// appendClientFrame appends a masked frame, as clients must send.
 func appendClientFrame(dst []byte, op opcode, payload []byte) []byte {
 	dst = appendHead(dst, op, len(payload), maskBit)
-	key := rand.Uint32() //nolint:gosec // masking protects proxies, and there are none here
+	key := rand.Uint32() //nolint:gosec // masking protects proxies, which are absent here
 	dst = binary.LittleEndian.AppendUint32(dst, key)
 	from := len(dst)
 	dst = append(dst, payload...)
@@ -90,7 +90,7 @@ func appendClientFrame(dst []byte, op opcode, payload []byte) []byte {
 	return dst
 }
 
-// mask applies a key, eight bytes at a time.
+// mask applies a masking key to b.
 func mask(b []byte, key uint32) {
 	wide := uint64(key)<<32 | uint64(key)
 	for len(b) >= 8 {

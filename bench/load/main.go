@@ -19,10 +19,10 @@ import (
 	"github.com/everdesk/everdesk/bench/rig"
 )
 
-// What the program ends with.
+// Exit codes.
 const (
 	exitOK      = 0
-	exitFailure = 1 // something was lost, or a figure is not as wanted
+	exitFailure = 1 // a fault, or with --enforce a figure above its limit
 	exitUsage   = 2
 )
 
@@ -33,7 +33,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program. It returns the exit code.
+// run parses the arguments, runs the scenarios and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var (
 		o       options
@@ -43,15 +43,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	)
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&o.rounds, "rounds", 3, "how often every server is measured; medians are reported")
-	flags.DurationVar(&o.duration, "duration", 5*time.Second, "how long events are published per round")
-	flags.DurationVar(&o.hold, "hold", 40*time.Second, "how long idle connections are held; longer than a heartbeat")
+	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds per server; medians are reported")
+	flags.DurationVar(&o.duration, "duration", 5*time.Second, "time in which events are published, per round")
+	flags.DurationVar(&o.hold, "hold", 40*time.Second, "time for which idle connections are held; longer than a heartbeat")
 	flags.IntVar(&o.sessions, "sessions", 0, "sessions, instead of the scenario's own number")
 	flags.IntVar(&o.tabs, "tabs", 0, "tabs per session, instead of the scenario's own number")
-	flags.IntVar(&o.window, "window", 0, "events on their way per session at full rate, instead of the scenario's own number")
+	flags.IntVar(&o.window, "window", 0, "undelivered events per session at full rate, instead of the scenario's own number")
 	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch")
-	flags.StringVar(&hub, "hub", "", "the hub's program; it is built when none is given")
-	flags.BoolVar(&enforce, "enforce", false, "fail when a figure is not as wanted")
+	flags.StringVar(&hub, "hub", "", "path of the hub; built if empty")
+	flags.BoolVar(&enforce, "enforce", false, "exit with 1 if a figure is above its limit")
 	flags.Usage = func() { usage(stderr, flags) }
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -60,9 +60,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	if slices.Equal(flags.Args(), []string{"floor"}) {
-		return ended(runFloor(ctx, stdout), stderr)
+		return exitCode(runFloor(ctx, stdout), stderr)
 	}
-	chosen, err := rig.Choose(scenarios(), func(sc scenario) string { return sc.name }, flags.Args())
+	chosen, err := rig.SelectScenarios(scenarios(), func(sc scenario) string { return sc.name }, flags.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "load:", err)
 		return exitUsage
@@ -72,16 +72,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	p := &report{stdout: stdout, stderr: stderr}
 	if err := p.collect(ctx, chosen, hub, o); err != nil {
-		return ended(err, stderr)
+		return exitCode(err, stderr)
 	}
 	p.table()
-	if wanted := p.judge(); p.wrong() || enforce && !wanted {
+	if ok := p.checkLimits(); p.hasFailures() || enforce && !ok {
 		return exitFailure
 	}
 	return exitOK
 }
 
-func ended(err error, stderr io.Writer) int {
+func exitCode(err error, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "load:", err)
 		return exitFailure
@@ -105,23 +105,22 @@ func (p *report) collect(ctx context.Context, chosen []scenario, hub string, o o
 	}
 	dir, err := os.MkdirTemp("", "everdesk-load-")
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	st, err := newStable(ctx, hub, dir)
+	st, err := newServerStarter(ctx, hub, dir)
 	if err != nil {
 		return err
 	}
 	for _, sc := range chosen {
-		if err := sc.rounds(ctx, st, o, p); err != nil {
+		if err := sc.runRounds(ctx, st, o, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// raiseLimit allows as many open files as the system lets us have; children
-// inherit it.
+// raiseLimit raises the limit of open files to the hard limit; child processes inherit it.
 func raiseLimit(chosen []scenario) error {
 	const besides = 100
 	var l unix.Rlimit

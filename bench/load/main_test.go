@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/bench/rig"
 )
 
-// The program starts itself as the floor, and in tests it is the test's program.
+// TestMain runs the floor if the program starts itself as one, as the command does.
 func TestMain(m *testing.M) {
 	if slices.Equal(os.Args[1:], []string{"floor"}) {
 		main()
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Every scenario in small, against the floor, the real hub and a real Redis.
+// Every scenario passes in small size, against the floor, the hub and a real Redis.
 func TestAllScenarios(t *testing.T) {
 	t.Parallel()
 	hub, err := rig.BuildHub(t.Context(), t.TempDir())
@@ -43,27 +43,27 @@ func TestAllScenarios(t *testing.T) {
 		}
 		got[r.key()] = true
 		if r.Sessions != 3 || r.Tabs != 9 {
-			t.Errorf("sessions and tabs are not as asked for: %s", line)
+			t.Errorf("got %d sessions and %d tabs, want 3 and 9: %s", r.Sessions, r.Tabs, line)
 		}
 		if want := r.Events * 3; r.Scenario != "storm" && r.Deliveries != want {
 			t.Errorf("deliveries: got %d, want %d: %s", r.Deliveries, want, line)
 		}
 		if r.Scenario == "storm" && r.Deliveries != 9*100 {
-			t.Errorf("deliveries to those who came back: got %d, want 900: %s", r.Deliveries, line)
+			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
 		}
 		if r.Scenario == "many" && (r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0) {
 			t.Errorf("figures are missing: %s", line)
 		}
 		if r.Envelope != 0 && (r.Envelope < bodySize+100 || r.Envelope > bodySize+180) {
-			t.Errorf("envelopes of %d bytes for %d bytes of data", r.Envelope, bodySize)
+			t.Errorf("envelopes have %d bytes, want 100 to 180 more than %d bytes of data", r.Envelope, bodySize)
 		}
 	}
 	if want := 4 + 4 + 2 + 2 + 1; len(got) != want {
 		t.Errorf("kinds of results: got %d, want %d:\n%s", len(got), want, &stdout)
 	}
-	// Those about CPU are not there when a run is too short for its clock.
+	// Limits of CPU time are missing: the run is too short for the resolution of the CPU clock.
 	if !strings.Contains(stderr.String(), "paced: p99 from publishing to delivery") {
-		t.Errorf("no verdict:\n%s", &stderr)
+		t.Errorf("the limit of p99 is not reported:\n%s", &stderr)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]struct {
 		code int
-		says string
+		want string
 	}{
 		"--help":      {exitOK, "usage: load"},
 		"":            {exitUsage, "no scenario given"},
@@ -83,8 +83,8 @@ func TestCommandLine(t *testing.T) {
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != want.code {
 			t.Errorf("load %s: exit code %d, want %d", args, code, want.code)
 		}
-		if !strings.Contains(stderr.String(), want.says) {
-			t.Errorf("load %s: said %q, want %q", args, &stderr, want.says)
+		if !strings.Contains(stderr.String(), want.want) {
+			t.Errorf("load %s: output %q, want %q", args, &stderr, want.want)
 		}
 	}
 }

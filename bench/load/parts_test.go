@@ -11,11 +11,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What is looked for in envelopes is where the real encoder puts it.
-func TestLayoutReadsWhatTheHubWrites(t *testing.T) {
+// layout finds the tokens in envelopes of the real encoder.
+func TestLayoutReadsHubEvents(t *testing.T) {
 	t.Parallel()
 	var y layout
-	show := func(at wire.Position, data wire.ServerPayload) []byte {
+	encode := func(at wire.Position, data wire.ServerPayload) []byte {
 		return wire.AppendEvent(nil, wire.Event{Session: "ses-1", At: at, Time: time.Unix(1, 0), Data: data})
 	}
 	content := func(s string) wire.Actions {
@@ -25,22 +25,22 @@ func TestLayoutReadsWhatTheHubWrites(t *testing.T) {
 	}
 	for _, seq := range []uint64{0, 9, 10, 1 << 33} { // positions of several lengths
 		at := wire.Position{Epoch: 1_763_186_400_000, Seq: seq}
-		d, ok := y.read(show(at, content(string(newText(64).with(seq%1000, 77)))))
+		d, ok := y.read(encode(at, content(string(newText(64).format(seq%1000, 77)))))
 		if !ok || d.at != at || !d.numbered || d.seq != seq%1000 || number(d.stamp) != 77 {
-			t.Errorf("event %d: got %+v", seq, d)
+			t.Errorf("event %d: got %+v, want its position, number and stamp 77", seq, d)
 		}
 	}
 	at := wire.Position{Epoch: 3, Seq: 4}
-	if d, ok := y.read(show(at, content("not ours"))); !ok || d.at != at || d.numbered {
-		t.Errorf("other ACTIONS: got %+v", d)
+	if d, ok := y.read(encode(at, content("not ours"))); !ok || d.at != at || d.numbered {
+		t.Errorf("other ACTIONS: got %+v, want the position without a number", d)
 	}
-	ping := show(wire.Position{}, wire.Ping{})
+	ping := encode(wire.Position{}, wire.Ping{})
 	if _, ok := y.read(ping); ok || typeOf(ping) != "ping" {
 		t.Errorf("ping: read as ACTIONS, type %q", typeOf(ping))
 	}
 }
 
-func TestHubEncoderSaysWhatTheHubReads(t *testing.T) {
+func TestHubEncoderMessages(t *testing.T) {
 	t.Parallel()
 	h := newHubEncoder()
 	frame := h.events(nil, 7, 3, 99, true)
@@ -54,19 +54,19 @@ func TestHubEncoderSaysWhatTheHubReads(t *testing.T) {
 		got = append(got, m.Data.(wire.Emit))
 	}
 	if len(got) != 3 || got[0].MessageID != "" || got[2].MessageID != "load-9" {
-		t.Fatalf("got %+v", got)
+		t.Fatalf("got %+v, want 3 messages, the last with id load-9", got)
 	}
 	if m, err := (wire.Native{}).DecodeMessage(unmask(t, h.setup())); err != nil {
 		t.Errorf("setup: %v, %v", m, err)
 	}
 	size := len(h.text.bytes)
-	h.fit(bodySize + 10)
+	h.setDataSize(bodySize + 10)
 	if len(h.text.bytes) != size-10 {
 		t.Errorf("text: got %d bytes, want %d", len(h.text.bytes), size-10)
 	}
 }
 
-// unmask takes a client's frame apart.
+// unmask returns the payload of a client's frame.
 func unmask(t *testing.T, frame []byte) []byte {
 	t.Helper()
 	if frame[1]&maskBit == 0 {
@@ -103,7 +103,7 @@ func TestFramesOfAllSizes(t *testing.T) {
 	}
 	for _, b := range []string{"\x01\x01x", "\x81\x81xxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"} {
 		if _, _, _, ok, err := nextFrame([]byte(b)); ok || err == nil {
-			t.Errorf("%q was taken for a frame", b)
+			t.Errorf("%q: got a frame, want an error", b)
 		}
 	}
 }
@@ -122,13 +122,13 @@ func TestTally(t *testing.T) {
 		"repeated later":   {[]uint64{0, 1, 2, 3, 4, 1, 2}, faults{Repeated: 2}},
 		"reordered":        {[]uint64{0, 2, 1, 3, 4}, faults{Reordered: 1}},
 		"late and again":   {[]uint64{0, 2, 1, 1, 3, 4}, faults{Reordered: 1, Repeated: 1}},
-		"nothing was seen": {nil, faults{Lost: 5}},
+		"nothing received": {nil, faults{Lost: 5}},
 	} {
 		var a tally
 		for _, seq := range tt.seen {
 			a.event(seq)
 		}
-		if got := a.end(5); got != tt.want {
+		if got := a.finish(5); got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestTally(t *testing.T) {
 	for _, at := range []wire.Position{{Epoch: 1, Seq: 5}, {Epoch: 1, Seq: 5}, {Epoch: 2}, {Epoch: 1, Seq: 6}, {Epoch: 2, Seq: 1}} {
 		a.position(at)
 	}
-	if got := a.end(0); got != (faults{Backwards: 2}) {
+	if got := a.finish(0); got != (faults{Backwards: 2}) {
 		t.Errorf("positions: got %v, want 2 backwards", got)
 	}
 }
@@ -154,15 +154,15 @@ func TestHistogram(t *testing.T) {
 	}
 	for v := uint64(1); v < 1<<62; v *= 3 {
 		if top := uint64(value(bucket(v))); top < v || top > v+v/32 {
-			t.Errorf("%d is counted as %d", v, top)
+			t.Errorf("bucket of %d has the maximum %d, want at most 1/32 more", v, top)
 		}
 	}
 	if got := (&histogram{}).quantile(0.5); got != 0 {
-		t.Errorf("empty: got %v", got)
+		t.Errorf("empty histogram: got %v, want 0", got)
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestCheckLimits(t *testing.T) {
 	t.Parallel()
 	var stderr, stdout strings.Builder
 	p := &report{stdout: &stdout, stderr: &stderr}
@@ -170,14 +170,14 @@ func TestVerdict(t *testing.T) {
 		p.add(result{Scenario: "many", Server: "hub", Store: "file", Protocol: plainProtocol, Round: i, CPU: cpu})
 		p.add(result{Scenario: "many", Server: "floor", Round: i, CPU: 1})
 	}
-	if p.wrong() || p.judge() {
-		t.Errorf("a ratio of 3 was taken for wrong or for good:\n%s", &stderr)
+	if p.hasFailures() || p.checkLimits() {
+		t.Errorf("a ratio of 3: want valid results and a missed limit:\n%s", &stderr)
 	}
 	if !strings.Contains(stderr.String(), "MISS") || !strings.Contains(stderr.String(), "3.00 ×") {
-		t.Errorf("verdict: %s", &stderr)
+		t.Errorf("output %s, want MISS and the ratio 3.00", &stderr)
 	}
 	p.add(result{Scenario: "many", Server: "hub", Store: "file", Protocol: plainProtocol, Faults: faults{Lost: 1}})
-	if !p.wrong() || !strings.Contains(stderr.String(), "1 lost") {
-		t.Errorf("a loss went unnoticed:\n%s", &stderr)
+	if !p.hasFailures() || !strings.Contains(stderr.String(), "1 lost") {
+		t.Errorf("a lost event: want a failure and 1 lost in the output:\n%s", &stderr)
 	}
 }

@@ -49,11 +49,11 @@ type result struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// wrong reports whether the run failed or had faults.
-func (r result) wrong() bool { return r.Failed != "" || r.Faults.any() }
+// isInvalid reports whether the run failed or had faults.
+func (r result) isInvalid() bool { return r.Failed != "" || r.Faults.any() }
 
-// spent sets the CPU figures of a phase.
-func (r *result) spent(from, to measured) {
+// setCPU sets the CPU figures of a phase.
+func (r *result) setCPU(from, to measured) {
 	million := float64(r.Deliveries) / 1e6
 	r.Seconds = to.at.Sub(from.at).Seconds()
 	r.Rate = float64(r.Deliveries) / r.Seconds
@@ -70,7 +70,7 @@ func (r result) key() key { return key{r.Scenario, r.Server, r.Store, r.Protocol
 // report collects and prints results.
 type report struct {
 	stdout  io.Writer // JSON lines
-	stderr  io.Writer // for people
+	stderr  io.Writer // for the terminal
 	results []result
 }
 
@@ -82,19 +82,19 @@ func (p *report) add(r result) {
 		line = fmt.Appendf(nil, "{%q:%q}", "failed", err)
 	}
 	fmt.Fprintf(p.stdout, "%s\n", line)
-	if r.wrong() {
-		fmt.Fprintf(p.stderr, "%s, %s %s, round %d: WRONG: %v %s\n", r.Scenario, r.Server, r.Store, r.Round, r.Faults, r.Failed)
+	if r.isInvalid() {
+		fmt.Fprintf(p.stderr, "%s, %s %s, round %d: INVALID: %v %s\n", r.Scenario, r.Server, r.Store, r.Round, r.Faults, r.Failed)
 	}
 }
 
-// wrong reports whether any run was wrong.
-func (p *report) wrong() bool { return slices.ContainsFunc(p.results, result.wrong) }
+// hasFailures reports whether any run was invalid.
+func (p *report) hasFailures() bool { return slices.ContainsFunc(p.results, result.isInvalid) }
 
 // median returns the median of a figure over the valid rounds of one key.
 func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 	var all []float64
 	for _, r := range p.results {
-		if r.key() == k && !r.wrong() {
+		if r.key() == k && !r.isInvalid() {
 			all = append(all, figure(r))
 		}
 	}

@@ -12,35 +12,32 @@ import (
 )
 
 const (
-	// usualEnvelope is the size of the floor's envelopes when no run of the
-	// hub has shown it.
-	usualEnvelope = 400
-	// delaySample is the share of deliveries whose delay is measured when
-	// there are very many.
+	// defaultEnvelope is the size of the floor's envelopes in bytes until a run of the hub has
+	// measured it.
+	defaultEnvelope = 400
+	// delaySample is the sampling rate of delays at full rate: one in 16 deliveries.
 	delaySample = 16
-	// depth is how many events may be on their way in a session at full rate.
-	// It makes batches of a few events, and lets the floor cost what it did in
-	// the trial that the wanted ratios come from; see README.md in bench.
-	depth = 8
-	// connecting is how many connections are opened at a time, except where
-	// opening all at once is the point.
-	connecting = 128
+	// defaultWindow is the number of undelivered events per session at full rate. It makes batches
+	// of a few events, like in the measurement that the limits come from; see README.md in bench.
+	defaultWindow = 8
+	// maxConnecting bounds the connections that are opened at a time, except in the storm scenario.
+	maxConnecting = 128
 )
 
-// scenario is one way to use a hub.
+// scenario is a kind of load.
 type scenario struct {
 	name     string
 	help     string
 	sessions int
 	tabs     int // per session
 	variants []variant
-	// run does its work once publishers and tabs are there, or all of it if
-	// alone is set, and fills in the figures.
-	run   func(ctx context.Context, c *crowd, o options, r *result) error
-	alone bool
+	// run runs the scenario and sets the figures. Publishers and tabs are connected before, unless
+	// skipPrepare is set.
+	run         func(ctx context.Context, c *clients, o options, r *result) error
+	skipPrepare bool
 }
 
-// variant is a server and how tabs speak to it.
+// variant is a server and the subprotocol of its tabs.
 type variant struct {
 	name string
 	kind kind
@@ -48,7 +45,7 @@ type variant struct {
 	batch bool
 }
 
-// options are what the command line may change.
+// options are the values of the flags.
 type options struct {
 	rounds   int
 	duration time.Duration
@@ -69,16 +66,16 @@ func variants(names ...string) []variant {
 	return slices.DeleteFunc(all, func(v variant) bool { return !slices.Contains(names, v.name) })
 }
 
-// scenarios are all there are, in the order of the report.
+// scenarios returns all scenarios, in the order of the report.
 func scenarios() []scenario {
 	return []scenario{
 		{
 			name: "fanout", help: "one session with 1,000 tabs, events at full rate",
-			sessions: 1, tabs: 1000, variants: variants("file", "floor", "redis", "batch"), run: fullRate(depth),
+			sessions: 1, tabs: 1000, variants: variants("file", "floor", "redis", "batch"), run: fullRate(defaultWindow),
 		},
 		{
 			name: "many", help: "500 sessions with 4 tabs each, events at full rate",
-			sessions: 500, tabs: 4, variants: variants("file", "floor", "redis", "batch"), run: fullRate(depth),
+			sessions: 500, tabs: 4, variants: variants("file", "floor", "redis", "batch"), run: fullRate(defaultWindow),
 		},
 		{
 			name: "paced", help: "500 sessions with 4 tabs each, 40,000 deliveries per second",
@@ -86,7 +83,7 @@ func scenarios() []scenario {
 		},
 		{
 			name: "idle", help: "10,000 connections in 100 sessions that only answer heartbeats",
-			sessions: 100, tabs: 100, variants: variants("file", "floor"), run: idle, alone: true,
+			sessions: 100, tabs: 100, variants: variants("file", "floor"), run: idle, skipPrepare: true,
 		},
 		{
 			name: "storm", help: "2,000 tabs in 500 sessions that missed 100 events reconnect at once",
@@ -95,9 +92,9 @@ func scenarios() []scenario {
 	}
 }
 
-// rounds runs a scenario in rounds that alternate between servers.
-func (sc scenario) rounds(ctx context.Context, st stable, o options, p *report) error {
-	envelope := usualEnvelope
+// runRounds runs a scenario in rounds that alternate between servers.
+func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p *report) error {
+	envelope := defaultEnvelope
 	for round := range o.rounds {
 		for _, v := range sc.variants {
 			if len(o.servers) > 0 && !slices.Contains(o.servers, v.name) {
@@ -110,7 +107,7 @@ func (sc scenario) rounds(ctx context.Context, st stable, o options, p *report) 
 			if v.batch {
 				r.Protocol = batchProtocol
 			}
-			err := sc.once(ctx, st, v, o, envelope, &r)
+			err := sc.runOnce(ctx, st, v, o, envelope, &r)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -126,18 +123,18 @@ func (sc scenario) rounds(ctx context.Context, st stable, o options, p *report) 
 	return nil
 }
 
-// once starts a server and its crowd, runs the scenario and ends them.
-func (sc scenario) once(ctx context.Context, st stable, v variant, o options, envelope int, r *result) error {
+// runOnce starts a server, runs the scenario against it and stops it.
+func (sc scenario) runOnce(ctx context.Context, st serverStarter, v variant, o options, envelope int, r *result) error {
 	t, stop, err := st.start(ctx, v.kind, envelope)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	return sc.against(ctx, t, v.batch, o, r)
+	return sc.runAgainst(ctx, t, v.batch, o, r)
 }
 
-// against runs the scenario against a server that is there.
-func (sc scenario) against(ctx context.Context, t target, batch bool, o options, r *result) error {
+// runAgainst runs the scenario against a running server.
+func (sc scenario) runAgainst(ctx context.Context, t target, batch bool, o options, r *result) error {
 	if o.sessions > 0 {
 		sc.sessions = o.sessions
 	}
@@ -149,73 +146,72 @@ func (sc scenario) against(ctx context.Context, t target, batch bool, o options,
 	if err != nil {
 		return err
 	}
-	rooms := make([]*room, len(ids))
+	sessions := make([]*session, len(ids))
 	for i, id := range ids {
-		rooms[i] = newRoom(id, sc.tabs, batch)
+		sessions[i] = newSession(id, sc.tabs, batch)
 	}
-	c, err := newCrowd(t, rooms)
+	c, err := newClients(t, sessions)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	if !sc.alone {
+	if !sc.skipPrepare {
 		err = c.prepare(ctx)
 	}
 	if err == nil {
 		err = sc.run(ctx, c, o, r)
 	}
-	r.Faults = c.verdict()
+	r.Faults = c.allFaults()
 	return err
 }
 
-func newRoom(id string, tabs int, batch bool) *room {
-	r := &room{id: id}
-	r.publisher = &socket{room: r, publish: true}
+func newSession(id string, tabs int, batch bool) *session {
+	r := &session{id: id}
+	r.publisher = &socket{session: r, isPublisher: true}
 	for range tabs {
-		r.tabs = append(r.tabs, &socket{room: r, batch: batch})
+		r.tabs = append(r.tabs, &socket{session: r, batched: batch})
 	}
 	return r
 }
 
-// allTabs are the tabs of all rooms, one of each room after the other, so that
-// neighbours in the list are in different rooms.
-func (c *crowd) allTabs() []*socket {
+// allTabs returns the tabs of all sessions, ordered so that neighbours belong to different sessions.
+func (c *clients) allTabs() []*socket {
 	var all []*socket
-	for i := range c.rooms[0].tabs {
-		for _, r := range c.rooms {
+	for i := range c.sessions[0].tabs {
+		for _, r := range c.sessions {
 			all = append(all, r.tabs[i])
 		}
 	}
 	return all
 }
 
-// prepare connects publishers and tabs and makes the events fit: how long they
-// come out is seen from one event that everybody is shown.
-func (c *crowd) prepare(ctx context.Context) error {
-	publishers := make([]*socket, len(c.rooms))
-	for i, r := range c.rooms {
+// prepare connects publishers and tabs, publishes one event in every session, and adjusts the size
+// of later events to the size in which it was delivered.
+func (c *clients) prepare(ctx context.Context) error {
+	publishers := make([]*socket, len(c.sessions))
+	for i, r := range c.sessions {
 		publishers[i] = r.publisher
 	}
-	if err := c.connect(ctx, publishers, connecting); err != nil {
+	if err := c.connect(ctx, publishers, maxConnecting); err != nil {
 		return fmt.Errorf("publishers: %w", err)
 	}
-	if err := c.connect(ctx, c.allTabs(), connecting); err != nil {
+	if err := c.connect(ctx, c.allTabs(), maxConnecting); err != nil {
 		return fmt.Errorf("tabs: %w", err)
 	}
-	for _, r := range c.rooms {
+	for _, r := range c.sessions {
 		if err := c.publish(r, 1, c.clock(), false); err != nil {
 			return err
 		}
 	}
-	if err := c.settle(ctx); err != nil {
+	if err := c.awaitDelivered(ctx); err != nil {
 		return err
 	}
-	c.target.encoder.fit(c.dataBytes)
+	c.target.encoder.setDataSize(c.dataBytes)
 	return nil
 }
 
-// measure runs a phase and fills in what it showed.
-func (c *crowd) measure(r *result, phase func() error) error {
+// measure runs a phase and sets its figures.
+func (c *clients) measure(r *result, phase func() error) error {
 	c.delays = histogram{}
 	deliveries, bytes, events := c.deliveries, c.bytes, c.events()
 	from, err := c.target.measure()
@@ -231,17 +227,17 @@ func (c *crowd) measure(r *result, phase func() error) error {
 	}
 	r.Events = c.events() - events
 	if r.Deliveries = c.deliveries - deliveries; r.Deliveries == 0 {
-		return fmt.Errorf("%w: nothing was delivered", errStuck)
+		return fmt.Errorf("%w: no deliveries", errStuck)
 	}
 	r.Envelope = int((c.bytes - bytes) / r.Deliveries) //nolint:gosec // some hundred bytes
-	r.spent(from, to)
+	r.setCPU(from, to)
 	r.P50, r.P99 = milliseconds(c.delays.quantile(0.5)), milliseconds(c.delays.quantile(0.99))
 	return nil
 }
 
-// events is how many were published.
-func (c *crowd) events() (n uint64) {
-	for _, r := range c.rooms {
+// events returns the number of published events.
+func (c *clients) events() (n uint64) {
+	for _, r := range c.sessions {
 		n += r.published
 	}
 	return n
@@ -249,41 +245,41 @@ func (c *crowd) events() (n uint64) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// fullRate publishes as fast as tabs take it, window events ahead of the slowest.
-// The server warms up first.
-func fullRate(window int) func(context.Context, *crowd, options, *result) error {
-	return func(ctx context.Context, c *crowd, o options, r *result) error {
+// fullRate publishes as fast as the slowest tab of each session receives, with at most window
+// undelivered events, after a warm-up.
+func fullRate(window int) func(context.Context, *clients, options, *result) error {
+	return func(ctx context.Context, c *clients, o options, r *result) error {
 		c.sample = delaySample
 		if o.window > 0 {
 			window = o.window
 		}
-		if err := c.flatOut(ctx, o.duration/5, window); err != nil {
+		if err := c.publishAtFullRate(ctx, o.duration/5, window); err != nil {
 			return err
 		}
-		return c.measure(r, func() error { return c.flatOut(ctx, o.duration, window) })
+		return c.measure(r, func() error { return c.publishAtFullRate(ctx, o.duration, window) })
 	}
 }
 
-// pacedRate makes a number of deliveries per second.
-func pacedRate(deliveries float64) func(context.Context, *crowd, options, *result) error {
-	return func(ctx context.Context, c *crowd, o options, r *result) error {
-		rate := deliveries / float64(len(c.rooms[0].tabs))
-		if err := c.paced(ctx, o.duration/5, rate); err != nil {
+// pacedRate publishes at a rate that results in the given deliveries per second.
+func pacedRate(deliveries float64) func(context.Context, *clients, options, *result) error {
+	return func(ctx context.Context, c *clients, o options, r *result) error {
+		rate := deliveries / float64(len(c.sessions[0].tabs))
+		if err := c.publishAtRate(ctx, o.duration/5, rate); err != nil {
 			return err
 		}
-		return c.measure(r, func() error { return c.paced(ctx, o.duration, rate) })
+		return c.measure(r, func() error { return c.publishAtRate(ctx, o.duration, rate) })
 	}
 }
 
-// idle connects tabs that say nothing but pong.
-func idle(ctx context.Context, c *crowd, o options, r *result) error {
+// idle connects tabs that only answer pings.
+func idle(ctx context.Context, c *clients, o options, r *result) error {
 	before, err := rig.Resident(c.target.pid)
 	if err != nil {
 		return err
 	}
 	tabs := c.allTabs()
 	from := time.Now()
-	if err := c.connect(ctx, tabs, connecting); err != nil {
+	if err := c.connect(ctx, tabs, maxConnecting); err != nil {
 		return err
 	}
 	r.Connects = float64(len(tabs)) / time.Since(from).Seconds()
@@ -300,14 +296,14 @@ func idle(ctx context.Context, c *crowd, o options, r *result) error {
 	return nil
 }
 
-// storm lets all tabs lose their connection, miss events and come back at once.
-func storm(missed int) func(context.Context, *crowd, options, *result) error {
-	return func(ctx context.Context, c *crowd, _ options, r *result) error {
+// storm closes the connections of all tabs, publishes events, and reconnects all tabs at once.
+func storm(missed int) func(context.Context, *clients, options, *result) error {
+	return func(ctx context.Context, c *clients, _ options, r *result) error {
 		tabs := c.allTabs()
 		for _, s := range tabs {
-			c.hangUp(s)
+			c.closeSocket(s)
 		}
-		if err := c.kept(ctx, missed); err != nil {
+		if err := c.publishDurably(ctx, missed); err != nil {
 			return err
 		}
 		return c.measure(r, func() error {
@@ -315,7 +311,7 @@ func storm(missed int) func(context.Context, *crowd, options, *result) error {
 			if err := c.connect(ctx, tabs, len(tabs)); err != nil {
 				return err
 			}
-			if err := c.settle(ctx); err != nil {
+			if err := c.awaitDelivered(ctx); err != nil {
 				return err
 			}
 			r.CatchUp = milliseconds(time.Since(from))

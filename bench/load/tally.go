@@ -29,8 +29,7 @@ type faults struct {
 	Backwards uint64 `json:"backwards"`
 	// Closed counts connections that the server closed.
 	Closed uint64 `json:"closed"`
-	// Errors counts errors and refusals; First is the first of all faults
-	// that come with words.
+	// Errors counts errors and refusals; First is the first of all faults that have a text.
 	Errors uint64 `json:"errors"`
 	First  string `json:"first,omitempty"`
 }
@@ -73,15 +72,15 @@ func (t *tally) position(at wire.Position) {
 // event checks the number of an event.
 func (t *tally) event(seq uint64) {
 	if seq != t.next {
-		t.odd(seq)
+		t.unexpected(seq)
 		return
 	}
 	t.next++
 }
 
-// odd counts an event that is not the expected one. A late event was counted as lost and is
+// unexpected counts an event that is not the expected one. A late event was counted as lost and is
 // counted as reordered instead; an event that was never missing is repeated.
-func (t *tally) odd(seq uint64) {
+func (t *tally) unexpected(seq uint64) {
 	if seq < t.next {
 		if _, ok := t.missing[seq]; !ok {
 			t.faults.Repeated++
@@ -102,8 +101,8 @@ func (t *tally) odd(seq uint64) {
 	t.next = seq + 1
 }
 
-// end returns all faults of a tab that should have received the events below published.
-func (t *tally) end(published uint64) faults {
+// finish returns all faults of a tab that should have received the events below published.
+func (t *tally) finish(published uint64) faults {
 	f := t.faults
 	if t.next < published {
 		f.Lost += published - t.next

@@ -37,30 +37,30 @@ var (
 	bareFloor  = kind{server: "floor"}
 )
 
-// stable starts the servers of a run.
-type stable struct {
+// serverStarter starts the servers of a run.
+type serverStarter struct {
 	hub  string // path of the hub's program
 	self string // path of this program, which also serves as the floor
 	dir  string // for their files
 }
 
-// newStable builds the hub as releases are built, unless a program is given, into dir.
-func newStable(ctx context.Context, hub, dir string) (stable, error) {
+// newServerStarter builds the hub as releases are built, unless a program is given, into dir.
+func newServerStarter(ctx context.Context, hub, dir string) (serverStarter, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return stable{}, fmt.Errorf("find this program: %w", err)
+		return serverStarter{}, fmt.Errorf("find this program: %w", err)
 	}
 	if hub == "" {
 		if hub, err = rig.BuildRelease(ctx, dir); err != nil {
-			return stable{}, err
+			return serverStarter{}, err
 		}
 	}
-	return stable{hub: hub, self: self, dir: dir}, nil
+	return serverStarter{hub: hub, self: self, dir: dir}, nil
 }
 
 // start runs a server with an empty store. The caller must call stop. envelope is the size
 // of the floor's envelopes.
-func (s stable) start(ctx context.Context, k kind, envelope int) (t target, stop func(), err error) {
+func (s serverStarter) start(ctx context.Context, k kind, envelope int) (t target, stop func(), err error) {
 	if k == bareFloor {
 		c, addr, err := rig.Start(ctx, floorReady, s.self, "floor")
 		if err != nil {
@@ -85,7 +85,7 @@ func floorTarget(addr string, pid, envelope int) target {
 }
 
 // startHub runs the hub, after a Redis if it needs one.
-func (s stable) startHub(ctx context.Context, k kind) (t target, stop func(), err error) {
+func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop func(), err error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
 		return target{}, nil, fmt.Errorf("make a folder: %w", err)
@@ -125,12 +125,12 @@ func (s stable) startHub(ctx context.Context, k kind) (t target, stop func(), er
 
 // createSessions creates sessions over the hub's REST API.
 func createSessions(ctx context.Context, addr string, n int) ([]string, error) {
-	client := &http.Client{Timeout: rig.Patience}
+	client := &http.Client{Timeout: rig.ReplyTimeout}
 	defer client.CloseIdleConnections()
-	door := rig.Door{URL: "http://" + addr, Client: client}
+	api := rig.APIClient{URL: "http://" + addr, Client: client}
 	ids := make([]string, n)
 	for i := range ids {
-		id, err := door.CreateSession(ctx, "")
+		id, err := api.CreateSession(ctx, "")
 		if err != nil {
 			return nil, err
 		}

@@ -16,22 +16,22 @@ func TestBuildIsKilled(t *testing.T) {
 	begin := time.Now()
 	err := build(t.Context(), 50*time.Millisecond, "sh", "-c", "sleep 60 & echo compiling; sleep 60")
 	if err == nil || !strings.Contains(err.Error(), "not done after 50ms") {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want a timeout after 50ms", err)
 	}
-	why := errors.New("changed my mind")
+	why := errors.New("canceled by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if err := build(ctx, time.Hour, "sh", "-c", "sleep 60"); !errors.Is(err, why) {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want %v", err, why)
 	}
 	if took := time.Since(begin); took > 30*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("killing the builds took %v, want at most 30s", took)
 	}
 }
 
 func TestBuildFails(t *testing.T) {
 	t.Parallel()
 	if err := build(t.Context(), time.Minute, "sh", "-c", "echo no such thing; exit 1"); err == nil || !strings.Contains(err.Error(), "no such thing") {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want the output of the compiler", err)
 	}
 }

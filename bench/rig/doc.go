@@ -1,26 +1,26 @@
 //go:build linux
 
-// Package rig sets up what trials are run on: hubs and a Redis as processes of
-// this machine, and what they have used so far.
+// Package rig runs hubs and Redis as processes of this machine for measurements, and reads
+// the CPU time and memory that they have used.
 //
 // # What it owns
 //
-// The processes it starts, until they are stopped. They are killed by the system
-// when their caller dies, so a trial leaves none behind. An interrupt at the terminal
-// does not reach them: their caller says when they end.
+// The processes it starts, until they are stopped. The kernel kills them when their parent
+// dies. They have their own process group, so that an interrupt at the terminal does not
+// reach them: the caller stops them in its own order.
 //
-// # Who may call it
+// # Concurrency
 //
-// The commands under bench. Everything may be called from any goroutine.
+// The commands under bench call it, from any goroutine.
 //
-// # When it is slow or stops
+// # Timeouts
 //
-// A process has 30 seconds to say that it is ready and 10 to end; then it is
-// killed. What it said last comes with the error. When the context of a start
-// ends, so does the process. A build has five minutes. What a process leaves behind
-// holds nobody up.
+// A process has two minutes to print that it is ready and 10 seconds to exit; then it is
+// killed. The error contains the end of its output. When the context of a start ends, so
+// does the process. A build has five minutes. Children of an ended process delay the caller
+// by one second at most.
 //
-// # What it refuses
+// # Errors
 //
-// Names of scenarios that there are not, and a hub that does not build.
+// Unknown names of scenarios, and a hub that does not build.
 package rig

@@ -24,38 +24,38 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	p, rest, err := rig.Start(t.Context(), "ready at ", "sh", "-c", "echo starting; echo ready at home; exec sleep 1000")
 	if err != nil || rest != "home" {
-		t.Fatalf("started with %q and %v", rest, err)
+		t.Fatalf("got rest %q and error %v, want home", rest, err)
 	}
 	if _, err := rig.Resident(p.PID()); err != nil {
 		t.Error(err)
 	}
 	p.Stop()
 	if _, err := rig.CPU(p.PID()); err == nil {
-		t.Error("it is there after it was stopped")
+		t.Error("the process exists after Stop")
 	}
 }
 
-func TestStartOfWhatEnds(t *testing.T) {
+func TestStartOfExitingProgram(t *testing.T) {
 	t.Parallel()
 	_, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "echo no port left >&2; echo sorry; exit 3")
-	if err == nil || !strings.Contains(err.Error(), "it ended at once") || !strings.Contains(err.Error(), "no port left") || !strings.Contains(err.Error(), "sorry") {
-		t.Errorf("said %v, want why and its last words", err)
+	if err == nil || !strings.Contains(err.Error(), "exited before it was ready") || !strings.Contains(err.Error(), "no port left") || !strings.Contains(err.Error(), "sorry") {
+		t.Errorf("got error %v, want the reason and the output", err)
 	}
 }
 
-// Nobody waits for a program that never gets ready once nobody wants it.
-func TestStartIsGivenUp(t *testing.T) {
+// Start returns when its context ends, even if the program never becomes ready.
+func TestStartStopsWithContext(t *testing.T) {
 	t.Parallel()
-	why := errors.New("changed my mind")
+	why := errors.New("canceled by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if _, _, err := rig.Start(ctx, "ready", "sleep", "1000"); !errors.Is(err, why) {
-		t.Errorf("said %v", err)
+		t.Errorf("got error %v, want %v", err, why)
 	}
 }
 
-// What a program has started and left behind holds nobody up.
-func TestStopOfWhatHasChildren(t *testing.T) {
+// Stop does not wait for children that keep the output open.
+func TestStopDoesNotWaitForChildren(t *testing.T) {
 	t.Parallel()
 	p, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "sleep 20 & printf 'rea'; echo dy; exec sleep 1000")
 	if err != nil {
@@ -64,12 +64,12 @@ func TestStopOfWhatHasChildren(t *testing.T) {
 	begin := time.Now()
 	p.Stop()
 	if took := time.Since(begin); took > 15*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Stop took %v, want at most 15s", took)
 	}
-	<-p.Gone()
+	<-p.Exited()
 }
 
-// An interrupt of the terminal goes to the caller's group, in which it is not.
+// A process has its own process group, so that an interrupt of the terminal does not reach it.
 func TestStartInOwnGroup(t *testing.T) {
 	t.Parallel()
 	p, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "echo ready; exec sleep 1000")
@@ -78,31 +78,31 @@ func TestStartInOwnGroup(t *testing.T) {
 	}
 	defer p.Stop()
 	if group, err := syscall.Getpgid(p.PID()); err != nil || group != p.PID() {
-		t.Errorf("it is in group %d, %v", group, err)
+		t.Errorf("the process is in group %d (error %v), want its own", group, err)
 	}
 }
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	if n, err := rig.Resident(os.Getpid()); err != nil || n < 1000 {
-		t.Errorf("resident are %d KiB, %v", n, err)
+		t.Errorf("resident memory is %d KiB (error %v), want 1000 or more", n, err)
 	}
 	if d, err := rig.CPU(os.Getpid()); err != nil || d > time.Hour {
-		t.Errorf("computed for %v, %v", d, err)
+		t.Errorf("CPU time is %v (error %v), want at most an hour", d, err)
 	}
 }
 
 func TestRate(t *testing.T) {
 	t.Parallel()
-	from := rig.Reading{At: time.Unix(100, 0), CPU: 1, In: 10, Out: 20, Calls: map[string]float64{"get": 4, "set": 7}}
-	to := rig.Reading{At: time.Unix(102, 0), CPU: 2, In: 30, Out: 30, Calls: map[string]float64{"get": 10, "set": 7, "del": 1}}
+	from := rig.RedisStats{At: time.Unix(100, 0), CPU: 1, In: 10, Out: 20, Calls: map[string]float64{"get": 4, "set": 7}}
+	to := rig.RedisStats{At: time.Unix(102, 0), CPU: 2, In: 30, Out: 30, Calls: map[string]float64{"get": 10, "set": 7, "del": 1}}
 	d := to.Rate(from)
 	if d.CPU != 0.5 || d.In != 10 || d.Out != 5 || d.Calls["get"] != 3 || d.Calls["del"] != 0.5 || len(d.Calls) != 2 {
-		t.Errorf("per second: %+v", d)
+		t.Errorf("rates are %+v, want CPU 0.5, in 10, out 5, get 3, del 0.5", d)
 	}
 }
 
-func TestChoose(t *testing.T) {
+func TestSelectScenarios(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c"}
 	self := func(s string) string { return s }
@@ -110,7 +110,7 @@ func TestChoose(t *testing.T) {
 		"all": "a b c", "c a": "c a",
 		"": "no scenario given", "a d": `no scenario "d"`, "all a": `no scenario "all"`,
 	} {
-		got, err := rig.Choose(all, self, strings.Fields(names))
+		got, err := rig.SelectScenarios(all, self, strings.Fields(names))
 		if err != nil {
 			got = []string{err.Error()}
 		}
@@ -120,7 +120,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestDoor(t *testing.T) {
+func TestAPIClient(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	answer := `{"sessionId":"ses-1"}`
@@ -133,16 +133,16 @@ func TestDoor(t *testing.T) {
 	})
 	hub := httptest.NewServer(mux)
 	defer hub.Close()
-	d := rig.Door{URL: hub.URL, Token: "secret", Client: hub.Client()}
+	d := rig.APIClient{URL: hub.URL, Token: "secret", Client: hub.Client()}
 	if id, err := d.CreateSession(t.Context(), "a title"); err != nil || id != "ses-1" {
-		t.Errorf("made %q, %v", id, err)
+		t.Errorf("created %q, error %v, want ses-1", id, err)
 	}
 	answer = `{"sessionId":""}`
 	if _, err := d.CreateSession(t.Context(), ""); err == nil {
-		t.Error("took an answer without an id")
+		t.Error("an answer without an id: got no error")
 	}
 	d.Token = ""
 	if _, err := d.CreateSession(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("a stranger: %v", err)
+		t.Errorf("a request without a token: got error %v, want status 401", err)
 	}
 }

@@ -46,13 +46,13 @@ func buildHub(ctx context.Context, dir string, flags ...string) (program string,
 // build runs a compiler. At the timeout it kills the compiler's process group and
 // does not wait for processes that keep its output open.
 func build(ctx context.Context, timeout time.Duration, program string, args ...string) error {
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v; name a hub that is built already", timeout))
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v; pass the path of a built hub", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, args...) //nolint:gosec // our own programs
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")       // as releases are built
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = leftovers
+	cmd.WaitDelay = waitDelay
 	out, err := cmd.CombinedOutput()
 	if err != nil && limited.Err() != nil {
 		err = context.Cause(limited)

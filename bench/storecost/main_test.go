@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestEveryOperationHasACost(t *testing.T) {
+func TestEveryOperationHasCost(t *testing.T) {
 	t.Parallel()
 	server, url, err := rig.StartRedis(t.Context(), t.TempDir())
 	if err != nil {

@@ -153,7 +153,7 @@ func (p *probe) claim(ctx context.Context) (err error) {
 func (b *bench) count(ctx context.Context, operation string, top []string, fn func() (float64, error)) error {
 	var best cost
 	for range b.times {
-		before, err := rig.Read(ctx, b.client)
+		before, err := rig.ReadRedisStats(ctx, b.client)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (b *bench) count(ctx context.Context, operation string, top []string, fn fu
 		if err != nil {
 			return fmt.Errorf("measure %q: %w", operation, err)
 		}
-		after, err := rig.Read(ctx, b.client)
+		after, err := rig.ReadRedisStats(ctx, b.client)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (b *bench) count(ctx context.Context, operation string, top []string, fn fu
 }
 
 // per returns the cost of each of n operations.
-func per(r rig.Reading, n float64, top []string) cost {
+func per(r rig.RedisStats, n float64, top []string) cost {
 	c := cost{cpu: r.CPU * 1e6 / n, in: r.In / n, out: r.Out / n}
 	for _, cmd := range top {
 		c.exec += r.Usec[cmd] / n

@@ -14,17 +14,17 @@ var (
 	newline = []byte{'\n'}
 )
 
-// frame handles one frame.
-func (c *crowd) frame(s *socket, op opcode, payload []byte) error {
+// handleFrame handles one frame.
+func (c *clients) handleFrame(s *socket, op opcode, payload []byte) error {
 	switch op {
 	case opText:
-		if !s.batch && !s.publish {
-			return c.envelope(s, payload)
+		if !s.batched && !s.isPublisher {
+			return c.handleEnvelope(s, payload)
 		}
 		for len(payload) > 0 {
 			var e []byte
 			e, payload, _ = bytes.Cut(payload, newline)
-			if err := c.envelope(s, e); err != nil {
+			if err := c.handleEnvelope(s, e); err != nil {
 				return err
 			}
 		}
@@ -43,11 +43,11 @@ func (c *crowd) frame(s *socket, op opcode, payload []byte) error {
 	}
 }
 
-// envelope handles one envelope. Nearly all of them are events of the run.
-func (c *crowd) envelope(s *socket, e []byte) error {
-	d, ok := s.room.layout.read(e)
+// handleEnvelope handles one envelope. Nearly all envelopes are events of the run.
+func (c *clients) handleEnvelope(s *socket, e []byte) error {
+	d, ok := s.session.layout.read(e)
 	if !ok {
-		return c.other(s, e)
+		return c.handleOther(s, e)
 	}
 	s.seen.position(d.at)
 	if !d.numbered {
@@ -65,23 +65,23 @@ func (c *crowd) envelope(s *socket, e []byte) error {
 	return nil
 }
 
-// other handles what is not an event of the run.
-func (c *crowd) other(s *socket, e []byte) error {
+// handleOther handles an envelope that is not an event of the run.
+func (c *clients) handleOther(s *socket, e []byte) error {
 	switch typeOf(e) {
 	case "session_state":
-		return c.greeted(s)
+		return c.onSnapshot(s)
 	case "ping":
 		c.pings++
 		return c.send(s, appendClientFrame(nil, opText, pong))
 	case "EMITTED":
-		s.room.receipts++
-		if s.stage == stageSettingUp {
-			c.opened(s)
+		s.session.receipts++
+		if s.state == stateCreatingWindow {
+			c.markOpen(s)
 		}
 	case "error", "MESSAGE_REJECTED":
 		c.faults.Errors++
 		if c.faults.First == "" {
-			c.faults.First = fmt.Sprintf("session %s: %.300s", s.room.id, e)
+			c.faults.First = fmt.Sprintf("session %s: %.300s", s.session.id, e)
 		}
 	case "":
 		return fmt.Errorf("%w: not an envelope: %.80q", errFrame, e)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Choose returns the scenarios with the given names; the name all selects all of them.
-func Choose[S any](all []S, name func(S) string, names []string) ([]S, error) {
+// SelectScenarios returns the scenarios with the given names; the name all selects all of them.
+func SelectScenarios[S any](all []S, name func(S) string, names []string) ([]S, error) {
 	if len(names) == 0 {
 		return nil, errors.New("no scenario given; see --help")
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Reading is a snapshot of the counters of a Redis server.
-type Reading struct {
+// RedisStats is a snapshot of the counters of a Redis server.
+type RedisStats struct {
 	At      time.Time
 	CPU     float64 // seconds, of all threads
 	In, Out float64 // bytes
@@ -21,9 +21,9 @@ type Reading struct {
 	Usec    map[string]float64
 }
 
-// Read reads the counters of a Redis server.
-func Read(ctx context.Context, c redis.UniversalClient) (Reading, error) {
-	r := Reading{At: time.Now(), Calls: map[string]float64{}, Usec: map[string]float64{}}
+// ReadRedisStats reads the counters of a Redis server.
+func ReadRedisStats(ctx context.Context, c redis.UniversalClient) (RedisStats, error) {
+	r := RedisStats{At: time.Now(), Calls: map[string]float64{}, Usec: map[string]float64{}}
 	text, err := c.Info(ctx, "cpu", "stats", "commandstats").Result()
 	if err != nil {
 		return r, fmt.Errorf("read counters of Redis: %w", err)
@@ -52,15 +52,15 @@ func Read(ctx context.Context, c redis.UniversalClient) (Reading, error) {
 	return r, nil
 }
 
-// number parses a number of INFO, 0 if it is none.
+// number parses a number of INFO; an invalid one is 0.
 func number(text string) float64 {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
 // Since returns the difference to an earlier Reading.
-func (r Reading) Since(before Reading) Reading {
-	d := Reading{
+func (r RedisStats) Since(before RedisStats) RedisStats {
+	d := RedisStats{
 		At: r.At, CPU: r.CPU - before.CPU, In: r.In - before.In, Out: r.Out - before.Out,
 		Calls: map[string]float64{}, Usec: map[string]float64{},
 	}
@@ -73,7 +73,7 @@ func (r Reading) Since(before Reading) Reading {
 }
 
 // Rate returns the difference to an earlier Reading per second.
-func (r Reading) Rate(before Reading) Reading {
+func (r RedisStats) Rate(before RedisStats) RedisStats {
 	d, took := r.Since(before), r.At.Sub(before.At).Seconds()
 	d.CPU, d.In, d.Out = d.CPU/took, d.In/took, d.Out/took
 	for cmd := range d.Calls {

@@ -13,35 +13,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Door is a client of a hub's REST API.
-type Door struct {
+// APIClient is a client of a hub's REST API.
+type APIClient struct {
 	// URL is the base URL, as in http://127.0.0.1:8080; Token may be empty.
 	URL, Token string
 	Client     *http.Client
 }
 
 // CreateSession creates a session.
-func (d Door) CreateSession(ctx context.Context, title string) (wire.SessionID, error) {
-	var made struct {
+func (c APIClient) CreateSession(ctx context.Context, title string) (wire.SessionID, error) {
+	var created struct {
 		ID wire.SessionID `json:"sessionId"`
 	}
 	in := map[string]string{}
 	if title != "" {
 		in["title"] = title
 	}
-	err := d.Ask(ctx, http.MethodPost, "/api/sessions", in, &made)
+	err := c.Do(ctx, http.MethodPost, "/api/sessions", in, &created)
 	if err == nil {
-		err = made.ID.Validate()
+		err = created.ID.Validate()
 	}
 	if err != nil {
 		return "", fmt.Errorf("create session: %w", err)
 	}
-	return made.ID, nil
+	return created.ID, nil
 }
 
-// Ask sends a request with in as JSON, unless it is nil, and decodes the response into out,
+// Do sends a request with in as JSON, unless it is nil, and decodes the response into out,
 // unless that is nil.
-func (d Door) Ask(ctx context.Context, method, path string, in, out any) error {
+func (c APIClient) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -50,17 +50,17 @@ func (d Door) Ask(ctx context.Context, method, path string, in, out any) error {
 		}
 		body = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, d.URL+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
 		return err
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if d.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+d.Token)
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	res, err := d.Client.Do(req)
+	res, err := c.Client.Do(req)
 	if err != nil {
 		return err
 	}

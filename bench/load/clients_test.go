@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// planted is an encoder that does to certain events what must never happen.
-type planted struct {
+// faultyEncoder is an encoder that loses, repeats or reorders certain events.
+type faultyEncoder struct {
 	encoder
-	lose, repeat, swap uint64 // numbers of events; 0 for none
+	lose, repeat, swap uint64 // numbers of events; 0 means none
 }
 
-func (p planted) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
+func (p faultyEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
 	one := func(dst []byte, seq uint64) []byte { return p.encoder.events(dst, seq, 1, stamp, receipt) }
 	for end := seq + uint64(n); seq < end; seq++ {
 		switch {
@@ -33,7 +33,7 @@ func (p planted) events(dst []byte, seq uint64, n int, stamp time.Duration, rece
 	return dst
 }
 
-// startFloor runs a floor in this process for the time of a test.
+// startFloor runs a floor in this process until the test ends.
 func startFloor(t *testing.T) target {
 	t.Helper()
 	f, err := newFloor()
@@ -48,27 +48,27 @@ func startFloor(t *testing.T) target {
 		}
 	})
 	t.Cleanup(wg.Wait) // t.Context has ended by then
-	return floorTarget(f.addr, os.Getpid(), usualEnvelope)
+	return floorTarget(f.addr, os.Getpid(), defaultEnvelope)
 }
 
-func TestPlantedFaultsAreFound(t *testing.T) {
+func TestInjectedFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		planted planted
-		want    faults
+		faulty faultyEncoder
+		want   faults
 	}{
-		"nothing":  {},
-		"loss":     {planted{lose: 50}, faults{Lost: 6}},
-		"repeat":   {planted{repeat: 50}, faults{Repeated: 6, Backwards: 6}},
-		"reorder":  {planted{swap: 20}, faults{Reordered: 6, Backwards: 6}},
-		"loss end": {planted{lose: 100}, faults{Lost: 6}},
+		"no fault": {},
+		"loss":     {faultyEncoder{lose: 50}, faults{Lost: 6}},
+		"repeat":   {faultyEncoder{repeat: 50}, faults{Repeated: 6, Backwards: 6}},
+		"reorder":  {faultyEncoder{swap: 20}, faults{Reordered: 6, Backwards: 6}},
+		"loss end": {faultyEncoder{lose: 100}, faults{Lost: 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tg := startFloor(t)
-			tt.planted.encoder = tg.encoder
-			tg.encoder = tt.planted
-			c, err := newCrowd(tg, []*room{newRoom("a", 3, false), newRoom("b", 3, true)})
+			tt.faulty.encoder = tg.encoder
+			tg.encoder = tt.faulty
+			c, err := newClients(tg, []*session{newSession("a", 3, false), newSession("b", 3, true)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 4 { // numbers 1 to 100 after the first, and one more at the end
-				for _, r := range c.rooms {
+				for _, r := range c.sessions {
 					if err := c.publish(r, 25, c.clock(), false); err != nil {
 						t.Fatal(err)
 					}
@@ -85,26 +85,26 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			}
 			want := uint64(2 * 3 * 101)
 			switch {
-			case tt.planted.lose > 0:
+			case tt.faulty.lose > 0:
 				want -= 6
-			case tt.planted.repeat > 0:
+			case tt.faulty.repeat > 0:
 				want += 6
 			}
-			if err := c.run(t.Context(), "test", func() bool { return c.deliveries >= want }, patiently); err != nil {
+			if err := c.run(t.Context(), "test", func() bool { return c.deliveries >= want }, waitOnly); err != nil {
 				t.Fatal(err)
 			}
-			if got := c.verdict(); got != tt.want {
+			if got := c.allFaults(); got != tt.want {
 				t.Errorf("faults: got %v, want %v", got, tt.want)
 			}
 		})
 	}
 }
 
-// A tab that the server drops ends the run and says so.
-func TestClosedTabIsAFault(t *testing.T) {
+// A tab that the server closes ends the run with its close code.
+func TestClosedTabIsFault(t *testing.T) {
 	t.Parallel()
 	tg := startFloor(t)
-	c, err := newCrowd(tg, []*room{newRoom("a", 1, false)})
+	c, err := newClients(tg, []*session{newSession("a", 1, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,16 +112,16 @@ func TestClosedTabIsAFault(t *testing.T) {
 	if err := c.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// A close frame, as ready-made as all others of the floor.
+	// A close frame, prepared like all frames of the floor.
 	frame := "\x00\x00\x00\x08\x88\x06\x11\x97gone"
-	if err := c.send(c.rooms[0].publisher, []byte(frame)); err != nil {
+	if err := c.send(c.sessions[0].publisher, []byte(frame)); err != nil {
 		t.Fatal(err)
 	}
-	err = c.run(t.Context(), "test", func() bool { return false }, func() (time.Duration, error) { return tick, c.broken() })
+	err = c.run(t.Context(), "test", func() bool { return false }, func() (time.Duration, error) { return tick, c.firstFault() })
 	if err == nil || !strings.Contains(err.Error(), `closed with 4503 "gone"`) {
 		t.Errorf("got %v, want the close code", err)
 	}
-	if got := c.verdict(); got.Closed != 1 {
+	if got := c.allFaults(); got.Closed != 1 {
 		t.Errorf("faults: got %v, want one closed", got)
 	}
 }
@@ -129,7 +129,7 @@ func TestClosedTabIsAFault(t *testing.T) {
 func TestHeartbeatsAreAnswered(t *testing.T) {
 	t.Parallel()
 	tg := startFloor(t)
-	c, err := newCrowd(tg, []*room{newRoom("a", 1, false)})
+	c, err := newClients(tg, []*session{newSession("a", 1, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +139,13 @@ func TestHeartbeatsAreAnswered(t *testing.T) {
 	}
 	ping := `{"type":"ping"}`
 	frame := "\x00\x00\x00\x11\x81\x0f" + ping
-	if err := c.send(c.rooms[0].publisher, []byte(frame)); err != nil {
+	if err := c.send(c.sessions[0].publisher, []byte(frame)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.run(t.Context(), "test", func() bool { return c.pings == 1 }, patiently); err != nil {
+	if err := c.run(t.Context(), "test", func() bool { return c.pings == 1 }, waitOnly); err != nil {
 		t.Fatal(err)
 	}
-	if f := c.verdict(); f.any() {
-		t.Errorf("faults: %v", f)
+	if f := c.allFaults(); f.any() {
+		t.Errorf("faults: got %v, want none", f)
 	}
 }
