@@ -41,7 +41,7 @@ func (p *Pool) StartJob(j workflow.Job) {
 	}
 	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
-	if row, ok := p.state.Desktop().UserRow(j.Message); ok {
+	if row, ok := p.state.Desktop().Rows().UserRow(j.Message); ok {
 		t.Row = row.ID
 	}
 	p.registerTurn(t, string(j.Role))
@@ -166,7 +166,7 @@ func (p *Pool) EndPlan(c workflow.Close) {
 // planSummary returns the timeline text for a plan that has ended.
 func (p *Pool) planSummary(c workflow.Close) string {
 	about := ""
-	if row, ok := p.state.Desktop().UserRow(c.Message); ok {
+	if row, ok := p.state.Desktop().Rows().UserRow(c.Message); ok {
 		about = " for " + strconv.Quote(truncate(row.Text, requestBytes))
 	}
 	if c.Outcome == providers.Completed {

@@ -369,7 +369,7 @@ func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool
 func (p *Pool) AnswerByQueued(m Message, asked string) {
 	t := p.mainTurn(m.Monitor)
 	p.dequeue(func(w *queuedMessage) bool { return w.ID == m.ID })
-	if row, ok := p.state.Desktop().UserRow(m.ID); ok {
+	if row, ok := p.state.Desktop().Rows().UserRow(m.ID); ok {
 		row.ProgressStatus = answerStatus(asked)
 		p.updateRow(row)
 	}

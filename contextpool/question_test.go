@@ -23,7 +23,7 @@ func TestAnsweredLate(t *testing.T) {
 			r.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", i), MonitorID: first})
 		})
 	}
-	if _, ok := r.desk.Row(ts); ok {
+	if _, ok := r.desk.Rows().Row(ts); ok {
 		t.Fatal("the desktop still has it")
 	}
 	r.step(func() {

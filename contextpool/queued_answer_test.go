@@ -47,7 +47,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		r.pool.AnswerByQueued(m, "What?")
 		r.pool.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
 	})
-	row, _ := r.desk.UserRow("m2")
+	row, _ := r.desk.Rows().UserRow("m2")
 	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {
 		t.Errorf("its row is %+v", row)
 	}

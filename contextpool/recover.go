@@ -202,7 +202,7 @@ func (p *Pool) AnswerResume(ts wire.Millis, yes bool, text string) bool {
 		return false
 	}
 	p.deleteAsk(ts)
-	row, ok := p.state.Desktop().Row(ts)
+	row, ok := p.state.Desktop().Rows().Row(ts)
 	if !ok {
 		row = a.row()
 	}

@@ -280,7 +280,7 @@ func (p *Pool) emitTurnEnd(t *turn, text string, outcome providers.Outcome, reas
 	}
 	if t.rewound {
 		t.thinkingUnsaved = false
-		if _, left := p.state.Desktop().Row(t.ThinkingRow); !left {
+		if _, left := p.state.Desktop().Rows().Row(t.ThinkingRow); !left {
 			t.ThinkingRow = 0 // the rewind removed it
 		}
 	}

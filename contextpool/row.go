@@ -45,7 +45,7 @@ const (
 // markRowRefused marks the row of a message that will not be answered, for tabs that did not
 // get or missed the reply. If the step is full, the row stays unmarked.
 func (p *Pool) markRowRefused(id wire.MessageID, icon, reason string) {
-	row, ok := p.state.Desktop().UserRow(id)
+	row, ok := p.state.Desktop().Rows().UserRow(id)
 	if !ok || p.step.Full() {
 		return
 	}
@@ -198,7 +198,7 @@ func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 // finishOrphanRows finishes the growing rows of turns that no longer exist.
 func (p *Pool) finishOrphanRows() {
 	for _, m := range p.state.Desktop().Monitors() {
-		for _, row := range p.state.Desktop().Rows(m.MonitorID) {
+		for _, row := range p.state.Desktop().Rows().On(m.MonitorID) {
 			if history.IsPartial(row) && !slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.ThinkingRow == row.TS }) {
 				p.updateRow(history.FinalVersion(row))
 			}
@@ -215,7 +215,7 @@ func (p *Pool) updateRow(row wire.UIRow) {
 
 // findRow returns a row, from the store if the desktop state has dropped it.
 func (p *Pool) findRow(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
-	if row, ok := p.state.Desktop().Row(ts); ok {
+	if row, ok := p.state.Desktop().Rows().Row(ts); ok {
 		return row, true
 	}
 	rows, err := p.rows.RowsSince(monitor, ts, false)

@@ -38,7 +38,7 @@ func (p *Pool) taskCreated(t *turn) {
 		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.title(), t.Provider, t.Profile
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.messageID()
-		if row, ok := p.state.Desktop().UserRow(t.messageID()); ok && t.messageID() != "" {
+		if row, ok := p.state.Desktop().Rows().UserRow(t.messageID()); ok && t.messageID() != "" {
 			i.TS, i.Task = row.TS, row.Text
 		}
 	})...)

@@ -131,7 +131,7 @@ func TestReload(t *testing.T) {
 	if !open || w.Lock != run.Role {
 		t.Fatalf("%+v", w)
 	}
-	toast, ok := r.desk.Toast("reload-feedback-reload-1")
+	toast, ok := r.desk.Notices().Toast("reload-feedback-reload-1")
 	if !ok || toast.Action == nil || toast.Action.EventID != "reload-1" {
 		t.Fatalf("%+v", toast)
 	}

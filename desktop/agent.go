@@ -2,11 +2,16 @@ package desktop
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
 )
+
+// agents holds the agents that have a turn, and their texts.
+type agents struct {
+	all   table[wire.AgentID, wire.AgentState] // without their texts
+	texts texts
+}
 
 // kindOfAgent derives the kind from an agent's role. A plan and its agents are task agents.
 func kindOfAgent(role wire.AgentID) wire.AgentKind {
@@ -23,22 +28,22 @@ func kindOfAgent(role wire.AgentID) wire.AgentKind {
 
 // agent returns the record of an agent, which exists from the first event that names it
 // until its turn is complete. It returns nil for an empty role.
-func (s *State) agent(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
+func (a *agents) agent(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
 	if role == "" {
 		return nil
 	}
-	if s.agents.get(role) == nil {
-		if s.agents.len() >= MaxAgents {
-			if oldest, ok := s.agents.first(agentsByStart); ok {
-				s.endAgent(oldest.Role)
+	if a.all.get(role) == nil {
+		if a.all.len() >= MaxAgents {
+			if oldest, ok := a.all.first(agentsByStart); ok {
+				a.end(oldest.Role)
 			}
 		}
-		s.agents.put(role, wire.AgentState{
+		a.all.put(role, wire.AgentState{
 			Role: role, Kind: kindOfAgent(role), MonitorID: monitor, Status: wire.AgentStatusRunning,
 			MessageID: message, StartedAt: now,
 		})
 	}
-	return s.agents.get(role)
+	return a.all.get(role)
 }
 
 func agentsByStart(a, b *wire.AgentState) int {
@@ -46,123 +51,129 @@ func agentsByStart(a, b *wire.AgentState) int {
 }
 
 // running is agent for events that only a running agent causes.
-func (s *State) running(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
-	r := s.agent(role, monitor, message, now)
+func (a *agents) running(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
+	r := a.agent(role, monitor, message, now)
 	if r != nil && r.value.Status != wire.AgentStatusRunning {
-		s.agents.touch(r).Status = wire.AgentStatusRunning
+		a.all.touch(r).Status = wire.AgentStatusRunning
 	}
 	return r
 }
 
-func (s *State) endAgent(role wire.AgentID) {
-	if s.agents.get(role) == nil {
+// end removes an agent and its texts.
+func (a *agents) end(role wire.AgentID) {
+	if a.all.get(role) == nil {
 		return
 	}
-	s.agents.drop(role)
-	s.dropText(streamKey{role, false})
-	s.dropText(streamKey{role, true})
+	a.all.drop(role)
+	a.texts.drop(streamKey{role, false})
+	a.texts.drop(streamKey{role, true})
 }
 
-func (s *State) acceptMessage(p wire.MessageAccepted, now wire.Millis) {
-	if p.Duplicate {
-		return
-	}
-	s.dequeue(p.MessageID)
-	r := s.running(p.AgentID, p.MonitorID, p.MessageID, now)
+// accept starts or continues the turn of the agent that took a message.
+func (a *agents) accept(p wire.MessageAccepted, now wire.Millis) {
+	r := a.running(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil || p.How == wire.TakenSteered {
 		return
 	}
 	if r.value.MessageID != p.MessageID {
-		s.agents.touch(r).MessageID = p.MessageID
-		s.dropText(streamKey{p.AgentID, false})
-		s.dropText(streamKey{p.AgentID, true})
+		a.all.touch(r).MessageID = p.MessageID
+		a.texts.drop(streamKey{p.AgentID, false})
+		a.texts.drop(streamKey{p.AgentID, true})
 	}
 	if p.How == wire.TakenEphemeral && r.value.Kind != wire.AgentEphemeral {
-		s.agents.touch(r).Kind = wire.AgentEphemeral
+		a.all.touch(r).Kind = wire.AgentEphemeral
 	}
 }
 
-func (s *State) setThinking(p wire.AgentThinking, now wire.Millis) {
-	if s.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
-		s.addText(streamKey{p.AgentID, true}, p.Content, p.Delta, p.Offset)
+func (a *agents) think(p wire.AgentThinking, now wire.Millis) {
+	if a.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
+		a.texts.add(streamKey{p.AgentID, true}, p.Content, p.Delta, p.Offset)
 	}
 }
 
-func (s *State) setResponse(p wire.AgentResponse, now wire.Millis) {
+func (a *agents) respond(p wire.AgentResponse, now wire.Millis) {
 	if p.IsComplete {
-		s.endAgent(p.AgentID)
+		a.end(p.AgentID)
 		return
 	}
-	if s.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
-		s.addText(streamKey{p.AgentID, false}, p.Content, p.Delta, p.Offset)
+	if a.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
+		a.texts.add(streamKey{p.AgentID, false}, p.Content, p.Delta, p.Offset)
 	}
 }
 
-func (s *State) setTool(p wire.ToolProgress, now wire.Millis) {
-	r := s.running(p.AgentID, p.MonitorID, p.MessageID, now)
+func (a *agents) setTool(p wire.ToolProgress, now wire.Millis) {
+	r := a.running(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil {
 		return
 	}
 	switch {
 	case p.Status == wire.ToolRunning && r.value.Tool != p.ToolName:
-		s.agents.touch(r).Tool = p.ToolName
+		a.all.touch(r).Tool = p.ToolName
 	case p.Status != wire.ToolRunning && r.value.Tool == p.ToolName:
-		s.agents.touch(r).Tool = ""
+		a.all.touch(r).Tool = ""
 	}
 }
 
-func (s *State) setWindowAgent(p wire.WindowAgentStatus, now wire.Millis) {
+func (a *agents) setWindowAgent(p wire.WindowAgentStatus, now wire.Millis) {
 	if p.Status == wire.AgentReleased {
-		s.endAgent(p.AgentID)
+		a.end(p.AgentID)
 		return
 	}
-	had := s.agents.get(p.AgentID) != nil
-	r := s.agent(p.AgentID, p.MonitorID, p.MessageID, now)
+	had := a.all.get(p.AgentID) != nil
+	r := a.agent(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil {
 		return
 	}
-	a := s.agents.touch(r)
-	a.WindowID = p.WindowID
+	state := a.all.touch(r)
+	state.WindowID = p.WindowID
 	switch {
 	case p.Status == wire.AgentActive:
-		a.Status = wire.AgentStatusRunning
+		state.Status = wire.AgentStatusRunning
 	case !had:
-		a.Status = wire.AgentStatusIdle
+		state.Status = wire.AgentStatusIdle
 	}
 }
 
-func (s *State) enqueue(p wire.MessageQueued, now wire.Millis) {
-	monitor := cmp.Or(p.MonitorID, firstMonitor)
-	q, _ := s.queues.value(monitor)
-	known := slices.ContainsFunc(q.Messages, func(m wire.QueuedMessage) bool { return m.ID == p.MessageID })
-	if p.Duplicate || known || p.MessageID == "" || len(q.Messages) >= MaxQueued || !s.addMonitor(monitor) {
-		return
-	}
-	at := min(max(p.Position-1, 0), len(q.Messages))
-	// Snapshots share the old list, so it must not change.
-	list := slices.Insert(slices.Clone(q.Messages), at, wire.QueuedMessage{ID: p.MessageID, Timestamp: now})
-	s.queues.put(monitor, wire.QueueUpdated{MonitorID: monitor, Messages: list})
-}
-
-func (s *State) dequeue(message wire.MessageID) {
-	for monitor, r := range s.queues.items {
-		i := slices.IndexFunc(r.value.Messages, func(m wire.QueuedMessage) bool { return m.ID == message })
-		if i < 0 {
-			continue
+// anyRunning reports whether an agent is running.
+func (a *agents) anyRunning() bool {
+	for _, r := range a.all.items {
+		if r.value.Status == wire.AgentStatusRunning {
+			return true
 		}
-		s.setQueue(wire.QueueUpdated{
-			MonitorID: monitor, Messages: slices.Concat(r.value.Messages[:i], r.value.Messages[i+1:]),
-		})
+	}
+	return false
+}
+
+// addTo adds the agents of the shown monitors, with their texts, to a snapshot.
+func (a *agents) addTo(state *wire.SessionState, shown func(wire.MonitorID) bool) {
+	list := a.all.sorted(func(a *wire.AgentState) bool { return shown(a.MonitorID) }, byRole)
+	for i := range list {
+		list[i].Text = a.texts.text(streamKey{list[i].Role, false})
+		list[i].Thinking = a.texts.text(streamKey{list[i].Role, true})
+	}
+	state.Agents = list
+}
+
+func byRole(a, b *wire.AgentState) int { return cmp.Compare(a.Role, b.Role) }
+
+// load fills the empty tables from a snapshot.
+func (a *agents) load(p *wire.SessionState) {
+	a.texts.streams = nil
+	for _, state := range p.Agents {
+		text, thinking := state.Text, state.Thinking
+		state.Text, state.Thinking = "", ""
+		a.all.put(state.Role, state)
+		a.texts.extend(streamKey{state.Role, false}, text)
+		a.texts.extend(streamKey{state.Role, true}, thinking)
 	}
 }
 
-func (s *State) setQueue(p wire.QueueUpdated) {
-	if len(p.Messages) == 0 {
-		s.queues.drop(p.MonitorID)
-		return
+// afterRestore computes the sizes of the texts from the restored tables, and drops pieces
+// without an agent.
+func (a *agents) afterRestore() {
+	for role := range a.all.items {
+		a.texts.measure(streamKey{role, false})
+		a.texts.measure(streamKey{role, true})
 	}
-	if s.addMonitor(p.MonitorID) {
-		list := p.Messages[:min(len(p.Messages), MaxQueued)]
-		s.queues.put(p.MonitorID, wire.QueueUpdated{MonitorID: p.MonitorID, Messages: list})
-	}
+	a.texts.dropUnmeasured()
 }

@@ -28,13 +28,15 @@ func refuseNow(format string, args ...any) *Refusal {
 // actions that pass may become events. Locks apply: the agentId of the action must be that
 // of the lock. The caller must ensure that the monitor exists.
 func (s *State) Check(monitor wire.MonitorID, a wire.Action) *Refusal {
-	return s.check(monitor, a, false)
+	return newChecker(&s.surface, monitor).check(a)
 }
 
 // CheckUser is [State.Check] for actions of the user. Locks protect agents from each other,
 // not the desktop from the user.
 func (s *State) CheckUser(monitor wire.MonitorID, a wire.Action) *Refusal {
-	return s.check(monitor, a, true)
+	c := newChecker(&s.surface, monitor)
+	c.user = true
+	return c.check(a)
 }
 
 // CheckAll is [State.Check] for consecutive actions: each is checked against the state
@@ -43,107 +45,113 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 	if len(actions) == 1 {
 		return s.Check(monitor, actions[0])
 	}
-	try := &State{tables: s.tables, toastsDue: s.toastsDue}
-	sum := &try.unwritten
-	try.monitors, try.windows, try.contents = s.monitors.clone(sum), s.windows.clone(sum), s.contents.clone(sum)
-	try.dialogs, try.prompts = s.dialogs.clone(sum), s.prompts.clone(sum)
-	try.notifications, try.toasts = s.notifications.clone(sum), s.toasts.clone(sum)
-	try.badges, try.shortcuts = s.badges.clone(sum), s.shortcuts.clone(sum)
+	c := newChecker(s.surface.clone(), monitor)
 	for i, a := range actions {
-		if r := try.Check(monitor, a); r != nil {
+		if r := c.check(a); r != nil {
 			r.Reason = fmt.Sprintf("action %d: %s", i, r.Reason)
 			return r
 		}
-		try.act(actionContext{monitor: cmp.Or(monitor, firstMonitor)}, a)
+		c.on.act(actionContext{monitor: c.monitor}, a)
 	}
 	return nil
 }
 
-func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Refusal {
-	monitor = cmp.Or(monitor, firstMonitor)
+// checker checks whether actions on a monitor are allowed. It changes nothing.
+type checker struct {
+	on      *surface
+	monitor wire.MonitorID
+	user    bool // the actions are the user's, to which locks do not apply
+}
+
+func newChecker(on *surface, monitor wire.MonitorID) checker {
+	return checker{on: on, monitor: cmp.Or(monitor, firstMonitor)}
+}
+
+// check returns why an action is not allowed, or nil.
+func (c checker) check(action wire.Action) *Refusal {
 	switch a := action.(type) {
 	case nil:
 		return refuse(wire.CodeInvalidMessage, "there is no action")
 	case wire.WindowCreate:
-		return s.checkCreate(monitor, a, user)
+		return c.checkCreate(a)
 	case wire.WindowClose:
-		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+		return c.checkLock(a.WindowID, a.AgentID)
 	case wire.WindowFocus:
-		return s.checkWindow(monitor, a.WindowID)
+		return c.checkWindow(a.WindowID)
 	case wire.WindowMinimize:
-		return s.checkWindow(monitor, a.WindowID)
+		return c.checkWindow(a.WindowID)
 	case wire.WindowMaximize:
-		return s.checkWindow(monitor, a.WindowID)
+		return c.checkWindow(a.WindowID)
 	case wire.WindowRestore:
-		return s.checkWindow(monitor, a.WindowID)
+		return c.checkWindow(a.WindowID)
 	case wire.WindowMove:
-		return first(s.checkWindow(monitor, a.WindowID), checkBounds(a.X, a.Y))
+		return first(c.checkWindow(a.WindowID), checkBounds(a.X, a.Y))
 	case wire.WindowResize:
-		return first(s.checkWindow(monitor, a.WindowID), checkBounds(a.W, a.H))
+		return first(c.checkWindow(a.WindowID), checkBounds(a.W, a.H))
 	case wire.WindowSetTitle:
-		return first(s.checkWindow(monitor, a.WindowID), s.checkRoom(0))
+		return first(c.checkWindow(a.WindowID), c.checkRoom(0))
 	case wire.WindowSetContent:
-		k, refusal := s.findUnlocked(monitor, a.WindowID, a.AgentID, user)
+		k, refusal := c.findUnlocked(a.WindowID, a.AgentID)
 		if refusal != nil {
 			return refusal
 		}
-		return s.checkContent(k, a.Content)
+		return c.checkContent(k, a.Content)
 	case wire.WindowUpdateContent:
-		return s.checkUpdate(monitor, a, user)
+		return c.checkUpdate(a)
 	case wire.WindowLock:
-		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+		return c.checkLock(a.WindowID, a.AgentID)
 	case wire.WindowUnlock:
-		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+		return c.checkLock(a.WindowID, a.AgentID)
 	case wire.WindowCapture:
-		return s.checkWindow(monitor, a.WindowID)
+		return c.checkWindow(a.WindowID)
 	default:
 		if value, is := pointed(action); is {
-			return s.check(monitor, value, user)
+			return c.check(value)
 		}
-		return s.checkOther(a)
+		return c.checkOther(a)
 	}
 }
 
 // checkOther checks the actions that concern no window.
-func (s *State) checkOther(action wire.Action) *Refusal {
+func (c checker) checkOther(action wire.Action) *Refusal {
 	switch a := action.(type) {
 	case wire.NotificationShow, wire.ToastShow:
-		return s.checkRoom(0)
+		return c.checkRoom(0)
 	case wire.NotificationDismiss:
-		if s.notifications.get(a.ID) == nil {
+		if c.on.notices.notifications.get(a.ID) == nil {
 			return refuseNow("there is no notification %q", a.ID)
 		}
 	case wire.ToastDismiss:
-		if s.toasts.get(a.ID) == nil {
+		if c.on.notices.toasts.get(a.ID) == nil {
 			return refuseNow("there is no toast %q", a.ID)
 		}
 	case wire.DialogConfirm:
-		if s.dialogs.get(a.ID) == nil && s.dialogs.len() >= MaxDialogs {
+		if !c.on.notices.hasRoomForDialog(a.ID) {
 			return refuseNow("%d dialogs are open already", MaxDialogs)
 		}
-		return s.checkRoom(0)
+		return c.checkRoom(0)
 	case wire.PromptShow:
-		if s.prompts.get(a.ID) == nil && s.prompts.len() >= MaxPrompts {
+		if !c.on.notices.hasRoomForPrompt(a.ID) {
 			return refuseNow("%d prompts are open already", MaxPrompts)
 		}
-		return s.checkRoom(0)
+		return c.checkRoom(0)
 	case wire.PromptDismiss:
-		if s.prompts.get(a.ID) == nil {
+		if c.on.notices.prompts.get(a.ID) == nil {
 			return refuse(wire.CodeHITLRequestExpired, "there is no prompt %q", a.ID)
 		}
 	case wire.AppBadge:
-		if a.Count != 0 && s.badges.get(a.AppID) == nil && s.badges.len() >= MaxBadges {
+		if a.Count != 0 && c.on.icons.badges.get(a.AppID) == nil && c.on.icons.badges.len() >= MaxBadges {
 			return refuseNow("%d apps have badges already", MaxBadges)
 		}
 	case wire.CreateShortcut:
-		if s.shortcuts.get(a.Shortcut.ID) == nil && s.shortcuts.len() >= MaxShortcuts {
+		if c.on.icons.shortcuts.get(a.Shortcut.ID) == nil && c.on.icons.shortcuts.len() >= MaxShortcuts {
 			return refuseNow("there are %d shortcuts already", MaxShortcuts)
 		}
-		return s.checkRoom(0)
+		return c.checkRoom(0)
 	case wire.RemoveShortcut:
-		return s.checkShortcut(a.ShortcutID)
+		return c.checkShortcut(a.ShortcutID)
 	case wire.UpdateShortcut:
-		return first(s.checkShortcut(a.ShortcutID), s.checkRoom(0))
+		return first(c.checkShortcut(a.ShortcutID), c.checkRoom(0))
 	}
 	return nil
 }
@@ -158,57 +166,58 @@ func first(refusals ...*Refusal) *Refusal {
 	return nil
 }
 
-func (s *State) checkShortcut(id wire.ShortcutID) *Refusal {
-	if s.shortcuts.get(id) == nil {
+func (c checker) checkShortcut(id wire.ShortcutID) *Refusal {
+	if c.on.icons.shortcuts.get(id) == nil {
 		return refuseNow("there is no shortcut %q", id)
 	}
 	return nil
 }
 
-func (s *State) checkWindow(monitor wire.MonitorID, id wire.WindowID) *Refusal {
-	if _, r := s.find(monitor, id); r == nil {
-		return refuseNow("there is no window %q on %s", id, monitor)
+func (c checker) checkWindow(id wire.WindowID) *Refusal {
+	if _, r := c.on.windows.find(c.monitor, id); r == nil {
+		return refuseNow("there is no window %q on %s", id, c.monitor)
 	}
 	return nil
 }
 
 // checkLock checks an action that a lock forbids to other agents.
-func (s *State) checkLock(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) *Refusal {
-	_, refusal := s.findUnlocked(monitor, id, agent, user)
+func (c checker) checkLock(id wire.WindowID, agent wire.AgentID) *Refusal {
+	_, refusal := c.findUnlocked(id, agent)
 	return refusal
 }
 
 // findUnlocked returns the window of such an action.
-func (s *State) findUnlocked(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) (windowKey, *Refusal) {
-	k, r := s.find(monitor, id)
+func (c checker) findUnlocked(id wire.WindowID, agent wire.AgentID) (windowKey, *Refusal) {
+	k, r := c.on.windows.find(c.monitor, id)
 	if r == nil {
-		return k, s.checkWindow(monitor, id)
+		return k, c.checkWindow(id)
 	}
-	return k, lockedOut(&r.value, agent, user)
+	return k, c.lockedOut(&r.value, agent)
 }
 
-func lockedOut(w *wire.WindowState, agent wire.AgentID, user bool) *Refusal {
-	if user || w.Lock == "" || w.Lock == agent {
+// lockedOut returns the refusal of an action that the lock of a window forbids.
+func (c checker) lockedOut(w *wire.WindowState, agent wire.AgentID) *Refusal {
+	if c.user || w.Lock == "" || w.Lock == agent {
 		return nil
 	}
 	return refuseNow("window %q is locked by %s", w.WindowID, w.Lock)
 }
 
 // checkCreate checks a new window. Replacing a locked window counts as closing it.
-func (s *State) checkCreate(monitor wire.MonitorID, a wire.WindowCreate, user bool) *Refusal {
+func (c checker) checkCreate(a wire.WindowCreate) *Refusal {
 	if a.WindowID == "" {
 		return refuse(wire.CodeInvalidMessage, "a window needs an id")
 	}
-	if r := s.windows.get(windowKey{monitor, a.WindowID}); r != nil {
-		if refusal := lockedOut(&r.value, a.AgentID, user); refusal != nil {
+	if r := c.on.windows.all.get(windowKey{c.monitor, a.WindowID}); r != nil {
+		if refusal := c.lockedOut(&r.value, a.AgentID); refusal != nil {
 			return refusal
 		}
-	} else if s.windows.len() >= MaxWindows {
+	} else if c.on.windows.all.len() >= MaxWindows {
 		return refuseNow("%d windows are open already", MaxWindows)
 	}
 	return first(
 		checkBounds(a.Bounds.X, a.Bounds.Y, a.Bounds.W, a.Bounds.H),
-		s.checkContent(windowKey{monitor, a.WindowID}, a.Content),
+		c.checkContent(windowKey{c.monitor, a.WindowID}, a.Content),
 	)
 }
 
@@ -223,9 +232,8 @@ func checkBounds(values ...float64) *Refusal {
 
 // checkRoom bounds the size of everything on the desktop plus more bytes. Changes after the
 // last [State.Changes] are not counted yet.
-func (s *State) checkRoom(more int) *Refusal {
-	size := s.windows.bytes + s.contents.bytes + s.dialogs.bytes + s.prompts.bytes +
-		s.notifications.bytes + s.toasts.bytes + s.shortcuts.bytes
+func (c checker) checkRoom(more int) *Refusal {
+	size := c.on.size()
 	if size+more > MaxBytes {
 		return refuseNow("the desktop is full: it holds %d bytes already, at most %d", size, MaxBytes)
 	}
@@ -233,25 +241,25 @@ func (s *State) checkRoom(more int) *Refusal {
 }
 
 // checkContent bounds the content of a window.
-func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
-	if c == nil {
+func (c checker) checkContent(k windowKey, shown wire.Content) *Refusal {
+	if shown == nil {
 		return refuse(wire.CodeInvalidMessage, "there is no content")
 	}
-	c = plainContent(c)
-	if page, ok := c.(wire.IframeContent); ok && !isPage(page.Data) {
+	shown = plainContent(shown)
+	if page, ok := shown.(wire.IframeContent); ok && !isPage(page.Data) {
 		return refuse(wire.CodeInvalidMessage, "a window shows pages of http, https and this hub, nothing else")
 	}
-	size := contentSize(c)
+	size := contentSize(shown)
 	if size > MaxContent {
 		return refuse(wire.CodeMessageTooLarge, "content of %d bytes, a window shows at most %d", size, MaxContent)
 	}
-	if r := s.findContent(k); r != nil {
+	if r := c.on.windows.findContent(k); r != nil {
 		size -= r.size
 	}
 	if size <= 0 {
 		return nil // the content shrinks
 	}
-	return s.checkRoom(size)
+	return c.checkRoom(size)
 }
 
 // contentSize returns the size of a content that counts for the limits.
@@ -264,12 +272,12 @@ func contentSize(c wire.Content) int {
 
 // checkUpdate checks an update of content. It is stricter than [State.Apply]: adding to a
 // content that is no text is refused, so that the agent learns of it.
-func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, user bool) *Refusal {
-	k, refusal := s.findUnlocked(monitor, a.WindowID, a.AgentID, user)
+func (c checker) checkUpdate(a wire.WindowUpdateContent) *Refusal {
+	k, refusal := c.findUnlocked(a.WindowID, a.AgentID)
 	if refusal != nil {
 		return refusal
 	}
-	before := s.contentOf(k)
+	before := c.on.windows.contentOf(k)
 	renderer := a.Renderer
 	if renderer == "" {
 		renderer = wire.RendererOf(before)
@@ -283,9 +291,9 @@ func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, 
 			return refuse(wire.CodeInvalidMessage, "position %d is before the text", at.Position)
 		}
 	}
-	c, ok := updated(before, a.Operation, a.Renderer)
+	after, ok := updated(before, a.Operation, a.Renderer)
 	if !ok {
 		return refuse(wire.CodeInvalidMessage, "the data is not what %s shows", renderer)
 	}
-	return s.checkContent(k, c)
+	return c.checkContent(k, after)
 }

@@ -112,16 +112,6 @@ func updated(c wire.Content, op wire.UpdateOperation, renderer string) (wire.Con
 	return fit(renderer, data)
 }
 
-func (s *State) updateWindow(monitor wire.MonitorID, a wire.WindowUpdateContent) {
-	k, r := s.find(monitor, a.WindowID)
-	if r == nil {
-		return
-	}
-	if c, ok := updated(s.contentOf(k), a.Operation, a.Renderer); ok {
-		s.setContent(k, c)
-	}
-}
-
 // byteOffset returns the byte offset of a position in UTF-16 units. A position behind the
 // text is its end; one within a character is before it.
 func byteOffset(text string, units int) int {

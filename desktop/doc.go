@@ -6,6 +6,13 @@
 // clients all use these rules, so the same log gives all of them the same state, the same
 // snapshot and the same hash.
 //
+// # Parts
+//
+// [State] passes each event to the parts that it concerns; a part holds tables of its own
+// and knows no other part. The surface is the visible desktop, which actions change:
+// monitors, windows, notices and icons. The other parts are the agents with their texts,
+// the rows, the plan, and the properties of the session.
+//
 // # Storage
 //
 // The state is a set of tables. [State.Changes] returns the fields that changed since the

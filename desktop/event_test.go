@@ -66,7 +66,7 @@ func TestMonitors(t *testing.T) {
 	if diff := cmp.Diff(want, s.Monitors()); diff != "" {
 		t.Errorf("monitors (-want +got):\n%s", diff)
 	}
-	if s.HasMonitor("monitor-4") || s.WindowCount() != 2 || len(s.Toasts()) != 1 {
+	if s.HasMonitor("monitor-4") || s.WindowCount() != 2 || len(s.Notices().Toasts()) != 1 {
 		t.Errorf("a fifth monitor was made")
 	}
 	if budgets := s.Snapshot("monitor-2", "monitor-3").Budgets; len(budgets) != 1 || budgets[0].Key != "monitor-2" {
@@ -78,7 +78,7 @@ func TestMonitors(t *testing.T) {
 		Monitors: []wire.MonitorStatus{want[0], want[3]},
 		Windows:  []wire.WindowState{at("b", front, func(w *wire.WindowState) { w.MonitorID = "monitor-3" })},
 	})
-	if d, ok := s.NextDeadline(); ok {
+	if d, ok := s.Notices().NextDeadline(); ok {
 		t.Errorf("a deadline is left: %+v", d)
 	}
 }
@@ -117,13 +117,13 @@ func TestToastsAndNotificationsAreBounded(t *testing.T) {
 		id := wire.NoticeID(fmt.Sprintf("n%03d", i))
 		s.do(wire.NotificationShow{Notification: wire.Notification{ID: id}})
 	}
-	if toasts := s.Toasts(); len(toasts) != desktop.MaxToasts || toasts[0].ID != "t05" {
+	if toasts := s.Notices().Toasts(); len(toasts) != desktop.MaxToasts || toasts[0].ID != "t05" {
 		t.Errorf("%d toasts, the oldest %+v", len(toasts), toasts[0])
 	}
-	if notes := s.Notifications(); len(notes) != desktop.MaxNotifications || notes[0].ID != "n005" {
+	if notes := s.Notices().Notifications(); len(notes) != desktop.MaxNotifications || notes[0].ID != "n005" {
 		t.Errorf("%d notifications, the oldest %+v", len(notes), notes[0])
 	}
-	if _, ok := s.Notification("n005"); !ok {
+	if _, ok := s.Notices().Notification("n005"); !ok {
 		t.Error("the oldest notification is not there")
 	}
 }
@@ -134,21 +134,21 @@ func TestToastsEnd(t *testing.T) {
 	s.do(wire.ToastShow{Toast: wire.Toast{ID: "short", Duration: 100}}, wire.ToastShow{Toast: wire.Toast{ID: "usual"}})
 	s.now += 99
 	s.say(wire.SessionRenamed{})
-	if _, ok := s.Toast("short"); !ok {
+	if _, ok := s.Notices().Toast("short"); !ok {
 		t.Error("a toast ended before its time")
 	}
 	s.now++
 	s.say(wire.MessageRejected{MessageID: "m", To: "c1"})
-	if _, ok := s.Toast("short"); !ok {
+	if _, ok := s.Notices().Toast("short"); !ok {
 		t.Error("a toast ended by an event that only one client sees")
 	}
 	s.say(wire.SessionRenamed{})
-	if _, ok := s.Toast("short"); ok {
+	if _, ok := s.Notices().Toast("short"); ok {
 		t.Error("a toast outlived its time")
 	}
 	s.now += 4900
 	s.say(wire.SessionRenamed{})
-	if len(s.Toasts()) != 0 {
+	if len(s.Notices().Toasts()) != 0 {
 		t.Error("a toast without a duration outlived the usual time")
 	}
 }
@@ -303,7 +303,7 @@ func TestDeadlines(t *testing.T) {
 	s := newScript()
 	check := func(want desktop.Deadline) {
 		t.Helper()
-		if got, _ := s.NextDeadline(); got != want {
+		if got, _ := s.Notices().NextDeadline(); got != want {
 			t.Errorf("next deadline %+v, want %+v", got, want)
 		}
 	}
@@ -313,17 +313,17 @@ func TestDeadlines(t *testing.T) {
 	check(desktop.Deadline{At: 1_060_000, Dialog: "d"})
 	s.say(wire.ApprovalRequest{DialogID: "e", Deadline: 1_000_001, Title: "t"})
 	check(desktop.Deadline{At: 1_000_001, Dialog: "e"})
-	if d, ok := s.Dialog("e"); !ok || d.Title != "t" {
+	if d, ok := s.Notices().Dialog("e"); !ok || d.Title != "t" {
 		t.Errorf("dialog %+v", d)
 	}
-	if p, ok := s.Prompt("p"); !ok || p.MonitorID != "monitor-0" {
+	if p, ok := s.Notices().Prompt("p"); !ok || p.MonitorID != "monitor-0" {
 		t.Errorf("prompt %+v", p)
 	}
 	s.say(wire.DialogClosed{DialogID: "e", Reason: wire.ClosedAnswered})
 	s.say(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedExpired})
 	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
 	s.say(wire.PromptClosed{PromptID: "p", Reason: wire.ClosedDismissed})
-	if d, ok := s.NextDeadline(); ok {
+	if d, ok := s.Notices().NextDeadline(); ok {
 		t.Errorf("a deadline is left: %+v", d)
 	}
 }

@@ -6,14 +6,74 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func (s *State) showNotification(in actionContext, n wire.Notification) {
-	if n.ID == "" || !s.addMonitor(in.monitor) {
-		return
+// Notices holds the open questions (dialogs and prompts), the notifications and the toasts.
+type Notices struct {
+	dialogs       table[wire.DialogID, wire.ApprovalRequest]
+	prompts       table[wire.PromptID, wire.OpenPrompt]
+	notifications table[wire.NoticeID, wire.ShownNotification]
+	toasts        table[wire.NoticeID, wire.ShownToast]
+	// toastsDue is the time at which the next toast expires, or never.
+	toastsDue wire.Millis
+}
+
+// Dialog returns an open dialog.
+func (n *Notices) Dialog(id wire.DialogID) (wire.ApprovalRequest, bool) { return n.dialogs.value(id) }
+
+// Prompt returns an open prompt.
+func (n *Notices) Prompt(id wire.PromptID) (wire.OpenPrompt, bool) { return n.prompts.value(id) }
+
+// OpenQuestions returns all open dialogs and prompts, the earliest deadline first.
+func (n *Notices) OpenQuestions() ([]wire.ApprovalRequest, []wire.OpenPrompt) {
+	return n.dialogs.sorted(nil, dialogsByDeadline), n.prompts.sorted(nil, promptsByDeadline)
+}
+
+// Questions returns the number of open dialogs and prompts.
+func (n *Notices) Questions() (dialogs, prompts int) { return n.dialogs.len(), n.prompts.len() }
+
+// Deadline is the time at which a question ends without an answer. One of the ids is set.
+type Deadline struct {
+	At     wire.Millis
+	Dialog wire.DialogID
+	Prompt wire.PromptID
+}
+
+// NextDeadline returns the earliest deadline of all open dialogs and prompts.
+func (n *Notices) NextDeadline() (Deadline, bool) {
+	if n.dialogs.len()+n.prompts.len() == 0 {
+		return Deadline{}, false
 	}
-	s.notifications.put(n.ID, wire.ShownNotification{Notification: n, Since: in.now, MonitorID: in.monitor})
-	if s.notifications.len() > MaxNotifications {
-		if oldest, ok := s.notifications.first(bySince); ok {
-			s.notifications.drop(oldest.ID)
+	next := Deadline{At: never}
+	if d, ok := n.dialogs.first(dialogsByDeadline); ok {
+		next = Deadline{At: d.Deadline, Dialog: d.DialogID}
+	}
+	if p, ok := n.prompts.first(promptsByDeadline); ok && p.Deadline < next.At {
+		next = Deadline{At: p.Deadline, Prompt: p.ID}
+	}
+	return next, next.Dialog != "" || next.Prompt != ""
+}
+
+// Toast returns a toast that had not expired at the newest event.
+func (n *Notices) Toast(id wire.NoticeID) (wire.ShownToast, bool) { return n.toasts.value(id) }
+
+// Toasts returns all toasts, oldest first.
+func (n *Notices) Toasts() []wire.ShownToast { return n.toasts.sorted(nil, toastsBySince) }
+
+// Notification returns a notification that was not dismissed.
+func (n *Notices) Notification(id wire.NoticeID) (wire.ShownNotification, bool) {
+	return n.notifications.value(id)
+}
+
+// Notifications returns all notifications, oldest first.
+func (n *Notices) Notifications() []wire.ShownNotification {
+	return n.notifications.sorted(nil, bySince)
+}
+
+// showNotification adds or replaces a notification.
+func (n *Notices) showNotification(in actionContext, notification wire.Notification) {
+	n.notifications.put(notification.ID, wire.ShownNotification{Notification: notification, Since: in.now, MonitorID: in.monitor})
+	if n.notifications.len() > MaxNotifications {
+		if oldest, ok := n.notifications.first(bySince); ok {
+			n.notifications.drop(oldest.ID)
 		}
 	}
 }
@@ -22,17 +82,15 @@ func bySince(a, b *wire.ShownNotification) int {
 	return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 }
 
-func (s *State) showToast(in actionContext, t wire.Toast) {
-	if t.ID == "" || !s.addMonitor(in.monitor) {
-		return
-	}
-	s.toasts.put(t.ID, wire.ShownToast{Toast: t, Since: in.now, MonitorID: in.monitor})
-	if s.toasts.len() > MaxToasts {
-		if oldest, ok := s.toasts.first(toastsBySince); ok {
-			s.toasts.drop(oldest.ID)
+// showToast adds or replaces a toast.
+func (n *Notices) showToast(in actionContext, t wire.Toast) {
+	n.toasts.put(t.ID, wire.ShownToast{Toast: t, Since: in.now, MonitorID: in.monitor})
+	if n.toasts.len() > MaxToasts {
+		if oldest, ok := n.toasts.first(toastsBySince); ok {
+			n.toasts.drop(oldest.ID)
 		}
 	}
-	s.findToastsDue()
+	n.findToastsDue()
 }
 
 func toastsBySince(a, b *wire.ShownToast) int {
@@ -44,80 +102,96 @@ func toastEnd(t *wire.ShownToast) wire.Millis {
 	return t.Since + wire.Millis(cmp.Or(t.Duration, toastMillis))
 }
 
-func (s *State) pruneToasts(now wire.Millis) {
-	s.toasts.dropIf(func(t *wire.ShownToast) bool { return toastEnd(t) <= now })
-	s.findToastsDue()
+// dismissToast removes a toast before it expires.
+func (n *Notices) dismissToast(id wire.NoticeID) {
+	n.toasts.drop(id)
+	n.findToastsDue()
 }
 
-func (s *State) findToastsDue() {
-	s.toastsDue = never
-	for _, r := range s.toasts.items {
-		s.toastsDue = min(s.toastsDue, toastEnd(&r.value))
-	}
+// pruneToasts removes the toasts that have expired.
+func (n *Notices) pruneToasts(now wire.Millis) {
+	n.toasts.dropIf(func(t *wire.ShownToast) bool { return toastEnd(t) <= now })
+	n.findToastsDue()
 }
 
-func (s *State) setBadge(a wire.AppBadge) {
-	switch {
-	case a.Count == 0:
-		s.badges.drop(a.AppID)
-	case s.badges.get(a.AppID) != nil || s.badges.len() < MaxBadges:
-		s.badges.put(a.AppID, badge{a.AppID, a.Count})
-	}
-}
-
-func (s *State) createShortcut(c wire.Shortcut) {
-	if s.shortcuts.get(c.ID) != nil || s.shortcuts.len() < MaxShortcuts {
-		s.shortcuts.put(c.ID, c)
+func (n *Notices) findToastsDue() {
+	n.toastsDue = never
+	for _, r := range n.toasts.items {
+		n.toastsDue = min(n.toastsDue, toastEnd(&r.value))
 	}
 }
 
-func (s *State) updateShortcut(a wire.UpdateShortcut) {
-	r := s.shortcuts.get(a.ShortcutID)
-	if r == nil {
-		return
-	}
-	c, u := s.shortcuts.touch(r), a.Updates
-	if u.Label != nil {
-		c.Label = *u.Label
-	}
-	if u.Icon != nil {
-		c.Icon = *u.Icon
-	}
-	if u.Target != nil {
-		c.Target = *u.Target
-	}
-	if u.OSActions != nil {
-		c.OSActions = *u.OSActions
-	}
-	c.IconType = cmp.Or(u.IconType, c.IconType)
-	c.Type = cmp.Or(u.Type, c.Type)
+// hasRoomForDialog reports whether the limit allows a dialog, which may replace one.
+func (n *Notices) hasRoomForDialog(id wire.DialogID) bool {
+	return n.dialogs.len() < MaxDialogs || n.dialogs.get(id) != nil
 }
 
-func (s *State) openDialog(d wire.ApprovalRequest, now wire.Millis) {
-	full := s.dialogs.get(d.DialogID) == nil && s.dialogs.len() >= MaxDialogs
-	if d.DialogID == "" || full || d.MonitorID != "" && !s.addMonitor(d.MonitorID) {
-		return
-	}
+// openDialog adds or replaces a dialog.
+func (n *Notices) openDialog(d wire.ApprovalRequest, now wire.Millis) {
 	if d.Deadline == 0 {
 		d.Deadline = now + dialogMillis
 	}
-	s.dialogs.put(d.DialogID, d)
+	n.dialogs.put(d.DialogID, d)
 }
 
 func dialogsByDeadline(a, b *wire.ApprovalRequest) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.DialogID, b.DialogID))
 }
 
-func (s *State) openPrompt(in actionContext, a wire.PromptShow) {
-	full := s.prompts.get(a.ID) == nil && s.prompts.len() >= MaxPrompts
-	if a.ID == "" || full || !s.addMonitor(in.monitor) {
-		return
-	}
-	s.prompts.put(a.ID, wire.OpenPrompt{
+// hasRoomForPrompt reports whether the limit allows a prompt, which may replace one.
+func (n *Notices) hasRoomForPrompt(id wire.PromptID) bool {
+	return n.prompts.len() < MaxPrompts || n.prompts.get(id) != nil
+}
+
+// openPrompt adds or replaces a prompt.
+func (n *Notices) openPrompt(in actionContext, a wire.PromptShow) {
+	n.prompts.put(a.ID, wire.OpenPrompt{
 		Prompt: a.Prompt, Deadline: in.now + promptMillis, AgentID: in.by(a.AgentID), MonitorID: in.monitor,
 	})
 }
 
 func promptsByDeadline(a, b *wire.OpenPrompt) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.ID, b.ID))
+}
+
+// dropMonitor removes the notices of a monitor.
+func (n *Notices) dropMonitor(id wire.MonitorID) {
+	n.dialogs.dropIf(func(d *wire.ApprovalRequest) bool { return d.MonitorID == id })
+	n.prompts.dropIf(func(p *wire.OpenPrompt) bool { return p.MonitorID == id })
+	n.notifications.dropIf(func(s *wire.ShownNotification) bool { return s.MonitorID == id })
+	n.toasts.dropIf(func(t *wire.ShownToast) bool { return t.MonitorID == id })
+	n.findToastsDue()
+}
+
+// addTo adds the notices of the shown monitors to a snapshot.
+func (n *Notices) addTo(state *wire.SessionState, shown func(wire.MonitorID) bool) {
+	state.Dialogs = n.dialogs.sorted(func(d *wire.ApprovalRequest) bool { return shown(d.MonitorID) }, dialogsByDeadline)
+	state.Prompts = n.prompts.sorted(func(p *wire.OpenPrompt) bool { return shown(p.MonitorID) }, promptsByDeadline)
+	state.Notifications = n.notifications.sorted(func(s *wire.ShownNotification) bool { return shown(s.MonitorID) }, bySince)
+	state.Toasts = n.toasts.sorted(func(t *wire.ShownToast) bool { return shown(t.MonitorID) }, toastsBySince)
+}
+
+// load fills the empty tables from a snapshot.
+func (n *Notices) load(p *wire.SessionState) {
+	for _, d := range p.Dialogs {
+		n.dialogs.put(d.DialogID, d)
+	}
+	for _, q := range p.Prompts {
+		n.prompts.put(q.ID, q)
+	}
+	for _, s := range p.Notifications {
+		n.notifications.put(s.ID, s)
+	}
+	for _, t := range p.Toasts {
+		n.toasts.put(t.ID, t)
+	}
+	n.findToastsDue()
+}
+
+// clone returns a copy for trial changes.
+func (n *Notices) clone(sum *unwritten) Notices {
+	return Notices{
+		dialogs: n.dialogs.clone(sum), prompts: n.prompts.clone(sum),
+		notifications: n.notifications.clone(sum), toasts: n.toasts.clone(sum), toastsDue: n.toastsDue,
+	}
 }

@@ -14,7 +14,7 @@ func (s *State) Changes() []Change {
 		return nil
 	}
 	list := make([]Change, 0, s.unwritten.fields)
-	for i, t := range s.each() {
+	for i, t := range s.tables() {
 		if s.unwritten.tables&(1<<i) != 0 {
 			list = t.changes(list)
 		}
@@ -31,7 +31,7 @@ func (s *State) Pending() (fields, size int) { return s.unwritten.fields, s.unwr
 // All returns the whole state as changes.
 func (s *State) All() []Change {
 	var list []Change
-	for _, t := range s.each() {
+	for _, t := range s.tables() {
 		list = t.all(list)
 	}
 	return list
@@ -41,20 +41,17 @@ func (s *State) All() []Change {
 // applied event. Unknown tables are ignored. The error names the table and the field that
 // could not be read.
 func Restore(session wire.SessionID, at wire.Position, tables map[string]map[string][]byte) (*State, error) {
-	s := &State{session: session, at: at}
-	s.init()
-	for _, t := range s.each() {
+	s := newState(session)
+	s.at = at
+	for _, t := range s.tables() {
 		if err := t.restore(tables); err != nil {
 			return nil, err
 		}
 	}
 	s.addFirstMonitor()
-	s.monitors.clearChanges()
-	s.findStreams()
-	s.contents.dropIf(func(c *content) bool { return s.windows.get(windowKey{c.MonitorID, c.WindowID}) == nil })
-	s.findToastsDue()
-	for _, r := range s.rows.items {
-		s.rowBytes += rowSize(&r.value)
-	}
+	s.surface.windows.afterRestore()
+	s.surface.notices.findToastsDue()
+	s.agents.afterRestore()
+	s.rows.afterRestore()
 	return s, nil
 }

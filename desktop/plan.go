@@ -6,8 +6,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A session has one plan at a time: the newest, even after it has ended. It starts with the
-// layer cognitive and is active as long as there is a layer.
+// plan is the plan of the session with its todos and open questions. A session has one plan
+// at a time: the newest, even after it has ended. It starts with the layer cognitive and is
+// active as long as there is a layer.
+type plan struct {
+	current  table[only, wire.PlanState]
+	layer    table[only, layer]
+	todos    table[wire.TodoID, todo]
+	requests table[wire.RequestID, request]
+}
 
 // layer is the current layer of the plan.
 type layer struct {
@@ -27,68 +34,68 @@ type request struct {
 	Request wire.HITLRequest `json:"request"`
 }
 
-// applyPlan applies the events of plans.
-func (s *State) applyPlan(data wire.ServerPayload, now wire.Millis) {
+// apply applies the events of plans.
+func (pl *plan) apply(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.LayerStart:
-		s.startLayer(p.Layer, now)
+		pl.startLayer(p.Layer, now)
 	case wire.LayerComplete:
 		if p.Layer == wire.LayerResponse {
-			s.layer.drop(only{})
+			pl.layer.drop(only{})
 		}
 	case wire.PlanGenerated:
-		s.generatePlan(p)
+		pl.generate(p)
 	case wire.PlanApproved:
-		s.setPlanStatus(wire.PlanStatusApproved)
+		pl.setStatus(wire.PlanStatusApproved)
 	case wire.PlanModified:
-		s.modifyPlan(p)
+		pl.modify(p)
 	case wire.HITLPlanReview:
-		s.openRequest(p.RequestID, p)
+		pl.openRequest(p.RequestID, p)
 	case wire.HITLApprovalRequest:
-		s.openRequest(p.RequestID, p)
+		pl.openRequest(p.RequestID, p)
 	case wire.HITLInputRequest:
-		s.openRequest(p.RequestID, p)
+		pl.openRequest(p.RequestID, p)
 	case wire.HITLClarification:
-		s.openRequest(p.RequestID, p)
+		pl.openRequest(p.RequestID, p)
 	case wire.HITLClosed:
-		s.requests.drop(p.RequestID)
+		pl.requests.drop(p.RequestID)
 	case wire.HITLPaused:
-		s.pausePlan(p, now)
+		pl.pause(p, now)
 	case wire.HITLResumed:
-		s.resumePlan()
+		pl.resume()
 	case wire.PlanComplete:
 		p.Response.Text = mended(p.Response.Text)
 		p.Response.Text = p.Response.Text[:wholeRunes(p.Response.Text, maxResponse)]
-		s.endPlan(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: wire.PlanCompleted, Complete: &p})
+		pl.end(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: wire.PlanCompleted, Complete: &p})
 	case wire.PlanFailure:
-		s.endPlan(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: failureStatus(p), Failed: withoutLargeResults(p)})
+		pl.end(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: failureStatus(p), Failed: withoutLargeResults(p)})
 	case wire.PlanCleared:
-		s.clearPlan()
+		pl.clear()
 	default:
-		s.applyTodo(data, now)
+		pl.applyTodo(data, now)
 	}
 }
 
 // applyTodo applies the events of todos. Events of unknown todos are ignored.
-func (s *State) applyTodo(data wire.ServerPayload, now wire.Millis) {
+func (pl *plan) applyTodo(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.TodoStarted:
-		if t := s.editTodo(p.TodoID); t != nil {
+		if t := pl.editTodo(p.TodoID); t != nil {
 			t.Status, t.StartedAt, t.AgentID = wire.TodoInProgress, now, p.AgentID
 			t.ProgressPercentage, t.CurrentStep, t.ItemsProcessed, t.ItemsTotal = 0, "", 0, 0
 			t.RetryAt, t.DurationMS, t.Error, t.ResultSummary = 0, 0, nil, nil
 		}
 	case wire.TodoProgress:
-		if t := s.editTodo(p.TodoID); t != nil {
+		if t := pl.editTodo(p.TodoID); t != nil {
 			t.ProgressPercentage, t.CurrentStep = p.ProgressPercentage, p.CurrentStep
 			t.ItemsProcessed, t.ItemsTotal = p.ItemsProcessed, p.ItemsTotal
 		}
 	case wire.TodoUpdated:
-		if t := s.editTodo(p.Todo.ID); t != nil {
+		if t := pl.editTodo(p.Todo.ID); t != nil {
 			*t = p.Todo
 		}
 	case wire.TodoCompleted:
-		if t := s.editTodo(p.TodoID); t != nil {
+		if t := pl.editTodo(p.TodoID); t != nil {
 			t.Status, t.ResultSummary, t.DurationMS = p.Status, p.ResultSummary, p.DurationMS
 			t.RetryAt, t.Error = 0, nil
 			if p.Status == wire.TodoStatusCompleted {
@@ -96,7 +103,7 @@ func (s *State) applyTodo(data wire.ServerPayload, now wire.Millis) {
 			}
 		}
 	case wire.TodoFailed:
-		if t := s.editTodo(p.TodoID); t != nil {
+		if t := pl.editTodo(p.TodoID); t != nil {
 			t.Status = wire.TodoStatusFailed
 			if p.RetryAt != 0 {
 				t.Status = wire.TodoPending
@@ -108,66 +115,66 @@ func (s *State) applyTodo(data wire.ServerPayload, now wire.Millis) {
 
 // startLayer starts a layer. The first starts a plan, execution sets its status, and each
 // layer makes an ended plan active again.
-func (s *State) startLayer(l wire.Layer, now wire.Millis) {
+func (pl *plan) startLayer(l wire.Layer, now wire.Millis) {
 	if l == wire.LayerCognitive {
-		s.clearPlan()
+		pl.clear()
 	}
-	s.layer.put(only{}, layer{l})
-	r := s.plan.get(only{})
+	pl.layer.put(only{}, layer{l})
+	r := pl.current.get(only{})
 	if r == nil {
 		return
 	}
-	p := s.plan.touch(r)
+	p := pl.current.touch(r)
 	p.Complete, p.Failed = nil, nil
 	if l == wire.LayerExecution {
 		p.StartedAt = cmp.Or(p.StartedAt, now)
-		s.setPlanStatus(wire.PlanExecuting)
+		pl.setStatus(wire.PlanExecuting)
 	}
 }
 
-// setPlanStatus sets the status of the plan. A paused plan stays paused.
-func (s *State) setPlanStatus(status wire.PlanStatus) {
-	if r := s.plan.get(only{}); r != nil && r.value.Status != wire.PlanPaused {
-		s.plan.touch(r).Status = status
+// setStatus sets the status of the plan. A paused plan stays paused.
+func (pl *plan) setStatus(status wire.PlanStatus) {
+	if r := pl.current.get(only{}); r != nil && r.value.Status != wire.PlanPaused {
+		pl.current.touch(r).Status = status
 	}
 }
 
-func (s *State) generatePlan(p wire.PlanGenerated) {
-	s.putTodos(p.Todos)
+func (pl *plan) generate(p wire.PlanGenerated) {
+	pl.putTodos(p.Todos)
 	plan := wire.PlanState{
-		ID: p.PlanID, Status: p.Status, Version: p.Version, TotalTodos: s.todos.len(), MermaidDiagram: p.MermaidDiagram,
+		ID: p.PlanID, Status: p.Status, Version: p.Version, TotalTodos: pl.todos.len(), MermaidDiagram: p.MermaidDiagram,
 		EstimatedDurationSec: p.EstimatedDurationSec, EstimatedCostUSD: p.EstimatedCostUSD,
 		Request: p.Request, MessageID: p.MessageID,
 	}
-	if old, ok := s.plan.value(only{}); ok && old.Status == wire.PlanPaused {
+	if old, ok := pl.current.value(only{}); ok && old.Status == wire.PlanPaused {
 		plan.Status, plan.PausedBy, plan.PauseReason = old.Status, old.PausedBy, old.PauseReason
 	}
-	s.plan.put(only{}, plan)
+	pl.current.put(only{}, plan)
 }
 
-func (s *State) modifyPlan(p wire.PlanModified) {
-	r := s.plan.get(only{})
+func (pl *plan) modify(p wire.PlanModified) {
+	r := pl.current.get(only{})
 	if r == nil {
 		return
 	}
-	s.putTodos(p.UpdatedTodos)
-	plan := s.plan.touch(r)
-	plan.Version, plan.TotalTodos, plan.MermaidDiagram = p.NewVersion, s.todos.len(), p.MermaidDiagram
+	pl.putTodos(p.UpdatedTodos)
+	plan := pl.current.touch(r)
+	plan.Version, plan.TotalTodos, plan.MermaidDiagram = p.NewVersion, pl.todos.len(), p.MermaidDiagram
 	plan.EstimatedDurationSec, plan.EstimatedCostUSD = p.EstimatedDurationSec, p.EstimatedCostUSD
 }
 
-// pausePlan pauses the plan, or the request that will become one. The clocks of its
+// pause pauses the plan, or the request that will become one. The clocks of its
 // questions stop; the owner asks them again when the plan continues.
-func (s *State) pausePlan(p wire.HITLPaused, now wire.Millis) {
-	if s.layer.len() == 0 {
+func (pl *plan) pause(p wire.HITLPaused, now wire.Millis) {
+	if pl.layer.len() == 0 {
 		return
 	}
-	plan, _ := s.plan.value(only{})
+	plan, _ := pl.current.value(only{})
 	plan.Status, plan.PausedBy, plan.PauseReason = wire.PlanPaused, p.PausedBy, p.Reason
-	s.plan.put(only{}, plan)
-	for _, r := range s.requests.items {
+	pl.current.put(only{}, plan)
+	for _, r := range pl.requests.items {
 		if d := r.value.Request.Deadline(); d.ExpiresAt != 0 {
-			q := s.requests.touch(r)
+			q := pl.requests.touch(r)
 			q.Request = withDeadline(q.Request, stopped(d, now))
 		}
 	}
@@ -178,25 +185,31 @@ func stopped(d wire.HITLDeadline, now wire.Millis) wire.HITLDeadline {
 	return wire.HITLDeadline{TimeoutSec: int(max((d.ExpiresAt-now+999)/1000, 1))}
 }
 
-func (s *State) resumePlan() {
-	plan, ok := s.plan.value(only{})
+func (pl *plan) resume() {
+	plan, ok := pl.current.value(only{})
 	if !ok || plan.Status != wire.PlanPaused {
 		return
 	}
 	if plan.ID == "" {
-		s.plan.drop(only{})
+		pl.current.drop(only{})
 		return
 	}
 	plan.Status, plan.PausedBy, plan.PauseReason = wire.PlanPendingApproval, "", ""
-	if l, _ := s.layer.value(only{}); (l.Layer == wire.LayerExecution || l.Layer == wire.LayerResponse) && !s.underReview() {
+	if l, _ := pl.layer.value(only{}); (l.Layer == wire.LayerExecution || l.Layer == wire.LayerResponse) && !pl.underReview() {
 		plan.Status = wire.PlanExecuting
 	}
-	s.plan.put(only{}, plan)
+	pl.current.put(only{}, plan)
+}
+
+// paused reports whether the plan, or the request that will become one, is paused.
+func (pl *plan) paused() bool {
+	p, _ := pl.current.value(only{})
+	return p.Status == wire.PlanPaused
 }
 
 // underReview reports whether the plan's review is open.
-func (s *State) underReview() bool {
-	for _, r := range s.requests.items {
+func (pl *plan) underReview() bool {
+	for _, r := range pl.requests.items {
 		if _, ok := r.value.Request.(wire.HITLPlanReview); ok {
 			return true
 		}
@@ -204,16 +217,16 @@ func (s *State) underReview() bool {
 	return false
 }
 
-// endPlan stores the outcome of the plan, and creates the plan if it does not exist. Todos
+// end stores the outcome of the plan, and creates the plan if it does not exist. Todos
 // keep the state of their own events.
-func (s *State) endPlan(end wire.PlanState) {
-	plan, _ := s.plan.value(only{})
+func (pl *plan) end(end wire.PlanState) {
+	plan, _ := pl.current.value(only{})
 	plan.ID, plan.MessageID = cmp.Or(plan.ID, end.ID), cmp.Or(plan.MessageID, end.MessageID)
 	plan.Status, plan.PausedBy, plan.PauseReason = end.Status, "", ""
 	plan.Complete, plan.Failed = end.Complete, end.Failed
-	s.plan.put(only{}, plan)
-	s.layer.drop(only{})
-	s.requests.empty()
+	pl.current.put(only{}, plan)
+	pl.layer.drop(only{})
+	pl.requests.empty()
 }
 
 func failureStatus(p wire.PlanFailure) wire.PlanStatus {
@@ -232,68 +245,68 @@ func withoutLargeResults(p wire.PlanFailure) *wire.PlanFailure {
 	return &p
 }
 
-func (s *State) clearPlan() {
-	s.plan.drop(only{})
-	s.layer.drop(only{})
-	s.todos.empty()
-	s.requests.empty()
+func (pl *plan) clear() {
+	pl.current.drop(only{})
+	pl.layer.drop(only{})
+	pl.todos.empty()
+	pl.requests.empty()
 }
 
 // putTodos replaces the todos.
-func (s *State) putTodos(list []wire.Todo) {
-	s.todos.empty()
+func (pl *plan) putTodos(list []wire.Todo) {
+	pl.todos.empty()
 	for _, t := range list {
-		r := s.todos.get(t.ID)
+		r := pl.todos.get(t.ID)
 		switch {
 		case r != nil:
-			s.todos.touch(r).Todo = t
-		case t.ID != "" && s.todos.len() < MaxTodos:
-			s.todos.put(t.ID, todo{s.todos.len(), t})
+			pl.todos.touch(r).Todo = t
+		case t.ID != "" && pl.todos.len() < MaxTodos:
+			pl.todos.put(t.ID, todo{pl.todos.len(), t})
 		}
 	}
 }
 
 // editTodo returns a todo for modification, or nil.
-func (s *State) editTodo(id wire.TodoID) *wire.Todo {
-	r := s.todos.get(id)
+func (pl *plan) editTodo(id wire.TodoID) *wire.Todo {
+	r := pl.todos.get(id)
 	if r == nil {
 		return nil
 	}
-	return &s.todos.touch(r).Todo
+	return &pl.todos.touch(r).Todo
 }
 
 // openRequest adds or replaces a question.
-func (s *State) openRequest(id wire.RequestID, q wire.HITLRequest) {
-	if r := s.requests.get(id); r != nil {
-		s.requests.touch(r).Request = q
+func (pl *plan) openRequest(id wire.RequestID, q wire.HITLRequest) {
+	if r := pl.requests.get(id); r != nil {
+		pl.requests.touch(r).Request = q
 		return
 	}
-	if id == "" || s.requests.len() >= MaxHITLRequests {
+	if id == "" || pl.requests.len() >= MaxHITLRequests {
 		return
 	}
 	next := 0
-	for _, r := range s.requests.items {
+	for _, r := range pl.requests.items {
 		next = max(next, r.value.Number+1)
 	}
-	s.requests.put(id, request{id, next, q})
+	pl.requests.put(id, request{id, next, q})
 }
 
 func byPlace(a, b *todo) int { return cmp.Compare(a.Place, b.Place) }
 
 func byNumber(a, b *request) int { return cmp.Compare(a.Number, b.Number) }
 
-// addPlanTo adds the plan to a snapshot.
-func (s *State) addPlanTo(state *wire.SessionState) {
-	if plan, ok := s.plan.value(only{}); ok {
+// addTo adds the plan to a snapshot.
+func (pl *plan) addTo(state *wire.SessionState) {
+	if plan, ok := pl.current.value(only{}); ok {
 		state.Plan = &plan
 	}
-	l, _ := s.layer.value(only{})
+	l, _ := pl.layer.value(only{})
 	state.CurrentLayer = l.Layer
 	state.Todos = []wire.Todo{}
-	for _, t := range s.todos.sorted(nil, byPlace) {
+	for _, t := range pl.todos.sorted(nil, byPlace) {
 		state.Todos = append(state.Todos, t.Todo)
 	}
-	for i, r := range s.requests.sorted(nil, byNumber) {
+	for i, r := range pl.requests.sorted(nil, byNumber) {
 		if i == 0 {
 			state.HITLPending = r.Request
 		}
@@ -301,17 +314,17 @@ func (s *State) addPlanTo(state *wire.SessionState) {
 	}
 }
 
-// loadPlan loads the plan of a snapshot.
-func (s *State) loadPlan(p wire.SessionState) {
+// load loads the plan of a snapshot.
+func (pl *plan) load(p *wire.SessionState) {
 	if p.Plan != nil {
-		s.plan.put(only{}, *p.Plan)
+		pl.current.put(only{}, *p.Plan)
 	}
 	if p.CurrentLayer != "" {
-		s.layer.put(only{}, layer{p.CurrentLayer})
+		pl.layer.put(only{}, layer{p.CurrentLayer})
 	}
-	s.putTodos(p.Todos)
+	pl.putTodos(p.Todos)
 	for _, q := range p.HITLRequests {
-		s.openRequest(requestID(q), q)
+		pl.openRequest(requestID(q), q)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestQuestionsOfAPlan(t *testing.T) {
 	if diff := cmp.Diff(want[0], got.HITLPending); diff != "" {
 		t.Errorf("the oldest (-want +got):\n%s", diff)
 	}
-	if d, ok := s.NextDeadline(); ok {
+	if d, ok := s.Notices().NextDeadline(); ok {
 		t.Errorf("the plan's own deadline is %+v", d)
 	}
 	s.say(wire.PlanFailure{Status: "failed"})

@@ -7,39 +7,41 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// setRow stores a new or changed row.
-func (s *State) setRow(p wire.MessageUpdated) {
-	row := p.Message
-	row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
-	row.AgentID = cmp.Or(row.AgentID, p.AgentID)
-	row.MessageID = cmp.Or(row.MessageID, p.MessageID)
-	if a, _ := s.about.value(only{}); row.ID > a.LastRow || row.TS > a.LastTS {
-		a.LastRow, a.LastTS = max(a.LastRow, row.ID), max(a.LastTS, row.TS)
-		s.about.put(only{}, a)
-	}
-	s.putRow(row)
+// Rows holds the newest rows of the conversation. Their number and their size are bounded.
+type Rows struct {
+	all   table[wire.Millis, wire.UIRow]
+	bytes int // of the rows' texts
 }
 
-// LastRow returns the highest id and the highest TS that any row ever had, including
-// dropped rows.
-func (s *State) LastRow() (wire.RowID, wire.Millis) {
-	a, _ := s.about.value(only{})
-	for _, r := range s.rows.items { // for states stored before the two were tracked
-		a.LastRow, a.LastTS = max(a.LastRow, r.value.ID), max(a.LastTS, r.value.TS)
+// Row returns a row of the conversation, if it is among the newest.
+func (rs *Rows) Row(ts wire.Millis) (wire.UIRow, bool) { return rs.all.value(ts) }
+
+// UserRow returns the row of a user's message: the first one, if several have its id.
+func (rs *Rows) UserRow(id wire.MessageID) (wire.UIRow, bool) {
+	var first *wire.UIRow
+	for _, r := range rs.all.items {
+		row := &r.value
+		if row.MessageID == id && row.Say == wire.SayUserFeedback && (first == nil || row.TS < first.TS) {
+			first = row
+		}
 	}
-	return a.LastRow, a.LastTS
+	if first == nil {
+		return wire.UIRow{}, false
+	}
+	return *first, true
 }
 
-func (s *State) putRow(row wire.UIRow) {
-	if old := s.rows.get(row.TS); old != nil {
-		s.rowBytes -= rowSize(&old.value)
+// put adds or replaces a row, and drops the oldest beyond the limits.
+func (rs *Rows) put(row wire.UIRow) {
+	if old := rs.all.get(row.TS); old != nil {
+		rs.bytes -= rowSize(&old.value)
 	}
 	row.Text, row.Reasoning = mended(row.Text), mended(row.Reasoning)
-	s.rowBytes += rowSize(&row)
-	s.rows.put(row.TS, row)
-	for s.rows.len() > MaxRows || s.rowBytes > MaxRowBytes && s.rows.len() > 1 {
-		oldest, _ := s.rows.first(byTS)
-		s.dropRow(oldest)
+	rs.bytes += rowSize(&row)
+	rs.all.put(row.TS, row)
+	for rs.all.len() > MaxRows || rs.bytes > MaxRowBytes && rs.all.len() > 1 {
+		oldest, _ := rs.all.first(byTS)
+		rs.drop(oldest)
 	}
 }
 
@@ -54,22 +56,22 @@ func rowSize(r *wire.UIRow) int {
 	return n
 }
 
-func (s *State) dropRow(row *wire.UIRow) {
-	s.rowBytes -= rowSize(row)
-	s.rows.drop(row.TS)
+func (rs *Rows) drop(row *wire.UIRow) {
+	rs.bytes -= rowSize(row)
+	rs.all.drop(row.TS)
 }
 
 // rewind drops a row and the later ones, except those that stay, and adds restored older
 // rows.
-func (s *State) rewind(p wire.HistoryRewound) {
-	for _, r := range s.rows.items {
+func (rs *Rows) rewind(p wire.HistoryRewound) {
+	for _, r := range rs.all.items {
 		if rewinds(&p, &r.value) {
-			s.dropRow(&r.value)
+			rs.drop(&r.value)
 		}
 	}
 	for _, row := range p.Restored {
 		row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
-		s.putRow(row)
+		rs.put(row)
 	}
 }
 
@@ -81,9 +83,9 @@ func rewinds(p *wire.HistoryRewound, r *wire.UIRow) bool {
 
 // Restorable returns the newest of the older rows (oldest first) for which a rewind leaves
 // room, so that [State.Apply] drops nothing for them.
-func (s *State) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIRow {
+func (rs *Rows) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIRow {
 	n, size := 0, 0
-	for _, r := range s.rows.items {
+	for _, r := range rs.all.items {
 		if !rewinds(&p, &r.value) {
 			n, size = n+1, size+rowSize(&r.value)
 		}
@@ -97,14 +99,14 @@ func (s *State) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIR
 	return older
 }
 
-// Rows returns the newest rows of a monitor, oldest first.
-func (s *State) Rows(monitor wire.MonitorID) []wire.UIRow {
-	return s.rows.sorted(func(r *wire.UIRow) bool { return onMonitor(r, monitor) }, byTS)
+// On returns the rows of a monitor, oldest first.
+func (rs *Rows) On(monitor wire.MonitorID) []wire.UIRow {
+	return rs.all.sorted(func(r *wire.UIRow) bool { return onMonitor(r, monitor) }, byTS)
 }
 
-// RowsAfter returns how many of them are later than ts.
-func (s *State) RowsAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
-	for _, r := range s.rows.items {
+// CountAfter returns how many rows of a monitor are later than ts.
+func (rs *Rows) CountAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
+	for _, r := range rs.all.items {
 		if r.value.TS > ts && onMonitor(&r.value, monitor) {
 			n++
 		}
@@ -112,10 +114,10 @@ func (s *State) RowsAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
 	return n
 }
 
-// MonitorsWithRows returns the monitors of the newest rows.
-func (s *State) MonitorsWithRows() []wire.MonitorID {
+// Monitors returns the monitors that have rows.
+func (rs *Rows) Monitors() []wire.MonitorID {
 	var all []wire.MonitorID
-	for _, r := range s.rows.items {
+	for _, r := range rs.all.items {
 		if m := cmp.Or(r.value.MonitorID, firstMonitor); !slices.Contains(all, m) {
 			all = append(all, m)
 		}
@@ -125,4 +127,19 @@ func (s *State) MonitorsWithRows() []wire.MonitorID {
 
 func onMonitor(r *wire.UIRow, monitor wire.MonitorID) bool {
 	return cmp.Or(r.MonitorID, firstMonitor) == monitor
+}
+
+// load fills the empty table from a snapshot.
+func (rs *Rows) load(p *wire.SessionState) {
+	rs.bytes = 0
+	for _, row := range p.RecentMessages {
+		rs.put(row)
+	}
+}
+
+// afterRestore computes the size of the restored rows.
+func (rs *Rows) afterRestore() {
+	for _, r := range rs.all.items {
+		rs.bytes += rowSize(&r.value)
+	}
 }

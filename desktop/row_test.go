@@ -91,7 +91,7 @@ func TestRestorable(t *testing.T) {
 				s.say(wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: wire.Millis(1000 + i), Type: wire.RowSay, Text: "x"}})
 			}
 			undo := wire.HistoryRewound{TS: 5000}
-			undo.Restored = s.Restorable(undo, c.older)
+			undo.Restored = s.Rows().Restorable(undo, c.older)
 			if got := len(undo.Restored); got != c.want {
 				t.Errorf("%d of %d rows come back, want %d", got, len(c.older), c.want)
 			}

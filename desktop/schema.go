@@ -22,24 +22,6 @@ type content struct {
 	Content   wire.Content   `json:"content"`
 }
 
-// badge is the count on an app's icon.
-type badge struct {
-	AppID wire.AppID `json:"appId"`
-	Count uint64     `json:"count"`
-}
-
-// about holds the properties of the session itself.
-type about struct {
-	Title string         `json:"title,omitempty"`
-	Owner wire.ReplicaID `json:"owner,omitempty"`
-	// Provider is the provider that the session uses.
-	Provider string `json:"provider,omitempty"`
-	// LastRow and LastTS are the highest of any row ever: they are never reused, even if
-	// the row is dropped.
-	LastRow wire.RowID  `json:"lastRow,omitempty"`
-	LastTS  wire.Millis `json:"lastTs,omitempty"`
-}
-
 // only is the key of tables with one value.
 type only struct{}
 
@@ -113,62 +95,6 @@ func (k windowKey) field() string { return fieldName(string(k.monitor) + "/" + s
 
 func idField[K ~string](id K) string { return fieldName(string(id)) }
 
-// tables is the state, in the order in which the tables are written.
-type tables struct {
-	about         table[only, about]
-	presence      table[only, wire.Presence]
-	approval      table[only, wire.AutoApproval]
-	monitors      table[wire.MonitorID, wire.MonitorStatus]
-	windows       table[windowKey, wire.WindowState] // without their contents
-	contents      table[windowKey, content]
-	dialogs       table[wire.DialogID, wire.ApprovalRequest]
-	prompts       table[wire.PromptID, wire.OpenPrompt]
-	notifications table[wire.NoticeID, wire.ShownNotification]
-	toasts        table[wire.NoticeID, wire.ShownToast]
-	badges        table[wire.AppID, badge]
-	shortcuts     table[wire.ShortcutID, wire.Shortcut]
-	agents        table[wire.AgentID, wire.AgentState]
-	texts         table[pieceKey, piece]
-	queues        table[wire.MonitorID, wire.QueueUpdated]
-	rows          table[wire.Millis, wire.UIRow]
-	plan          table[only, wire.PlanState]
-	layer         table[only, layer]
-	todos         table[wire.TodoID, todo]
-	requests      table[wire.RequestID, request]
-
-	unwritten unwritten
-}
-
-// init creates the empty tables.
-func (t *tables) init() {
-	s := theSchema()
-	*t = tables{
-		about:         table[only, about]{kind: &s.about},
-		presence:      table[only, wire.Presence]{kind: &s.presence},
-		approval:      table[only, wire.AutoApproval]{kind: &s.approval},
-		monitors:      table[wire.MonitorID, wire.MonitorStatus]{kind: &s.monitors},
-		windows:       table[windowKey, wire.WindowState]{kind: &s.windows},
-		contents:      table[windowKey, content]{kind: &s.contents},
-		dialogs:       table[wire.DialogID, wire.ApprovalRequest]{kind: &s.dialogs},
-		prompts:       table[wire.PromptID, wire.OpenPrompt]{kind: &s.prompts},
-		notifications: table[wire.NoticeID, wire.ShownNotification]{kind: &s.notifications},
-		toasts:        table[wire.NoticeID, wire.ShownToast]{kind: &s.toasts},
-		badges:        table[wire.AppID, badge]{kind: &s.badges},
-		shortcuts:     table[wire.ShortcutID, wire.Shortcut]{kind: &s.shortcuts},
-		agents:        table[wire.AgentID, wire.AgentState]{kind: &s.agents},
-		texts:         table[pieceKey, piece]{kind: &s.texts},
-		queues:        table[wire.MonitorID, wire.QueueUpdated]{kind: &s.queues},
-		rows:          table[wire.Millis, wire.UIRow]{kind: &s.rows},
-		plan:          table[only, wire.PlanState]{kind: &s.plan},
-		layer:         table[only, layer]{kind: &s.layer},
-		todos:         table[wire.TodoID, todo]{kind: &s.todos},
-		requests:      table[wire.RequestID, request]{kind: &s.requests},
-	}
-	for i, each := range t.each() {
-		each.join(tableMark{&t.unwritten, 1 << i})
-	}
-}
-
 // anyTable is the interface of all tables.
 type anyTable interface {
 	changes(dst []Change) []Change
@@ -176,12 +102,4 @@ type anyTable interface {
 	restore(tables map[string]map[string][]byte) error
 	empty()
 	join(m tableMark)
-}
-
-func (t *tables) each() [20]anyTable {
-	return [...]anyTable{
-		&t.about, &t.presence, &t.approval, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
-		&t.toasts, &t.badges, &t.shortcuts, &t.agents, &t.texts, &t.queues, &t.rows,
-		&t.plan, &t.layer, &t.todos, &t.requests,
-	}
 }

@@ -10,39 +10,71 @@ import (
 )
 
 // State is the desktop at one position of its log. Create it with [New] or [Restore].
+//
+// Each part holds tables of its own and knows no other part; State passes each event to the
+// parts it concerns.
 type State struct {
-	tables
 	session wire.SessionID
 	at      wire.Position
-	// streams holds the sizes of each agent text.
-	streams map[streamKey]stream
-	// toastsDue is the time at which the next toast expires, or never.
-	toastsDue wire.Millis
-	// rowBytes is the total size of the rows' texts.
-	rowBytes int
-	// filled and shown cache the window and the content changed last, which may have been
-	// dropped since: usually the same one changes next.
-	filled *record[wire.WindowState]
-	shown  *record[content]
-}
+	info    sessionInfo
+	surface surface
+	agents  agents
+	rows    Rows
+	plan    plan
 
-// firstMonitor always exists.
-const firstMonitor wire.MonitorID = "monitor-0"
+	unwritten unwritten
+}
 
 // New returns the desktop of a session with an empty log: monitor-0 and nothing else.
 func New(session wire.SessionID) *State {
-	s := &State{session: session, toastsDue: never}
-	s.init()
+	s := newState(session)
 	s.addFirstMonitor()
-	s.monitors.clearChanges() // a restored empty state has it as well
 	return s
 }
 
-// addFirstMonitor creates monitor-0 if it does not exist.
-func (s *State) addFirstMonitor() {
-	if s.monitors.get(firstMonitor) == nil {
-		s.monitors.put(firstMonitor, wire.MonitorStatus{MonitorID: firstMonitor, State: wire.MonitorIdle})
+// newState returns a state with empty tables.
+func newState(session wire.SessionID) *State {
+	c := theSchema()
+	s := &State{
+		session: session,
+		info:    sessionInfo{about: tableOf(&c.about), presence: tableOf(&c.presence), approval: tableOf(&c.approval)},
+		surface: surface{
+			monitors: monitors{all: tableOf(&c.monitors), queues: tableOf(&c.queues)},
+			windows:  windows{all: tableOf(&c.windows), contents: tableOf(&c.contents)},
+			notices: Notices{
+				dialogs: tableOf(&c.dialogs), prompts: tableOf(&c.prompts),
+				notifications: tableOf(&c.notifications), toasts: tableOf(&c.toasts), toastsDue: never,
+			},
+			icons: icons{badges: tableOf(&c.badges), shortcuts: tableOf(&c.shortcuts)},
+		},
+		agents: agents{all: tableOf(&c.agents), texts: texts{pieces: tableOf(&c.texts)}},
+		rows:   Rows{all: tableOf(&c.rows)},
+		plan: plan{
+			current: tableOf(&c.plan), layer: tableOf(&c.layer), todos: tableOf(&c.todos), requests: tableOf(&c.requests),
+		},
 	}
+	for i, t := range s.tables() {
+		t.join(tableMark{&s.unwritten, 1 << i})
+	}
+	return s
+}
+
+// tables returns the tables of all parts, in the order in which they are written.
+func (s *State) tables() [20]anyTable {
+	f := &s.surface
+	return [...]anyTable{
+		&s.info.about, &s.info.presence, &s.info.approval, &f.monitors.all, &f.windows.all, &f.windows.contents,
+		&f.notices.dialogs, &f.notices.prompts, &f.notices.notifications, &f.notices.toasts, &f.icons.badges, &f.icons.shortcuts,
+		&s.agents.all, &s.agents.texts.pieces, &f.monitors.queues, &s.rows.all,
+		&s.plan.current, &s.plan.layer, &s.plan.todos, &s.plan.requests,
+	}
+}
+
+// addFirstMonitor creates monitor-0 if it does not exist. That is no change to write: a
+// restored empty state has it as well.
+func (s *State) addFirstMonitor() {
+	s.surface.monitors.addFirst()
+	s.surface.monitors.all.clearChanges()
 }
 
 // Session returns the session's id.
@@ -71,8 +103,8 @@ func (s *State) Apply(e wire.Event) {
 	}
 	now := millis(e.Time)
 	s.applyPayload(e.Data, now)
-	if now >= s.toastsDue {
-		s.pruneToasts(now)
+	if notices := &s.surface.notices; now >= notices.toastsDue {
+		notices.pruneToasts(now)
 	}
 }
 
@@ -84,210 +116,79 @@ func (s *State) applySnapshot(e wire.Event) bool {
 	}
 	switch greeting := e.At.IsZero(); {
 	case greeting:
-		s.load(p)
+		s.load(&p)
 		s.at = p.LastMessageID
 	case e.At.Compare(s.at) > 0:
-		s.load(p)
+		s.load(&p)
 		s.at = e.At
 	}
 	return true
 }
 
+// applyPayload passes the payload of an event to the parts that it concerns.
 func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.Actions:
 		in := actionContext{monitor: cmp.Or(p.MonitorID, firstMonitor), agent: p.AgentID, message: p.MessageID, now: now}
 		for _, a := range p.Actions {
-			s.act(in, a)
+			s.surface.act(in, a)
 		}
 	case wire.MonitorStatus:
-		s.setMonitor(p)
+		s.surface.setMonitor(p)
 	case wire.ApprovalRequest:
-		s.openDialog(p, now)
+		s.surface.openDialog(p, now)
 	case wire.DialogClosed:
-		s.dialogs.drop(p.DialogID)
+		s.surface.notices.dialogs.drop(p.DialogID)
 	case wire.PromptClosed:
-		s.prompts.drop(p.PromptID)
+		s.surface.notices.prompts.drop(p.PromptID)
 	case wire.Presence:
-		s.presence.put(only{}, p)
+		s.info.presence.put(only{}, p)
 	case wire.OwnerChanged:
-		a, _ := s.about.value(only{})
-		a.Owner = p.Replica
-		s.about.put(only{}, a)
+		s.info.edit().Owner = p.Replica
 	case wire.SessionRenamed:
-		a, _ := s.about.value(only{})
-		a.Title = p.Title
-		s.about.put(only{}, a)
+		s.info.edit().Title = p.Title
 	case wire.ProviderChanged:
-		a, _ := s.about.value(only{})
-		a.Provider = p.Provider
-		s.about.put(only{}, a)
+		s.info.edit().Provider = p.Provider
 	case wire.AutoApprovalChanged:
-		s.approval.put(only{}, p.Rules)
+		s.info.approval.put(only{}, p.Rules)
 	case wire.MessageAccepted:
-		s.acceptMessage(p, now)
+		if !p.Duplicate {
+			s.surface.monitors.dequeue(p.MessageID)
+			s.agents.accept(p, now)
+		}
 	case wire.MessageQueued:
-		s.enqueue(p, now)
+		s.surface.monitors.enqueue(p, now)
 	case wire.MessageRejected:
-		s.dequeue(p.MessageID)
+		s.surface.monitors.dequeue(p.MessageID)
 	case wire.QueueUpdated:
-		s.setQueue(p)
+		s.surface.monitors.setQueue(p)
 	case wire.AgentThinking:
-		s.setThinking(p, now)
+		s.agents.think(p, now)
 	case wire.AgentResponse:
-		s.setResponse(p, now)
+		s.agents.respond(p, now)
 	case wire.ToolProgress:
-		s.setTool(p, now)
+		s.agents.setTool(p, now)
 	case wire.WindowAgentStatus:
-		s.setWindowAgent(p, now)
+		s.agents.setWindowAgent(p, now)
 	case wire.TurnInterrupted:
-		s.endAgent(p.AgentID)
+		s.agents.end(p.AgentID)
 	case wire.MessageUpdated:
 		s.setRow(p)
 	case wire.HistoryRewound:
-		s.rewind(p)
+		s.rows.rewind(p)
 	default:
-		s.applyPlan(data, now)
+		s.plan.apply(data, now)
 	}
 }
 
-// actionContext holds the properties of the event that an action came in.
-type actionContext struct {
-	monitor wire.MonitorID
-	agent   wire.AgentID
-	message wire.MessageID
-	now     wire.Millis
-}
-
-// act applies one action.
-func (s *State) act(in actionContext, action wire.Action) {
-	switch a := action.(type) {
-	case wire.WindowCreate:
-		s.createWindow(in, a)
-	case wire.WindowClose:
-		if k, r := s.find(in.monitor, a.WindowID); r != nil {
-			s.dropWindow(k)
-		}
-	case wire.WindowFocus:
-		s.focusWindow(in.monitor, a.WindowID)
-	case wire.WindowMinimize:
-		s.minimizeWindow(in.monitor, a.WindowID)
-	case wire.WindowMaximize:
-		s.maximizeWindow(in.monitor, a.WindowID)
-	case wire.WindowRestore:
-		s.restoreWindow(in.monitor, a.WindowID)
-	case wire.WindowMove:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Bounds.X, w.Bounds.Y = finite(a.X), finite(a.Y)
-		}
-	case wire.WindowResize:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Bounds.W, w.Bounds.H = finite(a.W), finite(a.H)
-		}
-	case wire.WindowSetTitle:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Title = a.Title
-		}
-	case wire.WindowSetContent:
-		if k, r := s.find(in.monitor, a.WindowID); r != nil {
-			s.setContent(k, a.Content)
-			s.filled = r
-		}
-	case wire.WindowUpdateContent:
-		s.updateWindow(in.monitor, a)
-	case wire.WindowLock:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Lock = a.AgentID
-		}
-	case wire.WindowUnlock:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Lock = ""
-		}
-	default:
-		if value, is := pointed(action); is {
-			s.act(in, value)
-			return
-		}
-		s.actOther(in, a)
-	}
-}
-
-// actOther applies the actions that concern no window. Captures and app refreshes leave no
-// state.
-func (s *State) actOther(in actionContext, action wire.Action) {
-	switch a := action.(type) {
-	case wire.NotificationShow:
-		s.showNotification(in, a.Notification)
-	case wire.NotificationDismiss:
-		s.notifications.drop(a.ID)
-	case wire.ToastShow:
-		s.showToast(in, a.Toast)
-	case wire.ToastDismiss:
-		s.toasts.drop(a.ID)
-		s.findToastsDue()
-	case wire.DialogConfirm:
-		s.openDialog(wire.ApprovalRequest{
-			DialogID: a.ID, Title: a.Title, Message: a.Message, ConfirmText: a.ConfirmText, CancelText: a.CancelText,
-			PermissionOptions: a.PermissionOptions, AgentID: in.by(a.AgentID), MonitorID: in.monitor, MessageID: in.message,
-		}, in.now)
-	case wire.PromptShow:
-		s.openPrompt(in, a)
-	case wire.PromptDismiss:
-		s.prompts.drop(a.ID)
-	case wire.AppBadge:
-		s.setBadge(a)
-	case wire.CreateShortcut:
-		s.createShortcut(a.Shortcut)
-	case wire.RemoveShortcut:
-		s.shortcuts.drop(a.ShortcutID)
-	case wire.UpdateShortcut:
-		s.updateShortcut(a)
-	}
-}
-
-// by returns the agent of an action.
-func (in actionContext) by(agent wire.AgentID) wire.AgentID {
-	return cmp.Or(agent, in.agent)
-}
-
-// setMonitor creates, changes or removes a monitor.
-func (s *State) setMonitor(p wire.MonitorStatus) {
-	id := p.MonitorID
-	if p.State == wire.MonitorRemoved {
-		if id != firstMonitor {
-			s.removeMonitor(id)
-		}
-		return
-	}
-	if s.addMonitor(id) {
-		p.MessageID = ""
-		s.monitors.put(id, p)
-	}
-}
-
-// addMonitor creates a monitor if it does not exist and the limit allows it, and reports
-// whether it exists.
-func (s *State) addMonitor(id wire.MonitorID) bool {
-	if s.monitors.get(id) != nil {
-		return true
-	}
-	if id == "" || s.monitors.len() >= MaxMonitors {
-		return false
-	}
-	s.monitors.put(id, wire.MonitorStatus{MonitorID: id, State: wire.MonitorIdle})
-	return true
-}
-
-func (s *State) removeMonitor(id wire.MonitorID) {
-	s.monitors.drop(id)
-	s.queues.drop(id)
-	s.windows.dropIf(func(w *wire.WindowState) bool { return w.MonitorID == id })
-	s.contents.dropIf(func(c *content) bool { return c.MonitorID == id })
-	s.dialogs.dropIf(func(d *wire.ApprovalRequest) bool { return d.MonitorID == id })
-	s.prompts.dropIf(func(p *wire.OpenPrompt) bool { return p.MonitorID == id })
-	s.notifications.dropIf(func(n *wire.ShownNotification) bool { return n.MonitorID == id })
-	s.toasts.dropIf(func(t *wire.ShownToast) bool { return t.MonitorID == id })
-	s.findToastsDue()
+// setRow stores a new or changed row.
+func (s *State) setRow(p wire.MessageUpdated) {
+	row := p.Message
+	row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
+	row.AgentID = cmp.Or(row.AgentID, p.AgentID)
+	row.MessageID = cmp.Or(row.MessageID, p.MessageID)
+	s.info.countRow(&row)
+	s.rows.put(row)
 }
 
 // never is later than every time.

@@ -40,6 +40,9 @@ type table[K comparable, V any] struct {
 	mark  tableMark
 }
 
+// tableOf returns an empty table.
+func tableOf[K comparable, V any](k *kind[K, V]) table[K, V] { return table[K, V]{kind: k} }
+
 // unwritten sums up the changes of all tables.
 type unwritten struct {
 	fields int

@@ -8,80 +8,119 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// windows holds the open windows of all monitors and their contents.
+type windows struct {
+	all      table[windowKey, wire.WindowState] // without their contents
+	contents table[windowKey, content]
+	// filled and shown cache the window and the content changed last, which may have been
+	// dropped since: usually the same one changes next.
+	filled *record[wire.WindowState]
+	shown  *record[content]
+}
+
 // find looks up a window by its id: first as monitor/id, then on the monitor of the event.
-func (s *State) find(monitor wire.MonitorID, id wire.WindowID) (windowKey, *record[wire.WindowState]) {
+func (ws *windows) find(monitor wire.MonitorID, id wire.WindowID) (windowKey, *record[wire.WindowState]) {
 	if i := strings.IndexByte(string(id), '/'); i > 0 {
 		k := windowKey{wire.MonitorID(id[:i]), id[i+1:]}
-		if r := s.windows.get(k); r != nil {
+		if r := ws.all.get(k); r != nil {
 			return k, r
 		}
 	}
 	k := windowKey{monitor, id}
-	if r := s.filled; r != nil && !r.gone && r.value.WindowID == id && r.value.MonitorID == monitor {
+	if r := ws.filled; r != nil && !r.gone && r.value.WindowID == id && r.value.MonitorID == monitor {
 		return k, r
 	}
-	return k, s.windows.get(k)
+	return k, ws.all.get(k)
 }
 
 // edit returns a window for modification, or nil if it does not exist.
-func (s *State) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState {
-	_, r := s.find(monitor, id)
+func (ws *windows) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState {
+	_, r := ws.find(monitor, id)
 	if r == nil {
 		return nil
 	}
-	return s.windows.touch(r)
+	return ws.all.touch(r)
 }
 
 // whole returns a window with its content.
-func (s *State) whole(w *wire.WindowState) wire.WindowState {
+func (ws *windows) whole(w *wire.WindowState) wire.WindowState {
 	all := *w
-	all.Content = s.contentOf(windowKey{w.MonitorID, w.WindowID})
+	all.Content = ws.contentOf(windowKey{w.MonitorID, w.WindowID})
 	return all
 }
 
 // contentOf returns the content of a window.
-func (s *State) contentOf(k windowKey) wire.Content {
-	if r := s.findContent(k); r != nil {
+func (ws *windows) contentOf(k windowKey) wire.Content {
+	if r := ws.findContent(k); r != nil {
 		return r.value.Content
 	}
 	return wire.TextContent{}
 }
 
-func (s *State) findContent(k windowKey) *record[content] {
-	if r := s.shown; r != nil && !r.gone && r.value.WindowID == k.id && r.value.MonitorID == k.monitor {
+func (ws *windows) findContent(k windowKey) *record[content] {
+	if r := ws.shown; r != nil && !r.gone && r.value.WindowID == k.id && r.value.MonitorID == k.monitor {
 		return r
 	}
-	return s.contents.get(k)
+	return ws.contents.get(k)
 }
 
 // setContent changes the content of a window.
-func (s *State) setContent(k windowKey, c wire.Content) {
+func (ws *windows) setContent(k windowKey, c wire.Content) {
 	c = plainContent(c)
-	if r := s.findContent(k); r != nil {
-		s.contents.touch(r).Content = c
-		s.shown = r
+	if r := ws.findContent(k); r != nil {
+		ws.contents.touch(r).Content = c
+		ws.shown = r
 		return
 	}
-	s.shown = s.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: c})
+	ws.shown = ws.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: c})
 }
 
-// putWindow stores a window in its two tables.
-func (s *State) putWindow(w wire.WindowState) {
+// fill changes the content of a window, if the window exists.
+func (ws *windows) fill(monitor wire.MonitorID, id wire.WindowID, c wire.Content) {
+	if k, r := ws.find(monitor, id); r != nil {
+		ws.setContent(k, c)
+		ws.filled = r
+	}
+}
+
+// updateContent applies an update to the content of a window.
+func (ws *windows) updateContent(monitor wire.MonitorID, a wire.WindowUpdateContent) {
+	k, r := ws.find(monitor, a.WindowID)
+	if r == nil {
+		return
+	}
+	if c, ok := updated(ws.contentOf(k), a.Operation, a.Renderer); ok {
+		ws.setContent(k, c)
+	}
+}
+
+// put stores a window in its two tables.
+func (ws *windows) put(w wire.WindowState) {
 	k := windowKey{w.MonitorID, w.WindowID}
-	s.setContent(k, w.Content)
+	ws.setContent(k, w.Content)
 	w.Content = wire.TextContent{} // the field must not be nil
-	s.windows.put(k, w)
+	ws.all.put(k, w)
 }
 
-func (s *State) dropWindow(k windowKey) {
-	s.windows.drop(k)
-	s.contents.drop(k)
+// close removes a window, if it exists.
+func (ws *windows) close(monitor wire.MonitorID, id wire.WindowID) {
+	if k, r := ws.find(monitor, id); r != nil {
+		ws.all.drop(k)
+		ws.contents.drop(k)
+	}
 }
 
-func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
+// closeAll removes the windows of a monitor.
+func (ws *windows) closeAll(monitor wire.MonitorID) {
+	ws.all.dropIf(func(w *wire.WindowState) bool { return w.MonitorID == monitor })
+	ws.contents.dropIf(func(c *content) bool { return c.MonitorID == monitor })
+}
+
+// create opens a window in front of the others, or replaces one.
+func (ws *windows) create(in actionContext, a wire.WindowCreate) {
 	k := windowKey{in.monitor, a.WindowID}
-	old := s.windows.get(k)
-	if a.WindowID == "" || !s.addMonitor(in.monitor) || old == nil && s.windows.len() >= MaxWindows {
+	old := ws.all.get(k)
+	if old == nil && ws.all.len() >= MaxWindows {
 		return
 	}
 	w := wire.WindowState{
@@ -91,24 +130,24 @@ func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 	if old != nil {
 		w.GroupID = old.value.GroupID
 	}
-	if parent := s.parentOf(in.monitor, in.by(a.AgentID)); parent != nil && parent.WindowID != a.WindowID {
+	if parent := ws.parentOf(in.monitor, in.by(a.AgentID)); parent != nil && parent.WindowID != a.WindowID {
 		if parent.GroupID == "" {
 			pk := windowKey{in.monitor, parent.WindowID}
-			s.windows.touch(s.windows.get(pk)).GroupID = parent.WindowID
+			ws.all.touch(ws.all.get(pk)).GroupID = parent.WindowID
 		}
 		w.GroupID = parent.GroupID
 	}
-	s.putWindow(w)
-	s.raise(k)
+	ws.put(w)
+	ws.raise(k)
 }
 
 // parentOf returns the window whose agent acts, if the agent is a window agent:
 // `window-<id>`, or `window-<id>/<action>` for parallel actions. Ids may contain slashes,
 // so the longest id of an existing window counts.
-func (s *State) parentOf(monitor wire.MonitorID, agent wire.AgentID) *wire.WindowState {
+func (ws *windows) parentOf(monitor wire.MonitorID, agent wire.AgentID) *wire.WindowState {
 	id, ok := strings.CutPrefix(string(agent), "window-")
 	for ok && id != "" {
-		if r := s.windows.get(windowKey{monitor, wire.WindowID(id)}); r != nil {
+		if r := ws.all.get(windowKey{monitor, wire.WindowID(id)}); r != nil {
 			return &r.value
 		}
 		id = id[:max(strings.LastIndexByte(id, '/'), 0)]
@@ -127,14 +166,14 @@ func layerOf(w *wire.WindowState) uint64 {
 }
 
 // raise brings a window to the front of its layer.
-func (s *State) raise(k windowKey) {
-	r := s.windows.get(k)
+func (ws *windows) raise(k windowKey) {
+	r := ws.all.get(k)
 	if r.value.Variant == wire.VariantPanel {
 		return
 	}
 	base := layerOf(&r.value)
 	top := base
-	for other, o := range s.windows.items {
+	for other, o := range ws.all.items {
 		if other.monitor == k.monitor && other != k && o.value.Variant != wire.VariantPanel && layerOf(&o.value) == base {
 			top = max(top, o.value.Z)
 		}
@@ -143,21 +182,21 @@ func (s *State) raise(k windowKey) {
 		return
 	}
 	if top+1 >= base+layerHeight {
-		top = s.renumber(k, base)
+		top = ws.renumber(k, base)
 	}
-	s.windows.touch(r).Z = top + 1
+	ws.all.touch(r).Z = top + 1
 }
 
 // renumber assigns consecutive z to the other windows of a layer, in the same order, and
 // returns the highest.
-func (s *State) renumber(k windowKey, base uint64) uint64 {
-	layer := s.windows.sorted(func(w *wire.WindowState) bool {
+func (ws *windows) renumber(k windowKey, base uint64) uint64 {
+	layer := ws.all.sorted(func(w *wire.WindowState) bool {
 		return w.MonitorID == k.monitor && w.WindowID != k.id && w.Variant != wire.VariantPanel && layerOf(w) == base
 	}, byZ)
 	for _, w := range layer {
 		base++
 		wk := windowKey{w.MonitorID, w.WindowID}
-		s.windows.touch(s.windows.get(wk)).Z = base
+		ws.all.touch(ws.all.get(wk)).Z = base
 	}
 	return base
 }
@@ -166,34 +205,22 @@ func byZ(a, b *wire.WindowState) int {
 	return cmp.Or(compareMonitors(a.MonitorID, b.MonitorID), cmp.Compare(a.Z, b.Z), cmp.Compare(a.WindowID, b.WindowID))
 }
 
-// compareMonitors orders monitors, the first monitor first.
-func compareMonitors(a, b wire.MonitorID) int {
-	switch {
-	case a == b:
-		return 0
-	case a == firstMonitor:
-		return -1
-	case b == firstMonitor:
-		return 1
-	}
-	return cmp.Compare(a, b)
-}
-
-func (s *State) focusWindow(monitor wire.MonitorID, id wire.WindowID) {
-	k, r := s.find(monitor, id)
+// focus brings a window to the front.
+func (ws *windows) focus(monitor wire.MonitorID, id wire.WindowID) {
+	k, r := ws.find(monitor, id)
 	if r == nil {
 		return
 	}
 	if r.value.Minimized {
-		s.windows.touch(r).Minimized = false
+		ws.all.touch(r).Minimized = false
 	}
-	s.raise(k)
+	ws.raise(k)
 }
 
-func (s *State) minimizeWindow(monitor wire.MonitorID, id wire.WindowID) {
-	_, r := s.find(monitor, id)
+func (ws *windows) minimize(monitor wire.MonitorID, id wire.WindowID) {
+	_, r := ws.find(monitor, id)
 	if r != nil && !r.value.Minimized && standard(&r.value) {
-		s.windows.touch(r).Minimized = true
+		ws.all.touch(r).Minimized = true
 	}
 }
 
@@ -201,21 +228,21 @@ func standard(w *wire.WindowState) bool {
 	return w.Variant != wire.VariantWidget && w.Variant != wire.VariantPanel
 }
 
-func (s *State) maximizeWindow(monitor wire.MonitorID, id wire.WindowID) {
-	_, r := s.find(monitor, id)
+func (ws *windows) maximize(monitor wire.MonitorID, id wire.WindowID) {
+	_, r := ws.find(monitor, id)
 	if r == nil || r.value.Maximized {
 		return
 	}
-	w := s.windows.touch(r)
+	w := ws.all.touch(r)
 	w.Maximized, w.RestoreBounds = true, new(w.Bounds)
 }
 
-func (s *State) restoreWindow(monitor wire.MonitorID, id wire.WindowID) {
-	_, r := s.find(monitor, id)
+func (ws *windows) restore(monitor wire.MonitorID, id wire.WindowID) {
+	_, r := ws.find(monitor, id)
 	if r == nil || !r.value.Minimized && !r.value.Maximized {
 		return
 	}
-	w := s.windows.touch(r)
+	w := ws.all.touch(r)
 	if w.RestoreBounds != nil {
 		w.Bounds = *w.RestoreBounds
 	}
@@ -232,4 +259,30 @@ func finite(f float64) float64 {
 
 func finiteBounds(b wire.Bounds) wire.Bounds {
 	return wire.Bounds{X: finite(b.X), Y: finite(b.Y), W: finite(b.W), H: finite(b.H)}
+}
+
+// list returns the windows of the shown monitors with their contents, from back to front.
+func (ws *windows) list(shown func(wire.MonitorID) bool) []wire.WindowState {
+	list := ws.all.sorted(func(w *wire.WindowState) bool { return shown(w.MonitorID) }, byZ)
+	for i := range list {
+		list[i] = ws.whole(&list[i])
+	}
+	return list
+}
+
+// load fills the empty tables from a snapshot.
+func (ws *windows) load(p *wire.SessionState) {
+	for _, w := range p.Windows {
+		ws.put(w)
+	}
+}
+
+// afterRestore drops contents without a window from the restored tables.
+func (ws *windows) afterRestore() {
+	ws.contents.dropIf(func(c *content) bool { return ws.all.get(windowKey{c.MonitorID, c.WindowID}) == nil })
+}
+
+// clone returns a copy for trial changes.
+func (ws *windows) clone(sum *unwritten) windows {
+	return windows{all: ws.all.clone(sum), contents: ws.contents.clone(sum)}
 }

@@ -171,7 +171,7 @@ func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 // doToastAction executes the button of a toast: it dismisses the toast and records that the cached
 // reload of its event failed.
 func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
-	if t, ok := l.state.Toast(m.ToastID); ok {
+	if t, ok := l.state.Notices().Toast(m.ToastID); ok {
 		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
 	if l.agents != nil {

@@ -47,7 +47,7 @@ func (a archives) appendChanges(ops []store.Op) []store.Op {
 // no longer among the newest is in no tab's state: it changes in the archive only.
 func (l *owner) emitRow(p wire.MessageUpdated) {
 	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
-	was, known := l.state.Row(p.Message.TS)
+	was, known := l.state.Rows().Row(p.Message.TS)
 	switch {
 	case known:
 		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // the id never changes
@@ -57,11 +57,11 @@ func (l *owner) emitRow(p wire.MessageUpdated) {
 	}
 	archive := l.archiveOf(monitor)
 	l.state.Apply(l.appendEvent(p))
-	is, ok := l.state.Row(p.Message.TS)
+	is, ok := l.state.Rows().Row(p.Message.TS)
 	switch {
 	case !ok || archive == nil: // the row is older than all rows the state has room for, or its monitor does not exist
 	case known:
-		l.addRowOps(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
+		l.addRowOps(archive.Change(l.state.Rows().CountAfter(monitor, is.TS), was, is))
 	default:
 		l.addRowOps(archive.Add(is))
 	}
@@ -80,7 +80,7 @@ func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
 	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
 		return a
 	}
-	a, ops := history.NewArchive(monitor, l.state.Rows(monitor))
+	a, ops := history.NewArchive(monitor, l.state.Rows().On(monitor))
 	l.addRowOps(ops)
 	if l.archives == nil {
 		l.archives = archives{}
@@ -91,7 +91,7 @@ func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
 
 // deleteConversation deletes the rows of a monitor that is being removed.
 func (l *owner) deleteConversation(monitor wire.MonitorID) {
-	if rows := l.state.Rows(monitor); len(rows) > 0 {
+	if rows := l.state.Rows().On(monitor); len(rows) > 0 {
 		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
 	}
 	if a, ok := l.archives[monitor]; ok {
@@ -117,7 +117,7 @@ func (l *owner) updateArchivedRow(monitor wire.MonitorID, row wire.UIRow) {
 // none if there is no such row. It reads the store, and so blocks, unless the row is among the
 // newest.
 func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
-	newest := l.state.Rows(monitor)
+	newest := l.state.Rows().On(monitor)
 	from := func(rows []wire.UIRow) []wire.UIRow {
 		if i, ok := slices.BinarySearchFunc(rows, ts, byTime); ok {
 			return rows[i:]
@@ -184,7 +184,7 @@ func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIR
 		return nil
 	}
 	end, _ := a.Expected(since)
-	for _, r := range l.state.Rows(monitor) {
+	for _, r := range l.state.Rows().On(monitor) {
 		if r.TS < since[0].TS {
 			end--
 		}
@@ -204,10 +204,10 @@ func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIR
 // and there is room for them.
 func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
 	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
-		_, there := l.state.Row(row.TS)
+		_, there := l.state.Rows().Row(row.TS)
 		return there
 	})
-	rows = l.state.Restorable(r, rows)
+	rows = l.state.Rows().Restorable(r, rows)
 	size := 0
 	for i := range slices.Backward(rows) {
 		if size += len(history.EncodeRow(&rows[i])); size > restoredBytes {
@@ -240,7 +240,7 @@ func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op,
 // nothing that was trimmed, and is no longer than the archive was, because what follows then had
 // been removed by a rewind.
 func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
-	a, newest := l.archives[monitor], l.state.Rows(monitor)
+	a, newest := l.archives[monitor], l.state.Rows().On(monitor)
 	find := func(ts wire.Millis) (int, error) {
 		return l.live.hub.findRow(l.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}

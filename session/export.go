@@ -40,7 +40,7 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 		},
 		Desktop: now, Threads: threads,
 		Rows: func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
-			return h.rowsUpTo(ctx, id, m, last, got.state.Rows(m))
+			return h.rowsUpTo(ctx, id, m, last, got.state.Rows().On(m))
 		},
 	}, nil
 }

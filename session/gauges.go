@@ -99,7 +99,7 @@ func (p *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) 
 // session's goroutine writes the gauges, so it may read them without the lock.
 func (l *owner) reportGauges() {
 	p := &l.gauge
-	approvals, prompts := l.state.Questions()
+	approvals, prompts := l.state.Notices().Questions()
 	planned, _ := l.agents.activePlan()
 	questions := approvals + prompts + planned.Questions
 	progress := l.localTime(l.lastProgressAt)

@@ -200,7 +200,7 @@ func inspectState(state *desktop.State, g *ledger) Inspection {
 	for _, a := range state.Agents() {
 		i.Agents = append(i.Agents, AgentView{AgentState: a})
 	}
-	i.Dialogs, i.Prompts = state.OpenQuestions()
+	i.Dialogs, i.Prompts = state.Notices().OpenQuestions()
 	i.Requests = state.Snapshot().HITLRequests
 	for _, d := range slices.Backward(g.order) {
 		if len(i.Messages) == maxInspected {

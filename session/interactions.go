@@ -85,8 +85,8 @@ func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID,
 // dismissToast removes a toast. Clients name it by id in windowId, or by text or id in details.
 func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
-	t, ok := l.state.Toast(id)
-	for _, other := range l.state.Toasts() {
+	t, ok := l.state.Notices().Toast(id)
+	for _, other := range l.state.Notices().Toasts() {
 		if ok {
 			break
 		}
@@ -102,8 +102,8 @@ func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 // dismissNotification removes a notification, which is named like a toast.
 func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
-	n, ok := l.state.Notification(id)
-	for _, other := range l.state.Notifications() {
+	n, ok := l.state.Notices().Notification(id)
+	for _, other := range l.state.Notices().Notifications() {
 		if ok {
 			break
 		}

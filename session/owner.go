@@ -316,7 +316,7 @@ func (l *owner) runDue() error {
 // nextDue is when runDue has something to do, by the local clock; zero means never.
 func (l *owner) nextDue() time.Time {
 	var question time.Time
-	if d, ok := l.state.NextDeadline(); ok {
+	if d, ok := l.state.Notices().NextDeadline(); ok {
 		question = time.UnixMilli(int64(d.At))
 	}
 	dormant := l.live.dormantAt()

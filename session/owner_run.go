@@ -136,7 +136,7 @@ func (l *owner) run() error {
 // the title of the card, and the recovery of agents and plan.
 func (l *owner) commitTakeover() error {
 	l.advanceClock(time.Now())
-	for _, m := range l.state.MonitorsWithRows() {
+	for _, m := range l.state.Rows().Monitors() {
 		l.archiveOf(m) // of sessions from before there were archives
 	}
 	if l.logLost {

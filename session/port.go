@@ -127,7 +127,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	}
 	w := newWait(ctx)
 	withdraw := func() {
-		if d, ok := p.l.state.Dialog(q.ID); ok {
+		if d, ok := p.l.state.Notices().Dialog(q.ID); ok {
 			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
@@ -137,7 +137,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			w.answer <- e.verdict()
 			return nil
 		}
-		if _, open := p.l.state.Dialog(q.ID); open {
+		if _, open := p.l.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
 		v, limit := p.l.agents.poolForUpdate().DecideApproval(c, about)
@@ -174,7 +174,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	}
 	w := newWait(ctx)
 	withdraw := func() {
-		if open, ok := p.l.state.Prompt(q.ID); ok {
+		if open, ok := p.l.state.Notices().Prompt(q.ID); ok {
 			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
@@ -183,7 +183,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			w.answer <- e.response(q.ID)
 			return nil
 		}
-		if _, open := p.l.state.Prompt(q.ID); open {
+		if _, open := p.l.state.Notices().Prompt(q.ID); open {
 			return nil
 		}
 		show := wire.PromptShow{Prompt: q}

@@ -84,7 +84,7 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 		if l.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
-		row, ok := l.state.Row(m.TS)
+		row, ok := l.state.Rows().Row(m.TS)
 		if !ok || row.Type != wire.RowAsk || !row.IsAnswered {
 			return nothing
 		}
@@ -99,7 +99,7 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 		}
 		return l.answerDialog(c, f, m.Text)
 	}
-	p, _ := l.state.Prompt(prompt)
+	p, _ := l.state.Notices().Prompt(prompt)
 	p.ID = prompt
 	r, err := responseTo(p, m)
 	if err != nil {
@@ -171,7 +171,7 @@ func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 // promptAnsweredBy returns the prompt that a message to a main agent answers: one with an input
 // field that the running turn of that agent has opened. Dialogs cannot be confirmed that way.
 func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
-	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
+	if _, prompts := l.state.Notices().Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
 	role, ok := l.agents.poolForUpdate().AnswerableTurn(m)
@@ -179,7 +179,7 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
 	l.expire()
-	_, open := l.state.OpenQuestions()
+	_, open := l.state.Notices().OpenQuestions()
 	for _, p := range open {
 		if given := textAnswer(p, m.Text); p.AgentID == role && p.InputField != nil && promptMismatch(p, given) == "" {
 			return p, given, true
@@ -191,7 +191,7 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 // answerFromQueue answers a prompt that was just opened with a message that is queued for its
 // agent, if one fits.
 func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
-	p, open := l.state.Prompt(id)
+	p, open := l.state.Notices().Prompt(id)
 	m, waits := l.agents.poolForUpdate().QueuedAnswer(c, id)
 	given := textAnswer(p, m.Text)
 	if !open || !waits || p.InputField == nil || promptMismatch(p, given) != "" {
@@ -223,7 +223,7 @@ func (l *owner) answerOverdue() {
 		return
 	}
 	for id, value := range l.agents.pool.DueAutoAnswers() {
-		if p, ok := l.state.Prompt(id); ok {
+		if p, ok := l.state.Notices().Prompt(id); ok {
 			given := wire.UserPromptResponse{PromptID: id, SelectedValues: []string{value}}
 			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)
 		}

@@ -147,15 +147,15 @@ func (l *owner) expire() {
 
 // expireOne closes one question whose deadline is over and reports whether there was one.
 func (l *owner) expireOne() bool {
-	d, ok := l.state.NextDeadline()
+	d, ok := l.state.Notices().NextDeadline()
 	switch {
 	case !ok || d.At > wire.Millis(l.now.UnixMilli()):
 		return false
 	case d.Dialog != "":
-		dialog, _ := l.state.Dialog(d.Dialog)
+		dialog, _ := l.state.Notices().Dialog(d.Dialog)
 		l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "", "")
 	default:
-		prompt, _ := l.state.Prompt(d.Prompt)
+		prompt, _ := l.state.Notices().Prompt(d.Prompt)
 		l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "", nil)
 	}
 	return true
@@ -224,7 +224,7 @@ func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) rep
 	}
 	l.expire()
 	done := reply{Verdict: verdictDialog, Question: string(m.DialogID)}
-	if d, ok := l.state.Dialog(m.DialogID); ok {
+	if d, ok := l.state.Notices().Dialog(m.DialogID); ok {
 		if d.PermissionOptions != nil && l.isGuest(c) {
 			return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 		}
@@ -248,7 +248,7 @@ func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	}
 	l.expire()
 	done := reply{Verdict: verdictPrompt, Question: string(m.PromptID)}
-	if p, ok := l.state.Prompt(m.PromptID); ok {
+	if p, ok := l.state.Notices().Prompt(m.PromptID); ok {
 		if why := promptMismatch(p, m); why != "" {
 			return refused(wire.CodeHITLInvalidResponse, "%s", why)
 		}

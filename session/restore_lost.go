@@ -55,13 +55,13 @@ func (l *owner) restoreAnswer(c *Command) {
 	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), KeptForAgent: true}
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
-		if _, open := l.state.Dialog(m.DialogID); open {
+		if _, open := l.state.Notices().Dialog(m.DialogID); open {
 			return
 		}
 		name, e.Confirmed, e.Remember = dialogName(m.DialogID), m.Confirmed, m.RememberChoice
 		e.Answer = digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice})
 	case wire.UserPromptResponse:
-		if _, open := l.state.Prompt(m.PromptID); open {
+		if _, open := l.state.Notices().Prompt(m.PromptID); open {
 			return
 		}
 		name, e.Selected, e.Text = promptName(m.PromptID), m.SelectedValues, m.Text

@@ -60,7 +60,7 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 	u := contextpool.RewindRequest{
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
 	}
-	if row, ok := l.state.Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
+	if row, ok := l.state.Rows().Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
 		return l.replan(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
 	}
 	var why *desktop.Refusal
@@ -87,7 +87,7 @@ func (l *owner) mayRewind(checkpoint bool) reply {
 // monitorOfRow returns the monitor of a row that a command names.
 func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
 	if named == "" {
-		if row, ok := l.state.Row(ts); ok {
+		if row, ok := l.state.Rows().Row(ts); ok {
 			return cmp.Or(row.MonitorID, firstMonitor)
 		}
 	}

@@ -166,7 +166,7 @@ func (l *owner) report() *Status {
 		Tabs:     l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
 		Working: l.working,
 	}
-	dialogs, prompts := l.state.Questions()
+	dialogs, prompts := l.state.Notices().Questions()
 	s.Questions = dialogs + prompts
 	if now, ok := l.agents.activePlan(); ok {
 		s.Questions += now.Questions

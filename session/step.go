@@ -182,7 +182,7 @@ func (l *owner) persist() ([]broadcast.Event, error) {
 		Number: l.batchNumber + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
 		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,
 	}
-	_, asked := l.state.NextDeadline()
+	_, asked := l.state.Notices().NextDeadline()
 	busy := asked || l.agents.working()
 	if busy != l.working {
 		b.Working = new(busy)

@@ -352,7 +352,7 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("window_show_notification", `{"id":"n1","title":"T","body":"B","icon":"🔔"}`)
-	if n, ok := b.desk.state.Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
+	if n, ok := b.desk.state.Notices().Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
 		t.Errorf("notification %+v", n)
 	}
 	b.must("window_dismiss_notification", `{"id":"n1"}`)
@@ -360,12 +360,12 @@ func TestNotices(t *testing.T) {
 		t.Error("dismissed twice")
 	}
 	b.must("window_show_toast", `{"id":"t1","message":"Saved","variant":"success","duration":60000}`)
-	if n, ok := b.desk.state.Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
+	if n, ok := b.desk.state.Notices().Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
 		t.Errorf("toast %+v", n)
 	}
 	b.must("window_dismiss_toast", `{"id":"t1"}`)
 	one, two := b.must("window_show_toast", `{"message":"a"}`), b.must("window_show_toast", `{"message":"b"}`)
-	if one == two || len(b.desk.state.Toasts()) != 2 {
+	if one == two || len(b.desk.state.Notices().Toasts()) != 2 {
 		t.Errorf("toasts without an id: %s, %s", one, two)
 	}
 	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {
