@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,10 +14,10 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
@@ -30,169 +28,160 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// app holds all components of one hub process.
-type app struct {
+// App is one hub process: its components, connected.
+type App struct {
 	people *auth.Authority
 	files  *files.Store
-	hub    *session.Hub
-	server *gateway.Server
+	tracer *tracing.Tracer // nil if tracing is off
 	// backends are the model backends; why says why the default for new sessions was
 	// chosen.
 	backends *providers.Table
 	why      string
 	limiter  *agentpool.Limiter
-	runner   *agentpool.Runner
 	mcp      *mcpserver.Server
+	runner   *agentpool.Runner
 	members  *membership.Membership
+	hub      *session.Hub
 	monitor  *adminview.Watcher
-	tracer   *tracing.Tracer // nil if tracing is off
+	server   *gateway.Server
 	grace    time.Duration
 }
 
-// build creates and connects the components. It serves nothing; answer does.
-func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*app, error) {
-	if cfg.auth.Mode == auth.ModeNone && !isLoopback(addr) {
+// process describes the process that an [App] runs in.
+type process struct {
+	replica wire.ReplicaID
+	addr    net.Addr // of the hub
+	admin   net.Addr // separate, for admins; nil for none
+	metrics *metrics.Metrics
+	log     *slog.Logger
+}
+
+// build creates and connects the components, each after those that it uses. It serves nothing;
+// answer does.
+func build(ctx context.Context, cfg config, p process, store engine) (_ *App, err error) {
+	if cfg.auth.Mode == auth.ModeNone && !isLoopback(p.addr) {
 		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
 			"choose --auth token or jwt, or --addr 127.0.0.1:8080")
 	}
-	cfg.auth.Logger = log
-	people, err := auth.New(ctx, cfg.auth, store)
-	if err != nil {
-		return nil, err
-	}
-	if err := leaveToken(cfg.store, people.InstallationToken()); err != nil {
-		return nil, err
-	}
-	fileStore, err := files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.door.UploadBytes})
-	if err != nil {
-		return nil, err
-	}
-	cfg.session.Replica, cfg.session.Logger = cfg.replica, log
-	cfg.session.Broadcast.Heartbeat = cfg.door.Heartbeat
-	if cfg.limits.Off {
-		cfg.session.AnswersPerMinute = -1
-		cfg.door.UserSessions, cfg.door.UserConnections = -1, -1
-	}
-	cfg.session.BeforeExpiry = func(id wire.SessionID) {
-		if err := fileStore.RemoveAll(id); err != nil {
-			log.Warn("deleting files of a deleted session failed", "session", id, "err", err)
+	h := &App{grace: cfg.grace}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Close())
 		}
+	}()
+	if h.people, err = auth.New(ctx, cfg.authority(p), store); err != nil {
+		return nil, err
 	}
-	h := &app{people: people, files: fileStore, grace: cfg.grace}
-	h.members = membership.New(membership.Config{
-		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
-		UserConnections: func() map[string]int { return h.server.UserConnections() },
-		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
-			return h.server.ExecuteCommand(ctx, e)
-		},
-		Drain: h.drain, Serve: h.resumeServing, Grace: cfg.grace, Logger: log,
-	}, store)
-	cfg.session.Alive = h.members.Alive
-	if h.tracer, err = cfg.tracer(ctx, log); err != nil {
-		return nil, errors.Join(err, fileStore.Close())
+	if err = leaveToken(cfg.store, h.people.InstallationToken()); err != nil {
+		return nil, err
 	}
-	if err := h.withAgents(ctx, &cfg, store, addr, log); err != nil {
-		return nil, errors.Join(err, fileStore.Close())
+	if h.files, err = files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.gateway.UploadBytes}); err != nil {
+		return nil, err
 	}
-	h.hub = session.NewHub(cfg.session, store)
-	h.monitor = adminview.New(adminview.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.members, store)
-	cfg.door.Version = version()
-	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
+	if h.tracer, err = cfg.tracer(ctx, p); err != nil {
+		return nil, err
+	}
+	if h.backends, h.why, err = openProviders(ctx, cfg.agents, p.log); err != nil {
+		return nil, err
+	}
+	h.limiter = agentpool.NewLimiter(store, cfg.agentLimits(), p.log)
+	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: p.log})
+	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: p.log})
+	h.mcp.SetURL(openURL(p.addr))
+	h.runner = agentpool.NewRunner(h.runnerConfig(p, executor))
+	h.members = membership.New(h.membershipConfig(p), store)
+	h.hub = session.NewHub(h.sessionConfig(cfg, p), store)
+	h.monitor = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store)
 	deps := gateway.Deps{
-		Store: store, Hub: h.hub, Auth: people, Limiter: ratelimit.New(cfg.limits, store), Files: fileStore,
-		MCP: h.mcp, Providers: h.backends.Names(), Provider: cfg.session.Provider,
-		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: cfg.metrics.Handler(),
-		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
-		Observer: cfg.metrics,
+		Store: store, Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store), Files: h.files,
+		MCP: h.mcp, Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
+		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: p.metrics.Handler(),
+		Membership: h.members, Audit: audit.New(store, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
+		Observer: p.metrics,
 	}
 	if h.tracer != nil {
 		deps.Tracer = h.tracer
 	}
-	h.server = gateway.New(cfg.door, log, deps)
-	cfg.metrics.SetLevels(h.levels)
+	h.server = gateway.New(cfg.gatewayConfig(p), p.log, deps)
+	p.metrics.SetLevels(h.levels)
 	return h, nil
 }
 
-// slotLease is the minimum TTL of an agent slot: the limiter renews slots one after the other,
-// which takes time.
-const slotLease = 3 * time.Second
-
-// withAgents builds the providers, the tool executor, the MCP server and the runner of agents.
-func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
-	if h.backends, h.why, err = openProviders(ctx, cfg.agents, log); err != nil {
-		return err
-	}
-	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
-	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: log})
-	h.mcp.SetURL(openURL(addr))
-	// The slots of a crashed hub expire when its sessions can be taken over; otherwise the
-	// resumed turns would wait for the slots of their interrupted runs.
-	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
-	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
-	runner := agentpool.Config{
-		Limiter: h.limiter, Providers: h.backends, Tools: executor, MCPTokens: h.mcp, Observer: cfg.metrics, Logger: log,
+func (h *App) runnerConfig(p process, executor *tools.Executor) agentpool.Config {
+	c := agentpool.Config{
+		Limiter: h.limiter, Providers: h.backends, Tools: executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
 	}
 	if h.tracer != nil {
-		runner.Tracer, cfg.session.Tracer = h.tracer, h.tracer
+		c.Tracer = h.tracer
 	}
-	h.runner = agentpool.NewRunner(runner)
-	cfg.session.Provider, cfg.session.Budget = h.backends.Default().Name(), cfg.agents.budget
-	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
-	cfg.session.Plan = cfg.agents.plan
-	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
-	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
+	return c
+}
+
+// membershipConfig refers to components that are built later. The membership uses them only when
+// it runs.
+func (h *App) membershipConfig(p process) membership.Config {
+	return membership.Config{
+		ID: p.replica, Version: version(), URL: openURL(p.addr), Load: h.load,
+		UserConnections: func() map[string]int { return h.server.UserConnections() },
+		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
+			return h.server.ExecuteCommand(ctx, e)
+		},
+		Drain: h.drain, Serve: h.resumeServing, Grace: h.grace, Logger: p.log,
+	}
+}
+
+// sessionConfig completes the settings of sessions with the components that they use.
+func (h *App) sessionConfig(cfg config, p process) session.Config {
+	c := cfg.session
+	c.Replica, c.Logger = p.replica, p.log
+	c.Observer, c.Broadcast.Observer = p.metrics, p.metrics
+	c.Broadcast.Heartbeat = cfg.gateway.Heartbeat
+	if cfg.limits.Off {
+		c.AnswersPerMinute = -1
+	}
+	c.BeforeExpiry = func(id wire.SessionID) {
+		if err := h.files.RemoveAll(id); err != nil {
+			p.log.Warn("deleting files of a deleted session failed", "session", id, "err", err)
+		}
+	}
+	c.Alive = h.members.Alive
+	if h.tracer != nil {
+		c.Tracer = h.tracer
+	}
+	c.Provider, c.Budget = h.backends.Default().Name(), cfg.agents.budget
+	c.Window, c.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
+	c.Plan = cfg.agents.plan
+	c.Plan.Tools, c.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
+	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		r := h.runner.Session(ctx, e)
 		return session.Runner{Runs: r, Providers: r, Close: r.Close}
 	}
-	return nil
+	return c
 }
 
-// Close stops the components that build created. Call it after answer has returned.
-func (h *app) Close() error {
-	h.runner.Close()
-	h.limiter.Wait()
+// Close stops the components that build created, also if it failed. Call it after answer has
+// returned.
+func (h *App) Close() error {
+	if h.runner != nil {
+		h.runner.Close()
+		h.limiter.Wait()
+	}
 	if h.tracer != nil {
 		h.tracer.Close()
 	}
-	return errors.Join(h.backends.Close(), h.files.Close())
-}
-
-// filesFolder returns the folder of uploaded files: by default beside the data of a file store,
-// else in the working directory.
-func (c config) filesFolder() string {
-	switch {
-	case c.files != "":
-		return c.files
-	case c.store.kind == fileStore:
-		return filepath.Join(c.store.folder, "files")
+	var err error
+	if h.backends != nil {
+		err = h.backends.Close()
 	}
-	return "everdesk-files"
-}
-
-// leaveToken writes the token to a file in the folder of a file store that only the same user
-// can read, so that `hub attach` works without arguments. It first removes the file of an
-// earlier start. A user who can read the folder can read every session in it anyway.
-func leaveToken(store storeConfig, token string) error {
-	if store.kind != fileStore {
-		return nil
+	if h.files != nil {
+		err = errors.Join(err, h.files.Close())
 	}
-	path := filepath.Join(store.folder, remote.TokenFile)
-	// An existing file may be readable by other users, or a link to another file.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove the token of an earlier start: %w", err)
-	}
-	if token == "" {
-		return nil
-	}
-	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-		return fmt.Errorf("leave the token in %s: %w", path, err)
-	}
-	return nil
+	return err
 }
 
 // entryURL returns the URL for the browser. It contains the installation token, if there is
 // one, which signs the browser in.
-func (h *app) entryURL(base string) string {
+func (h *App) entryURL(base string) string {
 	if token := h.people.InstallationToken(); token != "" {
 		return base + "/?token=" + url.QueryEscape(token)
 	}
@@ -203,7 +192,7 @@ func (h *app) entryURL(base string) string {
 // makes tabs reconnect to other replicas and lets running requests finish.
 //
 // Ownership: it starts five goroutines and returns only after they have ended.
-func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
+func (h *App) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -235,7 +224,7 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 
 // handOverSessions releases all sessions to other replicas, and disconnects the tabs of each as
 // soon as it is released. It takes at most drainTime(grace).
-func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
+func (h *App) handOverSessions(ctx context.Context, grace time.Duration) {
 	ctx, done := context.WithTimeout(ctx, drainTime(grace))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -246,7 +235,7 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 
 // drain hands over all sessions and disconnects all tabs, but keeps the process running. It
 // returns an error if sessions or tabs are left.
-func (h *app) drain(ctx context.Context) error {
+func (h *App) drain(ctx context.Context) error {
 	h.server.Drain()
 	h.handOverSessions(ctx, h.grace)
 	err := h.server.DisconnectAll(ctx)
@@ -257,13 +246,13 @@ func (h *app) drain(ctx context.Context) error {
 }
 
 // resumeServing reverts a drain.
-func (h *app) resumeServing() {
+func (h *App) resumeServing() {
 	h.hub.Undrain()
 	h.server.Undrain()
 }
 
 // load returns the load of this replica.
-func (h *app) load() membership.Load {
+func (h *App) load() membership.Load {
 	l := h.hub.Load()
 	return membership.Load{
 		Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs,
@@ -274,16 +263,3 @@ func (h *app) load() membership.Load {
 // drainTime returns the part of the grace period for handing over sessions. The rest, at most
 // 3 s, is for disconnecting tabs, which must happen even if the store hangs.
 func drainTime(grace time.Duration) time.Duration { return grace - min(grace/4, 3*time.Second) }
-
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
-func hostOf(addr net.Addr) string {
-	host, _, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return addr.String()
-	}
-	return host
-}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
+	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -44,11 +45,11 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	cfg := config{
-		auth: auth.Config{Mode: auth.ModeNone}, replica: "me", files: t.TempDir(),
+		auth: auth.Config{Mode: auth.ModeNone}, files: t.TempDir(),
 		store: storeConfig{kind: fileStore, folder: t.TempDir()},
 	}
-	cfg.measure(log)
-	h, err := build(t.Context(), cfg, clinging{files}, ln.Addr(), log)
+	p := process{replica: "me", addr: ln.Addr(), metrics: metrics.New(metrics.Config{Replica: "me", Logger: log}), log: log}
+	h, err := build(t.Context(), cfg, p, clinging{files})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/admin"
 	"github.com/everdesk/everdesk/cmd/hub/internal/attach"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
@@ -97,6 +98,12 @@ func tokenSettings(p command.Call, args []string, wrong *command.Mistakes) (toke
 	cfg.logging.level = max(cfg.logging.level, slog.LevelWarn)
 	return token.Settings{
 		Local: cfg.local(), Auth: cfg.auth, Logger: cfg.logging.logger(p.Stderr),
-		Open: func(ctx context.Context, log *slog.Logger) (token.Store, error) { return cfg.store.open(ctx, log) },
+		Open: func(ctx context.Context, log *slog.Logger) (auth.Documents, func() error, error) {
+			s, err := cfg.store.open(ctx, log)
+			if err != nil {
+				return nil, nil, err
+			}
+			return s, s.Close, nil
+		},
 	}, rest
 }

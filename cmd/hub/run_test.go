@@ -105,6 +105,7 @@ func TestRunExitCodes(t *testing.T) {
 		"unknown flag":     {[]string{"serve", "--dance"}, command.ExitUsage},
 		"cannot do it":     {[]string{"health", "http://127.0.0.1:1"}, command.ExitFailure},
 		"cannot listen":    {[]string{"--addr", taken.Addr().String(), "--store", "file:" + t.TempDir()}, command.ExitFailure},
+		"no provider":      {[]string{"--addr", "127.0.0.1:0", "--provider", "anthropic", "--otlp-endpoint", "http://127.0.0.1:1", "--store", "file:" + t.TempDir()}, command.ExitFailure},
 		"flag before help": {[]string{"--dance", "--help"}, command.ExitOK},
 	} {
 		t.Run(name, func(t *testing.T) {

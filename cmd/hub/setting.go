@@ -14,7 +14,6 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/gateway"
-	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -25,7 +24,7 @@ type config struct {
 	addr    string
 	apps    string // address of the apps; see listenApps
 	admin   string // separate address for admins; empty for none
-	door    gateway.Config
+	gateway gateway.Config
 	limits  ratelimit.Config
 	auth    auth.Config
 	session session.Config
@@ -35,9 +34,7 @@ type config struct {
 	logging logging
 	trace   traceConfig
 	grace   time.Duration
-	replica wire.ReplicaID
-	// metrics is not a setting; see measure.
-	metrics *metrics.Metrics
+	replica wire.ReplicaID // empty: serve generates one
 	// shortLease selects a short lease; see applyShortLease.
 	shortLease bool
 }

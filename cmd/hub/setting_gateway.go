@@ -33,7 +33,7 @@ func gatewaySettings() []setting {
 			name: "apps-url", arg: "URL",
 			help: "the URL of --apps-addr for browsers when there is a proxy before it, as in\n" +
 				"https://apps.example.org; with --apps-addr off the hub's own address serves it\nunder that name",
-			parse: func(c *config, s string) error { return parseAppsURL(&c.door.AppsURL, s) },
+			parse: func(c *config, s string) error { return parseAppsURL(&c.gateway.AppsURL, s) },
 		},
 		{
 			name: "admin-addr", arg: "HOST:PORT",
@@ -51,17 +51,17 @@ func gatewaySettings() []setting {
 			name: "hosts", arg: "NAME,…",
 			help: "host names that browsers may use for this hub, besides the loopback names and the\n" +
 				"address it listens on; * allows any, which is only safe behind a proxy that\nchecks them",
-			parse: func(c *config, s string) error { c.door.Hosts = command.SplitList(s); return nil },
+			parse: func(c *config, s string) error { c.gateway.Hosts = command.SplitList(s); return nil },
 		},
 		{
 			name: "origins", arg: "URL,…",
 			help:  "other origins whose pages may use this hub, as in https://desk.example.org",
-			parse: func(c *config, s string) error { return parseOrigins(&c.door.Origins, s) },
+			parse: func(c *config, s string) error { return parseOrigins(&c.gateway.Origins, s) },
 		},
 		{
 			name: "trusted-proxies", arg: "CIDR,…",
 			help:  "proxies whose X-Forwarded-For header is trusted, as in 10.0.0.0/8",
-			parse: func(c *config, s string) error { return parsePrefixes(&c.door.TrustedProxies, s) },
+			parse: func(c *config, s string) error { return parsePrefixes(&c.gateway.TrustedProxies, s) },
 		},
 		{
 			name: "rate-limits", arg: "on|off", value: "on",
@@ -76,27 +76,29 @@ func gatewaySettings() []setting {
 		{
 			name: "frame-limit", arg: "SIZE", value: "64KiB",
 			help:  "the maximum size of a client's message",
-			parse: func(c *config, s string) error { return parseSize(&c.door.FrameBytes, s, 4<<10, 1<<20) },
+			parse: func(c *config, s string) error { return parseSize(&c.gateway.FrameBytes, s, 4<<10, 1<<20) },
 		},
 		{
 			name: "upload-limit", arg: "SIZE", value: "25MiB",
 			help:  "the maximum size of an uploaded file",
-			parse: func(c *config, s string) error { return parseSize(&c.door.UploadBytes, s, 1, 1<<40) },
+			parse: func(c *config, s string) error { return parseSize(&c.gateway.UploadBytes, s, 1, 1<<40) },
 		},
 		{
 			name: "heartbeat", arg: "DURATION", value: "30s",
-			help:  "the interval of pings on a connection",
-			parse: func(c *config, s string) error { return parseSpan(&c.door.Heartbeat, s, time.Second, 10*time.Minute) },
+			help: "the interval of pings on a connection",
+			parse: func(c *config, s string) error {
+				return parseSpan(&c.gateway.Heartbeat, s, time.Second, 10*time.Minute)
+			},
 		},
 		{
 			name: "desktop-dir", arg: "FOLDER",
 			help:  "a folder with another built desktop to serve at /",
-			parse: func(c *config, s string) error { return parseExistingFolder(&c.door.DesktopDir, s) },
+			parse: func(c *config, s string) error { return parseExistingFolder(&c.gateway.DesktopDir, s) },
 		},
 		{
 			name: "web-dev", arg: "URL",
 			help:  "a Vite server on this machine that serves the desktop instead, as in\nhttp://127.0.0.1:5173; for development of the page",
-			parse: func(c *config, s string) error { return parseWebDev(&c.door.WebDev, s) },
+			parse: func(c *config, s string) error { return parseWebDev(&c.gateway.WebDev, s) },
 		},
 	}
 }
@@ -138,7 +140,7 @@ func authSettings() []setting {
 		{
 			name: "query-tokens", value: "false",
 			help:  "accept a token in the URL of sockets, event streams and stored files too; URLs end up in logs",
-			parse: func(c *config, s string) (err error) { c.door.QueryTokens, err = parseSwitch(s); return err },
+			parse: func(c *config, s string) (err error) { c.gateway.QueryTokens, err = parseSwitch(s); return err },
 		},
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 
 	"github.com/everdesk/everdesk/tracing"
@@ -53,12 +52,12 @@ func parseRatio(field *float64, s string) error {
 }
 
 // tracer creates the tracer; nil if tracing is off.
-func (c config) tracer(ctx context.Context, log *slog.Logger) (*tracing.Tracer, error) {
+func (c config) tracer(ctx context.Context, p process) (*tracing.Tracer, error) {
 	if c.trace.endpoint == "" {
 		return nil, nil
 	}
-	log.InfoContext(ctx, "tracing enabled", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
+	p.log.InfoContext(ctx, "tracing enabled", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
 	return tracing.New(ctx, tracing.Config{
-		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, Replica: c.replica, Version: version(), Logger: log,
+		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, Replica: p.replica, Version: version(), Logger: p.log,
 	})
 }

@@ -25,16 +25,10 @@ import (
 type Settings struct {
 	command.Local
 	Auth auth.Config
-	// Open opens the store of the settings.
-	Open func(context.Context, *slog.Logger) (Store, error)
+	// Open opens the store of the settings and returns its documents and what closes it.
+	Open func(context.Context, *slog.Logger) (docs auth.Documents, closeStore func() error, err error)
 	// Logger logs warnings and errors to stderr; a user who waits for a token needs no others.
 	Logger *slog.Logger
-}
-
-// Store holds the credentials.
-type Store interface {
-	auth.Documents
-	io.Closer
 }
 
 // ReadSettings parses the flags in args, and the environment, as settings of the hub. It returns
@@ -252,12 +246,12 @@ func listKeys(ctx context.Context, at credentials, stdout io.Writer) error {
 func (c call) open(ctx context.Context, mode auth.Mode, use func(*auth.Authority) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	docs, err := c.settings.Open(ctx, c.settings.Logger)
+	docs, closeStore, err := c.settings.Open(ctx, c.settings.Logger)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if cerr := docs.Close(); cerr != nil {
+		if cerr := closeStore(); cerr != nil {
 			err = errors.Join(err, fmt.Errorf("close store: %w", cerr))
 		}
 	}()

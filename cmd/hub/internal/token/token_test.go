@@ -25,8 +25,12 @@ func settingsOf(folder string) Settings {
 	quiet := slog.New(slog.DiscardHandler)
 	return Settings{
 		Local: command.Local{Addr: "127.0.0.1:8080", Folder: folder}, Auth: auth.Config{Mode: auth.ModeToken}, Logger: quiet,
-		Open: func(context.Context, *slog.Logger) (Store, error) {
-			return filestore.Open(folder, filestore.Config{Sync: filestore.SyncOff, Logger: quiet})
+		Open: func(context.Context, *slog.Logger) (auth.Documents, func() error, error) {
+			s, err := filestore.Open(folder, filestore.Config{Sync: filestore.SyncOff, Logger: quiet})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s, s.Close, nil
 		},
 	}
 }
@@ -334,7 +338,9 @@ func TestTokenMistakes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	settings := settingsOf(folder)
-	settings.Open = func(context.Context, *slog.Logger) (Store, error) { return nil, errors.New("there is no Redis") }
+	settings.Open = func(context.Context, *slog.Logger) (auth.Documents, func() error, error) {
+		return nil, nil, errors.New("there is no Redis")
+	}
 	if _, _, err := callToken(t, settings, nil, "keys"); err == nil {
 		t.Error("there is no Redis")
 	}

@@ -1,23 +1,12 @@
 package main
 
 import (
-	"log/slog"
-
 	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// measure creates the metrics of this hub. Call it before opening the store, which counts from
-// then on.
-func (c *config) measure(log *slog.Logger) {
-	c.metrics = metrics.New(metrics.Config{Version: version(), Replica: c.replica, Logger: log})
-	c.store.observer = c.metrics
-	c.session.Observer, c.session.Broadcast.Observer = c.metrics, c.metrics
-	c.limits.Observer = c.metrics
-}
-
 // levels returns the current values of the gauges.
-func (h *app) levels() metrics.Levels {
+func (h *App) levels() metrics.Levels {
 	s := h.hub.Gauges()
 	l := metrics.Levels{
 		Working: s.Working, Waiting: s.Waiting, Stalled: s.Stalled, Stuck: s.Stuck, Idle: s.Idle, Followed: s.Followed,

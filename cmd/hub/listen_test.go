@@ -2,6 +2,9 @@ package main
 
 import (
 	"net"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -50,5 +53,16 @@ func TestWhereAppsListen(t *testing.T) {
 	}
 	if ln, err := listenApps(t.Context(), config{addr: addr.String(), apps: addr.String()}, addr); err == nil {
 		t.Errorf("two at %v", ln.Addr())
+	}
+}
+
+// An address in use is recognised by the number of the system, which is another one on Windows.
+func TestListenError(t *testing.T) {
+	t.Parallel()
+	for in, hint := range map[syscall.Errno]bool{syscall.EADDRINUSE: true, 10048: true, syscall.EACCES: false} {
+		err := listenError(&net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", in)}, "127.0.0.1:1", "--addr HOST:PORT")
+		if got := strings.HasSuffix(err.Error(), "; another process, perhaps another hub, has it: choose another address with --addr HOST:PORT"); got != hint {
+			t.Errorf("%v: %v", in, err)
+		}
 	}
 }
