@@ -8,7 +8,7 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
-import { requests, type Showing } from "../desktop/src/tour/steps.js";
+import { type AgentStep, requests } from "../desktop/src/tour/steps.js";
 import { stage } from "./harness/stage.js";
 import { armed, ask, say, until, windowOf } from "./harness/verbs.js";
 
@@ -46,7 +46,7 @@ async function shoot(page: Page, name: string): Promise<void> {
 }
 
 /** Says what the tour says, and waits until the turn is over unless told otherwise. */
-async function request(session: SessionID, step: Showing, language: "en" | "ko" = "en", wait = true, monitor = "monitor-0"): Promise<void> {
+async function request(session: SessionID, step: AgentStep, language: "en" | "ko" = "en", wait = true, monitor = "monitor-0"): Promise<void> {
   await desktop.hub.rest.say(session, requests[language][step], monitor);
   const running = async (): Promise<number> => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
   if (wait) await until(running).toBe(0);

@@ -8,7 +8,7 @@ import { ActionDialog } from "./actions/dialog.js";
 import { AuditPage } from "./audit/index.js";
 import { useTexts } from "./i18n/use.js";
 import { SessionPage } from "./session/index.js";
-import type { Barrier } from "./state/store.js";
+import type { AccessProblem } from "./state/store.js";
 import { usePage } from "./state/use.js";
 import { SessionsPage } from "./table/index.js";
 import { page as texts } from "./texts.js";
@@ -16,12 +16,12 @@ import { Top } from "./top.js";
 
 export function App(): ReactNode {
   const t = useTexts(texts);
-  const barrier = usePage((s) => s.barrier);
+  const barrier = usePage((s) => s.accessProblem);
   const me = usePage((s) => s.me);
   const route = usePage((s) => s.route);
-  useLook();
+  useDisplayPrefs();
   useTitle();
-  if (barrier !== undefined) return <Closed why={barrier} />;
+  if (barrier !== undefined) return <NoAccess why={barrier} />;
   if (me === undefined) return <p className="app-wait">{t.opening}</p>;
   return (
     <div className="page">
@@ -50,8 +50,8 @@ export function App(): ReactNode {
   );
 }
 
-/** What those see who are not let in, with what they can do about it. */
-function Closed({ why }: { why: Barrier }): ReactNode {
+/** The page without access, with the reason and what the user can do. */
+function NoAccess({ why }: { why: AccessProblem }): ReactNode {
   const t = useTexts(texts);
   const [what, how] = { stranger: [t.stranger, t.strangerHow], forbidden: [t.forbidden, t.forbiddenHow], unreachable: [t.unreachable, t.unreachableHow] }[why] as [string, string];
   return (
@@ -69,8 +69,8 @@ function Closed({ why }: { why: Barrier }): ReactNode {
   );
 }
 
-/** Puts theme and language on the page. */
-function useLook(): void {
+/** Applies theme and language to the page. */
+function useDisplayPrefs(): void {
   const theme = usePage((s) => s.prefs.theme);
   const language = usePage((s) => s.language);
   const light = useMedia("(prefers-color-scheme: light)");

@@ -10,7 +10,7 @@ import { writeRoute } from "./state/route.js";
 import { useActions, useHubTime, usePage } from "./state/use.js";
 import { page as texts } from "./texts.js";
 
-/** The bar at the top: where one is, how the connection is, who one is. */
+/** The bar at the top: navigation, connection, user. */
 export function Top(): ReactNode {
   const t = useTexts(texts);
   const me = usePage((s) => s.me)!;
@@ -34,7 +34,7 @@ export function Top(): ReactNode {
         {!me.act && <Note text={t.reader} why={t.readerWhy} />}
         {!me.content && <Note text={t.hidden} why={t.hiddenWhy} />}
         <span className="top-user">{me.user}</span>
-        <LookMenu />
+        <DisplayMenu />
       </span>
     </header>
   );
@@ -49,7 +49,7 @@ function Note({ text, why }: { text: string; why: string }): ReactNode {
   );
 }
 
-/** A link within the page. With a key held, the browser opens it as it likes. */
+/** A link within the page. With a modifier key the browser opens it as usual. */
 export function PageLink({ to, current = false, className, tabIndex, children }: { to: Route; current?: boolean; className?: string; tabIndex?: number; children: ReactNode }): ReactNode {
   const { go } = useActions();
   const follow = (e: MouseEvent): void => {
@@ -64,17 +64,17 @@ export function PageLink({ to, current = false, className, tabIndex, children }:
   );
 }
 
-/** Without an overview for so long, what is shown is old. */
-const stale = 3000;
+/** The age of the overview from which the data counts as stale, in ms. */
+const staleAfter = 3000;
 
 function LinkState(): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();
   const link = usePage((s) => s.link);
-  const heardAt = usePage((s) => s.heardAt);
-  const ahead = usePage((s) => s.ahead);
+  const heardAt = usePage((s) => s.overviewAt);
+  const ahead = usePage((s) => s.clockOffset);
   const quiet = useHubTime() - ahead - heardAt;
-  const old = heardAt > 0 && quiet > stale;
+  const old = heardAt > 0 && quiet > staleAfter;
   const state = link === "live" && old ? "stale" : link;
   const text = { live: t.live, connecting: t.connecting, reconnecting: t.reconnecting, stale: t.live }[state];
   return (
@@ -85,9 +85,9 @@ function LinkState(): ReactNode {
   );
 }
 
-function LookMenu(): ReactNode {
+function DisplayMenu(): ReactNode {
   const t = useTexts(texts);
-  const { choose } = useActions();
+  const { setPrefs } = useActions();
   const prefs = usePage((s) => s.prefs);
   const themes: [Theme, string][] = [
     ["system", t.themeSystem],
@@ -107,7 +107,7 @@ function LookMenu(): ReactNode {
           <div role="group" aria-label={t.theme}>
             <div className="menu-title">{t.theme}</div>
             {themes.map(([id, name]) => (
-              <MenuItem key={id} checked={prefs.theme === id} onSelect={() => choose({ theme: id })}>
+              <MenuItem key={id} checked={prefs.theme === id} onSelect={() => setPrefs({ theme: id })}>
                 {name}
               </MenuItem>
             ))}
@@ -116,7 +116,7 @@ function LookMenu(): ReactNode {
           <div role="group" aria-label={t.language}>
             <div className="menu-title">{t.language}</div>
             {languages.map(([id, name]) => (
-              <MenuItem key={id} checked={prefs.language === id} onSelect={() => choose({ language: id })}>
+              <MenuItem key={id} checked={prefs.language === id} onSelect={() => setPrefs({ language: id })}>
                 {name}
               </MenuItem>
             ))}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { statuses } from "../src/api/types.js";
-import { grown, noHistory } from "../src/state/history.js";
-import { emptyTable, merged } from "../src/state/rows.js";
+import { noHistory, withOverview } from "../src/state/history.js";
+import { applyRows, emptyTable } from "../src/state/rows.js";
 import { bare, full } from "./api.gen.js";
 
 test("the statuses are those of Go", () => {
@@ -9,6 +9,6 @@ test("the statuses are those of Go", () => {
 });
 
 test("what has nothing in it is understood too", () => {
-  expect(merged(emptyTable, bare.rows)).toEqual(emptyTable);
-  expect(grown(noHistory, bare.overview).points).toHaveLength(1);
+  expect(applyRows(emptyTable, bare.rows)).toEqual(emptyTable);
+  expect(withOverview(noHistory, bare.overview).points).toHaveLength(1);
 });

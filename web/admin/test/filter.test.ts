@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { viewOf } from "../src/replicas/index.js";
-import { isNarrow, plainView, readView, sorts, type View, viewed, writeView } from "../src/table/filter.js";
+import { defaultView, isFiltered, readView, rowsOfView, sorts, type View, writeView } from "../src/table/filter.js";
 import { row } from "./help.js";
 
 test.each<[string, Partial<View>]>([
@@ -13,22 +13,22 @@ test.each<[string, Partial<View>]>([
   ["sort=updated", { descending: false }],
   ["sort=user", { sort: "user", descending: false }],
 ])("the address %s is a view and the view is the address", (query, view) => {
-  expect(readView(query)).toEqual({ ...plainView, ...view });
-  expect(writeView({ ...plainView, ...view })).toBe(query);
+  expect(readView(query)).toEqual({ ...defaultView, ...view });
+  expect(writeView({ ...defaultView, ...view })).toBe(query);
 });
 
 test("every sort is found again in the address", () => {
-  for (const sort of sorts) for (const descending of [true, false]) expect(readView(writeView({ ...plainView, sort, descending }))).toMatchObject({ sort, descending });
+  for (const sort of sorts) for (const descending of [true, false]) expect(readView(writeView({ ...defaultView, sort, descending }))).toMatchObject({ sort, descending });
 });
 
 test("what an address says in vain is left out", () => {
-  expect(readView("status=weird&sort=evil&stuck=yes&tabs=7&x=y")).toEqual(plainView);
+  expect(readView("status=weird&sort=evil&stuck=yes&tabs=7&x=y")).toEqual(defaultView);
 });
 
 test("what is narrow", () => {
-  expect(isNarrow(plainView)).toBe(false);
-  expect(isNarrow({ ...plainView, sort: "user" })).toBe(false);
-  expect(isNarrow({ ...plainView, untabbed: true })).toBe(true);
+  expect(isFiltered(defaultView)).toBe(false);
+  expect(isFiltered({ ...defaultView, sort: "user" })).toBe(false);
+  expect(isFiltered({ ...defaultView, untabbed: true })).toBe(true);
 });
 
 const rows = [
@@ -37,7 +37,7 @@ const rows = [
   row("ses-3", { user: "bob", status: "idle", errors: 2, tabs: 3, updatedAt: 1, cost: 0.2, tokens: 5 }),
   row("ses-4", { user: "cho", status: "dormant", updatedAt: 1, tokens: 900 }),
 ];
-const ids = (v: Partial<View>): string[] => viewed(rows, { ...plainView, ...v }).map((r) => r.sessionId);
+const ids = (v: Partial<View>): string[] => rowsOfView(rows, { ...defaultView, ...v }).map((r) => r.sessionId);
 
 test("filters", () => {
   expect(ids({})).toEqual(["ses-1", "ses-2", "ses-3", "ses-4"]);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Link, listen, type Source } from "../src/state/live.js";
+import { type EventStream, type Link, subscribe } from "../src/state/live.js";
 
-class FakeSource implements Source {
+class FakeSource implements EventStream {
   static all: FakeSource[] = [];
   onopen: ((e: Event) => void) | null = null;
   onerror: ((e: Event) => void) | null = null;
@@ -38,8 +38,8 @@ afterEach(() => {
 function hearing(lost: () => Promise<boolean> = async () => true, next?: () => string) {
   const links: Link[] = [];
   const said: unknown[] = [];
-  const stop = listen(
-    { address: "/live", kinds: ["overview"], hear: (kind, data, id) => said.push([kind, data, id]), link: (l) => links.push(l), lost, ...(next === undefined ? {} : { next }) },
+  const stop = subscribe(
+    { address: "/live", kinds: ["overview"], onEvent: (kind, data, id) => said.push([kind, data, id]), onLink: (l) => links.push(l), shouldReconnect: lost, ...(next === undefined ? {} : { nextAddress: next }) },
     (a) => new FakeSource(a),
   );
   return { links, said, stop };

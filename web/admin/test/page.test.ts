@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { adminActions, isReady } from "../src/actions/action.js";
-import { Api, liveAddress, orders, Refusal, tailAddress } from "../src/api/api.js";
+import { Api, actionRequests, liveAddress, ProblemError, tailAddress } from "../src/api/api.js";
 import { type Branch, treeOf } from "../src/session/tree.js";
 import { type Route, readRoute, writeRoute } from "../src/state/route.js";
 import { readViews, saveViews, withView } from "../src/table/views.js";
@@ -28,8 +28,8 @@ test("what is asked for", async () => {
     asked.push([String(input), init]);
     return new Response(JSON.stringify({ id: "rec-1" }));
   });
-  expect(await api.order(orders.interrupt("ses-1", { agentId: "main-1" }), "why", "key")).toEqual({ id: "rec-1" });
-  await api.order(orders.remove("ses/1"), "why", "key");
+  expect(await api.runAction(actionRequests.interrupt("ses-1", { agentId: "main-1" }), "why", "key")).toEqual({ id: "rec-1" });
+  await api.runAction(actionRequests.remove("ses/1"), "why", "key");
   await api.audit({ who: "ann", target: "" });
   expect(asked.map(([path, init]) => [init?.method, path, init?.body])).toEqual([
     ["POST", "/api/admin/sessions/ses-1/interrupt", '{"agentId":"main-1","reason":"why"}'],
@@ -44,7 +44,7 @@ test("what is asked for", async () => {
 
 test("a refusal says what the problem document says, also when there is none", async () => {
   const answer = (status: number, body: string): Promise<unknown> => new Api(async () => new Response(body, { status })).me().catch((e: unknown) => e);
-  expect(await answer(403, '{"code":4003,"detail":"no"}')).toEqual(new Refusal(403, 4003, "no"));
+  expect(await answer(403, '{"code":4003,"detail":"no"}')).toEqual(new ProblemError(403, 4003, "no"));
   expect(await answer(502, "<html>")).toMatchObject({ status: 502, message: "HTTP 502" });
 });
 
@@ -58,7 +58,7 @@ test("an action needs a reason, and the end of the id if it is irreversible", ()
     expect(isReady(action, { reason: "r", typed: "abcdef" })).toBe(false);
     expect(isReady(action, { reason: "r", typed: "123456" })).toBe(true);
   }
-  expect(adminActions.handOver("ses-1", ["b", "c"]).orderFor!("c").body).toEqual({ to: "c" });
+  expect(adminActions.handOver("ses-1", ["b", "c"]).requestFor!("c").body).toEqual({ to: "c" });
 });
 
 test("agents stand below whom they work for, each once", () => {

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { emptyTable, merged, torn } from "../src/state/rows.js";
+import { applyRows, emptyTable, withoutIncoming } from "../src/state/rows.js";
 import { row } from "./help.js";
 
 const ids = (t: { rows: ReadonlyMap<string, unknown> }): string[] => [...t.rows.keys()].sort();
 
 test("a whole table in one part", () => {
-  const t = merged(emptyTable, { full: true, rows: [row("a"), row("b")] });
+  const t = applyRows(emptyTable, { full: true, rows: [row("a"), row("b")] });
   expect(ids(t)).toEqual(["a", "b"]);
-  expect(t.whole).toBe(true);
+  expect(t.complete).toBe(true);
 });
 
 test("changes: new ones, other ones and those that are gone; who did not change is the same object", () => {
-  const before = merged(emptyTable, { full: true, rows: [row("a"), row("b"), row("c")] });
-  const after = merged(before, { rows: [row("b", { tabs: 2 }), row("d")], gone: ["c"] });
+  const before = applyRows(emptyTable, { full: true, rows: [row("a"), row("b"), row("c")] });
+  const after = applyRows(before, { rows: [row("b", { tabs: 2 }), row("d")], gone: ["c"] });
   expect(ids(after)).toEqual(["a", "b", "d"]);
   expect(after.rows.get("b")!.tabs).toBe(2);
   expect(after.rows.get("a")).toBe(before.rows.get("a"));
@@ -20,26 +20,26 @@ test("changes: new ones, other ones and those that are gone; who did not change 
 });
 
 test("a whole table in several parts stands when the last one is there, and the old one until then", () => {
-  let t = merged(emptyTable, { full: true, rows: [row("old")] });
-  t = merged(t, { full: true, more: true, rows: [row("a")] });
+  let t = applyRows(emptyTable, { full: true, rows: [row("old")] });
+  t = applyRows(t, { full: true, more: true, rows: [row("a")] });
   expect(ids(t)).toEqual(["old"]);
-  t = merged(t, { more: true, rows: [row("b")] });
+  t = applyRows(t, { more: true, rows: [row("b")] });
   expect(ids(t)).toEqual(["old"]);
-  t = merged(t, { rows: [row("c")] });
+  t = applyRows(t, { rows: [row("c")] });
   expect(ids(t)).toEqual(["a", "b", "c"]);
 });
 
 test("a connection that is lost in the middle of a table leaves the old one, and the next whole one begins anew", () => {
-  let t = merged(emptyTable, { full: true, rows: [row("old")] });
-  t = torn(merged(t, { full: true, more: true, rows: [row("half")] }));
+  let t = applyRows(emptyTable, { full: true, rows: [row("old")] });
+  t = withoutIncoming(applyRows(t, { full: true, more: true, rows: [row("half")] }));
   expect(ids(t)).toEqual(["old"]);
-  t = merged(t, { rows: [row("change")] });
+  t = applyRows(t, { rows: [row("change")] });
   expect(ids(t)).toEqual(["change", "old"]);
-  t = merged(merged(t, { full: true, more: true, rows: [row("x")] }), { full: true, rows: [row("y")] });
+  t = applyRows(applyRows(t, { full: true, more: true, rows: [row("x")] }), { full: true, rows: [row("y")] });
   expect(ids(t)).toEqual(["y"]);
 });
 
 test("an empty fleet has a whole table of nothing", () => {
-  expect(emptyTable.whole).toBe(false);
-  expect(merged(emptyTable, { full: true })).toMatchObject({ whole: true });
+  expect(emptyTable.complete).toBe(false);
+  expect(applyRows(emptyTable, { full: true })).toMatchObject({ complete: true });
 });

@@ -10,7 +10,7 @@ import { useMonitorGone } from "./shell/select.js";
 import { usePageTheme } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
 import { app as texts } from "./texts/entry.js";
-import { isOver, MonitorGone, TopBar } from "./topbar/index.js";
+import { isSessionClosed, MonitorGone, TopBar } from "./topbar/index.js";
 import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
 
@@ -32,7 +32,7 @@ export function App(): ReactNode {
       )}
     >
       <div className="app-wall" />
-      <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>{phone ? <Phone /> : <Wide />}</Suspense>
+      <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>{phone ? <Phone /> : <WideLayout />}</Suspense>
       <Suspense>
         <Notices />
       </Suspense>
@@ -46,11 +46,11 @@ export function App(): ReactNode {
   );
 }
 
-/** The desktop where there is room for one. The regions are what F6 walks through. */
-function Wide(): ReactNode {
+/** The layout for wide screens. F6 moves through its regions. */
+function WideLayout(): ReactNode {
   const t = useTexts(texts);
   const gone = useMonitorGone();
-  const over = useShell((s) => isOver(s.link));
+  const over = useShell((s) => isSessionClosed(s.link));
   const drawer = useShell((s) => s.view.drawer) && !gone;
   return (
     <div className="app">

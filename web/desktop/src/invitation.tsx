@@ -11,7 +11,10 @@ interface InvitationProps {
   onJoin: () => void;
 }
 
-/** Asks before this device joins: any page can lead somebody here, and who joins works in the session of somebody else. */
+/**
+ * Asks before this device joins a session: any page can link here, and after joining the user works in a session of
+ * another user.
+ */
 export function Invitation({ language, host, onJoin }: InvitationProps): ReactNode {
   const t = texts[language];
   const press = usePress(useArmed("join"));

@@ -22,17 +22,17 @@ const t = texts[language];
 applyInitialTheme(prefs.theme, language);
 
 if (location.pathname === "/join") askToJoin();
-else void begin();
+else void start();
 
-async function begin(): Promise<void> {
-  wait(t.connecting);
+async function start(): Promise<void> {
+  renderWaiting(t.connecting);
   try {
-    show(await boot());
+    renderPage(await boot());
     setTimeout(() => void prefetchParts(), 500);
   } catch (error) {
-    // Who is not signed in finds the way in at /login.
+    // A user who is not signed in goes to /login.
     if (error instanceof ApiError && error.status === 401) return location.replace(`/login${location.search}`);
-    fail(
+    renderError(
       t.failed,
       reasonOf(error),
       <>
@@ -45,13 +45,16 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Asks whether to come in by the ticket behind the # of the address. It is good once, so it is not left in the history. */
+/**
+ * Asks whether to join with the ticket in the fragment of the address. The ticket works once, so it is removed from the
+ * browser history.
+ */
 function askToJoin(): void {
   const ticket = location.hash.slice(1);
   history.replaceState(null, "", "/join");
-  // Another link in the same tab loads no page by itself.
+  // A new fragment does not load the page by itself.
   addEventListener("hashchange", () => location.reload(), { once: true });
-  if (ticket === "") return fail(t.joinFailed, t.joinEmpty, <a href="/">{t.others}</a>);
+  if (ticket === "") return renderError(t.joinFailed, t.joinEmpty, <a href="/">{t.others}</a>);
   root.render(
     <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>
       <Invitation language={language} host={location.host} onJoin={() => void join(ticket)} />
@@ -60,14 +63,14 @@ function askToJoin(): void {
 }
 
 async function join(ticket: string): Promise<void> {
-  wait(t.joining);
+  renderWaiting(t.joining);
   try {
     const { session, monitor } = await new Api((input, init) => fetch(input, { credentials: "same-origin", ...init })).join(ticket);
     const only = monitor === undefined ? "" : `&monitor=${encodeURIComponent(monitor)}`;
     location.replace(`/?session=${encodeURIComponent(session)}${only}`);
   } catch (error) {
     const known = error instanceof ApiError ? { 401: t.joinUsed, 403: t.joinForbidden, 404: t.joinUsed, 429: t.joinBusy }[error.status] : t.joinOffline;
-    fail(t.joinFailed, known ?? reasonOf(error), <a href="/">{t.others}</a>);
+    renderError(t.joinFailed, known ?? reasonOf(error), <a href="/">{t.others}</a>);
   }
 }
 
@@ -75,7 +78,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function wait(text: string): void {
+function renderWaiting(text: string): void {
   root.render(
     <div className="app-wait" role="status">
       <img src={icon} alt="" width={40} height={40} />
@@ -84,18 +87,18 @@ function wait(text: string): void {
   );
 }
 
-function fail(what: string, why: string, wayOut: ReactNode): void {
+function renderError(what: string, why: string, actions: ReactNode): void {
   root.render(
     <div className="app-wait" role="alert">
       <img src={icon} alt="" width={40} height={40} />
       <h1>{what}</h1>
       <p>{why}</p>
-      {wayOut}
+      {actions}
     </div>,
   );
 }
 
-function show(page: Page): void {
+function renderPage(page: Page): void {
   root.render(
     <StrictMode>
       <PageContext value={page}>

@@ -17,7 +17,7 @@ interface ActionButtonProps {
 /** Opens the dialog of an admin action. Without the permission the button stays visible, disabled, and names the reason. */
 export function ActionButton({ action, danger = false, refused, label, children }: ActionButtonProps): ReactNode {
   const t = useTexts(texts);
-  const { begin } = useActions();
+  const { openAction } = useActions();
   const act = usePage((s) => s.me?.act === true);
   const why = useId();
   const reason = act ? refused : t.mayNot;
@@ -33,7 +33,7 @@ export function ActionButton({ action, danger = false, refused, label, children 
         data-admin-action={action.kind}
         data-target={action.target}
         onClick={() => {
-          if (reason === undefined) begin(action);
+          if (reason === undefined) openAction(action);
         }}
       >
         {children}

@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../../../desktop/src/ui/button.js";
 import { Modal } from "../../../desktop/src/ui/modal.js";
-import { newKey, Refusal } from "../api/api.js";
+import { newKey, ProblemError } from "../api/api.js";
 import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
 import { actions as texts } from "../texts.js";
@@ -16,11 +16,11 @@ export function ActionDialog(): ReactNode {
 type Outcome = { readonly state: "asking" | "working" } | { readonly state: "underway" | "done"; readonly record: string } | { readonly state: "failed"; readonly why: string };
 
 /** The number of polls for the outcome of an action that is still running. */
-const mostAsked = 30;
+const maxPolls = 30;
 
 function Dialog({ action }: { action: AdminAction }): ReactNode {
   const t = useTexts(texts);
-  const { api, begin, go, lose } = useActions();
+  const { api, openAction, go, markDeleted } = useActions();
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [choice, setChoice] = useState(action.choices?.[0] ?? "");
@@ -34,29 +34,29 @@ function Dialog({ action }: { action: AdminAction }): ReactNode {
   }, []);
   const form = useId();
   const ready = isReady(action, { reason, typed }) && outcome.state !== "working";
-  const carryOut = async (): Promise<void> => {
+  const runAction = async (): Promise<void> => {
     setOutcome({ state: "working" });
     try {
-      const order = action.orderFor?.(choice) ?? action.order;
-      let record = await api.order(order, reason.trim(), key);
-      // What takes its time is asked for again: with the same key the answer is how it ended.
-      for (let n = 0; record?.result === "begun" && n < mostAsked && mounted.current; n++) {
+      const order = action.requestFor?.(choice) ?? action.request;
+      let record = await api.runAction(order, reason.trim(), key);
+      // Repeating the request with the same key returns the outcome of an action that takes longer.
+      for (let n = 0; record?.result === "begun" && n < maxPolls && mounted.current; n++) {
         setOutcome({ state: "underway", record: record.id });
         await new Promise((done) => setTimeout(done, 1000));
-        record = await api.order(order, reason.trim(), key);
+        record = await api.runAction(order, reason.trim(), key);
       }
-      if (action.kind === "remove") lose(action.target);
+      if (action.kind === "remove") markDeleted(action.target);
       setOutcome({ state: record?.result === "begun" ? "underway" : "done", record: record?.id ?? "" });
     } catch (error) {
-      if (error instanceof Refusal) setKey(newKey());
+      if (error instanceof ProblemError) setKey(newKey());
       setOutcome({ state: "failed", why: error instanceof Error ? error.message : String(error) });
     }
   };
   const submit = (e: FormEvent): void => {
     e.preventDefault();
-    if (ready) void carryOut();
+    if (ready) void runAction();
   };
-  const over = (): void => begin(undefined);
+  const over = (): void => openAction(undefined);
   return (
     <Modal title={t[action.kind]} closeLabel={t.close} onClose={over}>
       {outcome.state === "done" || outcome.state === "underway" ? (

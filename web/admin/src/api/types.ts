@@ -1,8 +1,8 @@
-// What the monitor's door says, as adminview/api.go has it. Times are ms since 1970.
+// The types of the admin API, as in adminview/api.go. Times are in ms since 1970.
 
 export type Status = "quarantined" | "stuck" | "orphaned" | "waiting" | "stalled" | "working" | "idle" | "dormant";
 
-/** From what wants a look most to what wants it least. */
+/** In the order of urgency, the most urgent first. */
 export const statuses: readonly Status[] = ["quarantined", "stuck", "orphaned", "waiting", "stalled", "working", "idle", "dormant"];
 
 export interface Row {
@@ -10,7 +10,7 @@ export interface Row {
   user: string;
   title?: string;
   status: Status;
-  /** The command that a stuck session is in, and for how long. */
+  /** The command that a stuck session is executing, and for how long. */
   doing?: string;
   doingMs?: number;
   owner?: string;
@@ -102,12 +102,15 @@ export interface Point {
   takeovers: number;
 }
 
-/** What it has measured before somebody looked. */
+/** Measurements from before the page was opened. */
 export interface Past {
   points: Point[];
 }
 
-/** Changes of the table. Full: there are no others than those in this and the following, until one is not followed by more. */
+/**
+ * Changes of the table. With `full`, the table consists of the rows in this and the following messages, up to the first
+ * without `more`.
+ */
 export interface Rows {
   full?: boolean;
   more?: boolean;
@@ -181,7 +184,7 @@ export interface LedgerMessage {
   messageId: string;
   time: number;
   verdict: string;
-  /** What became of it: waiting, running or ended. */
+  /** Its state: waiting, running or ended. */
   state?: string;
   code?: number;
   agentId?: string;
@@ -189,7 +192,7 @@ export interface LedgerMessage {
 
 export interface Detail {
   row: Row;
-  /** The owner has told; else the rest is what the log says. */
+  /** Whether the owner has reported the details; otherwise they come from the log. */
   known: boolean;
   monitors: Monitor[];
   agents: Agent[];
@@ -200,7 +203,7 @@ export interface Detail {
   messages: LedgerMessage[];
 }
 
-/** Who looks, and what they may. */
+/** The user of the page and their permissions. */
 export interface Me {
   user: string;
   read: boolean;
@@ -236,7 +239,7 @@ export interface AuditVerdict {
   broken?: { seq: number; why: string };
 }
 
-/** An event of a session's log as the tail shows it; texts may be replaced by their length. */
+/** An event of a session's log; texts may be replaced by their length. */
 export interface LogEvent {
   type: string;
   message_id?: string;

@@ -20,7 +20,7 @@ function readFilter(query: string): Filter {
   return { who: q.get("who") ?? "", action: q.get("action") ?? "", target: q.get("target") ?? "" };
 }
 
-/** What admins have done. */
+/** The audit log of admin actions. */
 export function AuditPage({ query }: { query: string }): ReactNode {
   const t = useTexts(texts);
   const { go } = useActions();
@@ -64,25 +64,25 @@ export function AuditPage({ query }: { query: string }): ReactNode {
 
 type Reading = "reading" | "read" | { readonly failed: string };
 
-/** The records that fit, page by page. */
+/** The matching records, page by page. */
 function useRecords(query: string): { records: AuditRecord[]; next: string; state: Reading; load: (after: string) => void } {
   const { api } = useActions();
   const [records, setRecords] = useState<AuditRecord[]>([]);
   const [next, setNext] = useState("");
   const [state, setState] = useState<Reading>("reading");
-  const asked = useRef(0);
+  const requests = useRef(0);
   const load = useCallback(
     async (after: string) => {
-      const mine = ++asked.current;
+      const request = ++requests.current;
       setState("reading");
       try {
         const page = await api.audit({ ...readFilter(query), after, limit: pageSize });
-        if (mine !== asked.current) return;
+        if (request !== requests.current) return;
         setRecords((all) => (after === "" ? page.records : [...all, ...page.records]));
         setNext(page.next === undefined ? "" : String(page.next));
         setState("read");
       } catch (error) {
-        if (mine === asked.current) setState({ failed: error instanceof Error ? error.message : String(error) });
+        if (request === requests.current) setState({ failed: error instanceof Error ? error.message : String(error) });
       }
     },
     [api, query],
@@ -132,7 +132,7 @@ function Records({ records }: { records: readonly AuditRecord[] }): ReactNode {
   );
 }
 
-/** Whether nobody has changed what was written. */
+/** Verifies the hash chain of the audit log. */
 function Verify(): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();
@@ -142,7 +142,7 @@ function Verify(): ReactNode {
     setState("asking");
     api.verify().then(setState, (error: unknown) => setState({ failed: error instanceof Error ? error.message : String(error) }));
   };
-  const said = (): string => {
+  const resultText = (): string => {
     if (state === "") return "";
     if (state === "asking") return t.verifying;
     if ("failed" in state) return t.failed(state.failed);
@@ -154,7 +154,7 @@ function Verify(): ReactNode {
         {t.verify}
       </Button>
       <span role="status" className={typeof state === "object" && "ok" in state && !state.ok ? "bad" : undefined}>
-        {said()}
+        {resultText()}
       </span>
     </>
   );

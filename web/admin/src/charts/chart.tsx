@@ -5,38 +5,41 @@ import { axisOf, type Measure, type Point } from "../state/history.js";
 
 export interface Line {
   readonly measure: Measure;
-  /** The token of its colour. */
+  /** The colour token. */
   readonly colour: "accent" | "info" | "warning" | "danger";
 }
 
 interface ChartProps {
   points: readonly Point[];
   lines: readonly Line[];
-  /** What the axis shows at least. */
-  least: number;
-  /** Whether there is nothing between two whole numbers. */
-  whole: boolean;
-  /** A number as its axis shows it. */
-  show: (n: number) => string;
-  /** Another look of the page draws it anew. */
-  look: string;
+  /** The smallest upper end of the y axis. */
+  minTop: number;
+  /** Whether the values are integers. */
+  integer: boolean;
+  /** Formats a number for the axis. */
+  format: (n: number) => string;
+  /** Identifies the theme; a change redraws the chart. */
+  themeKey: string;
 }
 
-/** As tall as .chart-plot, where it is drawn. */
+/** The height of .chart-plot in px, where the chart is drawn. */
 const height = 84;
 
-/** How far apart the lines of time may be, in seconds. */
-const minutes = [60, 120, 300, 600, 900];
+/** The possible distances of the time ticks, in seconds. */
+const timeSteps = [60, 120, 300, 600, 900];
 
-/** How far apart the lines of whole numbers may be. */
-const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+/** The possible distances of integer ticks. */
+const integerSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
-/** Lines over the last quarter of an hour, or as much of it as is known. It is a picture only: what it shows is said beside it. */
-export default function Chart({ points, lines, least, whole, show, look }: ChartProps): ReactNode {
+/**
+ * Lines over the last 15 minutes, or the known part of them. The chart is decorative: the values are in the text beside
+ * it.
+ */
+export default function Chart({ points, lines, minTop, integer, format, themeKey }: ChartProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
-  const latest = useRef({ points, show });
-  latest.current = { points, show };
+  const latest = useRef({ points, format });
+  latest.current = { points, format };
   useEffect(() => {
     const at = box.current!;
     const token = (name: string): string => getComputedStyle(at).getPropertyValue(`--${name}`).trim();
@@ -49,10 +52,10 @@ export default function Chart({ points, lines, least, whole, show, look }: Chart
         padding: [6, 4, 0, 0],
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: true, range: (_, min, max) => axisOf(min * 1000, max * 1000).map((ms) => ms / 1000) as [number, number] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, least)] } },
+        scales: { x: { time: true, range: (_, min, max) => axisOf(min * 1000, max * 1000).map((ms) => ms / 1000) as [number, number] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, minTop)] } },
         axes: [
-          { ...axis, size: 16, gap: 2, space: 70, incrs: minutes, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
-          { ...axis, size: 44, gap: 2, space: 24, ...(whole ? { incrs: wholes } : {}), values: (_, ticks) => ticks.map((n) => latest.current.show(n)) },
+          { ...axis, size: 16, gap: 2, space: 70, incrs: timeSteps, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
+          { ...axis, size: 44, gap: 2, space: 24, ...(integer ? { incrs: integerSteps } : {}), values: (_, ticks) => ticks.map((n) => latest.current.format(n)) },
         ],
         series: [{}, ...lines.map((l) => ({ stroke: token(l.colour), width: 1.5, points: { show: false }, spanGaps: false }))],
       },
@@ -60,17 +63,17 @@ export default function Chart({ points, lines, least, whole, show, look }: Chart
       at,
     );
     plot.current = chart;
-    const watch = new ResizeObserver(() => {
+    const observer = new ResizeObserver(() => {
       const width = Math.max(60, at.clientWidth);
       if (width !== chart.width) chart.setSize({ width, height });
     });
-    watch.observe(at);
+    observer.observe(at);
     return () => {
-      watch.disconnect();
+      observer.disconnect();
       chart.destroy();
       plot.current = undefined;
     };
-  }, [lines, least, whole, look]);
+  }, [lines, minTop, integer, themeKey]);
   useEffect(() => plot.current?.setData(dataOf(points, lines)), [points, lines]);
   return <div ref={box} />;
 }

@@ -8,7 +8,7 @@ import { usePage } from "../state/use.js";
 import { charts as texts } from "../texts.js";
 import type { Line } from "./chart.js";
 
-// What draws comes when the rest is there: nothing else waits for it, and its room is kept.
+// The chart library is loaded on demand; the page keeps the space for it.
 const Chart = lazy(() => import("./chart.js"));
 
 const openKey = "everdesk.admin-charts";
@@ -71,7 +71,7 @@ function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[
   const t = useTexts(texts);
   const f = useFormat();
   const show = (n: number): string => (panel.unit === "latency" ? (n === 0 ? "0" : f.latency(n)) : panel.unit === "rate" ? f.short(n) : f.number(n));
-  const legend = useMemo(() => panel.lines.map((l) => ({ line: l, now: points.at(-1)?.[l.measure] ?? 0, most: mostOf(points, l.measure) })), [panel, points]);
+  const legend = useMemo(() => panel.lines.map((l) => ({ line: l, now: points.at(-1)?.[l.measure] ?? 0, most: maxOf(points, l.measure) })), [panel, points]);
   const nameOf = (l: Line): string => ({ appendP50: t.p50, appendP99: t.p99 })[l.measure as string] ?? "";
   return (
     <figure className="chart" data-chart={panel.name}>
@@ -90,7 +90,7 @@ function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[
       <div className="chart-plot" aria-hidden>
         <Boundary resetKey={panel} fallback={() => null}>
           <Suspense>
-            <Chart points={points} lines={panel.lines} least={panel.unit === "latency" ? 0.001 : 1} whole={panel.unit === "count"} show={show} look={look} />
+            <Chart points={points} lines={panel.lines} minTop={panel.unit === "latency" ? 0.001 : 1} integer={panel.unit === "count"} format={show} themeKey={look} />
           </Suspense>
         </Boundary>
       </div>
@@ -98,6 +98,6 @@ function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[
   );
 }
 
-function mostOf(points: readonly Point[], measure: Measure): number {
+function maxOf(points: readonly Point[], measure: Measure): number {
   return points.reduce((most, p) => Math.max(most, p[measure]), 0);
 }

@@ -1,4 +1,4 @@
-// Dates, numbers and sizes as a language has them.
+// Formats dates, numbers and sizes for a language.
 
 import type { Language } from "../../../desktop/src/i18n/texts.js";
 
@@ -11,9 +11,9 @@ export interface Format {
   clock(ms: number): string;
   /** As in 15 Nov, 14:05:09. */
   moment(ms: number): string;
-  /** A length of time in its largest part, as in 12s or 3h. */
+  /** A duration in its largest unit, as in 12s or 3h. */
   age(ms: number): string;
-  /** A time of a machine, as in 340 µs or 1.2 ms. */
+  /** A latency, as in 340 µs or 1.2 ms. */
   latency(seconds: number): string;
   bytes(n: number): string;
 }

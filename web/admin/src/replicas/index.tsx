@@ -5,14 +5,13 @@ import { ActionButton } from "../actions/button.js";
 import type { Alert, Replica } from "../api/types.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useActions, useHubTime, usePage } from "../state/use.js";
-import { plainView, type View, writeView } from "../table/filter.js";
+import { defaultView, type View, writeView } from "../table/filter.js";
 import { replicas as texts } from "../texts.js";
 import { Id } from "../ui/id.js";
 
-/** A replica that has not measured itself for so long is silent. */
-const silence = 5000;
+/** The age of a sample from which a replica counts as silent, in ms. */
+const silentAfter = 5000;
 
-/** One card for each replica. */
 export function Replicas(): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();
@@ -68,28 +67,28 @@ function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode
           </div>
         ))}
       </dl>
-      {quiet > silence && <p className="card-silent">{t.silent(f.age(quiet))}</p>}
+      {quiet > silentAfter && <p className="card-silent">{t.silent(f.age(quiet))}</p>}
     </li>
   );
 }
 
-/** The view that shows what an alert is about; undefined for alerts that are about no sessions. */
+/** The view of the sessions that an alert is about; undefined for alerts without sessions. */
 export function viewOf(alert: Alert): View | undefined {
   switch (alert.kind) {
     case "stuck":
     case "stalled":
     case "orphaned":
     case "quarantined":
-      return { ...plainView, status: alert.kind };
+      return { ...defaultView, status: alert.kind };
     case "overdue":
-      return { ...plainView, questions: true };
+      return { ...defaultView, questions: true };
     case "takeovers":
     case "fenced":
     case "slow":
     case "storeErrors":
     case "silentReplica":
     case "goneReplica":
-      return alert.where === undefined ? undefined : { ...plainView, owner: alert.where };
+      return alert.where === undefined ? undefined : { ...defaultView, owner: alert.where };
     default:
       return undefined;
   }

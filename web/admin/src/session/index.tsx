@@ -13,11 +13,11 @@ import { Id } from "../ui/id.js";
 import { Agents, Ledger, Monitors, Owners, Questions, Tabs, Windows } from "./parts.js";
 import { Tail } from "./tail.js";
 
-/** All that is known of one session. */
+/** The details of one session. */
 export function SessionPage({ session }: { session: string }): ReactNode {
   const t = useTexts(texts);
   const detail = usePage((s) => s.detail);
-  const gone = usePage((s) => s.gone === session);
+  const gone = usePage((s) => s.deletedSession === session);
   const now = useHubTime();
   return (
     <div className="session" data-session-page={session}>
@@ -46,7 +46,7 @@ export function SessionPage({ session }: { session: string }): ReactNode {
   );
 }
 
-/** After so long somebody should have told. */
+/** How long to wait for the details before the page says that none are available, in ms. */
 const loadTimeout = 4000;
 
 function Missing({ session, gone }: { session: string; gone: boolean }): ReactNode {

@@ -1,50 +1,53 @@
-// The end of a session's log, as far as the page keeps it.
+// The end of a session's log, as kept by the page.
 
 import { comparePositions, zero } from "../../../core/src/position.js";
 import type { Detail, LogEvent, Row } from "../api/types.js";
 
-/** As many events are kept; the oldest go. */
-export const mostEvents = 2000;
+/** The maximum number of events; the oldest are dropped. */
+export const maxEvents = 2000;
 
-/** How far back a tail begins. */
-const behind = 200n;
+/** The number of earlier events that a tail starts with. */
+const initialEvents = 200n;
 
 export interface Log {
   readonly events: readonly LogEvent[];
-  /** What came while it was paused. */
-  readonly held: readonly LogEvent[];
+  /** The events received while paused. */
+  readonly buffered: readonly LogEvent[];
   readonly paused: boolean;
-  /** Events that were skipped, because the log has not got them any more. */
+  /** Whether events were skipped because the log no longer has them. */
   readonly trimmed: boolean;
 }
 
-export const emptyLog: Log = { events: [], held: [], paused: false, trimmed: false };
+export const emptyLog: Log = { events: [], buffered: [], paused: false, trimmed: false };
 
-/** The log with more events. What comes again after a lost connection is not shown twice. */
-export function applied(log: Log, more: readonly LogEvent[]): Log {
-  const last = (log.held.at(-1) ?? log.events.at(-1))?.message_id;
-  const fresh = last === undefined ? more : more.filter((e) => e.message_id === undefined || comparePositions(e.message_id, last) > 0);
-  if (fresh.length === 0) return log;
-  if (log.paused) return { ...log, held: [...log.held, ...fresh].slice(-mostEvents) };
-  return { ...log, events: [...log.events, ...fresh].slice(-mostEvents) };
+/** Appends events. Events that are delivered again after a reconnect are dropped. */
+export function appendEvents(log: Log, more: readonly LogEvent[]): Log {
+  const last = (log.buffered.at(-1) ?? log.events.at(-1))?.message_id;
+  const added = last === undefined ? more : more.filter((e) => e.message_id === undefined || comparePositions(e.message_id, last) > 0);
+  if (added.length === 0) return log;
+  if (log.paused) return { ...log, buffered: [...log.buffered, ...added].slice(-maxEvents) };
+  return { ...log, events: [...log.events, ...added].slice(-maxEvents) };
 }
 
-export function paused(log: Log, is: boolean): Log {
+export function setPaused(log: Log, is: boolean): Log {
   if (is) return { ...log, paused: true };
-  return { ...log, paused: false, held: [], events: [...log.events, ...log.held].slice(-mostEvents) };
+  return { ...log, paused: false, buffered: [], events: [...log.events, ...log.buffered].slice(-maxEvents) };
 }
 
-/** Where to begin so that some events before the newest are seen too. Numbers begin anew with every owner, so those of the one before are wanted as well. */
-export function beginningOf({ row, owners }: Pick<Detail, "owners"> & { row: Pick<Row, "top"> }): string {
-  const at = parsed(row.top ?? "");
+/**
+ * The position to start from, so that some earlier events are shown. Sequence numbers restart with every owner, so the
+ * events of the previous owner are included.
+ */
+export function tailStart({ row, owners }: Pick<Detail, "owners"> & { row: Pick<Row, "top"> }): string {
+  const at = parsePosition(row.top ?? "");
   if (at === undefined) return zero;
-  if (at.seq > behind) return `${at.epoch}-${at.seq - behind}`;
+  if (at.seq > initialEvents) return `${at.epoch}-${at.seq - initialEvents}`;
   return owners[1] === undefined ? zero : `${owners[1].epoch}-0`;
 }
 
-/** Where to begin so that a position is the first event; undefined if it is none. */
-export function justBefore(text: string): string | undefined {
-  const at = parsed(text.trim());
+/** The position to start from so that the given one is the first event; undefined if the text is no position. */
+export function positionBefore(text: string): string | undefined {
+  const at = parsePosition(text.trim());
   if (at === undefined) return undefined;
   if (at.seq > 0n) return `${at.epoch}-${at.seq - 1n}`;
   return at.epoch > 0n ? `${at.epoch - 1n}-${lastSeq}` : zero;
@@ -52,13 +55,13 @@ export function justBefore(text: string): string | undefined {
 
 const lastSeq = 2n ** 64n - 1n;
 
-function parsed(text: string): { epoch: bigint; seq: bigint } | undefined {
+function parsePosition(text: string): { epoch: bigint; seq: bigint } | undefined {
   const [, epoch, seq] = /^(0|[1-9]\d{0,18})-(0|[1-9]\d{0,18})$/.exec(text) ?? [];
   return epoch === undefined || seq === undefined ? undefined : { epoch: BigInt(epoch), seq: BigInt(seq) };
 }
 
-/** Whom an event is about, as far as it says. */
-export function aboutOf(e: LogEvent): { agent: string; monitor: string } {
+/** The agent and monitor that an event concerns, if it names them. */
+export function subjectOf(e: LogEvent): { agent: string; monitor: string } {
   const data = typeof e.data === "object" && e.data !== null ? (e.data as Record<string, unknown>) : {};
   const text = (...names: string[]): string => {
     for (const name of names) if (typeof data[name] === "string") return data[name];

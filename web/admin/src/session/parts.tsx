@@ -8,7 +8,7 @@ import { session as texts } from "../texts.js";
 import { Id } from "../ui/id.js";
 import { type Branch, treeOf } from "./tree.js";
 
-/** A part of the page with a heading and a count. */
+/** A section with a heading and a count. */
 function Panel({ name, count, wide = false, children }: { name: string; count: number; wide?: boolean; children: ReactNode }): ReactNode {
   return (
     <section className={wide ? "panel panel-wide" : "panel"}>
@@ -21,8 +21,8 @@ function Panel({ name, count, wide = false, children }: { name: string; count: n
   );
 }
 
-/** A small table; rows are lists of cells. */
-function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; rows: readonly (readonly [string, ...ReactNode[]])[] }): ReactNode {
+/** A small table; rows are lists of cells, with their key first. */
+function SmallTable({ name, heads, rows }: { name: string; heads: readonly string[]; rows: readonly (readonly [string, ...ReactNode[]])[] }): ReactNode {
   const t = useTexts(texts);
   if (rows.length === 0) return <p className="faint">{t.nothing}</p>;
   return (
@@ -51,8 +51,8 @@ function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; 
   );
 }
 
-/** What may not be seen says so. */
-function Secret({ text }: { text: string | undefined }): ReactNode {
+/** A text, or a placeholder without the permission to see it. */
+function RestrictedText({ text }: { text: string | undefined }): ReactNode {
   const t = useTexts(texts);
   const content = usePage((s) => s.me?.content === true);
   return content ? <span className="free-text">{text}</span> : <span className="faint">{t.hidden}</span>;
@@ -92,7 +92,7 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
         </ActionButton>
       </div>
       {m.queue.length > 0 && (
-        <Plain
+        <SmallTable
           name={`${t.queue} ${m.id}`}
           heads={[t.place, t.message, t.since, t.text, ""]}
           rows={m.queue.map((q) => [
@@ -100,7 +100,7 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
             q.place,
             <Id key="id" id={q.messageId} />,
             q.since === undefined ? "" : f.age(now - q.since),
-            <Secret key="text" text={q.text} />,
+            <RestrictedText key="text" text={q.text} />,
             <ActionButton key="action" action={adminActions.cancel(session, q.messageId)}>{t.cancel}</ActionButton>,
           ])}
         />
@@ -150,10 +150,10 @@ export function Windows({ detail }: { detail: Detail }): ReactNode {
   const t = useTexts(texts);
   return (
     <Panel name={t.windows} count={detail.windows.length}>
-      <Plain
+      <SmallTable
         name={t.windows}
         heads={[t.window, t.monitor, t.title, t.renderer, t.locked]}
-        rows={detail.windows.map((w) => [`${w.monitorId}/${w.id}`, <Id key="id" id={w.id} />, w.monitorId, <Secret key="title" text={w.title} />, w.renderer, w.lockedBy === undefined ? "" : <Id key="by" id={w.lockedBy} />])}
+        rows={detail.windows.map((w) => [`${w.monitorId}/${w.id}`, <Id key="id" id={w.id} />, w.monitorId, <RestrictedText key="title" text={w.title} />, w.renderer, w.lockedBy === undefined ? "" : <Id key="by" id={w.lockedBy} />])}
       />
     </Panel>
   );
@@ -165,12 +165,12 @@ export function Questions({ detail, now }: { detail: Detail; now: number }): Rea
   const kinds: Record<string, string> = { approval: t.approval, prompt: t.prompt, plan: t.plan };
   return (
     <Panel name={t.questions} count={detail.asks.length}>
-      <Plain
+      <SmallTable
         name={t.questions}
         heads={[t.question, t.type, t.agent, t.deadline]}
         rows={detail.asks.map((a) => [
           a.id,
-          <Secret key="title" text={a.title} />,
+          <RestrictedText key="title" text={a.title} />,
           <span key="kind" title={a.id}>{kinds[a.kind] ?? a.kind}</span>,
           <Id key="agent" id={a.agentId} />,
           a.deadline === undefined ? "" : <span key="at" className={a.deadline < now ? "bad" : undefined} title={f.moment(a.deadline)}>{f.clock(a.deadline)}</span>,
@@ -185,7 +185,7 @@ export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNod
   const f = useFormat();
   return (
     <Panel wide name={t.tabs} count={detail.tabs.length}>
-      <Plain
+      <SmallTable
         name={t.tabs}
         heads={[t.tab, t.user, t.replica, t.monitors, t.form, t.since, t.lag, ""]}
         rows={detail.tabs.map((c) => [
@@ -209,7 +209,7 @@ export function Owners({ detail }: { detail: Detail }): ReactNode {
   const f = useFormat();
   return (
     <Panel name={t.owners} count={detail.owners.length}>
-      <Plain name={t.owners} heads={[t.epoch, t.replica, t.time]} rows={detail.owners.map((o) => [`${o.epoch} ${o.replica}`, o.epoch, <Id key="replica" id={o.replica} />, f.moment(o.at)])} />
+      <SmallTable name={t.owners} heads={[t.epoch, t.replica, t.time]} rows={detail.owners.map((o) => [`${o.epoch} ${o.replica}`, o.epoch, <Id key="replica" id={o.replica} />, f.moment(o.at)])} />
     </Panel>
   );
 }
@@ -219,7 +219,7 @@ export function Ledger({ detail }: { detail: Detail }): ReactNode {
   const f = useFormat();
   return (
     <Panel wide name={t.ledger} count={detail.messages.length}>
-      <Plain
+      <SmallTable
         name={t.ledger}
         heads={[t.message, t.time, t.verdict, t.agent]}
         rows={detail.messages.map((m) => [m.messageId, <Id key="id" id={m.messageId} />, f.moment(m.time), m.code === undefined || m.code === 0 ? m.verdict : `${m.verdict} ${m.code}`, <Id key="agent" id={m.agentId} />])}

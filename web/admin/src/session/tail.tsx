@@ -4,11 +4,11 @@ import { Button } from "../../../desktop/src/ui/button.js";
 import type { Detail, LogEvent } from "../api/types.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { usePage } from "../state/use.js";
-import { useSpan } from "../table/span.js";
-import { keyLeads, scrollTo } from "../table/window.js";
+import { useVisibleRange } from "../table/use-visible-range.js";
+import { cellAfterKey, scrollToRow } from "../table/visible-range.js";
 import { session as texts } from "../texts.js";
 import { CopyButton } from "../ui/copy.js";
-import { aboutOf, beginningOf, justBefore, lineOf } from "./log.js";
+import { lineOf, positionBefore, subjectOf, tailStart } from "./log.js";
 import { type TailQuery, useTail } from "./use-tail.js";
 
 const lineHeight = 22;
@@ -19,8 +19,8 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
   const f = useFormat();
   const content = usePage((s) => s.me?.content === true);
   const session = detail.row.sessionId;
-  // Where it begins is decided once; what comes afterwards is followed.
-  const [query, setQuery] = useState<TailQuery>(() => ({ after: beginningOf(detail), type: "", agent: "", monitor: "" }));
+  // The start position is fixed; newer events follow.
+  const [query, setQuery] = useState<TailQuery>(() => ({ after: tailStart(detail), type: "", agent: "", monitor: "" }));
   const { log, link, pause } = useTail(session, query);
   const [chosen, setChosen] = useState<LogEvent>();
   const types = [...new Set(log.events.map((e) => e.type))].sort();
@@ -39,11 +39,11 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
         <Choice name="agent" label={t.agent} value={query.agent} options={detail.agents.map((a) => a.id)} onChange={(agent) => setQuery({ ...query, agent })} />
         <Choice name="monitor" label={t.monitor} value={query.monitor} options={detail.monitors.map((m) => m.id)} onChange={(monitor) => setQuery({ ...query, monitor })} />
         <Jump onJump={(after) => setQuery({ ...query, after })} />
-        <Button size="sm" onClick={() => setQuery({ ...query, after: beginningOf(detail) })}>
+        <Button size="sm" onClick={() => setQuery({ ...query, after: tailStart(detail) })}>
           {t.newest}
         </Button>
         <Button size="sm" icon={log.paused ? Play : Pause} aria-pressed={log.paused} data-tail-pause onClick={() => pause(!log.paused)}>
-          {log.paused ? t.resume(f.number(log.held.length)) : t.pause}
+          {log.paused ? t.resume(f.number(log.buffered.length)) : t.pause}
         </Button>
         <CopyButton text={() => log.events.map((e) => JSON.stringify(e)).join("\n")} label={t.copy} done={t.copied} failed={t.copyFailed} />
       </div>
@@ -59,11 +59,11 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
   );
 }
 
-/** A field with suggestions; it counts when it is left or a suggestion is taken. */
+/** A filter field with suggestions; it applies on blur, Enter, or when a suggestion is chosen. */
 function Choice({ name, label, value, options, onChange }: { name: string; label: string; value: string; options: readonly string[]; onChange: (v: string) => void }): ReactNode {
   const list = useId();
   const [text, setText] = useState(value);
-  const give = (): void => {
+  const apply = (): void => {
     if (text.trim() !== value) onChange(text.trim());
   };
   return (
@@ -80,9 +80,9 @@ function Choice({ name, label, value, options, onChange }: { name: string; label
           setText(e.target.value);
           if (e.target.value === "" || options.includes(e.target.value)) onChange(e.target.value);
         }}
-        onBlur={give}
+        onBlur={apply}
         onKeyDown={(e) => {
-          if (e.key === "Enter") give();
+          if (e.key === "Enter") apply();
         }}
       />
       <datalist id={list}>
@@ -101,7 +101,7 @@ function Jump({ onJump }: { onJump: (after: string) => void }): ReactNode {
   const id = useId();
   const jump = (e: FormEvent): void => {
     e.preventDefault();
-    const after = justBefore(text);
+    const after = positionBefore(text);
     setBad(after === undefined);
     if (after !== undefined) onJump(after);
   };
@@ -127,35 +127,37 @@ interface LinesProps {
   onChoose: (e: LogEvent) => void;
 }
 
-/** The events, one line each; only those that can be seen are in the document. It stays at the end unless scrolled away from it. */
+/**
+ * The events, one line each; only visible ones are in the document. It stays at the end until the user scrolls away.
+ */
 function Lines({ events, following, chosen, onChoose }: LinesProps): ReactNode {
   const t = useTexts(texts);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
-  const span = useSpan(box, events.length, lineHeight);
+  const span = useVisibleRange(box, events.length, lineHeight);
   useLayoutEffect(() => {
     const view = box.current!;
     if (following && atEnd.current) view.scrollTop = view.scrollHeight;
   }, [events, following]);
   useEffect(() => {
     const view = box.current!;
-    const look = (): void => {
+    const update = (): void => {
       atEnd.current = view.scrollTop + view.clientHeight >= view.scrollHeight - 2 * lineHeight;
     };
-    view.addEventListener("scroll", look, { passive: true });
-    return () => view.removeEventListener("scroll", look);
+    view.addEventListener("scroll", update, { passive: true });
+    return () => view.removeEventListener("scroll", update);
   }, []);
   const row = chosen === undefined ? -1 : events.indexOf(chosen);
   const press = (e: KeyboardEvent): void => {
     const view = box.current!;
     const page = Math.max(1, Math.floor(view.clientHeight / lineHeight) - 1);
-    const begin = row < 0 && e.key === "ArrowUp" ? events.length : row;
-    const to = keyLeads(e.key, { row: begin, column: 0 }, { rows: events.length, columns: 1 }, page);
+    const start = row < 0 && e.key === "ArrowUp" ? events.length : row;
+    const to = cellAfterKey(e.key, { row: start, column: 0 }, { rows: events.length, columns: 1 }, page);
     const event = to === undefined || e.key === "ArrowLeft" || e.key === "ArrowRight" ? undefined : events[to.row];
     if (event === undefined) return;
     e.preventDefault();
-    view.scrollTop = scrollTo(to!.row, view.scrollTop, view.clientHeight, lineHeight);
+    view.scrollTop = scrollToRow(to!.row, view.scrollTop, view.clientHeight, lineHeight);
     onChoose(event);
   };
   return (
@@ -176,7 +178,7 @@ const EventLine = memo(function EventLine({ id, event, index, count, chosen, onC
   useLayoutEffect(() => {
     line.current!.style.transform = `translateY(${index * lineHeight}px)`;
   }, [index]);
-  const { agent, monitor } = aboutOf(event);
+  const { agent, monitor } = subjectOf(event);
   return (
     <div ref={line} id={id} role="option" aria-selected={chosen} aria-posinset={index + 1} aria-setsize={count} className="tail-line" data-event={event.type} onClick={() => onChoose(event)}>
       <span className="tail-position">{event.message_id}</span>

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { tailAddress } from "../api/api.js";
 import type { LogEvent } from "../api/types.js";
-import { type Link, listen } from "../state/live.js";
+import { type Link, subscribe } from "../state/live.js";
 import { useActions } from "../state/use.js";
-import { applied, emptyLog, type Log, paused } from "./log.js";
+import { appendEvents, emptyLog, type Log, setPaused } from "./log.js";
 
 export interface TailQuery {
   readonly after: string;
@@ -12,40 +12,40 @@ export interface TailQuery {
   readonly monitor: string;
 }
 
-/** Follows a session's log. Another query begins anew; a lost connection goes on where it was. */
+/** Follows a session's log. Another query starts again; after a lost connection it resumes where it was. */
 export function useTail(session: string, query: TailQuery): { log: Log; link: Link; pause: (is: boolean) => void } {
   const [log, setLog] = useState(emptyLog);
   const [link, setLink] = useState<Link>("connecting");
   const last = useRef("");
-  const { api, lose } = useActions();
+  const { api, markDeleted } = useActions();
   const { after, type, agent, monitor } = query;
   useEffect(() => {
     setLog(emptyLog);
     last.current = after;
-    // A whole log comes at once; it is shown once per frame.
-    let waiting: LogEvent[] = [];
+    // A whole log arrives at once; it is rendered once per animation frame.
+    let pending: LogEvent[] = [];
     let frame = 0;
     const flush = (): void => {
       frame = 0;
-      const all = waiting;
-      waiting = [];
-      setLog((l) => applied(l, all));
+      const all = pending;
+      pending = [];
+      setLog((l) => appendEvents(l, all));
     };
-    const stop = listen({
+    const stop = subscribe({
       address: tailAddress(session, { after, type, agent, monitor }),
-      next: () => tailAddress(session, { after: last.current, type, agent, monitor }),
+      nextAddress: () => tailAddress(session, { after: last.current, type, agent, monitor }),
       kinds: ["event", "trimmed"],
-      link: setLink,
-      // A session that is gone is not waited for; a hub that is away is.
-      lost: async () => {
-        const there = await api.has(session);
-        if (!there) lose(session);
-        return there;
+      onLink: setLink,
+      // It does not reconnect if the session was deleted, but does if the hub is unreachable.
+      shouldReconnect: async () => {
+        const exists = await api.sessionExists(session);
+        if (!exists) markDeleted(session);
+        return exists;
       },
-      hear: (kind, data, id) => {
+      onEvent: (kind, data, id) => {
         if (kind === "trimmed") return setLog((l) => ({ ...l, trimmed: true }));
         if (id !== "") last.current = id;
-        waiting.push(data as LogEvent);
+        pending.push(data as LogEvent);
         if (frame === 0) frame = requestAnimationFrame(flush);
       },
     });
@@ -53,7 +53,7 @@ export function useTail(session: string, query: TailQuery): { log: Log; link: Li
       cancelAnimationFrame(frame);
       stop();
     };
-  }, [session, after, type, agent, monitor, api, lose]);
-  const pause = useCallback((is: boolean) => setLog((l) => paused(l, is)), []);
+  }, [session, after, type, agent, monitor, api, markDeleted]);
+  const pause = useCallback((is: boolean) => setLog((l) => setPaused(l, is)), []);
   return { log, link, pause };
 }

@@ -1,71 +1,71 @@
-// The push of the hub. A connection that is lost is made again, and then everything comes anew. Browsers make
-// connections again by themselves, but not those that the hub refused, and they say of neither why.
+// The event stream of the hub. After a lost connection it connects again, and the hub sends the whole state. It does
+// not rely on the reconnection of EventSource, which stops when the hub refuses a connection and reports no reason.
 
 export type Link = "connecting" | "live" | "reconnecting";
 
-/** What is used of an EventSource. */
-export interface Source {
+/** The part of an EventSource that is used. */
+export interface EventStream {
   onopen: ((e: Event) => void) | null;
   onerror: ((e: Event) => void) | null;
-  addEventListener(type: string, hear: (e: MessageEvent<string>) => void): void;
+  addEventListener(type: string, listener: (e: MessageEvent<string>) => void): void;
   close(): void;
 }
 
-export interface LiveState {
+export interface SubscribeOptions {
   readonly address: string;
-  /** The kinds of events to hear. */
+  /** The kinds of events to receive. */
   readonly kinds: readonly string[];
-  readonly hear: (kind: string, data: unknown, id: string) => void;
-  readonly link: (link: Link) => void;
-  /** A connection was lost; asked before it is made again. False gives up. */
-  readonly lost: () => Promise<boolean>;
-  /** The address of the next connection, where it is another. */
-  readonly next?: () => string;
+  readonly onEvent: (kind: string, data: unknown, id: string) => void;
+  readonly onLink: (link: Link) => void;
+  /** Called after a lost connection, before the next attempt; false stops. */
+  readonly shouldReconnect: () => Promise<boolean>;
+  /** The address of the next connection, if it differs. */
+  readonly nextAddress?: () => string;
 }
 
-const firstWait = 500;
-const longestWait = 5000;
+const minDelay = 500;
+const maxDelay = 5000;
 
-/** Listens until the function it gives is called. */
-export function listen(to: LiveState, open: (address: string) => Source = (a) => new EventSource(a)): () => void {
-  let source: Source | undefined;
+/** Subscribes to the stream until the returned function is called. */
+export function subscribe(options: SubscribeOptions, open: (address: string) => EventStream = (a) => new EventSource(a)): () => void {
+  let source: EventStream | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let wait = firstWait;
-  let over = false;
-  const begin = (address: string): void => {
-    const mine = open(address);
-    source = mine;
-    mine.onopen = () => {
-      wait = firstWait;
-      to.link("live");
+  let wait = minDelay;
+  let stopped = false;
+  const connect = (address: string): void => {
+    const current = open(address);
+    source = current;
+    current.onopen = () => {
+      wait = minDelay;
+      options.onLink("live");
     };
-    mine.onerror = () => {
-      mine.close();
-      if (over || source !== mine) return;
-      to.link("reconnecting");
-      timer = setTimeout(() => void again(), wait);
-      wait = Math.min(longestWait, wait * 2);
+    current.onerror = () => {
+      current.close();
+      if (stopped || source !== current) return;
+      options.onLink("reconnecting");
+      timer = setTimeout(() => void reconnect(), wait);
+      wait = Math.min(maxDelay, wait * 2);
     };
-    for (const kind of to.kinds) {
-      mine.addEventListener(kind, (e) => {
-        const data = parsed(e.data);
-        if (!over && source === mine && data !== undefined) to.hear(kind, data, e.lastEventId);
+    for (const kind of options.kinds) {
+      current.addEventListener(kind, (e) => {
+        const data = parseJSON(e.data);
+        if (!stopped && source === current && data !== undefined) options.onEvent(kind, data, e.lastEventId);
       });
     }
   };
-  const again = async (): Promise<void> => {
-    if ((await to.lost()) && !over) begin(to.next?.() ?? to.address);
+  const reconnect = async (): Promise<void> => {
+    if ((await options.shouldReconnect()) && !stopped) connect(options.nextAddress?.() ?? options.address);
   };
-  to.link("connecting");
-  begin(to.address);
+  options.onLink("connecting");
+  connect(options.address);
   return () => {
-    over = true;
+    stopped = true;
     clearTimeout(timer);
     source?.close();
   };
 }
 
-function parsed(text: string): unknown {
+function parseJSON(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

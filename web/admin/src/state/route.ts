@@ -1,4 +1,4 @@
-// What the address says is shown.
+// The route that an address names.
 
 export type Route =
   | { readonly page: "sessions"; readonly query: string }
@@ -26,10 +26,10 @@ export function writeRoute(route: Route): string {
     case "session":
       return `${root}/sessions/${encodeURIComponent(route.session)}`;
     case "audit":
-      return `${root}/audit${behind(route.query)}`;
+      return `${root}/audit${queryPart(route.query)}`;
     case "sessions":
-      return `${root}${behind(route.query)}`;
+      return `${root}${queryPart(route.query)}`;
   }
 }
 
-const behind = (query: string): string => (query === "" ? "" : `?${query}`);
+const queryPart = (query: string): string => (query === "" ? "" : `?${query}`);

@@ -4,21 +4,21 @@ import type { Page, State } from "./store.js";
 
 export const PageContext = createContext<Page | undefined>(undefined);
 
-/** What can be done. */
+/** The page with its actions. */
 export function useActions(): Page {
   const page = useContext(PageContext);
   if (page === undefined) throw new Error("outside of a page");
   return page;
 }
 
-/** A part of what the page knows. */
+/** Selects a part of the page state. */
 export function usePage<T>(select: (s: State) => T): T {
   return useStore(useActions().store, select);
 }
 
-/** What time it is for the hub, anew every second. */
+/** The hub's time, updated every second. */
 export function useHubTime(): number {
-  const ahead = usePage((s) => s.ahead);
+  const ahead = usePage((s) => s.clockOffset);
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);

@@ -6,25 +6,25 @@ import { Id } from "../ui/id.js";
 import type { Sort } from "./filter.js";
 import { StatusMark } from "./status.js";
 
-/** What a cell may need beside its row. */
+/** The values that cells need beside their row. */
 export interface CellContext {
   readonly f: Format;
   readonly age: string;
-  /** For what may not be seen. */
+  /** The placeholder for texts that the user may not see. */
   readonly hidden: string | undefined;
   readonly lastError: (code: string) => string;
 }
 
 export interface Column {
   readonly sort: Sort;
-  /** Numbers stand at the right. */
+  /** Whether it is right-aligned. */
   readonly number?: boolean;
   readonly cell: (row: Row, c: CellContext) => ReactNode;
 }
 
 const count = (n: number, f: Format): string => (n === 0 ? "–" : f.number(n));
 
-/** The columns of the table. Their names in the dictionary are those of their sorts. */
+/** The columns of the table. Their texts have the keys of their sorts. */
 export const columns: readonly Column[] = [
   {
     sort: "id",

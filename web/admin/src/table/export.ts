@@ -1,4 +1,4 @@
-// The table as a file.
+// Exports the table as a file.
 
 import type { Row } from "../api/types.js";
 
@@ -7,7 +7,10 @@ const columns: readonly (keyof Row)[] = [
   "queued", "questions", "budget", "errors", "lastError", "tokens", "cost", "createdAt", "updatedAt", "reason",
 ];
 
-/** A cell as RFC 4180 has it. What a spreadsheet would take for a formula gets an apostrophe before it: titles are written by anybody. */
+/**
+ * A cell by RFC 4180. A value that a spreadsheet would read as a formula gets an apostrophe before it, since any user
+ * can write titles.
+ */
 function cell(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "number") return String(value);
@@ -25,13 +28,13 @@ export function jsonOf(rows: readonly Row[]): string {
   return `${JSON.stringify(rows, null, 2)}\n`;
 }
 
-/** Lets the browser keep a text as a file. */
+/** Saves a text as a file. */
 export function download(name: string, media: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: media }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
-  // Some browsers take it only after a while.
+  // Some browsers read it only after a while.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

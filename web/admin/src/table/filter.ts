@@ -1,5 +1,5 @@
-// Which sessions are shown and in which order. Both are in the address, in the words of the hub's own listing, so that a
-// link shows the same to somebody else.
+// Which sessions are shown, and in which order. Both are in the address, with the parameters of the hub's own listing,
+// so that a link shows the same to other users.
 
 import { type Row, type Status, statuses } from "../api/types.js";
 
@@ -12,17 +12,17 @@ export interface View {
   readonly status: Status | "";
   readonly owner: string;
   readonly text: string;
-  /** Sessions that do not answer, or have work and say nothing. */
+  /** Sessions that are stuck or stalled. */
   readonly stuck: boolean;
   readonly questions: boolean;
   readonly errors: boolean;
-  /** Sessions that nobody watches. */
+  /** Sessions without tabs. */
   readonly untabbed: boolean;
   readonly sort: Sort;
   readonly descending: boolean;
 }
 
-export const plainView: View = {
+export const defaultView: View = {
   user: "",
   status: "",
   owner: "",
@@ -35,7 +35,7 @@ export const plainView: View = {
   descending: true,
 };
 
-/** Reads an address. What it does not know it leaves out. */
+/** Parses an address. Unknown values are ignored. */
 export function readView(query: string): View {
   const q = new URLSearchParams(query);
   const status = q.get("status") ?? "";
@@ -50,32 +50,32 @@ export function readView(query: string): View {
     questions: q.get("questions") === "true",
     errors: q.get("errors") === "true",
     untabbed: q.get("tabs") === "0",
-    sort: known ? (sort as Sort) : plainView.sort,
-    descending: known ? q.get("desc") === "true" : plainView.descending,
+    sort: known ? (sort as Sort) : defaultView.sort,
+    descending: known ? q.get("desc") === "true" : defaultView.descending,
   };
 }
 
-/** The address of a view, without a question mark; empty for the plain one. */
+/** The query string of a view, without a question mark; empty for the default view. */
 export function writeView(v: View): string {
   const q = new URLSearchParams();
   for (const name of ["user", "status", "owner", "text"] as const) if (v[name] !== "") q.set(name, v[name]);
   for (const name of ["stuck", "questions", "errors"] as const) if (v[name]) q.set(name, "true");
   if (v.untabbed) q.set("tabs", "0");
-  if (v.sort !== plainView.sort || v.descending !== plainView.descending) {
+  if (v.sort !== defaultView.sort || v.descending !== defaultView.descending) {
     q.set("sort", v.sort);
     if (v.descending) q.set("desc", "true");
   }
   return q.toString();
 }
 
-/** Whether anything is left out. */
-export function isNarrow(v: View): boolean {
-  return writeView({ ...v, sort: plainView.sort, descending: plainView.descending }) !== "";
+/** Whether a filter is set. */
+export function isFiltered(v: View): boolean {
+  return writeView({ ...v, sort: defaultView.sort, descending: defaultView.descending }) !== "";
 }
 
 const halted: ReadonlySet<Status> = new Set(["stuck", "stalled"]);
 
-export function fits(v: View): (row: Row) => boolean {
+export function viewFilter(v: View): (row: Row) => boolean {
   const text = v.text.trim().toLowerCase();
   const has = (s: string | undefined): boolean => s?.toLowerCase().includes(text) === true;
   return (row) =>
@@ -91,7 +91,7 @@ export function fits(v: View): (row: Row) => boolean {
 
 const rank = new Map(statuses.map((s, i) => [s, i]));
 
-/** What rows are ordered by. */
+/** The sort key of a row. */
 const keys: Record<Sort, (row: Row) => number | string> = {
   updated: (r) => r.updatedAt,
   id: (r) => r.sessionId,
@@ -99,32 +99,32 @@ const keys: Record<Sort, (row: Row) => number | string> = {
   title: (r) => r.title ?? "",
   status: (r) => rank.get(r.status) ?? statuses.length,
   owner: (r) => r.owner ?? "",
-  position: (r) => placeOf(r.top),
+  position: (r) => sortablePosition(r.top),
   tabs: (r) => r.tabs,
   agents: (r) => r.agents,
   queued: (r) => r.queued,
   questions: (r) => r.questions,
   budget: (r) => r.budget,
   errors: (r) => r.errors,
-  // Models that do not say what they cost still say how much they read and wrote.
+  // Rows without costs are ordered by their tokens.
   cost: (r) => (r.cost ?? 0) * 1e12 + r.tokens,
 };
 
-/** A position in a form whose order is that of positions. */
-function placeOf(position: string | undefined): string {
+/** A position in a form that sorts as text. */
+function sortablePosition(position: string | undefined): string {
   const [epoch = "", seq = ""] = (position ?? "0-0").split("-");
   return `${epoch.padStart(20, "0")}-${seq.padStart(20, "0")}`;
 }
 
-/** The rows of a view in its order; those that are equal stay where they are, by their id. */
-export function viewed(rows: Iterable<Row>, v: View): Row[] {
-  const wanted = fits(v);
+/** The rows of a view, sorted; equal rows by their id. */
+export function rowsOfView(rows: Iterable<Row>, v: View): Row[] {
+  const matches = viewFilter(v);
   const key = keys[v.sort];
   const found: { row: Row; key: number | string }[] = [];
-  for (const row of rows) if (wanted(row)) found.push({ row, key: key(row) });
-  const way = v.descending ? -1 : 1;
+  for (const row of rows) if (matches(row)) found.push({ row, key: key(row) });
+  const direction = v.descending ? -1 : 1;
   found.sort((a, b) => {
-    if (a.key !== b.key) return a.key < b.key ? -way : way;
+    if (a.key !== b.key) return a.key < b.key ? -direction : direction;
     return a.row.sessionId < b.row.sessionId ? -1 : 1;
   });
   return found.map((f) => f.row);

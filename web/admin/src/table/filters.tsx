@@ -7,7 +7,7 @@ import { useTexts } from "../i18n/use.js";
 import { useActions, usePage } from "../state/use.js";
 import { table as texts } from "../texts.js";
 import { csvOf, download, jsonOf } from "./export.js";
-import { isNarrow, plainView, type View, writeView } from "./filter.js";
+import { defaultView, isFiltered, type View, writeView } from "./filter.js";
 import { useStatusNames } from "./status.js";
 import { readViews, saveViews, withView } from "./views.js";
 
@@ -17,7 +17,7 @@ interface FiltersProps {
   onChange: (change: Partial<View>) => void;
 }
 
-/** What is shown, and what can be done with it. */
+/** The filters, saved views, and the buttons to pause and export. */
 export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
   const t = useTexts(texts);
   const { pause } = useActions();
@@ -55,8 +55,8 @@ export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
           {t[name]}
         </Button>
       ))}
-      {isNarrow(view) && (
-        <Button size="sm" kind="ghost" icon={X} onClick={() => onChange({ ...plainView, sort: view.sort, descending: view.descending })}>
+      {isFiltered(view) && (
+        <Button size="sm" kind="ghost" icon={X} onClick={() => onChange({ ...defaultView, sort: view.sort, descending: view.descending })}>
           {t.clear}
         </Button>
       )}
@@ -76,7 +76,7 @@ export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
   );
 }
 
-/** A field whose text counts when typing rests, so that thousands of rows are not looked through at every key. */
+/** A field that applies after a pause in typing, so that thousands of rows are not filtered at every key. */
 function TextField({ name, label, value, onChange }: { name: string; label: string; value: string; onChange: (value: string) => void }): ReactNode {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -88,7 +88,7 @@ function TextField({ name, label, value, onChange }: { name: string; label: stri
   return <input className={`field filter-${name}`} type="search" name={name} aria-label={label} placeholder={label} value={text} onChange={(e) => setText(e.target.value)} />;
 }
 
-/** Views with a name. */
+/** The saved views. */
 function Views({ view }: { view: View }): ReactNode {
   const t = useTexts(texts);
   const { go } = useActions();

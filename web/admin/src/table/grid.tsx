@@ -6,8 +6,8 @@ import { useActions, useHubTime, usePage } from "../state/use.js";
 import { table as texts } from "../texts.js";
 import { columns } from "./columns.js";
 import type { View } from "./filter.js";
-import { useSpan } from "./span.js";
-import { keyLeads, rowHeight, scrollTo } from "./window.js";
+import { useVisibleRange } from "./use-visible-range.js";
+import { cellAfterKey, rowHeight, scrollToRow } from "./visible-range.js";
 
 interface GridProps {
   rows: readonly Row[];
@@ -15,25 +15,25 @@ interface GridProps {
   onSort: (change: Pick<View, "sort" | "descending">) => void;
 }
 
-/** More than are drawn on any usual screen, so that it is the same number while one scrolls. */
-const fewestSlots = 64;
+/** More rows than a usual screen shows, so that the number of elements stays the same while scrolling. */
+const minSlots = 64;
 
-/** The table. Of thousands of rows only those that can be seen are in the document. */
+/** The table. Only the visible ones of thousands of rows are in the document. */
 export function Grid({ rows, view, onSort }: GridProps): ReactNode {
   const t = useTexts(texts);
   const { go } = useActions();
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
-  const span = useSpan(box, rows.length);
+  const span = useVisibleRange(box, rows.length);
   const now = useHubTime();
   const [at, setAt] = useState({ row: 0, column: 0 });
   const row = Math.min(at.row, Math.max(0, rows.length - 1));
-  const drawn = rows.slice(span.from, span.to);
-  // The elements of rows that are out of sight are those of rows that come into it.
-  const slots = Math.max(fewestSlots, drawn.length);
+  const rendered = rows.slice(span.from, span.to);
+  // Rows that scroll into view reuse the elements of those that scroll out.
+  const slots = Math.max(minSlots, rendered.length);
   const seen = row >= span.from && row < span.to;
   const press = (e: KeyboardEvent): void => {
-    // A button of the head has its own keys.
+    // The buttons of the header handle their own keys.
     if (e.target !== e.currentTarget) return;
     const view = box.current!;
     const chosen = rows[row];
@@ -41,17 +41,17 @@ export function Grid({ rows, view, onSort }: GridProps): ReactNode {
       e.preventDefault();
       return go({ page: "session", session: chosen.sessionId });
     }
-    const room = view.clientHeight - rowHeight; // the head takes one row of it
-    const to = keyLeads(e.key, { row, column: at.column }, { rows: rows.length, columns: columns.length }, Math.max(1, Math.floor(room / rowHeight) - 1));
+    const height = view.clientHeight - rowHeight; // the header takes one row
+    const to = cellAfterKey(e.key, { row, column: at.column }, { rows: rows.length, columns: columns.length }, Math.max(1, Math.floor(height / rowHeight) - 1));
     if (to === undefined || rows.length === 0) return;
     e.preventDefault();
-    view.scrollTop = scrollTo(to.row, view.scrollTop, room);
+    view.scrollTop = scrollToRow(to.row, view.scrollTop, height);
     setAt(to);
   };
   useEffect(() => {
     const cell = document.getElementById(`${id}-c${at.column}`);
     const view = box.current!;
-    if (cell !== null && document.activeElement === view) view.scrollLeft = scrollTo(0, view.scrollLeft - cell.offsetLeft, view.clientWidth, cell.offsetWidth) + cell.offsetLeft;
+    if (cell !== null && document.activeElement === view) view.scrollLeft = scrollToRow(0, view.scrollLeft - cell.offsetLeft, view.clientWidth, cell.offsetWidth) + cell.offsetLeft;
   }, [id, at]);
   return (
     <div
@@ -86,7 +86,7 @@ export function Grid({ rows, view, onSort }: GridProps): ReactNode {
         </div>
       </div>
       <div role="rowgroup" className="grid-body" ref={(e) => void (e !== null && (e.style.height = `${rows.length * rowHeight}px`))}>
-        {drawn.map((r, n) => (
+        {rendered.map((r, n) => (
           <Line key={(span.from + n) % slots} id={id} row={r} index={span.from + n} active={span.from + n === row ? at.column : -1} age={Math.floor((now - r.updatedAt) / 1000)} />
         ))}
       </div>
@@ -98,9 +98,9 @@ interface LineProps {
   id: string;
   row: Row;
   index: number;
-  /** The column that is chosen in this row; -1 in all others. */
+  /** The active column in this row; -1 in all others. */
   active: number;
-  /** In seconds, so that it is drawn anew no more often. */
+  /** In seconds, so that the row renders at most once per second. */
   age: number;
 }
 
@@ -123,7 +123,7 @@ const Line = memo(function Line({ id, row, index, active, age }: LineProps): Rea
       data-session={row.sessionId}
       data-status={row.status}
       onClick={(e) => {
-        // The link in the row goes its own way, and who selects text wants to stay.
+        // The link in the row works by itself, and selecting text does not open the session.
         if ((e.target as Element).closest("a") === null && getSelection()?.isCollapsed !== false) go({ page: "session", session: row.sessionId });
       }}
     >

@@ -4,7 +4,7 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { Replicas } from "../replicas/index.js";
 import { useActions, usePage } from "../state/use.js";
 import { table as texts } from "../texts.js";
-import { readView, type View, viewed, writeView } from "./filter.js";
+import { readView, rowsOfView, type View, writeView } from "./filter.js";
 import { Filters } from "./filters.js";
 import { Grid } from "./grid.js";
 
@@ -15,7 +15,7 @@ export function SessionsPage({ query }: { query: string }): ReactNode {
   const table = usePage((s) => s.paused ?? s.table);
   const paused = usePage((s) => s.paused !== undefined);
   const view = useMemo(() => readView(query), [query]);
-  const rows = useMemo(() => viewed(table.rows.values(), view), [table.rows, view]);
+  const rows = useMemo(() => rowsOfView(table.rows.values(), view), [table.rows, view]);
   const change = useCallback(
     (next: Partial<View>) => {
       const { route } = store.getState();
@@ -33,27 +33,27 @@ export function SessionsPage({ query }: { query: string }): ReactNode {
       <Count shown={rows.length} all={table.rows.size} paused={paused} />
       <div className="sessions-table">
         <Grid rows={rows} view={view} onSort={change} />
-        {rows.length === 0 && <p className="sessions-none">{!table.whole ? t.waiting : table.rows.size === 0 ? t.none : t.noneFits}</p>}
+        {rows.length === 0 && <p className="sessions-none">{!table.complete ? t.waiting : table.rows.size === 0 ? t.none : t.noneFits}</p>}
       </div>
     </div>
   );
 }
 
-/** Says how many there are, to those who only hear it too, but not at every change. */
+/** The number of rows; screen readers hear it at most once per second. */
 function Count({ shown, all, paused }: { shown: number; all: number; paused: boolean }): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();
   const text = t.count(f.number(shown), f.number(all));
-  const [said, setSaid] = useState(text);
+  const [announced, setAnnounced] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => setSaid(text), 1000);
+    const timer = setTimeout(() => setAnnounced(text), 1000);
     return () => clearTimeout(timer);
   }, [text]);
   return (
     <p className="sessions-count" data-shown={shown} data-all={all}>
       <span aria-hidden>{text}</span>
       <span className="hidden-text" role="status">
-        {said}
+        {announced}
       </span>
       {paused && <strong> {t.pausedSince}</strong>}
     </p>

@@ -14,7 +14,7 @@ const tones: Record<Status, string> = {
   dormant: "ink-3",
 };
 
-/** How each status is called. */
+/** The names of the statuses. */
 export function useStatusNames(): Record<Status, string> {
   const t = useTexts(texts);
   return {
@@ -29,7 +29,7 @@ export function useStatusNames(): Record<Status, string> {
   };
 }
 
-/** What a session is up to; of a stuck one, what it is in. */
+/** The status of a session; of a stuck one, also its command. */
 export function StatusMark({ row }: { row: Row }): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();

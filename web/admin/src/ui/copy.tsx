@@ -2,25 +2,25 @@ import { Check, Copy } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { Button } from "../../../desktop/src/ui/button.js";
 
-/** Copies a text, and says for a moment that it did, or that it could not. */
+/** Copies a text and shows the result for a moment. */
 export function CopyButton({ text, label, done, failed }: { text: () => string; label: string; done: string; failed: string }): ReactNode {
-  const [said, setSaid] = useState("");
+  const [result, setResult] = useState("");
   useEffect(() => {
-    if (said === "") return;
-    const timer = setTimeout(() => setSaid(""), 1600);
+    if (result === "") return;
+    const timer = setTimeout(() => setResult(""), 1600);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [result]);
   const copy = (): void => {
-    // Pages that are not secure have no clipboard.
+    // The clipboard is unavailable in insecure contexts.
     const written = (navigator.clipboard as Clipboard | undefined)?.writeText(text()) ?? Promise.reject(new Error());
     written.then(
-      () => setSaid(done),
-      () => setSaid(failed),
+      () => setResult(done),
+      () => setResult(failed),
     );
   };
   return (
-    <Button size="sm" icon={said === done && said !== "" ? Check : Copy} onClick={copy} aria-live="polite">
-      {said === "" ? label : said}
+    <Button size="sm" icon={result === done && result !== "" ? Check : Copy} onClick={copy} aria-live="polite">
+      {result === "" ? label : result}
     </Button>
   );
 }

@@ -92,7 +92,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
         {asking && (
           <WindowMessageForm
             window={w}
-            onOver={() => {
+            onClosed={() => {
               setAsking(false);
               toTitleBar();
             }}
@@ -113,7 +113,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
           maximized={maximized}
           onAsk={() => setAsking(true)}
           onClose={close}
-          onOver={(back) => {
+          onClosed={(back) => {
             setMenu(undefined);
             if (back) toTitleBar();
           }}

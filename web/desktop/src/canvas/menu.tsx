@@ -16,16 +16,16 @@ interface WindowMenuProps {
   onAsk: () => void;
   onClose: () => void;
   /** Called when the menu closes; true if the focus returns to the title bar. */
-  onOver: (back: boolean) => void;
+  onClosed: (back: boolean) => void;
 }
 
 /** The context menu of a window. */
-export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }: WindowMenuProps): ReactNode {
+export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed }: WindowMenuProps): ReactNode {
   const t = useTexts(texts);
   const manager = useWindowManager();
   const commands = useCommands();
   const pick = (act: () => void, back = true) => (): void => {
-    onOver(back);
+    onClosed(back);
     act();
   };
   const snap = (zone: Zone, label: string, icon: ReactNode, hint?: ReactNode): ReactNode => (
@@ -36,7 +36,7 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }:
   return (
     // Events must not bubble to the window, which handles keys and pointers itself.
     <div className="win-menu" onPointerDown={stop} onKeyDown={stop}>
-      <MenuList key={`${at.x} ${at.y}`} label={t.menu(w.title || t.untitled)} place={() => at} onOver={onOver}>
+      <MenuList key={`${at.x} ${at.y}`} label={t.menu(w.title || t.untitled)} place={() => at} onClosed={onClosed}>
         <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>
           {t.ask}
         </MenuItem>

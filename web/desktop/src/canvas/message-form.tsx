@@ -11,22 +11,22 @@ import { isComposing } from "../ui/keys.js";
  * The form for a message to the agent of a window. It closes once the hub accepts the message, and keeps a rejected
  * text.
  */
-export function WindowMessageForm({ window: w, onOver }: { window: WindowState; onOver: () => void }): ReactNode {
+export function WindowMessageForm({ window: w, onClosed }: { window: WindowState; onClosed: () => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [text, setText] = useState("");
   const [sent, setSent] = useState<MessageID | undefined>();
   const item = useShell((s) => (sent === undefined ? undefined : s.outbox.items.find((i) => i.id === sent)));
   const input = useRef<HTMLInputElement>(null);
-  const onOverRef = useRef(onOver);
-  onOverRef.current = onOver;
+  const onClosedRef = useRef(onClosed);
+  onClosedRef.current = onClosed;
 
   useEffect(() => input.current?.focus(), []);
   const sending = sent !== undefined && (item === undefined || item.status === "sending");
   const refused = item?.status === "rejected";
   const accepted = sent !== undefined && item !== undefined && !sending && !refused && item.status !== "queued";
   useEffect(() => {
-    if (accepted) onOverRef.current();
+    if (accepted) onClosedRef.current();
   }, [accepted]);
 
   const send = (): void => {
@@ -47,7 +47,7 @@ export function WindowMessageForm({ window: w, onOver }: { window: WindowState; 
         if (isComposing(e)) return;
         if (e.key === "Escape") {
           e.stopPropagation();
-          onOver();
+          onClosed();
         }
       }}
     >
@@ -63,7 +63,7 @@ export function WindowMessageForm({ window: w, onOver }: { window: WindowState; 
         }}
       />
       <IconButton type="submit" icon={SendHorizontal} label={t.send} disabled={text.trim() === "" || sending} />
-      <IconButton icon={X} label={t.cancel} onClick={onOver} />
+      <IconButton icon={X} label={t.cancel} onClick={onClosed} />
       <p className="win-ask-fate" role="status">
         {sending ? t.sending : refused ? t.refused(item.reason ?? "") : item?.status === "queued" ? t.queued : ""}
       </p>

@@ -34,12 +34,12 @@ export function CommandBar(): ReactNode {
   const runs = useMainAgent(monitor);
   const [draft, setDraft] = useDraft(monitor);
   const pictures = usePictures(monitor, draft);
-  const [asked, setAsked] = useState(false);
+  const [confirmingReset, setConfirmingReset] = useState(false);
   const [dropping, setDropping] = useState(false);
   const box = useRef<HTMLFormElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const file = useRef<HTMLInputElement>(null);
-  const runSlash = useRunSlash(monitor, () => setAsked(true));
+  const runSlash = useRunSlash(monitor, () => setConfirmingReset(true));
   const world = useMemo(() => ({ providers, monitors: limits.monitors }), [providers]);
   const list = useSuggestions(draft, world);
   const hint = useId();
@@ -49,7 +49,7 @@ export function CommandBar(): ReactNode {
   useGrowing(field, draft);
   const narrow = useNarrow(field, wholePlaceholder);
 
-  const forget = (): void => {
+  const clearDraft = (): void => {
     setDraft("");
     history.leave();
   };
@@ -67,7 +67,7 @@ export function CommandBar(): ReactNode {
         const choices = suggest(`/${slash.name} `, world).map((s) => s.text.split(" ")[1]!);
         return commands.notify(t.slashWrong(slash.name, choices.join(", ")), "warning");
       }
-      forget();
+      clearDraft();
       return runSlash(slash);
     }
     let fitted = pictures.fitted ?? [];
@@ -81,7 +81,7 @@ export function CommandBar(): ReactNode {
     if (commands.sendMessage(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.notify(t.keptDraft, "warning", 6000);
     commands.setPlanFirst(false);
     pictures.clear();
-    forget();
+    clearDraft();
   };
 
   const choose = (s: Suggestion): void => {
@@ -89,7 +89,7 @@ export function CommandBar(): ReactNode {
     else setDraft(s.text);
   };
 
-  const take = (files: FileList): void => {
+  const addFiles = (files: FileList): void => {
     if (files.length > 0) pictures.add(files);
   };
 
@@ -116,7 +116,7 @@ export function CommandBar(): ReactNode {
           setDropping(false);
           if (!e.dataTransfer.types.includes("Files")) return;
           e.preventDefault();
-          take(e.dataTransfer.files);
+          addFiles(e.dataTransfer.files);
         }}
       >
         <Thumbs pictures={pictures} />
@@ -129,7 +129,7 @@ export function CommandBar(): ReactNode {
             multiple
             hidden
             onChange={(e) => {
-              take(e.target.files!);
+              addFiles(e.target.files!);
               e.target.value = "";
             }}
           />
@@ -156,7 +156,7 @@ export function CommandBar(): ReactNode {
               const { files } = e.clipboardData;
               if (files.length === 0 || e.clipboardData.types.includes("text/plain")) return;
               e.preventDefault();
-              take(files);
+              addFiles(files);
             }}
             onBlur={list.close}
             onFocus={list.reopen}
@@ -207,7 +207,7 @@ export function CommandBar(): ReactNode {
         </p>
         {list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}
       </form>
-      {asked && <ResetQuestion onClose={() => setAsked(false)} />}
+      {confirmingReset && <ResetQuestion onClose={() => setConfirmingReset(false)} />}
     </>
   );
 }

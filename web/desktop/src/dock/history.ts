@@ -3,26 +3,26 @@
 import type { DesktopState, Outbox } from "../../../core/src/index.js";
 import { gesturesIn } from "../shell/gesture.js";
 
-const kept = 100;
+const maxHistory = 100;
 
 /** The messages typed in this session, oldest first, without duplicates and without button and icon presses. */
 export function typedBefore(rows: DesktopState["rows"], sent: Outbox["items"]): string[] {
-  const said: { at: number; text: string }[] = [];
+  const messages: { at: number; text: string }[] = [];
   const known = new Set<string>();
   const toWindows = new Set<string>();
   for (const { row } of rows.values()) if (row.agentId?.startsWith("window-") && row.messageId) toWindows.add(row.messageId);
   for (const { row } of rows.values()) {
     if (row.say !== "user_feedback" || !row.text || toWindows.has(row.messageId ?? "") || gesturesIn(row.text)) continue;
-    said.push({ at: row.ts, text: row.text });
+    messages.push({ at: row.ts, text: row.text });
     if (row.messageId) known.add(row.messageId);
   }
   for (const s of sent) {
     if (s.type !== "USER_MESSAGE" || known.has(s.id) || !("content" in s.data) || gesturesIn(s.data.content)) continue;
-    said.push({ at: s.since, text: s.data.content });
+    messages.push({ at: s.since, text: s.data.content });
   }
-  said.sort((a, b) => a.at - b.at);
-  const texts = said.map((s) => s.text).filter((t) => t.trim() !== "");
-  return texts.filter((t, i) => texts.lastIndexOf(t) === i).slice(-kept);
+  messages.sort((a, b) => a.at - b.at);
+  const texts = messages.map((s) => s.text).filter((t) => t.trim() !== "");
+  return texts.filter((t, i) => texts.lastIndexOf(t) === i).slice(-maxHistory);
 }
 
 /** The place in the history: the distance from its end, and the draft before browsing. */

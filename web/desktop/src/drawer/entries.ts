@@ -114,8 +114,8 @@ export function entriesOf(
     for (const m of queue) {
       if (known.has(m.id) || own.has(m.id) || !shown(monitorId)) continue;
       known.add(m.id);
-      const said = { text: m.text, images: m.images ?? [], window: m.windowId };
-      entries.push({ ...emptyMessage(m.id, m.timestamp, monitorId), ...said, status: "queued", position: places.get(m.id) });
+      const content = { text: m.text, images: m.images ?? [], window: m.windowId };
+      entries.push({ ...emptyMessage(m.id, m.timestamp, monitorId), ...content, status: "queued", position: places.get(m.id) });
     }
   }
   // A message that is being edited keeps its row, which shows the status of the edit.
@@ -125,9 +125,9 @@ export function entriesOf(
 }
 
 /** The sent messages without a row. Until they end they are the newest, whatever the clocks say. */
-function pendingMessages(mine: readonly Sent<MessageType>[], shown: (id: MonitorID) => boolean): MessageEntry[] {
+function pendingMessages(own: readonly Sent<MessageType>[], shown: (id: MonitorID) => boolean): MessageEntry[] {
   const entries: MessageEntry[] = [];
-  for (const s of mine) {
+  for (const s of own) {
     const monitorId = s.data.monitorId || firstMonitor;
     const pending = !hasEnded(s);
     if (!shown(monitorId) || (!pending && s.status !== "rejected")) continue;
@@ -322,9 +322,9 @@ export function sameEntry(a: Entry, b: Entry): boolean {
 export function notInRows(text: string, rows: readonly string[]): string {
   let rest = text;
   for (const row of rows) {
-    const said = row.replace(/ \[…\]$/, "");
-    const at = rest.indexOf(said);
-    if (said !== "" && at >= 0) rest = rest.slice(at + said.length);
+    const shown = row.replace(/ \[…\]$/, "");
+    const at = rest.indexOf(shown);
+    if (shown !== "" && at >= 0) rest = rest.slice(at + shown.length);
   }
   return rest.trim();
 }

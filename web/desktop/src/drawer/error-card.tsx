@@ -23,7 +23,7 @@ export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNo
   const t = useTexts(texts);
   const commands = useCommands();
   const resend = useResend();
-  const said = useMessageContent(messageId);
+  const message = useMessageContent(messageId);
   const inWords = useReason();
   const remedy = remedyOf(reason);
   const advice = { connect: t.connectText, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];
@@ -43,8 +43,8 @@ export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNo
             {t.connect}
           </Button>
         )}
-        {said !== undefined && (
-          <Button size="sm" onClick={() => resend({ ...said, monitorId })}>
+        {message !== undefined && (
+          <Button size="sm" onClick={() => resend({ ...message, monitorId })}>
             {t.sendAgain}
           </Button>
         )}

@@ -12,8 +12,8 @@ export function clampWidth(width: number, page: number): number {
 }
 
 export function loadWidth(storage: Storage, page: number): number {
-  const kept = Number(storage.getItem(key) ?? "");
-  return clampWidth(Number.isFinite(kept) && kept > 0 ? kept : widths.initial, page);
+  const stored = Number(storage.getItem(key) ?? "");
+  return clampWidth(Number.isFinite(stored) && stored > 0 ? stored : widths.initial, page);
 }
 
 export function saveWidth(storage: Storage, width: number): void {

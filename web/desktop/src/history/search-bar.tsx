@@ -61,7 +61,7 @@ export function SearchBar({ entries, older, found, begin, scroller, onFound, onC
     }
     setSearching(false);
   };
-  const asked = wanted.trim() !== "";
+  const hasQuery = wanted.trim() !== "";
   const oldest = entries.find((e): e is MessageEntry | RowEntry => e.kind !== "day");
   return (
     <div className="history-search" role="search">
@@ -86,13 +86,13 @@ export function SearchBar({ entries, older, found, begin, scroller, onFound, onC
           }}
         />
         <span className="history-search-count" role="status">
-          {asked && (hits.length === 0 ? t.foundNone : t.found(at < 0 ? 0 : at + 1, hits.length))}
+          {hasQuery && (hits.length === 0 ? t.foundNone : t.found(at < 0 ? 0 : at + 1, hits.length))}
         </span>
         <IconButton icon={ChevronUp} label={t.findPrevious} disabled={hits.length === 0} onClick={() => go(-1)} />
         <IconButton icon={ChevronDown} label={t.findNext} disabled={hits.length === 0} onClick={() => go(1)} />
         <IconButton icon={X} label={t.findClose} onClick={onClose} />
       </div>
-      {asked && (
+      {hasQuery && (
         <div className="history-search-older">
           <span>{older.state === "none" ? t.searchedAll : oldest === undefined ? "" : t.searchedTo(format.moment(oldest.ts))}</span>
           {(older.state === "more" || older.state === "failed" || searching) && (

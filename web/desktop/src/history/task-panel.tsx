@@ -158,7 +158,7 @@ function useTasks(monitor: MonitorID | undefined, query: string): { tasks: reado
   const first = useRef(true);
   useEffect(() => {
     let cancelled = false;
-    const ask = async (): Promise<void> => {
+    const load = async (): Promise<void> => {
       try {
         const list = itemsOf((await commands.api.tasks(session, { monitor, q: query.trim().normalize("NFC") || undefined, limit: 500 })).tasks);
         if (cancelled) return;
@@ -168,7 +168,7 @@ function useTasks(monitor: MonitorID | undefined, query: string): { tasks: reado
         if (!cancelled) setFailed(true);
       }
     };
-    const wait = setTimeout(() => void ask(), first.current ? 0 : refreshDelay);
+    const wait = setTimeout(() => void load(), first.current ? 0 : refreshDelay);
     first.current = false;
     return () => {
       cancelled = true;

@@ -14,17 +14,18 @@ export interface Texts<T> {
 }
 
 /**
- * Makes the texts of one part of a page from entries of the form `key: [English, Korean]`. An entry that lacks a language,
- * or whose functions take different arguments, does not compile.
+ * Creates the texts of one part of a page from entries of the form `key: [English, Korean]`. An entry that lacks a
+ * language, or whose functions take different arguments, does not compile.
  *
- * Korean texts must not put a particle behind a variable, since the right particle depends on the last sound of the value.
+ * Korean texts must not put a particle behind a variable, since the right particle depends on the last sound of the
+ * value.
  */
 export function catalogue<T extends Record<string, Text>>(entries: { [K in keyof T]: readonly [T[K], NoInfer<Widened<T[K]>>] }): Texts<T> {
   const pick = (language: 0 | 1) => Object.fromEntries(Object.entries(entries).map(([key, pair]) => [key, (pair as readonly Text[])[language]]));
   return { en: pick(0), ko: pick(1) } as unknown as Texts<T>;
 }
 
-/** The language to show: the chosen one, or for "system" the first language of the browser that the page has; else English. */
+/** The language to show: the chosen one, or for "system" the first supported language of the browser; else English. */
 export function languageOf(chosen: Language | "system", browser: readonly string[]): Language {
   if (chosen !== "system") return chosen;
   const known = browser.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag === "ko" || tag === "en");

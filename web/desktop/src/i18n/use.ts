@@ -19,7 +19,7 @@ export interface Format {
   /** As in Nov 15, 14:05. */
   moment(ms: number): string;
   number(n: number): string;
-  /** A length of time, as in 1:05 or 12 s. */
+  /** A duration, as in 1:05 or 12 s. */
   elapsed(ms: number): string;
   usd(n: number): string;
 }

@@ -7,10 +7,10 @@ import { monitorNumber } from "../shell/select.js";
 import { notices as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
-import { newestFirst } from "./shelf.js";
+import { newestFirst } from "./visible-notices.js";
 
 interface CentreProps {
-  /** Up to when everything was read before the centre was opened. */
+  /** The time up to which notifications were read before the centre was opened. */
   readUntil: number;
 }
 

@@ -2,11 +2,11 @@ import "./notices.css";
 import { lazy, type ReactNode, Suspense, useEffect } from "react";
 import { useShell } from "../shell/context.js";
 import { useQuestionCount } from "../shell/select.js";
-import { useBrowserNotices } from "./browser.js";
-import { useReadMark } from "./read.js";
-import { unread } from "./shelf.js";
+import { pageTitle } from "./announcements.js";
+import { useBrowserNotices } from "./browser-notifications.js";
+import { useReadMark } from "./read-mark.js";
 import { Stack } from "./stack.js";
-import { pageTitle } from "./worth.js";
+import { countUnread } from "./visible-notices.js";
 
 const Centre = lazy(async () => ({ default: (await import("./centre.js")).Centre }));
 
@@ -19,7 +19,7 @@ export function Notices(): ReactNode {
   const read = useReadMark();
   useBrowserNotices();
 
-  const waiting = questions + unread(notifications.values(), read.until);
+  const waiting = questions + countUnread(notifications.values(), read.until);
   useEffect(() => {
     document.title = pageTitle(title, waiting);
   }, [title, waiting]);

@@ -3,32 +3,32 @@ import type { ShownNotification } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useHubClock, useShell } from "../shell/context.js";
 import { notices as texts } from "../texts/parts.js";
-import { longOver, onShelf, showFor, showingOf } from "./shelf.js";
 import { Toast } from "./toast.js";
+import { displayTime, expiredToasts, showingKey, visibleNotices } from "./visible-notices.js";
 
-/** What has just happened, over the dock and beside the conversation: notices of this tab, toasts, new notifications. */
+/** Notices of this tab, toasts and new notifications, above the dock and beside the conversation. */
 export function Stack(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const hub = useHubClock();
   const notices = useShell((s) => s.notices);
   const toasts = useShell((s) => s.desktop.toasts);
-  const [gone, setGone] = useState<ReadonlySet<string>>(() => new Set(longOver(toasts.values(), hub.now())));
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(() => new Set(expiredToasts(toasts.values(), hub.now())));
   const banners = useBanners();
   const stack = useRef<HTMLOListElement>(null);
-  useRoomFor(stack);
+  useStackMargins(stack);
 
-  const hide = useCallback((showing: string) => setGone((g) => new Set([...g, showing].slice(-500))), []);
-  const shelf = useMemo(() => onShelf(toasts.values(), gone), [toasts, gone]);
+  const hide = useCallback((showing: string) => setHidden((g) => new Set([...g, showing].slice(-500))), []);
+  const visible = useMemo(() => visibleNotices(toasts.values(), hidden), [toasts, hidden]);
   return (
     <ol ref={stack} className="notices-stack" aria-label={t.notices} aria-live="polite" aria-relevant="additions">
       {banners.shown.map((n) => (
         <Toast
-          key={`banner ${showingOf(n)}`}
+          key={`banner ${showingKey(n)}`}
           tone="bell"
           title={n.title}
           text={n.body}
-          ms={showFor(n.duration, "notification")}
+          ms={displayTime(n.duration, "notification")}
           action={{ label: t.open, press: () => commands.openPanel("notifications") }}
           onEnd={() => banners.hide(n)}
           onDismiss={() => {
@@ -38,15 +38,15 @@ export function Stack(): ReactNode {
           data={{ "data-banner": n.id }}
         />
       ))}
-      {shelf.map((toast) => {
-        const showing = showingOf(toast);
+      {visible.map((toast) => {
+        const showing = showingKey(toast);
         const { action } = toast;
         return (
           <Toast
             key={showing}
             tone={toast.variant ?? "info"}
             text={toast.message}
-            ms={showFor(toast.duration, "toast")}
+            ms={displayTime(toast.duration, "toast")}
             action={
               action === undefined
                 ? undefined
@@ -83,22 +83,22 @@ export function Stack(): ReactNode {
   );
 }
 
-/** The notifications that came while this page was there, until their time is over. */
+/** The notifications that arrived after this page was loaded, until their time is over. */
 function useBanners(): { shown: ShownNotification[]; hide: (n: ShownNotification) => void } {
   const ready = useShell((s) => s.ready);
   const all = useShell((s) => s.desktop.notifications);
   const panel = useShell((s) => s.panel);
-  // What was there when the desktop became known is no news, and neither is what the centre has shown.
+  // Notifications from before the first state, and those that the centre has shown, get no banner.
   const [old, setOld] = useState<ReadonlySet<string>>();
   const inCentre = panel === "notifications";
-  if (ready && (old === undefined || (inCentre && onShelf(all.values(), old).length > 0))) setOld(new Set([...all.values()].map(showingOf)));
-  const hide = useCallback((n: ShownNotification) => setOld((o) => new Set([...(o ?? []), showingOf(n)].slice(-500))), []);
-  const shown = useMemo(() => (old === undefined || inCentre ? [] : onShelf(all.values(), old).slice(-2)), [all, old, inCentre]);
+  if (ready && (old === undefined || (inCentre && visibleNotices(all.values(), old).length > 0))) setOld(new Set([...all.values()].map(showingKey)));
+  const hide = useCallback((n: ShownNotification) => setOld((o) => new Set([...(o ?? []), showingKey(n)].slice(-500))), []);
+  const shown = useMemo(() => (old === undefined || inCentre ? [] : visibleNotices(all.values(), old).slice(-2)), [all, old, inCentre]);
   return { shown, hide };
 }
 
-/** Keeps the stack clear of the dock and the conversation, which may grow. */
-function useRoomFor(stack: { current: HTMLElement | null }): void {
+/** Keeps the stack clear of the dock and the conversation, whose sizes change. */
+function useStackMargins(stack: { current: HTMLElement | null }): void {
   const drawer = useShell((s) => s.view.drawer);
   useEffect(() => {
     const el = stack.current;
@@ -108,9 +108,9 @@ function useRoomFor(stack: { current: HTMLElement | null }): void {
       el?.style.setProperty("--notices-bottom", `${dock?.height ?? 0}px`);
       el?.style.setProperty("--notices-end", `${side?.width ?? 0}px`);
     };
-    const watch = new ResizeObserver(measure);
-    for (const r of regions) if (r !== null) watch.observe(r);
+    const observer = new ResizeObserver(measure);
+    for (const r of regions) if (r !== null) observer.observe(r);
     measure();
-    return () => watch.disconnect();
+    return () => observer.disconnect();
   }, [stack, drawer]);
 }

@@ -9,19 +9,19 @@ interface ToastProps {
   tone: NoticeVariant | "bell";
   title?: string;
   text: string;
-  /** How long it shows, in ms; not counted while somebody points at it. */
+  /** How long it is shown, in ms; the time stops while it is hovered or focused. */
   ms: number;
   action?: { label: string; press: () => void };
-  /** Its time is over. */
+  /** Called when its time is over. */
   onEnd: () => void;
   onDismiss: () => void;
-  /** What tests and people find it by. */
+  /** Attributes that identify it in the document. */
   data: { "data-toast-id"?: string; "data-notice"?: number; "data-banner"?: string };
 }
 
 const icons = { info: Info, success: CircleCheck, warning: TriangleAlert, error: CircleAlert, bell: Bell };
 
-/** Something short that goes away by itself. */
+/** A short message that disappears by itself. */
 export function Toast({ tone, title, text, ms, action, onEnd, onDismiss, data }: ToastProps): ReactNode {
   const t = useTexts(texts);
   const [pointed, setPointed] = useState(false);
@@ -58,7 +58,7 @@ export function Toast({ tone, title, text, ms, action, onEnd, onDismiss, data }:
   );
 }
 
-/** Ends after so many ms, of which none pass while it is held. */
+/** Calls end after ms; the time stops while held. */
 function useCountdown(ms: number, held: boolean, end: () => void): void {
   const left = useRef(ms);
   const latest = useRef(end);
@@ -69,7 +69,7 @@ function useCountdown(ms: number, held: boolean, end: () => void): void {
     const timer = setTimeout(() => latest.current(), left.current);
     return () => {
       clearTimeout(timer);
-      // Who has just read it gets a moment more.
+      // After being held it stays for at least a second more.
       left.current = Math.max(1_000, left.current - (performance.now() - began));
     };
   }, [held]);

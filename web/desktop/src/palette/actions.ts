@@ -1,4 +1,4 @@
-// Everything that can be done from anywhere, in one list: the palette, the keys and the help are made of it.
+// All actions that are available everywhere: the palette, the shortcuts and the help use this list.
 
 import type { LucideIcon } from "lucide-react";
 import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
@@ -19,26 +19,26 @@ export interface Action {
   group: Rankable["group"];
   icon: LucideIcon;
   title: (t: Texts) => string;
-  /** What the help says; actions that say the same are one line there. */
+  /** The text in the help; actions with the same text share a line there. */
   help?: (t: Texts) => string;
   combo?: Combo;
-  /** Whether it can be done now. */
+  /** Whether it is available now. */
   when: (s: Shell) => boolean;
   run: (commands: Commands, s: Shell) => void;
-  /** It is for the keys only: who has the palette open has no use for it. */
+  /** Whether it is only a shortcut and not in the palette. */
   hidden?: boolean;
 }
 
 const always = (): boolean => true;
 
-function panel(id: Panel, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
+function panelAction(id: Panel, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
   return { id: `open.${id}`, group: "actions", icon, title, when: always, run: (c) => c.togglePanel(id), ...(combo === undefined ? {} : { combo }) };
 }
 
-const pages: Action[] = [
-  { ...panel("palette", Search, (t) => t.openPalette, "mod+k"), hidden: true },
-  panel("inbox", Inbox, (t) => t.openInbox, "alt+i"),
-  panel("notifications", Bell, (t) => t.openNotifications, "alt+n"),
+const panelActions: Action[] = [
+  { ...panelAction("palette", Search, (t) => t.openPalette, "mod+k"), hidden: true },
+  panelAction("inbox", Inbox, (t) => t.openInbox, "alt+i"),
+  panelAction("notifications", Bell, (t) => t.openNotifications, "alt+n"),
   {
     id: "drawer",
     group: "actions",
@@ -61,16 +61,16 @@ const pages: Action[] = [
       focusCommandBar();
     },
   },
-  panel("sessions", LayoutGrid, (t) => t.openSessions),
+  panelAction("sessions", LayoutGrid, (t) => t.openSessions),
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
-  panel("join", QrCode, (t) => t.openJoin),
-  panel("connect", KeyRound, (t) => t.openConnect),
-  panel("settings", Settings, (t) => t.openSettings),
-  panel("help", CircleHelp, (t) => t.openHelp, "?"),
+  panelAction("join", QrCode, (t) => t.openJoin),
+  panelAction("connect", KeyRound, (t) => t.openConnect),
+  panelAction("settings", Settings, (t) => t.openSettings),
+  panelAction("help", CircleHelp, (t) => t.openHelp, "?"),
   { id: "tour", group: "actions", icon: Compass, title: (t) => t.showTour, when: always, run: (c) => c.showTour(true) },
 ];
 
-const work: Action[] = [
+const agentActions: Action[] = [
   {
     id: "stop.monitor",
     group: "actions",
@@ -94,7 +94,7 @@ const work: Action[] = [
   { id: "link.retry", group: "actions", icon: RefreshCw, title: (t) => t.retryLink, when: (s) => s.link.phase !== "live", run: (c) => c.retryLink() },
 ];
 
-const monitors: Action[] = [
+const monitorActions: Action[] = [
   ...[1, 2, 3, 4].map((n): Action => {
     const id = `monitor-${n - 1}`;
     return {
@@ -118,7 +118,7 @@ const monitors: Action[] = [
   },
 ];
 
-const moving: Action[] = [
+const focusActions: Action[] = [
   { id: "region.next", group: "actions", icon: Compass, title: (t) => t.nextRegion, combo: "f6", when: always, run: () => cycleRegion(1), hidden: true },
   { id: "region.previous", group: "actions", icon: Compass, title: (t) => t.previousRegion, combo: "shift+f6", when: always, run: () => cycleRegion(-1), hidden: true },
 ];
@@ -126,7 +126,7 @@ const moving: Action[] = [
 const themes: Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;
 
-const choices: Action[] = [
+const settingActions: Action[] = [
   ...themes.map(
     (theme): Action => ({
       id: `theme.${theme}`,
@@ -149,4 +149,4 @@ const choices: Action[] = [
   ),
 ];
 
-export const actions: readonly Action[] = [...pages, ...work, ...monitors, ...moving, ...choices];
+export const actions: readonly Action[] = [...panelActions, ...agentActions, ...monitorActions, ...focusActions, ...settingActions];

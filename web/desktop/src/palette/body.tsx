@@ -8,7 +8,7 @@ import { palette as texts } from "../texts/parts.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
 import { asksOnly, type Entry, entriesOf } from "./entries.js";
-import { type Ranked, rank, readRecent, stepTo, used } from "./rank.js";
+import { addRecent, type Ranked, rank, readRecent, stepTo } from "./rank.js";
 
 const recentKey = "everdesk.recent";
 
@@ -30,13 +30,13 @@ export default function Body(): ReactNode {
   const close = (): void => commands.openPanel("");
   const choose = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
-    remember(used(recent, entry.id), entry.id !== "ask");
+    saveRecent(addRecent(recent, entry.id), entry.id !== "ask");
     close();
     entry.run();
   };
   const onKeyDown = (e: KeyboardEvent): void => {
     if (isComposing(e)) return;
-    // With a text, Home and End are for the text; without one they are for the list.
+    // With text in the field, Home and End move the caret; without, they move in the list.
     const to = (e.key === "Home" || e.key === "End") && query !== "" && !e.ctrlKey ? undefined : stepTo(e.key, active, flat.length);
     if (e.key === "Enter") choose(flat[active]?.item);
     else if (to !== undefined) setAt(to);
@@ -129,7 +129,7 @@ function Line({ id, ranked: { item, at }, selected, onPoint, onChoose }: LinePro
     <div id={id} role="option" aria-selected={selected} className="palette-line" data-entry={item.id} onPointerMove={selected ? undefined : onPoint} onClick={onChoose}>
       <Icon size={16} aria-hidden />
       <span className="palette-line-title">
-        <Marked text={item.title} at={at} />
+        <Highlighted text={item.title} at={at} />
       </span>
       {item.hint !== undefined && <span className="palette-line-hint">{item.hint}</span>}
       {item.combo !== undefined && <Kbd combo={item.combo} />}
@@ -138,13 +138,13 @@ function Line({ id, ranked: { item, at }, selected, onPoint, onChoose }: LinePro
   );
 }
 
-/** A text whose meant letters stand out. */
-function Marked({ text, at }: { text: string; at: readonly number[] }): ReactNode {
+/** A text with its matched letters highlighted. */
+function Highlighted({ text, at }: { text: string; at: readonly number[] }): ReactNode {
   if (at.length === 0) return text;
   return [...text.normalize("NFC")].map((c, i) => (at.includes(i) ? <b key={i}>{c}</b> : c));
 }
 
-/** A dialog that takes the focus before the next key is pressed, and gives it back. */
+/** A modal dialog that takes the focus before the next key press, and returns it when it closes. */
 function useModal(): { current: HTMLDialogElement | null } {
   const ref = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -166,7 +166,7 @@ function useSections(query: string, sessions: readonly SessionCard[], recent: re
   const { store } = useContext(ShellContext)!;
   const windows = useShell((s) => s.desktop.windows);
   const prefs = useShell((s) => s.prefs);
-  // The rest of the state changes while agents speak; what can be done hardly does.
+  // The rest of the state changes while agents write; the available actions rarely do.
   return useMemo(() => {
     const entries = entriesOf({ shell: store.getState(), commands, t, en: texts.en, sessions, query });
     return rank(asksOnly(query) ? entries.filter((e) => e.group === "ask") : entries, query, recent);
@@ -177,18 +177,18 @@ function useSessions(): { sessions: readonly SessionCard[]; failed: boolean } {
   const { api } = useCommands();
   const [state, setState] = useState<{ sessions: readonly SessionCard[]; failed: boolean }>({ sessions: [], failed: false });
   useEffect(() => {
-    let over = false;
+    let cancelled = false;
     api.sessions().then(
-      (sessions) => over || setState({ sessions, failed: false }),
-      () => over || setState({ sessions: [], failed: true }),
+      (sessions) => cancelled || setState({ sessions, failed: false }),
+      () => cancelled || setState({ sessions: [], failed: true }),
     );
     return () => {
-      over = true;
+      cancelled = true;
     };
   }, [api]);
   return state;
 }
 
-function remember(recent: string[], keep: boolean): void {
+function saveRecent(recent: string[], keep: boolean): void {
   if (keep) forBrowser.setItem(recentKey, JSON.stringify(recent));
 }

@@ -20,13 +20,13 @@ interface EntriesOf {
   shell: Shell;
   commands: Commands;
   t: Texts;
-  /** The same in English, since that is what many people type. */
+  /** The English texts, since many users type English. */
   en: Texts;
   sessions: readonly SessionCard[];
   query: string;
 }
 
-/** Everything that can be chosen now. */
+/** All entries that are available now. */
 export function entriesOf(o: EntriesOf): Entry[] {
   return [...actionEntries(o), ...windowEntries(o), ...providerEntries(o), ...sessionEntries(o), ...askEntries(o)];
 }
@@ -89,9 +89,9 @@ function sessionEntries({ shell, commands, t, sessions }: EntriesOf): Entry[] {
     }));
 }
 
-/** What is typed can be said to the agent of the monitor, if there is one. */
+/** The entry that sends the query to the agent of the monitor, if the monitor exists. */
 function askEntries({ shell, commands, t, query }: EntriesOf): Entry[] {
-  const text = questionIn(query);
+  const text = askText(query);
   if (text === "" || isMonitorGone(shell)) return [];
   return [
     {
@@ -107,13 +107,13 @@ function askEntries({ shell, commands, t, query }: EntriesOf): Entry[] {
   ];
 }
 
-/** The question in what was typed; "ask:" before it says that nothing else is meant. */
-export function questionIn(query: string): string {
-  return query.trim().replace(asking, "");
+/** The message in a query; the prefix "ask:" excludes all other entries. */
+export function askText(query: string): string {
+  return query.trim().replace(askPrefix, "");
 }
 
 export function asksOnly(query: string): boolean {
-  return asking.test(query.trim());
+  return askPrefix.test(query.trim());
 }
 
-const asking = /^(?:ask|물어보기|질문)\s*:\s*/i;
+const askPrefix = /^(?:ask|물어보기|질문)\s*:\s*/i;

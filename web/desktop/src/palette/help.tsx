@@ -11,7 +11,7 @@ import { Modal } from "../ui/modal.js";
 import { actions } from "./actions.js";
 import { type HelpLine, linesOf } from "./lines.js";
 
-/** All shortcuts, as those who have them name them. */
+/** All shortcuts, grouped by where they work. */
 export default function Help(): ReactNode {
   const t = useTexts(texts);
   const canvas = useTexts(canvasTexts);

@@ -4,7 +4,7 @@ import { ShellContext, useShell } from "../shell/context.js";
 import { isTyping, onMac, useKeys } from "../ui/keys.js";
 import { actionFor } from "./keys.js";
 
-/** The palette, the help, and the keys that work everywhere. */
+/** The palette, the help, and the shortcuts that work everywhere. */
 export function Palette(): ReactNode {
   const panel = useShell((s) => s.panel);
   const { store, commands } = useContext(ShellContext)!;
@@ -15,8 +15,8 @@ export function Palette(): ReactNode {
     action.run(commands, store.getState());
     return true;
   });
-  const Body = useLater(() => import("./body.js"), panel === "palette");
-  const Help = useLater(() => import("./help.js"), panel === "help");
+  const Body = usePreloaded(() => import("./body.js"), panel === "palette");
+  const Help = usePreloaded(() => import("./help.js"), panel === "help");
   return (
     <>
       {panel === "palette" && Body !== undefined && <Body />}
@@ -25,13 +25,13 @@ export function Palette(): ReactNode {
   );
 }
 
-type Loads = () => Promise<{ default: ComponentType }>;
+type Loader = () => Promise<{ default: ComponentType }>;
 
 /**
- * A part that the first page can do without. It is loaded soon after, so that it is there at once when it is wanted: what
- * is typed right after the shortcut of the palette is meant for it.
+ * A component that the first paint does not need. It is loaded soon after, so that it is ready when it is opened: text
+ * typed right after the shortcut of the palette must go into it.
  */
-function useLater(load: Loads, wanted: boolean): ComponentType | undefined {
+function usePreloaded(load: Loader, wanted: boolean): ComponentType | undefined {
   const [part, setPart] = useState<ComponentType>();
   const missing = part === undefined;
   useEffect(() => {

@@ -1,12 +1,12 @@
 import type { Combo } from "../ui/keys.js";
 
-/** A line of the help: what is done, and the keys that do it. */
+/** A line of the help: an action and its shortcuts. */
 export interface HelpLine {
   text: string;
   combos: Combo[];
 }
 
-/** Keys that do the same are one line. */
+/** The lines of the help; shortcuts with the same text share a line. */
 export function linesOf(keys: readonly { combo: Combo; text: string }[]): HelpLine[] {
   const lines = new Map<string, HelpLine>();
   for (const { combo, text } of keys) {
@@ -17,7 +17,7 @@ export function linesOf(keys: readonly { combo: Combo; text: string }[]): HelpLi
   return [...lines.values()].map((line) => ({ ...line, combos: rangeOf(line.combos) }));
 }
 
-/** Alt+1, Alt+2, Alt+3 are one key to read: Alt+1…3. */
+/** Joins consecutive digits: Alt+1, Alt+2, Alt+3 become Alt+1…3. */
 function rangeOf(combos: Combo[]): Combo[] {
   const [first = "", last = ""] = [combos[0], combos.at(-1)];
   const inRow = combos.every((c, i) => c.slice(0, -1) === first.slice(0, -1) && c.at(-1) === String(Number(first.at(-1)) + i));

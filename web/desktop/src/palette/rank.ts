@@ -1,21 +1,21 @@
-// What the palette shows for a query, and in which order.
+// Which entries the palette shows for a query, and in which order.
 
 import { match } from "./fuzzy.js";
 
 export type Group = "recent" | "actions" | "windows" | "monitors" | "sessions" | "settings" | "ask";
 
-/** As much of an entry as ranking needs. */
+/** The fields of an entry that ranking uses. */
 export interface Rankable {
   id: string;
   group: Exclude<Group, "recent">;
   title: string;
-  /** Other words to be found by. */
+  /** More searchable text. */
   words?: string;
 }
 
 export interface Ranked<T extends Rankable> {
   item: T;
-  /** The letters of the title that were meant. */
+  /** The indexes of the matched letters of the title. */
   at: readonly number[];
 }
 
@@ -27,28 +27,28 @@ export interface Section<T extends Rankable> {
 const order: Group[] = ["actions", "windows", "monitors", "sessions", "settings", "ask"];
 const maxPerGroup = 8;
 const maxRecent = 5;
-/** What was used lately is worth so much more, the last the most. */
+/** The bonus of the most recently used entry; later ones get a fraction. */
 const recentBonus = 6;
 
-/** Sections with their entries: without a query what was used lately and everything else, with one what fits best first. */
+/** The sections of the palette: without a query recent entries and all others, with a query the best matches first. */
 export function rank<T extends Rankable>(items: readonly T[], query: string, recent: readonly string[]): Section<T>[] {
-  return query.trim() === "" ? browse(items, recent) : seek(items, query, recent);
+  return query.trim() === "" ? browse(items, recent) : search(items, query, recent);
 }
 
 function browse<T extends Rankable>(items: readonly T[], recent: readonly string[]): Section<T>[] {
-  const used = recent.flatMap((id) => items.find((i) => i.id === id) ?? []).slice(0, maxRecent);
-  const rest = items.filter((i) => !used.includes(i));
-  const sections = order.map((group): Section<T> => ({ group, items: rest.filter((i) => i.group === group).map(plain) }));
-  return [{ group: "recent" as const, items: used.map(plain) }, ...sections].filter((s) => s.items.length > 0);
+  const recentItems = recent.flatMap((id) => items.find((i) => i.id === id) ?? []).slice(0, maxRecent);
+  const rest = items.filter((i) => !recentItems.includes(i));
+  const sections = order.map((group): Section<T> => ({ group, items: rest.filter((i) => i.group === group).map(withoutMatch) }));
+  return [{ group: "recent" as const, items: recentItems.map(withoutMatch) }, ...sections].filter((s) => s.items.length > 0);
 }
 
-function plain<T extends Rankable>(item: T): Ranked<T> {
+function withoutMatch<T extends Rankable>(item: T): Ranked<T> {
   return { item, at: [] };
 }
 
-function seek<T extends Rankable>(items: readonly T[], query: string, recent: readonly string[]): Section<T>[] {
+function search<T extends Rankable>(items: readonly T[], query: string, recent: readonly string[]): Section<T>[] {
   const found = items.flatMap((item) => {
-    // What can be asked is always there, and comes last.
+    // The entry that asks the agent is always present, and last.
     if (item.group === "ask") return [{ item, at: [] as number[], score: -Infinity }];
     const title = match(query, item.title);
     const other = item.words === undefined ? undefined : match(query, item.words);
@@ -67,8 +67,8 @@ function seek<T extends Rankable>(items: readonly T[], query: string, recent: re
   return [...sections].map(([group, list]) => ({ group, items: list }));
 }
 
-/** What was used lately, after something was used. */
-export function used(recent: readonly string[], id: string): string[] {
+/** The recently used ids after the use of one. */
+export function addRecent(recent: readonly string[], id: string): string[] {
   return [id, ...recent.filter((r) => r !== id)].slice(0, 20);
 }
 
@@ -81,7 +81,7 @@ export function readRecent(text: string | null): string[] {
   }
 }
 
-/** Where an arrow goes from an entry of a list. */
+/** The index that a navigation key leads to. */
 export function stepTo(key: string, at: number, length: number): number | undefined {
   const page = 8;
   const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[key];

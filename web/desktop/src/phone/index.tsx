@@ -11,17 +11,17 @@ import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
 import { phone as texts } from "../texts/parts.js";
-import { isOver, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
+import { isSessionClosed, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
 import { Start } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
 
-/** The desktop where there is room for one thing at a time. What is said comes first. */
+/** The layout for phones, with one page at a time. */
 export function Phone(): ReactNode {
   const t = useTexts(texts);
   const page = useShell((s) => s.phonePage);
   const gone = useMonitorGone();
-  const over = useShell((s) => isOver(s.link));
+  const over = useShell((s) => isSessionClosed(s.link));
   return (
     <div className="phone">
       <header className="phone-head" aria-label={t.header} data-region="topbar">
@@ -116,7 +116,7 @@ function MonitorSwitch(): ReactNode {
   );
 }
 
-/** The bar at the bottom. */
+/** The navigation at the bottom. */
 function Pages(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();

@@ -1,18 +1,18 @@
-// One line about a window, for a list that has no room for more.
+// One-line previews of windows.
 
 import type { Content, WindowState } from "../../../core/src/index.js";
 
-/** How long a preview is at most. */
-const most = 120;
+/** The maximum length of a preview. */
+const maxLength = 120;
 
-/** What a window shows, in one line; "" when that cannot be said in words. */
+/** The content of a window in one line; empty if it is not text. */
 export function previewOf(w: Pick<WindowState, "content">): string {
   return oneLine(textOf(w.content));
 }
 
 function textOf(c: Content): string {
   const { data } = c;
-  if (typeof data === "string") return c.renderer === "markdown" ? plain(data) : c.renderer === "text" ? data : "";
+  if (typeof data === "string") return c.renderer === "markdown" ? stripMarkdown(data) : c.renderer === "text" ? data : "";
   if (typeof data !== "object" || data === null) return "";
   const d = data as unknown as Record<string, unknown>;
   if (c.renderer === "table" && Array.isArray(d.headers)) return d.headers.filter((h) => typeof h === "string").join(" · ");
@@ -20,8 +20,8 @@ function textOf(c: Content): string {
   return "";
 }
 
-/** Markdown without its signs. */
-export function plain(markdown: string): string {
+/** Markdown without its markup. */
+export function stripMarkdown(markdown: string): string {
   return markdown
     .replace(/```[\s\S]*?(?:```|$)/g, " ")
     .replace(/!\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -30,7 +30,7 @@ export function plain(markdown: string): string {
     .replace(/[*_`~|]+/g, "");
 }
 
-/** The first texts and labels of a layout, in the order in which they stand. */
+/** The first texts and labels of a layout, in order. */
 function firstTexts(value: unknown, found: string[] = []): string[] {
   if (found.length >= 3 || typeof value !== "object" || value === null) return found;
   for (const [key, v] of Object.entries(value)) {
@@ -43,5 +43,5 @@ function firstTexts(value: unknown, found: string[] = []): string[] {
 
 function oneLine(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
+  return line.length > maxLength ? `${line.slice(0, maxLength - 1).trimEnd()}…` : line;
 }

@@ -15,20 +15,20 @@ export function Windows(): ReactNode {
   const windows = useWindows(monitor);
   const [open, setOpen] = useState("");
   const shown = windows.find((w) => windowKey(w.monitorId, w.windowId) === open);
-  const gone = open !== "" && shown === undefined;
-  // The back button of the browser, and the gesture of the phone, lead from a window to the list.
+  const closed = open !== "" && shown === undefined;
+  // The back button of the browser, or the back gesture, leads from a window to the list.
   useEffect(() => {
     const back = (): void => setOpen("");
     addEventListener("popstate", back);
     return () => {
       removeEventListener("popstate", back);
-      leave();
+      goBack();
     };
   }, []);
   useEffect(() => {
-    if (gone) leave();
-  }, [gone]);
-  if (shown !== undefined) return <OneWindow window={shown} onBack={leave} />;
+    if (closed) goBack();
+  }, [closed]);
+  if (shown !== undefined) return <OneWindow window={shown} onBack={goBack} />;
   return (
     <List
       windows={windows}
@@ -40,8 +40,8 @@ export function Windows(): ReactNode {
   );
 }
 
-/** Goes back in the history to before a window was opened. */
-function leave(): void {
+/** Goes back in the browser history to before a window was opened. */
+function goBack(): void {
   if ((history.state as { phoneWindow?: boolean } | null)?.phoneWindow === true) history.back();
 }
 

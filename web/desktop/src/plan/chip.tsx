@@ -7,7 +7,7 @@ import { Ring } from "../ui/ring.js";
 import { countsOf, isUnderWay, partDone, phaseOf } from "./facts.js";
 import { useFacts } from "./use.js";
 
-/** How far the plan is, in a word; the way back to it. */
+/** The progress of the plan, as a button that opens it. */
 export function PlanChip(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();

@@ -5,18 +5,18 @@ import { plan as texts } from "../texts/parts.js";
 
 export type Control = Extract<keyof ClientPayloads, `control_${string}`>;
 
-/** Says to the hub what to do with the plan. */
+/** Sends a control command for the plan; returns false if the outbox is full. */
 export function useControl(): <T extends Control>(type: T, data: ClientPayloads[T]) => boolean {
   const t = useTexts(texts);
   const commands = useCommands();
   return (type, data) => {
-    const taken = commands.send(type, data) !== undefined;
-    if (!taken) commands.notify(t.full, "warning");
-    return taken;
+    const accepted = commands.send(type, data) !== undefined;
+    if (!accepted) commands.notify(t.full, "warning");
+    return accepted;
   };
 }
 
-/** What became of the last that this tab said about the plan. */
+/** The last control command of this tab. */
 export function useLastControl(): Sent | undefined {
   return useShell((s) => s.outbox.items.findLast((i) => i.type.startsWith("control_")));
 }

@@ -9,7 +9,7 @@ import { Modal } from "../ui/modal.js";
 import { useControl, useLastControl } from "./control.js";
 import { isUnderWay, type Phase } from "./facts.js";
 
-/** What can be done with the whole plan while it is under way. */
+/** The buttons that control the plan while it is under way. */
 export function Controls({ phase }: { phase: Phase }): ReactNode {
   const t = useTexts(texts);
   const control = useControl();
@@ -47,12 +47,12 @@ export function Controls({ phase }: { phase: Phase }): ReactNode {
         </Button>
       </div>
       <StatusText />
-      {asking && <GiveUp onClose={() => setAsking(false)} onDo={() => control("control_cancel", {})} />}
+      {asking && <CancelDialog onClose={() => setAsking(false)} onDo={() => control("control_cancel", {})} />}
     </div>
   );
 }
 
-/** What became of the last that was pressed, while that is worth a line. */
+/** The status of the last control command, while it is pending or rejected. */
 function StatusText(): ReactNode {
   const t = useTexts(texts);
   const last = useLastControl();
@@ -71,7 +71,7 @@ interface InstructionProps {
   onDone: () => void;
 }
 
-/** Where somebody says in words what should be different. */
+/** The form for an instruction that changes the plan. */
 function Instruction({ onSend, onDone }: InstructionProps): ReactNode {
   const t = useTexts(texts);
   const [text, setText] = useState("");
@@ -114,7 +114,7 @@ function Instruction({ onSend, onDone }: InstructionProps): ReactNode {
   );
 }
 
-function GiveUp({ onClose, onDo }: { onClose: () => void; onDo: () => void }): ReactNode {
+function CancelDialog({ onClose, onDo }: { onClose: () => void; onDo: () => void }): ReactNode {
   const t = useTexts(texts);
   return (
     <Modal title={t.cancelTitle} closeLabel={t.keep} onClose={onClose}>

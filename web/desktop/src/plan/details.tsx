@@ -10,7 +10,7 @@ import { plan as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useControl } from "./control.js";
 import { actionsFor, askAbout, type Facts, resultOf } from "./facts.js";
-import { Status, triesOf } from "./todo.js";
+import { attemptText, Status } from "./todo.js";
 
 interface DetailsProps {
   todo: Todo;
@@ -18,7 +18,7 @@ interface DetailsProps {
   onClose: () => void;
 }
 
-/** One todo with all there is to know of it, and what can be done about it. */
+/** One todo with its details and actions. */
 export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
@@ -32,7 +32,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
     rows.push([t.estimated, both.filter(Boolean).join(" · ")]);
   }
   if (todo.duration_ms) rows.push([t.took, format.elapsed(todo.duration_ms)]);
-  if (tries > 0) rows.push([t.tries, triesOf(todo, t)]);
+  if (tries > 0) rows.push([t.tries, attemptText(todo, t)]);
   if (todo.items_total) rows.push([t.itemsDone, t.items(todo.items_processed ?? 0, todo.items_total)]);
   return (
     <section ref={(el) => el?.scrollIntoView({ block: "nearest" })} className="plan-details" aria-labelledby={heading} data-details={todo.id}>
@@ -61,7 +61,7 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
         </div>
       )}
       <Result summary={todo.result_summary} />
-      {!!todo.agent_id && todo.status === "in_progress" && <AtWork role={todo.agent_id} />}
+      {!!todo.agent_id && todo.status === "in_progress" && <TodoAgent role={todo.agent_id} />}
       <TodoActions todo={todo} facts={facts} />
     </section>
   );
@@ -92,21 +92,21 @@ function Result({ summary }: { summary: unknown }): ReactNode {
   );
 }
 
-/** The agent that works on a todo, with the last it said. */
-function AtWork({ role }: { role: AgentID }): ReactNode {
+/** The agent that works on a todo, with the last line of its text. */
+function TodoAgent({ role }: { role: AgentID }): ReactNode {
   const agent = useShell((s) => s.desktop.agents.get(role));
   if (agent === undefined) return null;
-  return <Working agent={agent} />;
+  return <AgentLine agent={agent} />;
 }
 
-function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): ReactNode {
+function AgentLine({ agent }: { agent: Parameters<typeof useAgentState>[0] }): ReactNode {
   const t = useTexts(texts);
   const { doing, elapsed, quiet } = useAgentState(agent);
-  const said = agent.text.trimEnd().split("\n").at(-1) ?? "";
+  const lastLine = agent.text.trimEnd().split("\n").at(-1) ?? "";
   return (
     <p className="plan-agent">
       <b>{t.agent}</b> {quiet ?? doing} · {elapsed}
-      {said !== "" && <span>{escapeInvisible(said.slice(-200))}</span>}
+      {lastLine !== "" && <span>{escapeInvisible(lastLine.slice(-200))}</span>}
     </p>
   );
 }

@@ -1,19 +1,19 @@
-// What there is to say of a plan, made of what the session's state has of it. Pure.
+// Derives the display of a plan from the desktop state. Pure.
 
 import type { HITLRequest, Layer, PlanState, Todo, TodoID, TodoStatus } from "../../../core/src/index.js";
 
-/** Everything that the state of a session has of its plan. */
+/** The parts of the desktop state that concern the plan. */
 export interface Facts {
   readonly plan: PlanState | undefined;
   readonly layer: Layer | undefined;
   readonly todos: readonly Todo[];
-  /** What the plan asks, the oldest first. */
+  /** The open questions of the plan, the oldest first. */
   readonly asks: readonly HITLRequest[];
 }
 
 export const layers: readonly Layer[] = ["cognitive", "planning", "execution", "response"];
 
-/** Where a plan is, as people see it. */
+/** The phase of a plan, as users see it. */
 export type Phase = "none" | "understanding" | "planning" | "review" | "running" | "paused" | "answering" | "done" | "failed" | "cancelled";
 
 export function phaseOf({ plan, layer, asks }: Pick<Facts, "plan" | "layer" | "asks">): Phase {
@@ -35,18 +35,18 @@ export function phaseOf({ plan, layer, asks }: Pick<Facts, "plan" | "layer" | "a
   }
 }
 
-/** Whether a plan is being worked on, or waits for somebody. */
+/** Whether a plan is running or waiting. */
 export function isUnderWay(phase: Phase): boolean {
-  return phase !== "none" && !isOver(phase);
+  return phase !== "none" && !isEnded(phase);
 }
 
-export function isOver(phase: Phase): boolean {
+export function isEnded(phase: Phase): boolean {
   return phase === "done" || phase === "failed" || phase === "cancelled";
 }
 
 export type StepState = "done" | "now" | "later" | "stopped";
 
-/** How the layers of a plan stand. One that was given up stopped where it was. */
+/** The states of the layers of a plan. A cancelled or failed plan stopped at its current layer. */
 export function stepsOf(facts: Facts): { layer: Layer; state: StepState }[] {
   const phase = phaseOf(facts);
   const at = layerOf(facts, phase);
@@ -59,8 +59,8 @@ export function stepsOf(facts: Facts): { layer: Layer; state: StepState }[] {
 
 function layerOf({ layer, plan, todos }: Facts, phase: Phase): number {
   if (layer !== undefined) return layers.indexOf(layer);
-  if (!isOver(phase)) return plan === undefined ? -1 : 2;
-  // The state of a plan that is over has no layer any more; how far it was can be seen by what ran.
+  if (!isEnded(phase)) return plan === undefined ? -1 : 2;
+  // A plan that has ended has no layer; the todos that ran show how far it got.
   if (todos.length === 0) return 1;
   return todos.some((t) => t.status !== undefined && t.status !== "pending" && t.status !== "cancelled") ? 2 : 1;
 }
@@ -70,7 +70,7 @@ export interface Counts {
   readonly completed: number;
   readonly skipped: number;
   readonly running: number;
-  /** Those that wait for the person. */
+  /** The todos that wait for the user. */
   readonly asking: number;
   readonly pending: number;
   readonly failed: number;
@@ -93,26 +93,26 @@ export function countsOf(todos: readonly Todo[]): Counts {
   };
 }
 
-/** How much of all todos is done, from 0 to 1. One that runs counts as far as it is. */
+/** The fraction of all todos that is done, from 0 to 1. Running todos count by their progress. */
 export function partDone(todos: readonly Todo[]): number {
   if (todos.length === 0) return 0;
-  const parts = todos.map((t) => (isSettled(t) ? 1 : t.status === "in_progress" ? Math.min(t.progress_percentage ?? 0, 99) / 100 : 0));
+  const parts = todos.map((t) => (isFinished(t) ? 1 : t.status === "in_progress" ? Math.min(t.progress_percentage ?? 0, 99) / 100 : 0));
   return parts.reduce((a, b) => a + b, 0) / todos.length;
 }
 
-/** Whether nothing waits for a todo any more: it is done, or the plan goes on without it. */
-export function isSettled(t: Pick<Todo, "status">): boolean {
+/** Whether the plan no longer waits for a todo: it is completed or skipped. */
+export function isFinished(t: Pick<Todo, "status">): boolean {
   return t.status === "completed" || t.status === "skipped";
 }
 
-/** A way to go on with a todo. */
+/** An action on a todo. */
 export type TodoAction = "retry" | "skip" | "answer";
 
-/** What can be done about a todo now; the question about it is answered where questions are. */
+/** The actions on a todo that are possible now; "answer" opens its question. */
 export function actionsFor(t: Todo, facts: Pick<Facts, "plan" | "asks" | "layer">): TodoAction[] {
   const phase = phaseOf(facts);
   const actions: TodoAction[] = askAbout(t.id, facts.asks) === undefined ? [] : ["answer"];
-  // A plan that failed goes on when one of its todos is tried again or left out; one that was given up does not.
+  // A failed plan continues when one of its todos is retried or skipped; a cancelled plan does not.
   const open = phase === "running" || phase === "paused" || phase === "failed";
   if (!open) return actions;
   if (t.status === "failed" || (t.status === "pending" && (t.retry_count ?? 0) > 0 && t.retry_at !== undefined)) actions.push("retry");
@@ -122,12 +122,12 @@ export function actionsFor(t: Todo, facts: Pick<Facts, "plan" | "asks" | "layer"
 
 const canSkip = new Set<TodoStatus>(["pending", "blocked", "needs_approval", "needs_input", "in_progress", "failed"]);
 
-/** The question that is about a todo. */
+/** The question about a todo. */
 export function askAbout(id: TodoID, asks: readonly HITLRequest[]): HITLRequest | undefined {
   return asks.find((a) => (a.type === "hitl_approval_request" || a.type === "hitl_input_request") && a.todo_id === id);
 }
 
-/** What came of a todo, for people: the text there is, or the fields by name. */
+/** The result of a todo for display: a text, or fields by name. */
 export function resultOf(summary: unknown): { text: string } | { fields: { name: string; value: string }[] } | undefined {
   if (summary === undefined || summary === null || summary === "") return undefined;
   if (typeof summary !== "object") return { text: String(summary) };

@@ -8,24 +8,24 @@ import { TodoBox } from "./todo.js";
 
 interface GraphProps {
   todos: readonly Todo[];
-  /** The todo that is shown apart, if one is. */
+  /** The todo whose details are shown. */
   chosen: TodoID | undefined;
   onChoose: (id: TodoID) => void;
   /** The hub's time. */
   now: number;
-  /** There is no room for a drawing. */
+  /** Whether to show a list, because there is no room for a graph. */
   list?: boolean;
 }
 
 const steps: Record<string, Step> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right", Home: "first", End: "last" };
 
-/** The todos with what they wait for: boxes and lines where there is room, else a list that says it in words. */
+/** The todos with their dependencies: as boxes and lines if there is room, else as a list. */
 export function Graph({ todos, chosen, onChoose, now, list: narrow = false }: GraphProps): ReactNode {
   const t = useTexts(texts);
   const phone = usePhone() || narrow;
-  const walk = useId();
+  const hintId = useId();
   const list = useRef<HTMLOListElement>(null);
-  // What runs and how far it is changes by the second; where it is drawn does not.
+  // The status and progress of todos change every second; the layout does not depend on them.
   const shape = todos.map((todo) => `${todo.id}<${todo.depends_on.join(",")}`).join(" ");
   const layout = useMemo(() => layoutOf(todos), [shape]);
   const [focused, setFocused] = useState<TodoID>();
@@ -47,7 +47,7 @@ export function Graph({ todos, chosen, onChoose, now, list: narrow = false }: Gr
   };
   return (
     <div className={phone ? "plan-graph plan-graph-list" : "plan-graph"}>
-      <p className="hidden-text" id={walk}>
+      <p className="hidden-text" id={hintId}>
         {t.walk}
       </p>
       <div className="plan-paper" style={phone ? undefined : { width: layout.width, height: layout.height }}>
@@ -58,7 +58,7 @@ export function Graph({ todos, chosen, onChoose, now, list: narrow = false }: Gr
           ))}
         </svg>
       )}
-      <ol ref={list} aria-label={t.todos} aria-describedby={walk}>
+      <ol ref={list} aria-label={t.todos} aria-describedby={hintId}>
         {byPlace.map((todo) => {
           const place = layout.places.get(todo.id);
           const needs = todo.depends_on.map((d) => names.get(d) ?? d);

@@ -2,21 +2,21 @@ import "./plan.css";
 import { type ReactNode, useEffect, useRef } from "react";
 import { useCommands, useShell } from "../shell/context.js";
 import { isUnderWay, phaseOf } from "./facts.js";
-import { Panel, useChanges } from "./panel.js";
+import { Panel, usePlanChangeNotice } from "./panel.js";
 import { useFacts } from "./use.js";
 
 export { PlanChip } from "./chip.js";
 
-/** The plan, when it is looked at. It shows itself when one begins, and when one waits to be reviewed. */
+/** The plan panel, if it is open. It opens when a plan starts or needs a review. */
 export function Plans(): ReactNode {
   const open = useShell((s) => s.planOpen);
-  useOpening();
-  useChanges();
+  useAutoOpen();
+  usePlanChangeNotice();
   return open ? <Panel /> : null;
 }
 
-/** Opens the panel for what is new. What was there when the page came is not, unless it waits for somebody. */
-function useOpening(): void {
+/** Opens the panel for new plans. A plan from before the page was loaded opens it only if it needs a review. */
+function useAutoOpen(): void {
   const commands = useCommands();
   const ready = useShell((s) => s.ready);
   const facts = useFacts();

@@ -1,5 +1,5 @@
-// Where the todos of a plan are drawn: each in the row below the last of those it waits for, in an order that crosses
-// few lines. Pure and quick; what cannot be, such as a circle or an unknown name, is left out of the drawing.
+// The layout of the todos of a plan: each in the row below the last of its dependencies, in an order that crosses few
+// lines. Pure and fast. Invalid dependencies, such as cycles and unknown ids, are not drawn.
 
 import type { Todo, TodoID } from "../../../core/src/index.js";
 
@@ -7,10 +7,10 @@ export type Linked = Pick<Todo, "id" | "depends_on">;
 
 export interface Place {
   readonly id: TodoID;
-  /** The row, from 0 on, and the place in it. */
+  /** The row, from 0, and the position in it. */
   readonly row: number;
   readonly column: number;
-  /** The corner at the top left. */
+  /** The top left corner. */
   readonly x: number;
   readonly y: number;
 }
@@ -18,7 +18,7 @@ export interface Place {
 export interface Line {
   readonly from: TodoID;
   readonly to: TodoID;
-  /** For the `d` of a path. */
+  /** The `d` attribute of the path. */
   readonly path: string;
 }
 
@@ -31,16 +31,16 @@ export interface Layout {
 
 export const box = { width: 188, height: 84 };
 const gap = { x: 16, y: 36 };
-/** Below the last row, for what a line or a shadow needs. */
+/** The space below the last row for lines and shadows. */
 const margin = 4;
 
-/** A todo, or the place where a line passes a row. */
+/** A todo, or the point at which a line crosses a row. */
 interface Cell {
   readonly todo: TodoID | undefined;
   readonly width: number;
   readonly above: Cell[];
   readonly below: Cell[];
-  /** Its middle. */
+  /** Its centre. */
   x: number;
 }
 
@@ -55,27 +55,27 @@ export function layoutOf(todos: readonly Linked[]): Layout {
     rows[rowOf.get(id)!]!.push(cell);
   }
   const chains = todos.flatMap((t) => needsOf(t, rowOf).map((from) => chainOf(cells.get(from)!, cells.get(t.id)!, rowOf.get(from)!, rowOf.get(t.id)!, rows)));
-  for (const row of rows) row.forEach((c, i) => (c.x = i)); // while they are sorted, it is their place in the row
+  for (const row of rows) row.forEach((c, i) => (c.x = i)); // while sorting, x is the position in the row
   for (let n = 0; n < 4; n++) {
     for (const row of rows) sortBy(row, (c) => c.above);
     for (const row of rows.toReversed()) sortBy(row, (c) => c.below);
   }
-  spread(rows);
-  return drawn(rows, chains);
+  assignCentres(rows);
+  return toLayout(rows, chains);
 }
 
-/** The row of each todo: one below the last of those it waits for. */
+/** The row of each todo: one below the last of its dependencies. */
 function rowsOf(todos: readonly Linked[]): Map<TodoID, number> {
   const known = new Map(todos.map((t) => [t.id, t]));
   const rows = new Map<TodoID, number>();
-  const open = new Set<TodoID>();
+  const visiting = new Set<TodoID>();
   const rowOf = (id: TodoID): number => {
     const done = rows.get(id);
     if (done !== undefined) return done;
-    if (open.has(id)) return -1; // a circle ends where it began
-    open.add(id);
+    if (visiting.has(id)) return -1; // breaks a cycle
+    visiting.add(id);
     const row = Math.max(-1, ...known.get(id)!.depends_on.filter((d) => known.has(d)).map(rowOf)) + 1;
-    open.delete(id);
+    visiting.delete(id);
     rows.set(id, row);
     return row;
   };
@@ -83,12 +83,12 @@ function rowsOf(todos: readonly Linked[]): Map<TodoID, number> {
   return rows;
 }
 
-/** What a todo waits for, as far as it can be drawn. */
+/** The dependencies of a todo that can be drawn. */
 function needsOf(t: Linked, rowOf: ReadonlyMap<TodoID, number>): TodoID[] {
   return [...new Set(t.depends_on)].filter((d) => (rowOf.get(d) ?? Infinity) < rowOf.get(t.id)!);
 }
 
-/** Links two todos. A line that passes rows has a place in each of them, so that it runs through no box. */
+/** Links two todos. A line that crosses rows has a cell in each of them, so that it does not run through a box. */
 function chainOf(from: Cell, to: Cell, first: number, last: number, rows: Cell[][]): Cell[] {
   const chain = [from];
   for (let row = first + 1; row < last; row++) {
@@ -105,8 +105,8 @@ function chainOf(from: Cell, to: Cell, first: number, last: number, rows: Cell[]
 }
 
 function sortBy(row: Cell[], linked: (c: Cell) => readonly Cell[]): void {
-  const want = new Map(row.map((c, i) => [c, linked(c).length === 0 ? i : mean(linked(c))]));
-  row.sort((a, b) => want.get(a)! - want.get(b)!);
+  const wanted = new Map(row.map((c, i) => [c, linked(c).length === 0 ? i : mean(linked(c))]));
+  row.sort((a, b) => wanted.get(a)! - wanted.get(b)!);
   row.forEach((c, i) => (c.x = i));
 }
 
@@ -114,8 +114,8 @@ function mean(cells: readonly Cell[]): number {
   return cells.reduce((sum, c) => sum + c.x, 0) / cells.length;
 }
 
-/** Gives every cell its middle: as near to those it is linked to as its neighbours let it. */
-function spread(rows: readonly Cell[][]): void {
+/** Assigns the centre of every cell: as near to its linked cells as its neighbours allow. */
+function assignCentres(rows: readonly Cell[][]): void {
   for (const row of rows) {
     let x = 0;
     for (const c of row) {
@@ -125,23 +125,23 @@ function spread(rows: readonly Cell[][]): void {
     for (const c of row) c.x -= (x - gap.x) / 2;
   }
   for (let n = 0; n < 8; n++) {
-    for (const row of rows) settle(row, (c) => c.above);
-    for (const row of rows.toReversed()) settle(row, (c) => c.below);
+    for (const row of rows) relaxRow(row, (c) => c.above);
+    for (const row of rows.toReversed()) relaxRow(row, (c) => c.below);
   }
 }
 
-/** Pushing from the left and pushing from the right both keep the distances, and so does the middle of both. */
-function settle(row: readonly Cell[], linked: (c: Cell) => readonly Cell[]): void {
-  const want = row.map((c) => (linked(c).length === 0 ? c.x : mean(linked(c))));
+/** Pushing from the left and pushing from the right both keep the distances, and so does their average. */
+function relaxRow(row: readonly Cell[], linked: (c: Cell) => readonly Cell[]): void {
+  const wanted = row.map((c) => (linked(c).length === 0 ? c.x : mean(linked(c))));
   const apart = (i: number): number => (row[i - 1]!.width + row[i]!.width) / 2 + gap.x;
-  const right = [...want];
+  const right = [...wanted];
   for (let i = 1; i < row.length; i++) right[i] = Math.max(right[i]!, right[i - 1]! + apart(i));
-  const left = [...want];
+  const left = [...wanted];
   for (let i = row.length - 1; i > 0; i--) left[i - 1] = Math.min(left[i - 1]!, left[i]! - apart(i));
   row.forEach((c, i) => (c.x = (right[i]! + left[i]!) / 2));
 }
 
-function drawn(rows: readonly Cell[][], chains: readonly Cell[][]): Layout {
+function toLayout(rows: readonly Cell[][], chains: readonly Cell[][]): Layout {
   const all = rows.flat();
   const left = Math.min(...all.map((c) => c.x - c.width / 2));
   for (const c of all) c.x = Math.round(c.x - left);
@@ -158,7 +158,7 @@ function drawn(rows: readonly Cell[][], chains: readonly Cell[][]): Layout {
   return { places, lines, width, height: rows.length === 0 ? 0 : rows.length * (box.height + gap.y) - gap.y + margin };
 }
 
-/** From the foot of a box to the head of another, straight down through the rows between them. */
+/** The path from the bottom of a box to the top of another, straight down through the rows between them. */
 function pathOf(chain: readonly Cell[], top: (c: Cell) => number): string {
   let d = "";
   for (let i = 1; i < chain.length; i++) {
@@ -175,7 +175,7 @@ function pathOf(chain: readonly Cell[], top: (c: Cell) => number): string {
 
 export type Step = "up" | "down" | "left" | "right" | "first" | "last";
 
-/** The todo that an arrow key leads to, or the same one where there is none. */
+/** The todo that an arrow key leads to; the same one if there is none. */
 export function stepFrom({ places }: Pick<Layout, "places">, id: TodoID, step: Step): TodoID {
   const here = places.get(id);
   const all = [...places.values()].sort((a, b) => a.row - b.row || a.column - b.column);

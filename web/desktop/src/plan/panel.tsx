@@ -10,7 +10,7 @@ import { isComposing } from "../ui/keys.js";
 import { Controls } from "./controls.js";
 import { Details } from "./details.js";
 import { etaOf } from "./eta.js";
-import { countsOf, type Facts, isOver, isUnderWay, type Phase, partDone, phaseOf, type StepState, stepsOf } from "./facts.js";
+import { countsOf, type Facts, isEnded, isUnderWay, type Phase, partDone, phaseOf, type StepState, stepsOf } from "./facts.js";
 import { Graph } from "./graph.js";
 import { Completed, Failed } from "./result.js";
 import { Bar } from "./todo.js";
@@ -18,7 +18,7 @@ import { useFacts, useHubNow } from "./use.js";
 
 const Source = lazy(() => import("./source.js"));
 
-/** The plan of the session: where it is, its todos, what can be done, and what came of it. */
+/** The plan of the session: its phase, todos, controls and result. */
 export function Panel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -72,7 +72,7 @@ export function Panel(): ReactNode {
             {plan?.failed !== undefined && <Failed failed={plan.failed} facts={facts} />}
             {todos.length > 0 && <Todos facts={facts} phase={phase} chosen={chosen} onChoose={(id) => setChosen(id === chosen ? undefined : id)} />}
             {todo !== undefined && <Details key={todo.id} todo={todo} facts={facts} onClose={() => setChosen(undefined)} />}
-            {!!plan?.mermaid_diagram && <SourceFold text={plan.mermaid_diagram} />}
+            {!!plan?.mermaid_diagram && <SourceDetails text={plan.mermaid_diagram} />}
           </>
         )}
       </div>
@@ -98,7 +98,7 @@ function Steps({ facts }: { facts: Facts }): ReactNode {
   const t = useTexts(texts);
   const paused = phaseOf(facts) === "paused";
   const names: Record<Layer, string> = { cognitive: t.cognitive, planning: t.planningStep, execution: t.execution, response: t.response };
-  const says: Record<StepState, string> = { done: t.stepDone, now: t.stepNow, later: t.stepLater, stopped: t.stepStopped };
+  const stateTexts: Record<StepState, string> = { done: t.stepDone, now: t.stepNow, later: t.stepLater, stopped: t.stepStopped };
   return (
     <ol className="plan-steps" aria-label={t.steps}>
       {stepsOf(facts).map(({ layer, state }, i) => {
@@ -107,7 +107,7 @@ function Steps({ facts }: { facts: Facts }): ReactNode {
           <li key={layer} data-step={layer} data-state={state} aria-current={state === "now" ? "step" : undefined}>
             <span className="plan-step-sign">{Icon === undefined ? i + 1 : <Icon size={12} aria-hidden className={state === "now" && !paused ? "plan-turning" : undefined} />}</span>
             {names[layer]}
-            <span className="hidden-text">{says[state]}</span>
+            <span className="hidden-text">{stateTexts[state]}</span>
           </li>
         );
       })}
@@ -115,7 +115,7 @@ function Steps({ facts }: { facts: Facts }): ReactNode {
   );
 }
 
-/** What the plan waits for. It is answered in the top layer, which no window can imitate. */
+/** The questions that the plan waits for. They are answered in the top layer, which no window can imitate. */
 function NeedsYou({ facts }: { facts: Facts }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -158,8 +158,8 @@ function Totals({ facts, phase, now }: { facts: Facts; phase: Phase; now: number
   const part = partDone(todos);
   const begun = phase !== "review" && phase !== "planning";
   const eta = begun && isUnderWay(phase) ? etaOf(todos, now) : undefined;
-  const left = eta === undefined ? "" : (eta.sure ? t.left : t.leftAbout)(format.elapsed(Math.ceil(eta.ms / 1000) * 1000));
-  const facets = [
+  const left = eta === undefined ? "" : (eta.reliable ? t.left : t.leftAbout)(format.elapsed(Math.ceil(eta.ms / 1000) * 1000));
+  const parts = [
     begun ? t.progress(c.completed + c.skipped, c.total) : "",
     c.running > 0 ? t.runningCount(c.running) : "",
     c.failed > 0 ? t.failedCount(c.failed) : "",
@@ -167,17 +167,17 @@ function Totals({ facts, phase, now }: { facts: Facts; phase: Phase; now: number
     c.skipped > 0 ? t.skippedCount(c.skipped) : "",
     eta !== undefined && eta.ms > 0 ? left : "",
     !begun && plan?.estimated_duration_sec ? t.estimate(format.elapsed(plan.estimated_duration_sec * 1000)) : "",
-    !isOver(phase) && plan?.estimated_cost_usd ? t.cost(format.usd(plan.estimated_cost_usd)) : "",
+    !isEnded(phase) && plan?.estimated_cost_usd ? t.cost(format.usd(plan.estimated_cost_usd)) : "",
   ];
   return (
     <div className="plan-totals">
       {begun && <Bar part={part} label={t.progress(c.completed + c.skipped, c.total)} />}
-      <p>{facets.filter(Boolean).join(" · ")}</p>
+      <p>{parts.filter(Boolean).join(" · ")}</p>
     </div>
   );
 }
 
-function SourceFold({ text }: { text: string }): ReactNode {
+function SourceDetails({ text }: { text: string }): ReactNode {
   const t = useTexts(texts);
   const [open, setOpen] = useState(false);
   return (
@@ -192,8 +192,8 @@ function SourceFold({ text }: { text: string }): ReactNode {
   );
 }
 
-/** Says when a plan was changed, also to those who do not see it. */
-export function useChanges(): void {
+/** Shows a notice when a plan was changed. */
+export function usePlanChangeNotice(): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const { plan } = useFacts();

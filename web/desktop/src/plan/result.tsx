@@ -14,7 +14,7 @@ import { CopyButton } from "../ui/copy.js";
 import { useControl } from "./control.js";
 import { type Facts, resultOf } from "./facts.js";
 
-/** What a plan came to. */
+/** The result of a completed plan. */
 export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
   const t = useTexts(texts);
   const putBack = usePutBack(useMonitor());
@@ -58,7 +58,7 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
   );
 }
 
-/** A file of the session. An address that leads elsewhere is not followed: whoever wrote the answer may have made it up. */
+/** A file of the session. Other addresses are not linked: the model may have invented them. */
 function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNode {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
@@ -80,7 +80,7 @@ function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNod
   );
 }
 
-/** Why a plan was given up, what there is of it all the same, and a way to go on. */
+/** Why a plan failed or was cancelled, its partial results, and a button to retry. */
 export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts }): ReactNode {
   const t = useTexts(texts);
   const control = useControl();

@@ -4,9 +4,9 @@ import { plan as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 
-// The plan is drawn by our own code, which needs a hundredth of what a library for diagrams does and is walked through
-// with the keys. The source is for those who want it elsewhere. Since a model may have written what is in it, it is
-// drawn from only in the sealed frame that draws the diagrams of texts, and never in this page.
+// The source of the plan's diagram. The panel draws the graph with its own code, which is far smaller than a diagram
+// library and works with the keyboard; the source is for use elsewhere. A model may have written it, so it is drawn
+// only in the sandboxed frame for diagrams, never in this page.
 const Diagram = lazy(async () => ({ default: (await import("../content/markdown/diagram.js")).Diagram }));
 
 /** The plan as the source of a diagram. */

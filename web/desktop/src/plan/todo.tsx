@@ -22,11 +22,11 @@ export function useStatusText(): (t: Todo) => string {
   return ({ status = "pending" }) => (status === "failed" ? t.todoFailed : status === "cancelled" ? t.todoCancelled : t[status]);
 }
 
-/** How a todo stands, by its sign and in words; the colour only says it once more. */
+/** The status of a todo, as an icon and in words; the colour only repeats it. */
 export function Status({ todo }: { todo: Todo }): ReactNode {
   const text = useStatusText();
-  const waits = isBetweenTries(todo);
-  const Icon = waits ? Clock : icons[todo.status ?? "pending"];
+  const retrying = awaitsRetry(todo);
+  const Icon = retrying ? Clock : icons[todo.status ?? "pending"];
   return (
     <span className="plan-status">
       <Icon size={14} aria-hidden className={todo.status === "in_progress" ? "plan-turning" : undefined} />
@@ -35,18 +35,18 @@ export function Status({ todo }: { todo: Todo }): ReactNode {
   );
 }
 
-/** Whether a todo has failed and is going to be tried once more. */
-export function isBetweenTries(t: Todo): boolean {
+/** Whether a todo has failed and will be retried. */
+export function awaitsRetry(t: Todo): boolean {
   return t.status === "pending" && !!t.retry_at && (t.retry_count ?? 0) > 0;
 }
 
-/** Which try it is, or was, of how many: the one after all those that were followed by another. */
-export function triesOf(todo: Todo, t: typeof texts.en): string {
+/** The number of the current or last attempt, and the maximum. */
+export function attemptText(todo: Todo, t: typeof texts.en): string {
   const all = (todo.max_retries ?? 0) + 1;
   return t.triesOf(Math.min((todo.retry_count ?? 0) + 1, all), all);
 }
 
-/** What a todo is and how it stands, as it is in its box. `now` is the hub's time. */
+/** The content of a todo's box. `now` is the hub's time. */
 export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
@@ -54,7 +54,7 @@ export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
     <>
       <span className="plan-box-head">
         <Status todo={todo} />
-        {isBetweenTries(todo) && (
+        {awaitsRetry(todo) && (
           <span className="plan-box-note">
             <Hourglass size={12} aria-hidden />
             {todo.retry_at! > now ? t.again(format.elapsed(todo.retry_at! - now)) : t.againNow}
@@ -67,14 +67,14 @@ export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
       <span className="plan-box-foot">
         {todo.status === "in_progress" && todo.current_step ? escapeInvisible(todo.current_step) : (todo.tool ?? "")}
         {todo.requires_approval === true && (todo.status ?? "pending") === "pending" && <span>{t.asksFirst}</span>}
-        {(todo.retry_count ?? 0) > 0 && <span>{`${t.tries} ${triesOf(todo, t)}`}</span>}
+        {(todo.retry_count ?? 0) > 0 && <span>{`${t.tries} ${attemptText(todo, t)}`}</span>}
       </span>
       {todo.status === "in_progress" && <Bar part={(todo.progress_percentage ?? 0) / 100} known={!!todo.progress_percentage} />}
     </>
   );
 }
 
-/** How far something is. Without a number it only shows that something goes on. */
+/** A progress bar. If the progress is unknown, it only shows activity. */
 export function Bar({ part, known = true, label }: { part: number; known?: boolean; label?: string }): ReactNode {
   const percent = Math.round(Math.min(1, Math.max(0, part)) * 100);
   const role = label === undefined ? { "aria-hidden": true } : { role: "progressbar", "aria-label": label, "aria-valuenow": percent, "aria-valuemin": 0, "aria-valuemax": 100 };

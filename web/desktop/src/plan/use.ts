@@ -4,7 +4,7 @@ import { useNow } from "../shell/clock.js";
 import { useHubClock, useShell } from "../shell/context.js";
 import type { Facts } from "./facts.js";
 
-/** What a desktop knows of its plan. */
+/** The plan-related parts of the desktop state. */
 export function factsOf({ plan, layer, todos, requests }: Pick<DesktopState, "plan" | "layer" | "todos" | "requests">): Facts {
   return { plan, layer: layer === "" ? undefined : layer, todos: [...todos.values()], asks: [...requests.values()] };
 }
@@ -17,7 +17,7 @@ export function useFacts(): Facts {
   return useMemo(() => factsOf({ plan, layer, todos, requests }), [plan, layer, todos, requests]);
 }
 
-/** The hub's time, by the second while something runs. While the connection is down it stands still with all the rest. */
+/** The hub's time, updated every second while running. It stops while the connection is down. */
 export function useHubNow(running: boolean): number {
   const hub = useHubClock();
   const live = useShell((s) => s.link.phase === "live");

@@ -5,21 +5,21 @@ import { useCommands, useShell } from "../shell/context.js";
 import { sessions as texts } from "../texts/parts.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
-import { Command } from "./copy.js";
+import { Command } from "./command.js";
 
-/** How each provider is given to the hub. */
-const ways = {
+/** The commands that set up each provider. */
+const setupCommands = {
   anthropic: "export ANTHROPIC_API_KEY=sk-ant-…\nhub serve --provider anthropic",
   openai: "export OPENAI_API_KEY=…\nexport OPENAI_BASE_URL=http://127.0.0.1:8000/v1\nhub serve --provider openai --openai-model NAME",
   ollama: "ollama pull NAME\nhub serve --provider ollama --ollama-model NAME",
 } as const;
 
-/** How a real model comes to think here. */
+/** Explains how to connect a model provider. */
 export function ConnectPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const providers = useShell((s) => s.hub.providers);
-  const usual = useShell((s) => s.hub.provider);
+  const defaultProvider = useShell((s) => s.hub.provider);
   const real = providers.some((p) => p !== "demo");
   const offers = [
     { id: "anthropic", name: "Anthropic", hint: t.anthropicHint },
@@ -33,7 +33,7 @@ export function ConnectPanel(): ReactNode {
         {providers.map((p) => (
           <span key={p} className="sessions-pill">
             {providerName(p)}
-            {p === usual && <small>{t.defaultMark}</small>}
+            {p === defaultProvider && <small>{t.defaultMark}</small>}
           </span>
         ))}
       </div>
@@ -50,7 +50,7 @@ export function ConnectPanel(): ReactNode {
             )}
           </h3>
           <p>{o.hint}</p>
-          <Command lines={ways[o.id]} />
+          <Command lines={setupCommands[o.id]} />
         </section>
       ))}
       <p className="sessions-lead">{t.afterwards}</p>

@@ -6,7 +6,7 @@ import { JoinPanel } from "./join.js";
 import { SessionsPanel } from "./sessions.js";
 import { SettingsPanel } from "./settings.js";
 
-/** The panels about the session, the page and the hub. */
+/** The panels for sessions, settings, providers and joining. */
 export function Panels(): ReactNode {
   const panel = useShell((s) => s.panel);
   switch (panel) {

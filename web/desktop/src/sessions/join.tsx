@@ -8,7 +8,7 @@ import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
-import { Command } from "./copy.js";
+import { Command } from "./command.js";
 import { type Bar, barsOf } from "./qr.js";
 
 interface Code {
@@ -22,12 +22,12 @@ interface Code {
 
 type State = { type: "making" } | { type: "failed"; reason: string } | { type: "ready"; code: Code };
 
-/** A code that brings the session to a phone. It works once and not for long. */
+/** A QR code that opens the session on a phone. It works once and expires soon. */
 export function JoinPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const session = useShell((s) => s.session);
-  // Who looks at one monitor only goes on with that one.
+  // A tab that is pinned to a monitor invites to that monitor only.
   const monitor = useShell((s) => (s.view.pinned ? s.view.monitor : undefined));
   const [state, setState] = useState<State>({ type: "making" });
   const make = useCallback(async (): Promise<void> => {
@@ -55,39 +55,39 @@ export function JoinPanel(): ReactNode {
             </Button>
           </div>
         )}
-        {state.type === "ready" && <Ready code={state.code} onAnew={() => void make()} />}
+        {state.type === "ready" && <Ready code={state.code} onRenew={() => void make()} />}
       </div>
     </Modal>
   );
 }
 
-function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode {
+function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNode {
   const t = useTexts(texts);
   const now = useNow(500);
   const left = Math.max(0, Math.ceil((code.until - now) / 1000));
-  const over = left === 0;
+  const expired = left === 0;
   return (
     <>
-      {code.loopback && <OnlyHere />}
+      {code.loopback && <LoopbackWarning />}
       {!code.loopback && <p>{t.joinHint}</p>}
-      <div className={over ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
+      <div className={expired ? "sessions-qr sessions-qr-expired" : "sessions-qr"}>
         <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">
           {code.bars.map((b) => (
             <rect key={`${b.x},${b.y}`} x={b.x} y={b.y} width={b.width} height={1} />
           ))}
         </svg>
-        {over && (
-          <Button kind="primary" icon={RefreshCw} onClick={onAnew}>
+        {expired && (
+          <Button kind="primary" icon={RefreshCw} onClick={onRenew}>
             {t.anew}
           </Button>
         )}
       </div>
       <div className="sessions-join-foot">
         <Ring part={(code.until - now) / (code.until - code.from)} size={18} tone={left < 20 ? "warning" : "accent"} label={t.left(left)} />
-        <span className="sessions-left">{over ? t.over : t.left(left)}</span>
-        {!over && <CopyButton text={code.url} label={t.copyLink} wide />}
-        {!over && (
-          <Button size="sm" icon={RefreshCw} onClick={onAnew}>
+        <span className="sessions-left">{expired ? t.over : t.left(left)}</span>
+        {!expired && <CopyButton text={code.url} label={t.copyLink} wide />}
+        {!expired && (
+          <Button size="sm" icon={RefreshCw} onClick={onRenew}>
             {t.anew}
           </Button>
         )}
@@ -96,8 +96,8 @@ function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode 
   );
 }
 
-/** No phone reaches an address that is this machine's own. */
-function OnlyHere(): ReactNode {
+/** The warning that phones cannot reach a loopback address. */
+function LoopbackWarning(): ReactNode {
   const t = useTexts(texts);
   return (
     <section className="sessions-warning" aria-label={t.loopback}>

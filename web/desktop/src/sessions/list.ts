@@ -1,4 +1,4 @@
-// The list of sessions as people look for one.
+// The list of sessions and their order.
 
 import type { SessionCard } from "../shell/api.js";
 
@@ -9,12 +9,12 @@ export function stateOf(s: SessionCard): CardState {
   return s.working ? "working" : "idle";
 }
 
-/** The sessions by last use, the newest first. One whose time cannot be read comes last. */
-export function byUse(sessions: readonly SessionCard[]): SessionCard[] {
+/** The sessions by last use, the newest first. A session with an invalid time comes last. */
+export function sortByUse(sessions: readonly SessionCard[]): SessionCard[] {
   return [...sessions].sort((a, b) => usedAt(b) - usedAt(a) || (a.sessionId < b.sessionId ? -1 : 1));
 }
 
-/** When it was last used, in ms; 0 when nobody knows. */
+/** The time of the last use, in ms; 0 if it is invalid. */
 export function usedAt(s: SessionCard): number {
   const at = Date.parse(s.metadata.lastActivity || s.metadata.createdAt);
   return Number.isFinite(at) ? at : 0;

@@ -1,11 +1,11 @@
-/** A bar of dark squares in one row of a code. */
+/** A horizontal bar of dark modules in one row of a QR code. */
 export interface Bar {
   readonly x: number;
   readonly y: number;
   readonly width: number;
 }
 
-/** The dark squares of a code, those side by side as one. */
+/** The dark modules of a QR code, adjacent ones joined. */
 export function barsOf(rows: readonly (readonly boolean[])[]): Bar[] {
   const bars: Bar[] = [];
   rows.forEach((row, y) => {

@@ -7,18 +7,18 @@ import { sessions as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
-import { byUse, stateOf, usedAt } from "./list.js";
+import { sortByUse, stateOf, usedAt } from "./list.js";
 
 type State = { type: "reading" } | { type: "failed"; reason: string } | { type: "ready"; sessions: SessionCard[] };
 
-/** All sessions of the person, by last use. */
+/** All sessions of the user, by last use. */
 export function SessionsPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [state, setState] = useState<State>({ type: "reading" });
   const read = useCallback(async (): Promise<void> => {
     try {
-      setState({ type: "ready", sessions: byUse(await commands.api.sessions()) });
+      setState({ type: "ready", sessions: sortByUse(await commands.api.sessions()) });
     } catch (error) {
       setState({ type: "failed", reason: reasonOf(error) });
     }
@@ -97,15 +97,15 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
   const current = useShell((s) => s.session === card.sessionId);
   const me = useShell((s) => s.me.user);
   const [mode, setMode] = useState<Mode>("plain");
-  const [left, leave] = useState<Mode>("plain");
+  const [leftMode, setLeftMode] = useState<Mode>("plain");
   const [busy, setBusy] = useState(false);
   const name = card.title || t.untitled;
   const state = stateOf(card);
   const used = usedAt(card);
 
-  /** Goes back to the plain row; the focus goes to the button that led away from it. */
+  /** Returns to the plain row and moves the focus to the button that opened the mode. */
   const back = (): void => {
-    leave(mode);
+    setLeftMode(mode);
     setMode("plain");
   };
   const doThen = async (what: Promise<unknown>, then: () => void): Promise<void> => {
@@ -121,7 +121,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
     }
   };
   const remove = (): void => {
-    // Who deletes the session under their feet begins anew somewhere else.
+    // After deleting the current session the page starts again without it.
     void doThen(commands.api.deleteSession(card.sessionId), () => (current ? location.assign("/") : onChange()));
   };
   return (
@@ -160,8 +160,8 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
             disabled={state === "setAside"}
             onClick={() => window.open(`/?session=${encodeURIComponent(card.sessionId)}`, "_blank", "noopener")}
           />
-          {card.access === "owner" && <IconButton icon={Pencil} label={`${t.rename}: ${name}`} autoFocus={left === "rename"} onClick={() => setMode("rename")} />}
-          {card.access === "owner" && <IconButton icon={Trash2} label={`${t.remove}: ${name}`} autoFocus={left === "remove"} onClick={() => setMode("remove")} />}
+          {card.access === "owner" && <IconButton icon={Pencil} label={`${t.rename}: ${name}`} autoFocus={leftMode === "rename"} onClick={() => setMode("rename")} />}
+          {card.access === "owner" && <IconButton icon={Trash2} label={`${t.remove}: ${name}`} autoFocus={leftMode === "remove"} onClick={() => setMode("remove")} />}
         </span>
       )}
       {mode === "remove" && (
@@ -189,7 +189,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
   );
 }
 
-/** Does something for a key that would close the panel, and leaves the panel open. */
+/** Handles a key that would close the panel, and leaves the panel open. */
 function keepOpen(e: KeyboardEvent, what: () => void): void {
   e.preventDefault();
   e.stopPropagation();

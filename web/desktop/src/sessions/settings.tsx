@@ -6,7 +6,7 @@ import { sessions as texts } from "../texts/parts.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
 
-/** What a person may choose for this browser, and what this is. */
+/** The settings of this browser, and information about the hub. */
 export function SettingsPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -53,7 +53,7 @@ function Themes(): ReactNode {
   );
 }
 
-/** A desktop in small, in the colours of a theme. */
+/** A miniature desktop in the colours of a theme. */
 function Preview({ look }: { look: "dark" | "light" | "contrast" }): ReactNode {
   return (
     <svg className="sessions-preview" data-look={look} viewBox="0 0 120 72" preserveAspectRatio="xMidYMid slice" aria-hidden>
@@ -100,13 +100,13 @@ function permissionNow(): Permission {
   return "Notification" in window && isSecureContext ? Notification.permission : "missing";
 }
 
-/** The wish and the permission of the browser are two things; both are needed. */
+/** Needs both the preference and the permission of the browser. */
 function Notifications(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const wish = useShell((s) => s.prefs.notify);
+  const wanted = useShell((s) => s.prefs.notify);
   const [permission, setPermission] = useState<Permission>(permissionNow);
-  const on = wish && permission === "granted";
+  const on = wanted && permission === "granted";
   const toggle = async (): Promise<void> => {
     if (on) return commands.setPrefs({ notify: false });
     const now = await Notification.requestPermission();

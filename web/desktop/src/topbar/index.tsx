@@ -8,27 +8,27 @@ import { useMonitorGone, useQuestionCount } from "../shell/select.js";
 import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { LinkChip, StoppedCard } from "./link-chip.js";
+import { Logo } from "./logo.js";
 import { MainMenu } from "./main-menu.js";
-import { Mark } from "./mark.js";
 import { Presence } from "./presence.js";
 import { ProviderChip } from "./provider.js";
 import { SessionName } from "./session-name.js";
 import { MonitorTabs } from "./tabs.js";
 import { useUnread } from "./unread.js";
 
-export { isOver } from "./link.js";
+export { isSessionClosed } from "./link.js";
 export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
 export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
 
 const PlanChip = lazy(async () => ({ default: (await import("../plan/index.js")).PlanChip }));
 
-/** The session with its monitors at the left; how it is reached, who is there and what waits at the right. */
+/** The session and its monitors at the left; connection, presence, provider and notices at the right. */
 export function TopBar(): ReactNode {
   return (
     <div className="topbar">
       <div className="topbar-left">
-        <Mark />
+        <Logo />
         <SessionName />
         <span className="topbar-line" aria-hidden />
         <MonitorTabs />
@@ -39,7 +39,7 @@ export function TopBar(): ReactNode {
         <Presence />
         <ProviderChip />
         <span className="topbar-line" aria-hidden />
-        <Waiting />
+        <NoticeButtons />
         <MainMenu />
       </div>
       <StoppedCard />
@@ -47,14 +47,14 @@ export function TopBar(): ReactNode {
   );
 }
 
-/** How far the plan is, if there is one. */
+/** The progress of the plan, if there is one. */
 function Plan(): ReactNode {
   const there = useShell((s) => s.desktop.layer !== "");
   return <Suspense>{there && <PlanChip />}</Suspense>;
 }
 
-/** What waits for the person, and the conversation. */
-function Waiting(): ReactNode {
+/** The buttons of the inbox, the notifications and the conversation. */
+function NoticeButtons(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const questions = useQuestionCount();

@@ -5,9 +5,9 @@ import { useNow } from "../shell/clock.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { topbar as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
-import { type Chip, caughtUp, chipOf, goodFor, type StopCause, storeBack } from "./link.js";
+import { type Chip, caughtUp, chipOf, recoveryNoteTime, type StopCause, storeBack } from "./link.js";
 
-/** How the connection is doing. It is a quiet dot while all is well. */
+/** The state of the connection; only a dot while everything works. */
 export function LinkChip(): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
@@ -16,10 +16,10 @@ export function LinkChip(): ReactNode {
   const online = useShell((s) => s.online);
   const now = useNow(250, link.phase !== "live" && link.phase !== "stopped");
   const chip = chipOf(link, online, now);
-  const good = useGood();
-  useMoved();
+  const good = useRecoveryNote();
+  useOwnerChangeNotice();
 
-  // All of these are one element for the browser, so that a change of its words is read out.
+  // The variants share one element in the browser, so that screen readers announce a changed text.
   if (chip.state === "live" && good !== "") {
     return (
       <span className="topbar-link topbar-link-good" data-link="live" role="status">
@@ -51,9 +51,9 @@ export function LinkChip(): ReactNode {
     <span className={`topbar-link topbar-link-${chip.state}`} data-link={chip.state}>
       <ChipIcon state={chip.state} />
       <span role="status">
-        {words(chip, t)}
+        {chipText(chip, t)}
       </span>
-      {/* A countdown that is read out every second helps nobody. */}
+      {/* The countdown is outside of the status: announcing it every second would be useless. */}
       {chip.state !== "stopped" && <span className="topbar-link-next">{chip.retryIn > 0 ? t.tryIn(chip.retryIn) : t.trying}</span>}
       {chip.state !== "stopped" && (
         <button type="button" className="topbar-link-do" onClick={() => commands.retryLink()}>
@@ -70,51 +70,56 @@ function ChipIcon({ state }: { state: Chip["state"] }): ReactNode {
   return <RefreshCw size={14} aria-hidden className="topbar-turning" />;
 }
 
-function words(chip: Chip, t: (typeof texts)["en"]): string {
+function chipText(chip: Chip, t: (typeof texts)["en"]): string {
   if (chip.state === "offline") return t.offline;
   return chip.cause === undefined ? t.reconnecting : t[chip.cause];
 }
 
-/** What is well again, for as long as it is worth saying: the store is back, or the connection is and has brought what was missed. */
-function useGood(): string {
+/**
+ * A note that is shown for a moment after a recovery: the store is available again, or a resumed connection has
+ * delivered the missed events.
+ */
+function useRecoveryNote(): string {
   const t = useTexts(texts);
   const format = useFormat();
   const conn = useShell((s) => s.link.conn);
-  const brought = useShell((s) => caughtUp(s.link));
+  const missed = useShell((s) => caughtUp(s.link));
   const back = useShell((s) => storeBack(s.link));
-  const caught = useFresh(brought > 0 ? conn : undefined);
-  const stored = useFresh(back);
-  if (stored) return t.storeBack;
-  return caught ? t.caughtUp(format.number(brought)) : "";
+  const caughtUpRecently = useRecently(missed > 0 ? conn : undefined);
+  const storeRecently = useRecently(back);
+  if (storeRecently) return t.storeBack;
+  return caughtUpRecently ? t.caughtUp(format.number(missed)) : "";
 }
 
-/** Whether something has been there for a short time only. */
-function useFresh(what: unknown): boolean {
-  const [told, tell] = useState<unknown>();
-  const fresh = what !== undefined && told !== what;
+/** Whether a value was set a short time ago. */
+function useRecently(what: unknown): boolean {
+  const [expired, setExpired] = useState<unknown>();
+  const fresh = what !== undefined && expired !== what;
   useEffect(() => {
     if (!fresh) return;
-    const timer = setTimeout(() => tell(what), goodFor);
+    const timer = setTimeout(() => setExpired(what), recoveryNoteTime);
     return () => clearTimeout(timer);
   }, [fresh, what]);
   return fresh;
 }
 
-/** Says when another replica took the session. The first one that is heard of is where it has been all the time. */
-function useMoved(): void {
+/** Shows a notice when another replica takes over the session. The first known owner causes none. */
+function useOwnerChangeNotice(): void {
   const t = useTexts(texts);
   const commands = useCommands();
   const owner = useShell((s) => s.desktop.owner);
-  const [known, know] = useState(owner);
-  if (known === "" && owner !== "") know(owner);
+  const [known, setKnown] = useState(owner);
+  if (known === "" && owner !== "") setKnown(owner);
   useEvents((e) => {
     if (e.type !== "OWNER_CHANGED") return;
     if (known !== "" && e.data.replica !== known) commands.notify(t.moved, "info", 5000);
-    know(e.data.replica);
+    setKnown(e.data.replica);
   });
 }
 
-/** What stands where a monitor was that this tab is for; a message from here would bring it back. */
+/**
+ * Replaces the canvas of a pinned tab whose monitor was removed. A message from here would create the monitor again.
+ */
 export function MonitorGone(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -130,7 +135,7 @@ export function MonitorGone(): ReactNode {
   );
 }
 
-/** Why there is no connection any more, and what to do about it; nothing otherwise. */
+/** Explains why the connection stays closed, and offers an action. */
 export function StoppedCard(): ReactNode {
   const t = useTexts(texts);
   const stopped = useShell((s) => s.link.phase === "stopped");
@@ -145,24 +150,24 @@ export function StoppedCard(): ReactNode {
       <Link2Off size={20} aria-hidden />
       <div>
         <strong>{t[cause]}</strong>
-        <p>{hint(cause, t)}</p>
-        {/* Of the other causes the hint says all that there is. */}
+        <p>{stopHint(cause, t)}</p>
+        {/* For the other causes the hint is sufficient. */}
         {reason !== "" && (cause === "misused" || cause === "ended") && (
           <p className="topbar-stopped-reason">
             {t.hubSaid(reason)} ({code})
           </p>
         )}
       </div>
-      <WayOut cause={cause} />
+      <StopAction cause={cause} />
     </div>
   );
 }
 
-function hint(cause: StopCause, t: (typeof texts)["en"]): string {
+function stopHint(cause: StopCause, t: (typeof texts)["en"]): string {
   return { signIn: t.signInHint, forbidden: t.forbiddenHint, gone: t.goneHint, misused: t.misusedHint, ended: t.endedHint }[cause];
 }
 
-function WayOut({ cause }: { cause: StopCause }): ReactNode {
+function StopAction({ cause }: { cause: StopCause }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   switch (cause) {

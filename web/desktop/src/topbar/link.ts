@@ -1,41 +1,40 @@
-// What the link chip shows, from what the connection and the browser know. The link is not the agents: it says nothing of
-// whether somebody works.
+// The state of the link chip, from the connection and the browser. It says nothing about the agents.
 
 import { isStoreUnavailable, type Link, type StoreStatus } from "../../../core/src/index.js";
 
 export type ChipState = "live" | "storeless" | "connecting" | "reconnecting" | "offline" | "stopped";
 
-/** Why there is no connection until a person does something. */
+/** Why the connection stays closed until the user acts. */
 export type StopCause = "signIn" | "forbidden" | "gone" | "misused" | "ended";
 
 export interface Chip {
   readonly state: ChipState;
-  /** There is nothing to worry about: a dot without words. */
+  /** Whether the chip is only a dot. */
   readonly quiet: boolean;
-  /** Whole seconds until the next try; 0 while one is under way. */
+  /** Seconds until the next attempt; 0 while one is running. */
   readonly retryIn: number;
-  /** In state stopped. */
+  /** Only in state "stopped". */
   readonly cause?: StopCause;
 }
 
-/** A connection may be away for so long before anybody is told. */
-export const quietFor = 3_000;
+/** How long a connection may be down before the chip says so, in ms. */
+export const quietTime = 3_000;
 
-/** How long it is said that all is well again. */
-export const goodFor = 2_000;
+/** How long the chip shows that the connection or the store is back, in ms. */
+export const recoveryNoteTime = 2_000;
 
-/** The chip for a link. `online` is what the browser says of the network. */
+/** The chip for a link. `online` is the browser's network state. */
 export function chipOf(link: Link, online: boolean, now: number): Chip {
-  // The hub is there and says so itself, so this is no lost connection, and there is nothing to try again.
+  // The hub itself reports that its store is unavailable, so the connection is not lost and no retry is offered.
   if (isStoreUnavailable(link)) return { state: "storeless", quiet: false, retryIn: 0 };
   if (link.phase === "live") return { state: "live", quiet: true, retryIn: 0 };
   if (link.phase === "stopped") return { state: "stopped", quiet: false, retryIn: 0, cause: stopCause(link.code) };
   const retryIn = link.phase === "waiting" ? Math.max(0, Math.ceil((link.retryAt - now) / 1000)) : 0;
-  // A first connection is worth a word at once, a short break is not.
+  // The first connection is reported at once, a short interruption is not.
   const first = link.stats.connections === 0;
   const away = link.downSince > 0 ? now - link.downSince : 0;
-  if (!online && (first || away >= quietFor)) return { state: "offline", quiet: false, retryIn };
-  if (away >= quietFor) return { state: "reconnecting", quiet: false, retryIn };
+  if (!online && (first || away >= quietTime)) return { state: "offline", quiet: false, retryIn };
+  if (away >= quietTime) return { state: "reconnecting", quiet: false, retryIn };
   return { state: "connecting", quiet: !first, retryIn };
 }
 
@@ -56,18 +55,18 @@ export function stopCause(code: number): StopCause {
   }
 }
 
-/** Whether the session will never take a word from this tab again: it is gone, or not for this person. */
-export function isOver(link: Pick<Link, "phase" | "code">): boolean {
+/** Whether the session no longer accepts messages from this tab: it was deleted, or the user has no access. */
+export function isSessionClosed(link: Pick<Link, "phase" | "code">): boolean {
   const cause = stopCause(link.code);
   return link.phase === "stopped" && (cause === "gone" || cause === "forbidden");
 }
 
-/** What the hub said when it reached its store again; undefined when there is nothing to tell. */
+/** The hub's report that its store is available again; undefined without one. */
 export function storeBack(link: Link): StoreStatus | undefined {
   return link.phase === "live" && link.store?.available === true ? link.store : undefined;
 }
 
-/** How many events a resumed connection brought, once all of them are there; 0 when there is nothing to tell. */
+/** The number of events that a resumed connection delivered, once it has delivered all; 0 otherwise. */
 export function caughtUp(link: Link): number {
   return link.phase === "live" && link.resumed && link.released ? link.caughtUp : 0;
 }

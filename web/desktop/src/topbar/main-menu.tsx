@@ -13,7 +13,7 @@ import { useUnread } from "./unread.js";
 
 const icon = { size: 14, "aria-hidden": true } as const;
 
-/** Everything about the page that has no place of its own. */
+/** The menu for everything without a button of its own. */
 export function MainMenu(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -28,9 +28,9 @@ export function MainMenu(): ReactNode {
   return (
     <Menu label={t.menu} align="end" trigger={(menu) => <IconButton icon={MenuIcon} label={t.menu} {...menu} />}>
       {(close) => {
-        const item = (what: () => void) => (): void => {
+        const item = (act: () => void) => (): void => {
           close();
-          what();
+          act();
         };
         return (
           <>
@@ -86,7 +86,7 @@ export function MainMenu(): ReactNode {
   );
 }
 
-/** The themes in one line; choosing one leaves the menu open to look at it. */
+/** The themes in one row; choosing one leaves the menu open, to see the effect. */
 function ThemeRow(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -113,7 +113,7 @@ function LanguageRow(): ReactNode {
   return <ChoiceRow name={t.language} chosen={language} choices={choices} onChoose={(id) => commands.setPrefs({ language: id })} />;
 }
 
-/** What can be chosen: what it stands for, how it is called, and what is seen of it. */
+/** A choice: its value, its label, and its visible content. */
 type Choice<T extends string> = [T, string, ReactNode];
 
 interface ChoiceRowProps<T extends string> {
@@ -123,12 +123,12 @@ interface ChoiceRowProps<T extends string> {
   onChoose: (choice: T) => void;
 }
 
-/** One line of small buttons, of which one is pressed. */
+/** A row of small buttons, one of them selected. */
 function ChoiceRow<T extends string>({ name, chosen, choices, onChoose }: ChoiceRowProps<T>): ReactNode {
   return (
     <div className="topbar-choice" role="group" aria-label={name}>
       <span className="topbar-choice-name">{name}</span>
-      {choices.map(([id, label, face]) => (
+      {choices.map(([id, label, content]) => (
         <button
           key={id}
           type="button"
@@ -139,7 +139,7 @@ function ChoiceRow<T extends string>({ name, chosen, choices, onChoose }: Choice
           className="topbar-choice-item"
           onClick={() => onChoose(id)}
         >
-          {face}
+          {content}
         </button>
       ))}
     </div>

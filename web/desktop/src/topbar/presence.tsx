@@ -4,15 +4,15 @@ import { useShell } from "../shell/context.js";
 import { forTab } from "../shell/storage.js";
 import { tabName } from "../shell/tab.js";
 import { topbar as texts } from "../texts/entry.js";
-import { type Face, facesOf, peopleOf } from "./faces.js";
+import { type Avatar, avatarsOf, userAvatars } from "./avatars.js";
 
-/** One face per person who looks at the session; all their tabs with their times in a small card. */
+/** One avatar per user; a popover lists all their tabs with their times. */
 export function Presence(): ReactNode {
   const t = useTexts(texts);
   const presence = useShell((s) => s.desktop.presence);
   const total = useShell((s) => s.desktop.connections);
-  const { faces, more } = useMemo(() => peopleOf(presence, total, tabName(forTab), 3), [presence, total]);
-  const all = useMemo(() => facesOf(presence, total, tabName(forTab), 12), [presence, total]);
+  const { faces, more } = useMemo(() => userAvatars(presence, total, tabName(forTab), 3), [presence, total]);
+  const all = useMemo(() => avatarsOf(presence, total, tabName(forTab), 12), [presence, total]);
   const id = useId();
   const card = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -27,7 +27,7 @@ export function Presence(): ReactNode {
     <>
       <button ref={button} type="button" className="topbar-faces" popoverTarget={id} aria-label={summary} title={summary} onClick={toggle}>
         {faces.map((f) => (
-          <FaceMark key={f.id} face={f} />
+          <AvatarMark key={f.id} face={f} />
         ))}
         {more > 0 && <span className="topbar-face topbar-face-more">+{more}</span>}
       </button>
@@ -44,7 +44,7 @@ export function Presence(): ReactNode {
   );
 }
 
-function FaceMark({ face }: { face: Face }): ReactNode {
+function AvatarMark({ face }: { face: Avatar }): ReactNode {
   return (
     <span className={`topbar-face topbar-tint-${face.tint}${face.own ? " topbar-face-own" : ""}`} data-tabs={face.tabs > 1 ? face.tabs : undefined} aria-hidden>
       {face.initials}
@@ -52,12 +52,12 @@ function FaceMark({ face }: { face: Face }): ReactNode {
   );
 }
 
-function Person({ face }: { face: Face }): ReactNode {
+function Person({ face }: { face: Avatar }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   return (
     <li className="topbar-person">
-      <FaceMark face={face} />
+      <AvatarMark face={face} />
       <span className="topbar-person-name">{face.user === "" ? t.someone : face.user}</span>
       {face.own && <span className="topbar-person-own">{t.you}</span>}
       {face.since > 0 && <span className="topbar-person-since">{t.since(format.time(face.since))}</span>}

@@ -6,46 +6,46 @@ import { topbar as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { providerName } from "./monitors.js";
 
-/** The model of this session. */
+/** The provider of this session. */
 function useProvider(): string {
   return useShell((s) => s.desktop.provider || s.hub.provider);
 }
 
-/** The model, and a menu to change it. A choice shows as on its way until the hub says so too. */
+/** The provider, with a menu to change it. A choice is shown as pending until the hub confirms it. */
 export function ProviderChip(): ReactNode {
   const t = useTexts(texts);
   const provider = useProvider();
-  const [wanted, want] = useState("");
+  const [pending, setPending] = useState("");
   useEffect(() => {
-    if (wanted === "") return;
-    if (wanted === provider) return want("");
-    const timer = setTimeout(() => want(""), 5000);
+    if (pending === "") return;
+    if (pending === provider) return setPending("");
+    const timer = setTimeout(() => setPending(""), 5000);
     return () => clearTimeout(timer);
-  }, [wanted, provider]);
-  const name = providerName(wanted || provider);
+  }, [pending, provider]);
+  const name = providerName(pending || provider);
   return (
     <Menu
       label={t.providerMenu}
       align="end"
       trigger={(menu) => (
-        <button type="button" className="topbar-provider" aria-busy={wanted !== ""} aria-label={t.provider(name)} title={t.provider(name)} {...menu}>
+        <button type="button" className="topbar-provider" aria-busy={pending !== ""} aria-label={t.provider(name)} title={t.provider(name)} {...menu}>
           <Cpu size={14} aria-hidden />
           <span className="topbar-provider-name">{name}</span>
           <ChevronDown size={12} aria-hidden />
         </button>
       )}
     >
-      {(close) => <ProviderItems close={close} onChoose={want} />}
+      {(close) => <ProviderItems close={close} onChoose={setPending} />}
     </Menu>
   );
 }
 
-/** The models to choose from, and how to get more. */
+/** The providers to choose from, and the entry to connect more. */
 export function ProviderItems({ close, onChoose }: { close: () => void; onChoose?: (provider: string) => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const provider = useProvider();
-  const usual = useShell((s) => s.hub.provider);
+  const defaultProvider = useShell((s) => s.hub.provider);
   const providers = useShell((s) => s.hub.providers);
   return (
     <>
@@ -55,7 +55,7 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
           key={p}
           checked={p === provider}
           icon={<Cpu size={14} aria-hidden />}
-          hint={p === usual ? t.providerDefault : undefined}
+          hint={p === defaultProvider ? t.providerDefault : undefined}
           onSelect={() => {
             close();
             if (p === provider) return;

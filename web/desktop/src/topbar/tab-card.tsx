@@ -6,7 +6,7 @@ import { monitorNumber, useWindows } from "../shell/select.js";
 import { topbar as texts } from "../texts/entry.js";
 import type { Activity } from "./monitors.js";
 
-/** What is on a monitor, below its tab while somebody looks at it. */
+/** The card below a monitor's tab while it is hovered or focused. */
 export function TabCard({ monitor, activity, anchor }: { monitor: MonitorStatus; activity: Activity; anchor: HTMLElement }): ReactNode {
   const t = useTexts(texts);
   const windows = useWindows(monitor.monitorId).length;

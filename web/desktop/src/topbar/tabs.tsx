@@ -13,7 +13,7 @@ import { type Activity, activityOf, budgetPart, budgetTone, tabAfter, workingMon
 
 const TabCard = lazy(async () => ({ default: (await import("./tab-card.js")).TabCard }));
 
-/** The monitors of the session. A tab that is pinned to one shows only its name. */
+/** The tabs of the monitors. A pinned browser tab shows only the name of its monitor. */
 export function MonitorTabs(): ReactNode {
   const pinned = useShell((s) => s.view.pinned);
   const gone = useMonitorGone();
@@ -44,17 +44,17 @@ function AllMonitors(): ReactNode {
   const shown = useMonitor();
   const agents = useShell((s) => s.desktop.agents);
   const working = useMemo(() => workingMonitors(agents.values()), [agents]);
-  const [looked, look] = useLook();
-  const [closing, close] = useState<MonitorID>();
+  const [hovered, setHovered] = useHoveredTab();
+  const [closing, setClosing] = useState<MonitorID>();
   const base = useId();
   const ids = useMemo(() => monitors.map((m) => m.monitorId), [monitors]);
   const tabId = (id: MonitorID): string => `${base}-${id}`;
   const full = monitors.length >= limits.monitors;
-  const seen = monitors.find((m) => m.monitorId === looked?.monitor);
+  const hoveredMonitor = monitors.find((m) => m.monitorId === hovered?.monitor);
 
   return (
     <div className="topbar-tabs" data-many={monitors.length > 2}>
-      {/* The menus stand between the tabs but are not of the list, so it says which are. */}
+      {/* The menus are between the tabs but not part of the tab list, so aria-owns names its tabs. */}
       <div role="tablist" aria-label={t.monitors} aria-owns={ids.map(tabId).join(" ")} />
       {monitors.map((m) => (
         <div key={m.monitorId} className="topbar-tab-box" data-selected={m.monitorId === shown}>
@@ -63,7 +63,7 @@ function AllMonitors(): ReactNode {
             monitor={m}
             activity={activityOf(m, working)}
             selected={m.monitorId === shown}
-            onLook={look}
+            onHover={setHovered}
             onKey={(key) => {
               const to = tabAfter(ids, m.monitorId, key);
               if (to === undefined) return false;
@@ -72,7 +72,7 @@ function AllMonitors(): ReactNode {
               return true;
             }}
           />
-          <TabMenu monitor={m.monitorId} working={working.has(m.monitorId)} onOpen={() => look(undefined)} onClose={() => close(m.monitorId)} />
+          <TabMenu monitor={m.monitorId} working={working.has(m.monitorId)} onOpen={() => setHovered(undefined)} onClose={() => setClosing(m.monitorId)} />
         </div>
       ))}
       <IconButton
@@ -83,26 +83,26 @@ function AllMonitors(): ReactNode {
         onClick={() => (full ? commands.notify(t.addFull) : commands.addMonitor(limits.monitors))}
       />
       <Suspense>
-        {seen !== undefined && looked !== undefined && <TabCard monitor={seen} activity={activityOf(seen, working)} anchor={looked.anchor} />}
+        {hoveredMonitor !== undefined && hovered !== undefined && <TabCard monitor={hoveredMonitor} activity={activityOf(hoveredMonitor, working)} anchor={hovered.anchor} />}
       </Suspense>
-      {closing !== undefined && <CloseMonitor monitor={closing} working={working.has(closing)} onDone={() => close(undefined)} />}
+      {closing !== undefined && <CloseMonitorDialog monitor={closing} working={working.has(closing)} onDone={() => setClosing(undefined)} />}
     </div>
   );
 }
 
-type Look = { monitor: MonitorID; anchor: HTMLElement } | undefined;
+type HoveredTab = { monitor: MonitorID; anchor: HTMLElement } | undefined;
 
-/** Which tab is looked at: after a moment, and at once from one to the next. */
-function useLook(): [Look, (look: Look) => void] {
-  const [look, setLook] = useState<Look>();
+/** The hovered tab: set after a delay, and at once when moving from one tab to the next. */
+function useHoveredTab(): [HoveredTab, (tab: HoveredTab) => void] {
+  const [hovered, setHovered] = useState<HoveredTab>();
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const change = (next: Look): void => {
+  const hover = (next: HoveredTab): void => {
     clearTimeout(timer.current);
-    if (next === undefined || look !== undefined) setLook(next);
-    else timer.current = window.setTimeout(() => setLook(next), 350);
+    if (next === undefined || hovered !== undefined) setHovered(next);
+    else timer.current = window.setTimeout(() => setHovered(next), 350);
   };
-  return [look, change];
+  return [hovered, hover];
 }
 
 interface TabProps {
@@ -110,12 +110,12 @@ interface TabProps {
   monitor: MonitorStatus;
   activity: Activity;
   selected: boolean;
-  onLook: (look: Look) => void;
-  /** Does what a key does in a row of tabs; gives whether it did something. */
+  onHover: (tab: HoveredTab) => void;
+  /** Handles a navigation key; returns whether it did. */
   onKey: (key: string) => boolean;
 }
 
-function Tab({ id, monitor, activity, selected, onLook, onKey }: TabProps): ReactNode {
+function Tab({ id, monitor, activity, selected, onHover, onKey }: TabProps): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
@@ -136,15 +136,15 @@ function Tab({ id, monitor, activity, selected, onLook, onKey }: TabProps): Reac
       data-activity={activity}
       className="topbar-tab"
       onClick={() => {
-        onLook(undefined);
+        onHover(undefined);
         commands.showMonitor(monitorId);
       }}
-      onPointerEnter={(e) => e.pointerType === "mouse" && onLook({ monitor: monitorId, anchor: e.currentTarget })}
-      onPointerLeave={() => onLook(undefined)}
-      onFocus={(e) => e.currentTarget.matches(":focus-visible") && onLook({ monitor: monitorId, anchor: e.currentTarget })}
-      onBlur={() => onLook(undefined)}
+      onPointerEnter={(e) => e.pointerType === "mouse" && onHover({ monitor: monitorId, anchor: e.currentTarget })}
+      onPointerLeave={() => onHover(undefined)}
+      onFocus={(e) => e.currentTarget.matches(":focus-visible") && onHover({ monitor: monitorId, anchor: e.currentTarget })}
+      onBlur={() => onHover(undefined)}
       onKeyDown={(e) => {
-        if (e.key === "Escape") onLook(undefined);
+        if (e.key === "Escape") onHover(undefined);
         if (onKey(e.key)) e.preventDefault();
       }}
     >
@@ -220,8 +220,8 @@ function TabMenu(p: { monitor: MonitorID; working: boolean; onOpen: () => void; 
   );
 }
 
-/** Asks before a monitor goes with what is on it. */
-function CloseMonitor({ monitor, working, onDone }: { monitor: MonitorID; working: boolean; onDone: () => void }): ReactNode {
+/** Confirms the removal of a monitor with its windows and agents. */
+function CloseMonitorDialog({ monitor, working, onDone }: { monitor: MonitorID; working: boolean; onDone: () => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const windows = useWindows(monitor).length;

@@ -1,11 +1,11 @@
 import { useMemo } from "react";
-import { useReadMark } from "../notices/read.js";
-import { unread } from "../notices/shelf.js";
+import { useReadMark } from "../notices/read-mark.js";
+import { countUnread } from "../notices/visible-notices.js";
 import { useShell } from "../shell/context.js";
 
-/** How many notifications came since somebody in this browser last looked at them. */
+/** The number of notifications since the centre was last open in this browser. */
 export function useUnread(): number {
   const notifications = useShell((s) => s.desktop.notifications);
   const { until } = useReadMark();
-  return useMemo(() => unread(notifications.values(), until), [notifications, until]);
+  return useMemo(() => countUnread(notifications.values(), until), [notifications, until]);
 }

@@ -6,26 +6,26 @@ import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors, useWindows } from "../shell/select.js";
 import { tour as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
-import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, outOfTheWay, type Progress, type Showing, type Step, type Surroundings, showings, withDone } from "./steps.js";
+import { type AgentStep, agentSteps, avoidWindows, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Step, type Surroundings, type UserStep, userSteps, withDone } from "./steps.js";
 
 interface ChecklistProps {
   progress: Progress;
   change: (how: (p: Progress) => Progress) => void;
-  onShow: (step: Showing) => void;
+  onShow: (step: AgentStep) => void;
 }
 
-/** The tour while it goes on: small, in a corner, and out of the way of whoever drags it to another. */
+/** The tour as a small checklist in a corner, which can be dragged to another corner. */
 export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const outbox = useShell((s) => s.outbox.items);
   const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height), put: true })));
-  const root = useOutOfTheWay(change);
-  const all: Step[] = [...showings, ...doings];
+  const root = useAvoidWindows(change);
+  const all: Step[] = [...agentSteps, ...userSteps];
   const marks = new Map(all.map((s) => [s, markOf(s, progress, outbox)]));
   const done = all.filter((s) => marks.get(s) === "done");
   const next = all.find((s) => marks.get(s) === "open");
-  // Folded, it still says what is under way, or else what comes next.
+  // While collapsed, it still shows the current or the next step.
   const now = all.find((s) => marks.get(s) === "going" || marks.get(s) === "failed") ?? next;
   const shown = (s: Step): boolean => !progress.folded || s === now;
   return (
@@ -46,20 +46,20 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
         <span style={{ inlineSize: `${(done.length / all.length) * 100}%` }} />
       </div>
       <ul>
-        {showings.filter(shown).map((s) => (
+        {agentSteps.filter(shown).map((s) => (
           <StepItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onClick={() => onShow(s)} />
         ))}
         {!progress.folded && <li className="tour-gap" aria-hidden />}
-        {doings.filter(shown).map((s) => (
-          <DoingItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onDone={() => change((p) => withDone(p, [s]))} />
+        {userSteps.filter(shown).map((s) => (
+          <UserStepItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onDone={() => change((p) => withDone(p, [s]))} />
         ))}
       </ul>
     </section>
   );
 }
 
-/** Gets the list out of the way of windows that are opened while it is there. */
-function useOutOfTheWay(change: (how: (p: Progress) => Progress) => void): RefObject<HTMLElement | null> {
+/** Moves the list away from windows that open while it is shown. */
+function useAvoidWindows(change: (how: (p: Progress) => Progress) => void): RefObject<HTMLElement | null> {
   const root = useRef<HTMLElement>(null);
   const windows = useWindows(useMonitor());
   const known = useRef(new Set(windows.map(keyOf)));
@@ -67,7 +67,7 @@ function useOutOfTheWay(change: (how: (p: Progress) => Progress) => void): RefOb
     const keys = new Set(windows.map(keyOf));
     const opened = [...keys].some((k) => !known.current.has(k));
     known.current = keys;
-    if (opened) change((p) => outOfTheWay(p, surroundings(root.current!)));
+    if (opened) change((p) => avoidWindows(p, surroundings(root.current!)));
   }, [windows, change]);
   return root;
 }
@@ -76,23 +76,23 @@ function keyOf(w: WindowState): string {
   return windowKey(w.monitorId, w.windowId);
 }
 
-/** The head and one step. */
+/** The height of the header and one step, in px. */
 const foldedHeight = 76;
 
 function surroundings(list: HTMLElement): Surroundings {
-  const room = list.closest("main")!;
-  const { left, top } = room.getBoundingClientRect();
-  const boxes = [...room.querySelectorAll("[data-window-id]:not([data-hidden])")].map((w) => w.getBoundingClientRect());
+  const canvas = list.closest("main")!;
+  const { left, top } = canvas.getBoundingClientRect();
+  const boxes = [...canvas.querySelectorAll("[data-window-id]:not([data-hidden])")].map((w) => w.getBoundingClientRect());
   return {
     list: { w: list.offsetWidth, h: list.offsetHeight },
     folded: { w: list.offsetWidth, h: foldedHeight },
-    room: { w: room.clientWidth, h: room.clientHeight },
+    canvas: { w: canvas.clientWidth, h: canvas.clientHeight },
     windows: boxes.map((b) => ({ x: b.left - left, y: b.top - top, w: b.width, h: b.height })),
   };
 }
 
-/** What a person does themselves. */
-function DoingItem({ step, onDone, ...rest }: { step: Doing; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
+/** A step that the user does. */
+function UserStepItem({ step, onDone, ...rest }: { step: UserStep; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
   const commands = useCommands();
   const monitors = useMonitors();
   switch (step) {
@@ -116,7 +116,7 @@ function DoingItem({ step, onDone, ...rest }: { step: Doing; next: boolean; mark
   }
 }
 
-/** A step. Only the next one is explained, so that the list stays small. */
+/** A step. Only the next step is explained, so that the list stays small. */
 function StepItem({ step, next, mark, onClick }: { step: Step; next: boolean; mark: Mark; onClick?: () => void }): ReactNode {
   const t = useTexts(texts);
   const inside = (
@@ -149,19 +149,19 @@ function MarkIcon({ mark }: { mark: Mark }): ReactNode {
   return mark === "failed" ? <RotateCw {...props} /> : <Circle {...props} />;
 }
 
-/** Follows the pointer; where it is let go is told as a point of what is around it. */
+/** Drags an element; onDrop gets the position of the pointer within its container. */
 function useDrag(onDrop: (x: number, y: number, width: number, height: number) => void): {
   style: { transform?: string };
   handlers: Record<"onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel", (e: PointerEvent<HTMLElement>) => void>;
 } {
-  const [by, move] = useState<{ x: number; y: number }>();
+  const [offset, setOffset] = useState<{ x: number; y: number }>();
   const from = useRef<{ x: number; y: number }>(undefined);
   const end = (): void => {
     from.current = undefined;
-    move(undefined);
+    setOffset(undefined);
   };
   return {
-    style: by === undefined ? {} : { transform: `translate(${by.x}px, ${by.y}px)` },
+    style: offset === undefined ? {} : { transform: `translate(${offset.x}px, ${offset.y}px)` },
     handlers: {
       onPointerDown: (e) => {
         if (e.button !== 0 || (e.target as Element).closest("button") !== null) return;
@@ -169,12 +169,12 @@ function useDrag(onDrop: (x: number, y: number, width: number, height: number) =
         from.current = { x: e.clientX, y: e.clientY };
       },
       onPointerMove: (e) => {
-        if (from.current !== undefined) move({ x: e.clientX - from.current.x, y: e.clientY - from.current.y });
+        if (from.current !== undefined) setOffset({ x: e.clientX - from.current.x, y: e.clientY - from.current.y });
       },
       onPointerUp: (e) => {
         if (from.current === undefined) return;
-        const room = e.currentTarget.closest("main")?.getBoundingClientRect();
-        if (room !== undefined && by !== undefined) onDrop(e.clientX - room.left, e.clientY - room.top, room.width, room.height);
+        const container = e.currentTarget.closest("main")?.getBoundingClientRect();
+        if (container !== undefined && offset !== undefined) onDrop(e.clientX - container.left, e.clientY - container.top, container.width, container.height);
         end();
       },
       onPointerCancel: end,

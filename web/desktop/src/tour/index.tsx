@@ -2,17 +2,17 @@ import "./tour.css";
 import type { ReactNode } from "react";
 import { useShell } from "../shell/context.js";
 import { Checklist } from "./checklist.js";
-import { Examples, isFresh } from "./ideas.js";
-import { useProgress, useShowing } from "./progress.js";
+import { useAgentStep, useProgress } from "./progress.js";
 import { hasBegun, shapeOf } from "./steps.js";
+import { Examples, isFresh } from "./suggestions.js";
 import { Welcome } from "./welcome.js";
 
 export { Start } from "./start.js";
 
-/** What floats over the canvas for who is new: a welcome, then a checklist; and on an empty desktop a few ideas. */
+/** The parts of the tour on the canvas: a welcome, then a checklist; on an empty desktop a few suggestions. */
 export function Tour(): ReactNode {
   const [progress, change] = useProgress();
-  const show = useShowing(change);
+  const show = useAgentStep(change);
   const ready = useShell((s) => s.ready);
   const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const fresh = useShell(isFresh);

@@ -5,9 +5,11 @@ import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors } from "../shell/select.js";
 import { forTab } from "../shell/storage.js";
 import { tour as texts } from "../texts/parts.js";
-import { endedSteps, type Progress, readProgress, requests, resume, type Showing, type Step, withDone } from "./steps.js";
+import { type AgentStep, endedSteps, type Progress, readProgress, requests, resume, type Step, withDone } from "./steps.js";
 
-/** How far this tab is with the session, and a way to change it. What happens by itself is noticed here. */
+/**
+ * The progress of this tab in the tour, and a function that changes it. It detects steps that complete by themselves.
+ */
 export function useProgress(): [Progress, (change: (p: Progress) => Progress) => void] {
   const session = useShell((s) => s.session);
   const outbox = useShell((s) => s.outbox.items);
@@ -24,7 +26,7 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   }
   const next = withDone(progress, happened);
   if (next !== progress) change(next);
-  // The event is heard before the page knows of the new owner.
+  // The event is delivered before the shell state has the new owner.
   const owner = useShell((s) => s.desktop.owner);
   useEvents((e) => {
     if (e.type !== "OWNER_CHANGED" || owner === "" || owner === e.data.replica) return;
@@ -33,8 +35,8 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   return [progress, change];
 }
 
-/** Begins a step that an agent does and notes it; gives whether it was sent. */
-export function useShowing(change: (how: (p: Progress) => Progress) => void): (step: Showing) => boolean {
+/** Returns a function that starts a step of an agent and records it; it returns whether the message was sent. */
+export function useAgentStep(change: (how: (p: Progress) => Progress) => void): (step: AgentStep) => boolean {
   const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);

@@ -1,32 +1,32 @@
-// The steps of the tour, and how far somebody is. Pure: what was done comes in, marks come out.
+// The steps of the tour, and its progress. Pure.
 
 import { hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
 
-/** What a click can show, each by one message. */
-export const showings = ["windows", "form", "approval", "plan", "background"] as const;
+/** The steps that an agent performs, each started by one message. */
+export const agentSteps = ["windows", "form", "approval", "plan", "background"] as const;
 
-/** What needs no agent. */
-export const doings = ["secondTab", "ownTab", "restart", "model"] as const;
+/** The steps without an agent. */
+export const userSteps = ["secondTab", "ownTab", "restart", "model"] as const;
 
-export type Showing = (typeof showings)[number];
-export type Doing = (typeof doings)[number];
-export type Step = Showing | Doing;
+export type AgentStep = (typeof agentSteps)[number];
+export type UserStep = (typeof userSteps)[number];
+export type Step = AgentStep | UserStep;
 
-/** In the order in which a key walks through them. */
+/** In the order in which the move button goes through them. */
 const corners = ["bottom-right", "bottom-left", "top-left", "top-right"] as const;
 
 export type Corner = (typeof corners)[number];
 
-/** How far a tab is with a session; kept for its next page. */
+/** The progress of a tab in a session; stored for the next page load. */
 export interface Progress {
-  /** The message of each step that was sent. */
-  readonly sent: Readonly<Partial<Record<Showing, MessageID>>>;
+  /** The message of each started step. */
+  readonly sent: Readonly<Partial<Record<AgentStep, MessageID>>>;
   readonly done: readonly Step[];
   readonly corner: Corner;
-  /** The person put it into that corner, so it stays there. */
+  /** Whether the user chose the corner, so that it stays. */
   readonly put: boolean;
-  /** Only its head and one step are shown. */
+  /** Whether only the header and one step are shown. */
   readonly folded: boolean;
 }
 
@@ -36,8 +36,8 @@ export function hasBegun(p: Progress): boolean {
   return Object.keys(p.sent).length > 0 || p.done.length > 0;
 }
 
-/** What is said for a step; the demo knows these words. */
-export const requests: Record<Language, Record<Showing, string>> = {
+/** The message of each step; the demo provider knows these texts. */
+export const requests: Record<Language, Record<AgentStep, string>> = {
   en: {
     windows: "Show me some windows",
     form: "Make a form: name, e-mail, message",
@@ -54,48 +54,48 @@ export const requests: Record<Language, Record<Showing, string>> = {
   },
 };
 
-/** How a step stands: nobody began it, it is under way, it is done, or its message came to nothing. */
+/** The state of a step: not started, running, done, or its message failed. */
 export type Mark = "open" | "going" | "done" | "failed";
 
-/** The mark of a step. A message that is not in the outbox is about to be. */
+/** The state of a step. A message that is not in the outbox yet is about to be. */
 export function markOf(step: Step, p: Progress, outbox: readonly Sent[]): Mark {
   if (p.done.includes(step)) return "done";
-  const id = p.sent[step as Showing];
+  const id = p.sent[step as AgentStep];
   if (id === undefined) return "open";
   const sent = outbox.find((s) => s.id === id);
   if (sent === undefined || !hasEnded(sent)) return "going";
   return sent.status === "rejected" || sent.status === "failed" ? "failed" : "done";
 }
 
-/** Progress with steps that are done by now; the same object when there are none. */
+/** The progress with completed steps; the same object if there are no new ones. */
 export function withDone(p: Progress, steps: readonly Step[]): Progress {
   const fresh = steps.filter((s) => !p.done.includes(s));
   return fresh.length === 0 ? p : { ...p, done: [...p.done, ...fresh] };
 }
 
-/** The steps whose message has come to its end, so that the mark outlives the message. */
+/** The steps whose message has ended, so that their state outlives the message. */
 export function endedSteps(p: Progress, outbox: readonly Sent[]): Step[] {
-  return showings.filter((s) => p.sent[s] !== undefined && !p.done.includes(s) && markOf(s, p, outbox) === "done");
+  return agentSteps.filter((s) => p.sent[s] !== undefined && !p.done.includes(s) && markOf(s, p, outbox) === "done");
 }
 
-/** Progress that the page before this one left. A message that its outbox did not leave too had ended. */
+/** The progress that an earlier page load stored. A message that is not in the stored outbox had ended. */
 export function resume(p: Progress, outbox: readonly Sent[]): Progress {
-  return withDone(p, showings.filter((s) => p.sent[s] !== undefined && !outbox.some((m) => m.id === p.sent[s])));
+  return withDone(p, agentSteps.filter((s) => p.sent[s] !== undefined && !outbox.some((m) => m.id === p.sent[s])));
 }
 
-/** What the tour is at the moment. */
+/** The current form of the tour. */
 export type TourShape = "none" | "card" | "list" | "examples";
 
 export interface TourInput {
   ready: boolean;
   provider: string;
-  /** The session has neither words nor windows. */
+  /** Whether the session has no messages and no windows. */
   fresh: boolean;
-  /** The tab shows one monitor only. */
+  /** Whether the tab shows one monitor only. */
   pinned: boolean;
-  /** It was closed once. */
+  /** Whether the tour was closed before. */
   toured: boolean;
-  /** Somebody asked for it. */
+  /** Whether the user opened the tour. */
   wanted: boolean;
   begun: boolean;
 }
@@ -115,12 +115,12 @@ export function nearestCorner(x: number, y: number, width: number, height: numbe
   return `${y < height / 2 ? "top" : "bottom"}-${x < width / 2 ? "left" : "right"}`;
 }
 
-/** The corners in turn, for those who have no mouse. */
+/** The next corner, for use without a mouse. */
 export function nextCorner(c: Corner): Corner {
   return corners[(corners.indexOf(c) + 1) % corners.length]!;
 }
 
-/** A place on the canvas. */
+/** A rectangle on the canvas. */
 export interface Box {
   readonly x: number;
   readonly y: number;
@@ -129,21 +129,21 @@ export interface Box {
 }
 
 export interface Surroundings {
-  /** How large the list is, and how large when it is folded. */
+  /** The size of the list, and its size while collapsed. */
   readonly list: Pick<Box, "w" | "h">;
   readonly folded: Pick<Box, "w" | "h">;
-  /** How large the canvas is. */
-  readonly room: Pick<Box, "w" | "h">;
+  /** The size of the canvas. */
+  readonly canvas: Pick<Box, "w" | "h">;
   readonly windows: readonly Box[];
 }
 
-/** How far the list stays from the edges. */
+/** The distance of the list from the edges, in px. */
 const margin = 16;
 
-/** The list after windows were opened: folded if it lies on one, and where it lies on none if there is such a corner. */
-export function outOfTheWay(p: Progress, s: Surroundings): Progress {
+/** The list after windows opened: collapsed if it covers one, and in a free corner if there is one. */
+export function avoidWindows(p: Progress, s: Surroundings): Progress {
   const covers = (corner: Corner, size: Pick<Box, "w" | "h">): boolean => {
-    const at = cornerBox(corner, size, s.room);
+    const at = cornerBox(corner, size, s.canvas);
     return s.windows.some((w) => overlap(at, w));
   };
   const folded = p.folded || covers(p.corner, s.list);
@@ -165,8 +165,8 @@ export function readProgress(text: string | null): Progress {
   try {
     const v = (JSON.parse(text ?? "{}") ?? {}) as Record<string, unknown>;
     const sent = (typeof v.sent === "object" ? v.sent : null) ?? {};
-    const ids = Object.entries(sent).filter(([k, id]) => (showings as readonly string[]).includes(k) && typeof id === "string");
-    const all: readonly string[] = [...showings, ...doings];
+    const ids = Object.entries(sent).filter(([k, id]) => (agentSteps as readonly string[]).includes(k) && typeof id === "string");
+    const all: readonly string[] = [...agentSteps, ...userSteps];
     const done = Array.isArray(v.done) ? (v.done.filter((s) => all.includes(s as string)) as Step[]) : [];
     const corner = corners.find((c) => c === v.corner) ?? noProgress.corner;
     return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner, put: v.put === true, folded: v.folded === true };

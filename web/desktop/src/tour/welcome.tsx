@@ -4,9 +4,9 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { tour as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
-import { requests, type Showing, showings } from "./steps.js";
+import { type AgentStep, agentSteps, requests } from "./steps.js";
 
-const icons: Record<Showing, LucideIcon> = {
+const icons: Record<AgentStep, LucideIcon> = {
   windows: AppWindow,
   form: ClipboardList,
   approval: ShieldQuestion,
@@ -14,8 +14,8 @@ const icons: Record<Showing, LucideIcon> = {
   background: MonitorPlay,
 };
 
-/** The demo introduces itself. */
-export function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactNode {
+/** The welcome of the demo provider. */
+export function Welcome({ onShow }: { onShow: (step: AgentStep) => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);
@@ -26,7 +26,7 @@ export function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactN
         <p>{t.intro}</p>
         <h2>{t.try}</h2>
         <ul className="tour-offers">
-          {showings.map((s) => {
+          {agentSteps.map((s) => {
             const Icon = icons[s];
             return (
               <li key={s} data-step={s}>

@@ -1,14 +1,14 @@
 import { Component, type ReactNode } from "react";
 
 interface Props {
-  /** What to show instead. */
+  /** Renders the replacement; `again` retries. */
   fallback: (error: Error, again: () => void) => ReactNode;
-  /** Another value tries again. */
+  /** A change of this value retries. */
   resetKey?: unknown;
   children: ReactNode;
 }
 
-/** Keeps what goes wrong inside from taking the rest of the page with it. */
+/** An error boundary: an error inside does not break the rest of the page. */
 export class Boundary extends Component<Props, { error: Error | undefined }> {
   override state: { error: Error | undefined } = { error: undefined };
 

@@ -20,10 +20,10 @@ export function Button({ kind = "secondary", size = "md", icon: Icon, children, 
 
 interface IconButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   icon: LucideIcon;
-  /** What it does; also shown as a tooltip. */
+  /** The action; also the tooltip. */
   label: string;
   size?: number;
-  /** A small count at the corner. */
+  /** A small count in the corner. */
   count?: number;
   ref?: Ref<HTMLButtonElement>;
 }

@@ -8,13 +8,13 @@ import { Button, IconButton } from "./button.js";
 interface CopyButtonProps {
   text: string | (() => string);
   label?: string;
-  /** With its label beside the icon. */
+  /** Whether the label is shown beside the icon. */
   wide?: boolean;
   size?: number;
   className?: string;
 }
 
-/** Copies a text, and says for a moment where it was pressed that it did. */
+/** Copies a text and confirms it on the button for a moment. */
 export function CopyButton({ text, label, wide = false, size = 14, className = "" }: CopyButtonProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -26,7 +26,7 @@ export function CopyButton({ text, label, wide = false, size = 14, className = "
   }, [copied]);
   const copy = async (): Promise<void> => {
     try {
-      // Pages that are not secure have no clipboard.
+      // The clipboard is unavailable in insecure contexts.
       await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       setCopied(true);
     } catch {

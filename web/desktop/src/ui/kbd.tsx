@@ -3,7 +3,7 @@ import { type Combo, onMac } from "./keys.js";
 
 const names: Record<string, string> = { mod: onMac ? "⌘" : "Ctrl", ctrl: "Ctrl", alt: onMac ? "⌥" : "Alt", shift: "⇧", enter: "↵", escape: "Esc", arrowup: "↑", arrowdown: "↓", arrowleft: "←", arrowright: "→", arrows: "← ↑ ↓ →", backquote: "`" };
 
-/** A shortcut as it is on the keyboard. */
+/** A keyboard shortcut, as on the keyboard. */
 export function Kbd({ combo }: { combo: Combo }): ReactNode {
   return (
     <span className="kbd">

@@ -2,11 +2,11 @@ import { Check } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 interface MenuProps {
-  /** The button that opens it; it gets what it must have to do so. */
+  /** Renders the button that opens the menu, with the given props. */
   trigger: (props: MenuTrigger) => ReactNode;
   label: string;
   align?: "start" | "end";
-  /** The items: `MenuItem`s, and whatever else belongs between them. They are given a way to close the menu. */
+  /** Renders the items: `MenuItem`s and anything between them. `close` closes the menu. */
   children: (close: () => void) => ReactNode;
 }
 
@@ -30,7 +30,7 @@ export function Menu({ trigger, label, align = "start", children }: MenuProps): 
     <span ref={anchor} className="menu-anchor">
       {trigger({ onClick: () => (open ? close() : setOpen(true)), "aria-haspopup": "menu", "aria-expanded": open, "aria-controls": id })}
       {open && (
-        <MenuList id={id} label={label} place={(list) => beside(anchor.current!, list, align)} onOver={(back) => (back ? close() : setOpen(false))}>
+        <MenuList id={id} label={label} place={(list) => beside(anchor.current!, list, align)} onClosed={(back) => (back ? close() : setOpen(false))}>
           {children(close)}
         </MenuList>
       )}
@@ -41,18 +41,18 @@ export function Menu({ trigger, label, align = "start", children }: MenuProps): 
 interface MenuListProps {
   id?: string;
   label: string;
-  /** Where it is, given how large it is. */
+  /** Returns the position for a list of the given size. */
   place: (list: DOMRect) => { x: number; y: number };
-  /** It is over; true if the focus goes back to where it was opened. */
-  onOver: (back: boolean) => void;
+  /** Called when the menu closes; true if the focus returns to the opener. */
+  onClosed: (back: boolean) => void;
   children: ReactNode;
 }
 
-/** A popover with items that the arrow keys walk through. */
-export function MenuList({ id, label, place, onOver, children }: MenuListProps): ReactNode {
+/** A popover with items; the arrow keys move through them. */
+export function MenuList({ id, label, place, onClosed, children }: MenuListProps): ReactNode {
   const list = useRef<HTMLDivElement>(null);
-  const latest = useRef({ place, onOver });
-  latest.current = { place, onOver };
+  const latest = useRef({ place, onClosed });
+  latest.current = { place, onClosed };
   useEffect(() => {
     const pop = list.current!;
     pop.showPopover();
@@ -62,7 +62,7 @@ export function MenuList({ id, label, place, onOver, children }: MenuListProps):
     pop.style.top = `${Math.max(edge, Math.min(y, innerHeight - box.height - edge))}px`;
     items(pop)[0]?.focus();
     const toggled = (e: Event): void => {
-      if ((e as ToggleEvent).newState === "closed") latest.current.onOver(false);
+      if ((e as ToggleEvent).newState === "closed") latest.current.onClosed(false);
     };
     pop.addEventListener("toggle", toggled);
     return () => pop.removeEventListener("toggle", toggled);
@@ -82,7 +82,7 @@ export function MenuList({ id, label, place, onOver, children }: MenuListProps):
         if (e.key === "Tab" || e.key === "Escape") {
           e.preventDefault();
           e.stopPropagation();
-          onOver(true);
+          onClosed(true);
         } else if (to !== undefined) {
           e.preventDefault();
           all[(to + all.length) % all.length]?.focus();
@@ -94,14 +94,14 @@ export function MenuList({ id, label, place, onOver, children }: MenuListProps):
   );
 }
 
-/** How near a menu comes to the edge of the page. */
+/** The minimum distance of a menu from the edge of the page, in px. */
 const edge = 8;
 
 function items(of: HTMLElement): HTMLElement[] {
   return [...of.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])")];
 }
 
-/** Below what opened it, or above where there is no room. */
+/** The position below the anchor, or above it if there is no room. */
 function beside(anchor: HTMLElement, list: DOMRect, align: "start" | "end"): { x: number; y: number } {
   const a = anchor.getBoundingClientRect();
   const below = a.bottom + 4 + list.height <= innerHeight || a.top < list.height;
@@ -112,7 +112,7 @@ interface MenuItemProps {
   onSelect: () => void;
   icon?: ReactNode;
   hint?: ReactNode;
-  /** For choices: whether this one is made. */
+  /** For a choice: whether it is selected. */
   checked?: boolean;
   disabled?: boolean;
   danger?: boolean;

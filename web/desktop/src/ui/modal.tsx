@@ -6,12 +6,12 @@ interface ModalProps {
   title: string;
   closeLabel: string;
   onClose: () => void;
-  /** Of the box: narrow, wide, side (a sheet at the right edge). */
+  /** The shape: narrow, wide, or a sheet at the right edge (side). */
   shape?: "narrow" | "wide" | "side";
   children: ReactNode;
 }
 
-/** A native dialog in the top layer. It takes the focus and gives it back. */
+/** A native dialog in the top layer. It takes the focus and returns it when it closes. */
 export function Modal({ title, closeLabel, onClose, shape = "narrow", children }: ModalProps): ReactNode {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
 
-/** A circle that is full to a part of it; for deadlines and budgets. */
+/** A ring that is filled to a fraction, for deadlines and budgets. */
 export function Ring({ part, size = 16, label, tone = "accent" }: { part: number; size?: number; label: string; tone?: "accent" | "warning" | "danger" }): ReactNode {
   const r = size / 2 - 1.5;
-  const round = 2 * Math.PI * r;
+  const circumference = 2 * Math.PI * r;
   const full = Math.min(1, Math.max(0, part));
   return (
     <svg className={`ring ring-${tone}`} width={size} height={size} role="img" aria-label={label}>
@@ -13,7 +13,7 @@ export function Ring({ part, size = 16, label, tone = "accent" }: { part: number
         cx={size / 2}
         cy={size / 2}
         r={r}
-        strokeDasharray={`${round * full} ${round}`}
+        strokeDasharray={`${circumference * full} ${circumference}`}
         transform={`rotate(-90 ${size / 2} ${size / 2})`}
       />
     </svg>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { match } from "../../src/palette/fuzzy.js";
-import { readings, standsFor } from "../../src/palette/hangul.js";
+import { charMatches, queryVariants } from "../../src/palette/hangul.js";
 
 const score = (query: string, text: string): number => match(query, text)?.score ?? -Infinity;
 
@@ -69,12 +69,12 @@ describe("Korean", () => {
   });
 
   test("signs that stand for others", () => {
-    expect(standsFor("ㅎ", "한")).toBe(true);
-    expect(standsFor("하", "한")).toBe(true);
-    expect(standsFor("한", "하")).toBe(false);
-    expect(standsFor("a", "한")).toBe(false);
-    expect(readings("갑")).toEqual(["갑", "가ㅂ"]);
-    expect(readings("값")).toEqual(["값", "갑ㅅ"]);
-    expect(readings("abc")).toEqual(["abc"]);
+    expect(charMatches("ㅎ", "한")).toBe(true);
+    expect(charMatches("하", "한")).toBe(true);
+    expect(charMatches("한", "하")).toBe(false);
+    expect(charMatches("a", "한")).toBe(false);
+    expect(queryVariants("갑")).toEqual(["갑", "가ㅂ"]);
+    expect(queryVariants("값")).toEqual(["값", "갑ㅅ"]);
+    expect(queryVariants("abc")).toEqual(["abc"]);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { asksOnly, questionIn } from "../../src/palette/entries.js";
+import { asksOnly, askText } from "../../src/palette/entries.js";
 import { linesOf } from "../../src/palette/lines.js";
-import { type Rankable, rank, readRecent, stepTo, used } from "../../src/palette/rank.js";
+import { addRecent, type Rankable, rank, readRecent, stepTo } from "../../src/palette/rank.js";
 
 const items: Rankable[] = [
   { id: "settings", group: "actions", title: "Settings" },
@@ -32,8 +32,8 @@ test("an entry is found by its English words too", () => {
 });
 
 test("recent entries are few, whatever is kept", () => {
-  expect(used(["a", "b"], "b")).toEqual(["b", "a"]);
-  expect(used(Array.from({ length: 30 }, (_, i) => `${i}`), "x")).toHaveLength(20);
+  expect(addRecent(["a", "b"], "b")).toEqual(["b", "a"]);
+  expect(addRecent(Array.from({ length: 30 }, (_, i) => `${i}`), "x")).toHaveLength(20);
   expect(readRecent('["a",1,null]')).toEqual(["a"]);
   expect(readRecent("{")).toEqual([]);
   expect(readRecent(null)).toEqual([]);
@@ -50,9 +50,9 @@ test("arrows go round, pages stop at the ends", () => {
 });
 
 test("a question may be marked as one", () => {
-  expect(questionIn(" ask:  open a note ")).toBe("open a note");
-  expect(questionIn("질문: 날씨")).toBe("날씨");
-  expect(questionIn("asking for it")).toBe("asking for it");
+  expect(askText(" ask:  open a note ")).toBe("open a note");
+  expect(askText("질문: 날씨")).toBe("날씨");
+  expect(askText("asking for it")).toBe("asking for it");
   expect(asksOnly("ask: x")).toBe(true);
   expect(asksOnly("task: x")).toBe(false);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Content } from "../../../core/src/index.js";
-import { plain, previewOf } from "../../src/phone/preview.js";
+import { previewOf, stripMarkdown } from "../../src/phone/preview.js";
 
 const preview = (renderer: string, data: unknown): string => previewOf({ content: { renderer, data } as Content });
 
@@ -31,5 +31,5 @@ test("what is no text has no preview", () => {
 });
 
 test("a fence that is not closed hides the rest", () => {
-  expect(plain("before\n```\nrest").trim()).toBe("before");
+  expect(stripMarkdown("before\n```\nrest").trim()).toBe("before");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HITLRequest, Layer, PlanState, Todo, TodoStatus } from "../../../core/src/index.js";
 import { etaOf } from "../../src/plan/eta.js";
-import { actionsFor, countsOf, type Facts, isOver, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
+import { actionsFor, countsOf, type Facts, isEnded, isUnderWay, partDone, phaseOf, resultOf, stepsOf } from "../../src/plan/facts.js";
 
 const todo = (id: string, status: TodoStatus = "pending", more: Partial<Todo> = {}): Todo => ({ id, task: `do ${id}`, depends_on: [], status, ...more });
 const plan = (more: Partial<PlanState> = {}): PlanState => ({ id: "p1", status: "executing", total_todos: 1, ...more });
@@ -29,7 +29,7 @@ describe("phaseOf", () => {
     const phase = phaseOf(facts(part));
     expect(phase).toBe(want);
     expect(isUnderWay(phase)).toBe(!["none", "done", "failed", "cancelled"].includes(want));
-    expect(isOver(phase)).toBe(["done", "failed", "cancelled"].includes(want));
+    expect(isEnded(phase)).toBe(["done", "failed", "cancelled"].includes(want));
   });
 });
 
@@ -102,7 +102,7 @@ describe("etaOf", () => {
       todo("c", "pending", { estimated_duration_sec: 30, depends_on: ["a"] }),
       todo("d", "pending", { estimated_duration_sec: 5, depends_on: ["b", "c"] }),
     ];
-    expect(etaOf(todos, 0)).toEqual({ ms: 35 * s, sure: true });
+    expect(etaOf(todos, 0)).toEqual({ ms: 35 * s, reliable: true });
   });
   test("what runs counts by its estimate, its time and how far it is", () => {
     const at = (more: Partial<Todo>): number => etaOf([todo("a", "in_progress", { started_at: s, ...more })], 11 * s)!.ms;
@@ -115,7 +115,7 @@ describe("etaOf", () => {
     expect(etaOf([todo("a", "pending", { retry_at: 4 * s, estimated_duration_sec: 3 })], s)!.ms).toBe(6 * s);
   });
   test("those without an estimate take as long as the others, and it is said that this is a guess", () => {
-    expect(etaOf([todo("a", "completed", { duration_ms: 8 * s }), todo("b")], 0)).toEqual({ ms: 8 * s, sure: false });
+    expect(etaOf([todo("a", "completed", { duration_ms: 8 * s }), todo("b")], 0)).toEqual({ ms: 8 * s, reliable: false });
     expect(etaOf([todo("b")], 0)).toBeUndefined();
   });
   test("nothing is left when all is done, failed or blocked", () => {

@@ -1,7 +1,7 @@
 // Which try of a todo it is.
 
 import { expect, it } from "vitest";
-import { triesOf } from "../../src/plan/todo.js";
+import { attemptText } from "../../src/plan/todo.js";
 import { plan as texts } from "../../src/texts/parts.js";
 
 it.each([
@@ -9,5 +9,5 @@ it.each([
   ["the last, which did not", { status: "failed", retry_count: 3, max_retries: 3 }, "4 of 4"],
   ["the one that is to come", { status: "pending", retry_count: 1, max_retries: 3, retry_at: 1 }, "2 of 4"],
 ] as const)("%s", (_, todo, want) => {
-  expect(triesOf({ id: "a", task: "a", depends_on: [], ...todo }, texts.en)).toBe(want);
+  expect(attemptText({ id: "a", task: "a", depends_on: [], ...todo }, texts.en)).toBe(want);
 });

@@ -1,6 +1,6 @@
 import { encode } from "uqr";
 import { expect, test } from "vitest";
-import { byUse, stateOf, usedAt } from "../../src/sessions/list.js";
+import { sortByUse, stateOf, usedAt } from "../../src/sessions/list.js";
 import { barsOf } from "../../src/sessions/qr.js";
 import type { SessionCard } from "../../src/shell/api.js";
 
@@ -15,7 +15,7 @@ const card = (sessionId: string, lastActivity: string, part: Partial<SessionCard
 
 test("the session used last is first", () => {
   const all = [card("a", "2026-01-02T00:00:00Z"), card("b", "2026-03-02T00:00:00Z"), card("c", "never"), card("d", "2026-02-02T00:00:00Z")];
-  expect(byUse(all).map((s) => s.sessionId)).toEqual(["b", "d", "a", "c"]);
+  expect(sortByUse(all).map((s) => s.sessionId)).toEqual(["b", "d", "a", "c"]);
   expect(all[0]!.sessionId).toBe("a");
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Link, newLink } from "../../../core/src/link.js";
-import { caughtUp, chipOf, isOver, stopCause, storeBack } from "../../src/topbar/link.js";
+import { caughtUp, chipOf, isSessionClosed, stopCause, storeBack } from "../../src/topbar/link.js";
 
 const stats = { connections: 1, snapshots: 1, events: 0, duplicates: 0, unreadable: 0 };
 const link = (part: Partial<Link>): Link => ({ ...newLink(), stats, ...part });
@@ -71,10 +71,10 @@ test.each([
 });
 
 test("a session that is gone or not for this person is over, any other may come back", () => {
-  expect(isOver({ phase: "stopped", code: 4410 })).toBe(true);
-  expect(isOver({ phase: "stopped", code: 4403 })).toBe(true);
-  expect(isOver({ phase: "stopped", code: 4401 })).toBe(false);
-  expect(isOver({ phase: "waiting", code: 4410 })).toBe(false);
+  expect(isSessionClosed({ phase: "stopped", code: 4410 })).toBe(true);
+  expect(isSessionClosed({ phase: "stopped", code: 4403 })).toBe(true);
+  expect(isSessionClosed({ phase: "stopped", code: 4401 })).toBe(false);
+  expect(isSessionClosed({ phase: "waiting", code: 4410 })).toBe(false);
 });
 
 test("a store is back when the hub said so over a connection that lives", () => {

@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import type { MessageStatus, Sent } from "../../../core/src/index.js";
 import {
+  agentSteps,
+  avoidWindows,
   endedSteps,
   hasBegun,
   markOf,
   nearestCorner,
   nextCorner,
   noProgress,
-  outOfTheWay,
   type Progress,
   readProgress,
   requests,
   resume,
   shapeOf,
-  showings,
   type TourInput,
   withDone,
 } from "../../src/tour/steps.js";
@@ -90,7 +90,7 @@ test("progress survives its storage, and nonsense does no harm", () => {
 });
 
 test("every step is asked for in both languages", () => {
-  for (const s of showings) {
+  for (const s of agentSteps) {
     expect(requests.en[s]).toMatch(/^[\x20-\x7e]+$/);
     expect(requests.ko[s]).toMatch(/[가-힣]/);
   }
@@ -105,27 +105,27 @@ test("corners", () => {
 });
 
 describe("windows that open", () => {
-  const size = { list: { w: 264, h: 330 }, folded: { w: 264, h: 76 }, room: { w: 1000, h: 700 } };
+  const size = { list: { w: 264, h: 330 }, folded: { w: 264, h: 76 }, canvas: { w: 1000, h: 700 } };
   const all = { x: 0, y: 0, w: 1000, h: 700 };
 
   test("beside the list leave it alone", () => {
-    expect(outOfTheWay(noProgress, { ...size, windows: [{ x: 400, y: 0, w: 600, h: 700 }] })).toBe(noProgress);
+    expect(avoidWindows(noProgress, { ...size, windows: [{ x: 400, y: 0, w: 600, h: 700 }] })).toBe(noProgress);
   });
 
   test("under the list fold it where it is", () => {
-    const p = outOfTheWay(noProgress, { ...size, windows: [{ x: 100, y: 300, w: 300, h: 200 }] });
+    const p = avoidWindows(noProgress, { ...size, windows: [{ x: 100, y: 300, w: 300, h: 200 }] });
     expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
   });
 
   test("under the folded list move it to a corner that is free", () => {
     const left = { x: 0, y: 0, w: 500, h: 700 };
-    expect(outOfTheWay(noProgress, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-right" });
-    expect(outOfTheWay({ ...noProgress, put: true }, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-left" });
+    expect(avoidWindows(noProgress, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-right" });
+    expect(avoidWindows({ ...noProgress, put: true }, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-left" });
   });
 
   test("everywhere leave it where it is", () => {
-    const p = outOfTheWay(noProgress, { ...size, windows: [all] });
+    const p = avoidWindows(noProgress, { ...size, windows: [all] });
     expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
-    expect(outOfTheWay(p, { ...size, windows: [all] })).toBe(p);
+    expect(avoidWindows(p, { ...size, windows: [all] })).toBe(p);
   });
 });

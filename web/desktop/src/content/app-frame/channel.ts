@@ -59,9 +59,9 @@ export class Channel {
       this.o.onFlood();
       return;
     }
-    const said = parseAppMessage(data);
-    if (said === undefined) return;
-    if ("requestId" in said) this.waiting.get(said.requestId)?.(said);
-    else this.o.onMessage(said);
+    const message = parseAppMessage(data);
+    if (message === undefined) return;
+    if ("requestId" in message) this.waiting.get(message.requestId)?.(message);
+    else this.o.onMessage(message);
   }
 }

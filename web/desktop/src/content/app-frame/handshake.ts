@@ -32,9 +32,9 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
     const hear = (e: MessageEvent): void => {
       const page = frame.current?.contentWindow;
       if (page == null || e.source !== page || e.origin !== "null") return;
-      const said = e.data as Partial<Hello> | null;
+      const message = e.data as Partial<Hello> | null;
       const now = Date.now();
-      if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.allow(now)) {
+      if (message?.type !== "everdesk:hello" || message.token !== token || !hellos.allow(now)) {
         others.allow(now);
         if (others.dropped >= strayLimit) latest.current.onFlood();
         return;

@@ -40,25 +40,25 @@ const answers = ["yaar:app-manifest-response", "yaar:app-query-response", "yaar:
 /** Parses a message from the port of a frame; undefined if a frame may not send it. */
 export function parseAppMessage(data: unknown): PageMessage | PageResponse | undefined {
   if (typeof data !== "string" || data.length > maxMessage) return undefined;
-  let said: Record<string, unknown>;
+  let message: Record<string, unknown>;
   try {
-    said = JSON.parse(data) as Record<string, unknown>;
+    message = JSON.parse(data) as Record<string, unknown>;
   } catch {
     return undefined;
   }
-  if (typeof said !== "object" || said === null) return undefined;
+  if (typeof message !== "object" || message === null) return undefined;
   const text = (v: unknown, most: number): v is string => typeof v === "string" && v !== "" && v.length <= most;
-  switch (said.type) {
+  switch (message.type) {
     case "everdesk:shown":
     case "yaar:app-ready":
-      return { type: said.type };
+      return { type: message.type };
     case "everdesk:leave":
-      return text(said.url, 4096) ? { type: said.type, url: said.url } : undefined;
+      return text(message.url, 4096) ? { type: message.type, url: message.url } : undefined;
     case "yaar:app-interaction":
-      return text(said.content, 16_384) ? { type: said.type, content: said.content } : undefined;
+      return text(message.content, 16_384) ? { type: message.type, content: message.content } : undefined;
   }
-  if (!answers.includes(String(said.type)) || !text(said.requestId, 256)) return undefined;
-  const { type, requestId, manifest, data: value, result, imageData, error } = said;
+  if (!answers.includes(String(message.type)) || !text(message.requestId, 256)) return undefined;
+  const { type, requestId, manifest, data: value, result, imageData, error } = message;
   return {
     type: type as PageResponse["type"],
     requestId,
