@@ -143,7 +143,7 @@ func TestAnOwnerThatIsTrimmedIsNotWaitedFor(t *testing.T) {
 		s, err := filestore.Open(filepath.Join(t.TempDir(), "store"), filestore.Config{Sync: filestore.SyncOff, Limits: store.Limits{LogEvents: 20}})
 		ok(t, err)
 		t.Cleanup(func() { ok(t, s.Close()) })
-		a := start(t, s, "a")
+		a := start(t, joined{s.Sessions, s.Replicas, s.Documents}, "a")
 		room := a.opened(t, "ses-1")
 		for i := range 200 {
 			says(t, room, wire.MessageID(fmt.Sprint("m", i)))

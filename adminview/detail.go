@@ -130,7 +130,7 @@ const ownersShown = 50
 
 // readOwners reads the owners of a session from its log, newest first. oldest is the oldest
 // event of the log, where reading starts if earlier events were trimmed.
-func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Position) ([]Owner, error) {
+func readOwners(ctx context.Context, s Log, id wire.SessionID, oldest wire.Position) ([]Owner, error) {
 	const page = 200 // events may be large
 	var after wire.Position
 	name := []byte(wire.TypeOf(wire.OwnerChanged{}))

@@ -55,7 +55,7 @@ func (p *peer) complete() bool {
 }
 
 // refresh reads new documents. Those that cannot be read stay as they were.
-func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, now time.Time) error {
+func (p *peer) refresh(ctx context.Context, s Documents, wanted []wire.SessionID, now time.Time) error {
 	h, err := read[head](ctx, s, headName(p.id))
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, no
 }
 
 // refreshHistory reads the history if it has a new number.
-func (p *peer) refreshHistory(ctx context.Context, s Store) error {
+func (p *peer) refreshHistory(ctx context.Context, s Documents) error {
 	if p.head.History == p.history.Number {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (p *peer) refreshHistory(ctx context.Context, s Store) error {
 
 // refreshRows reads the chunks with new numbers. As long as some are missing, the previous
 // ones stay.
-func (p *peer) refreshRows(ctx context.Context, s Store) error {
+func (p *peer) refreshRows(ctx context.Context, s Documents) error {
 	next := make([]peerRows, len(p.head.Chunks))
 	if len(p.chunks) == len(next) {
 		copy(next, p.chunks)
@@ -114,7 +114,7 @@ func (p *peer) refreshRows(ctx context.Context, s Store) error {
 }
 
 // refreshParts reads the details of the sessions that an admin looks at here.
-func (p *peer) refreshParts(ctx context.Context, s Store, wanted []wire.SessionID) error {
+func (p *peer) refreshParts(ctx context.Context, s Documents, wanted []wire.SessionID) error {
 	next := make(map[wire.SessionID]part, len(wanted))
 	var failures error
 	for _, id := range wanted {
@@ -142,7 +142,7 @@ func (p *peer) refreshParts(ctx context.Context, s Store, wanted []wire.SessionI
 }
 
 // read reads and decodes a document.
-func read[T any, P checked[T]](ctx context.Context, s Store, name string) (T, error) {
+func read[T any, P checked[T]](ctx context.Context, s Documents, name string) (T, error) {
 	var none T
 	d, err := s.Get(ctx, collection, name)
 	if err != nil {
@@ -175,7 +175,7 @@ func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 	}
 	m.removeGone(alive, now)
 	err = errors.Join(err, together(len(others), func(i int) error {
-		err := others[i].refresh(ctx, m.store, wanted, now)
+		err := others[i].refresh(ctx, m.docs, wanted, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // not reporting yet, or no longer
 		}

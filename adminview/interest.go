@@ -76,7 +76,7 @@ type beat struct {
 }
 
 // read reads the document. After an error the interests stay as they were.
-func (o *lookout) read(ctx context.Context, s Store, now time.Time) error {
+func (o *lookout) read(ctx context.Context, s Documents, now time.Time) error {
 	d, err := s.Get(ctx, collection, interestName)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -128,7 +128,7 @@ func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.Sessi
 
 // publish writes the interest of this replica, unless the document has it. Without wants it
 // removes the interest.
-func (o *lookout) publish(ctx context.Context, s Store, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
+func (o *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
 	mine, there := o.now.Lookers[self]
 	switch {
 	case !wants && !there:

@@ -111,7 +111,7 @@ func newReporter(self wire.ReplicaID) *reporter {
 }
 
 // publish writes the changed documents, the head last because it refers to the others.
-func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[wire.SessionID]part, measured *memory, now time.Time) error {
+func (r *reporter) publish(ctx context.Context, s Documents, rows []Row, parts map[wire.SessionID]part, measured *memory, now time.Time) error {
 	err := errors.Join(r.publishRows(ctx, s, rows, now), r.publishParts(ctx, s, parts, now), r.publishHistory(ctx, s, measured, now))
 	if err != nil {
 		return err // the documents in the store stay consistent
@@ -131,7 +131,7 @@ func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[w
 }
 
 // publishHistory writes the history when it has a new point.
-func (r *reporter) publishHistory(ctx context.Context, s Store, measured *memory, now time.Time) error {
+func (r *reporter) publishHistory(ctx context.Context, s Documents, measured *memory, now time.Time) error {
 	points := measured.points(now)
 	if len(points) == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (r *reporter) publishHistory(ctx context.Context, s Store, measured *memory
 }
 
 // publishRows writes the changed chunks.
-func (r *reporter) publishRows(ctx context.Context, s Store, rows []Row, now time.Time) error {
+func (r *reporter) publishRows(ctx context.Context, s Documents, rows []Row, now time.Time) error {
 	chunks := split(rows, countChunks(len(rows), len(r.chunks)))
 	if len(chunks) != len(r.chunks) {
 		r.resize(len(chunks))
@@ -188,7 +188,7 @@ func (r *reporter) resize(n int) {
 }
 
 // publishParts writes the changed parts.
-func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.SessionID]part, now time.Time) error {
+func (r *reporter) publishParts(ctx context.Context, s Documents, parts map[wire.SessionID]part, now time.Time) error {
 	for id := range r.parts {
 		if _, wanted := parts[id]; !wanted {
 			delete(r.parts, id) // the document expires
@@ -217,7 +217,7 @@ func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.Ses
 
 // put writes one of our documents. A conflict means that an earlier process wrote it or
 // that it expired: put then reads the current version and writes again.
-func (r *reporter) put(ctx context.Context, s Store, name string, data []byte, was *written, ttl time.Duration, now time.Time) error {
+func (r *reporter) put(ctx context.Context, s Documents, name string, data []byte, was *written, ttl time.Duration, now time.Time) error {
 	d := store.Document{Collection: collection, Name: name, Data: data, Version: was.version, TTL: ttl}
 	version, err := s.Put(ctx, d)
 	if errors.Is(err, store.ErrConflict) {

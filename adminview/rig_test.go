@@ -21,8 +21,19 @@ import (
 // engine is a store with all that replicas need.
 type engine interface {
 	session.Store
-	membership.Store
-	adminview.Store
+	membership.Announcements
+	documents
+}
+
+// documents is an alias, because an embedded field with the name Documents would hide the
+// method.
+type documents = membership.Documents
+
+// joined is an engine made of the parts of a store.
+type joined struct {
+	session.Store
+	membership.Announcements
+	documents
 }
 
 // probe is a store that counts and can be blocked.
@@ -78,12 +89,12 @@ type replica struct {
 	sample *atomic.Pointer[adminview.Sample]
 }
 
-func openStore(t *testing.T) *filestore.Store {
+func openStore(t *testing.T) engine {
 	t.Helper()
 	s, err := filestore.Open(filepath.Join(t.TempDir(), "store"), filestore.Config{Sync: filestore.SyncOff})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.Close()) })
-	return s
+	return joined{s.Sessions, s.Replicas, s.Documents}
 }
 
 // start runs a replica until the test ends or it is stopped.
@@ -91,7 +102,7 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 	t.Helper()
 	p := &probe{engine: s}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	f := membership.New(membership.Config{ID: id, Version: "test", Logger: log}, p)
+	f := membership.New(membership.Config{ID: id, Version: "test", Logger: log}, p, p)
 	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, SweepEvery: time.Hour, DormantAfter: time.Hour}, p)
 	var sample atomic.Pointer[adminview.Sample]
 	m := adminview.New(adminview.Config{
@@ -102,7 +113,7 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 			}
 			return adminview.Sample{Goroutines: len(id)}
 		},
-	}, h, f, p)
+	}, h, f, p, p)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Run(ctx) })

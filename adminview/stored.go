@@ -61,7 +61,7 @@ func (m *Watcher) readStored(ctx context.Context, s *storedDetail, row Row, read
 		info, err := m.hub.Info(ctx, row.SessionID)
 		var owners []Owner
 		if err == nil {
-			owners, err = readOwners(ctx, m.store, row.SessionID, info.Oldest)
+			owners, err = readOwners(ctx, m.logs, row.SessionID, info.Oldest)
 		}
 		var stored *Detail
 		if readDetail {

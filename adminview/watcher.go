@@ -35,10 +35,20 @@ type Fleet interface {
 	Replicas(ctx context.Context) ([]membership.Card, error)
 }
 
-// Store holds the reports and the logs.
-type Store interface {
+// Documents is the part of the store that holds the reports.
+type Documents interface {
+	// Get returns a document, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else
+	// [store.ErrConflict].
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+}
+
+// Log is the part of the store that holds the logs of sessions.
+type Log interface {
+	// Read returns the events after a cursor in order, fewer than limit only at the end of
+	// the log. A cursor without an event is [store.ErrTrimmed], [store.ErrUnknownPosition]
+	// or [store.ErrAhead].
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
 }
 
@@ -69,7 +79,8 @@ type Watcher struct {
 	cfg   Config
 	hub   Hub
 	fleet Fleet
-	store Store
+	docs  Documents
+	logs  Log
 	// poke requests a round immediately. done passes results of background reads to the
 	// goroutine of Run.
 	poke chan struct{}
@@ -102,10 +113,10 @@ type Watcher struct {
 }
 
 // New creates the watcher of a replica. It does nothing before [Watcher.Run].
-func New(cfg Config, h Hub, f Fleet, s Store) *Watcher {
+func New(cfg Config, h Hub, f Fleet, docs Documents, logs Log) *Watcher {
 	cfg = cfg.withDefaults()
 	m := &Watcher{
-		cfg: cfg, hub: h, fleet: f, store: s, poke: make(chan struct{}, 1), done: make(chan func()),
+		cfg: cfg, hub: h, fleet: f, docs: docs, logs: logs, poke: make(chan struct{}, 1), done: make(chan func()),
 		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, queries: map[wire.SessionID]time.Time{},
 		changed: make(chan struct{}),
 	}
@@ -192,9 +203,9 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	wants, mine := m.wanted(now)
 	mine = m.limitSessions(ctx, mine, now)
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
-	err := m.lookout.read(limited, m.store, now)
+	err := m.lookout.read(limited, m.docs, now)
 	if err == nil {
-		err = m.lookout.publish(limited, m.store, m.cfg.Replica, wants, mine, now)
+		err = m.lookout.publish(limited, m.docs, m.cfg.Replica, wants, mine, now)
 	}
 	cancel()
 	if err == nil {
@@ -224,7 +235,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 				told[id] = p
 			}
 		}
-		m.warn(ctx, "report sessions", m.reporter.publish(limited, m.store, own, told, &m.measured, now))
+		m.warn(ctx, "report sessions", m.reporter.publish(limited, m.docs, own, told, &m.measured, now))
 	}
 	if !wants {
 		return

@@ -355,7 +355,7 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		ok(t, err)
 		t.Cleanup(func() { ok(t, s.Close()) })
-		return s
+		return joined{s.Sessions, s.Replicas, s.Documents}
 	}
 	a, b, c := start(t, open(), "a"), start(t, open(), "b"), start(t, open(), "c")
 	rooms := map[wire.SessionID]*session.Handle{}

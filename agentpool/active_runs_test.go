@@ -215,7 +215,7 @@ func TestLimitsOnRedis(t *testing.T) {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		ok(t, err)
 		t.Cleanup(func() { ok(t, s.Close()) })
-		stores = append(stores, s)
+		stores = append(stores, s.Semaphores)
 	}
 	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
 	c.run(t, stores, 500)

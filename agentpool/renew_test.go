@@ -9,6 +9,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
 )
 
 // Slots of a dead replica expire, and slots of a live one are renewed.
@@ -229,12 +230,13 @@ func TestReleaseIsBounded(t *testing.T) {
 func TestStoreClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := openStore(t)
-		l := newLimiter(t, s, agentpool.Limits{Agents: 1})
+		s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
+		ok(t, err)
+		l := newLimiter(t, s.Semaphores, agentpool.Limits{Agents: 1})
 		slot, err := l.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		next := acquired(t.Context(), l, claim("ses-2"))
-		uses(t, s, "agents", 1, 1)
+		uses(t, s.Semaphores, "agents", 1, 1)
 		ok(t, s.Close())
 		if got := <-next; got != nil {
 			t.Error("a slot of a closed store")

@@ -41,12 +41,12 @@ func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-func openStore(t *testing.T) *filestore.Store {
+func openStore(t *testing.T) *filestore.Semaphores {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.Close()) })
-	return s
+	return s.Semaphores
 }
 
 // newLimiter makes a limiter whose slots are renewed until the test ends.
@@ -187,7 +187,7 @@ type rig struct {
 	*agentpool.SessionRunner
 	*reportRecorder
 	t       *testing.T
-	store   *filestore.Store
+	store   *filestore.Semaphores
 	meddler *interceptedStore
 	limiter *agentpool.Limiter
 	pool    *agentpool.Runner

@@ -31,7 +31,7 @@ func openFile(tb testing.TB) engine {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = s.Close() })
-	return s
+	return s.Documents
 }
 
 func openRedis(t *testing.T, server *redistest.Server) engine {
@@ -41,7 +41,7 @@ func openRedis(t *testing.T, server *redistest.Server) engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return s.Documents
 }
 
 // stores runs a test on both engines.

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openStore opens a real store that is closed with the test.
-func openStore(tb testing.TB) *filestore.Store {
+func openStore(tb testing.TB) *filestore.Documents {
 	tb.Helper()
 	s, err := filestore.Open(tb.TempDir(), filestore.Config{
 		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
@@ -31,7 +31,7 @@ func openStore(tb testing.TB) *filestore.Store {
 			tb.Error(err)
 		}
 	})
-	return s
+	return s.Documents
 }
 
 // newAuthority returns an authority that logs to w.

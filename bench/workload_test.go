@@ -125,7 +125,7 @@ func median(xs []float64) float64 {
 }
 
 // openRedis starts a Redis server and opens a store on it.
-func openRedis(b *testing.B) (*redisstore.Store, redis.UniversalClient) {
+func openRedis(b *testing.B) (*redisstore.Sessions, redis.UniversalClient) {
 	b.Helper()
 	server := redistest.Standalone(b)
 	opts, err := redisstore.ParseURL("redis://" + server.Addr)
@@ -139,15 +139,15 @@ func openRedis(b *testing.B) (*redisstore.Store, redis.UniversalClient) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = st.Close() })
-	return st, client
+	return st.Sessions, client
 }
 
-func openFile(b *testing.B) *filestore.Store {
+func openFile(b *testing.B) *filestore.Sessions {
 	b.Helper()
 	st, err := filestore.Open(b.TempDir(), filestore.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = st.Close() })
-	return st
+	return st.Sessions
 }

@@ -31,13 +31,20 @@ type realHub struct {
 	stop func()
 }
 
+// gatewayStore joins the parts of a store that the gateway uses.
+type gatewayStore struct {
+	*filestore.Store
+	session.Log
+	auth.Documents
+}
+
 // openHub starts a hub in mode none.
 func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	store, err := filestore.Open(filepath.Join(dir, "store"), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	people, err := auth.New(context.Background(), auth.Config{Mode: auth.ModeNone, Logger: log}, store)
+	people, err := auth.New(context.Background(), auth.Config{Mode: auth.ModeNone, Logger: log}, store.Documents)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +52,9 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	if err != nil {
 		return nil, err
 	}
-	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store)
+	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store.Sessions)
 	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
-		Store: store, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store), Files: fileStore,
+		Store: gatewayStore{store, store.Sessions, store.Documents}, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store.Rates), Files: fileStore,
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
 	if err != nil {

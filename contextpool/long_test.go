@@ -85,10 +85,10 @@ func TestARealStore(t *testing.T) {
 		}
 	})
 	ctx := t.Context()
-	if err := s.Create(ctx, store.NewSession{ID: session, User: "u"}); err != nil {
+	if err := s.Sessions.Create(ctx, store.NewSession{ID: session, User: "u"}); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := s.Claim(ctx, session, "r1", time.Minute)
+	lease, err := s.Sessions.Claim(ctx, session, "r1", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +106,10 @@ func TestARealStore(t *testing.T) {
 	r.direct("m1")
 	r.user("m2")
 	r.step(func() { r.pool.RecordInteraction(second, did(wire.DidCloseWindow, string(long))) })
-	if _, err := s.Commit(ctx, lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: r.pool.AllOps()}); err != nil {
+	if _, err := s.Sessions.Commit(ctx, lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: r.pool.AllOps()}); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := s.Load(ctx, session)
+	loaded, err := s.Sessions.Load(ctx, session)
 	if err != nil {
 		t.Fatal(err)
 	}

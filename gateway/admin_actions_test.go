@@ -116,7 +116,7 @@ func TestAdminOutcomeIsRecordedLater(t *testing.T) {
 	h := newTestHub(t, func(p *hubOptions) {
 		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
-			f, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			f, err := joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			s.engine = f
 			return s, err
 		}
@@ -139,7 +139,7 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 	h := newTestHub(t, func(p *hubOptions) {
 		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
-			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			s, err := joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			slow.engine = s
 			return slow, err
 		}
@@ -174,7 +174,7 @@ func TestAdminLeavesAHandover(t *testing.T) {
 		return newTestHub(t, func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
-				s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+				s, err := joinRedis(redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log}))
 				if id == "one" {
 					slow.engine = s
 					return slow, err

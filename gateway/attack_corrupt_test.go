@@ -108,7 +108,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 	t.Parallel()
 	dir := t.TempDir()
 	open := func(log *slog.Logger) (engine, error) {
-		return filestore.Open(dir, filestore.Config{Sync: filestore.SyncOff, Logger: log})
+		return joinFile(filestore.Open(dir, filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 	}
 	var bad wire.SessionID
 	// The first hub has stopped before the second one starts.
@@ -148,7 +148,7 @@ func TestAttack49WrongRedisType(t *testing.T) {
 	server := redistest.Standalone(t)
 	client := server.Client(t)
 	open := func(log *slog.Logger) (engine, error) {
-		return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
+		return joinRedis(redisstore.Open(t.Context(), client, redisstore.Config{Logger: log}))
 	}
 	for _, name := range []string{"meta", "log"} {
 		h := newTestHub(t, func(p *hubOptions) { p.store = open })

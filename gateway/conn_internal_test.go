@@ -30,7 +30,7 @@ func newConnServer(t *testing.T, hello func(context.Context, *conn) bool) (url s
 	if err != nil {
 		t.Fatal(err)
 	}
-	people, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeNone, Logger: slog.New(slog.DiscardHandler)}, store)
+	people, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeNone, Logger: slog.New(slog.DiscardHandler)}, store.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}

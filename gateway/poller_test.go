@@ -84,7 +84,7 @@ func TestFullMailboxDelaysItsSessionOnly(t *testing.T) {
 	clogged := &cloggedStore{through: make(chan struct{})}
 	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (_ engine, err error) {
-			clogged.engine, err = filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			clogged.engine, err = joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			return clogged, err
 		}
 	})

@@ -23,7 +23,7 @@ func twoAgentHubs(t *testing.T) (a, b *testHub) {
 		return newTestHub(t, func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			addAgents(t, p, func(log *slog.Logger) (agentStore, error) {
-				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+				return joinRedis(redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log}))
 			}, agentpool.Limits{Agents: 1})
 		})
 	}

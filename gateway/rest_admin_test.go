@@ -59,7 +59,7 @@ func twoHubs(t *testing.T, tune ...func(*hubOptions)) (a, b *testHub) {
 		return newTestHub(t, append([]func(*hubOptions){func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
-				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+				return joinRedis(redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log}))
 			}
 		}}, tune...)...)
 	}

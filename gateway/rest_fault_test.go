@@ -146,7 +146,7 @@ func TestUnauthenticatedErrorsAreBoundedInTheLog(t *testing.T) {
 	var all, settings atomic.Bool
 	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (engine, error) {
-			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			s, err := joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			return unavailableStore{s, &all, &settings}, err
 		}
 	})
@@ -186,7 +186,7 @@ func TestSessionThatCannotBeCountedStays(t *testing.T) {
 	h := newTestHub(t, func(p *hubOptions) {
 		p.gateway.UserSessions = 5
 		p.store = func(log *slog.Logger) (engine, error) {
-			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			s, err := joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			return unlistableStore{s}, err
 		}
 	})
@@ -213,7 +213,7 @@ func TestLoadedSessionWithoutAStore(t *testing.T) {
 	var away atomic.Bool
 	h := newTestHub(t, func(p *hubOptions) {
 		p.store = func(log *slog.Logger) (engine, error) {
-			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			s, err := joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 			return unknowingStore{s, &away}, err
 		}
 	})

@@ -29,12 +29,12 @@ type agentStore interface {
 func newAgentHub(t *testing.T, redis bool) *testHub {
 	t.Helper()
 	open := func(log *slog.Logger) (agentStore, error) {
-		return filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+		return joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 	}
 	if redis {
 		client := redistest.Standalone(t).Client(t)
 		open = func(log *slog.Logger) (agentStore, error) {
-			return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
+			return joinRedis(redisstore.Open(t.Context(), client, redisstore.Config{Logger: log}))
 		}
 	}
 	return newTestHub(t, func(p *hubOptions) { addAgents(t, p, open) })

@@ -19,6 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/everdesk/everdesk/adminview"
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
@@ -27,6 +28,7 @@ import (
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -63,10 +65,45 @@ type engine interface {
 	gateway.Store
 	auth.Documents
 	audit.Store
-	membership.Store
+	membership.Announcements
+	membership.Documents
 	ratelimit.Counts
-	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 	Close() error
+}
+
+// documents is an alias, because an embedded field with the name Documents would hide the method.
+type documents = auth.Documents
+
+// service is the state of a store.
+type service interface {
+	Ready(ctx context.Context) error
+	Close() error
+}
+
+// joined is an engine made of the parts of a store.
+type joined struct {
+	session.Store
+	documents
+	membership.Announcements
+	agentpool.Semaphores
+	ratelimit.Counts
+	service
+}
+
+// joinFile joins the parts of a file store.
+func joinFile(s *filestore.Store, err error) (agentStore, error) {
+	if err != nil {
+		return nil, err
+	}
+	return joined{s.Sessions, s.Documents, s.Replicas, s.Semaphores, s.Rates, s}, nil
+}
+
+// joinRedis joins the parts of a Redis store.
+func joinRedis(s *redisstore.Store, err error) (agentStore, error) {
+	if err != nil {
+		return nil, err
+	}
+	return joined{s.Sessions, s.Documents, s.Replicas, s.Semaphores, s.Rates, s}, nil
 }
 
 // testHub is a whole hub on a real store, behind a real listener unless the options have pipes.
@@ -131,7 +168,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	}
 	if p.store == nil {
 		p.store = func(log *slog.Logger) (engine, error) {
-			return filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			return joinFile(filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
 		}
 	}
 	var err error
@@ -165,8 +202,8 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			return h.server.ExecuteCommand(ctx, e)
 		},
 		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
-	}, h.store), p.members
-	h.adminView = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.members, h.store)
+	}, h.store, h.store), p.members
+	h.adminView = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.members, h.store, h.store)
 	if p.adminView == nil {
 		p.adminView = h.adminView
 	}

@@ -69,7 +69,7 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 		return Answer{}, err
 	}
 	p := commandDocument{Command: e, Process: process}
-	_, err = f.store.Put(ctx, store.Document{
+	_, err = f.docs.Put(ctx, store.Document{
 		Collection: commandPrefix + string(to), Name: id, Data: encodeCommand(&p), TTL: commandTimeout + answerTTL,
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
@@ -81,7 +81,7 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 	look := time.NewTicker(commandPollEvery)
 	defer look.Stop()
 	for {
-		d, err := f.store.Get(ctx, commandPrefix+string(to), id)
+		d, err := f.docs.Get(ctx, commandPrefix+string(to), id)
 		if err != nil {
 			return Answer{}, fmt.Errorf("wait for replica command: %w", err)
 		}
@@ -155,7 +155,7 @@ func (f *Membership) startCommands(ctx context.Context) error {
 	clear(f.finished) // documents read from here on contain their answers
 	f.mu.Unlock()
 	for after := ""; ; {
-		page, err := f.store.Documents(limited, commandPrefix+string(f.cfg.ID), after, 0)
+		page, err := f.docs.Documents(limited, commandPrefix+string(f.cfg.ID), after, 0)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (f *Membership) runCommand(ctx context.Context, d store.Document, p command
 	d.Data, d.TTL = encodeCommand(&p), answerTTL
 	ctx, cancel = context.WithTimeout(ctx, f.cfg.TTL)
 	defer cancel()
-	if _, err := f.store.Put(ctx, d); err != nil && !errors.Is(err, store.ErrConflict) {
+	if _, err := f.docs.Put(ctx, d); err != nil && !errors.Is(err, store.ErrConflict) {
 		f.log.WarnContext(ctx, "replica command not answered yet", "kind", string(p.Kind), "session", string(p.Session), "err", err)
 	}
 }

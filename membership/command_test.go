@@ -54,7 +54,7 @@ func TestCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		hubs[i] = start(t, s, id, func(c *membership.Config) { c.Every, c.Execute = 20*time.Millisecond, clerks[i].answer })
+		hubs[i] = start(t, parts{s.Replicas, s.Documents}, id, func(c *membership.Config) { c.Every, c.Execute = 20*time.Millisecond, clerks[i].answer })
 	}
 	for _, h := range hubs { // who has announced itself can be asked
 		for {
@@ -125,7 +125,7 @@ func TestCommandsForAnEarlierProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
 		for i, data := range []string{`{"kind":"fetch","session":"ses-1","process":"another"}`, `{`} {
-			if _, err := s.Put(t.Context(), store.Document{Collection: "fleet-errands.a", Name: strconv.Itoa(i), Data: []byte(data), TTL: time.Minute}); err != nil {
+			if _, err := s.docs.Put(t.Context(), store.Document{Collection: "fleet-errands.a", Name: strconv.Itoa(i), Data: []byte(data), TTL: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}

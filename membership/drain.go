@@ -10,7 +10,7 @@ import (
 // applyOrder reads the order for this replica and applies it if it is new and for this
 // process. limited bounds the read only.
 func (f *Membership) applyOrder(ctx, limited context.Context) error {
-	d, err := f.store.Get(limited, orderCollection, string(f.cfg.ID))
+	d, err := f.docs.Get(limited, orderCollection, string(f.cfg.ID))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -27,13 +27,24 @@ const (
 	withdrawTimeout = 2 * time.Second
 )
 
-// Store is the part of the store that the package uses.
-type Store interface {
+// Announcements is the part of the store that lists the live replicas.
+type Announcements interface {
+	// Announce lists a replica as alive for ttl.
 	Announce(ctx context.Context, r store.Replica, ttl time.Duration) error
+	// Withdraw removes a replica from the listing at once.
 	Withdraw(ctx context.Context, replica wire.ReplicaID) error
+	// Replicas lists the live replicas by page.
 	Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error)
+}
+
+// Documents is the part of the store that holds orders and replica commands.
+type Documents interface {
+	// Get returns a document, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else
+	// [store.ErrConflict].
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	// Documents lists a collection by page.
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
@@ -85,7 +96,8 @@ func (c Config) withDefaults() Config {
 // Membership is this replica's view of all replicas, itself included. [New] returns one.
 type Membership struct {
 	cfg      Config
-	store    Store
+	listing  Announcements
+	docs     Documents
 	log      *slog.Logger
 	process  string
 	started  time.Time
@@ -114,10 +126,10 @@ type transition struct {
 }
 
 // New returns the membership of this replica. Nothing is announced before [Membership.Run].
-func New(cfg Config, s Store) *Membership {
+func New(cfg Config, listing Announcements, docs Documents) *Membership {
 	cfg = cfg.withDefaults()
 	return &Membership{
-		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
+		cfg: cfg, listing: listing, docs: docs, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
 		replicas: newReplicaList(cfg.TTL), wakeRound: make(chan struct{}, 1), wakeCommands: make(chan struct{}, 1),
 		state: Serving, running: map[string]bool{}, finished: map[string]bool{},
 	}
@@ -148,7 +160,7 @@ func (f *Membership) Run(ctx context.Context) {
 func (f *Membership) announce(ctx context.Context) error {
 	card := f.Card()
 	card.UserConnections = f.cfg.UserConnections()
-	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: card.encode()}, f.cfg.TTL)
+	return f.listing.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: card.encode()}, f.cfg.TTL)
 }
 
 // Leave announces that this process is about to stop: its state is draining from now on and
@@ -202,7 +214,7 @@ func (f *Membership) Replicas(ctx context.Context) ([]Card, error) {
 func (f *Membership) list(ctx context.Context) ([]Card, error) {
 	var all []Card
 	for after := ""; ; {
-		page, err := f.store.Replicas(ctx, after, 1000)
+		page, err := f.listing.Replicas(ctx, after, 1000)
 		if err != nil {
 			return nil, fmt.Errorf("list replicas: %w", err)
 		}
@@ -227,14 +239,14 @@ func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrde
 		return err
 	}
 	for {
-		was, err := f.store.Get(ctx, orderCollection, string(id))
+		was, err := f.docs.Get(ctx, orderCollection, string(id))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("order replica: %w", err)
 		}
 		if old, err := readOrder(was.Data); err == nil && old.ID == w.ID && old.Process == w.Process {
 			break
 		}
-		_, err = f.store.Put(ctx, store.Document{
+		_, err = f.docs.Put(ctx, store.Document{
 			Collection: orderCollection, Name: string(id), Data: data, Version: was.Version, TTL: orderTTL,
 		})
 		if err == nil {
@@ -290,7 +302,7 @@ func (f *Membership) round(ctx context.Context) {
 func (f *Membership) withdraw(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
-	if err := f.store.Withdraw(ctx, f.cfg.ID); err != nil {
+	if err := f.listing.Withdraw(ctx, f.cfg.ID); err != nil {
 		f.log.WarnContext(ctx, "cannot withdraw replica, leaving it to expire", "err", err)
 	}
 }

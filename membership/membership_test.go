@@ -28,18 +28,24 @@ type hub struct {
 	ended  chan struct{}
 }
 
-func openFile(t *testing.T) *filestore.Store {
+// parts are the parts of a store that a replica uses.
+type parts struct {
+	listing membership.Announcements
+	docs    membership.Documents
+}
+
+func openFile(t *testing.T) parts {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return parts{s.Replicas, s.Documents}
 }
 
 // start runs a replica until the test ends.
-func start(t *testing.T, s membership.Store, id wire.ReplicaID, tune ...func(*membership.Config)) *hub {
+func start(t *testing.T, s parts, id wire.ReplicaID, tune ...func(*membership.Config)) *hub {
 	t.Helper()
 	h := &hub{told: make(chan string, 16), finish: make(chan struct{}, 16), ended: make(chan struct{})}
 	cfg := membership.Config{
@@ -60,7 +66,7 @@ func start(t *testing.T, s membership.Store, id wire.ReplicaID, tune ...func(*me
 	for _, f := range tune {
 		f(&cfg)
 	}
-	h.Membership = membership.New(cfg, s)
+	h.Membership = membership.New(cfg, s.listing, s.docs)
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(t.Context())
 	go func() { defer close(h.ended); h.Run(ctx) }()
@@ -266,7 +272,7 @@ func TestOrdersOfOthers(t *testing.T) {
 
 // flaky is a store that can be away.
 type flaky struct {
-	membership.Store
+	membership.Announcements
 	mu   sync.Mutex
 	away bool
 }
@@ -279,15 +285,15 @@ func (f *flaky) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 	if f.away {
 		return store.ErrUnavailable
 	}
-	return f.Store.Announce(ctx, r, ttl)
+	return f.Announcements.Announce(ctx, r, ttl)
 }
 
 func TestWhoIsAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
-		link := &flaky{Store: s}
-		a, b := start(t, link, "a"), start(t, s, "b")
+		link := &flaky{Announcements: s.listing}
+		a, b := start(t, parts{link, s.docs}, "a"), start(t, s, "b")
 		if !a.Alive("b") || !a.Alive("nobody") {
 			t.Error("somebody is gone before anything is known")
 		}
@@ -337,13 +343,13 @@ func TestWhoIsAlive(t *testing.T) {
 func TestFleetOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
-	open := func() *redisstore.Store {
+	open := func() parts {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		return s
+		return parts{s.Replicas, s.Documents}
 	}
 	quick := func(c *membership.Config) { c.Every = 20 * time.Millisecond }
 	a, b := start(t, open(), "a", quick), start(t, open(), "b", quick)

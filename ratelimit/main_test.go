@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openStore opens a real store that is closed with the test.
-func openStore(tb testing.TB) *filestore.Store {
+func openStore(tb testing.TB) *filestore.Rates {
 	tb.Helper()
 	s, err := filestore.Open(tb.TempDir(), filestore.Config{
 		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
@@ -29,7 +29,7 @@ func openStore(tb testing.TB) *filestore.Store {
 			tb.Error(err)
 		}
 	})
-	return s
+	return s.Rates
 }
 
 // broken is a store that fails with err, if set.

@@ -73,7 +73,7 @@ func TestMessageTooLargeToStartIsRejected(t *testing.T) {
 				})
 				requireNoError(t, err)
 				t.Cleanup(func() { requireNoError(t, small.Close()) })
-				s := newDeployment(t, func(*testing.T) agentStore { return small })
+				s := newDeployment(t, func(*testing.T) agentStore { return joinFile(small) })
 				s.waitLimit = 24 * time.Hour
 				cfg := hubConfig{session: session.Config{Budget: policies.BudgetLimits{OutputPerMin: 20}}, logger: discardLogger()}
 				o := startAgentHub(t, s, cfg)

@@ -65,7 +65,7 @@ func newRedisDeployment(t *testing.T) *deployment {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		requireNoError(t, err)
 		t.Cleanup(func() { requireNoError(t, s.Close()) })
-		return s
+		return joinRedis(s)
 	})
 }
 

@@ -36,7 +36,7 @@ func TestTooLargeForTheStore(t *testing.T) {
 	})
 	requireNoError(t, err)
 	t.Cleanup(func() { requireNoError(t, small.Close()) })
-	s := newDeployment(t, func(*testing.T) agentStore { return small })
+	s := newDeployment(t, func(*testing.T) agentStore { return joinFile(small) })
 	o := startAgentHub(t, s, hubConfig{
 		otherProviders: []providers.Provider{hugeReplyDemo{renamedDemo{demo.New(demo.Config{}), "other"}}}, logger: discardLogger(),
 	})

@@ -23,11 +23,11 @@ func BenchmarkFirstPage(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = s.Close() }()
-			h := session.NewHub(session.Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s)
+			h := session.NewHub(session.Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s.Sessions)
 			if _, err := h.Create(b.Context(), session.NewSession{ID: "ses-1", User: "ada"}); err != nil {
 				b.Fatal(err)
 			}
-			fillArchive(b, s, rows)
+			fillArchive(b, s.Sessions, rows)
 			b.ReportAllocs()
 			for b.Loop() {
 				page, err := h.Rows(b.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 200})

@@ -43,7 +43,7 @@ func newTestConversation(t *testing.T) *testConversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &lossyStore{Store: files}
+	s := &lossyStore{Store: files.Sessions}
 	h := NewHub(Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup

@@ -40,7 +40,7 @@ func (r *laggingStore) openAt(dir string) agentStore {
 	r.t.Cleanup(func() { requireNoError(r.t, s.Close()) })
 	r.storeCtx, r.cancelStore = context.WithCancel(context.Background())
 	r.t.Cleanup(r.cancelStore)
-	return s
+	return joinFile(s)
 }
 
 // takeCopy makes the copy that [laggingStore.revertToCopy] uses.

@@ -253,12 +253,12 @@ func TestDeleteClosesTabsEverywhere(t *testing.T) {
 func TestTwoReplicasOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
-	open := func() *redisstore.Store {
+	open := func() *redisstore.Sessions {
 		client := server.Client(t)
 		s, err := redisstore.Open(t.Context(), client, redisstore.Config{})
 		requireNoError(t, err)
 		t.Cleanup(func() { requireNoError(t, s.Close()) })
-		return s
+		return s.Sessions
 	}
 	sa, sb := open(), open()
 	cfg := session.Config{Lease: 3 * time.Second} // long enough for a busy machine to renew in time

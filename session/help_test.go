@@ -15,10 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -30,12 +33,29 @@ func withoutSweeps(cfg session.Config) session.Config {
 	return cfg
 }
 
-func openStore(t *testing.T) *filestore.Store {
+// joinedStore joins the parts of a store that a hub with agents uses.
+type joinedStore struct {
+	session.Store
+	agentpool.Semaphores
+	tools.Documents
+}
+
+// joinFile joins the parts of a file store.
+func joinFile(s *filestore.Store) joinedStore {
+	return joinedStore{s.Sessions, s.Semaphores, s.Documents}
+}
+
+// joinRedis joins the parts of a Redis store.
+func joinRedis(s *redisstore.Store) joinedStore {
+	return joinedStore{s.Sessions, s.Semaphores, s.Documents}
+}
+
+func openStore(t *testing.T) joinedStore {
 	t.Helper()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
 	requireNoError(t, err)
 	t.Cleanup(func() { requireNoError(t, s.Close()) })
-	return s
+	return joinFile(s)
 }
 
 // startHub runs a hub until the test ends or stop is called.

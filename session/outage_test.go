@@ -20,7 +20,7 @@ func deploymentOn(t *testing.T, server *redistest.Server) *deployment {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		requireNoError(t, err)
 		t.Cleanup(func() { requireNoError(t, s.Close()) })
-		return s
+		return joinRedis(s)
 	})
 }
 

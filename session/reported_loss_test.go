@@ -20,7 +20,7 @@ func TestStoreLossIsShown(t *testing.T) {
 		t.Helper()
 		s, err := filestore.Open(dir, filestore.Config{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 		requireNoError(t, err)
-		h, stop := startHub(t, s, "a", session.Config{})
+		h, stop := startHub(t, s.Sessions, "a", session.Config{})
 		do(h)
 		stop()
 		requireNoError(t, s.Close())

@@ -3,9 +3,11 @@
 // all engines return.
 //
 // The package declares no engine and no interface. The engines, store/redisstore and
-// store/filestore, have the methods listed below; each consumer declares an interface
-// with the few methods it needs. store/storetest is the contract as executable tests:
-// an engine is correct if it passes them.
+// store/filestore, have the methods listed below. An open store of either has the fields
+// Sessions (sessions, their contents, inbox and directory), Replicas, Semaphores, Rates and
+// Documents, each a type of its own, and itself the methods of Health. A consumer gets the
+// part it uses and declares an interface with the few methods it needs. store/storetest is
+// the contract as executable tests: an engine is correct if it passes them.
 //
 // # Sessions and leases
 //
@@ -139,6 +141,8 @@
 //
 // Partition returns the number of the failure domain of a session: sessions with the
 // same number become unavailable together.
+//
+// # Replicas
 //
 //	Announce(ctx, Replica, ttl) error
 //	Withdraw(ctx, replica) error

@@ -217,11 +217,11 @@ func TestToolHooks(t *testing.T) {
 // put writes a raw document.
 func (b *bench) put(collection, data string) {
 	b.t.Helper()
-	d, err := b.store.Get(b.t.Context(), collection, "ann")
+	d, err := b.docs.Get(b.t.Context(), collection, "ann")
 	if err != nil {
 		d.Version = 0
 	}
-	if _, err := b.store.Put(b.t.Context(), store.Document{Collection: collection, Name: "ann", Data: []byte(data), Version: d.Version}); err != nil {
+	if _, err := b.docs.Put(b.t.Context(), store.Document{Collection: collection, Name: "ann", Data: []byte(data), Version: d.Version}); err != nil {
 		b.t.Fatal(err)
 	}
 }

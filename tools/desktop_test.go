@@ -199,7 +199,7 @@ type bench struct {
 	t         *testing.T
 	exec      *tools.Executor
 	desk      *testDesktop
-	store     *filestore.Store
+	docs      *filestore.Documents
 	fileStore *files.Store
 	log       *lockedBuffer
 	// calls numbers the calls.
@@ -228,12 +228,13 @@ func setUp(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, desk: newDesktop(t, "ses-1"), log: &lockedBuffer{}}
 	logger := newLogger(b.log)
-	var err error
-	if b.store, err = filestore.Open(t.TempDir(), filestore.Config{Logger: logger}); err != nil {
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Logger: logger})
+	if err != nil {
 		t.Fatal(err)
 	}
+	b.docs = s.Documents
 	t.Cleanup(func() {
-		if err := b.store.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -245,7 +246,7 @@ func setUp(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
-	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.store, Version: "1.2.3", Logger: logger})
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Version: "1.2.3", Logger: logger})
 	return b
 }
 

@@ -164,7 +164,7 @@ func (broken) Remove(wire.SessionID, string) error { panic("remove") }
 func TestPanicsAreResults(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.exec = tools.New(tools.Config{Files: broken{}, Documents: b.store, Logger: newLogger(b.log)})
+	b.exec = tools.New(tools.Config{Files: broken{}, Documents: b.docs, Logger: newLogger(b.log)})
 	r := b.callAs(b.worker(), "storage_write", `{"path":"a","content":"b"}`)
 	if !r.IsError || !strings.Contains(r.Text, "storage:write broke: save") {
 		t.Errorf("result %+v", r)

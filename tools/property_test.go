@@ -64,7 +64,7 @@ func TestAnyInputHasAResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { fileStore.Close() })
-	exec := tools.New(tools.Config{Files: fileStore, Documents: b.store, Logger: slog.New(slog.DiscardHandler)})
+	exec := tools.New(tools.Config{Files: fileStore, Documents: b.docs, Logger: slog.New(slog.DiscardHandler)})
 	all := append(names(exec, "main"), append(names(exec, "default"), "nothing", "")...)
 	generator := values()
 	rapid.Check(t, func(rt *rapid.T) {

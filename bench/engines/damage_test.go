@@ -32,13 +32,13 @@ func readFile(dir string) (batches [sessions]int, wrong int, err error) {
 	defer func() { _ = s.Close() }()
 	for i := range sessions {
 		id := wire.SessionID(fmt.Sprintf("s%02d", i))
-		info, err := s.Session(noContext, id)
+		info, err := s.Sessions.Session(noContext, id)
 		if err != nil {
 			continue
 		}
 		from := info.Oldest
 		for {
-			events, err := s.Read(noContext, id, from, 1000)
+			events, err := s.Sessions.Read(noContext, id, from, 1000)
 			if err != nil || len(events) == 0 {
 				break
 			}

@@ -73,8 +73,8 @@ func openFile(sync filestore.Sync) opener {
 		f := &file{store: s}
 		for i := range sessions {
 			id := wire.SessionID(fmt.Sprintf("s%02d", i))
-			ok(tb, s.Create(tb.Context(), store.NewSession{ID: id, User: "bench"}))
-			f.leases[i], err = s.Claim(tb.Context(), id, "bench", time.Hour)
+			ok(tb, s.Sessions.Create(tb.Context(), store.NewSession{ID: id, User: "bench"}))
+			f.leases[i], err = s.Sessions.Claim(tb.Context(), id, "bench", time.Hour)
 			ok(tb, err)
 			f.tops[i] = f.leases[i].Top()
 		}
@@ -83,7 +83,7 @@ func openFile(sync filestore.Sync) opener {
 }
 
 func (f *file) commit(session, n int) error {
-	r, err := f.store.Commit(noContext, f.leases[session], store.Batch{
+	r, err := f.store.Sessions.Commit(noContext, f.leases[session], store.Batch{
 		Number: uint64(n), Prev: f.tops[session], Events: frames,
 		Ops: []store.Op{store.Set("t", "0", field(n)), store.Set("t", "1", field(n))},
 	})

@@ -109,11 +109,11 @@ func (b *bench) prepare(ctx context.Context) error {
 	for i := range b.sessions {
 		id := wire.SessionID("probe-" + strconv.Itoa(i))
 		p := &probe{st: b.stores[i%probeStores]}
-		if err := p.st.Create(ctx, store.NewSession{ID: id, User: "u" + strconv.Itoa(i%100), Card: []byte(`{"title":"probe"}`)}); err != nil {
+		if err := p.st.Sessions.Create(ctx, store.NewSession{ID: id, User: "u" + strconv.Itoa(i%100), Card: []byte(`{"title":"probe"}`)}); err != nil {
 			return err
 		}
 		var err error
-		if p.lease, err = p.st.Claim(ctx, id, "replica-a", probeTTL); err != nil {
+		if p.lease, err = p.st.Sessions.Claim(ctx, id, "replica-a", probeTTL); err != nil {
 			return err
 		}
 		p.batch = store.Batch{Prev: p.lease.Top(), Events: [][]byte{b.event}}
@@ -134,14 +134,14 @@ func (b *bench) prepare(ctx context.Context) error {
 func (p *probe) commit(ctx context.Context) error {
 	p.batch.Number++
 	p.before = p.batch.Prev
-	r, err := p.st.Commit(ctx, p.lease, p.batch)
+	r, err := p.st.Sessions.Commit(ctx, p.lease, p.batch)
 	p.batch.Prev = r.Top
 	return err
 }
 
 // claim claims the probe's session again, under a new epoch.
 func (p *probe) claim(ctx context.Context) (err error) {
-	p.lease, err = p.st.Claim(ctx, p.lease.Session, p.lease.Replica, probeTTL)
+	p.lease, err = p.st.Sessions.Claim(ctx, p.lease.Session, p.lease.Replica, probeTTL)
 	p.batch.Number, p.batch.Prev = 0, p.lease.Top()
 	return err
 }
@@ -220,9 +220,9 @@ func script() []string { return []string{"evalsha"} }
 
 func (b *bench) leases(ctx context.Context) error {
 	err := errors.Join(
-		b.each(ctx, "renew", script(), func(ctx context.Context, p *probe) error { return p.st.Renew(ctx, p.lease) }),
+		b.each(ctx, "renew", script(), func(ctx context.Context, p *probe) error { return p.st.Sessions.Renew(ctx, p.lease) }),
 		b.each(ctx, "claim refused", script(), func(ctx context.Context, p *probe) error {
-			_, err := p.st.Claim(ctx, p.lease.Session, "replica-b", probeTTL)
+			_, err := p.st.Sessions.Claim(ctx, p.lease.Session, "replica-b", probeTTL)
 			if errors.Is(err, store.ErrOwned) {
 				return nil
 			}
@@ -230,7 +230,7 @@ func (b *bench) leases(ctx context.Context) error {
 		}),
 		b.each(ctx, "claim", script(), func(ctx context.Context, p *probe) error { return p.claim(ctx) }),
 		b.each(ctx, "release", script(), func(ctx context.Context, p *probe) error {
-			if err := p.st.Release(ctx, p.lease); err != nil {
+			if err := p.st.Sessions.Release(ctx, p.lease); err != nil {
 				return err
 			}
 			return p.claim(ctx)
@@ -248,26 +248,26 @@ func (b *bench) leases(ctx context.Context) error {
 func (b *bench) reads(ctx context.Context) error {
 	return errors.Join(
 		b.each(ctx, "load (5 tables of 4 fields)", []string{"evalsha", "hmget", "smembers"}, func(ctx context.Context, p *probe) error {
-			_, err := p.st.Load(ctx, p.lease.Session)
+			_, err := p.st.Sessions.Load(ctx, p.lease.Session)
 			return err
 		}),
 		b.each(ctx, "look up", []string{"hmget", "hget"}, func(ctx context.Context, p *probe) error {
-			_, err := p.st.Session(ctx, p.lease.Session)
+			_, err := p.st.Sessions.Session(ctx, p.lease.Session)
 			return err
 		}),
 		b.each(ctx, "read", script(), func(ctx context.Context, p *probe) error {
-			_, err := p.st.Read(ctx, p.lease.Session, p.batch.Prev, 1000)
+			_, err := p.st.Sessions.Read(ctx, p.lease.Session, p.batch.Prev, 1000)
 			return err
 		}),
 		b.each(ctx, "send", script(), func(ctx context.Context, p *probe) error {
 			p.sent++
-			_, err := p.st.Send(ctx, p.lease.Session, store.Command{ID: "c" + strconv.Itoa(p.sent), Data: b.event})
+			_, err := p.st.Sessions.Send(ctx, p.lease.Session, store.Command{ID: "c" + strconv.Itoa(p.sent), Data: b.event})
 			return err
 		}),
 		b.count(ctx, "sweep, all 64 partitions", script(), func() (float64, error) {
 			err := b.parallel(probeStores, func(caller int) error {
 				for range b.rounds {
-					if _, err := b.stores[caller].Unattended(ctx, 100); err != nil {
+					if _, err := b.stores[caller].Sessions.Unattended(ctx, 100); err != nil {
 						return err
 					}
 				}
@@ -324,7 +324,7 @@ func (b *bench) followers(ctx context.Context, url string) error {
 	}
 	defer closeStore()
 	err = b.each(ctx, "tail: subscribe, read, unsubscribe", script(), func(ctx context.Context, p *probe) error {
-		for _, err := range p.st.Tail(ctx, p.lease.Session, p.before) {
+		for _, err := range p.st.Sessions.Tail(ctx, p.lease.Session, p.before) {
 			return err
 		}
 		return nil
@@ -338,7 +338,7 @@ func (b *bench) followers(ctx context.Context, url string) error {
 	seen := atomic.Int64{}
 	return errors.Join(
 		b.during(ctx, func(ctx context.Context, p *probe) {
-			for range st.Tail(ctx, p.lease.Session, p.batch.Prev) {
+			for range st.Sessions.Tail(ctx, p.lease.Session, p.batch.Prev) {
 				seen.Add(1)
 			}
 		}, func() error {
@@ -346,13 +346,13 @@ func (b *bench) followers(ctx context.Context, url string) error {
 			return err
 		}),
 		b.during(ctx, func(ctx context.Context, p *probe) {
-			for range st.Receive(ctx, p.lease) {
+			for range st.Sessions.Receive(ctx, p.lease) {
 			}
 		}, func() error {
 			return b.count(ctx, "inbox poll", script(), func() (float64, error) { return 0, pass(ctx, b.watch) })
 		}),
 		b.during(ctx, func(ctx context.Context, p *probe) {
-			for range b.stores[probeStores-1].Tail(ctx, p.lease.Session, p.batch.Prev) {
+			for range b.stores[probeStores-1].Sessions.Tail(ctx, p.lease.Session, p.batch.Prev) {
 				seen.Add(1)
 			}
 		}, func() error { return b.published(ctx) }),
@@ -409,7 +409,7 @@ func (b *bench) shared(ctx context.Context) error {
 	slots := make([]store.Slot, probeHolders)
 	for i := range slots {
 		var err error
-		if slots[i], err = b.stores[0].Acquire(ctx, request(i)); err != nil {
+		if slots[i], err = b.stores[0].Semaphores.Acquire(ctx, request(i)); err != nil {
 			return err
 		}
 	}
@@ -427,20 +427,20 @@ func (b *bench) shared(ctx context.Context) error {
 		})
 	}
 	return errors.Join(
-		perHolder("slot renew", script(), func(st *redisstore.Store, n int) error { return st.RenewSlot(ctx, slots[n]) }),
+		perHolder("slot renew", script(), func(st *redisstore.Store, n int) error { return st.Semaphores.RenewSlot(ctx, slots[n]) }),
 		perHolder("slot acquired and released, 1,000 holders", script(), func(st *redisstore.Store, n int) error {
-			slot, err := st.Acquire(ctx, request(probeHolders+n%(probeHolders/2)))
-			return errors.Join(err, st.ReleaseSlot(ctx, slot))
+			slot, err := st.Semaphores.Acquire(ctx, request(probeHolders+n%(probeHolders/2)))
+			return errors.Join(err, st.Semaphores.ReleaseSlot(ctx, slot))
 		}),
 		perHolder("membership round, 100 replicas", script(), func(st *redisstore.Store, n int) error {
 			id := wire.ReplicaID("replica-" + strconv.Itoa(n%probeReplicas))
-			_, missing := st.Get(ctx, "fleet", string(id))
-			_, err := st.Replicas(ctx, "", 1000) // as package membership does
+			_, missing := st.Documents.Get(ctx, "fleet", string(id))
+			_, err := st.Replicas.Replicas(ctx, "", 1000) // as package membership does
 			return errors.Join(err, unless(missing, store.ErrNotFound),
-				st.Announce(ctx, store.Replica{ID: id, Card: b.event}, probeTTL))
+				st.Replicas.Announce(ctx, store.Replica{ID: id, Card: b.event}, probeTTL))
 		}),
 		perHolder("take from a rate limit", script(), func(st *redisstore.Store, n int) error {
-			_, err := st.Take(ctx, strconv.Itoa(n), 2*probeHolders, time.Minute)
+			_, err := st.Rates.Take(ctx, strconv.Itoa(n), 2*probeHolders, time.Minute)
 			return err
 		}),
 	)

@@ -69,7 +69,7 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	if h.people, err = auth.New(ctx, cfg.authority(p), store); err != nil {
+	if h.people, err = auth.New(ctx, cfg.authority(p), store.documents); err != nil {
 		return nil, err
 	}
 	if err = leaveToken(cfg.store, h.people.InstallationToken()); err != nil {
@@ -84,19 +84,19 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 	if h.backends, h.why, err = openProviders(ctx, cfg.agents, p.log); err != nil {
 		return nil, err
 	}
-	h.limiter = agentpool.NewLimiter(store, cfg.agentLimits(), p.log)
-	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: p.log})
+	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
+	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Version: version(), Logger: p.log})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: p.log})
 	h.mcp.SetURL(openURL(p.addr))
 	h.runner = agentpool.NewRunner(h.runnerConfig(p, executor))
-	h.members = membership.New(h.membershipConfig(p), store)
-	h.hub = session.NewHub(h.sessionConfig(cfg, p), store)
-	h.monitor = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store)
+	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
+	h.hub = session.NewHub(h.sessionConfig(cfg, p), store.sessions)
+	h.monitor = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
-		Store: store, Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store), Files: h.files,
+		Store: store.forGateway(), Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
 		MCP: h.mcp, Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: p.metrics.Handler(),
-		Membership: h.members, Audit: audit.New(store, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
+		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: p.metrics,
 	}
 	if h.tracer != nil {

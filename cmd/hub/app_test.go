@@ -23,7 +23,7 @@ import (
 )
 
 // clinging is a store whose Release blocks until ctx ends.
-type clinging struct{ engine }
+type clinging struct{ session.Store }
 
 func (c clinging) Release(ctx context.Context, _ store.Lease) error {
 	<-ctx.Done()
@@ -49,7 +49,9 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 		store: storeConfig{kind: fileStore, folder: t.TempDir()},
 	}
 	p := process{replica: "me", addr: ln.Addr(), metrics: metrics.New(metrics.Config{Replica: "me", Logger: log}), log: log}
-	h, err := build(t.Context(), cfg, p, clinging{files})
+	parts := fileEngine(files)
+	parts.sessions = clinging{files.Sessions}
+	h, err := build(t.Context(), cfg, p, parts)
 	if err != nil {
 		t.Fatal(err)
 	}

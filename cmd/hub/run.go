@@ -103,7 +103,7 @@ func tokenSettings(p command.Call, args []string, wrong *command.Mistakes) (toke
 			if err != nil {
 				return nil, nil, err
 			}
-			return s, s.Close, nil
+			return s.documents, s.close, nil
 		},
 	}, rest
 }

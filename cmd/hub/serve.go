@@ -51,7 +51,7 @@ func host(ctx context.Context, cfg config, replica wire.ReplicaID, log *slog.Log
 	if err != nil {
 		return unlessTold(ctx, err)
 	}
-	defer func() { err = errors.Join(err, closing("store", store)) }()
+	defer func() { err = errors.Join(err, closing("store", store.close)) }()
 	ports, err := listen(ctx, cfg)
 	if err != nil {
 		return unlessTold(ctx, err)
@@ -64,7 +64,7 @@ func host(ctx context.Context, cfg config, replica wire.ReplicaID, log *slog.Log
 	if err != nil {
 		return errors.Join(unlessTold(ctx, err), ports.close())
 	}
-	defer func() { err = errors.Join(err, closing("hub", h)) }()
+	defer func() { err = errors.Join(err, closing("hub", h.Close)) }()
 	h.announce(ctx, cfg, p, ports, stdout)
 	return h.answer(ctx, ports.hub, cfg.grace, log)
 }
@@ -90,8 +90,8 @@ func (h *App) announce(ctx context.Context, cfg config, p process, ports listene
 		"provider", provider, "because", h.why)
 }
 
-func closing(what string, c io.Closer) error {
-	if err := c.Close(); err != nil {
+func closing(what string, shut func() error) error {
+	if err := shut(); err != nil {
 		return fmt.Errorf("close %s: %w", what, err)
 	}
 	return nil

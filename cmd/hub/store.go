@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
@@ -18,17 +17,31 @@ import (
 	"github.com/everdesk/everdesk/store/redisstore"
 )
 
-// engine is the store interface that the hub needs.
-type engine interface {
-	session.Store
-	auth.Documents
-	audit.Store
-	membership.Store
-	agentpool.Semaphores
-	ratelimit.Counts
-	Ready(ctx context.Context) error
-	Close() error
+// engine holds the parts of an open store that the hub uses.
+type engine struct {
+	sessions   session.Store
+	documents  auth.Documents
+	replicas   membership.Announcements
+	semaphores agentpool.Semaphores
+	rates      ratelimit.Counts
+	readiness  readiness
+	close      func() error
 }
+
+// readiness is the part of the store that knows its state.
+type readiness interface {
+	// Ready returns nil if the store accepts writes.
+	Ready(ctx context.Context) error
+}
+
+// gatewayStore joins the parts of the store that the gateway uses.
+type gatewayStore struct {
+	readiness
+	session.Log
+	auth.Documents
+}
+
+func (e engine) forGateway() gatewayStore { return gatewayStore{e.readiness, e.sessions, e.documents} }
 
 // storeKind selects an implementation of the store.
 type storeKind string
@@ -81,29 +94,39 @@ func parseSync(s string) (filestore.Sync, error) {
 	return sync, nil
 }
 
-// open opens the store. ctx limits the time for Redis to answer.
+// open opens the store. ctx limits the time for Redis to answer. The caller closes the engine.
 func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error) {
 	if c.kind == fileStore {
-		return filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
+		s, err := filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
+		if err != nil {
+			return engine{}, err
+		}
+		return fileEngine(s), nil
 	}
 	client := redis.NewUniversalClient(c.redis)
 	s, err := redisstore.Open(ctx, client, redisstore.Config{
 		Prefix: c.prefix, AllowEviction: c.allowEviction, Observer: c.observer, Logger: log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return engine{}, errors.Join(err, client.Close())
 	}
-	return redisEngine{s, client}, nil
+	return redisEngine(s, client), nil
 }
 
-// redisEngine is a store with its Redis client, which the store itself does not close.
-type redisEngine struct {
-	*redisstore.Store
-	client redis.UniversalClient
+func fileEngine(s *filestore.Store) engine {
+	return engine{
+		sessions: s.Sessions, documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
+		readiness: s, close: s.Close,
+	}
 }
 
-// Close implements engine.
-func (e redisEngine) Close() error { return errors.Join(e.Store.Close(), e.client.Close()) }
+// redisEngine closes the client with the store, which does not close it itself.
+func redisEngine(s *redisstore.Store, client redis.UniversalClient) engine {
+	return engine{
+		sessions: s.Sessions, documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
+		readiness: s, close: func() error { return errors.Join(s.Close(), client.Close()) },
+	}
+}
 
 // redact replaces the password of a URL with ***. It works on the text, so that it also hides a
 // password that makes the URL invalid.

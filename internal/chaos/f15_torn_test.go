@@ -48,12 +48,12 @@ func scan(t *testing.T, dir string) storeContents {
 	defer func() { _ = s.Close() }()
 	all := storeContents{logs: map[wire.SessionID][]loggedEvent{}, reported: map[wire.SessionID]bool{}}
 	for q := (store.Query{}); ; {
-		page, err := s.Sessions(t.Context(), q)
+		page, err := s.Sessions.Sessions(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range page.Items {
-			state, err := s.Load(t.Context(), i.ID)
+			state, err := s.Sessions.Load(t.Context(), i.ID)
 			all.reported[i.ID] = len(state.Tables[store.LossTable]) > 0
 			if err != nil || i.Quarantined != "" {
 				t.Logf("session %s: %v %s", i.ID, err, i.Quarantined)
@@ -61,7 +61,7 @@ func scan(t *testing.T, dir string) storeContents {
 			}
 			var after wire.Position
 			for {
-				events, err := s.Read(t.Context(), i.ID, after, 1000)
+				events, err := s.Sessions.Read(t.Context(), i.ID, after, 1000)
 				if err != nil {
 					t.Logf("log of session %s after %v: %v", i.ID, after, err)
 					all.bad++

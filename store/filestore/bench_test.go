@@ -51,10 +51,10 @@ func BenchmarkCommit(b *testing.B) {
 // with a few things on it.
 func stepper(b *testing.B, s *filestore.Store, id wire.SessionID) func() error {
 	b.Helper()
-	if err := s.Create(b.Context(), store.NewSession{ID: id, User: "user"}); err != nil {
+	if err := s.Sessions.Create(b.Context(), store.NewSession{ID: id, User: "user"}); err != nil {
 		b.Fatal(err)
 	}
-	lease, err := s.Claim(b.Context(), id, "replica", time.Hour)
+	lease, err := s.Sessions.Claim(b.Context(), id, "replica", time.Hour)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func stepper(b *testing.B, s *filestore.Store, id wire.SessionID) func() error {
 	b.Cleanup(cancel)
 	step := func() error {
 		batch.Number++
-		receipt, err := s.Commit(ctx, lease, batch)
+		receipt, err := s.Sessions.Commit(ctx, lease, batch)
 		batch.Prev = receipt.Top
 		return err
 	}

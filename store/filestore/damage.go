@@ -25,63 +25,6 @@ func withLocation(sel *kvlog.Selection, i int, err error) error {
 	return &store.CorruptError{Where: c.Where, Reason: fmt.Sprintf("%s (%s at %d)", c.Reason, file, off)}
 }
 
-// handleCorrupt converts a read error into one of package store, and quarantines the
-// session if the error means that its data is damaged.
-func (s *Store) handleCorrupt(e *session, err error) error {
-	if errors.Is(err, kvlog.ErrDamaged) {
-		err = &store.CorruptError{Where: "session " + string(e.id), Reason: err.Error()}
-	}
-	if c, ok := errors.AsType[*store.CorruptError](err); ok {
-		s.quarantineNow(e, fmt.Sprintf("%s: %s", c.Where, c.Reason))
-		return err
-	}
-	if err == nil || errors.Is(err, store.ErrNewerSchema) {
-		return err
-	}
-	return storeError(err)
-}
-
-// quarantineNow quarantines a session in memory at once; the maintenance goroutine stores
-// it.
-func (s *Store) quarantineNow(e *session, reason string) {
-	e.mu.Lock()
-	first := e.quarantined == "" && !e.absent
-	if first {
-		e.quarantined = reason
-		e.quarantineUnsaved = true
-		e.notifyWaitersLocked()
-	}
-	e.mu.Unlock()
-	if !first {
-		return
-	}
-	s.cfg.Logger.Error("session quarantined", "session", e.id, "reason", reason)
-	s.mu.Lock()
-	s.unsavedQuarantines = append(s.unsavedQuarantines, e)
-	s.mu.Unlock()
-	notify(s.wake)
-}
-
-// saveQuarantines stores the quarantines of quarantineNow. Failed ones are retried later.
-func (s *Store) saveQuarantines() error {
-	s.mu.Lock()
-	list := s.unsavedQuarantines
-	s.unsavedQuarantines = nil
-	s.mu.Unlock()
-	var errs []error
-	for _, e := range list {
-		err := s.writeQuarantine(s.runCtx, e, func() (string, bool) { return e.quarantined, e.quarantineUnsaved })
-		if err == nil || errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		errs = append(errs, err)
-		s.mu.Lock()
-		s.unsavedQuarantines = append(s.unsavedQuarantines, e)
-		s.mu.Unlock()
-	}
-	return errors.Join(errs...)
-}
-
 // damageQueue collects the damage that the log reported and that is not handled yet.
 type damageQueue struct {
 	mu   sync.Mutex
@@ -102,19 +45,35 @@ func (d *damageQueue) drain() []kvlog.Damage {
 	return list
 }
 
+// repairer handles the damage that the log reports: it quarantines and repairs sessions that
+// lost records and marks sessions that may have lost some. It also stores quarantines, because
+// lifting one may need a repair.
+type repairer struct {
+	*folder
+	registry    *registry
+	quarantines *quarantines
+	pending     damageQueue
+}
+
+// addDamage queues damage and wakes the maintenance goroutine, which repairs it.
+func (r *repairer) addDamage(d kvlog.Damage) {
+	r.pending.add(d)
+	notify(r.wake)
+}
+
 // repairDamaged quarantines and repairs the sessions for which the log reported damage,
 // unless the report is already handled: the log reports the same damage at every Open. It
 // quarantines all of them before it writes, and failed repairs are retried later.
-func (s *Store) repairDamaged() error {
-	found := s.pendingDamage.drain()
+func (r *repairer) repairDamaged() error {
+	found := r.pending.drain()
 	handledReports := map[string]bool{}
 	if len(found) > 0 {
-		if err := s.withIndex(handledBucket, func(x *kvlog.Index) {
+		if err := r.withIndex(handledBucket, func(x *kvlog.Index) {
 			for e := range x.Ascend("", "") {
 				handledReports[e.Key] = true
 			}
 		}); err != nil {
-			s.cfg.Logger.Warn("cannot read handled damage reports, damage may be reported again", "error", err)
+			r.cfg.Logger.Warn("cannot read handled damage reports, damage may be reported again", "error", err)
 		}
 	}
 	type damagedSession struct {
@@ -135,26 +94,24 @@ func (s *Store) repairDamaged() error {
 		}
 		in := damaged[id]
 		if in.what = append(in.what, d); in.e == nil {
-			s.mu.RLock()
-			in.e = s.sessions[wire.SessionID(id)]
-			s.mu.RUnlock()
+			in.e = r.registry.get(wire.SessionID(id))
 		}
 		damaged[id] = in
 		if in.e != nil {
-			s.quarantineNow(in.e, d.String())
+			r.quarantines.add(in.e, d.String())
 			in.e.mu.Lock()
 			in.e.needsRepair = true
 			in.e.mu.Unlock()
 		}
 	}
 	var errs []error
-	if err := s.markLoss(unattributed); err != nil {
-		s.pendingDamage.add(unattributed...)
+	if err := r.markLoss(unattributed); err != nil {
+		r.pending.add(unattributed...)
 		errs = append(errs, fmt.Errorf("mark sessions that may have lost data: %w", err))
 	}
 	for id, in := range damaged {
-		if err := s.repairSession(in.e, in.what); err != nil {
-			s.pendingDamage.add(in.what...)
+		if err := r.repairSession(in.e, in.what); err != nil {
+			r.pending.add(in.what...)
 			errs = append(errs, fmt.Errorf("repair session %s: %w", id, err))
 		}
 	}
@@ -166,30 +123,30 @@ func (s *Store) repairDamaged() error {
 // and only then records the damage as handled, so that the damage is reported again after a
 // crash in between. Handled reports are stored apart from the session, because damage
 // outlives a session that is deleted and created again.
-func (s *Store) repairSession(e *session, what []kvlog.Damage) error {
+func (r *repairer) repairSession(e *session, what []kvlog.Damage) error {
 	handled := kvlog.NewBatch(handledBucket)
 	for _, d := range what {
 		handled.Put(d.Report, nil)
 	}
 	if e == nil { // deleted meanwhile
-		return s.submit(s.runCtx, func(error) {}, handled)
+		return r.submit(r.runCtx, func(error) {}, handled)
 	}
-	if err := e.writeLock.lock(s.runCtx); err != nil {
+	if err := e.writeLock.lock(r.runCtx); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	m, reason, absent := e.meta, cmp.Or(e.quarantined, what[0].String()), e.absent
 	e.mu.Unlock()
 	if absent {
-		return s.submit(s.runCtx, func(error) { e.writeLock.unlock() }, handled)
+		return r.submit(r.runCtx, func(error) { e.writeLock.unlock() }, handled)
 	}
 	b := kvlog.NewBatch(e.bucket)
-	if err := s.rebuildMeta(e, &m, b); err != nil {
+	if err := r.rebuildMeta(e, &m, b); err != nil {
 		e.writeLock.unlock()
 		return err
 	}
 	b.Put(quarantineKey, []byte(reason))
-	return s.submit(s.runCtx, func(err error) {
+	return r.submit(r.runCtx, func(err error) {
 		if err == nil {
 			e.mu.Lock()
 			e.quarantined, e.quarantineUnsaved, e.needsRepair = reason, false, false
@@ -201,12 +158,12 @@ func (s *Store) repairSession(e *session, what []kvlog.Damage) error {
 }
 
 // rebuildMeta writes a meta that matches the remaining data of a session.
-func (s *Store) rebuildMeta(e *session, m *meta, b *kvlog.Batch) error {
+func (r *repairer) rebuildMeta(e *session, m *meta, b *kvlog.Batch) error {
 	if m.created.IsZero() { // the meta is lost
 		m.created = time.Now()
 		m.updated = m.created
 	}
-	entries, err := s.contiguousTail(e)
+	entries, err := r.contiguousTail(e)
 	if err != nil {
 		return err
 	}
@@ -226,7 +183,7 @@ func (s *Store) rebuildMeta(e *session, m *meta, b *kvlog.Batch) error {
 	if m.top != top {
 		m.owner = "" // the owner knows positions that are lost, so it must claim again
 	}
-	if err := s.withIndex(e.bucket, func(x *kvlog.Index) {
+	if err := r.withIndex(e.bucket, func(x *kvlog.Index) {
 		for entry := range x.Descend(inboxPrefix, prefixEnd(inboxPrefix)) {
 			last, _ := parseNumbered(inboxPrefix, entry.Key)
 			m.sent = max(m.sent, last)
@@ -241,10 +198,10 @@ func (s *Store) rebuildMeta(e *session, m *meta, b *kvlog.Batch) error {
 }
 
 // rebuildMetaIfNeeded calls rebuildMeta if the meta is missing or does not match the log.
-func (s *Store) rebuildMetaIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
+func (r *repairer) rebuildMetaIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 	var described bool
 	var events uint64
-	if err := s.withIndex(e.bucket, func(x *kvlog.Index) {
+	if err := r.withIndex(e.bucket, func(x *kvlog.Index) {
 		_, described = x.Get(metaKey)
 		for entry := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			events += uint64(parseSpan(entry.Key).count)
@@ -255,13 +212,13 @@ func (s *Store) rebuildMetaIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 	if described && events == m.events && !m.created.IsZero() {
 		return nil
 	}
-	return s.rebuildMeta(e, m, b)
+	return r.rebuildMeta(e, m, b)
 }
 
 // contiguousTail returns the newest entries of a session's log that follow each other
 // without a gap.
-func (s *Store) contiguousTail(e *session) ([]kvlog.Entry, error) {
-	sel, err := s.log.Select(e.bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+func (r *repairer) contiguousTail(e *session) ([]kvlog.Entry, error) {
+	sel, err := r.log.Select(e.bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		for entry := range x.Ascend(entryPrefix, prefixEnd(entryPrefix)) {
 			keep(entry)
 		}
@@ -275,7 +232,7 @@ func (s *Store) contiguousTail(e *session) ([]kvlog.Entry, error) {
 		before, this := parseSpan(entries[i-1].Key), parseSpan(entries[i].Key)
 		prev := wire.Position{Epoch: this.epoch, Seq: this.first - 1}
 		if this.first == 0 {
-			if prev, err = s.claimPrev(sel, i); err != nil {
+			if prev, err = r.claimPrev(sel, i); err != nil {
 				return entries[i:], nil // an unreadable claim proves no predecessor
 			}
 		}
@@ -287,12 +244,12 @@ func (s *Store) contiguousTail(e *session) ([]kvlog.Entry, error) {
 }
 
 // claimPrev returns the end of the log before a claim, from the claim's event.
-func (s *Store) claimPrev(sel *kvlog.Selection, i int) (wire.Position, error) {
+func (r *repairer) claimPrev(sel *kvlog.Selection, i int) (wire.Position, error) {
 	values, err := sel.Values(i, i+1)
 	if err != nil {
 		return wire.Position{}, err
 	}
-	frame, err := s.cfg.Schema.Open(store.KindEntry, "claim", values[0])
+	frame, err := r.cfg.Schema.Open(store.KindEntry, "claim", values[0])
 	if err != nil {
 		return wire.Position{}, err
 	}

@@ -26,18 +26,18 @@ func chronicle(t *testing.T, dir string) (tops []wire.Position, places []int64, 
 	t.Helper()
 	s := open(t, dir, filestore.Config{})
 	for _, id := range []wire.SessionID{"s", "other"} {
-		ok(t, s.Create(t.Context(), store.NewSession{ID: id, User: "u", Card: []byte("card")}))
+		ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: id, User: "u", Card: []byte("card")}))
 	}
 	for claim := range 2 {
 		leases, prev := map[wire.SessionID]store.Lease{}, map[wire.SessionID]wire.Position{}
 		for _, id := range []wire.SessionID{"s", "other"} {
-			lease, err := s.Claim(t.Context(), id, "a", time.Hour)
+			lease, err := s.Sessions.Claim(t.Context(), id, "a", time.Hour)
 			ok(t, err)
 			leases[id], prev[id] = lease, lease.Top()
 		}
 		for n := range uint64(4) {
 			for _, id := range []wire.SessionID{"s", "other"} {
-				r, err := s.Commit(t.Context(), leases[id], store.Batch{
+				r, err := s.Sessions.Commit(t.Context(), leases[id], store.Batch{
 					Number: n + 1, Prev: prev[id], Events: [][]byte{fmt.Append(nil, claim, n, "a"), fmt.Append(nil, claim, n, "b")},
 					Ops: []store.Op{store.Set("t", "f", fmt.Append(nil, claim, n)), store.Push("l", fmt.Append(nil, claim, n))},
 				})
@@ -67,12 +67,12 @@ func TestDamagedBatch(t *testing.T) {
 			ok(t, os.CopyFS(dir, os.DirFS(good)))
 			flip(t, filepath.Join(dir, file), off, 3)
 			s := open(t, dir, filestore.Config{})
-			info, err := s.Session(t.Context(), "s")
+			info, err := s.Sessions.Session(t.Context(), "s")
 			ok(t, err)
 			if !strings.Contains(info.Quarantined, file) {
 				t.Errorf("session is quarantined because of %q, want the file named", info.Quarantined)
 			}
-			if _, err := s.Claim(t.Context(), "s", "b", time.Hour); !errors.Is(err, store.ErrQuarantined) {
+			if _, err := s.Sessions.Claim(t.Context(), "s", "b", time.Hour); !errors.Is(err, store.ErrQuarantined) {
 				t.Errorf("claim ended with %v, want ErrQuarantined", err)
 			}
 			if i == len(tops)-1 { // nothing came after it
@@ -83,23 +83,23 @@ func TestDamagedBatch(t *testing.T) {
 				t.Errorf("log is from %v to %v, want all after %v", info.Oldest, info.Top, tops[i])
 			}
 			checkUnbroken(t, s, info)
-			if _, err := s.Read(t.Context(), "s", wire.Position{}, 10); !errors.Is(err, store.ErrTrimmed) && i < len(tops)-1 {
+			if _, err := s.Sessions.Read(t.Context(), "s", wire.Position{}, 10); !errors.Is(err, store.ErrTrimmed) && i < len(tops)-1 {
 				t.Errorf("reading from the beginning: got error %v, want ErrTrimmed", err)
 			}
-			other, err := s.Session(t.Context(), "other")
+			other, err := s.Sessions.Session(t.Context(), "other")
 			ok(t, err)
-			if events, err := s.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 || other.Quarantined != "" {
+			if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 || other.Quarantined != "" {
 				t.Errorf("the other session has %d events, error %v, quarantine %q", len(events), err, other.Quarantined)
 			}
 
-			ok(t, s.Quarantine(t.Context(), "s", ""))
-			lease, err := s.Claim(t.Context(), "s", "a", time.Hour)
+			ok(t, s.Sessions.Quarantine(t.Context(), "s", ""))
+			lease, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 			ok(t, err)
-			_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Events: [][]byte{[]byte("on")}})
+			_, err = s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Events: [][]byte{[]byte("on")}})
 			ok(t, err)
 			ok(t, s.Close())
 			s = open(t, dir, filestore.Config{})
-			info, err = s.Session(t.Context(), "s")
+			info, err = s.Sessions.Session(t.Context(), "s")
 			ok(t, err)
 			if info.Quarantined != "" || info.Top.Epoch != lease.Epoch {
 				t.Errorf("session is %+v after opening again", info)
@@ -115,7 +115,7 @@ func TestDamagedBatch(t *testing.T) {
 // checkUnbroken reads a log and looks for gaps within epochs.
 func checkUnbroken(t *testing.T, s *filestore.Store, info store.Info) {
 	t.Helper()
-	events, err := s.Read(t.Context(), info.ID, info.Oldest, 100)
+	events, err := s.Sessions.Read(t.Context(), info.ID, info.Oldest, 100)
 	ok(t, err)
 	at := info.Oldest
 	for _, e := range events {
@@ -146,11 +146,11 @@ func TestFlippedBits(t *testing.T) {
 		bad[off] ^= 1 << (off % 8)
 		ok(t, os.WriteFile(filepath.Join(dir, file), bad, 0o600))
 		s := open(t, dir, filestore.Config{})
-		page, err := s.Sessions(t.Context(), store.Query{})
+		page, err := s.Sessions.Sessions(t.Context(), store.Query{})
 		ok(t, err)
 		for _, info := range page.Items {
 			checkUnbroken(t, s, info)
-			state, err := s.Load(t.Context(), info.ID)
+			state, err := s.Sessions.Load(t.Context(), info.ID)
 			ok(t, err)
 			if f := string(state.Tables["t"]["f"]); info.Quarantined == "" && f != "1 3" && f != "1 2" {
 				t.Fatalf("bit flipped at %d: field of %s is %q", off, info.ID, f)
@@ -159,7 +159,7 @@ func TestFlippedBits(t *testing.T) {
 				t.Fatalf("bit flipped at %d: card of %s is %q", off, info.ID, card)
 			}
 			if info.Quarantined != "" {
-				ok(t, s.Discard(t.Context(), info.ID))
+				ok(t, s.Sessions.Discard(t.Context(), info.ID))
 			}
 		}
 		ok(t, s.Close())
@@ -173,21 +173,21 @@ func TestQuarantineIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, filestore.Config{})
 		lease := owned(t, s)
-		_, err := s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Set("t", "f", []byte("value"))}})
+		_, err := s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Set("t", "f", []byte("value"))}})
 		ok(t, err)
 		file, off, size := s.Locate(storetest.Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"})
 		flip(t, filepath.Join(dir, file), off+size-1, 0)
-		_, err = s.Load(t.Context(), "s")
+		_, err = s.Sessions.Load(t.Context(), "s")
 		if c, found := errors.AsType[*store.CorruptError](err); !found || !strings.Contains(c.Reason, file) {
 			t.Fatalf("got error %v, want a *CorruptError that names the file", err)
 		}
 		synctest.Wait()
-		before, err := s.Session(t.Context(), "s")
+		before, err := s.Sessions.Session(t.Context(), "s")
 		ok(t, err)
 		flip(t, filepath.Join(dir, file), off+size-1, 0) // as if the cable had been loose
 		ok(t, s.Close())
 		s = open(t, dir, filestore.Config{})
-		after, err := s.Session(t.Context(), "s")
+		after, err := s.Sessions.Session(t.Context(), "s")
 		ok(t, err)
 		if before.Quarantined == "" || after.Quarantined != before.Quarantined {
 			t.Errorf("quarantine is %q after opening again, want %q", after.Quarantined, before.Quarantined)
@@ -203,13 +203,13 @@ func TestEndedDocumentsAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, filestore.Config{SegmentBytes: 4 << 10})
 		for i := range 50 {
-			_, err := s.Put(t.Context(), store.Document{
+			_, err := s.Documents.Put(t.Context(), store.Document{
 				Collection: "tickets", Name: strconv.Itoa(i), Data: []byte(strings.Repeat("secret", 100)), TTL: time.Duration(i+1) * time.Minute,
 			})
 			ok(t, err)
 		}
 		left := func() int {
-			page, err := s.Documents(t.Context(), "tickets", "", 1000)
+			page, err := s.Documents.Documents(t.Context(), "tickets", "", 1000)
 			ok(t, err)
 			return len(page.Items)
 		}
@@ -240,19 +240,19 @@ func TestRepairedDocumentStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, filestore.Config{})
 		doc := store.Document{Collection: "c", Name: "n", Data: []byte("data"), TTL: time.Hour}
-		_, err := s.Put(t.Context(), doc)
+		_, err := s.Documents.Put(t.Context(), doc)
 		ok(t, err)
 		file, off, _ := s.Locate(storetest.Damage{Kind: store.KindDocument, Name: "c", Field: "n"})
 		flip(t, filepath.Join(dir, file), off, 0)
-		if _, err := s.Get(t.Context(), "c", "n"); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := s.Documents.Get(t.Context(), "c", "n"); !errors.Is(err, store.ErrCorrupt) {
 			t.Fatalf("got error %v, want ErrCorrupt", err)
 		}
 		doc.TTL = 0
-		_, err = s.Put(t.Context(), doc)
+		_, err = s.Documents.Put(t.Context(), doc)
 		ok(t, err)
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
-		if got, err := s.Get(t.Context(), "c", "n"); err != nil || string(got.Data) != "data" || got.TTL != 0 {
+		if got, err := s.Documents.Get(t.Context(), "c", "n"); err != nil || string(got.Data) != "data" || got.TTL != 0 {
 			t.Errorf("document is %+v, error %v", got, err)
 		}
 	})
@@ -265,9 +265,9 @@ func TestDeletedSessionsLeaveTheFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, dir, filestore.Config{})
 		lease := owned(t, s)
-		_, err := s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Events: [][]byte{[]byte("a very private thing")}})
+		_, err := s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Events: [][]byte{[]byte("a very private thing")}})
 		ok(t, err)
-		ok(t, s.Delete(t.Context(), lease))
+		ok(t, s.Sessions.Delete(t.Context(), lease))
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -277,8 +277,8 @@ func TestDeletedSessionsLeaveTheFolder(t *testing.T) {
 				t.Errorf("%s still holds what was deleted", name)
 			}
 		}
-		ok(t, s.Create(t.Context(), store.NewSession{ID: "s", User: "u"}))
-		again, err := s.Claim(t.Context(), "s", "a", time.Hour)
+		ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: "s", User: "u"}))
+		again, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 		ok(t, err)
 		if again.Epoch <= lease.Epoch {
 			t.Errorf("epoch is %d after %d", again.Epoch, lease.Epoch)
@@ -298,7 +298,7 @@ func TestFolderIsBounded(t *testing.T) {
 		for range 2000 {
 			b.Number++
 			b.Ops = []store.Op{store.Push("l", make([]byte, 100)), store.KeepLast("l", 10)}
-			r, err := s.Commit(t.Context(), lease, b)
+			r, err := s.Sessions.Commit(t.Context(), lease, b)
 			ok(t, err)
 			b.Prev = r.Top
 		}
@@ -326,13 +326,13 @@ func TestListings(t *testing.T) {
 	want := map[string][]wire.SessionID{}
 	for i := range 50 {
 		id, user := wire.SessionID(fmt.Sprintf("s%02d", i*37%50)), fmt.Sprint("user", i%3)
-		ok(t, s.Create(t.Context(), store.NewSession{ID: id, User: user}))
+		ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: id, User: user}))
 		want[user] = append(want[user], id)
 	}
 	for user := range maps.Keys(want) {
 		var got []wire.SessionID
 		for q := (store.Query{User: user, Limit: 4}); ; {
-			page, err := s.Sessions(t.Context(), q)
+			page, err := s.Sessions.Sessions(t.Context(), q)
 			ok(t, err)
 			for _, info := range page.Items {
 				got = append(got, info.ID)

@@ -14,15 +14,18 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// documents holds the locks that serialise writers of a document. Documents are hashed to
-// 64 locks, so some share one.
-type documents struct {
+// Documents implements the documents of the contract. Writers of a document are serialised
+// by one of 64 locks, to which documents are hashed, so some share one.
+type Documents struct {
+	*folder
 	seed  maphash.Seed
 	locks [64]keyLock
 }
 
-func (d *documents) lockOf(key string) *keyLock {
-	return &d.locks[maphash.String(d.seed, key)%uint64(len(d.locks))]
+func newDocuments(f *folder) *Documents { return &Documents{folder: f, seed: maphash.MakeSeed()} }
+
+func (s *Documents) lockOf(key string) *keyLock {
+	return &s.locks[maphash.String(s.seed, key)%uint64(len(s.locks))]
 }
 
 // storedDocument is the stored form of a document: version and expiry, with their own
@@ -55,8 +58,8 @@ func decodeStored(b []byte) (storedDocument, error) {
 
 func (d storedDocument) expired(now time.Time) bool { return d.until != 0 && d.until <= now.UnixNano() }
 
-// document reads a document. A missing document has version 0.
-func (s *Store) document(collection, name string) (storedDocument, error) {
+// read reads a document. A missing document has version 0.
+func (s *Documents) read(collection, name string) (storedDocument, error) {
 	key := documentKey(collection, name)
 	sel, err := s.log.Select(documentBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		if e, ok := x.Get(key); ok {
@@ -81,8 +84,8 @@ func (s *Store) document(collection, name string) (storedDocument, error) {
 	return d, nil
 }
 
-// openDocument unseals a document.
-func (s *Store) openDocument(collection, name string, d storedDocument, now time.Time) (store.Document, error) {
+// open unseals a document.
+func (s *Documents) open(collection, name string, d storedDocument, now time.Time) (store.Document, error) {
 	data, err := s.cfg.Schema.Open(store.KindDocument, collection+"/"+name, d.sealed)
 	if err != nil {
 		return store.Document{}, err
@@ -95,11 +98,11 @@ func (s *Store) openDocument(collection, name string, d storedDocument, now time
 }
 
 // Get returns a document, or [store.ErrNotFound] if it does not exist or has expired.
-func (s *Store) Get(ctx context.Context, collection, name string) (store.Document, error) {
+func (s *Documents) Get(ctx context.Context, collection, name string) (store.Document, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return store.Document{}, err
 	}
-	d, err := s.document(collection, name)
+	d, err := s.read(collection, name)
 	if err != nil {
 		return store.Document{}, err
 	}
@@ -107,12 +110,12 @@ func (s *Store) Get(ctx context.Context, collection, name string) (store.Documen
 	if d.version == 0 || d.expired(now) {
 		return store.Document{}, fmt.Errorf("document %s/%s: %w", collection, name, store.ErrNotFound)
 	}
-	return s.openDocument(collection, name, d, now)
+	return s.open(collection, name, d, now)
 }
 
 // Put creates or changes a document if the stored version is d.Version (0: none), else
 // [store.ErrConflict]. It returns the new version.
-func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err error) {
+func (s *Documents) Put(ctx context.Context, d store.Document) (version uint64, err error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return 0, err
 	}
@@ -123,7 +126,7 @@ func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err 
 	if d.TTL > 0 {
 		next.until = time.Now().Add(d.TTL).UnixNano()
 	}
-	if err := s.replaceDocument(ctx, d.Collection, d.Name, d.Version, next); err != nil {
+	if err := s.replace(ctx, d.Collection, d.Name, d.Version, next); err != nil {
 		return 0, err
 	}
 	if next.until != 0 {
@@ -134,26 +137,26 @@ func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err 
 
 // Remove deletes a document with that version, else, and if there is none,
 // [store.ErrConflict].
-func (s *Store) Remove(ctx context.Context, collection, name string, version uint64) error {
+func (s *Documents) Remove(ctx context.Context, collection, name string, version uint64) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
 	if version == 0 {
 		return fmt.Errorf("document %s/%s: %w: versions begin at 1", collection, name, store.ErrConflict)
 	}
-	return s.replaceDocument(ctx, collection, name, version, storedDocument{})
+	return s.replace(ctx, collection, name, version, storedDocument{})
 }
 
-// replaceDocument replaces a document that must have the given version. Version 0 means no
+// replace replaces a document that must have the given version. Version 0 means no
 // document, both for the present one and for next.
-func (s *Store) replaceDocument(ctx context.Context, collection, name string, version uint64, next storedDocument) error {
+func (s *Documents) replace(ctx context.Context, collection, name string, version uint64, next storedDocument) error {
 	key := documentKey(collection, name)
-	lock := s.documents.lockOf(key)
+	lock := s.lockOf(key)
 	if err := lock.lock(ctx); err != nil {
 		return err
 	}
 	b := kvlog.NewBatch(documentBucket)
-	now, err := s.document(collection, name)
+	now, err := s.read(collection, name)
 	if _, corrupt := errors.AsType[*store.CorruptError](err); corrupt && version == 0 {
 		// No caller can know the version of an unreadable document. Creating it
 		// again is the only way to repair it.
@@ -189,7 +192,7 @@ func (s *Store) replaceDocument(ctx context.Context, collection, name string, ve
 
 // deleteExpiryMarks deletes all expiry marks of an unreadable document, whose own mark is
 // unknown.
-func (s *Store) deleteExpiryMarks(b *kvlog.Batch, key string) error {
+func (s *Documents) deleteExpiryMarks(b *kvlog.Batch, key string) error {
 	err := s.withIndex(documentBucket, func(x *kvlog.Index) {
 		for e := range x.Ascend(expiryPrefix, prefixEnd(expiryPrefix)) {
 			if _, of := parseNumbered(expiryPrefix, e.Key); of == key {
@@ -204,9 +207,9 @@ func (s *Store) deleteExpiryMarks(b *kvlog.Batch, key string) error {
 // again.
 const expireBatchSize = 500
 
-// expireDocuments removes expired documents and returns the time of the next expiry, or the
+// expire removes expired documents and returns the time of the next expiry, or the
 // zero time if there is none.
-func (s *Store) expireDocuments(now time.Time) (next time.Time, err error) {
+func (s *Documents) expire(now time.Time) (next time.Time, err error) {
 	for {
 		var marks []string
 		err := s.withIndex(documentBucket, func(x *kvlog.Index) {
@@ -234,11 +237,11 @@ func (s *Store) expireDocuments(now time.Time) (next time.Time, err error) {
 
 // removeExpired removes the documents of expiry marks. A document that was changed
 // meanwhile has lost its mark and is kept.
-func (s *Store) removeExpired(marks []string) error {
+func (s *Documents) removeExpired(marks []string) error {
 	errs := make(chan error, len(marks))
 	for _, mark := range marks {
 		_, key := parseNumbered(expiryPrefix, mark)
-		lock := s.documents.lockOf(key)
+		lock := s.lockOf(key)
 		if err := lock.lock(s.runCtx); err != nil {
 			return err
 		}
@@ -268,7 +271,7 @@ func (s *Store) removeExpired(marks []string) error {
 
 // Documents lists a collection in the order of names. Unreadable documents are omitted and
 // logged.
-func (s *Store) Documents(ctx context.Context, collection, from string, limit int) (store.Page[store.Document], error) {
+func (s *Documents) Documents(ctx context.Context, collection, from string, limit int) (store.Page[store.Document], error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return store.Page[store.Document]{}, err
 	}
@@ -309,7 +312,7 @@ func (s *Store) Documents(ctx context.Context, collection, from string, limit in
 		}
 		var doc store.Document
 		if err == nil {
-			doc, err = s.openDocument(collection, name, d, now)
+			doc, err = s.open(collection, name, d, now)
 		}
 		if errors.Is(err, store.ErrNewerSchema) {
 			return store.Page[store.Document]{}, err

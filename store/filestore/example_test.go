@@ -26,14 +26,14 @@ func Example() {
 	defer func() { _ = s.Close() }()
 
 	ctx := context.Background()
-	if err := s.Create(ctx, store.NewSession{ID: "ses-1", User: "ada"}); err != nil {
+	if err := s.Sessions.Create(ctx, store.NewSession{ID: "ses-1", User: "ada"}); err != nil {
 		panic(err)
 	}
-	lease, err := s.Claim(ctx, "ses-1", "replica-a", 6*time.Second)
+	lease, err := s.Sessions.Claim(ctx, "ses-1", "replica-a", 6*time.Second)
 	if err != nil {
 		panic(err)
 	}
-	receipt, err := s.Commit(ctx, lease, store.Batch{
+	receipt, err := s.Sessions.Commit(ctx, lease, store.Batch{
 		Number: 1,
 		Prev:   lease.Top(),
 		Events: [][]byte{[]byte(`{"type":"ACTIONS"}`)},
@@ -42,7 +42,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	missed, err := s.Read(ctx, "ses-1", lease.Top(), 100)
+	missed, err := s.Sessions.Read(ctx, "ses-1", lease.Top(), 100)
 	if err != nil {
 		panic(err)
 	}
@@ -50,13 +50,13 @@ func Example() {
 		fmt.Printf("event %d: %s\n", e.At.Seq, e.Frame)
 	}
 
-	if err := s.Release(ctx, lease); err != nil {
+	if err := s.Sessions.Release(ctx, lease); err != nil {
 		panic(err)
 	}
-	if _, err := s.Claim(ctx, "ses-1", "replica-b", 6*time.Second); err != nil {
+	if _, err := s.Sessions.Claim(ctx, "ses-1", "replica-b", 6*time.Second); err != nil {
 		panic(err)
 	}
-	_, err = s.Commit(ctx, lease, store.Batch{Number: 2, Prev: receipt.Top})
+	_, err = s.Sessions.Commit(ctx, lease, store.Batch{Number: 2, Prev: receipt.Top})
 	fmt.Println("the first owner:", errors.Is(err, store.ErrFenced))
 	// Output:
 	// event 1: {"type":"ACTIONS"}

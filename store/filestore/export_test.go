@@ -99,6 +99,5 @@ func (s *Store) DeleteEntry(id wire.SessionID, at wire.Position) error {
 
 // InjectDamage reports damage of a session to the store.
 func (s *Store) InjectDamage(id wire.SessionID) {
-	s.pendingDamage.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
-	notify(s.wake)
+	s.Sessions.repairer.addDamage(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
 }

@@ -69,8 +69,8 @@ func (f slowFile) Sync() error {
 // owned makes a session with an owner.
 func owned(t *testing.T, s *filestore.Store) store.Lease {
 	t.Helper()
-	ok(t, s.Create(t.Context(), store.NewSession{ID: "s", User: "u"}))
-	lease, err := s.Claim(t.Context(), "s", "a", time.Hour)
+	ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: "s", User: "u"}))
+	lease, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 	ok(t, err)
 	return lease
 }
@@ -89,24 +89,24 @@ func TestStuckDisk(t *testing.T) {
 		defer cancel()
 		b := store.Batch{Number: 1, Prev: lease.Top(), Events: [][]byte{[]byte("event")}, Ops: []store.Op{store.Push("l", nil)}}
 		start := time.Now()
-		if _, err := s.Commit(ctx, lease, b); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+		if _, err := s.Sessions.Commit(ctx, lease, b); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
 			t.Errorf("commit ended after %v with %v, want its deadline", time.Since(start), err)
 		}
-		if _, err := s.Send(ctx, "s", store.Command{ID: "c"}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := s.Sessions.Send(ctx, "s", store.Command{ID: "c"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("send ended with %v, want its deadline", err)
 		}
-		if _, err := s.Load(t.Context(), "s"); err != nil {
+		if _, err := s.Sessions.Load(t.Context(), "s"); err != nil {
 			t.Errorf("load ended with %v", err)
 		}
 		resume()
 		for range 2 {
-			r, err := s.Commit(t.Context(), lease, b)
+			r, err := s.Sessions.Commit(t.Context(), lease, b)
 			ok(t, err)
 			if want := lease.Top(); r.Top.Seq != want.Seq+1 {
 				t.Errorf("top is %v, want one event after %v", r.Top, want)
 			}
 		}
-		state, err := s.Load(t.Context(), "s")
+		state, err := s.Sessions.Load(t.Context(), "s")
 		ok(t, err)
 		if len(state.Lists["l"]) != 1 {
 			t.Errorf("batch was applied %d times", len(state.Lists["l"]))
@@ -135,7 +135,7 @@ func TestDurable(t *testing.T) {
 			for _, b.Durable = range []bool{false, true} {
 				before := d.syncs.Load()
 				b.Number++
-				r, err := s.Commit(t.Context(), lease, b)
+				r, err := s.Sessions.Commit(t.Context(), lease, b)
 				ok(t, err)
 				want := c.plain
 				if b.Durable {
@@ -149,7 +149,7 @@ func TestDurable(t *testing.T) {
 				}
 			}
 			before := d.syncs.Load()
-			_, err := s.Put(t.Context(), store.Document{Collection: "c", Name: "n"})
+			_, err := s.Documents.Put(t.Context(), store.Document{Collection: "c", Name: "n"})
 			ok(t, err)
 			time.Sleep(50 * time.Millisecond)
 			synctest.Wait()
@@ -175,24 +175,24 @@ func TestFailedSync(t *testing.T) {
 			time.Sleep(time.Second)
 			d.broken.Store(true)
 			b := store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Push("l", nil)}, Durable: true}
-			if _, err := s.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, errDisk) {
+			if _, err := s.Sessions.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, errDisk) {
 				t.Errorf("commit ended with %v, want ErrUnavailable because of the disk", err)
 			}
 			d.broken.Store(false)
-			if _, err := s.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrUnavailable) {
+			if _, err := s.Sessions.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("retry ended with %v, want ErrUnavailable", err)
 			}
 			if err := s.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("ready says %v, want ErrUnavailable", err)
 			}
-			_, err := s.Load(t.Context(), "s")
+			_, err := s.Sessions.Load(t.Context(), "s")
 			ok(t, err)
 			ok(t, s.Close())
 
 			s = open(t, dir, cfg) // in the same process, so the lease is still good
-			_, err = s.Commit(t.Context(), lease, b)
+			_, err = s.Sessions.Commit(t.Context(), lease, b)
 			ok(t, err)
-			state, err := s.Load(t.Context(), "s")
+			state, err := s.Sessions.Load(t.Context(), "s")
 			ok(t, err)
 			if len(state.Lists["l"]) != 1 {
 				t.Errorf("batch was applied %d times", len(state.Lists["l"]))
@@ -212,7 +212,7 @@ func TestFullDiskIsNotReady(t *testing.T) {
 		lease := owned(t, s)
 		b := store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Push("l", nil)}}
 		d.full.Store(true)
-		if _, err := s.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrNoSpace) {
+		if _, err := s.Sessions.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrNoSpace) {
 			t.Errorf("commit ended with %v, want ErrNoSpace", err)
 		}
 		for range 2 {
@@ -222,7 +222,7 @@ func TestFullDiskIsNotReady(t *testing.T) {
 		}
 		d.full.Store(false)
 		ok(t, s.Ready(t.Context()))
-		_, err := s.Commit(t.Context(), lease, b)
+		_, err := s.Sessions.Commit(t.Context(), lease, b)
 		ok(t, err)
 		ok(t, s.Ready(t.Context()))
 		left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))

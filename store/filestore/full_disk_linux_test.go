@@ -51,10 +51,10 @@ func fullDisk(dir string, makeRoom func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Create(ctx, store.NewSession{ID: "s", User: "u"}); err != nil {
+	if err := s.Sessions.Create(ctx, store.NewSession{ID: "s", User: "u"}); err != nil {
 		return err
 	}
-	lease, err := s.Claim(ctx, "s", "a", time.Hour)
+	lease, err := s.Sessions.Claim(ctx, "s", "a", time.Hour)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func fullDisk(dir string, makeRoom func() error) error {
 	for err == nil {
 		b.Number++
 		var r store.Receipt
-		if r, err = s.Commit(ctx, lease, b); err == nil {
+		if r, err = s.Sessions.Commit(ctx, lease, b); err == nil {
 			b.Prev = r.Top
 			acknowledged++
 		}
@@ -72,10 +72,10 @@ func fullDisk(dir string, makeRoom func() error) error {
 		return fmt.Errorf("after %d batches the store says %w, want that it is out of space", acknowledged, err)
 	}
 	for range 3 { // the same again, and something else
-		if _, err := s.Commit(ctx, lease, b); !errors.Is(err, store.ErrNoSpace) {
+		if _, err := s.Sessions.Commit(ctx, lease, b); !errors.Is(err, store.ErrNoSpace) {
 			return fmt.Errorf("a retry on a full disk says %w", err)
 		}
-		if _, err := s.Send(ctx, "s", store.Command{ID: "c", Data: make([]byte, 60<<10)}); !errors.Is(err, store.ErrNoSpace) {
+		if _, err := s.Sessions.Send(ctx, "s", store.Command{ID: "c", Data: make([]byte, 60<<10)}); !errors.Is(err, store.ErrNoSpace) {
 			return fmt.Errorf("a command on a full disk says %w", err)
 		}
 		if err := countEvents(s, acknowledged); err != nil {
@@ -86,7 +86,7 @@ func fullDisk(dir string, makeRoom func() error) error {
 		return err
 	}
 	for range 5 {
-		r, err := s.Commit(ctx, lease, b)
+		r, err := s.Sessions.Commit(ctx, lease, b)
 		if err != nil {
 			return fmt.Errorf("with room again: %w", err)
 		}
@@ -109,7 +109,7 @@ func fullDisk(dir string, makeRoom func() error) error {
 }
 
 func countEvents(s *filestore.Store, want uint64) error {
-	events, err := s.Read(context.Background(), "s", wire.Position{}, 1000)
+	events, err := s.Sessions.Read(context.Background(), "s", wire.Position{}, 1000)
 	if err != nil {
 		return err
 	}

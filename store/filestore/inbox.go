@@ -1,9 +1,7 @@
 package filestore
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -16,14 +14,14 @@ import (
 // of one of the last [store.Limits.InboxCommands] consumed ones, is a duplicate.
 // [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if the inbox
 // is full.
-func (s *Store) Send(ctx context.Context, id wire.SessionID, c store.Command) (duplicate bool, err error) {
+func (s *Sessions) Send(ctx context.Context, id wire.SessionID, c store.Command) (duplicate bool, err error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return false, err
 	}
 	if err := s.cfg.Limits.CheckCommand(c); err != nil {
 		return false, err
 	}
-	e, err := s.findSession(ctx, id)
+	e, err := s.find(ctx, id)
 	if err != nil {
 		return false, err
 	}
@@ -37,7 +35,7 @@ func (s *Store) Send(ctx context.Context, id wire.SessionID, c store.Command) (d
 	}
 	e.mu.Unlock()
 	if err == nil {
-		duplicate, err = s.checkDuplicate(e, c)
+		duplicate, err = s.reader.checkDuplicate(e, c)
 	}
 	if err != nil || duplicate {
 		e.writeLock.unlock()
@@ -53,92 +51,12 @@ func (s *Store) Send(ctx context.Context, id wire.SessionID, c store.Command) (d
 	return false, nil
 }
 
-// checkDuplicate reports whether a command is in the inbox or was consumed recently. It
-// fails with [store.ErrConflict] or [store.ErrFull].
-func (s *Store) checkDuplicate(e *session, c store.Command) (bool, error) {
-	inbox, consumed := 0, false
-	var found []store.Command
-	err := s.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
-		for entry := range x.Ascend(inboxPrefix, prefixEnd(inboxPrefix)) {
-			inbox++
-			if _, id := parseNumbered(inboxPrefix, entry.Key); id == c.ID {
-				keep(entry)
-			}
-		}
-		for entry := range x.Ascend(consumedPrefix, prefixEnd(consumedPrefix)) {
-			_, id := parseNumbered(consumedPrefix, entry.Key)
-			consumed = consumed || id == c.ID
-		}
-		return nil
-	}, s.openCommands(&found))
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("send command: %w", err)
-	case len(found) > 0 && !bytes.Equal(found[0].Data, c.Data):
-		return false, fmt.Errorf("%w: command %q was sent with different data", store.ErrConflict, c.ID)
-	case len(found) > 0 || consumed:
-		return true, nil
-	case inbox >= s.cfg.Limits.InboxCommands:
-		return false, fmt.Errorf("%w: inbox has %d commands", store.ErrFull, inbox)
-	}
-	return false, nil
-}
-
-// openCommands returns a function that unseals a stored command and appends it to to.
-func (s *Store) openCommands(to *[]store.Command) func(key string, sealed []byte) error {
-	return func(key string, sealed []byte) error {
-		_, id := parseNumbered(inboxPrefix, key)
-		data, err := s.cfg.Schema.Open(store.KindCommand, id, sealed)
-		*to = append(*to, store.Command{ID: id, Data: data})
-		return err
-	}
-}
-
-// consumeCommands removes commands from the inbox in a batch, and records their ids, at
-// most as many as the inbox may hold commands.
-func (s *Store) consumeCommands(out *kvlog.Batch, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return s.withIndex(out.Bucket(), func(x *kvlog.Index) {
-		next := uint64(0)
-		for entry := range x.Descend(consumedPrefix, prefixEnd(consumedPrefix)) {
-			next, _ = parseNumbered(consumedPrefix, entry.Key)
-			break
-		}
-		found := map[string]string{}
-		for entry := range x.Ascend(inboxPrefix, prefixEnd(inboxPrefix)) {
-			_, id := parseNumbered(inboxPrefix, entry.Key)
-			found[id] = entry.Key
-		}
-		for _, id := range ids {
-			key, ok := found[id]
-			if !ok {
-				continue
-			}
-			delete(found, id)
-			next++
-			out.Delete(key)
-			out.Put(numbered(consumedPrefix, next, id), nil)
-		}
-		if keep := uint64(s.cfg.Limits.InboxCommands); next > keep { //nolint:gosec // positive
-			out.DeleteRange(consumedPrefix, numbered(consumedPrefix, next-keep+1, ""))
-		}
-	})
-}
-
-// The bounds of one item that Receive yields.
-const (
-	maxReceiveCommands = 64
-	maxReceiveBytes    = 1 << 20
-)
-
 // Receive yields the commands in a session's inbox in the order in which they were sent,
 // and then new ones, until the first error. Commands that no batch consumes are yielded
 // again by the next Receive.
-func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
+func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
 	return func(yield func([]store.Command, error) bool) {
-		e, err := s.leasedSession(ctx, l)
+		e, err := s.findLeased(ctx, l)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -151,7 +69,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			}
 			var commands []store.Command
 			if err == nil {
-				commands, last, err = s.receive(e, last)
+				commands, last, err = s.reader.readInbox(e, last)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -170,29 +88,4 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			}
 		}
 	}
-}
-
-// receive returns the commands with numbers above last, and the number of the last one.
-func (s *Store) receive(e *session, last uint64) ([]store.Command, uint64, error) {
-	size, next := maxReceiveBytes, last
-	var commands []store.Command
-	err := s.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
-		n := 0
-		for entry := range x.Ascend(numbered(inboxPrefix, last+1, ""), prefixEnd(inboxPrefix)) {
-			keep(entry)
-			next, _ = parseNumbered(inboxPrefix, entry.Key)
-			n++
-			if size -= entry.Size(); n == maxReceiveCommands || size <= 0 {
-				break
-			}
-		}
-		return nil
-	}, s.openCommands(&commands))
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, last, store.ErrFenced
-	}
-	if err != nil {
-		return nil, last, fmt.Errorf("receive: %w", err)
-	}
-	return commands, next, nil
 }

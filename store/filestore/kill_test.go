@@ -81,7 +81,7 @@ func writeUntilKilled(args []string) error {
 	errs := make(chan error)
 	for i := range killSessions {
 		id := wire.SessionID(fmt.Sprint("s", i))
-		if err := s.Create(context.Background(), store.NewSession{ID: id, User: "u"}); err != nil && !errors.Is(err, store.ErrExists) {
+		if err := s.Sessions.Create(context.Background(), store.NewSession{ID: id, User: "u"}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
 		go func() { errs <- writeSession(s, id, say) }()
@@ -94,7 +94,7 @@ func writeUntilKilled(args []string) error {
 // writeSession is a session's owner.
 func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any)) error {
 	ctx := context.Background()
-	lease, err := s.Claim(ctx, id, "writer", time.Hour)
+	lease, err := s.Sessions.Claim(ctx, id, "writer", time.Hour)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any
 		n := fmt.Appendf(nil, "%d-%d", lease.Epoch, number)
 		b.Ops = []store.Op{store.Set("t", "last", n), store.Push("numbers", n), store.KeepLast("numbers", 20)}
 		if number%3 == 0 { // what is in the inbox becomes a field, exactly once
-			for commands, err := range s.Receive(ctx, lease) {
+			for commands, err := range s.Sessions.Receive(ctx, lease) {
 				if err != nil {
 					return err
 				}
@@ -123,7 +123,7 @@ func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any
 				break
 			}
 		}
-		receipt, err := s.Commit(ctx, lease, b)
+		receipt, err := s.Sessions.Commit(ctx, lease, b)
 		if err != nil {
 			return err
 		}
@@ -136,9 +136,9 @@ func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any
 func sendCommands(s *filestore.Store, id wire.SessionID, round string, say func(string, ...any)) error {
 	for n := 0; ; n++ {
 		c := store.Command{ID: fmt.Sprint(round, "-", n), Data: []byte("data")}
-		_, err := s.Send(context.Background(), id, c)
+		_, err := s.Sessions.Send(context.Background(), id, c)
 		for errors.Is(err, store.ErrFull) {
-			_, err = s.Send(context.Background(), id, c)
+			_, err = s.Sessions.Send(context.Background(), id, c)
 		}
 		if err != nil {
 			return err
@@ -150,11 +150,11 @@ func sendCommands(s *filestore.Store, id wire.SessionID, round string, say func(
 // countUp counts in a document.
 func countUp(s *filestore.Store, say func(string, ...any)) error {
 	for {
-		d, err := s.Get(context.Background(), "c", "n")
+		d, err := s.Documents.Get(context.Background(), "c", "n")
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		v, err := s.Put(context.Background(), store.Document{Collection: "c", Name: "n", Version: d.Version, Data: fmt.Append(nil, d.Version+1)})
+		v, err := s.Documents.Put(context.Background(), store.Document{Collection: "c", Name: "n", Version: d.Version, Data: fmt.Append(nil, d.Version+1)})
 		if err != nil {
 			return err
 		}
@@ -233,19 +233,19 @@ func (a *acknowledged) check(t *testing.T, dir, mode string) {
 	ok(t, err)
 	s := open(t, dir, cfg)
 	for id, epoch := range a.epoch {
-		info, err := s.Session(t.Context(), id)
+		info, err := s.Sessions.Session(t.Context(), id)
 		ok(t, err)
 		if info.Owner != "" || info.Quarantined != "" || info.Epoch < epoch {
 			t.Fatalf("session is %+v, want it free and of epoch %d", info, epoch)
 		}
-		state, err := s.Load(t.Context(), id)
+		state, err := s.Sessions.Load(t.Context(), id)
 		ok(t, err)
 		number := a.checkState(t, id, state)
 		checkLog(t, s, info, number)
 		a.checkCommands(t, s, id)
 		a.epoch[id], a.number[id] = info.Epoch, number
 	}
-	d, err := s.Get(t.Context(), "c", "n")
+	d, err := s.Documents.Get(t.Context(), "c", "n")
 	if a.version > 0 && (err != nil || d.Version < a.version || d.Version > a.version+1 || string(d.Data) != strconv.FormatUint(d.Version, 10)) {
 		t.Fatalf("document is %+v, error %v, want version %d or the next", d, err, a.version)
 	}
@@ -292,7 +292,7 @@ func checkLog(t *testing.T, s *filestore.Store, info store.Info, number uint64) 
 	var at killFrame // where the log is
 	seen := uint64(0)
 	for cursor := info.Oldest; ; {
-		events, err := s.Read(t.Context(), info.ID, cursor, 1000)
+		events, err := s.Sessions.Read(t.Context(), info.ID, cursor, 1000)
 		ok(t, err)
 		if len(events) == 0 {
 			break
@@ -331,7 +331,7 @@ func (a *acknowledged) checkCommands(t *testing.T, s *filestore.Store, id wire.S
 	t.Helper()
 	times := map[string]int{}
 	for from := 0; ; from += 1000 {
-		page, err := s.ReadList(t.Context(), id, store.ColdPrefix+"done", from, 1000)
+		page, err := s.Sessions.ReadList(t.Context(), id, store.ColdPrefix+"done", from, 1000)
 		ok(t, err)
 		for _, item := range page.Items {
 			times[string(item)]++
@@ -340,15 +340,15 @@ func (a *acknowledged) checkCommands(t *testing.T, s *filestore.Store, id wire.S
 			break
 		}
 	}
-	lease, err := s.Claim(t.Context(), id, "checker", time.Hour)
+	lease, err := s.Sessions.Claim(t.Context(), id, "checker", time.Hour)
 	ok(t, err)
 	// A last command of our own shows where the inbox ends, unless it is full.
 	end := fmt.Sprint("end-", lease.Epoch)
-	if _, err = s.Send(t.Context(), id, store.Command{ID: end}); !errors.Is(err, store.ErrFull) {
+	if _, err = s.Sessions.Send(t.Context(), id, store.Command{ID: end}); !errors.Is(err, store.ErrFull) {
 		ok(t, err)
 	}
 	left := 50
-	for commands, err := range s.Receive(t.Context(), lease) {
+	for commands, err := range s.Sessions.Receive(t.Context(), lease) {
 		ok(t, err)
 		for _, c := range commands {
 			times[c.ID]++
@@ -358,9 +358,9 @@ func (a *acknowledged) checkCommands(t *testing.T, s *filestore.Store, id wire.S
 			break
 		}
 	}
-	_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Consumed: []string{end}})
+	_, err = s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Consumed: []string{end}})
 	ok(t, err)
-	ok(t, s.Release(t.Context(), lease))
+	ok(t, s.Sessions.Release(t.Context(), lease))
 	for _, c := range a.sent[id] {
 		if times[c] != 1 {
 			t.Fatalf("command %s of %s is there %d times", c, id, times[c])

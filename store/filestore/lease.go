@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -14,7 +12,7 @@ import (
 )
 
 // Create makes an empty session without an owner. [store.ErrExists] if the id is in use.
-func (s *Store) Create(ctx context.Context, n store.NewSession) error {
+func (s *Sessions) Create(ctx context.Context, n store.NewSession) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -26,7 +24,7 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 
 // Recreate creates a session that is missing without having been deleted, owned by the
 // lease's replica. [store.ErrExists] if it exists, [store.ErrNotFound] if it was deleted.
-func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
+func (s *Sessions) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -38,14 +36,14 @@ func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession)
 }
 
 // Deleted reports whether a session was deleted at or after an epoch.
-func (s *Store) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (bool, error) {
+func (s *Sessions) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (bool, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return false, err
 	}
 	if err := id.Validate(); err != nil {
 		return false, err
 	}
-	last, err := s.lastEpoch(id)
+	last, err := s.tombstones.lastEpoch(id)
 	if err != nil {
 		return false, fmt.Errorf("read tombstone: %w", err)
 	}
@@ -53,21 +51,21 @@ func (s *Store) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (b
 }
 
 // create makes a session. If l has an epoch, its replica is the owner.
-func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) error {
-	e, err := s.reserve(ctx, n.ID)
+func (s *Sessions) create(ctx context.Context, n store.NewSession, l store.Lease) error {
+	e, err := s.registry.reserve(ctx, n.ID)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
 	m := meta{user: n.User, created: now, updated: now}
-	if m.prevEpoch, err = s.lastEpoch(n.ID); err == nil && l.Epoch > 0 {
+	if m.prevEpoch, err = s.tombstones.lastEpoch(n.ID); err == nil && l.Epoch > 0 {
 		m.owner, m.process, m.epoch, m.until = l.Replica, thisProcess, l.Epoch, now.Add(l.TTL)
 		if m.prevEpoch >= l.Epoch {
 			err = fmt.Errorf("session %s: %w", n.ID, store.ErrNotFound)
 		}
 	}
 	if err != nil {
-		s.unreserve(e)
+		s.registry.unreserve(e)
 		return fmt.Errorf("create session: %w", err)
 	}
 	b := kvlog.NewBatch(bucketOf(n.ID))
@@ -75,15 +73,10 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 	b.Put(cardKey, s.cfg.Schema.Seal(nil, n.Card))
 	err = s.submit(ctx, func(err error) {
 		if err != nil {
-			s.unreserve(e)
+			s.registry.unreserve(e)
 			return
 		}
-		s.mu.Lock()
-		e.mu.Lock()
-		e.meta, e.absent, e.until = m, false, m.until
-		s.registerLocked(e)
-		e.mu.Unlock()
-		s.mu.Unlock()
+		s.registry.add(e, m)
 		e.writeLock.unlock()
 	}, b)
 	if err != nil {
@@ -92,47 +85,11 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 	return nil
 }
 
-// reserve returns an absent session with its write lock held, so that the caller can create
-// it.
-func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error) {
-	for {
-		s.mu.Lock()
-		e := s.sessions[id]
-		if e == nil {
-			e = newSession(id)
-			s.sessions[e.id] = e
-		}
-		s.mu.Unlock()
-		if err := e.writeLock.lock(ctx); err != nil {
-			return nil, err
-		}
-		if !e.isAbsent() {
-			e.writeLock.unlock()
-			return nil, fmt.Errorf("session %s: %w", id, store.ErrExists)
-		}
-		s.mu.RLock()
-		current := s.sessions[id] == e
-		s.mu.RUnlock()
-		if current {
-			return e, nil
-		}
-		e.writeLock.unlock() // deleted meanwhile
-	}
-}
-
-// unreserve removes the absent session and unlocks it.
-func (s *Store) unreserve(e *session) {
-	s.mu.Lock()
-	delete(s.sessions, e.id)
-	s.mu.Unlock()
-	e.writeLock.unlock()
-}
-
 // Claim makes a replica the owner of a session: it increments the epoch, fences every
 // earlier lease and appends the OWNER_CHANGED event. [*store.OwnedError] while another
 // replica has a live lease, [*store.QuarantinedError] if the session is quarantined.
-func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
-	e, err := s.findSession(ctx, id)
+func (s *Sessions) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	e, err := s.find(ctx, id)
 	if err != nil {
 		return store.Lease{}, err
 	}
@@ -155,9 +112,9 @@ func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.Repli
 	b := kvlog.NewBatch(bucketOf(id))
 	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
 	m.until, m.updated = now.Add(ttl), now
-	if err := s.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
+	if err := s.batches.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
 		e.writeLock.unlock()
-		return store.Lease{}, fmt.Errorf("claim session: %w", s.handleCorrupt(e, err))
+		return store.Lease{}, fmt.Errorf("claim session: %w", s.quarantines.handleCorrupt(e, err))
 	}
 	m.put(b)
 	if err := s.submit(ctx, func(err error) { e.finishWrite(err, &m) }, b); err != nil {
@@ -166,42 +123,10 @@ func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.Repli
 	return lease, nil
 }
 
-// checkClaimLocked returns the reason why the replica cannot claim the session now.
-func (e *session) checkClaimLocked(replica wire.ReplicaID, now time.Time) error {
-	if e.absent {
-		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
-	}
-	if err := e.checkWritableLocked(); err != nil {
-		return err
-	}
-	if by := e.meta.owner; by != "" && by != replica && e.until.After(now) {
-		return &store.OwnedError{By: by, For: e.until.Sub(now)}
-	}
-	return nil
-}
-
-// finishWrite ends a write: after success m becomes the session's meta. It releases the
-// write lock in any case.
-func (e *session) finishWrite(err error, m *meta) {
-	if err == nil {
-		e.mu.Lock()
-		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
-			e.until = m.until // else keep the renewals made meanwhile
-		}
-		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
-			e.inboxChanged.notifyAll() // only for commands and new owners: an owner's own commits must not wake its Receive
-		}
-		e.meta = *m
-		e.changed.notifyAll()
-		e.mu.Unlock()
-	}
-	e.writeLock.unlock()
-}
-
 // Renew extends a lease by its TTL from now. It is not written to disk, because leases are
 // void in any other process. [store.ErrFenced] if the lease is not the current one.
-func (s *Store) Renew(ctx context.Context, l store.Lease) error {
-	e, err := s.leasedSession(ctx, l)
+func (s *Sessions) Renew(ctx context.Context, l store.Lease) error {
+	e, err := s.findLeased(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -219,12 +144,9 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 
 // saveRenewals stores the expiry times of leases, in case this process opens the folder
 // again. It runs when no new calls are accepted and skips sessions that are being written.
-func (s *Store) saveRenewals() {
-	s.mu.RLock()
-	sessions := slices.Collect(maps.Values(s.sessions))
-	s.mu.RUnlock()
+func (s *Sessions) saveRenewals() {
 	var batches []*kvlog.Batch
-	for _, e := range sessions {
+	for _, e := range s.registry.all() {
 		if !e.writeLock.tryLock() {
 			continue
 		}
@@ -250,11 +172,11 @@ func (s *Store) saveRenewals() {
 
 // Release ends a lease, so that any replica can claim the session at once, or only
 // [store.Lease.Heir] for one TTL. [store.ErrFenced] if the lease is not the current one.
-func (s *Store) Release(ctx context.Context, l store.Lease) error {
+func (s *Sessions) Release(ctx context.Context, l store.Lease) error {
 	if err := l.CheckHeir(); err != nil {
 		return err
 	}
-	e, err := s.leasedSession(ctx, l)
+	e, err := s.findLeased(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -281,8 +203,8 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 
 // Delete removes a session with all its data. [store.ErrFenced] if the lease is not the
 // current one.
-func (s *Store) Delete(ctx context.Context, l store.Lease) error {
-	e, err := s.leasedSession(ctx, l)
+func (s *Sessions) Delete(ctx context.Context, l store.Lease) error {
+	e, err := s.findLeased(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -296,8 +218,8 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 
 // Discard removes a quarantined session, even if its data is unreadable.
 // [store.ErrConflict] if it is not quarantined.
-func (s *Store) Discard(ctx context.Context, id wire.SessionID) error {
-	e, err := s.findSession(ctx, id)
+func (s *Sessions) Discard(ctx context.Context, id wire.SessionID) error {
+	e, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -314,7 +236,7 @@ func (s *Store) Discard(ctx context.Context, id wire.SessionID) error {
 
 // deleteSession removes a session if mayLocked, called under the session's mutex, returns
 // nil.
-func (s *Store) deleteSession(ctx context.Context, e *session, mayLocked func() error) error {
+func (s *Sessions) deleteSession(ctx context.Context, e *session, mayLocked func() error) error {
 	if err := e.writeLock.lock(ctx); err != nil {
 		return err
 	}
@@ -331,13 +253,7 @@ func (s *Store) deleteSession(ctx context.Context, e *session, mayLocked func() 
 	tombstone.Put(string(e.id), encodeTombstone(epoch))
 	if err := s.submit(ctx, func(err error) {
 		if err == nil {
-			s.mu.Lock()
-			e.mu.Lock()
-			e.absent = true
-			s.unregisterLocked(e)
-			e.notifyWaitersLocked()
-			e.mu.Unlock()
-			s.mu.Unlock()
+			s.registry.remove(e)
 		}
 		e.writeLock.unlock()
 	}, tombstone, kvlog.Drop(e.bucket)); err != nil {

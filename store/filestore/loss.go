@@ -15,7 +15,7 @@ const lossGroupSize = 256
 
 // markLoss sets a field of [store.LossTable] in every session that unattributed damage may
 // affect, and then records the damage as handled. It is idempotent.
-func (s *Store) markLoss(found []kvlog.Damage) error {
+func (r *repairer) markLoss(found []kvlog.Damage) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -30,29 +30,28 @@ func (s *Store) markLoss(found []kvlog.Damage) error {
 		}
 	}
 	var suspects []*session
-	s.mu.RLock()
 	for name := range buckets {
-		if id, ok := strings.CutPrefix(name, sessionPrefix); ok && s.sessions[wire.SessionID(id)] != nil {
-			suspects = append(suspects, s.sessions[wire.SessionID(id)])
+		id, ok := strings.CutPrefix(name, sessionPrefix)
+		if e := r.registry.get(wire.SessionID(id)); ok && e != nil {
+			suspects = append(suspects, e)
 		}
 	}
-	s.mu.RUnlock()
 	text := fmt.Appendf(nil, "A part of the hub's store was damaged (%s). What happened last in this session may be lost.", strings.Join(reasons, "; "))
 	for group := range slices.Chunk(suspects, lossGroupSize) {
-		if err := s.markGroup(group, found[0].Report, text); err != nil {
+		if err := r.markGroup(group, found[0].Report, text); err != nil {
 			return err
 		}
 	}
-	if err := s.submit(s.runCtx, func(error) {}, handled); err != nil {
+	if err := r.submit(r.runCtx, func(error) {}, handled); err != nil {
 		return err
 	}
-	s.cfg.Logger.Error("sessions may have lost their newest data", "sessions", len(suspects), "damage", reasons)
+	r.cfg.Logger.Error("sessions may have lost their newest data", "sessions", len(suspects), "damage", reasons)
 	return nil
 }
 
 // markGroup sets the field in several sessions. It holds the write locks of all of them, so
 // that no session is deleted meanwhile and created again by this write.
-func (s *Store) markGroup(group []*session, report string, text []byte) error {
+func (r *repairer) markGroup(group []*session, report string, text []byte) error {
 	var held []*session
 	unlockAll := func(error) {
 		for _, e := range held {
@@ -61,7 +60,7 @@ func (s *Store) markGroup(group []*session, report string, text []byte) error {
 	}
 	var batches []*kvlog.Batch
 	for _, e := range group {
-		if err := e.writeLock.lock(s.runCtx); err != nil {
+		if err := e.writeLock.lock(r.runCtx); err != nil {
 			unlockAll(err)
 			return err
 		}
@@ -71,7 +70,7 @@ func (s *Store) markGroup(group []*session, report string, text []byte) error {
 		e.mu.Unlock()
 		if !absent {
 			b := kvlog.NewBatch(e.bucket)
-			s.putSealed(b, appendTableKey(nil, store.LossTable, report), text)
+			r.putSealed(b, appendTableKey(nil, store.LossTable, report), text)
 			batches = append(batches, b)
 		}
 	}
@@ -79,5 +78,5 @@ func (s *Store) markGroup(group []*session, report string, text []byte) error {
 		unlockAll(nil)
 		return nil
 	}
-	return s.submit(s.runCtx, unlockAll, batches[0], batches[1:]...)
+	return r.submit(r.runCtx, unlockAll, batches[0], batches[1:]...)
 }

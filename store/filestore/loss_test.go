@@ -34,7 +34,7 @@ func TestTruncatedStore(t *testing.T) {
 
 			var log bytes.Buffer
 			s := open(t, dir, filestore.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			page, err := s.Sessions(t.Context(), store.Query{})
+			page, err := s.Sessions.Sessions(t.Context(), store.Query{})
 			ok(t, err)
 			if want := map[bool]int{true: 2}[size > 0]; len(page.Items) != want {
 				t.Fatalf("%d sessions are left, want %d", len(page.Items), want)
@@ -51,12 +51,12 @@ func TestTruncatedStore(t *testing.T) {
 				}
 			}
 			if size > 0 {
-				lease, err := s.Claim(t.Context(), "s", "a", time.Hour)
+				lease, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 				ok(t, err)
-				_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Clear(store.LossTable)}})
+				_, err = s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Clear(store.LossTable)}})
 				ok(t, err)
 			}
-			ok(t, s.Create(t.Context(), store.NewSession{ID: "new", User: "u"}))
+			ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: "new", User: "u"}))
 			ok(t, s.Close())
 
 			s = open(t, dir, filestore.Config{})
@@ -77,7 +77,7 @@ func TestTruncatedStore(t *testing.T) {
 
 func lossesOf(t *testing.T, s *filestore.Store, id wire.SessionID) map[string][]byte {
 	t.Helper()
-	state, err := s.Load(t.Context(), id)
+	state, err := s.Sessions.Load(t.Context(), id)
 	ok(t, err)
 	return state.Tables[store.LossTable]
 }

@@ -25,14 +25,14 @@ func holdFolder(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Create(context.Background(), store.NewSession{ID: "s", User: "u"}); err != nil {
+	if err := s.Sessions.Create(context.Background(), store.NewSession{ID: "s", User: "u"}); err != nil {
 		return err
 	}
-	lease, err := s.Claim(context.Background(), "s", "holder", time.Hour)
+	lease, err := s.Sessions.Claim(context.Background(), "s", "holder", time.Hour)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Commit(context.Background(), lease, store.Batch{Number: 1, Prev: lease.Top(), Working: new(true)}); err != nil {
+	if _, err := s.Sessions.Commit(context.Background(), lease, store.Batch{Number: 1, Prev: lease.Top(), Working: new(true)}); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintln(os.Stdout, lease.Epoch)
@@ -66,16 +66,16 @@ func TestTwoProcesses(t *testing.T) {
 	_ = in.Close() // which Wait may have done
 
 	s := open(t, dir, filestore.Config{})
-	free, err := s.Unattended(t.Context(), 0)
+	free, err := s.Sessions.Unattended(t.Context(), 0)
 	ok(t, err)
 	if len(free) != 1 {
 		t.Errorf("unattended are %v, want the dead owner's session", free)
 	}
 	dead := store.Lease{Session: "s", Replica: "holder", Epoch: epoch, TTL: time.Hour}
-	if err := s.Renew(t.Context(), dead); !errors.Is(err, store.ErrFenced) {
+	if err := s.Sessions.Renew(t.Context(), dead); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("renewing the dead owner's lease: got error %v, want ErrFenced", err)
 	}
-	lease, err := s.Claim(t.Context(), "s", "heir", time.Hour)
+	lease, err := s.Sessions.Claim(t.Context(), "s", "heir", time.Hour)
 	ok(t, err)
 	if lease.Epoch <= epoch {
 		t.Errorf("epoch is %d after %d", lease.Epoch, epoch)
@@ -117,10 +117,10 @@ func sleepingSessions(args []string) error {
 
 // fillSession makes a session with 40 batches in its log, 40 fields and 40 items.
 func fillSession(ctx context.Context, s *filestore.Store, id wire.SessionID) error {
-	if err := s.Create(ctx, store.NewSession{ID: id, User: "u", Card: []byte("card")}); err != nil {
+	if err := s.Sessions.Create(ctx, store.NewSession{ID: id, User: "u", Card: []byte("card")}); err != nil {
 		return err
 	}
-	lease, err := s.Claim(ctx, id, "a", time.Hour)
+	lease, err := s.Sessions.Claim(ctx, id, "a", time.Hour)
 	if err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func fillSession(ctx context.Context, s *filestore.Store, id wire.SessionID) err
 	for n := range 40 {
 		b.Number++
 		b.Ops = []store.Op{store.Set("table", fmt.Sprint("field", n), []byte("value")), store.Push("list", []byte("item"))}
-		r, err := s.Commit(ctx, lease, b)
+		r, err := s.Sessions.Commit(ctx, lease, b)
 		if err != nil {
 			return err
 		}
 		b.Prev = r.Top
 	}
-	return s.Release(ctx, lease)
+	return s.Sessions.Release(ctx, lease)
 }
 
 // TestMemoryOfSleepingSessions measures what the package comment promises.

@@ -21,7 +21,7 @@ func TestRateLimitsWriteNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range events {
-			if _, err := s.Take(t.Context(), fmt.Sprint("user-", i), 10, time.Minute); err != nil {
+			if _, err := s.Rates.Take(t.Context(), fmt.Sprint("user-", i), 10, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -28,7 +28,7 @@ func wounded(t *testing.T) (dir, file string) {
 // checkMended looks at what became of a wounded session.
 func checkMended(t *testing.T, s *filestore.Store, file string) {
 	t.Helper()
-	info, err := s.Session(t.Context(), "s")
+	info, err := s.Sessions.Session(t.Context(), "s")
 	ok(t, err)
 	if !strings.Contains(info.Quarantined, file) {
 		t.Errorf("quarantine says %q, want that it names %s", info.Quarantined, file)
@@ -47,15 +47,15 @@ func TestDamageOnAFullDisk(t *testing.T) {
 			var d slowDisk
 			d.full.Store(true)
 			s := open(t, dir, filestore.Config{}.WithFiles(d.open))
-			info, err := s.Session(t.Context(), "s")
+			info, err := s.Sessions.Session(t.Context(), "s")
 			ok(t, err)
 			if !strings.Contains(info.Quarantined, file) {
 				t.Errorf("quarantine says %q, want that it names %s", info.Quarantined, file)
 			}
-			if _, err := s.Read(t.Context(), "s", wire.Position{}, 100); !errors.Is(err, store.ErrCorrupt) {
+			if _, err := s.Sessions.Read(t.Context(), "s", wire.Position{}, 100); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("reading a log with a hole ended with %v, want ErrCorrupt", err)
 			}
-			if events, err := s.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
+			if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
 				t.Errorf("the other session has %d events, error %v", len(events), err)
 			}
 			if room {
@@ -88,19 +88,19 @@ func TestDamageOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	dir, _ := wounded(t)
 	s := open(t, dir, filestore.Config{})
-	ok(t, s.Quarantine(t.Context(), "s", ""))
-	lease, err := s.Claim(t.Context(), "s", "a", time.Hour)
+	ok(t, s.Sessions.Quarantine(t.Context(), "s", ""))
+	lease, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 	ok(t, err)
-	ok(t, s.Delete(t.Context(), lease))
+	ok(t, s.Sessions.Delete(t.Context(), lease))
 	owned(t, s)
 	ok(t, s.Close())
 	s = open(t, dir, filestore.Config{})
-	info, err := s.Session(t.Context(), "s")
+	info, err := s.Sessions.Session(t.Context(), "s")
 	ok(t, err)
 	if info.Quarantined != "" {
 		t.Errorf("the new session is quarantined because of %q", info.Quarantined)
 	}
-	if events, err := s.Read(t.Context(), "s", wire.Position{}, 10); err != nil || len(events) != 1 {
+	if events, err := s.Sessions.Read(t.Context(), "s", wire.Position{}, 10); err != nil || len(events) != 1 {
 		t.Errorf("the new session has %d events, error %v", len(events), err)
 	}
 }
@@ -114,12 +114,12 @@ func TestQuarantineOnAFullDisk(t *testing.T) {
 		var d slowDisk
 		s := open(t, dir, filestore.Config{}.WithFiles(d.open))
 		lease := owned(t, s)
-		_, err := s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Set("t", "f", []byte("value"))}})
+		_, err := s.Sessions.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Set("t", "f", []byte("value"))}})
 		ok(t, err)
 		file, off, size := s.Locate(storetest.Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"})
 		flip(t, filepath.Join(dir, file), off+size-1, 0)
 		d.full.Store(true)
-		if _, err = s.Load(t.Context(), "s"); !errors.Is(err, store.ErrCorrupt) {
+		if _, err = s.Sessions.Load(t.Context(), "s"); !errors.Is(err, store.ErrCorrupt) {
 			t.Fatalf("got error %v, want ErrCorrupt", err)
 		}
 		time.Sleep(3 * time.Second)
@@ -128,7 +128,7 @@ func TestQuarantineOnAFullDisk(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		ok(t, s.Close())
 		s = open(t, dir, filestore.Config{})
-		if info, err := s.Session(t.Context(), "s"); err != nil || info.Quarantined == "" {
+		if info, err := s.Sessions.Session(t.Context(), "s"); err != nil || info.Quarantined == "" {
 			t.Errorf("session is %+v, error %v, want the quarantine of before", info, err)
 		}
 	})
@@ -141,18 +141,18 @@ func TestDamageAfterMending(t *testing.T) {
 	dir := quickDir(t)
 	tops, _, _ := chronicle(t, dir)
 	s := open(t, dir, filestore.Config{})
-	ok(t, s.Quarantine(t.Context(), "s", "test"))
+	ok(t, s.Sessions.Quarantine(t.Context(), "s", "test"))
 	ok(t, s.DeleteEntry("s", tops[2]))
-	ok(t, s.Quarantine(t.Context(), "s", ""))
-	info, err := s.Session(t.Context(), "s")
+	ok(t, s.Sessions.Quarantine(t.Context(), "s", ""))
+	info, err := s.Sessions.Session(t.Context(), "s")
 	ok(t, err)
 	if info.Oldest.Compare(tops[2]) <= 0 || info.Top != tops[len(tops)-1] || info.Quarantined != "" {
 		t.Errorf("session is %+v, want a log after %v", info, tops[2])
 	}
 	checkUnbroken(t, s, info)
-	ok(t, s.Quarantine(t.Context(), "other", "test"))
-	ok(t, s.Quarantine(t.Context(), "other", ""))
-	if events, err := s.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
+	ok(t, s.Sessions.Quarantine(t.Context(), "other", "test"))
+	ok(t, s.Sessions.Quarantine(t.Context(), "other", ""))
+	if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
 		t.Errorf("the other session has %d events, error %v, want all of them", len(events), err)
 	}
 }
@@ -168,7 +168,7 @@ func TestDamageOfADeletedSession(t *testing.T) {
 		lease := owned(t, s)
 		resume := d.stop()
 		deleted := make(chan error)
-		go func() { deleted <- s.Delete(t.Context(), lease) }()
+		go func() { deleted <- s.Sessions.Delete(t.Context(), lease) }()
 		synctest.Wait()
 		s.InjectDamage("s")
 		synctest.Wait()
@@ -177,7 +177,7 @@ func TestDamageOfADeletedSession(t *testing.T) {
 		synctest.Wait()
 		ok(t, s.Close())
 		s = open(t, dir, filestore.Config{})
-		if info, err := s.Session(t.Context(), "s"); !errors.Is(err, store.ErrNotFound) {
+		if info, err := s.Sessions.Session(t.Context(), "s"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("session is %+v, error %v, want ErrNotFound", info, err)
 		}
 	})
@@ -192,21 +192,21 @@ func TestVacancyDuringAClaim(t *testing.T) {
 		var d slowDisk
 		s := open(t, dir, filestore.Config{}.WithFiles(d.open))
 		lease := owned(t, s)
-		ok(t, s.Release(t.Context(), lease))
+		ok(t, s.Sessions.Release(t.Context(), lease))
 		resume := d.stop()
 		release := make(chan struct{})
 		s.Stall(nil) // is being written while the others gather
 		synctest.Wait()
 		s.Stall(release)
 		claimed := make(chan error)
-		go func() { claimed <- second(s.Claim(t.Context(), "s", "b", time.Hour)) }()
+		go func() { claimed <- second(s.Sessions.Claim(t.Context(), "s", "b", time.Hour)) }()
 		synctest.Wait()
 		resume()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		events := 0
-		for news, err := range s.Tail(ctx, "s", lease.Top()) {
+		for news, err := range s.Sessions.Tail(ctx, "s", lease.Top()) {
 			if events += len(news.Events); news.Vacant {
 				t.Errorf("tail says that the session is vacant after %d events", events)
 			}
@@ -237,27 +237,27 @@ func TestReadsDuringADelete(t *testing.T) {
 		synctest.Wait()
 		s.Stall(release)
 		deleted := make(chan error)
-		go func() { deleted <- s.Delete(t.Context(), lease) }()
+		go func() { deleted <- s.Sessions.Delete(t.Context(), lease) }()
 		synctest.Wait()
 		resume()
 		synctest.Wait()
 		for what, err := range map[string]error{
-			"session": second(s.Session(t.Context(), "s")),
-			"load":    second(s.Load(t.Context(), "s")),
-			"list":    second(s.ReadList(t.Context(), "s", "l", 0, 1)),
-			"read":    second(s.Read(t.Context(), "s", lease.Top(), 1)),
+			"session": second(s.Sessions.Session(t.Context(), "s")),
+			"load":    second(s.Sessions.Load(t.Context(), "s")),
+			"list":    second(s.Sessions.ReadList(t.Context(), "s", "l", 0, 1)),
+			"read":    second(s.Sessions.Read(t.Context(), "s", lease.Top(), 1)),
 		} {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s ended with %v, want ErrNotFound", what, err)
 			}
 		}
-		for _, err := range s.Tail(t.Context(), "s", lease.Top()) {
+		for _, err := range s.Sessions.Tail(t.Context(), "s", lease.Top()) {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("tail shows error %v, want ErrNotFound", err)
 			}
 			break
 		}
-		for _, err := range s.Receive(t.Context(), lease) {
+		for _, err := range s.Sessions.Receive(t.Context(), lease) {
 			if !errors.Is(err, store.ErrFenced) {
 				t.Errorf("receive shows error %v, want ErrFenced", err)
 			}

@@ -11,10 +11,16 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// semaphores are kept in memory only, because all holders are part of this process.
-type semaphores struct {
+// Semaphores implements the semaphores of the contract. They are kept in memory only, because
+// all holders are part of this process.
+type Semaphores struct {
+	*folder
 	mu    sync.Mutex
 	named map[string]*semaphore
+}
+
+func newSemaphores(f *folder) *Semaphores {
+	return &Semaphores{folder: f, named: map[string]*semaphore{}}
 }
 
 type semaphore struct {
@@ -35,7 +41,7 @@ type slotWaiter struct {
 // Acquire takes a slot of a semaphore. A free slot goes to the waiting request whose key
 // holds the fewest slots, and among those to the oldest. Without r.Wait a full semaphore is
 // [store.ErrFull].
-func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
+func (s *Semaphores) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return store.Slot{}, err
 	}
@@ -44,7 +50,7 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	}
 	granted := store.Slot{Semaphore: r.Semaphore, Holder: r.Holder, TTL: r.TTL}
 	w := &slotWaiter{SlotRequest: r, granted: make(chan struct{})}
-	full := s.semaphores.with(r.Semaphore, func(m *semaphore, now time.Time) error {
+	full := s.with(r.Semaphore, func(m *semaphore, now time.Time) error {
 		m.waiting = append(m.waiting, w)
 		m.dispatch(now)
 		if !r.Wait && m.removeWaiter(w) {
@@ -65,7 +71,7 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	case <-s.runCtx.Done():
 		err = store.ErrClosed
 	}
-	if left := s.semaphores.with(r.Semaphore, func(m *semaphore, _ time.Time) error {
+	if left := s.with(r.Semaphore, func(m *semaphore, _ time.Time) error {
 		if m.removeWaiter(w) {
 			return err
 		}
@@ -78,32 +84,32 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 
 // with calls fn with a semaphore after expiring its slots, and deletes the semaphore if it
 // is unused afterwards.
-func (all *semaphores) with(name string, fn func(m *semaphore, now time.Time) error) error {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	m := all.named[name]
+func (s *Semaphores) with(name string, fn func(m *semaphore, now time.Time) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.named[name]
 	if m == nil {
 		m = &semaphore{held: map[string]*slot{}}
-		all.named[name] = m
+		s.named[name] = m
 	}
 	now := time.Now()
 	m.dispatch(now)
 	err := fn(m, now)
 	if len(m.held) == 0 && len(m.waiting) == 0 {
-		delete(all.named, name)
+		delete(s.named, name)
 	}
 	return err
 }
 
 // expire expires slots and returns the earliest expiry in a semaphore with waiting
 // requests, or the zero time.
-func (all *semaphores) expire(now time.Time) (next time.Time) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	for name, m := range all.named {
+func (s *Semaphores) expire(now time.Time) (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, m := range s.named {
 		m.dispatch(now)
 		if len(m.held) == 0 && len(m.waiting) == 0 {
-			delete(all.named, name)
+			delete(s.named, name)
 		}
 		for _, h := range m.held {
 			if len(m.waiting) > 0 && (next.IsZero() || h.until.Before(next)) {
@@ -159,7 +165,7 @@ func (m *semaphore) removeWaiter(w *slotWaiter) bool {
 
 // RenewSlot extends a slot by its TTL from now. [store.ErrFenced] if the slot has expired
 // or was released.
-func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
+func (s *Semaphores) RenewSlot(ctx context.Context, held store.Slot) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
@@ -167,7 +173,7 @@ func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
 		return err
 	}
 	sooner := false
-	err := s.semaphores.with(held.Semaphore, func(m *semaphore, now time.Time) error {
+	err := s.with(held.Semaphore, func(m *semaphore, now time.Time) error {
 		h := m.held[held.Holder]
 		if h == nil {
 			return store.ErrFenced
@@ -183,11 +189,11 @@ func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
 }
 
 // ReleaseSlot frees a slot. A slot that is not held is not an error.
-func (s *Store) ReleaseSlot(ctx context.Context, held store.Slot) error {
+func (s *Semaphores) ReleaseSlot(ctx context.Context, held store.Slot) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	return s.semaphores.with(held.Semaphore, func(m *semaphore, now time.Time) error {
+	return s.with(held.Semaphore, func(m *semaphore, now time.Time) error {
 		delete(m.held, held.Holder)
 		m.dispatch(now)
 		return nil
@@ -195,11 +201,11 @@ func (s *Store) ReleaseSlot(ctx context.Context, held store.Slot) error {
 }
 
 // Slots counts the held slots and the waiting requests of a semaphore.
-func (s *Store) Slots(ctx context.Context, name string) (use store.SlotUse, err error) {
+func (s *Semaphores) Slots(ctx context.Context, name string) (use store.SlotUse, err error) {
 	if err := s.checkOpen(ctx); err != nil {
 		return use, err
 	}
-	err = s.semaphores.with(name, func(m *semaphore, _ time.Time) error {
+	err = s.with(name, func(m *semaphore, _ time.Time) error {
 		use = store.SlotUse{Held: len(m.held), Waiting: len(m.waiting)}
 		return nil
 	})

@@ -27,11 +27,19 @@ func (e *env) open(t *testing.T) *filestore.Store {
 	return e.store
 }
 
+// roles returns the parts of a store as the roles of the contract.
+func roles(s *filestore.Store) storetest.Engine {
+	return storetest.Engine{
+		Lifecycle: s.Sessions, Leases: s.Sessions, Contents: s.Sessions, Inbox: s.Sessions, Directory: s.Sessions,
+		Replicas: s.Replicas, Semaphores: s.Semaphores, Rates: s.Rates, Documents: s.Documents, Service: s,
+	}
+}
+
 func (e *env) reopen(t *testing.T, o storetest.Options) storetest.Engine {
 	t.Helper()
 	ok(t, e.store.Close())
 	e.opts = o
-	return e.open(t)
+	return roles(e.open(t))
 }
 
 func (e *env) checkpoint(t *testing.T) func(*testing.T) storetest.Engine {
@@ -43,7 +51,7 @@ func (e *env) checkpoint(t *testing.T) func(*testing.T) storetest.Engine {
 		ok(t, e.store.Close())
 		ok(t, os.RemoveAll(e.dir))
 		ok(t, os.CopyFS(e.dir, os.DirFS(saved)))
-		return e.open(t)
+		return roles(e.open(t))
 	}
 }
 
@@ -54,7 +62,7 @@ func (e *env) corrupt(t *testing.T, d storetest.Damage) storetest.Engine {
 		t.Fatalf("nothing to damage at %+v", d)
 	}
 	flip(t, filepath.Join(e.dir, file), off+size/2, int(off))
-	return e.store
+	return roles(e.store)
 }
 
 // setup makes environments of stores with a given configuration.
@@ -64,7 +72,7 @@ func setup(base filestore.Config, unit time.Duration, virtual bool) storetest.Se
 		e := &env{dir: quickDir(t), base: base, opts: o}
 		e.open(t)
 		return storetest.Env{
-			Open:    func(*testing.T) storetest.Engine { return e.store },
+			Open:    func(*testing.T) storetest.Engine { return roles(e.store) },
 			Advance: time.Sleep,
 			Unit:    unit, Virtual: virtual,
 			Reopen: e.reopen, Checkpoint: e.checkpoint, Corrupt: e.corrupt,

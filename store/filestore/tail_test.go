@@ -23,24 +23,24 @@ func TestTailAfterLargeEntry(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := s.Create(t.Context(), store.NewSession{ID: "ses-1", User: "ada"}); err != nil {
+	if err := s.Sessions.Create(t.Context(), store.NewSession{ID: "ses-1", User: "ada"}); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := s.Claim(t.Context(), "ses-1", "a", time.Minute)
+	lease, err := s.Sessions.Claim(t.Context(), "ses-1", "a", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	top := lease.Top()
 	for n := range uint64(3) {
 		frame := fmt.Appendf(nil, "%q", strings.Repeat("x", 2<<20))
-		receipt, err := s.Commit(t.Context(), lease, store.Batch{Number: n + 1, Prev: top, Events: [][]byte{frame}})
+		receipt, err := s.Sessions.Commit(t.Context(), lease, store.Batch{Number: n + 1, Prev: top, Events: [][]byte{frame}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		top = receipt.Top
 	}
 	seen := lease.Top()
-	for news, err := range s.Tail(t.Context(), "ses-1", seen) {
+	for news, err := range s.Sessions.Tail(t.Context(), "ses-1", seen) {
 		if err != nil {
 			t.Fatal(err)
 		}

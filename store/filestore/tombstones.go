@@ -10,9 +10,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// tombstones holds the last epochs of deleted sessions.
+type tombstones struct{ *folder }
+
 // lastEpoch returns the epoch in the tombstone of a deleted session, or 0 without one.
-func (s *Store) lastEpoch(id wire.SessionID) (uint64, error) {
-	sel, err := s.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+func (t *tombstones) lastEpoch(id wire.SessionID) (uint64, error) {
+	sel, err := t.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		if e, ok := x.Get(string(id)); ok {
 			keep(e)
 		}
@@ -45,12 +48,12 @@ func decodeTombstone(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// deleteOldTombstones deletes tombstones whose epoch is more than 7 days behind the clock.
+// deleteOld deletes tombstones whose epoch is more than 7 days behind the clock.
 // Tombstones serve claims in quick succession, which put epochs ahead of the clock, and
 // clocks that are set back a little.
-func (s *Store) deleteOldTombstones() error {
+func (t *tombstones) deleteOld() error {
 	old := store.NextEpoch(0, time.Now().Add(-7*24*time.Hour))
-	sel, err := s.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	sel, err := t.log.Select(tombstoneBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		for e := range x.Ascend("", "") {
 			keep(e)
 		}
@@ -73,5 +76,5 @@ func (s *Store) deleteOldTombstones() error {
 	if n == 0 {
 		return nil
 	}
-	return s.log.Apply(b)
+	return t.log.Apply(b)
 }

@@ -27,7 +27,7 @@ type author struct {
 
 func newAuthor(t *testing.T, s *redisstore.Store, id wire.SessionID) *author {
 	t.Helper()
-	if err := s.Create(t.Context(), store.NewSession{ID: id, User: "user"}); err != nil {
+	if err := s.Sessions.Create(t.Context(), store.NewSession{ID: id, User: "user"}); err != nil {
 		t.Fatal(err)
 	}
 	a := &author{store: s, lease: store.Lease{Session: id, Replica: "author"}}
@@ -38,7 +38,7 @@ func newAuthor(t *testing.T, s *redisstore.Store, id wire.SessionID) *author {
 }
 
 func (a *author) claim(ctx context.Context) error {
-	l, err := a.store.Claim(ctx, a.lease.Session, a.lease.Replica, time.Hour)
+	l, err := a.store.Sessions.Claim(ctx, a.lease.Session, a.lease.Replica, time.Hour)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *author) batch(b store.Batch) store.Batch {
 // try commits a batch once.
 func (a *author) try(ctx context.Context, b store.Batch) (store.Receipt, error) {
 	b = a.batch(b)
-	r, err := a.store.Commit(ctx, a.lease, b)
+	r, err := a.store.Sessions.Commit(ctx, a.lease, b)
 	if err == nil {
 		a.number, a.top = b.Number, r.Top
 		for _, f := range b.Events {
@@ -103,7 +103,7 @@ func (a *author) verify(t *testing.T) {
 	t.Helper()
 	var got []string
 	for after := (wire.Position{}); ; {
-		page, err := a.store.Read(t.Context(), a.lease.Session, after, 1000)
+		page, err := a.store.Sessions.Read(t.Context(), a.lease.Session, after, 1000)
 		if errors.Is(err, store.ErrUnavailable) {
 			continue // the pool has not noticed yet that the outage is over
 		}
@@ -120,9 +120,9 @@ func (a *author) verify(t *testing.T) {
 		}
 	}
 	same(t, fmt.Sprintf("log of %s", a.lease.Session), got, a.acked)
-	state, err := a.store.Load(t.Context(), a.lease.Session)
+	state, err := a.store.Sessions.Load(t.Context(), a.lease.Session)
 	for errors.Is(err, store.ErrUnavailable) {
-		state, err = a.store.Load(t.Context(), a.lease.Session)
+		state, err = a.store.Sessions.Load(t.Context(), a.lease.Session)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func follow(t *testing.T, s *redisstore.Store, id wire.SessionID, fn func(store.
 		defer close(done)
 		first := sync.OnceFunc(func() { close(begun) })
 		defer first()
-		for news, err := range s.Tail(ctx, id, wire.Position{}) {
+		for news, err := range s.Sessions.Tail(ctx, id, wire.Position{}) {
 			if err != nil {
 				ended <- err
 				return

@@ -20,8 +20,10 @@ import (
 func TestWrongTypes(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, redistest.Standalone(t).URL())
-	load := func(s *redisstore.Store, _ *author) error { return second(s.Load(t.Context(), "s")) }
-	read := func(s *redisstore.Store, a *author) error { return second(s.Read(t.Context(), "s", a.lease.Top(), 10)) }
+	load := func(s *redisstore.Store, _ *author) error { return second(s.Sessions.Load(t.Context(), "s")) }
+	read := func(s *redisstore.Store, a *author) error {
+		return second(s.Sessions.Read(t.Context(), "s", a.lease.Top(), 10))
+	}
 	commit := func(_ *redisstore.Store, a *author) error {
 		return second(a.try(t.Context(), store.Batch{
 			Events: [][]byte{[]byte("x")}, Consumed: []string{"c"}, Working: new(true),
@@ -29,10 +31,10 @@ func TestWrongTypes(t *testing.T) {
 		}))
 	}
 	claim := func(s *redisstore.Store, a *author) error {
-		return second(s.Claim(t.Context(), "s", a.lease.Replica, a.lease.TTL))
+		return second(s.Sessions.Claim(t.Context(), "s", a.lease.Replica, a.lease.TTL))
 	}
 	receive := func(s *redisstore.Store, a *author) error {
-		for _, err := range s.Receive(t.Context(), a.lease) {
+		for _, err := range s.Sessions.Receive(t.Context(), a.lease) {
 			return err
 		}
 		return nil
@@ -81,7 +83,7 @@ func TestWrongTypes(t *testing.T) {
 				if _, err := a.try(t.Context(), first); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := s.Send(t.Context(), "s", store.Command{ID: "c"}); err != nil {
+				if _, err := s.Sessions.Send(t.Context(), "s", store.Command{ID: "c"}); err != nil {
 					t.Fatal(err)
 				}
 				key := c.key(redisstore.KeysOf(prefix, "s"))
@@ -98,7 +100,7 @@ func TestWrongTypes(t *testing.T) {
 				if bad, ok := errors.AsType[*store.CorruptError](err); !ok || bad.Where == "" {
 					t.Fatalf("it is %v, want a *CorruptError that says where", err)
 				}
-				info, err := s.Session(t.Context(), "s")
+				info, err := s.Sessions.Session(t.Context(), "s")
 				if err != nil || info.Quarantined == "" {
 					t.Errorf("info is %+v, error %v, want quarantined", info, err)
 				}
@@ -109,11 +111,11 @@ func TestWrongTypes(t *testing.T) {
 					t.Errorf("other keys were written:\n%q, want\n%q", after, untouched)
 				}
 				other.mustWrite(t, 1)
-				page, err := s.Sessions(t.Context(), store.Query{User: "user"})
+				page, err := s.Sessions.Sessions(t.Context(), store.Query{User: "user"})
 				if err != nil || len(page.Items) != 2 {
 					t.Errorf("listing is %+v, error %v, want both", page, err)
 				}
-				if err := s.Discard(t.Context(), "s"); err != nil {
+				if err := s.Sessions.Discard(t.Context(), "s"); err != nil {
 					t.Errorf("discard: %v", err)
 				}
 				left, err := d.client.Keys(t.Context(), redisstore.KeysOf(prefix, "s").Base+"*").Result()
@@ -148,7 +150,7 @@ func TestTornBatch(t *testing.T) {
 	if _, err := a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("e")}}); !errors.Is(err, store.ErrQuarantined) {
 		t.Errorf("commit after that is %v, want ErrQuarantined", err)
 	}
-	if events, err := s.Read(t.Context(), "s", a.lease.Top(), 10); len(events) > 0 || err != nil {
+	if events, err := s.Sessions.Read(t.Context(), "s", a.lease.Top(), 10); len(events) > 0 || err != nil {
 		t.Errorf("log has %q, error %v, want none of the batch", events, err)
 	}
 }
@@ -185,7 +187,7 @@ func TestOneBatchFromManyGoroutines(t *testing.T) {
 		receipts := make([]store.Receipt, 8)
 		errs := make([]error, 8)
 		for i := range receipts {
-			wg.Go(func() { receipts[i], errs[i] = s.Commit(t.Context(), a.lease, b) })
+			wg.Go(func() { receipts[i], errs[i] = s.Sessions.Commit(t.Context(), a.lease, b) })
 		}
 		other.mustWrite(t, 1)
 		wg.Wait()
@@ -239,11 +241,11 @@ func TestBrokenSessionInAPipeline(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if info, err := s.Session(t.Context(), "s0"); err != nil || info.Quarantined == "" {
+	if info, err := s.Sessions.Session(t.Context(), "s0"); err != nil || info.Quarantined == "" {
 		t.Errorf("the broken session is %+v, error %v, want quarantined", info, err)
 	}
 	for _, a := range authors[1:] {
-		state, err := s.Load(t.Context(), a.lease.Session)
+		state, err := s.Sessions.Load(t.Context(), a.lease.Session)
 		if err != nil || state.At != a.top || len(state.Lists) != 40 {
 			t.Errorf("%s has %d lists at %v, error %v, want 40 at %v", a.lease.Session, len(state.Lists), state.At, err, a.top)
 		}
@@ -341,11 +343,11 @@ func TestReadingIsOneRoundTrip(t *testing.T) {
 			}
 		}
 		after := wire.Position{Epoch: a.lease.Epoch, Seq: 7}
-		if _, err := s.Read(t.Context(), a.lease.Session, after, 1); err != nil { // Redis knows the script
+		if _, err := s.Sessions.Read(t.Context(), a.lease.Session, after, 1); err != nil { // Redis knows the script
 			t.Fatal(err)
 		}
 		n := trips.during(func() {
-			events, err := s.Read(t.Context(), a.lease.Session, after, 1000)
+			events, err := s.Sessions.Read(t.Context(), a.lease.Session, after, 1000)
 			if err != nil || len(events) != 1000 || events[0].At.Seq != 8 || events[999].At.Seq != 1007 {
 				t.Errorf("batches of %d: %d events, error %v", perBatch, len(events), err)
 			}

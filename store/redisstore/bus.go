@@ -16,7 +16,7 @@ import (
 // subscription uses one server, so in a Cluster there is one pubSubConn per partition;
 // otherwise there is one.
 type bus struct {
-	store *Store
+	*caller
 
 	mu    sync.Mutex // guards the fields below
 	conns map[uint16]*pubSubConn
@@ -33,10 +33,7 @@ type listener interface {
 	wantsBatches() bool
 }
 
-func (b *bus) init(s *Store) {
-	b.store = s
-	b.conns = map[uint16]*pubSubConn{}
-}
+func newBus(c *caller) *bus { return &bus{caller: c, conns: map[uint16]*pubSubConn{}} }
 
 // listen registers l for a channel and returns the function that unregisters it.
 func (b *bus) listen(partition uint16, channel string, l listener) (stop func()) {
@@ -58,7 +55,7 @@ func (b *bus) channel(partition uint16, name []byte) *channel {
 
 // connNumber returns the number of the connection that serves a partition.
 func (b *bus) connNumber(partition uint16) uint16 {
-	if b.store.servers.cluster == nil {
+	if b.servers.cluster == nil {
 		return 0
 	}
 	return partition
@@ -70,9 +67,9 @@ func (b *bus) conn(partition uint16) *pubSubConn {
 	defer b.mu.Unlock()
 	ln := b.conns[partition]
 	if ln == nil {
-		ln = &pubSubConn{store: b.store, changed: make(wakeup, 1), channels: map[string]*channel{}}
+		ln = &pubSubConn{caller: b.caller, changed: make(wakeup, 1), channels: map[string]*channel{}}
 		b.conns[partition] = ln
-		b.store.start(ln.run)
+		b.start(ln.run)
 	}
 	return ln
 }
@@ -81,7 +78,7 @@ func (b *bus) conn(partition uint16) *pubSubConn {
 // opens, changes and closes connections; it waits for the one goroutine that reads from
 // them. It stops when the Store is closed.
 type pubSubConn struct {
-	store    *Store
+	*caller
 	changed  wakeup // listeners were added or removed
 	received atomic.Bool
 
@@ -158,7 +155,7 @@ func (l *pubSubConn) clearSubscriptions() {
 // go-redis subscription would reconnect without notice, and in a Cluster it might keep
 // using the wrong server.
 func (l *pubSubConn) run() {
-	ctx := l.store.runCtx
+	ctx := l.runCtx
 	failures := 0
 	for ctx.Err() == nil {
 		wanted := l.activeChannels()
@@ -173,19 +170,19 @@ func (l *pubSubConn) run() {
 			failures = 0
 		}
 		failures++
-		l.store.servers.reloadTopology(ctx)
-		l.store.pause(ctx, min(minBackoff<<min(failures, 10), time.Second))
+		l.servers.reloadTopology(ctx)
+		l.pause(ctx, min(minBackoff<<min(failures, 10), time.Second))
 	}
 }
 
 // serve subscribes at the server that holds the channel name and returns when the
 // connection is lost. It reports whether anything was received on it.
 func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
-	server, err := l.store.servers.forKey(ctx, name)
+	server, err := l.servers.forKey(ctx, name)
 	if err != nil {
 		return false
 	}
-	sub := l.store.servers.subscription(ctx)
+	sub := l.servers.subscription(ctx)
 	l.received.Store(false)
 	var reader sync.WaitGroup
 	defer func() {
@@ -204,7 +201,7 @@ func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 		defer close(lost)
 		l.read(ctx, sub)
 	})
-	check := time.NewTicker(l.store.cfg.CheckEvery)
+	check := time.NewTicker(l.cfg.CheckEvery)
 	defer check.Stop()
 	silent := false
 	for {
@@ -215,7 +212,7 @@ func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
 			}
 		case <-check.C:
 			// Only subscribers of the present master count and get messages.
-			if now, err := l.store.servers.forKey(ctx, name); err != nil || now != server {
+			if now, err := l.servers.forKey(ctx, name); err != nil || now != server {
 				return
 			}
 			if !l.received.Swap(false) {
@@ -269,7 +266,7 @@ func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 		v, err := sub.Receive(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.store.log.DebugContext(ctx, "pub/sub connection lost", "err", err)
+				l.log.DebugContext(ctx, "pub/sub connection lost", "err", err)
 			}
 			return
 		}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,11 +73,39 @@ const (
 	retryable    retrySafety = true
 )
 
+// caller is the state that all parts of a [Store] share: its settings, its servers and its
+// goroutines. It runs commands and scripts on the servers, retries them, and converts their
+// errors into those of the contract.
+type caller struct {
+	cfg     Config
+	limits  store.Limits
+	schema  store.Schema
+	log     *slog.Logger
+	keys    keyspace
+	servers servers
+	scripts scripts
+
+	runCtx    context.Context //nolint:containedctx // canceled by Close; shared by the store's goroutines
+	cancelRun context.CancelFunc
+
+	startMu sync.Mutex // prevents goroutines from starting while Close waits
+	wg      sync.WaitGroup
+}
+
+func newCaller(ctx context.Context, servers servers, cfg Config) *caller {
+	c := &caller{
+		cfg: cfg, limits: cfg.Limits, schema: cfg.Schema, log: cfg.Logger,
+		keys: keyspace{prefix: cfg.Prefix}, servers: servers, scripts: loadScripts(),
+	}
+	c.runCtx, c.cancelRun = context.WithCancel(context.WithoutCancel(ctx))
+	return c
+}
+
 // call runs a script on the server that holds its first key. It retries as runOnServer
 // does.
-func (s *Store) call(ctx context.Context, what string, again retrySafety, sc *script, keys []string, args ...any) (any, error) {
+func (c *caller) call(ctx context.Context, what string, again retrySafety, sc *script, keys []string, args ...any) (any, error) {
 	var v any
-	err := s.runOnServer(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
+	err := c.runOnServer(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
 		var err error
 		v, err = server.Do(ctx, sc.command(false, keys, args)...).Result()
 		if isRedisError(err, "NOSCRIPT") {
@@ -88,15 +119,15 @@ func (s *Store) call(ctx context.Context, what string, again retrySafety, sc *sc
 // runOnServer calls fn with the server that holds a key. For up to RetryFor it retries
 // commands that were certainly not executed, and, if retryable, commands whose reply was
 // lost.
-func (s *Store) runOnServer(
+func (c *caller) runOnServer(
 	ctx context.Context, what string, again retrySafety, key string, fn func(context.Context, *redis.Client) error,
 ) error {
-	if err := s.checkOpen(ctx, what); err != nil {
+	if err := c.checkOpen(ctx, what); err != nil {
 		return err
 	}
-	p := backoff{store: s}
+	p := backoff{caller: c}
 	for {
-		server, err := s.servers.forKey(ctx, key)
+		server, err := c.servers.forKey(ctx, key)
 		sent := err == nil
 		if sent {
 			err = fn(ctx, server)
@@ -108,33 +139,33 @@ func (s *Store) runOnServer(
 		if (o == outcomeNotExecuted || !sent || o == outcomeUnknown && bool(again)) && p.sleep(ctx) {
 			continue
 		}
-		return s.contractError(ctx, what, err)
+		return c.contractError(ctx, what, err)
 	}
 }
 
 // pipelineReads sends many reads at once, one pipeline per server. build is called again
 // for a retry. A command that Redis refuses keeps its own error.
-func (s *Store) pipelineReads(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
-	if err := s.checkOpen(ctx, what); err != nil {
+func (c *caller) pipelineReads(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+	if err := c.checkOpen(ctx, what); err != nil {
 		return err
 	}
-	p := backoff{store: s}
+	p := backoff{caller: c}
 	for {
-		err := s.pipelineReadsOnce(ctx, build)
+		err := c.pipelineReadsOnce(ctx, build)
 		if err == nil || classifyError(err) == outcomeRefused {
 			return nil
 		}
 		if !p.sleep(ctx) {
-			return s.contractError(ctx, what, err)
+			return c.contractError(ctx, what, err)
 		}
 	}
 }
 
-func (s *Store) pipelineReadsOnce(ctx context.Context, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+func (c *caller) pipelineReadsOnce(ctx context.Context, build func(add func(key string, fn func(redis.Pipeliner)))) error {
 	pipes := map[*redis.Client]redis.Pipeliner{}
 	var lost error
 	build(func(key string, fn func(redis.Pipeliner)) {
-		server, err := s.servers.forKey(ctx, key)
+		server, err := c.servers.forKey(ctx, key)
 		if err != nil {
 			lost = err
 			return
@@ -159,8 +190,8 @@ func (s *Store) pipelineReadsOnce(ctx context.Context, build func(add func(key s
 }
 
 // checkOpen returns [store.ErrClosed] after Close, or the error of an ended context.
-func (s *Store) checkOpen(ctx context.Context, what string) error {
-	if s.runCtx.Err() != nil {
+func (c *caller) checkOpen(ctx context.Context, what string) error {
+	if c.runCtx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
@@ -172,9 +203,9 @@ func (s *Store) checkOpen(ctx context.Context, what string) error {
 // backoff limits the retries of one call. It bridges a lost connection, a moved slot or a
 // short failover; longer outages are reported to the caller.
 type backoff struct {
-	store *Store
-	since time.Time
-	tries int
+	caller *caller
+	since  time.Time
+	tries  int
 }
 
 const (
@@ -187,17 +218,17 @@ func (p *backoff) sleep(ctx context.Context) bool {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
-	if time.Since(p.since) >= p.store.cfg.RetryFor || contextError(ctx) != nil {
+	if time.Since(p.since) >= p.caller.cfg.RetryFor || contextError(ctx) != nil {
 		return false
 	}
-	p.store.servers.reloadTopology(ctx)
+	p.caller.servers.reloadTopology(ctx)
 	pause := min(minBackoff<<min(p.tries, 10), maxBackoff)
 	p.tries++
-	return p.store.pause(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter needs no secrecy
+	return p.caller.pause(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter needs no secrecy
 }
 
 // pause waits for d. It returns false if ctx or the store ends first.
-func (s *Store) pause(ctx context.Context, d time.Duration) bool {
+func (c *caller) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -205,7 +236,40 @@ func (s *Store) pause(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 		return false
-	case <-s.runCtx.Done():
+	case <-c.runCtx.Done():
 		return false
+	}
+}
+
+// scan calls show with the part of each key name between begin and end, for some keys
+// twice. begin contains a partition, which selects the server.
+func (c *caller) scan(ctx context.Context, what, begin, end string, show func(rest string) error) error {
+	for cursor := uint64(0); ; {
+		var found []string
+		err := c.runOnServer(ctx, what, retryable, begin, func(ctx context.Context, server *redis.Client) error {
+			var err error
+			found, cursor, err = server.Scan(ctx, cursor, begin+"*"+end, 1000).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range found {
+			if err := show(strings.TrimSuffix(strings.TrimPrefix(key, begin), end)); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// start runs fn in a goroutine that Close waits for. After Close it does nothing.
+func (c *caller) start(fn func()) {
+	c.startMu.Lock()
+	defer c.startMu.Unlock()
+	if c.runCtx.Err() == nil {
+		c.wg.Go(fn)
 	}
 }

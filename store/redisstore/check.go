@@ -15,31 +15,34 @@ import (
 // format is the version of keys and scripts. A store of a newer format is refused.
 const format = 1
 
-// checkServers refuses a Redis or a client that would lose or repeat writes.
-func (s *Store) checkServers(ctx context.Context) error {
-	err := s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
-		if err := s.checkClient(server); err != nil {
+// serverCheck checks the servers and the client when a store is opened.
+type serverCheck struct{ *caller }
+
+// run refuses a Redis or a client that would lose or repeat writes.
+func (c serverCheck) run(ctx context.Context) error {
+	err := c.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
+		if err := c.checkClient(server); err != nil {
 			return err
 		}
-		return s.checkServer(ctx, server)
+		return c.checkServer(ctx, server)
 	})
 	if err != nil {
-		return s.contractErrorUnlessUnfit(ctx, err)
+		return c.contractErrorUnlessUnfit(ctx, err)
 	}
-	return s.checkFormat(ctx)
+	return c.checkFormat(ctx)
 }
 
 // errUnfit marks the refusals of this file, which need no conversion by contractError.
 var errUnfit = errors.New("redis is not suitable")
 
-func (s *Store) contractErrorUnlessUnfit(ctx context.Context, err error) error {
+func (c serverCheck) contractErrorUnlessUnfit(ctx context.Context, err error) error {
 	if errors.Is(err, errUnfit) {
 		return err
 	}
-	return s.contractError(ctx, "ask redis", err)
+	return c.contractError(ctx, "ask redis", err)
 }
 
-func (s *Store) checkClient(server *redis.Client) error {
+func (c serverCheck) checkClient(server *redis.Client) error {
 	o := server.Options()
 	switch {
 	case o.MaxRetries > 0:
@@ -48,16 +51,16 @@ func (s *Store) checkClient(server *redis.Client) error {
 		return fmt.Errorf("%w: the client does not obey contexts: set ContextTimeoutEnabled", errUnfit)
 	case o.ReadTimeout <= 0:
 		return fmt.Errorf("%w: the client has no read timeout: set ReadTimeout", errUnfit)
-	case s.cfg.ReplicaWait >= o.ReadTimeout:
+	case c.cfg.ReplicaWait >= o.ReadTimeout:
 		return fmt.Errorf("%w: ReplicaWait of %v is not shorter than the client's read timeout of %v",
-			errUnfit, s.cfg.ReplicaWait, o.ReadTimeout)
+			errUnfit, c.cfg.ReplicaWait, o.ReadTimeout)
 	}
 	return nil
 }
 
 // checkServer reads INFO, which needs fewer permissions than CONFIG and contains the same
 // values.
-func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
+func (c serverCheck) checkServer(ctx context.Context, server *redis.Client) error {
 	text, err := server.Info(ctx).Result()
 	if err != nil {
 		return err
@@ -73,7 +76,7 @@ func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 	if n, err := strconv.Atoi(major); err != nil || n < 7 {
 		return fmt.Errorf("%w: redis at %s is version %q, want 7.0 or newer", errUnfit, server.Options().Addr, version)
 	}
-	if policy := info["maxmemory_policy"]; policy != "noeviction" && !s.cfg.AllowEviction {
+	if policy := info["maxmemory_policy"]; policy != "noeviction" && !c.cfg.AllowEviction {
 		return fmt.Errorf("%w: redis at %s has maxmemory-policy %s and may evict sessions:"+
 			" run CONFIG SET maxmemory-policy noeviction there, or accept that with the setting store-allow-eviction",
 			errUnfit, server.Options().Addr, policy)
@@ -81,10 +84,10 @@ func (s *Store) checkServer(ctx context.Context, server *redis.Client) error {
 	return nil
 }
 
-func (s *Store) checkFormat(ctx context.Context) error {
-	key := s.keys.format()
+func (c serverCheck) checkFormat(ctx context.Context) error {
+	key := c.keys.format()
 	var found string
-	err := s.runOnServer(ctx, "read store format", retryable, key, func(ctx context.Context, server *redis.Client) error {
+	err := c.runOnServer(ctx, "read store format", retryable, key, func(ctx context.Context, server *redis.Client) error {
 		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isRedisError(err, "OOM") {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // under its number, which Redis applies only once. Errors: [store.ErrFenced] with a stale
 // lease, [*store.GapError] if the number or Prev does not continue the log,
 // [store.ErrTooLarge], [store.ErrNoSpace], [*store.QuarantinedError].
-func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (s *Sessions) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	receipt, err := s.commit(ctx, l, b)
 	if err != nil {
 		return store.Receipt{}, fmt.Errorf("commit to session %s: %w", l.Session, err)
@@ -23,7 +23,7 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	return receipt, nil
 }
 
-func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (s *Sessions) commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	if err := checkLease(l); err != nil {
 		return store.Receipt{}, err
 	}
@@ -32,7 +32,7 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	}
 	v, durable, err := s.committer.commit(ctx, l, b)
 	if err != nil {
-		return store.Receipt{}, s.sessionError(ctx, l.Session, err)
+		return store.Receipt{}, s.calls.sessionError(ctx, l.Session, err)
 	}
 	if _, applied := v.(int64); applied {
 		return store.Receipt{Top: topAfter(b), Durable: durable}, nil
@@ -42,15 +42,15 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 		return store.Receipt{}, err
 	}
 	if r.word == "INDEX" {
-		return store.Receipt{}, s.refusal(ctx, l.Session, r)
+		return store.Receipt{}, s.calls.refusal(ctx, l.Session, r)
 	}
 	if r.word == "STATE" {
 		return s.resolveMismatch(ctx, l, b, r.text(0), durable)
 	}
 	// A session whose state is unreadable may have been quarantined before.
-	err = s.quarantineError(ctx, l.Session, "")
+	err = s.calls.quarantineError(ctx, l.Session, "")
 	if q, ok := errors.AsType[*store.QuarantinedError](err); ok && q.Reason == "" {
-		err = s.refusal(ctx, l.Session, r)
+		err = s.calls.refusal(ctx, l.Session, r)
 	}
 	return store.Receipt{}, cmp.Or(err, errReply)
 }
@@ -58,11 +58,11 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 // resolveMismatch determines the result of a batch that was not applied because the session
 // is in another state, text, than the batch expects: a retry of the newest batch, a gap, or
 // a stale lease.
-func (s *Store) resolveMismatch(
+func (s *Sessions) resolveMismatch(
 	ctx context.Context, l store.Lease, b store.Batch, text string, durable bool,
 ) (store.Receipt, error) {
 	if strings.HasPrefix(text, "!") {
-		return store.Receipt{}, s.quarantineError(ctx, l.Session, unknownReason)
+		return store.Receipt{}, s.calls.quarantineError(ctx, l.Session, unknownReason)
 	}
 	if text == "" {
 		return store.Receipt{}, store.ErrFenced // the session does not exist
@@ -70,7 +70,7 @@ func (s *Store) resolveMismatch(
 	is, err := parseState(text)
 	switch {
 	case err != nil:
-		return store.Receipt{}, s.handleCorrupt(ctx, l.Session, err)
+		return store.Receipt{}, s.calls.handleCorrupt(ctx, l.Session, err)
 	case is.owner != l.Replica || is.epoch != l.Epoch:
 		return store.Receipt{}, store.ErrFenced
 	case is.number != b.Number:

@@ -27,7 +27,9 @@ const (
 // committer sends the commits of all sessions in pipelines without delaying them: the
 // writes that arrive while a pipeline is in flight form the next one.
 type committer struct {
-	store  *Store
+	*caller
+	codec  *codec
+	bus    *bus
 	slots  chan struct{}      // one token per write
 	tags   [partitions]string // a key prefix in each partition
 	writes sync.Pool          // unused *write
@@ -43,13 +45,15 @@ type queueKey struct {
 	durable bool
 }
 
-func (c *committer) init(s *Store) {
-	c.store = s
-	c.slots = make(chan struct{}, maxWrites)
-	c.queues = map[queueKey]*serverQueue{}
-	for p := range c.tags {
-		c.tags[p] = s.keys.at(uint16(p))
+func newCommitter(c *caller, codec *codec, bus *bus) *committer {
+	m := &committer{
+		caller: c, codec: codec, bus: bus,
+		slots: make(chan struct{}, maxWrites), queues: map[queueKey]*serverQueue{},
 	}
+	for p := range m.tags {
+		m.tags[p] = c.keys.at(uint16(p))
+	}
+	return m
 }
 
 // commit sends a batch. It returns the script's reply and whether a second node has the
@@ -60,7 +64,7 @@ func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v
 	}
 	defer func() { <-c.slots }()
 	w := c.getWrite(l, b)
-	err = c.store.runOnServer(ctx, "write", retryable, c.tags[w.partition], func(ctx context.Context, server *redis.Client) error {
+	err = c.runOnServer(ctx, "write", retryable, c.tags[w.partition], func(ctx context.Context, server *redis.Client) error {
 		return c.queue(queueKey{server, b.Durable}).execute(ctx, w)
 	})
 	if err != nil {
@@ -86,7 +90,7 @@ func (c *committer) acquireSlot(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%s: %w", what, ctx.Err())
-	case <-c.store.runCtx.Done():
+	case <-c.runCtx.Done():
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 }
@@ -96,7 +100,7 @@ func (c *committer) queue(k queueKey) *serverQueue {
 	defer c.mu.Unlock()
 	l := c.queues[k]
 	if l == nil {
-		l = &serverQueue{queueKey: k, store: c.store}
+		l = &serverQueue{caller: c.caller, queueKey: k, bus: c.bus}
 		c.queues[k] = l
 	}
 	return l
@@ -105,9 +109,10 @@ func (c *committer) queue(k queueKey) *serverQueue {
 // serverQueue holds the writes for one server. It runs at most maxInFlight goroutines,
 // which stop when the queue is empty and which Close of the Store waits for.
 type serverQueue struct {
+	*caller
 	queueKey
-	store    *Store
-	replicas replicas
+	bus      *bus
+	replicas replicaCache
 
 	mu        sync.Mutex // guards the fields below
 	queue     []*write
@@ -119,7 +124,7 @@ type serverQueue struct {
 // execute queues a write and waits for its result.
 func (l *serverQueue) execute(ctx context.Context, w *write) error {
 	// Checked here and again after the reply: the condition must hold throughout.
-	if w.ownChannel = l.store.bus.channel(w.partition, w.keys[0]); !w.ownChannel.onlyInbox() {
+	if w.ownChannel = l.bus.channel(w.partition, w.keys[0]); !w.ownChannel.onlyInbox() {
 		w.ownChannel = nil
 	}
 	l.mu.Lock()
@@ -130,7 +135,7 @@ func (l *serverQueue) execute(ctx context.Context, w *write) error {
 	}
 	l.mu.Unlock()
 	if start {
-		l.store.start(l.sendLoop)
+		l.start(l.sendLoop)
 	}
 	select {
 	case <-w.done:
@@ -138,7 +143,7 @@ func (l *serverQueue) execute(ctx context.Context, w *write) error {
 	case <-ctx.Done():
 		l.cancel(w)
 		return ctx.Err()
-	case <-l.store.runCtx.Done():
+	case <-l.runCtx.Done():
 		return store.ErrClosed
 	}
 }

@@ -106,6 +106,14 @@ func open(t *testing.T, client redis.UniversalClient, cfg redisstore.Config) *re
 	return s
 }
 
+// roles returns the parts of a store as the roles of the contract.
+func roles(s *redisstore.Store) storetest.Engine {
+	return storetest.Engine{
+		Lifecycle: s.Sessions, Leases: s.Sessions, Contents: s.Sessions, Inbox: s.Sessions, Directory: s.Sessions,
+		Replicas: s.Replicas, Semaphores: s.Semaphores, Rates: s.Rates, Documents: s.Documents, Service: s,
+	}
+}
+
 // setup is a [storetest.Setup].
 func (d *deployment) setup(t *testing.T, o storetest.Options) storetest.Env {
 	t.Helper()
@@ -117,7 +125,7 @@ func (d *deployment) setup(t *testing.T, o storetest.Options) storetest.Env {
 		cfg.Limits, cfg.Schema = o.Limits, o.Schema
 		s := open(t, d.client, cfg)
 		handles = append(handles, s)
-		return s
+		return roles(s)
 	}
 	return storetest.Env{
 		Open:    open,

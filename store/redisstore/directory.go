@@ -17,13 +17,20 @@ import (
 // infoFields are the fields of meta that are read for an [store.Info].
 var infoFields = []string{"state", "user", "card", "created", "updated", "working", "until", "oldest"}
 
+// directory reads the entries of sessions from the lists of the partitions.
+type directory struct {
+	*caller
+	calls     *sessionCaller
+	rebuilder *rebuilder
+}
+
 // Session returns the directory entry of a session, or [store.ErrNotFound].
-func (s *Store) Session(ctx context.Context, session wire.SessionID) (store.Info, error) {
+func (s *Sessions) Session(ctx context.Context, session wire.SessionID) (store.Info, error) {
 	what := "look up session " + string(session)
 	if err := session.Validate(); err != nil {
 		return store.Info{}, fmt.Errorf("look up session: %w", err)
 	}
-	infos, err := s.infos(ctx, what, []wire.SessionID{session})
+	infos, err := s.directory.infos(ctx, what, []wire.SessionID{session})
 	if err != nil {
 		return store.Info{}, err
 	}
@@ -35,7 +42,7 @@ func (s *Store) Session(ctx context.Context, session wire.SessionID) (store.Info
 
 // Sessions lists sessions by partition and, within a partition, in the order of ids. The
 // listing may be incomplete while the lists of a partition are being rebuilt.
-func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
+func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
 	const what = "list sessions"
 	var page store.Page[store.Info]
 	part, after, err := parseCursor(q.After)
@@ -50,11 +57,11 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 		}
 		index = func(p uint16) string { return s.keys.userSessions(p, q.User) }
 	}
-	ids, next, err := s.walk(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))
+	ids, next, err := s.directory.walk(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))
 	if err != nil {
 		return page, err
 	}
-	if page.Items, err = s.infos(ctx, what, ids); err != nil {
+	if page.Items, err = s.directory.infos(ctx, what, ids); err != nil {
 		return page, err
 	}
 	page.Next = next
@@ -63,11 +70,11 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 
 // walk returns ids from an index that has a part in every partition, beginning after an id
 // of a partition, and the cursor of the next page.
-func (s *Store) walk(
+func (d *directory) walk(
 	ctx context.Context, what, user string, index func(uint16) string, part uint16, after string, limit int,
 ) (ids []wire.SessionID, next string, err error) {
 	sizes := make([]*redis.IntCmd, partitions)
-	err = s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err = d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for p := part; p < partitions; p++ {
 			add(index(p), func(pipe redis.Pipeliner) { sizes[p] = pipe.ZCard(ctx, index(p)) })
 		}
@@ -81,11 +88,11 @@ func (s *Store) walk(
 	for p := part; p < partitions && expected <= int64(limit); p++ {
 		n, err := sizes[p].Result()
 		if isRedisError(err, "WRONGTYPE") {
-			s.rebuildLists(p, user)
+			d.rebuilder.rebuildLists(p, user)
 			continue // the other partitions can be listed
 		}
 		if err != nil {
-			return nil, "", s.contractError(ctx, what, err)
+			return nil, "", d.contractError(ctx, what, err)
 		}
 		if n > 0 {
 			parts = append(parts, p)
@@ -95,7 +102,7 @@ func (s *Store) walk(
 		}
 	}
 	pages := make([]*redis.StringSliceCmd, partitions)
-	err = s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err = d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for _, p := range parts {
 			from := "-"
 			if p == part && after != "" {
@@ -112,7 +119,7 @@ func (s *Store) walk(
 	for _, p := range parts {
 		page, err := pages[p].Result()
 		if err != nil {
-			return nil, "", s.contractError(ctx, what, err)
+			return nil, "", d.contractError(ctx, what, err)
 		}
 		for _, id := range page {
 			if len(ids) == limit {
@@ -141,12 +148,12 @@ func parseCursor(text string) (part uint16, after string, err error) {
 
 // infos returns the directory entries of sessions. Sessions that no longer exist are
 // omitted; a corrupt one is quarantined instead of failing the listing.
-func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
+func (d *directory) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
 	metas := make([]*redis.SliceCmd, len(ids))
 	marks := make([]*redis.StringCmd, len(ids))
-	err := s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err := d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for i, id := range ids {
-			k := s.keys.session(id)
+			k := d.keys.session(id)
 			add(k.meta(), func(p redis.Pipeliner) {
 				metas[i] = p.HMGet(ctx, k.meta(), infoFields...)
 				marks[i] = p.HGet(ctx, k.quarantine(), string(id))
@@ -160,13 +167,13 @@ func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([
 	for i, id := range ids {
 		reason, err := marks[i].Result()
 		if isRedisError(err, "WRONGTYPE") {
-			s.rebuildLists(partition(string(id)), "")
+			d.rebuilder.rebuildLists(partition(string(id)), "")
 			reason, err = "", nil
 		}
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, s.contractError(ctx, what, err)
+			return nil, d.contractError(ctx, what, err)
 		}
-		info, err := s.info(ctx, id, metas[i], reason)
+		info, err := d.info(ctx, id, metas[i], reason)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -178,19 +185,19 @@ func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([
 	return infos, nil
 }
 
-func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCmd, reason string) (store.Info, error) {
+func (d *directory) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCmd, reason string) (store.Info, error) {
 	info := store.Info{ID: id, Quarantined: reason}
 	aside := func(err error) (store.Info, error) {
 		if info.Quarantined == "" {
-			info.Quarantined = s.handleCorrupt(ctx, id, err).Error()
+			info.Quarantined = d.calls.handleCorrupt(ctx, id, err).Error()
 		}
 		return info, nil
 	}
 	if isRedisError(meta.Err(), "WRONGTYPE") {
-		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: "of a wrong type"})
+		return aside(&store.CorruptError{Where: "key " + d.keys.session(id).meta(), Reason: "of a wrong type"})
 	}
 	if meta.Err() != nil {
-		return info, s.contractError(ctx, "look up session "+string(id), meta.Err())
+		return info, d.contractError(ctx, "look up session "+string(id), meta.Err())
 	}
 	f := map[string]string{}
 	for i, name := range infoFields {
@@ -205,9 +212,9 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 		info.Quarantined = unknownReason
 	}
 	if err := fillInfo(&info, f); err != nil {
-		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: err.Error()})
+		return aside(&store.CorruptError{Where: "key " + d.keys.session(id).meta(), Reason: err.Error()})
 	}
-	card, err := s.schema.Open(store.KindCard, string(id), []byte(f["card"]))
+	card, err := d.schema.Open(store.KindCard, string(id), []byte(f["card"]))
 	if errors.Is(err, store.ErrNewerSchema) {
 		return info, nil // unreadable for this program, but not corrupt
 	}
@@ -245,12 +252,12 @@ func parseTime(text string) (time.Time, error) {
 
 // Unattended lists sessions that have unfinished work, are not quarantined, and whose lease
 // was released or has expired. It resumes an unfinished rebuild of a partition's lists.
-func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
+func (s *Sessions) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
 	const what = "list unattended sessions"
 	limit = store.PageLimit(limit)
-	lists, err := s.unattended(ctx, what, limit, false)
+	lists, err := s.directory.unattended(ctx, what, limit, false)
 	if err == nil && isRedisError(firstError(lists), "NOSCRIPT") {
-		lists, err = s.unattended(ctx, what, limit, true)
+		lists, err = s.directory.unattended(ctx, what, limit, true)
 	}
 	if err != nil {
 		return nil, err
@@ -259,14 +266,14 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	for p, list := range lists {
 		found, err := list.StringSlice()
 		if isRedisError(err, "WRONGTYPE") {
-			s.rebuildLists(uint16(p), "")
+			s.rebuilder.rebuildLists(uint16(p), "")
 			continue // the other partitions can be listed
 		}
 		if err != nil {
 			return nil, s.contractError(ctx, what, err)
 		}
 		if found[0] == "1" { // a rebuild is pending, and the replica that began it may be gone
-			s.rebuildLists(uint16(p), "")
+			s.rebuilder.rebuildLists(uint16(p), "")
 		}
 		for _, id := range found[1:] {
 			if len(ids) < limit {
@@ -278,13 +285,13 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 }
 
 // unattended queries all partitions.
-func (s *Store) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
+func (d *directory) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
 	lists := make([]*redis.Cmd, partitions)
-	err := s.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+	err := d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for p := range uint16(partitions) {
-			key := s.keys.working(p)
+			key := d.keys.working(p)
 			add(key, func(pipe redis.Pipeliner) {
-				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key, s.keys.rebuildMark(p)}, []any{limit})...)
+				lists[p] = pipe.Do(ctx, d.scripts.unattended.command(byText, []string{key, d.keys.rebuildMark(p)}, []any{limit})...)
 			})
 		}
 	})
@@ -302,24 +309,24 @@ func firstError(cmds []*redis.Cmd) error {
 
 // Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts
 // the quarantine.
-func (s *Store) Quarantine(ctx context.Context, session wire.SessionID, reason string) error {
+func (s *Sessions) Quarantine(ctx context.Context, session wire.SessionID, reason string) error {
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}
-	return s.storeQuarantine(ctx, session, reason, false)
+	return s.calls.storeQuarantine(ctx, session, reason, false)
 }
 
-func (s *Store) storeQuarantine(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
+func (c *sessionCaller) storeQuarantine(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
 	what := "quarantine session " + string(session)
-	k := s.keys.session(session)
-	v, err := s.call(ctx, what, retryable, s.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
+	k := c.keys.session(session)
+	v, err := c.call(ctx, what, retryable, c.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
 		string(session), reason, keepOther)
 	if err != nil {
 		return err
 	}
 	r, err := parseReply(v)
 	if err == nil {
-		err = s.refusal(ctx, session, r)
+		err = c.refusal(ctx, session, r)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

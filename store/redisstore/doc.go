@@ -4,8 +4,8 @@
 //
 // The package owns all keys and channels that begin with its prefix, and the goroutines of a
 // [Store]. It does not own the client: a program creates one with the options of [ParseURL],
-// opens a [Store] on it, and closes the client after the Store. A Store is safe for
-// concurrent use.
+// opens a [Store] on it, and closes the client after the Store. A Store and its parts are
+// safe for concurrent use.
 //
 // # Keys
 //

@@ -12,8 +12,11 @@ import (
 // listBytes is the approximate bound of the data in one page of documents.
 const listBytes = 4 << 20
 
+// Documents implements the documents of the contract.
+type Documents struct{ *caller }
+
 // Get returns a document with its remaining TTL, or [store.ErrNotFound].
-func (s *Store) Get(ctx context.Context, collection, name string) (store.Document, error) {
+func (s *Documents) Get(ctx context.Context, collection, name string) (store.Document, error) {
 	what := "get document " + collection + "/" + name
 	d := store.Document{Collection: collection, Name: name}
 	if err := s.limits.CheckDocument(d); err != nil {
@@ -35,7 +38,7 @@ func (s *Store) Get(ctx context.Context, collection, name string) (store.Documen
 // Put writes a document if the stored version is d.Version (0: none), else
 // [store.ErrConflict]. It returns the new version. If the reply is lost, it fails with
 // [store.ErrUnavailable] although the document may have been written.
-func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err error) {
+func (s *Documents) Put(ctx context.Context, d store.Document) (version uint64, err error) {
 	if err := s.limits.CheckDocument(d); err != nil {
 		return 0, fmt.Errorf("put document: %w", err)
 	}
@@ -60,7 +63,7 @@ func (s *Store) Put(ctx context.Context, d store.Document) (version uint64, err 
 
 // Remove deletes a document with that version, else, and if there is none,
 // [store.ErrConflict].
-func (s *Store) Remove(ctx context.Context, collection, name string, version uint64) error {
+func (s *Documents) Remove(ctx context.Context, collection, name string, version uint64) error {
 	what := "remove document " + collection + "/" + name
 	if err := s.limits.CheckDocument(store.Document{Collection: collection, Name: name}); err != nil {
 		return fmt.Errorf("remove document: %w", err)
@@ -75,7 +78,7 @@ func (s *Store) Remove(ctx context.Context, collection, name string, version uin
 
 // Documents lists a collection in the order of names. Unreadable documents are omitted and
 // logged.
-func (s *Store) Documents(
+func (s *Documents) Documents(
 	ctx context.Context, collection, after string, limit int,
 ) (store.Page[store.Document], error) {
 	var page store.Page[store.Document]
@@ -109,7 +112,7 @@ func (s *Store) Documents(
 	return page, nil
 }
 
-func (s *Store) callDocument(
+func (s *Documents) callDocument(
 	ctx context.Context, what string, again retrySafety, sc *script, collection string, args ...any,
 ) (reply, error) {
 	v, err := s.call(ctx, what, again, sc, s.keys.collection(collection), args...)
@@ -127,7 +130,7 @@ func (s *Store) callDocument(
 }
 
 // openDocument sets version, remaining TTL and unsealed data of a document from a reply.
-func (s *Store) openDocument(d store.Document, r reply) (store.Document, error) {
+func (s *Documents) openDocument(d store.Document, r reply) (store.Document, error) {
 	version, err := r.count(0)
 	if err != nil {
 		return store.Document{}, &store.CorruptError{Where: "version of " + d.Collection + "/" + d.Name, Reason: err.Error()}

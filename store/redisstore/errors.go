@@ -67,31 +67,31 @@ func isRedisError(err error, prefix string) bool {
 
 // contractError converts an error of go-redis into one of the contract of package store and
 // reports it to the observer. No other function converts errors.
-func (s *Store) contractError(ctx context.Context, what string, err error) error {
+func (c *caller) contractError(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if s.runCtx.Err() != nil {
+	if c.runCtx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	if ended := contextError(ctx); ended != nil {
 		if errors.Is(ended, context.DeadlineExceeded) {
-			s.cfg.Observer.Failed("timeout")
+			c.cfg.Observer.Failed("timeout")
 		}
 		return fmt.Errorf("%s: %w", what, ended)
 	}
 	switch {
 	case isRedisError(err, "OOM"), isRedisError(err, "MISCONF") && strings.Contains(err.Error(), "No space"):
-		s.cfg.Observer.Failed("no_space")
+		c.cfg.Observer.Failed("no_space")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrNoSpace, err)
 	case isRedisError(err, "WRONGTYPE"):
-		s.cfg.Observer.Failed("corrupt")
+		c.cfg.Observer.Failed("corrupt")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrCorrupt, err)
 	case classifyError(err) == outcomeRefused && !redis.IsAuthError(err) && !redis.IsPermissionError(err):
-		s.cfg.Observer.Failed("refused")
+		c.cfg.Observer.Failed("refused")
 		return fmt.Errorf("%s: %w", what, err)
 	default:
-		s.cfg.Observer.Failed("unavailable")
+		c.cfg.Observer.Failed("unavailable")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
 	}
 }

@@ -33,7 +33,7 @@ func TestKilledScript(t *testing.T) {
 func TestRefusedExec(t *testing.T) {
 	t.Parallel()
 	const preamble = "EXECABORT Transaction discarded because of: "
-	s := &Store{runCtx: t.Context(), cfg: Config{}.withDefaults()}
+	c := &caller{runCtx: t.Context(), cfg: Config{}.withDefaults()}
 	for text, want := range map[string]error{
 		"OOM command not allowed when used memory > 'maxmemory'.":                          store.ErrNoSpace,
 		"READONLY You can't write against a read only replica.":                            store.ErrUnavailable,
@@ -41,7 +41,7 @@ func TestRefusedExec(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.": store.ErrUnavailable,
 	} {
 		for _, err := range []error{answer(text), answer(preamble + text)} {
-			if got := s.contractError(t.Context(), "commit", err); !errors.Is(got, want) {
+			if got := c.contractError(t.Context(), "commit", err); !errors.Is(got, want) {
 				t.Errorf("%q is %v, want %v", err, got, want)
 			}
 		}

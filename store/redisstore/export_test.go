@@ -50,5 +50,5 @@ func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() 
 // follows in it.
 func (s *Store) OnlyInbox(id wire.SessionID) bool {
 	k := s.keys.session(id)
-	return s.bus.channel(k.partition, []byte(k.meta())).onlyInbox()
+	return s.Sessions.bus.channel(k.partition, []byte(k.meta())).onlyInbox()
 }

@@ -122,7 +122,7 @@ func TestFailoverThatForgets(t *testing.T) {
 	if !ok || gap.Top.Compare(kept) < 0 || gap.Top.Compare(lost) >= 0 {
 		t.Fatalf("commit after the loss is %v, want a *GapError from %v to before %v", err, kept, lost)
 	}
-	for _, err := range s.Tail(t.Context(), "s", lost) {
+	for _, err := range s.Sessions.Tail(t.Context(), "s", lost) {
 		if !errors.Is(err, store.ErrAhead) {
 			t.Errorf("tail from a lost position is %v, want ErrAhead", err)
 		}
@@ -134,7 +134,7 @@ func TestFailoverThatForgets(t *testing.T) {
 	if a.lease.Epoch <= lost.Epoch || a.lease.Prev != gap.Top {
 		t.Errorf("lease is %+v, want one after epoch %d that follows %v", a.lease, lost.Epoch, gap.Top)
 	}
-	if _, err := s.Read(t.Context(), "s", lost, 1); !errors.Is(err, store.ErrUnknownPosition) {
+	if _, err := s.Sessions.Read(t.Context(), "s", lost, 1); !errors.Is(err, store.ErrUnknownPosition) {
 		t.Errorf("reading after a lost position is %v, want ErrUnknownPosition", err)
 	}
 	a.mustWrite(t, 1)
@@ -153,7 +153,7 @@ func TestDurableCommits(t *testing.T) {
 	if err != nil || !r.Durable {
 		t.Fatalf("receipt is %+v, error %v, want durable", r, err)
 	}
-	if again, err := s.Commit(t.Context(), a.lease, b); err != nil || again != r {
+	if again, err := s.Sessions.Commit(t.Context(), a.lease, b); err != nil || again != r {
 		t.Errorf("receipt of a retry is %+v, error %v, want %+v", again, err, r)
 	}
 	w.Replica.Stop(t)

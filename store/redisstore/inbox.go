@@ -20,7 +20,7 @@ const receiveBytes = 1 << 20
 // one in the inbox, or of one of the last [store.Limits.InboxCommands] consumed ones, is a
 // duplicate. [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if
 // the inbox is full.
-func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error) {
+func (s *Sessions) Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error) {
 	const what = "send to session"
 	if err := session.Validate(); err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
@@ -30,7 +30,7 @@ func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Comman
 	}
 	k := s.keys.session(session)
 	sum := sha256.Sum256(c.Data)
-	r, err := s.callSession(ctx, what, retryable, session, s.scripts.send,
+	r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.send,
 		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()},
 		string(session), c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data), s.limits.InboxCommands)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Comman
 // Receive yields the commands in the inbox in the order in which they were sent, and then
 // new ones, until the first error. Commands that no batch consumes are yielded again by the
 // next Receive. Once begun it continues through outages of Redis.
-func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
+func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
 	return func(yield func([]store.Command, error) bool) {
 		if err := checkLease(l); err != nil {
 			yield(nil, fmt.Errorf("receive: %w", err))
@@ -90,10 +90,10 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 }
 
 // receive returns the commands after an entry id of the inbox, and the last entry id.
-func (s *Store) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
+func (s *Sessions) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
 	const what = "receive for session"
 	k := s.keys.session(l.Session)
-	r, err := s.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
+	r, err := s.calls.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
 		string(l.Replica), epochText(l), after, receiveBytes)
 	if err != nil {
 		return nil, "", err
@@ -107,13 +107,13 @@ func (s *Store) receive(ctx context.Context, l store.Lease, after string) (comma
 		}
 		if len(fields) != 4 {
 			err := &store.CorruptError{Where: "inbox", Reason: "entry has an unknown format"}
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.handleCorrupt(ctx, l.Session, err))
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
 		}
 		id, _ := fields[1].(string)
 		sealed, _ := fields[3].(string)
 		data, err := s.schema.Open(store.KindCommand, id, []byte(sealed))
 		if err != nil {
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.handleCorrupt(ctx, l.Session, err))
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
 		}
 		commands = append(commands, store.Command{ID: id, Data: data})
 	}

@@ -34,7 +34,7 @@ func (k keyspace) appendAt(b []byte, partition uint16, parts ...string) []byte {
 
 // Partition returns the failure domain of a session: in a Cluster its partition, whose
 // sessions are on the same server, and 0 otherwise.
-func (s *Store) Partition(session wire.SessionID) int {
+func (s *Sessions) Partition(session wire.SessionID) int {
 	if s.servers.cluster == nil {
 		return 0
 	}

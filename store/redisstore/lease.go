@@ -16,16 +16,16 @@ import (
 // Create makes an empty session without an owner. [store.ErrExists] if the id is in use. It
 // is not retried if the reply is lost: [store.ErrUnavailable] although the session may
 // exist.
-func (s *Store) Create(ctx context.Context, n store.NewSession) error {
+func (s *Sessions) Create(ctx context.Context, n store.NewSession) error {
 	if err := s.limits.CheckSession(n); err != nil {
 		return fmt.Errorf("create session: %w", err)
 	}
 	return s.create(ctx, "create session", n)
 }
 
-func (s *Store) create(ctx context.Context, what string, n store.NewSession, lease ...any) error {
+func (s *Sessions) create(ctx context.Context, what string, n store.NewSession, lease ...any) error {
 	k := s.keys.session(n.ID)
-	r, err := s.callSession(ctx, what, notRetryable, n.ID, s.scripts.create,
+	r, err := s.calls.callSession(ctx, what, notRetryable, n.ID, s.scripts.create,
 		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, n.User), k.floor()},
 		append([]any{string(n.ID), n.User, s.schema.Seal(nil, n.Card)}, lease...)...)
 	if err == nil && r.word == "EXISTS" {
@@ -36,7 +36,7 @@ func (s *Store) create(ctx context.Context, what string, n store.NewSession, lea
 
 // Recreate creates a session that Redis has lost, owned by the lease's replica.
 // [store.ErrExists] if it exists, [store.ErrNotFound] if it was deleted.
-func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
+func (s *Sessions) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
 	err := errors.Join(checkLease(l), store.CheckTTL(l.TTL), s.limits.CheckSession(n), store.CheckLeaseOf(l, n))
 	if err != nil {
 		return fmt.Errorf("recreate session: %w", err)
@@ -47,7 +47,7 @@ func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession)
 // Deleted reports whether a session was deleted at or after an epoch. Redis stores only the
 // highest epoch of the deleted sessions of a partition, so the result may be true for a
 // lost session if others were deleted later.
-func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error) {
+func (s *Sessions) Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error) {
 	if err := session.Validate(); err != nil {
 		return false, fmt.Errorf("read deletion epoch: %w", err)
 	}
@@ -70,7 +70,7 @@ func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint6
 // replica has a live lease, [*store.QuarantinedError] if quarantined. If the reply is lost,
 // Claim fails with [store.ErrUnavailable] although the replica may be the owner; claiming
 // again is always safe.
-func (s *Store) Claim(
+func (s *Sessions) Claim(
 	ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration,
 ) (store.Lease, error) {
 	if err := errors.Join(session.Validate(), replica.Validate(), store.CheckTTL(ttl)); err != nil {
@@ -79,7 +79,7 @@ func (s *Store) Claim(
 	k := s.keys.session(session)
 	lease := store.Lease{Session: session, Replica: replica}
 	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
-	r, err := s.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
+	r, err := s.calls.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
 		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working()},
 		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
 	if err != nil {
@@ -105,12 +105,12 @@ func (s *Store) Claim(
 
 // Renew extends a lease by its TTL from now. [store.ErrFenced] if the lease is not the
 // current one.
-func (s *Store) Renew(ctx context.Context, l store.Lease) error {
+func (s *Sessions) Renew(ctx context.Context, l store.Lease) error {
 	if err := errors.Join(checkLease(l), store.CheckTTL(l.TTL)); err != nil {
 		return fmt.Errorf("renew lease: %w", err)
 	}
 	k := s.keys.session(l.Session)
-	_, err := s.callSession(ctx, "renew lease of session", retryable, l.Session, s.scripts.renew,
+	_, err := s.calls.callSession(ctx, "renew lease of session", retryable, l.Session, s.scripts.renew,
 		[]string{k.meta(), k.working()},
 		string(l.Session), string(l.Replica), epochText(l), milliseconds(l.TTL))
 	return err
@@ -118,25 +118,25 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 
 // Release ends a lease, so that any replica can claim the session at once, or only
 // [store.Lease.Heir] for one TTL. [store.ErrFenced] if the lease is not the current one.
-func (s *Store) Release(ctx context.Context, l store.Lease) error {
+func (s *Sessions) Release(ctx context.Context, l store.Lease) error {
 	if err := errors.Join(checkLease(l), l.CheckHeir()); err != nil {
 		return fmt.Errorf("release lease: %w", err)
 	}
 	k := s.keys.session(l.Session)
-	_, err := s.callSession(ctx, "release lease of session", notRetryable, l.Session, s.scripts.release,
+	_, err := s.calls.callSession(ctx, "release lease of session", notRetryable, l.Session, s.scripts.release,
 		[]string{k.meta(), k.working()}, string(l.Session), string(l.Replica), epochText(l), string(l.Heir), milliseconds(l.TTL))
 	return err
 }
 
 // Delete removes a session with all its data. [store.ErrFenced] if the lease is not the
 // current one. It starts again if tables or lists are added meanwhile.
-func (s *Store) Delete(ctx context.Context, l store.Lease) error {
+func (s *Sessions) Delete(ctx context.Context, l store.Lease) error {
 	if err := checkLease(l); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	k := s.keys.session(l.Session)
 	for {
-		known, err := s.structures(ctx, "delete session", l.Session)
+		known, err := s.calls.structures(ctx, "delete session", l.Session)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 		for _, name := range known.names {
 			keys = append(keys, k.structure(name))
 		}
-		r, err := s.callSession(ctx, "delete session", notRetryable, l.Session, s.scripts.remove, keys,
+		r, err := s.calls.callSession(ctx, "delete session", notRetryable, l.Session, s.scripts.remove, keys,
 			string(l.Session), string(l.Replica), epochText(l), known.version)
 		if err != nil || r.word != "CHANGED" {
 			return err
@@ -167,11 +167,11 @@ type structures struct {
 	names   []string
 }
 
-func (s *Store) structures(ctx context.Context, what string, id wire.SessionID) (structures, error) {
-	k := s.keys.session(id)
+func (c *sessionCaller) structures(ctx context.Context, what string, id wire.SessionID) (structures, error) {
+	k := c.keys.session(id)
 	var meta *redis.SliceCmd
 	var names *redis.StringSliceCmd
-	err := s.runOnServer(ctx, what+" "+string(id), retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
+	err := c.runOnServer(ctx, what+" "+string(id), retryable, k.meta(), func(ctx context.Context, server *redis.Client) error {
 		_, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
 			// The version is read first: if the names change in between, it does
 			// not match and the script refuses.
@@ -182,7 +182,7 @@ func (s *Store) structures(ctx context.Context, what string, id wire.SessionID) 
 		return err
 	})
 	if err != nil {
-		return structures{}, s.sessionError(ctx, id, err)
+		return structures{}, c.sessionError(ctx, id, err)
 	}
 	version, ok := meta.Val()[0].(string)
 	user, _ := meta.Val()[1].(string)

@@ -15,10 +15,17 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// logReader reads the logs of sessions.
+type logReader struct {
+	*caller
+	calls *sessionCaller
+	codec *codec
+}
+
 // Read returns the events after a cursor in order, in one round trip. A cursor without an
 // event is [store.ErrTrimmed], [store.ErrUnknownPosition] or [store.ErrAhead].
-func (s *Store) Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
-	p, err := s.read(ctx, session, after, limit)
+func (s *Sessions) Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+	p, err := s.reader.read(ctx, session, after, limit)
 	return p.events, err
 }
 
@@ -29,14 +36,14 @@ type logPage struct {
 	owner  string
 }
 
-func (s *Store) read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) (logPage, error) {
+func (l *logReader) read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) (logPage, error) {
 	const what = "read log of session"
 	if err := session.Validate(); err != nil {
 		return logPage{}, fmt.Errorf("%s: %w", what, err)
 	}
-	k := s.keys.session(session)
+	k := l.keys.session(session)
 	limit = store.PageLimit(limit)
-	r, err := s.callSession(ctx, what, retryable, session, s.scripts.read, []string{k.meta(), k.log()},
+	r, err := l.calls.callSession(ctx, what, retryable, session, l.scripts.read, []string{k.meta(), k.log()},
 		strconv.FormatUint(after.Epoch, 10), strconv.FormatUint(after.Seq, 10), limit)
 	if err != nil {
 		return logPage{}, err
@@ -49,14 +56,14 @@ func (s *Store) read(ctx context.Context, session wire.SessionID, after wire.Pos
 	case "UNKNOWN":
 		return logPage{}, fmt.Errorf("%s %s after %v: %w", what, session, after, store.ErrUnknownPosition)
 	}
-	page, err := s.decodePage(session, after, limit, r)
+	page, err := l.codec.decodePage(session, after, limit, r)
 	if err != nil {
-		return logPage{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
+		return logPage{}, fmt.Errorf("%s %s: %w", what, session, l.calls.handleCorrupt(ctx, session, err))
 	}
 	return page, nil
 }
 
-func (s *Store) decodePage(session wire.SessionID, after wire.Position, limit int, r reply) (logPage, error) {
+func (c *codec) decodePage(session wire.SessionID, after wire.Position, limit int, r reply) (logPage, error) {
 	top, err := r.position(0)
 	if err != nil {
 		return logPage{}, &store.CorruptError{Where: "top of the log", Reason: err.Error()}
@@ -67,7 +74,7 @@ func (s *Store) decodePage(session wire.SessionID, after wire.Position, limit in
 		if !ok {
 			return logPage{}, &store.CorruptError{Where: "entry of the log", Reason: "unknown format"}
 		}
-		news, err := s.decodeEntry(session, data)
+		news, err := c.decodeEntry(session, data)
 		if err == nil && news.top.String() != id {
 			err = &store.CorruptError{Where: "entry " + id, Reason: "made for " + news.top.String()}
 		}
@@ -123,7 +130,7 @@ func (n news) after(p wire.Position) []store.Event {
 }
 
 // decodeEntry decodes a log entry, which is also the format of published batches.
-func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
+func (c *codec) decodeEntry(session wire.SessionID, data string) (news, error) {
 	line, rest, _ := strings.Cut(data, "\n")
 	bad := func(reason string) (news, error) {
 		return news{}, &store.CorruptError{Where: fmt.Sprintf("entry %.64q of the log", line), Reason: reason}
@@ -153,7 +160,7 @@ func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
 		n.top, n.events = e.At, []store.Event{e}
 	case newsCommit:
 		first, top := store.NextPositions(prev, count)
-		frames, err := s.schema.Open(store.KindEntry, top.String(), []byte(rest))
+		frames, err := c.schema.Open(store.KindEntry, top.String(), []byte(rest))
 		if err != nil {
 			return news{}, err
 		}

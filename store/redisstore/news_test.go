@@ -26,7 +26,7 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	var owner sync.WaitGroup
 	owner.Go(func() {
-		for commands := range s.Receive(ctx, a.lease) {
+		for commands := range s.Sessions.Receive(ctx, a.lease) {
 			if len(commands) > 0 {
 				t.Error("a command that nobody sent")
 			}

@@ -36,10 +36,10 @@ func TestLostAnswers(t *testing.T) {
 	a.verify(t)
 
 	p.lose.Store(1)
-	if _, err := s.Send(ctx, "s", store.Command{ID: "c", Data: []byte("data")}); err != nil {
+	if _, err := s.Sessions.Send(ctx, "s", store.Command{ID: "c", Data: []byte("data")}); err != nil {
 		t.Fatal(err)
 	}
-	for commands, err := range s.Receive(ctx, a.lease) {
+	for commands, err := range s.Sessions.Receive(ctx, a.lease) {
 		if err != nil || len(commands) != 1 || commands[0].ID != "c" {
 			t.Errorf("inbox is %v, error %v, want one command", commands, err)
 		}
@@ -48,7 +48,7 @@ func TestLostAnswers(t *testing.T) {
 
 	// What must not be repeated is not: the caller is told, and it happened once.
 	// The scripts are known by then, or their absence would be the lost answer.
-	if _, err := s.Put(ctx, store.Document{Collection: "c", Name: "first"}); err != nil {
+	if _, err := s.Documents.Put(ctx, store.Document{Collection: "c", Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	loseNext := func() {
@@ -59,17 +59,17 @@ func TestLostAnswers(t *testing.T) {
 		p.lose.Store(1)
 	}
 	loseNext()
-	_, err := s.Put(ctx, store.Document{Collection: "c", Name: "n"})
+	_, err := s.Documents.Put(ctx, store.Document{Collection: "c", Name: "n"})
 	isUnavailable(t, "Put", err)
-	if d, err := s.Get(ctx, "c", "n"); err != nil || d.Version != 1 {
+	if d, err := s.Documents.Get(ctx, "c", "n"); err != nil || d.Version != 1 {
 		t.Errorf("document is %+v, error %v, want version 1", d, err)
 	}
 	loseNext()
-	isUnavailable(t, "Remove", s.Remove(ctx, "c", "n", 1))
+	isUnavailable(t, "Remove", s.Documents.Remove(ctx, "c", "n", 1))
 	loseNext()
-	_, err = s.Claim(ctx, "s", "author", time.Hour)
+	_, err = s.Sessions.Claim(ctx, "s", "author", time.Hour)
 	isUnavailable(t, "Claim", err)
-	events, err := s.Read(ctx, "s", a.top, 10)
+	events, err := s.Sessions.Read(ctx, "s", a.top, 10)
 	if err != nil || len(events) != 1 {
 		t.Errorf("log after the claim is %v, error %v, want one event", events, err)
 	}
@@ -97,7 +97,7 @@ func TestDeadlinesAreObeyed(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Commit is %v, want its deadline", err)
 	}
-	_, err = s.Load(ctx, "s")
+	_, err = s.Sessions.Load(ctx, "s")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Load is %v, want its deadline", err)
 	}
@@ -106,7 +106,7 @@ func TestDeadlinesAreObeyed(t *testing.T) {
 	if _, err := a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("late")}}); err != nil {
 		t.Fatal(err)
 	}
-	if events, err := s.Read(t.Context(), "s", a.lease.Top(), 10); err != nil || len(events) != 1 {
+	if events, err := s.Sessions.Read(t.Context(), "s", a.lease.Top(), 10); err != nil || len(events) != 1 {
 		t.Errorf("log is %v, error %v, want one event", events, err)
 	}
 }
@@ -190,9 +190,9 @@ func TestFullMemory(t *testing.T) {
 	_, err := a.try(ctx, store.Batch{Events: [][]byte{[]byte("x")}, Ops: []store.Op{store.Clear("t")}})
 	for what, err := range map[string]error{
 		"Commit": err,
-		"Create": s.Create(ctx, store.NewSession{ID: "new", User: "u"}),
-		"Send":   second(s.Send(ctx, "other", store.Command{ID: "c"})),
-		"Put":    second(s.Put(ctx, store.Document{Collection: "c", Name: "n"})),
+		"Create": s.Sessions.Create(ctx, store.NewSession{ID: "new", User: "u"}),
+		"Send":   second(s.Sessions.Send(ctx, "other", store.Command{ID: "c"})),
+		"Put":    second(s.Documents.Put(ctx, store.Document{Collection: "c", Name: "n"})),
 		"Ready":  s.Ready(ctx),
 	} {
 		if !errors.Is(err, store.ErrNoSpace) {
@@ -204,14 +204,14 @@ func TestFullMemory(t *testing.T) {
 	}
 	// Reads go on, the refused batches have left nothing, owners stay owners.
 	other.verify(t)
-	if err := errors.Join(s.Renew(ctx, a.lease), s.Renew(ctx, other.lease)); err != nil {
+	if err := errors.Join(s.Sessions.Renew(ctx, a.lease), s.Sessions.Renew(ctx, other.lease)); err != nil {
 		t.Error(err)
 	}
-	state, err := s.Load(ctx, "s")
+	state, err := s.Sessions.Load(ctx, "s")
 	if err != nil || state.At != a.top || len(state.Tables["t"]) != 1 {
 		t.Errorf("state is at %v with %d fields, error %v, want %v and 1", state.At, len(state.Tables["t"]), err, a.top)
 	}
-	if err := s.Delete(ctx, a.lease); err != nil {
+	if err := s.Sessions.Delete(ctx, a.lease); err != nil {
 		t.Fatal(err)
 	}
 	limit("0")
@@ -267,10 +267,10 @@ func TestForgottenScripts(t *testing.T) {
 		}
 	}
 	ctx := t.Context()
-	flushed("Renew", s.Renew(ctx, authors[0].lease))
-	flushed("Unattended", second(s.Unattended(ctx, 10)))
-	flushed("Sessions", second(s.Sessions(ctx, store.Query{})))
-	flushed("Acquire", second(s.Acquire(ctx, store.SlotRequest{Semaphore: "x", Limit: 1, Holder: "h", Key: "k", TTL: time.Hour})))
-	flushed("Put", second(s.Put(ctx, store.Document{Collection: "c", Name: "n"})))
-	flushed("Delete", s.Delete(ctx, authors[0].lease))
+	flushed("Renew", s.Sessions.Renew(ctx, authors[0].lease))
+	flushed("Unattended", second(s.Sessions.Unattended(ctx, 10)))
+	flushed("Sessions", second(s.Sessions.Sessions(ctx, store.Query{})))
+	flushed("Acquire", second(s.Semaphores.Acquire(ctx, store.SlotRequest{Semaphore: "x", Limit: 1, Holder: "h", Key: "k", TTL: time.Hour})))
+	flushed("Put", second(s.Documents.Put(ctx, store.Document{Collection: "c", Name: "n"})))
+	flushed("Delete", s.Sessions.Delete(ctx, authors[0].lease))
 }

@@ -56,13 +56,13 @@ func (l *serverQueue) transactions(p *pipeline) []*transaction {
 	open := map[uint16]*transaction{}
 	for i, w := range p.writes {
 		slot := uint16(0)
-		if l.store.servers.cluster != nil {
+		if l.servers.cluster != nil {
 			slot = w.partition
 		}
 		t := open[slot]
 		if t == nil || p.newest[w.session] == t {
 			t = &transaction{}
-			if l.store.servers.cluster == nil {
+			if l.servers.cluster == nil {
 				t.writes = make([]*write, 0, len(p.writes)-i)
 			}
 			open[slot], all = t, append(all, t)
@@ -74,7 +74,7 @@ func (l *serverQueue) transactions(p *pipeline) []*transaction {
 
 // send sends transactions. It returns those whose script failed.
 func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
-	ctx := l.store.runCtx
+	ctx := l.runCtx
 	p.cmds, p.args = p.cmds[:0], p.args[:0]
 	for _, w := range p.toPublish {
 		p.cmds = append(p.cmds, redis.NewCmd(ctx, "spublish", &w.keys[0], &w.entry))
@@ -83,9 +83,9 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 		l.appendTransaction(p, t, byText && i == 0)
 	}
 	var wait *redis.IntCmd
-	if l.durable && len(transactions) > 0 && l.replicas.has(l.store, l.server) {
+	if l.durable && len(transactions) > 0 && l.replicas.has(l.caller, l.server) {
 		// One WAIT covers everything this connection has written before.
-		wait = redis.NewIntCmd(ctx, "wait", 1, l.store.cfg.ReplicaWait.Milliseconds())
+		wait = redis.NewIntCmd(ctx, "wait", 1, l.cfg.ReplicaWait.Milliseconds())
 		p.cmds = append(p.cmds, wait)
 	}
 	pipe := l.server.Pipeline()
@@ -111,7 +111,7 @@ type transaction struct {
 
 // appendTransaction adds the commands of a transaction to a pipeline.
 func (l *serverQueue) appendTransaction(p *pipeline, t *transaction, byText bool) {
-	ctx, from := l.store.runCtx, len(p.cmds)
+	ctx, from := l.runCtx, len(p.cmds)
 	p.cmds = append(p.cmds, redis.NewStatusCmd(ctx, "multi"), l.commitCall(p, t, byText))
 	for _, w := range t.writes {
 		if len(w.entry) > 0 {
@@ -128,20 +128,20 @@ func (l *serverQueue) commitCall(p *pipeline, t *transaction, byText bool) redis
 	for _, w := range t.writes {
 		keys += len(w.keys)
 	}
-	p.args = l.store.scripts.commit.begin(p.args, byText, keys)
+	p.args = l.scripts.commit.begin(p.args, byText, keys)
 	for _, w := range t.writes {
 		for i := range w.keys {
 			p.args = append(p.args, &w.keys[i])
 		}
 	}
-	limits := l.store.limits
+	limits := l.limits
 	p.args = append(p.args, len(t.writes), limits.LogEvents, limits.LogBytes, limits.InboxCommands, l.durable)
 	for _, w := range t.writes {
 		for i := range w.args {
 			p.args = append(p.args, &w.args[i])
 		}
 	}
-	return redis.NewCmd(l.store.runCtx, p.args[from:len(p.args):len(p.args)]...)
+	return redis.NewCmd(l.runCtx, p.args[from:len(p.args):len(p.args)]...)
 }
 
 // finish sets the results of the writes. It returns the script's error if the script
@@ -207,8 +207,8 @@ func (t *transaction) results() ([]any, error) {
 	return nil, err
 }
 
-// replicas caches whether a server has replicas.
-type replicas struct {
+// replicaCache caches whether a server has replicas.
+type replicaCache struct {
 	mu        sync.Mutex // guards the fields below
 	any       bool
 	known     bool
@@ -218,22 +218,22 @@ type replicas struct {
 
 // has reports whether waiting for a second node makes sense. It uses the cached answer and
 // refreshes it in the background, so that writes wait only for the first query.
-func (r *replicas) has(s *Store, server *redis.Client) bool {
+func (r *replicaCache) has(c *caller, server *redis.Client) bool {
 	r.mu.Lock()
 	known, has, ask := r.known, r.any, !r.querying && time.Since(r.queriedAt) >= replicaCheckEvery
 	r.querying = r.querying || known && ask
 	r.mu.Unlock()
 	switch {
 	case !known:
-		return r.query(s.runCtx, server)
+		return r.query(c.runCtx, server)
 	case ask:
-		s.start(func() { r.query(s.runCtx, server) })
+		c.start(func() { r.query(c.runCtx, server) })
 	}
 	return has
 }
 
 // query asks a server whether it has replicas.
-func (r *replicas) query(ctx context.Context, server *redis.Client) bool {
+func (r *replicaCache) query(ctx context.Context, server *redis.Client) bool {
 	info, err := server.Info(ctx, "replication").Result()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +248,7 @@ func (r *replicas) query(ctx context.Context, server *redis.Client) bool {
 
 // invalidate makes the next durable write query again: the replica that did not acknowledge
 // may be gone, and waiting for it would be useless.
-func (r *replicas) invalidate() {
+func (r *replicaCache) invalidate() {
 	r.mu.Lock()
 	r.known = false
 	r.mu.Unlock()

@@ -43,7 +43,7 @@ func TestForeignLists(t *testing.T) {
 			s := open(t, d.client, config(prefix))
 			working, a := newAuthor(t, s, "working"), newAuthor(t, s, "s")
 			aside := newAuthor(t, s, "aside")
-			if err := s.Quarantine(t.Context(), "aside", "for now"); err != nil {
+			if err := s.Sessions.Quarantine(t.Context(), "aside", "for now"); err != nil {
 				t.Fatal(err)
 			}
 			for _, w := range []*author{working, a} {
@@ -51,7 +51,7 @@ func TestForeignLists(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.Release(t.Context(), working.lease); err != nil {
+			if err := s.Sessions.Release(t.Context(), working.lease); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []wire.SessionID{"working", "s", "aside"} {
@@ -63,10 +63,10 @@ func TestForeignLists(t *testing.T) {
 			eventually(t, "commit", func() error {
 				return second(a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("x")}, Working: new(true)}))
 			})
-			eventually(t, "send", func() error { return second(s.Send(t.Context(), "s", store.Command{ID: "c"})) })
-			eventually(t, "claim", func() error { return second(s.Claim(t.Context(), "s", "author", time.Hour)) })
+			eventually(t, "send", func() error { return second(s.Sessions.Send(t.Context(), "s", store.Command{ID: "c"})) })
+			eventually(t, "claim", func() error { return second(s.Sessions.Claim(t.Context(), "s", "author", time.Hour)) })
 			eventually(t, "list of those that wait for an owner", func() error {
-				ids, err := s.Unattended(t.Context(), 10)
+				ids, err := s.Sessions.Unattended(t.Context(), 10)
 				if err == nil && !slices.Contains(ids, "working") {
 					err = fmt.Errorf("it is %v", ids)
 				}
@@ -74,7 +74,7 @@ func TestForeignLists(t *testing.T) {
 			})
 			for _, q := range []store.Query{{}, {User: "user"}} {
 				eventually(t, "list of sessions", func() error {
-					page, err := s.Sessions(t.Context(), q)
+					page, err := s.Sessions.Sessions(t.Context(), q)
 					if err != nil || len(page.Items) != 3 {
 						return fmt.Errorf("it is %+v, error %w", page, err)
 					}
@@ -86,13 +86,13 @@ func TestForeignLists(t *testing.T) {
 					return nil
 				})
 			}
-			eventually(t, "quarantine", func() error { return s.Quarantine(t.Context(), "s", "now") })
+			eventually(t, "quarantine", func() error { return s.Sessions.Quarantine(t.Context(), "s", "now") })
 			if _, err := aside.try(t.Context(), store.Batch{Events: [][]byte{[]byte("x")}}); !errors.Is(err, store.ErrQuarantined) {
 				t.Errorf("commit of what is set aside is %v, want ErrQuarantined", err)
 			}
 			for id := range 64 {
 				eventually(t, "create", func() error {
-					err := s.Create(t.Context(), store.NewSession{ID: wire.SessionID(fmt.Sprint("new-", id)), User: "user"})
+					err := s.Sessions.Create(t.Context(), store.NewSession{ID: wire.SessionID(fmt.Sprint("new-", id)), User: "user"})
 					if errors.Is(err, store.ErrExists) {
 						err = nil
 					}
@@ -100,13 +100,13 @@ func TestForeignLists(t *testing.T) {
 				})
 			}
 			eventually(t, "delete", func() error { // a new claim, since "s" is set aside
-				return s.Quarantine(t.Context(), "s", "")
+				return s.Sessions.Quarantine(t.Context(), "s", "")
 			})
-			lease, err := s.Claim(t.Context(), "s", "author", time.Hour)
+			lease, err := s.Sessions.Claim(t.Context(), "s", "author", time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "delete", func() error { return s.Delete(t.Context(), lease) })
+			eventually(t, "delete", func() error { return s.Sessions.Delete(t.Context(), lease) })
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestForeignSemaphore(t *testing.T) {
 			prefix := d.prefix()
 			s := open(t, d.client, config(prefix))
 			r := store.SlotRequest{Semaphore: "agents", Limit: 2, Holder: "h", Key: "k", TTL: time.Hour, Wait: true}
-			slot, err := s.Acquire(t.Context(), r)
+			slot, err := s.Semaphores.Acquire(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,17 +130,17 @@ func TestForeignSemaphore(t *testing.T) {
 			if err := d.client.Set(t.Context(), key, "not ours", 0).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.RenewSlot(t.Context(), slot); err != nil && !errors.Is(err, store.ErrFenced) {
+			if err := s.Semaphores.RenewSlot(t.Context(), slot); err != nil && !errors.Is(err, store.ErrFenced) {
 				t.Errorf("renew: %v", err)
 			}
 			for _, holder := range []string{"h", "other"} {
 				r.Holder = holder
-				if _, err := s.Acquire(t.Context(), r); err != nil {
+				if _, err := s.Semaphores.Acquire(t.Context(), r); err != nil {
 					t.Errorf("acquire for %s: %v", holder, err)
 				}
 			}
 			r.Holder, r.Wait = "third", false
-			if _, err := s.Acquire(t.Context(), r); !errors.Is(err, store.ErrFull) {
+			if _, err := s.Semaphores.Acquire(t.Context(), r); !errors.Is(err, store.ErrFull) {
 				t.Errorf("the third is told %v, want ErrFull", err)
 			}
 		})
@@ -153,7 +153,7 @@ func TestForeignSemaphore(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := store.SlotRequest{Semaphore: "agents", Limit: 2, Holder: "h", Key: "k", TTL: time.Hour, Wait: true}
-		if _, err := s.Acquire(t.Context(), r); err != nil {
+		if _, err := s.Semaphores.Acquire(t.Context(), r); err != nil {
 			t.Error(err)
 		}
 	})
@@ -165,10 +165,10 @@ func TestForeignSemaphore(t *testing.T) {
 			if err := d.client.Set(t.Context(), redisstore.ReplicaKeys(prefix)[i], "not ours", 0).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Announce(t.Context(), store.Replica{ID: "r"}, time.Hour); err != nil {
+			if err := s.Replicas.Announce(t.Context(), store.Replica{ID: "r"}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
-			if page, err := s.Replicas(t.Context(), "", 10); err != nil || len(page.Items) != 1 {
+			if page, err := s.Replicas.Replicas(t.Context(), "", 10); err != nil || len(page.Items) != 1 {
 				t.Errorf("replicas are %+v, error %v", page, err)
 			}
 		})

@@ -72,7 +72,7 @@ func TestRelistGoesOn(t *testing.T) {
 		if _, err := a.try(t.Context(), store.Batch{Working: new(true)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := first.Release(t.Context(), a.lease); err != nil {
+		if err := first.Sessions.Release(t.Context(), a.lease); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestRelistGoesOn(t *testing.T) {
 	if err := d.client.Set(t.Context(), redisstore.SharedKeys(prefix, ids[0], "user")["working"], "not ours", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cut.Unattended(t.Context(), 100); err != nil {
+	if _, err := cut.Sessions.Unattended(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -95,7 +95,7 @@ func TestRelistGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "list of those that wait for an owner", func() error {
-		found, err := first.Unattended(t.Context(), 100)
+		found, err := first.Sessions.Unattended(t.Context(), 100)
 		if err == nil && len(found) != len(ids) {
 			err = fmt.Errorf("%d of %d are there", len(found), len(ids))
 		}
@@ -110,7 +110,7 @@ func TestRelistGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "end", func() error {
-		if _, err := first.Unattended(t.Context(), 100); err != nil {
+		if _, err := first.Sessions.Unattended(t.Context(), 100); err != nil {
 			return err
 		}
 		n, err := d.client.Exists(t.Context(), mending).Result()
@@ -128,7 +128,7 @@ func TestRelistWithSeveralBroken(t *testing.T) {
 	prefix, ids := d.prefix(), neighbours(20)
 	s := open(t, d.client, config(prefix))
 	for i, id := range ids {
-		if err := s.Create(t.Context(), store.NewSession{ID: id, User: fmt.Sprint("user-", i%2)}); err != nil {
+		if err := s.Sessions.Create(t.Context(), store.NewSession{ID: id, User: fmt.Sprint("user-", i%2)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestRelistWithSeveralBroken(t *testing.T) {
 	}
 	for q, want := range map[store.Query]int{{}: 20, {User: "user-0"}: 10, {User: "user-1"}: 10} {
 		eventually(t, "list of sessions", func() error {
-			page, err := s.Sessions(t.Context(), q)
+			page, err := s.Sessions.Sessions(t.Context(), q)
 			if err != nil || len(page.Items) != want {
 				return fmt.Errorf("%d of %d are there, error %w", len(page.Items), want, err)
 			}
@@ -165,7 +165,7 @@ func TestForeignFloor(t *testing.T) {
 		if err := errors.Join(d.client.Del(t.Context(), floor).Err(), spoil()); err != nil {
 			t.Fatal(name, err)
 		}
-		if gone, err := s.Deleted(t.Context(), "s", 1); err != nil || gone {
+		if gone, err := s.Sessions.Deleted(t.Context(), "s", 1); err != nil || gone {
 			t.Errorf("%s: deleted is %v, error %v", name, gone, err)
 		}
 	}
@@ -179,29 +179,29 @@ func TestSetAsideWithoutReason(t *testing.T) {
 	prefix := d.prefix()
 	s := open(t, d.client, config(prefix))
 	a := newAuthor(t, s, "s")
-	if err := s.Quarantine(t.Context(), "s", "bad"); err != nil {
+	if err := s.Sessions.Quarantine(t.Context(), "s", "bad"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.client.Del(t.Context(), redisstore.KeysOf(prefix, "s").Quarantine).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"claim":  second(s.Claim(t.Context(), "s", "author", time.Hour)),
-		"send":   second(s.Send(t.Context(), "s", store.Command{ID: "c"})),
+		"claim":  second(s.Sessions.Claim(t.Context(), "s", "author", time.Hour)),
+		"send":   second(s.Sessions.Send(t.Context(), "s", store.Command{ID: "c"})),
 		"commit": second(a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("e")}})),
-		"delete": s.Delete(t.Context(), a.lease),
+		"delete": s.Sessions.Delete(t.Context(), a.lease),
 	} {
 		if q, ok := errors.AsType[*store.QuarantinedError](err); !ok || q.Reason == "" {
 			t.Errorf("%s is %v, want a QuarantinedError with a reason", name, err)
 		}
 	}
-	if i, err := s.Session(t.Context(), "s"); err != nil || i.Quarantined == "" {
+	if i, err := s.Sessions.Session(t.Context(), "s"); err != nil || i.Quarantined == "" {
 		t.Errorf("it is %+v, error %v", i, err)
 	}
-	if err := s.Quarantine(t.Context(), "s", ""); err != nil {
+	if err := s.Sessions.Quarantine(t.Context(), "s", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), a.lease); err != nil {
+	if err := s.Sessions.Delete(t.Context(), a.lease); err != nil {
 		t.Errorf("delete after it was taken back: %v", err)
 	}
 }

@@ -13,8 +13,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// Replicas implements the list of live replicas of the contract.
+type Replicas struct {
+	*caller
+	rebuilder *rebuilder
+}
+
 // Announce lists a replica as alive for ttl.
-func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
+func (s *Replicas) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
 	if err := errors.Join(r.ID.Validate(), store.CheckTTL(ttl)); err != nil {
 		return fmt.Errorf("announce replica: %w", err)
 	}
@@ -22,13 +28,13 @@ func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 		return fmt.Errorf("announce replica %s: %w: card of %d bytes, limit %d",
 			r.ID, store.ErrTooLarge, len(r.Card), s.limits.DocumentBytes)
 	}
-	_, err := s.callShared(ctx, "announce replica "+string(r.ID), s.scripts.announce, s.keys.replicas(), replicaKinds(),
+	_, err := s.rebuilder.callShared(ctx, "announce replica "+string(r.ID), s.scripts.announce, s.keys.replicas(), replicaKinds(),
 		string(r.ID), s.schema.Seal(nil, r.Card), milliseconds(ttl))
 	return err
 }
 
 // Withdraw removes a replica from the listing at once. An unknown replica is not an error.
-func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
+func (s *Replicas) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 	if err := replica.Validate(); err != nil {
 		return fmt.Errorf("withdraw replica: %w", err)
 	}
@@ -45,7 +51,7 @@ func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
 }
 
 // Replicas lists the live replicas in the order of ids. An unreadable card is omitted.
-func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error) {
+func (s *Replicas) Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error) {
 	const what = "list replicas"
 	var page store.Page[store.Replica]
 	if after != "" {

@@ -56,29 +56,36 @@ func (r reply) milliseconds(i int) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, err
 }
 
+// sessionCaller runs scripts about one session. It converts their refusals into errors and
+// quarantines a session whose keys are unreadable.
+type sessionCaller struct {
+	*caller
+	rebuilder *rebuilder
+}
+
 // callSession is call for a script about one session. It converts the refusals that all
 // these scripts share into errors; it returns the replies of success and of refusals
 // specific to the script.
-func (s *Store) callSession(
+func (c *sessionCaller) callSession(
 	ctx context.Context, what string, again retrySafety, id wire.SessionID, sc *script, keys []string, args ...any,
 ) (reply, error) {
 	what += " " + string(id)
-	v, err := s.call(ctx, what, again, sc, keys, args...)
+	v, err := c.call(ctx, what, again, sc, keys, args...)
 	if err != nil {
-		return reply{}, s.sessionError(ctx, id, err)
+		return reply{}, c.sessionError(ctx, id, err)
 	}
 	r, err := parseReply(v)
 	if err != nil {
 		return reply{}, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := s.refusal(ctx, id, r); err != nil {
+	if err := c.refusal(ctx, id, r); err != nil {
 		return reply{}, fmt.Errorf("%s: %w", what, err)
 	}
 	return r, nil
 }
 
 // refusal returns the error of a common refusal, or nil.
-func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
+func (c *sessionCaller) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 	switch r.word {
 	case "FENCED":
 		return store.ErrFenced
@@ -87,37 +94,37 @@ func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 	case "QUARANTINED":
 		return &store.QuarantinedError{Session: id, Reason: cmp.Or(r.text(0), unknownReason)}
 	case "INDEX":
-		s.rebuildLists(partition(string(id)), r.text(1))
+		c.rebuilder.rebuildLists(partition(string(id)), r.text(1))
 		return fmt.Errorf("%w: key %s has a wrong type and is being rebuilt", store.ErrUnavailable, r.text(0))
 	case "CORRUPT":
-		return s.handleCorrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or in an unknown format"})
+		return c.handleCorrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or in an unknown format"})
 	}
 	return nil
 }
 
 // sessionError quarantines a session if err means that one of its keys has a wrong type.
-func (s *Store) sessionError(ctx context.Context, id wire.SessionID, err error) error {
+func (c *sessionCaller) sessionError(ctx context.Context, id wire.SessionID, err error) error {
 	if !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	return s.handleCorrupt(ctx, id, &store.CorruptError{
-		Where: "keys " + s.keys.session(id).base + "*", Reason: err.Error(),
+	return c.handleCorrupt(ctx, id, &store.CorruptError{
+		Where: "keys " + c.keys.session(id).base + "*", Reason: err.Error(),
 	})
 }
 
 // handleCorrupt quarantines a session if err is a [*store.CorruptError], and returns err.
 // Other errors, above all that of a newer schema, do not quarantine.
-func (s *Store) handleCorrupt(ctx context.Context, id wire.SessionID, err error) error {
+func (c *sessionCaller) handleCorrupt(ctx context.Context, id wire.SessionID, err error) error {
 	bad, ok := errors.AsType[*store.CorruptError](err)
 	if !ok {
 		return err
 	}
-	s.log.WarnContext(ctx, "session quarantined", "session", id, "where", bad.Where, "reason", bad.Reason)
+	c.log.WarnContext(ctx, "session quarantined", "session", id, "where", bad.Where, "reason", bad.Reason)
 	// The caller's deadline must not prevent the quarantine.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.RetryFor)
 	defer cancel()
-	if err := s.storeQuarantine(ctx, id, bad.Error(), true); err != nil {
-		s.log.WarnContext(ctx, "cannot store quarantine", "session", id, "err", err)
+	if err := c.storeQuarantine(ctx, id, bad.Error(), true); err != nil {
+		c.log.WarnContext(ctx, "cannot store quarantine", "session", id, "err", err)
 	}
 	return err
 }

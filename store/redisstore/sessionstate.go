@@ -50,13 +50,13 @@ func parseState(text string) (sessionState, error) {
 
 // quarantineError returns a [*store.QuarantinedError] with the stored reason, or with
 // unknown if none is stored.
-func (s *Store) quarantineError(ctx context.Context, id wire.SessionID, unknown string) error {
-	k := s.keys.session(id)
+func (c *sessionCaller) quarantineError(ctx context.Context, id wire.SessionID, unknown string) error {
+	k := c.keys.session(id)
 	var reason string
-	err := s.runOnServer(ctx, "read quarantine reason", retryable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
+	err := c.runOnServer(ctx, "read quarantine reason", retryable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
 		var err error
 		if reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result(); isRedisError(err, "WRONGTYPE") {
-			s.rebuildLists(k.partition, "")
+			c.rebuilder.rebuildLists(k.partition, "")
 			return nil
 		}
 		return err

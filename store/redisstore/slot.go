@@ -13,10 +13,17 @@ import (
 // It is longer than a failover or a pause of a busy process should take.
 const waiterTimeout = 5 * time.Second
 
+// Semaphores implements the semaphores of the contract.
+type Semaphores struct {
+	*caller
+	rebuilder *rebuilder
+	bus       *bus
+}
+
 // Acquire takes a slot of a semaphore. A free slot goes to the waiting request whose key
 // holds the fewest slots, and among those to the oldest. Without r.Wait a full semaphore is
 // [store.ErrFull]. It is safe to retry.
-func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
+func (s *Semaphores) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
 	what := "acquire slot of " + r.Semaphore
 	if err := store.CheckSlot(r); err != nil {
 		return store.Slot{}, fmt.Errorf("acquire slot: %w", err)
@@ -54,8 +61,8 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 
 // requestSlot makes one attempt. It returns the ticket for the next attempt, or "" when the
 // slot is granted.
-func (s *Store) requestSlot(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
-	answer, err := s.callShared(ctx, what, s.scripts.acquire, s.keys.semaphore(r.Semaphore), semaphoreKinds(),
+func (s *Semaphores) requestSlot(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
+	answer, err := s.rebuilder.callShared(ctx, what, s.scripts.acquire, s.keys.semaphore(r.Semaphore), semaphoreKinds(),
 		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterTimeout), ticket)
 	if err != nil {
 		return "", err
@@ -76,7 +83,7 @@ func (s *Store) requestSlot(ctx context.Context, what string, r store.SlotReques
 
 // cancelSlotRequest removes the request of a caller that has returned, so that the slot
 // goes to another request. If it fails, the request expires after waiterTimeout.
-func (s *Store) cancelSlotRequest(ctx context.Context, slot store.Slot) {
+func (s *Semaphores) cancelSlotRequest(ctx context.Context, slot store.Slot) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
 	if err := s.ReleaseSlot(ctx, slot); err != nil && !errors.Is(err, store.ErrClosed) {
@@ -86,12 +93,12 @@ func (s *Store) cancelSlotRequest(ctx context.Context, slot store.Slot) {
 
 // RenewSlot extends a slot by its TTL from now. [store.ErrFenced] if the slot has expired
 // or was released.
-func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
+func (s *Semaphores) RenewSlot(ctx context.Context, slot store.Slot) error {
 	what := "renew slot of " + slot.Semaphore
 	if err := errors.Join(checkSlotNames(slot), store.CheckTTL(slot.TTL)); err != nil {
 		return fmt.Errorf("renew slot: %w", err)
 	}
-	v, err := s.callShared(ctx, what, s.scripts.renewSlot, s.keys.semaphore(slot.Semaphore), semaphoreKinds(),
+	v, err := s.rebuilder.callShared(ctx, what, s.scripts.renewSlot, s.keys.semaphore(slot.Semaphore), semaphoreKinds(),
 		slot.Holder, milliseconds(slot.TTL))
 	if err != nil {
 		return err
@@ -107,17 +114,17 @@ func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
 }
 
 // ReleaseSlot frees a slot. A slot that is not held is not an error.
-func (s *Store) ReleaseSlot(ctx context.Context, slot store.Slot) error {
+func (s *Semaphores) ReleaseSlot(ctx context.Context, slot store.Slot) error {
 	if err := checkSlotNames(slot); err != nil {
 		return fmt.Errorf("release slot: %w", err)
 	}
-	_, err := s.callShared(ctx, "release slot of "+slot.Semaphore, s.scripts.releaseSlot,
+	_, err := s.rebuilder.callShared(ctx, "release slot of "+slot.Semaphore, s.scripts.releaseSlot,
 		s.keys.semaphore(slot.Semaphore), semaphoreKinds(), slot.Holder)
 	return err
 }
 
 // Slots counts the held slots and the waiting requests of a semaphore.
-func (s *Store) Slots(ctx context.Context, semaphore string) (store.SlotUse, error) {
+func (s *Semaphores) Slots(ctx context.Context, semaphore string) (store.SlotUse, error) {
 	what := "count slots of " + semaphore
 	if err := store.CheckName("semaphore", semaphore); err != nil {
 		return store.SlotUse{}, fmt.Errorf("count slots: %w", err)

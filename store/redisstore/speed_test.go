@@ -72,7 +72,7 @@ func benchmarkOwners(b *testing.B, sessions int) {
 	var owners, listeners sync.WaitGroup
 	for _, l := range leases {
 		listeners.Go(func() {
-			for commands := range s.Receive(ctx, l) {
+			for commands := range s.Sessions.Receive(ctx, l) {
 				if len(commands) > 0 {
 					b.Error("a command that nobody sent")
 				}
@@ -110,11 +110,11 @@ func benchmarkLeases(b *testing.B, s *redisstore.Store, sessions int) []store.Le
 	leases := make([]store.Lease, sessions)
 	for i := range leases {
 		id := wire.SessionID(fmt.Sprintf("ses-t6iqt52ds2njcjdyy5k3%06d", i))
-		if err := s.Create(b.Context(), store.NewSession{ID: id, User: "u"}); err != nil {
+		if err := s.Sessions.Create(b.Context(), store.NewSession{ID: id, User: "u"}); err != nil {
 			b.Fatal(err)
 		}
 		var err error
-		if leases[i], err = s.Claim(b.Context(), id, "CDLUYDZ3FZXE46RZ55KNMRSFEE", time.Hour); err != nil {
+		if leases[i], err = s.Sessions.Claim(b.Context(), id, "CDLUYDZ3FZXE46RZ55KNMRSFEE", time.Hour); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -135,7 +135,7 @@ func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, batch store.Ba
 	batch.Prev = l.Top()
 	for range times {
 		batch.Number++
-		r, err := s.Commit(b.Context(), l, batch)
+		r, err := s.Sessions.Commit(b.Context(), l, batch)
 		if err != nil {
 			b.Error(err)
 			return
@@ -147,7 +147,7 @@ func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, batch store.Ba
 // readTo follows a session until it has seen an event.
 func readTo(b *testing.B, s *redisstore.Store, id wire.SessionID, seq uint64) {
 	b.Helper()
-	for news, err := range s.Tail(b.Context(), id, wire.Position{}) {
+	for news, err := range s.Sessions.Tail(b.Context(), id, wire.Position{}) {
 		if err != nil {
 			b.Error(err)
 			return

@@ -13,14 +13,14 @@ import (
 // Load returns the tables and lists as of one position, without the log and the cold lists.
 // It reads their names first, because a script must receive every key it touches, and
 // starts again if they have changed meanwhile.
-func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, error) {
+func (s *Sessions) Load(ctx context.Context, session wire.SessionID) (store.State, error) {
 	const what = "load session"
 	if err := session.Validate(); err != nil {
 		return store.State{}, fmt.Errorf("%s: %w", what, err)
 	}
 	k := s.keys.session(session)
 	for {
-		known, err := s.structures(ctx, what, session)
+		known, err := s.calls.structures(ctx, what, session)
 		if err != nil {
 			return store.State{}, err
 		}
@@ -36,22 +36,22 @@ func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, 
 				args = append(args, name[:1])
 			}
 		}
-		r, err := s.callSession(ctx, what, retryable, session, s.scripts.load, keys, args...)
+		r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.load, keys, args...)
 		if err != nil {
 			return store.State{}, err
 		}
 		if r.word == "CHANGED" {
 			continue
 		}
-		state, err := s.decodeState(names, r)
+		state, err := s.codec.decodeState(names, r)
 		if err != nil {
-			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
+			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.calls.handleCorrupt(ctx, session, err))
 		}
 		return state, nil
 	}
 }
 
-func (s *Store) decodeState(names []string, r reply) (store.State, error) {
+func (c *codec) decodeState(names []string, r reply) (store.State, error) {
 	top, err := r.position(0)
 	if err != nil {
 		return store.State{}, &store.CorruptError{Where: "top of the log", Reason: err.Error()}
@@ -60,25 +60,25 @@ func (s *Store) decodeState(names []string, r reply) (store.State, error) {
 	for i, name := range names {
 		contents, _ := r.args[1+i].([]any)
 		if table, ok := strings.CutPrefix(name, tableName("")); ok {
-			if state.Tables[table], err = s.openTable(table, contents); err != nil {
+			if state.Tables[table], err = c.openTable(table, contents); err != nil {
 				return store.State{}, err
 			}
 			continue
 		}
 		list := strings.TrimPrefix(name, listName(""))
-		if state.Lists[list], err = s.openItems(list, contents); err != nil {
+		if state.Lists[list], err = c.openItems(list, contents); err != nil {
 			return store.State{}, err
 		}
 	}
 	return state, nil
 }
 
-func (s *Store) openTable(table string, contents []any) (map[string][]byte, error) {
+func (c *codec) openTable(table string, contents []any) (map[string][]byte, error) {
 	fields := make(map[string][]byte, len(contents)/2)
 	for i := 0; i+1 < len(contents); i += 2 {
 		field, _ := contents[i].(string)
 		sealed, _ := contents[i+1].(string)
-		value, err := s.schema.Open(store.KindField, table+"/"+field, []byte(sealed))
+		value, err := c.schema.Open(store.KindField, table+"/"+field, []byte(sealed))
 		if err != nil {
 			return nil, err
 		}
@@ -87,11 +87,11 @@ func (s *Store) openTable(table string, contents []any) (map[string][]byte, erro
 	return fields, nil
 }
 
-func (s *Store) openItems(list string, contents []any) ([][]byte, error) {
+func (c *codec) openItems(list string, contents []any) ([][]byte, error) {
 	items := make([][]byte, len(contents))
 	for i, v := range contents {
 		sealed, _ := v.(string)
-		value, err := s.schema.Open(store.KindItem, list, []byte(sealed))
+		value, err := c.schema.Open(store.KindItem, list, []byte(sealed))
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (s *Store) openItems(list string, contents []any) ([][]byte, error) {
 
 // ReadList returns a page of a list, fewer items than limit only at its end. A negative
 // from counts from the end.
-func (s *Store) ReadList(
+func (s *Sessions) ReadList(
 	ctx context.Context, session wire.SessionID, list string, from, limit int,
 ) (store.ListPage, error) {
 	const what = "read list of session"
@@ -113,7 +113,7 @@ func (s *Store) ReadList(
 		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, err)
 	}
 	k := s.keys.session(session)
-	r, err := s.callSession(ctx, what, retryable, session, s.scripts.list,
+	r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.list,
 		[]string{k.meta(), k.structure(listName(list))}, from, store.PageLimit(limit))
 	if err != nil {
 		return store.ListPage{}, err
@@ -124,9 +124,9 @@ func (s *Store) ReadList(
 	}
 	length := int(total) //nolint:gosec // the length of a list
 	contents, _ := r.args[1].([]any)
-	items, err := s.openItems(list, contents)
+	items, err := s.codec.openItems(list, contents)
 	if err != nil {
-		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.handleCorrupt(ctx, session, err))
+		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.calls.handleCorrupt(ctx, session, err))
 	}
 	return store.ListPage{From: store.ListStart(from, length), Items: items, Total: length}, nil
 }

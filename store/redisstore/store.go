@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -91,31 +90,17 @@ func (c Config) check() error {
 	return nil
 }
 
-// Store is a store in Redis. It is safe for concurrent use. It owns every goroutine it
-// starts, and Close waits for them. It does not own the client, which must be closed after
-// it.
+// Store is a store in Redis. Its fields implement the chapters of the contract in package
+// store; they are safe for concurrent use. It owns every goroutine it starts, and Close waits
+// for them. It does not own the client, which must be closed after it.
 type Store struct {
-	cfg     Config
-	limits  store.Limits
-	schema  store.Schema
-	log     *slog.Logger
-	keys    keyspace
-	servers servers
-	scripts scripts
-	sealLen int
+	*caller
 
-	runCtx    context.Context //nolint:containedctx // canceled by Close; shared by the store's goroutines
-	cancelRun context.CancelFunc
-
-	startMu sync.Mutex // prevents goroutines from starting while Close waits
-	wg      sync.WaitGroup
-
-	committer committer
-	bus       bus
-	rebuilds  rebuilds
-
-	tailsMu sync.Mutex // guards tails
-	tails   map[*tail]struct{}
+	Sessions   *Sessions
+	Documents  *Documents
+	Semaphores *Semaphores
+	Replicas   *Replicas
+	Rates      *Rates
 }
 
 // Open checks that Redis is suitable and returns a store in it. The client should have the
@@ -129,19 +114,21 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 	if err != nil {
 		return nil, fmt.Errorf("open redis store: %w: %w", store.ErrInvalid, err)
 	}
-	s := &Store{
-		cfg: cfg, limits: cfg.Limits, schema: cfg.Schema, log: cfg.Logger,
-		keys: keyspace{prefix: cfg.Prefix}, servers: servers, scripts: loadScripts(),
-		sealLen: len(cfg.Schema.Seal(nil, nil)), tails: map[*tail]struct{}{},
-	}
-	s.runCtx, s.cancelRun = context.WithCancel(context.WithoutCancel(ctx))
-	s.committer.init(s)
-	s.bus.init(s)
-	if err := s.checkServers(ctx); err != nil {
-		s.cancelRun()
+	c := newCaller(ctx, servers, cfg)
+	if err := (serverCheck{c}).run(ctx); err != nil {
+		c.cancelRun()
 		return nil, fmt.Errorf("open redis store: %w", err)
 	}
-	s.start(s.checkTails)
+	lists, bus := &rebuilder{caller: c}, newBus(c)
+	s := &Store{
+		caller:     c,
+		Sessions:   newSessions(c, lists, bus),
+		Documents:  &Documents{caller: c},
+		Semaphores: &Semaphores{caller: c, rebuilder: lists, bus: bus},
+		Replicas:   &Replicas{caller: c, rebuilder: lists},
+		Rates:      &Rates{caller: c, rebuilder: lists},
+	}
+	c.start(s.Sessions.tails.checkLoop)
 	return s, nil
 }
 
@@ -153,15 +140,6 @@ func (s *Store) Close() error {
 	s.startMu.Unlock()
 	s.wg.Wait()
 	return nil
-}
-
-// start runs fn in a goroutine that Close waits for. After Close it does nothing.
-func (s *Store) start(fn func()) {
-	s.startMu.Lock()
-	defer s.startMu.Unlock()
-	if s.runCtx.Err() == nil {
-		s.wg.Go(fn)
-	}
 }
 
 // probeScript does nothing. Redis refuses it, like every script that may write, while it

@@ -28,17 +28,17 @@ const (
 // replica commits them, until the first error. The log is authoritative; published messages
 // only save reading it, as long as each one continues the previous one. Once Tail has begun
 // it continues through outages of Redis.
-func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
+func (s *Sessions) Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
 		if err := session.Validate(); err != nil {
 			yield(store.News{}, fmt.Errorf("tail: %w", err))
 			return
 		}
 		k := s.keys.session(session)
-		t := &tail{store: s, session: session, wake: make(wakeup, 1), at: after, mustRead: true}
+		t := &tail{reader: s.reader, session: session, wake: make(wakeup, 1), at: after, mustRead: true}
 		// Listening before reading ensures that no event in between is missed.
 		defer s.bus.listen(k.partition, k.meta(), t)()
-		defer s.registerTail(t)()
+		defer s.tails.add(t)()
 		for {
 			if err := t.yieldPending(ctx, yield); err != nil {
 				if !errors.Is(err, errConsumerStopped) {
@@ -64,7 +64,7 @@ var errConsumerStopped = errors.New("consumer stopped")
 
 // tail is the state of one call of Tail.
 type tail struct {
-	store   *Store
+	reader  *logReader
 	session wire.SessionID
 	wake    wakeup
 
@@ -148,7 +148,7 @@ func (t *tail) decode(message string) (news, bool) {
 		at, err := wire.ParsePosition(strings.TrimSpace(pos))
 		return news{kind: newsVacant}, err == nil && at == t.at
 	}
-	n, err := t.store.decodeEntry(t.session, message)
+	n, err := t.reader.codec.decodeEntry(t.session, message)
 	if err != nil {
 		return news{}, false
 	}
@@ -180,10 +180,10 @@ func (t *tail) yieldNews(yield func(store.News, error) bool, events []store.Even
 // catchUp yields the log to its end. Once the tail has begun, it waits through outages.
 func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) error {
 	for {
-		page, err := t.store.read(ctx, t.session, t.at, catchUpEvents)
+		page, err := t.reader.read(ctx, t.session, t.at, catchUpEvents)
 		if errors.Is(err, store.ErrUnavailable) && t.begun {
-			if !t.store.pause(ctx, maxBackoff) {
-				return t.store.checkOpen(ctx, "tail session "+string(t.session))
+			if !t.reader.pause(ctx, maxBackoff) {
+				return t.reader.checkOpen(ctx, "tail session "+string(t.session))
 			}
 			continue
 		}
@@ -203,22 +203,29 @@ func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) 
 	}
 }
 
-// registerTail includes a tail in the regular checks and returns the function that removes
+// tailSet holds the tails of this process and checks regularly that none has missed an event.
+type tailSet struct {
+	*caller
+	mu    sync.Mutex // guards tails
+	tails map[*tail]struct{}
+}
+
+// add includes a tail in the regular checks and returns the function that removes
 // it.
-func (s *Store) registerTail(t *tail) (stop func()) {
-	s.tailsMu.Lock()
-	defer s.tailsMu.Unlock()
+func (s *tailSet) add(t *tail) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.tails[t] = struct{}{}
 	return func() {
-		s.tailsMu.Lock()
-		defer s.tailsMu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		delete(s.tails, t)
 	}
 }
 
-// checkTails compares the positions of tails with the ends of their logs every CheckEvery,
+// checkLoop compares the positions of tails with the ends of their logs every CheckEvery,
 // so that a lost message costs time and never an event.
-func (s *Store) checkTails() {
+func (s *tailSet) checkLoop() {
 	tick := time.NewTicker(s.cfg.CheckEvery)
 	defer tick.Stop()
 	for {
@@ -227,19 +234,19 @@ func (s *Store) checkTails() {
 		case <-s.runCtx.Done():
 			return
 		}
-		s.tailsMu.Lock()
+		s.mu.Lock()
 		bySession := map[wire.SessionID][]*tail{}
 		for t := range s.tails {
 			bySession[t.session] = append(bySession[t.session], t)
 		}
-		s.tailsMu.Unlock()
+		s.mu.Unlock()
 		if err := s.checkPositions(s.runCtx, bySession); err != nil {
 			s.log.DebugContext(s.runCtx, "cannot check tail positions", "err", err)
 		}
 	}
 }
 
-func (s *Store) checkPositions(ctx context.Context, bySession map[wire.SessionID][]*tail) error {
+func (s *tailSet) checkPositions(ctx context.Context, bySession map[wire.SessionID][]*tail) error {
 	states := map[wire.SessionID]*redis.StringCmd{}
 	err := s.pipelineReads(ctx, "check positions", func(add func(key string, fn func(redis.Pipeliner))) {
 		for id := range bySession {

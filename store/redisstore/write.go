@@ -62,9 +62,9 @@ func newWrite(ctx context.Context) *write {
 func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
 	w, ok := c.writes.Get().(*write)
 	if !ok {
-		w = newWrite(c.store.runCtx)
+		w = newWrite(c.runCtx)
 	}
-	c.store.encode(w, l, b)
+	c.codec.encode(w, l, b)
 	return w
 }
 
@@ -75,11 +75,22 @@ func (c *committer) putWrite(w *write) {
 	}
 }
 
+// codec encodes batches for commit.lua and decodes what the scripts return.
+type codec struct {
+	keys    keyspace
+	schema  store.Schema
+	sealLen int // bytes that sealing adds to a value
+}
+
+func newCodec(keys keyspace, schema store.Schema) *codec {
+	return &codec{keys: keys, schema: schema, sealLen: len(schema.Seal(nil, nil))}
+}
+
 // encode encodes a batch into w.
-func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
+func (c *codec) encode(w *write, l store.Lease, b store.Batch) {
 	w.session, w.partition = l.Session, partition(string(l.Session))
 	w.keys, w.args = w.keys[:0], w.args[:0]
-	w.text = s.keys.appendAt(w.text[:0], w.partition, "s", string(l.Session), "")
+	w.text = c.keys.appendAt(w.text[:0], w.partition, "s", string(l.Session), "")
 	base := len(w.text)
 	w.text = append(w.text, "meta"...)
 	w.keys = append(w.keys, w.textFrom(0))
@@ -87,7 +98,7 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	w.log = w.keys[1]
 
 	var bytes int
-	w.entry, bytes = s.appendEntry(w.entry[:0], b)
+	w.entry, bytes = c.appendEntry(w.entry[:0], b)
 	prev := w.addState(l, b.Number-1, b.Prev)
 	w.at = w.addState(l, b.Number, topAfter(b))
 	w.args = append(w.args, prev)
@@ -95,7 +106,7 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 	further := len(w.args)
 	w.args = append(w.args, nil) // placeholder for the number of further arguments
 	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
-		s.encodeChanges(w, base, b)
+		c.encodeChanges(w, base, b)
 	}
 	w.args[further] = w.digits(len(w.args) - further - 1)
 	w.size = len(w.entry) + len(w.text)
@@ -104,7 +115,7 @@ func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
 // appendEntry appends the log entry of a batch and returns the bytes of its frames. The
 // entry is a line `c <prev> <events> <bytes>`, then the frames, joined by line breaks and
 // sealed. The line lets scripts count without opening the seal.
-func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes int) {
+func (c *codec) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes int) {
 	if len(b.Events) == 0 {
 		return entry, 0
 	}
@@ -112,24 +123,24 @@ func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes i
 		frameBytes += len(f)
 	}
 	const headerBytes = 96
-	entry = slices.Grow(entry, headerBytes+s.sealLen+frameBytes+len(b.Events))
+	entry = slices.Grow(entry, headerBytes+c.sealLen+frameBytes+len(b.Events))
 	entry = append(b.Prev.Append(append(entry, "c "...)), ' ')
 	entry = append(strconv.AppendInt(entry, int64(len(b.Events)), 10), ' ')
 	entry = append(strconv.AppendInt(entry, int64(frameBytes), 10), '\n')
 	header := len(entry)
 	// The frames are joined at their place in the sealed value, which saves a copy.
-	entry = append(entry, make([]byte, s.sealLen)...)
+	entry = append(entry, make([]byte, c.sealLen)...)
 	for i, f := range b.Events {
 		if i > 0 {
 			entry = append(entry, '\n')
 		}
 		entry = append(entry, f...)
 	}
-	return s.schema.Seal(entry[:header], entry[header+s.sealLen:]), frameBytes
+	return c.schema.Seal(entry[:header], entry[header+c.sealLen:]), frameBytes
 }
 
 // encodeChanges adds the card, the working flag, the consumed ids and the ops of a batch.
-func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
+func (c *codec) encodeChanges(w *write, base int, b store.Batch) {
 	for i := range b.Ops {
 		if st := structureOf(&b.Ops[i]); !slices.Contains(w.structures, st) {
 			w.structures = append(w.structures, st)
@@ -137,7 +148,7 @@ func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 	}
 	from := len(w.text)
 	if b.Card != nil {
-		w.text = s.schema.Seal(w.text, b.Card)
+		w.text = c.schema.Seal(w.text, b.Card)
 	}
 	w.args = append(w.args, w.textFrom(from))
 	from = len(w.text)
@@ -147,7 +158,7 @@ func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 	w.args = append(w.args, w.textFrom(from))
 	w.addInt(len(w.structures))
 	w.addInt(len(b.Consumed))
-	w.addOptionalKeys(base, s.keys, b)
+	w.addOptionalKeys(base, c.keys, b)
 	for _, st := range w.structures {
 		w.addArg(st.prefix(), st.name)
 	}
@@ -155,7 +166,7 @@ func (s *Store) encodeChanges(w *write, base int, b store.Batch) {
 		w.addArg("", id)
 	}
 	for i := range b.Ops {
-		s.encodeOp(w, &b.Ops[i])
+		c.encodeOp(w, &b.Ops[i])
 	}
 	clear(w.structures) // release the caller's strings
 	w.structures = w.structures[:0]
@@ -189,7 +200,7 @@ func (w *write) addOptionalKeys(base int, k keyspace, b store.Batch) {
 }
 
 // encodeOp adds the arguments of an op for commit.lua.
-func (s *Store) encodeOp(w *write, op *store.Op) {
+func (c *codec) encodeOp(w *write, op *store.Op) {
 	w.addArg("", opLetter(op.Kind))
 	w.addInt(1 + slices.Index(w.structures, structureOf(op)))
 	switch op.Kind {
@@ -202,7 +213,7 @@ func (s *Store) encodeOp(w *write, op *store.Op) {
 	}
 	for _, v := range op.Values {
 		from := len(w.text)
-		w.text = s.schema.Seal(w.text, v)
+		w.text = c.schema.Seal(w.text, v)
 		w.args = append(w.args, w.textFrom(from))
 	}
 }

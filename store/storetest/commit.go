@@ -137,7 +137,7 @@ func commitEmpty(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{})
 	p.commit(store.Batch{})
-	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 1, Prev: p.top})
+	_, err := r.Leases.Commit(r.ctx, p.lease, store.Batch{Number: 1, Prev: p.top})
 	r.isGap(err, p.top, 2)
 	p.write(1)
 }
@@ -168,7 +168,7 @@ func commitRetry(r *rig) {
 	r.ok(err)
 	before := r.everything("s")
 	for _, h := range []*rig{r, r.secondHandle(), r} {
-		again, err := h.Commit(r.ctx, p.lease, b)
+		again, err := h.Leases.Commit(r.ctx, p.lease, b)
 		r.ok(err)
 		r.same("receipt of a retry", again, first)
 	}
@@ -195,7 +195,7 @@ func commitRetryOtherContent(r *rig) {
 	first := p.write(2)
 	before := r.everything("s")
 	b := store.Batch{Number: p.number, Prev: p.top, Events: p.frames(5), Card: []byte("other")}
-	again, err := r.Commit(r.ctx, p.lease, b)
+	again, err := r.Leases.Commit(r.ctx, p.lease, b)
 	r.ok(err)
 	r.same("receipt of a retry", again, first)
 	r.same("session after a retry", r.everything("s"), before)
@@ -203,14 +203,14 @@ func commitRetryOtherContent(r *rig) {
 
 func commitWrongNumber(r *rig) {
 	p := r.createAndClaim("s", "a")
-	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 2, Prev: p.top, Events: p.frames(1)})
+	_, err := r.Leases.Commit(r.ctx, p.lease, store.Batch{Number: 2, Prev: p.top, Events: p.frames(1)})
 	r.isGap(err, p.lease.Top(), 0)
 	p.write(2)
 	p.write(2)
 	before := r.everything("s")
 	for _, n := range []uint64{1, 4, 5, 1 << 40} {
 		b := store.Batch{Number: n, Prev: p.top, Events: p.frames(1), Ops: []store.Op{store.Set("t", "f", nil)}}
-		_, err := r.Commit(r.ctx, p.lease, b)
+		_, err := r.Leases.Commit(r.ctx, p.lease, b)
 		r.isGap(err, p.top, 2)
 	}
 	r.same("session after gaps", r.everything("s"), before)
@@ -224,10 +224,10 @@ func commitWrongPrev(r *rig) {
 	for _, seq := range []uint64{0, 3, 5, 1 << 40} {
 		b := p.next(store.Batch{Events: p.frames(1)})
 		b.Prev.Seq = seq
-		_, err := r.Commit(r.ctx, p.lease, b)
+		_, err := r.Leases.Commit(r.ctx, p.lease, b)
 		r.isGap(err, p.top, 1)
 		b.Events, b.Card = nil, []byte("card")
-		_, err = r.Commit(r.ctx, p.lease, b)
+		_, err = r.Leases.Commit(r.ctx, p.lease, b)
 		r.isGap(err, p.top, 1)
 	}
 	r.same("session after gaps", r.everything("s"), before)
@@ -239,7 +239,7 @@ func commitNumbersBeginAnew(r *rig) {
 	p.write(1)
 	p.write(1)
 	p = r.writer(r.claim("s", "a"))
-	_, err := r.Commit(r.ctx, p.lease, store.Batch{Number: 3, Prev: p.top, Events: p.frames(1)})
+	_, err := r.Leases.Commit(r.ctx, p.lease, store.Batch{Number: 3, Prev: p.top, Events: p.frames(1)})
 	r.isGap(err, p.lease.Top(), 0)
 	p.write(1)
 	p.write(1)
@@ -341,7 +341,7 @@ func (r *rig) isGap(err error, top wire.Position, number uint64) {
 
 func (r *rig) load(id wire.SessionID) store.State {
 	r.Helper()
-	s, err := r.Load(r.ctx, id)
+	s, err := r.Contents.Load(r.ctx, id)
 	r.ok(err)
 	return s
 }

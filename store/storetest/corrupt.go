@@ -9,9 +9,9 @@ import (
 
 // corruptChecks require [Env.Corrupt].
 func corruptChecks() []check {
-	load := func(r *rig, _ *leaseWriter) error { _, err := r.Load(r.ctx, "s"); return err }
+	load := func(r *rig, _ *leaseWriter) error { _, err := r.Contents.Load(r.ctx, "s"); return err }
 	list := func(name string) func(*rig, *leaseWriter) error {
-		return func(r *rig, _ *leaseWriter) error { _, err := r.ReadList(r.ctx, "s", name, 0, 10); return err }
+		return func(r *rig, _ *leaseWriter) error { _, err := r.Contents.ReadList(r.ctx, "s", name, 0, 10); return err }
 	}
 	var checks []check
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func corruptChecks() []check {
 		{"an item of a list, read", Damage{Kind: store.KindItem, Name: "l", Index: 1}, list("l")},
 		{"an item of a cold list", Damage{Kind: store.KindItem, Name: store.ColdPrefix + "l", Index: 1}, list(store.ColdPrefix + "l")},
 		{"an entry of the log, read", Damage{Kind: store.KindEntry}, func(r *rig, p *leaseWriter) error {
-			_, err := r.Read(r.ctx, "s", p.lease.Top(), 10)
+			_, err := r.Contents.Read(r.ctx, "s", p.lease.Top(), 10)
 			return err
 		}},
 		{"an entry of the log, followed", Damage{Kind: store.KindEntry}, func(r *rig, p *leaseWriter) error {
@@ -111,7 +111,7 @@ func (r *rig) checkQuarantined(p, other *leaseWriter) {
 	if got := r.walk(store.Query{}, nil); len(got) != 2 || got["s"].Quarantined != reason {
 		r.Errorf("listing shows %v", got)
 	}
-	r.ok(r.Discard(r.ctx, "s"))
+	r.ok(r.Lifecycle.Discard(r.ctx, "s"))
 	if got := r.walk(store.Query{}, nil); len(got) != 1 {
 		r.Errorf("listing shows %v after one was discarded", got)
 	}
@@ -137,10 +137,10 @@ func corruptDocument(r *rig) {
 	r.put("c", "bad", "data", 0)
 	r.put("c", "good", "data", 0)
 	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindDocument, Name: "c", Field: "bad"}))
-	_, err := r.Get(r.ctx, "c", "bad")
+	_, err := r.Documents.Get(r.ctx, "c", "bad")
 	r.isCorrupt(err)
 	r.expectDocument("c", "good", "data", 1)
-	page, err := r.Documents(r.ctx, "c", "", 10)
+	page, err := r.Documents.Documents(r.ctx, "c", "", 10)
 	r.ok(err)
 	if len(page.Items) != 1 || page.Items[0].Name != "good" {
 		r.Errorf("listing shows %+v, want the good one", page.Items)
@@ -150,9 +150,9 @@ func corruptDocument(r *rig) {
 func corruptRepaired(r *rig) {
 	p, _ := r.populatedSessions()
 	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"}))
-	_, err := r.Load(r.ctx, "s")
+	_, err := r.Contents.Load(r.ctx, "s")
 	r.isCorrupt(err)
-	r.ok(r.Quarantine(r.ctx, "s", ""))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", ""))
 	p = r.writer(r.claim("s", p.lease.Replica))
 	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("repaired"))}})
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "repaired" {

@@ -29,12 +29,12 @@ func directoryChecks() []check {
 }
 
 func directoryUnknown(r *rig) {
-	_, err := r.Session(r.ctx, "s")
+	_, err := r.Directory.Session(r.ctx, "s")
 	r.is(err, store.ErrNotFound, "Session")
 }
 
 func directoryInfo(r *rig) {
-	r.ok(r.Create(r.ctx, store.NewSession{ID: "s", User: "u", Card: []byte("first")}))
+	r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: "s", User: "u", Card: []byte("first")}))
 	i := r.secondHandle().info("s")
 	if i.Created.IsZero() {
 		r.Error("session has no time of creation")
@@ -65,8 +65,8 @@ func directoryInfo(r *rig) {
 		Owner: "a", Epoch: p.lease.Epoch, Top: p.top, Oldest: p.lease.Top(),
 	})
 
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	i = r.info("s")
 	if i.Owner != "" || i.Quarantined != "because" || !i.Working || i.Epoch != p.lease.Epoch {
 		r.Errorf("released and quarantined session is %+v", i)
@@ -78,7 +78,7 @@ func (r *rig) walk(q store.Query, between func()) map[wire.SessionID]store.Info 
 	r.Helper()
 	all := map[wire.SessionID]store.Info{}
 	for page := 0; ; page++ {
-		p, err := r.Sessions(r.ctx, q)
+		p, err := r.Directory.Sessions(r.ctx, q)
 		r.ok(err)
 		if len(p.Items) > store.PageLimit(q.Limit) {
 			r.Fatalf("page has %d sessions, limit %d", len(p.Items), q.Limit)
@@ -109,8 +109,8 @@ func directoryListsInfo(r *rig) {
 	p.commit(store.Batch{Events: p.frames(2), Card: []byte("card"), Working: new(true)})
 	r.create("t")
 	q := r.createAndClaim("u", "b")
-	r.ok(r.Release(r.ctx, q.lease))
-	r.ok(r.Quarantine(r.ctx, "u", "because"))
+	r.ok(r.Leases.Release(r.ctx, q.lease))
+	r.ok(r.Directory.Quarantine(r.ctx, "u", "because"))
 	want := map[wire.SessionID]store.Info{}
 	for _, id := range []wire.SessionID{"s", "t", "u"} {
 		want[id] = r.info(id)
@@ -126,7 +126,7 @@ func (r *rig) populate(n int, users ...string) []wire.SessionID {
 	for u, user := range users {
 		for i := range n {
 			id := wire.SessionID(fmt.Sprintf("s%d-%d", u, i))
-			r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: user}))
+			r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: id, User: user}))
 			ids = append(ids, id)
 		}
 	}
@@ -148,7 +148,7 @@ func directoryPages(r *rig) {
 func directoryPageLimit(r *rig) {
 	ids := r.populate(120, "u")
 	for _, limit := range []int{0, -1, 50} {
-		p, err := r.Sessions(r.ctx, store.Query{Limit: limit})
+		p, err := r.Directory.Sessions(r.ctx, store.Query{Limit: limit})
 		r.ok(err)
 		if len(p.Items) > store.PageLimit(limit) || p.Next == "" {
 			r.Errorf("limit %d lists %d of 120 sessions, next %q", limit, len(p.Items), p.Next)
@@ -179,7 +179,7 @@ func directoryUsers(r *rig) {
 
 func directoryAwkwardUsers(r *rig) {
 	for i, user := range trickyNames() {
-		r.ok(r.Create(r.ctx, store.NewSession{ID: wire.SessionID(fmt.Sprint("s", i)), User: user}))
+		r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: wire.SessionID(fmt.Sprint("s", i)), User: user}))
 	}
 	for i, user := range trickyNames() {
 		got := r.walk(store.Query{User: user}, nil)
@@ -195,7 +195,7 @@ func directoryWalk(r *rig) {
 	var leave []store.Lease
 	for i := range 10 {
 		id := wire.SessionID(fmt.Sprint("s0-1", i, "-leaves")) // sorts between those that stay
-		r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "u"}))
+		r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: id, User: "u"}))
 		leave = append(leave, r.claim(id, "a"))
 	}
 	for _, user := range []string{"", "u"} {
@@ -203,10 +203,10 @@ func directoryWalk(r *rig) {
 		got := r.walk(store.Query{Limit: 2, User: user}, func() {
 			id := wire.SessionID(fmt.Sprintf("s0-%d-comes%s", n%20, user))
 			if n++; n <= 15 {
-				r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "u"}))
+				r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: id, User: "u"}))
 			}
 			if len(leave) > 5 || (user == "u" && len(leave) > 0) {
-				r.ok(r.Delete(r.ctx, leave[0]))
+				r.ok(r.Lifecycle.Delete(r.ctx, leave[0]))
 				leave = leave[1:]
 			}
 		})
@@ -226,17 +226,17 @@ func directoryUnattended(r *rig) {
 		return p.lease
 	}
 	released := work("released", true)
-	r.ok(r.Release(r.ctx, released))
+	r.ok(r.Leases.Release(r.ctx, released))
 	work("expired", true)
 	work("idle", false)
 	idle := work("released-idle", false)
-	r.ok(r.Release(r.ctx, idle))
+	r.ok(r.Leases.Release(r.ctx, idle))
 	gone := work("deleted", true)
-	r.ok(r.Delete(r.ctx, gone))
+	r.ok(r.Lifecycle.Delete(r.ctx, gone))
 	work("quarantined", true)
-	r.ok(r.Quarantine(r.ctx, "quarantined", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "quarantined", "because"))
 	done := r.writer(work("done", true))
-	_, err := r.Commit(r.ctx, done.lease, store.Batch{Number: 2, Prev: done.top, Working: new(false)})
+	_, err := r.Leases.Commit(r.ctx, done.lease, store.Batch{Number: 2, Prev: done.top, Working: new(false)})
 	r.ok(err)
 	r.create("new")
 	r.createAndClaim("held", "a").commit(store.Batch{Working: new(true)})
@@ -247,13 +247,13 @@ func directoryUnattended(r *rig) {
 	r.unattended("released")
 	r.writer(r.claim("released", "b")).commit(store.Batch{Working: new(false)})
 	r.unattended()
-	r.ok(r.Quarantine(r.ctx, "quarantined", ""))
+	r.ok(r.Directory.Quarantine(r.ctx, "quarantined", ""))
 	r.unattended("quarantined")
 }
 
 func (r *rig) unattended(want ...wire.SessionID) {
 	r.Helper()
-	got, err := r.Unattended(r.ctx, 0)
+	got, err := r.Directory.Unattended(r.ctx, 0)
 	r.ok(err)
 	slices.Sort(got)
 	r.same("unattended", got, want)
@@ -263,10 +263,10 @@ func directoryUnattendedLimit(r *rig) {
 	for i := range 12 {
 		p := r.createAndClaim(wire.SessionID(fmt.Sprint("s", i)), "a")
 		p.commit(store.Batch{Working: new(true)})
-		r.ok(r.Release(r.ctx, p.lease))
+		r.ok(r.Leases.Release(r.ctx, p.lease))
 	}
 	for limit, want := range map[int]int{1: 1, 5: 5, 12: 12, 20: 12, 0: 12} {
-		got, err := r.Unattended(r.ctx, limit)
+		got, err := r.Directory.Unattended(r.ctx, limit)
 		r.ok(err)
 		if len(got) != want || len(slices.Compact(slices.Sorted(slices.Values(got)))) != want {
 			r.Errorf("limit %d lists %v, want %d sessions", limit, got, want)
@@ -279,7 +279,7 @@ func (r *rig) replicas(limit int) map[wire.ReplicaID]store.Replica {
 	r.Helper()
 	all, after := map[wire.ReplicaID]store.Replica{}, ""
 	for {
-		p, err := r.Replicas(r.ctx, after, limit)
+		p, err := r.Replicas.Replicas(r.ctx, after, limit)
 		r.ok(err)
 		if len(p.Items) > store.PageLimit(limit) {
 			r.Fatalf("page has %d replicas, limit %d", len(p.Items), limit)
@@ -300,20 +300,20 @@ func replicasLife(r *rig) {
 	if got := r.replicas(0); len(got) != 0 {
 		r.Fatalf("a new store has replicas %v", got)
 	}
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("one")}, r.long()))
-	r.ok(r.secondHandle().Announce(r.ctx, store.Replica{ID: "b"}, r.long()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("one")}, r.long()))
+	r.ok(r.secondHandle().Replicas.Announce(r.ctx, store.Replica{ID: "b"}, r.long()))
 	got := r.replicas(0)
 	if len(got) != 2 || string(got["a"].Card) != "one" || len(got["b"].Card) != 0 || got["a"].Until.IsZero() {
 		r.Errorf("replicas are %v", got)
 	}
 	r.env.Advance(r.env.Unit)
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("two")}, r.long()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("two")}, r.long()))
 	again := r.replicas(0)
 	if len(again) != 2 || string(again["a"].Card) != "two" || !again["a"].Until.After(got["a"].Until) {
 		r.Errorf("replicas are %v after a was announced again", again)
 	}
 	for range 2 {
-		r.ok(r.Withdraw(r.ctx, "a"))
+		r.ok(r.Replicas.Withdraw(r.ctx, "a"))
 	}
 	if got := r.secondHandle().replicas(0); len(got) != 1 || got["b"].ID != "b" {
 		r.Errorf("replicas are %v after a withdrew", got)
@@ -321,11 +321,11 @@ func replicasLife(r *rig) {
 }
 
 func replicasExpire(r *rig) {
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "dead"}, r.short()))
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "late"}, r.short()))
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "alive"}, r.long()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "dead"}, r.short()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "late"}, r.short()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "alive"}, r.long()))
 	r.expire()
-	r.ok(r.Announce(r.ctx, store.Replica{ID: "late"}, r.long()))
+	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "late"}, r.long()))
 	got := r.replicas(0)
 	if _, dead := got["dead"]; dead || len(got) != 2 {
 		r.Errorf("replicas are %v, want alive and late", got)
@@ -334,7 +334,7 @@ func replicasExpire(r *rig) {
 
 func replicasPages(r *rig) {
 	for i := range 11 {
-		r.ok(r.Announce(r.ctx, store.Replica{ID: wire.ReplicaID(fmt.Sprint("r", i))}, r.long()))
+		r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: wire.ReplicaID(fmt.Sprint("r", i))}, r.long()))
 	}
 	for _, limit := range []int{1, 2, 5, 10, 11, 12, 0} {
 		if got := r.replicas(limit); len(got) != 11 {
@@ -344,8 +344,8 @@ func replicasPages(r *rig) {
 }
 
 func replicasInvalid(r *rig) {
-	r.is(r.Announce(r.ctx, store.Replica{ID: "a:b"}, r.long()), wire.ErrID, "Announce of a bad id")
-	r.is(r.Announce(r.ctx, store.Replica{ID: "a"}, 0), store.ErrInvalid, "Announce for no time")
+	r.is(r.Replicas.Announce(r.ctx, store.Replica{ID: "a:b"}, r.long()), wire.ErrID, "Announce of a bad id")
+	r.is(r.Replicas.Announce(r.ctx, store.Replica{ID: "a"}, 0), store.ErrInvalid, "Announce for no time")
 	if got := r.replicas(0); len(got) != 0 {
 		r.Errorf("replicas are %v, want none", got)
 	}

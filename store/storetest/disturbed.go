@@ -47,7 +47,7 @@ func disturbedIdleTail(r *rig) {
 		}
 	}
 	r.env.Disturb(r.T)
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	f.ends(store.ErrNotFound)
 }
 
@@ -61,7 +61,7 @@ func disturbedReceiver(r *rig) {
 		r.same("received", v.next(1), c)
 	}
 	r.env.Disturb(r.T)
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	v.ends(store.ErrFenced)
 }
 
@@ -72,7 +72,7 @@ func disturbedSlots(r *rig) {
 		holder := fmt.Sprint("h", n)
 		q.wait(r.ask(holder, "k", 1))
 		r.env.Disturb(r.T)
-		r.ok(r.ReleaseSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != holder {
 			r.Fatalf("slot went to %s, want %s", s.Holder, holder)
 		}

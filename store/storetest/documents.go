@@ -35,7 +35,7 @@ func documentChecks() []check {
 // put stores a document that must be accepted and returns its version.
 func (r *rig) put(collection, name, data string, version uint64) uint64 {
 	r.Helper()
-	v, err := r.Put(r.ctx, store.Document{Collection: collection, Name: name, Data: []byte(data), Version: version})
+	v, err := r.Documents.Put(r.ctx, store.Document{Collection: collection, Name: name, Data: []byte(data), Version: version})
 	r.ok(err)
 	return v
 }
@@ -43,7 +43,7 @@ func (r *rig) put(collection, name, data string, version uint64) uint64 {
 // expectDocument fails the check if a document has other content.
 func (r *rig) expectDocument(collection, name, data string, version uint64) {
 	r.Helper()
-	d, err := r.Get(r.ctx, collection, name)
+	d, err := r.Documents.Get(r.ctx, collection, name)
 	r.ok(err)
 	if d.Collection != collection || d.Name != name || string(d.Data) != data || d.Version != version {
 		r.Fatalf("document is %+v, want %q in version %d", d, data, version)
@@ -52,7 +52,7 @@ func (r *rig) expectDocument(collection, name, data string, version uint64) {
 
 func (r *rig) expectNoDocument(collection, name string) {
 	r.Helper()
-	_, err := r.Get(r.ctx, collection, name)
+	_, err := r.Documents.Get(r.ctx, collection, name)
 	r.is(err, store.ErrNotFound, "Get of "+collection+"/"+name)
 }
 
@@ -61,7 +61,7 @@ func documentsPutGet(r *rig) {
 		r.Errorf("first version is %d, want 1", v)
 	}
 	r.secondHandle().expectDocument("c", "n", "data", 1)
-	d, err := r.Get(r.ctx, "c", "n")
+	d, err := r.Documents.Get(r.ctx, "c", "n")
 	r.ok(err)
 	if d.TTL != 0 {
 		r.Errorf("document without a lifetime has one of %v", d.TTL)
@@ -90,7 +90,7 @@ func documentsVersions(r *rig) {
 func documentsConflict(r *rig) {
 	try := func(version uint64) {
 		r.Helper()
-		_, err := r.Put(r.ctx, store.Document{Collection: "c", Name: "n", Data: []byte("bad"), Version: version})
+		_, err := r.Documents.Put(r.ctx, store.Document{Collection: "c", Name: "n", Data: []byte("bad"), Version: version})
 		r.is(err, store.ErrConflict, fmt.Sprintf("Put over version %d", version))
 	}
 	try(1)
@@ -104,15 +104,15 @@ func documentsConflict(r *rig) {
 }
 
 func documentsRemove(r *rig) {
-	r.is(r.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of nothing")
+	r.is(r.Documents.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of nothing")
 	r.put("c", "n", "one", 0)
 	r.put("c", "n", "two", 1)
-	r.is(r.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of an old version")
-	r.is(r.Remove(r.ctx, "c", "n", 3), store.ErrConflict, "Remove of a version to come")
+	r.is(r.Documents.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of an old version")
+	r.is(r.Documents.Remove(r.ctx, "c", "n", 3), store.ErrConflict, "Remove of a version to come")
 	r.expectDocument("c", "n", "two", 2)
-	r.ok(r.secondHandle().Remove(r.ctx, "c", "n", 2))
+	r.ok(r.secondHandle().Documents.Remove(r.ctx, "c", "n", 2))
 	r.expectNoDocument("c", "n")
-	r.is(r.Remove(r.ctx, "c", "n", 2), store.ErrConflict, "second Remove")
+	r.is(r.Documents.Remove(r.ctx, "c", "n", 2), store.ErrConflict, "second Remove")
 	if v := r.put("c", "n", "anew", 0); v != 1 {
 		r.Errorf("version after removal is %d, want 1", v)
 	}
@@ -126,14 +126,14 @@ func documentsContention(r *rig) {
 		h := r.secondHandle()
 		wg.Go(func() {
 			for done := 0; done < each; {
-				d, err := h.Get(r.ctx, "c", "n")
+				d, err := h.Documents.Get(r.ctx, "c", "n")
 				if err != nil {
 					r.Error(err)
 					return
 				}
 				n, _ := strconv.Atoi(string(d.Data))
 				d.Data = strconv.AppendInt(nil, int64(n+1), 10)
-				switch _, err := h.Put(r.ctx, d); {
+				switch _, err := h.Documents.Put(r.ctx, d); {
 				case err == nil:
 					done++
 				case !errors.Is(err, store.ErrConflict):
@@ -153,7 +153,7 @@ func documentsOneCreation(r *rig) {
 	for i := range n {
 		h := r.secondHandle()
 		go func() {
-			_, err := h.Put(r.ctx, store.Document{Collection: "c", Name: "n", Data: fmt.Append(nil, i)})
+			_, err := h.Documents.Put(r.ctx, store.Document{Collection: "c", Name: "n", Data: fmt.Append(nil, i)})
 			errs <- err
 		}()
 	}
@@ -172,7 +172,7 @@ func documentsOneCreation(r *rig) {
 
 func documentsTTL(r *rig) {
 	d := store.Document{Collection: "c", Name: "n", Data: []byte("x"), TTL: r.short()}
-	_, err := r.Put(r.ctx, d)
+	_, err := r.Documents.Put(r.ctx, d)
 	r.ok(err)
 	r.put("c", "stays", "x", 0)
 	r.expire()
@@ -180,9 +180,9 @@ func documentsTTL(r *rig) {
 	if got := r.documents("c", 0, nil); len(got) != 1 {
 		r.Errorf("collection is %v, want what stays", got)
 	}
-	r.is(r.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of what has ended")
+	r.is(r.Documents.Remove(r.ctx, "c", "n", 1), store.ErrConflict, "Remove of what has ended")
 	d.Version = 1
-	_, err = r.Put(r.ctx, d)
+	_, err = r.Documents.Put(r.ctx, d)
 	r.is(err, store.ErrConflict, "Put over what has ended")
 	if v := r.put("c", "n", "anew", 0); v != 1 {
 		r.Errorf("version after the end is %d, want 1", v)
@@ -193,18 +193,18 @@ func documentsTTL(r *rig) {
 
 func documentsTTLChanges(r *rig) {
 	long := store.Document{Collection: "c", Name: "n", TTL: r.long()}
-	v, err := r.Put(r.ctx, long)
+	v, err := r.Documents.Put(r.ctx, long)
 	r.ok(err)
-	d, err := r.Get(r.ctx, "c", "n")
+	d, err := r.Documents.Get(r.ctx, "c", "n")
 	r.ok(err)
 	if d.TTL <= 0 || d.TTL > r.long() {
 		r.Errorf("lifetime is %v, want more than 0 and at most %v", d.TTL, r.long())
 	}
 	v = r.put("c", "n", "forever", v)
-	if d, err = r.Get(r.ctx, "c", "n"); err != nil || d.TTL != 0 {
+	if d, err = r.Documents.Get(r.ctx, "c", "n"); err != nil || d.TTL != 0 {
 		r.Errorf("document is %+v, error %v, want no lifetime", d, err)
 	}
-	_, err = r.Put(r.ctx, store.Document{Collection: "c", Name: "n", Version: v, TTL: r.short()})
+	_, err = r.Documents.Put(r.ctx, store.Document{Collection: "c", Name: "n", Version: v, TTL: r.short()})
 	r.ok(err)
 	r.expire()
 	r.expectNoDocument("c", "n")
@@ -215,7 +215,7 @@ func (r *rig) documents(collection string, limit int, between func()) map[string
 	r.Helper()
 	all, after := map[string]store.Document{}, ""
 	for {
-		p, err := r.Documents(r.ctx, collection, after, limit)
+		p, err := r.Documents.Documents(r.ctx, collection, after, limit)
 		r.ok(err)
 		if len(p.Items) > store.PageLimit(limit) {
 			r.Fatalf("page has %d documents, limit %d", len(p.Items), limit)
@@ -268,7 +268,7 @@ func documentsWalk(r *rig) {
 	n := 0
 	got := r.documents("c", 2, func() {
 		if n < 10 {
-			r.ok(r.Remove(r.ctx, "c", fmt.Sprintf("n%02d-leaves", n), 1))
+			r.ok(r.Documents.Remove(r.ctx, "c", fmt.Sprintf("n%02d-leaves", n), 1))
 			r.put("c", fmt.Sprintf("n%02d-comes", 19-n), "x", 0)
 			r.put("c", fmt.Sprintf("n%02d-stays", n), "changed", 1)
 		}
@@ -290,7 +290,7 @@ func documentsSeparate(r *rig) {
 	r.expectDocument("a/b", "c", "2", 1)
 	r.expectDocument("a:b", "c", "3", 1)
 	r.expectDocument("a", "b:c", "4", 1)
-	r.ok(r.Remove(r.ctx, "a", "b/c", 1))
+	r.ok(r.Documents.Remove(r.ctx, "a", "b/c", 1))
 	if got := r.documents("a/b", 0, nil); len(got) != 1 {
 		r.Errorf("collection a/b is %v", got)
 	}
@@ -325,14 +325,14 @@ func documentsInvalid(r *rig) {
 		"long name":         {Collection: "c", Name: string(bytes.Repeat([]byte("x"), 257))},
 		"negative lifetime": {Collection: "c", Name: "n", TTL: -1},
 	} {
-		_, err := r.Put(r.ctx, d)
+		_, err := r.Documents.Put(r.ctx, d)
 		r.is(err, store.ErrInvalid, what)
 	}
 	big := store.Document{Collection: "c", Name: "n", Data: make([]byte, 101)}
-	_, err := r.Put(r.ctx, big)
+	_, err := r.Documents.Put(r.ctx, big)
 	r.is(err, store.ErrTooLarge, "101 bytes of 100")
 	big.Data = big.Data[:100]
-	_, err = r.Put(r.ctx, big)
+	_, err = r.Documents.Put(r.ctx, big)
 	r.ok(err)
 	if got := r.documents("c", 0, nil); len(got) != 1 {
 		r.Errorf("collection is %v, want what was taken", got)

@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Leases creates, owns, writes and deletes sessions.
-type Leases interface {
+// Lifecycle creates and deletes sessions.
+type Lifecycle interface {
 	// Create makes an empty session without an owner. store.ErrExists if the id is in use.
 	Create(ctx context.Context, s store.NewSession) error
 	// Recreate creates a session that the store lost, owned by the replica of the lease;
@@ -20,6 +20,15 @@ type Leases interface {
 	// Deleted reports whether a session was deleted at or after an epoch. For several days
 	// it is never false for a deleted session; it may be true for a lost one.
 	Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error)
+	// Delete removes the session with all its data. store.ErrFenced with a stale lease.
+	Delete(ctx context.Context, lease store.Lease) error
+	// Discard removes a quarantined session, whichever replica holds the lease and even if
+	// its data is unreadable. store.ErrConflict if it is not quarantined.
+	Discard(ctx context.Context, session wire.SessionID) error
+}
+
+// Leases owns and writes sessions.
+type Leases interface {
 	// Claim makes a replica the owner under a greater epoch, fences all earlier leases and
 	// appends the event of store.ClaimEvent. *store.OwnedError while another replica has a
 	// live lease, store.ErrNotFound, *store.QuarantinedError.
@@ -35,15 +44,10 @@ type Leases interface {
 	// store.ErrFenced with a stale lease, *store.GapError if the number or Prev does not
 	// continue the log, store.ErrTooLarge, store.ErrNoSpace.
 	Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error)
-	// Delete removes the session with all its data. store.ErrFenced with a stale lease.
-	Delete(ctx context.Context, lease store.Lease) error
-	// Discard removes a quarantined session, whichever replica holds the lease and even if
-	// its data is unreadable. store.ErrConflict if it is not quarantined.
-	Discard(ctx context.Context, session wire.SessionID) error
 }
 
-// Log reads a session. Reading needs no lease.
-type Log interface {
+// Contents reads sessions. Reading needs no lease.
+type Contents interface {
 	// Load returns all tables and lists, except cold lists, as of one position.
 	Load(ctx context.Context, session wire.SessionID) (store.State, error)
 	// Read returns the events after a cursor in order, fewer than limit only at the end of
@@ -146,15 +150,16 @@ type Service interface {
 	Close() error
 }
 
-// Engine is the whole store contract.
-type Engine interface {
-	Leases
-	Log
-	Inbox
-	Directory
-	Replicas
-	Semaphores
-	Rates
-	Documents
-	Service
+// Engine is the whole store contract. An engine may implement several roles with one type.
+type Engine struct {
+	Lifecycle  Lifecycle
+	Leases     Leases
+	Contents   Contents
+	Inbox      Inbox
+	Directory  Directory
+	Replicas   Replicas
+	Semaphores Semaphores
+	Rates      Rates
+	Documents  Documents
+	Service    Service
 }

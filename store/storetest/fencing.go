@@ -13,9 +13,9 @@ func fencingChecks() []check {
 		name string
 		lose func(r *rig, l store.Lease)
 	}{
-		{"released", func(r *rig, l store.Lease) { r.ok(r.Release(r.ctx, l)) }},
+		{"released", func(r *rig, l store.Lease) { r.ok(r.Leases.Release(r.ctx, l)) }},
 		{"released and taken", func(r *rig, l store.Lease) {
-			r.ok(r.Release(r.ctx, l))
+			r.ok(r.Leases.Release(r.ctx, l))
 			r.secondHandle().claim(l.Session, "b")
 		}},
 		{"expired and taken", func(r *rig, l store.Lease) {
@@ -23,9 +23,9 @@ func fencingChecks() []check {
 			r.secondHandle().claim(l.Session, "b")
 		}},
 		{"claimed again by the same replica", func(r *rig, l store.Lease) { r.claim(l.Session, l.Replica) }},
-		{"deleted", func(r *rig, l store.Lease) { r.ok(r.Delete(r.ctx, l)) }},
+		{"deleted", func(r *rig, l store.Lease) { r.ok(r.Lifecycle.Delete(r.ctx, l)) }},
 		{"deleted and created again", func(r *rig, l store.Lease) {
-			r.ok(r.Delete(r.ctx, l))
+			r.ok(r.Lifecycle.Delete(r.ctx, l))
 			r.create(l.Session)
 		}},
 	}
@@ -47,11 +47,11 @@ func fencingChecks() []check {
 			_, err := p.try(store.Batch{Number: p.number, Prev: p.lease.Top(), Events: p.frames(1)})
 			return err
 		}},
-		{"renew", func(p *leaseWriter) error { return p.Renew(p.ctx, p.lease) }},
-		{"release", func(p *leaseWriter) error { return p.Release(p.ctx, p.lease) }},
-		{"delete", func(p *leaseWriter) error { return p.Delete(p.ctx, p.lease) }},
+		{"renew", func(p *leaseWriter) error { return p.Leases.Renew(p.ctx, p.lease) }},
+		{"release", func(p *leaseWriter) error { return p.Leases.Release(p.ctx, p.lease) }},
+		{"delete", func(p *leaseWriter) error { return p.Lifecycle.Delete(p.ctx, p.lease) }},
 		{"receive", func(p *leaseWriter) error {
-			for _, err := range p.Receive(p.ctx, p.lease) {
+			for _, err := range p.Inbox.Receive(p.ctx, p.lease) {
 				return err
 			}
 			return nil
@@ -82,7 +82,7 @@ func madeUpEpoch(r *rig) {
 	for _, epoch := range []uint64{0, 1, p.lease.Epoch - 1, p.lease.Epoch + 1, 1 << 62} {
 		l := p.lease
 		l.Epoch = epoch
-		r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew")
+		r.is(r.Leases.Renew(r.ctx, l), store.ErrFenced, "Renew")
 		_, err := r.writer(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: p.frames(1)})
 		r.is(err, store.ErrFenced, "Commit")
 	}
@@ -94,8 +94,8 @@ func epochOfAnother(r *rig) {
 	l := p.lease
 	l.Replica = "b"
 	l.TTL = time.Hour
-	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew")
-	r.is(r.Release(r.ctx, l), store.ErrFenced, "Release")
-	r.is(r.Delete(r.ctx, l), store.ErrFenced, "Delete")
+	r.is(r.Leases.Renew(r.ctx, l), store.ErrFenced, "Renew")
+	r.is(r.Leases.Release(r.ctx, l), store.ErrFenced, "Release")
+	r.is(r.Lifecycle.Delete(r.ctx, l), store.ErrFenced, "Delete")
 	p.write(1)
 }

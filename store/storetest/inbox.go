@@ -41,7 +41,7 @@ func inboxChecks() []check {
 // any goroutine.
 func (r *rig) sendOn(id wire.SessionID, command, data string) bool {
 	r.Helper()
-	dup, err := r.Send(r.ctx, id, store.Command{ID: command, Data: []byte(data)})
+	dup, err := r.Inbox.Send(r.ctx, id, store.Command{ID: command, Data: []byte(data)})
 	if err != nil {
 		r.Errorf("sending %s: %v", command, err)
 	}
@@ -60,7 +60,7 @@ func (r *rig) send(id wire.SessionID, command, data string) {
 func (r *rig) inbox(l store.Lease, n int) []store.Command {
 	r.Helper()
 	var all []store.Command
-	for commands, err := range r.Receive(r.ctx, l) {
+	for commands, err := range r.Inbox.Receive(r.ctx, l) {
 		r.ok(err)
 		if all = append(all, commands...); len(all) >= n {
 			break
@@ -84,7 +84,7 @@ func (r *rig) receiver(l store.Lease) *receiver {
 	wg.Go(func() {
 		last := errEnded
 		defer func() { v.failed <- last }()
-		for commands, err := range r.Receive(ctx, l) {
+		for commands, err := range r.Inbox.Receive(ctx, l) {
 			if err != nil {
 				last = err
 				continue // wait until it ends by itself
@@ -194,7 +194,7 @@ func inboxDuplicate(r *rig) {
 func inboxConflict(r *rig) {
 	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a"))
-	_, err := r.Send(r.ctx, "s", store.Command{ID: "a", Data: []byte("other")})
+	_, err := r.Inbox.Send(r.ctx, "s", store.Command{ID: "a", Data: []byte("other")})
 	r.is(err, store.ErrConflict, "Send of other data")
 	r.sendAll("s", commands("b"))
 	r.same("received", r.inbox(p.lease, 2), commands("a", "b"))
@@ -229,7 +229,7 @@ func inboxDuplicateAfterTakeOver(r *rig) {
 	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a"))
 	p.commit(store.Batch{Consumed: []string{"a"}})
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	other := r.secondHandle()
 	l := other.claim("s", "b")
 	if !other.sendOn("s", "a", "data of a") {
@@ -242,16 +242,16 @@ func inboxDuplicateAfterTakeOver(r *rig) {
 func inboxFull(r *rig) {
 	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b", "c", "d"))
-	_, err := r.secondHandle().Send(r.ctx, "s", commands("e")[0])
+	_, err := r.secondHandle().Inbox.Send(r.ctx, "s", commands("e")[0])
 	r.is(err, store.ErrFull, "Send to a full inbox")
 	if !r.sendOn("s", "b", "data of b") {
 		r.Error("a duplicate is not one because the inbox is full")
 	}
-	_, err = r.Send(r.ctx, "s", store.Command{ID: "b"})
+	_, err = r.Inbox.Send(r.ctx, "s", store.Command{ID: "b"})
 	r.is(err, store.ErrConflict, "Send of other data to a full inbox")
 	p.commit(store.Batch{Consumed: []string{"b"}})
 	r.sendAll("s", commands("e"))
-	_, err = r.Send(r.ctx, "s", commands("f")[0])
+	_, err = r.Inbox.Send(r.ctx, "s", commands("f")[0])
 	r.is(err, store.ErrFull, "Send to an inbox that is full again")
 	r.same("received", r.inbox(p.lease, 4), commands("a", "c", "d", "e"))
 }
@@ -259,13 +259,13 @@ func inboxFull(r *rig) {
 func inboxTooLarge(r *rig) {
 	p := r.createAndClaim("s", "a")
 	big := store.Command{ID: "a", Data: bytes.Repeat([]byte("x"), 101)}
-	_, err := r.Send(r.ctx, "s", big)
+	_, err := r.Inbox.Send(r.ctx, "s", big)
 	r.is(err, store.ErrTooLarge, "Send of 101 bytes of 100")
 	big.Data = big.Data[:100]
-	_, err = r.Send(r.ctx, "s", big)
+	_, err = r.Inbox.Send(r.ctx, "s", big)
 	r.ok(err)
 	for _, id := range []string{"", "a\nb", string(bytes.Repeat([]byte("x"), 257))} {
-		_, err = r.Send(r.ctx, "s", store.Command{ID: id})
+		_, err = r.Inbox.Send(r.ctx, "s", store.Command{ID: id})
 		r.is(err, store.ErrInvalid, "Send with a bad id")
 	}
 	r.same("received", r.inbox(p.lease, 1), []store.Command{big})
@@ -278,7 +278,7 @@ func inboxRedelivery(r *rig) {
 		r.same("received", r.inbox(p.lease, 3), commands("a", "b", "c"))
 	}
 	p.commit(store.Batch{Consumed: []string{"b"}})
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	other := r.secondHandle()
 	l := other.claim("s", "b")
 	r.same("received by the next owner", other.inbox(l, 2), commands("a", "c"))
@@ -311,7 +311,7 @@ func inboxFencedReleased(r *rig) {
 	v := r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
 	v.next(1)
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	v.ends(store.ErrFenced)
 }
 
@@ -320,7 +320,7 @@ func inboxFencedDeleted(r *rig) {
 	v := r.receiver(p.lease)
 	r.sendAll("s", commands("a"))
 	v.next(1)
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	v.ends(store.ErrFenced)
 }
 
@@ -388,7 +388,7 @@ func inboxBytes(r *rig) {
 }
 
 func inboxUnknown(r *rig) {
-	_, err := r.Send(r.ctx, "s", commands("a")[0])
+	_, err := r.Inbox.Send(r.ctx, "s", commands("a")[0])
 	r.is(err, store.ErrNotFound, "Send")
 }
 

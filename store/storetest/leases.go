@@ -35,7 +35,7 @@ func leaseChecks() []check {
 
 func createTwice(r *rig) {
 	r.create("s")
-	err := r.secondHandle().Create(r.ctx, store.NewSession{ID: "s", User: "other"})
+	err := r.secondHandle().Lifecycle.Create(r.ctx, store.NewSession{ID: "s", User: "other"})
 	r.is(err, store.ErrExists, "second Create")
 	if got := r.info("s").User; got != "user" {
 		r.Errorf("user after refused Create is %q, want %q", got, "user")
@@ -43,7 +43,7 @@ func createTwice(r *rig) {
 }
 
 func claimUnknown(r *rig) {
-	_, err := r.Claim(r.ctx, "s", "a", r.long())
+	_, err := r.Leases.Claim(r.ctx, "s", "a", r.long())
 	r.is(err, store.ErrNotFound, "Claim")
 }
 
@@ -65,7 +65,7 @@ func claimGivesLease(r *rig) {
 
 func claimRefused(r *rig) {
 	p := r.createAndClaim("s", "a")
-	_, err := r.secondHandle().Claim(r.ctx, "s", "b", r.long())
+	_, err := r.secondHandle().Leases.Claim(r.ctx, "s", "b", r.long())
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	if !ok || !errors.Is(err, store.ErrOwned) {
 		r.Fatalf("got error %v, want *OwnedError", err)
@@ -82,7 +82,7 @@ func claimRefused(r *rig) {
 func claimAfterRelease(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.write(1)
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	i := r.info("s")
 	if i.Owner != "" || i.Epoch != p.lease.Epoch || i.Top != p.top {
 		r.Errorf("info after release is %+v, want no owner and the rest as before", i)
@@ -99,21 +99,21 @@ func claimByHeir(r *rig) {
 	for _, heir := range []wire.ReplicaID{"a", "no name"} {
 		bad := p.lease
 		bad.Heir = heir
-		if err := r.Release(r.ctx, bad); err == nil {
+		if err := r.Leases.Release(r.ctx, bad); err == nil {
 			r.Fatalf("released to %q", heir)
 		}
 	}
 	left := p.lease
 	left.Heir = "b"
-	r.ok(r.Release(r.ctx, left))
+	r.ok(r.Leases.Release(r.ctx, left))
 	i := r.info("s")
 	if i.Owner != "b" || i.Epoch != p.lease.Epoch || i.Top != p.top || !i.Until.After(i.Updated) {
 		r.Errorf("info after release is %+v, want the heir as owner and the rest as before", i)
 	}
-	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of who has left")
-	r.is(r.Release(r.ctx, p.lease), store.ErrFenced, "Release of who has left")
+	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of who has left")
+	r.is(r.Leases.Release(r.ctx, p.lease), store.ErrFenced, "Release of who has left")
 	for _, other := range []wire.ReplicaID{"a", "c"} {
-		_, err := r.secondHandle().Claim(r.ctx, "s", other, r.long())
+		_, err := r.secondHandle().Leases.Claim(r.ctx, "s", other, r.long())
 		if owned, ok := errors.AsType[*store.OwnedError](err); !ok || owned.By != "b" || owned.For <= 0 {
 			r.Errorf("claim of %s answers %v, want that b owns it", other, err)
 		}
@@ -130,9 +130,9 @@ func heirIsLate(r *rig) {
 	p.commit(store.Batch{Working: new(true)})
 	left := p.lease
 	left.Heir = "b"
-	r.ok(r.Release(r.ctx, left))
+	r.ok(r.Leases.Release(r.ctx, left))
 	r.expire()
-	if ids, err := r.Unattended(r.ctx, 10); err != nil || len(ids) != 1 {
+	if ids, err := r.Directory.Unattended(r.ctx, 10); err != nil || len(ids) != 1 {
 		r.Errorf("without an owner are %v (%v), want one", ids, err)
 	}
 	if l := r.secondHandle().claim("s", "c"); l.Prev != p.top {
@@ -155,7 +155,7 @@ func claimAfterExpiry(r *rig) {
 	if got := r.info("s").Owner; got != "b" {
 		r.Errorf("owner after take-over is %q, want b", got)
 	}
-	_, err := r.Claim(r.ctx, "s", "a", r.long())
+	_, err := r.Leases.Claim(r.ctx, "s", "a", r.long())
 	r.is(err, store.ErrOwned, "Claim by the old owner")
 }
 
@@ -166,9 +166,9 @@ func renewKeeps(r *rig) {
 	until := r.info("s").Until
 	for range 2 {
 		r.env.Advance(ttl * 5 / 8)
-		r.ok(r.Renew(r.ctx, l))
+		r.ok(r.Leases.Renew(r.ctx, l))
 	}
-	_, err := r.secondHandle().Claim(r.ctx, "s", "b", r.long())
+	_, err := r.secondHandle().Leases.Claim(r.ctx, "s", "b", r.long())
 	r.is(err, store.ErrOwned, "Claim of a lease that is renewed")
 	if got := r.info("s").Until; !got.After(until) {
 		r.Errorf("lease is until %v, want later than %v", got, until)
@@ -181,9 +181,9 @@ func renewInvalid(r *rig) {
 	r.create("s")
 	l := r.claim("s", "a")
 	for _, l.TTL = range []time.Duration{0, -time.Second} {
-		r.is(r.Renew(r.ctx, l), store.ErrInvalid, fmt.Sprintf("Renew for %v", l.TTL))
+		r.is(r.Leases.Renew(r.ctx, l), store.ErrInvalid, fmt.Sprintf("Renew for %v", l.TTL))
 	}
-	_, err := r.Claim(r.ctx, "s", "b", r.long())
+	_, err := r.Leases.Claim(r.ctx, "s", "b", r.long())
 	r.is(err, store.ErrOwned, "Claim of another")
 }
 
@@ -204,16 +204,16 @@ func expiredStillGood(r *rig) {
 	p := r.writer(r.claimFor("s", "a", r.short()))
 	r.expire()
 	p.write(1)
-	r.ok(r.Renew(r.ctx, p.lease))
+	r.ok(r.Leases.Renew(r.ctx, p.lease))
 	r.expire()
 	p.write(1)
 	r.expire()
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 
 	r.create("t")
 	l := r.claimFor("t", "a", r.short())
 	r.expire()
-	r.ok(r.Delete(r.ctx, l))
+	r.ok(r.Lifecycle.Delete(r.ctx, l))
 }
 
 func epochsGrow(r *rig) {
@@ -226,7 +226,7 @@ func epochsGrow(r *rig) {
 		}
 		last = l.Epoch
 		if i%3 == 0 {
-			r.ok(r.Release(r.ctx, l))
+			r.ok(r.Leases.Release(r.ctx, l))
 		}
 	}
 }
@@ -245,7 +245,7 @@ func epochsGrowOverDeletion(r *rig) {
 			}
 			last = l.Epoch
 		}
-		r.ok(r.Delete(r.ctx, l))
+		r.ok(r.Lifecycle.Delete(r.ctx, l))
 	}
 }
 
@@ -278,7 +278,7 @@ func claimEventBytes(r *rig) {
 	if again := other.read("s"); !bytes.Equal(again[0].Frame, events[0].Frame) {
 		r.Errorf("another replica reads\n%s, want\n%s", again[0].Frame, events[0].Frame)
 	}
-	for news, err := range other.Tail(r.ctx, "s", wire.Position{}) {
+	for news, err := range other.Contents.Tail(r.ctx, "s", wire.Position{}) {
 		r.ok(err)
 		if len(news.Events) == 0 {
 			continue
@@ -303,7 +303,7 @@ func claimEventPrev(r *rig) {
 		if i > 0 {
 			want = p.write(i).Top
 		}
-		r.ok(r.Release(r.ctx, l))
+		r.ok(r.Leases.Release(r.ctx, l))
 	}
 	want = wire.Position{}
 	for _, e := range r.read("s") {
@@ -329,7 +329,7 @@ func oneClaimWins(r *rig) {
 	for i := range n {
 		h := r.secondHandle()
 		go func() {
-			_, err := h.Claim(r.ctx, "s", wire.ReplicaID(fmt.Sprintf("replica-%d", i)), r.long())
+			_, err := h.Leases.Claim(r.ctx, "s", wire.ReplicaID(fmt.Sprintf("replica-%d", i)), r.long())
 			errs <- err
 		}()
 	}

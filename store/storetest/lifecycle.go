@@ -11,7 +11,7 @@ import (
 
 func lifecycleChecks() []check {
 	checks := []check{
-		{name: "a new store is ready", run: func(r *rig) { r.ok(r.Ready(r.ctx)) }},
+		{name: "a new store is ready", run: func(r *rig) { r.ok(r.Service.Ready(r.ctx)) }},
 		{name: "deletion removes everything", run: deletionRemoves},
 		{name: "a deleted id begins anew", run: deletionBeginsAnew},
 		{name: "deletion leaves others alone", run: deletionLeavesOthers},
@@ -24,7 +24,7 @@ func lifecycleChecks() []check {
 		checks = append(checks,
 			check{name: c.name + " on a closed store is ErrClosed", run: func(r *rig) {
 				p := r.createAndClaim("s", "a")
-				r.ok(r.Close())
+				r.ok(r.Service.Close())
 				r.is(c.call(r.ctx, p), store.ErrClosed, c.name)
 			}},
 			check{name: c.name + " with a cancelled context says so", run: func(r *rig) {
@@ -53,60 +53,69 @@ type call struct {
 
 func calls() []call {
 	return append(sessionCalls(), []call{
-		{"Renew", func(ctx context.Context, p *leaseWriter) error { return p.Renew(ctx, p.lease) }, nil},
-		{"Release", func(ctx context.Context, p *leaseWriter) error { return p.Release(ctx, p.lease) }, nil},
-		{"Delete", func(ctx context.Context, p *leaseWriter) error { return p.Delete(ctx, p.lease) }, nil},
+		{"Renew", func(ctx context.Context, p *leaseWriter) error { return p.Leases.Renew(ctx, p.lease) }, nil},
+		{"Release", func(ctx context.Context, p *leaseWriter) error { return p.Leases.Release(ctx, p.lease) }, nil},
+		{"Delete", func(ctx context.Context, p *leaseWriter) error { return p.Lifecycle.Delete(ctx, p.lease) }, nil},
 		{"Commit", func(ctx context.Context, p *leaseWriter) error {
-			_, err := p.Commit(ctx, p.lease, p.next(store.Batch{Events: p.frames(1)}))
+			_, err := p.Leases.Commit(ctx, p.lease, p.next(store.Batch{Events: p.frames(1)}))
 			return err
 		}, nil},
 		{"Receive", func(ctx context.Context, p *leaseWriter) error {
-			for _, err := range p.Receive(ctx, p.lease) {
+			for _, err := range p.Inbox.Receive(ctx, p.lease) {
 				return err
 			}
 			return errEnded
 		}, nil},
 		{"Recreate", func(ctx context.Context, p *leaseWriter) error {
-			return p.Recreate(ctx, p.lostLease("new", "a"), store.NewSession{ID: "new", User: "u"})
+			return p.Lifecycle.Recreate(ctx, p.lostLease("new", "a"), store.NewSession{ID: "new", User: "u"})
 		}, func(r *rig, id wire.SessionID) error {
-			return r.Recreate(r.ctx, r.lostLease(id, "a"), store.NewSession{ID: id, User: "u"})
+			return r.Lifecycle.Recreate(r.ctx, r.lostLease(id, "a"), store.NewSession{ID: id, User: "u"})
 		}},
-		{"Deleted", func(ctx context.Context, p *leaseWriter) error { _, err := p.Deleted(ctx, "s", 1); return err }, func(r *rig, id wire.SessionID) error {
-			_, err := r.Deleted(r.ctx, id, 1)
+		{"Deleted", func(ctx context.Context, p *leaseWriter) error {
+			_, err := p.Lifecycle.Deleted(ctx, "s", 1)
+			return err
+		}, func(r *rig, id wire.SessionID) error {
+			_, err := r.Lifecycle.Deleted(r.ctx, id, 1)
 			return err
 		}},
-		{"Sessions", func(ctx context.Context, p *leaseWriter) error { _, err := p.Sessions(ctx, store.Query{}); return err }, nil},
-		{"Unattended", func(ctx context.Context, p *leaseWriter) error { _, err := p.Unattended(ctx, 1); return err }, nil},
-		{"Announce", func(ctx context.Context, p *leaseWriter) error {
-			return p.Announce(ctx, store.Replica{ID: "a"}, p.long())
+		{"Sessions", func(ctx context.Context, p *leaseWriter) error {
+			_, err := p.Directory.Sessions(ctx, store.Query{})
+			return err
 		}, nil},
-		{"Withdraw", func(ctx context.Context, p *leaseWriter) error { return p.Withdraw(ctx, "a") }, nil},
-		{"Replicas", func(ctx context.Context, p *leaseWriter) error { _, err := p.Replicas(ctx, "", 1); return err }, nil},
+		{"Unattended", func(ctx context.Context, p *leaseWriter) error { _, err := p.Directory.Unattended(ctx, 1); return err }, nil},
+		{"Announce", func(ctx context.Context, p *leaseWriter) error {
+			return p.Replicas.Announce(ctx, store.Replica{ID: "a"}, p.long())
+		}, nil},
+		{"Withdraw", func(ctx context.Context, p *leaseWriter) error { return p.Replicas.Withdraw(ctx, "a") }, nil},
+		{"Replicas", func(ctx context.Context, p *leaseWriter) error { _, err := p.Replicas.Replicas(ctx, "", 1); return err }, nil},
 		{"Acquire", func(ctx context.Context, p *leaseWriter) error {
-			_, err := p.Acquire(ctx, p.ask("h", "k", 1))
+			_, err := p.Semaphores.Acquire(ctx, p.ask("h", "k", 1))
 			return err
 		}, nil},
 		{"Acquire that waits", func(ctx context.Context, p *leaseWriter) error {
 			q := p.ask("h", "k", 1)
 			q.Wait = true
-			_, err := p.Acquire(ctx, q)
+			_, err := p.Semaphores.Acquire(ctx, q)
 			return err
 		}, nil},
 		{"RenewSlot", func(ctx context.Context, p *leaseWriter) error {
-			return p.RenewSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
+			return p.Semaphores.RenewSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
 		}, nil},
 		{"ReleaseSlot", func(ctx context.Context, p *leaseWriter) error {
-			return p.ReleaseSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
+			return p.Semaphores.ReleaseSlot(ctx, store.Slot{Semaphore: "sem", Holder: "h", TTL: p.long()})
 		}, nil},
-		{"Slots", func(ctx context.Context, p *leaseWriter) error { _, err := p.Slots(ctx, "sem"); return err }, nil},
-		{"Get", func(ctx context.Context, p *leaseWriter) error { _, err := p.Get(ctx, "c", "n"); return err }, nil},
+		{"Slots", func(ctx context.Context, p *leaseWriter) error { _, err := p.Semaphores.Slots(ctx, "sem"); return err }, nil},
+		{"Get", func(ctx context.Context, p *leaseWriter) error { _, err := p.Documents.Get(ctx, "c", "n"); return err }, nil},
 		{"Put", func(ctx context.Context, p *leaseWriter) error {
-			_, err := p.Put(ctx, store.Document{Collection: "c", Name: "n"})
+			_, err := p.Documents.Put(ctx, store.Document{Collection: "c", Name: "n"})
 			return err
 		}, nil},
-		{"Remove", func(ctx context.Context, p *leaseWriter) error { return p.Remove(ctx, "c", "n", 1) }, nil},
-		{"Documents", func(ctx context.Context, p *leaseWriter) error { _, err := p.Documents(ctx, "c", "", 1); return err }, nil},
-		{"Ready", func(ctx context.Context, p *leaseWriter) error { return p.Ready(ctx) }, nil},
+		{"Remove", func(ctx context.Context, p *leaseWriter) error { return p.Documents.Remove(ctx, "c", "n", 1) }, nil},
+		{"Documents", func(ctx context.Context, p *leaseWriter) error {
+			_, err := p.Documents.Documents(ctx, "c", "", 1)
+			return err
+		}, nil},
+		{"Ready", func(ctx context.Context, p *leaseWriter) error { return p.Service.Ready(ctx) }, nil},
 	}...)
 }
 
@@ -119,34 +128,42 @@ func sessionCalls() []call {
 	var out []call
 	for _, m := range []method{
 		{"Create", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			return r.Create(ctx, store.NewSession{ID: id, User: "u"})
+			return r.Lifecycle.Create(ctx, store.NewSession{ID: id, User: "u"})
 		}},
 		{"Claim", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			_, err := r.Claim(ctx, id, "a", r.long())
+			_, err := r.Leases.Claim(ctx, id, "a", r.long())
 			return err
 		}},
-		{"Load", func(ctx context.Context, r *rig, id wire.SessionID) error { _, err := r.Load(ctx, id); return err }},
+		{"Load", func(ctx context.Context, r *rig, id wire.SessionID) error {
+			_, err := r.Contents.Load(ctx, id)
+			return err
+		}},
 		{"Read", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			_, err := r.Read(ctx, id, wire.Position{}, 1)
+			_, err := r.Contents.Read(ctx, id, wire.Position{}, 1)
 			return err
 		}},
 		{"ReadList", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			_, err := r.ReadList(ctx, id, "l", 0, 1)
+			_, err := r.Contents.ReadList(ctx, id, "l", 0, 1)
 			return err
 		}},
 		{"Tail", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			for _, err := range r.Tail(ctx, id, wire.Position{}) {
+			for _, err := range r.Contents.Tail(ctx, id, wire.Position{}) {
 				return err
 			}
 			return errEnded
 		}},
 		{"Send", func(ctx context.Context, r *rig, id wire.SessionID) error {
-			_, err := r.Send(ctx, id, store.Command{ID: "c"})
+			_, err := r.Inbox.Send(ctx, id, store.Command{ID: "c"})
 			return err
 		}},
-		{"Session", func(ctx context.Context, r *rig, id wire.SessionID) error { _, err := r.Session(ctx, id); return err }},
-		{"Quarantine", func(ctx context.Context, r *rig, id wire.SessionID) error { return r.Quarantine(ctx, id, "because") }},
-		{"Discard", func(ctx context.Context, r *rig, id wire.SessionID) error { return r.Discard(ctx, id) }},
+		{"Session", func(ctx context.Context, r *rig, id wire.SessionID) error {
+			_, err := r.Directory.Session(ctx, id)
+			return err
+		}},
+		{"Quarantine", func(ctx context.Context, r *rig, id wire.SessionID) error {
+			return r.Directory.Quarantine(ctx, id, "because")
+		}},
+		{"Discard", func(ctx context.Context, r *rig, id wire.SessionID) error { return r.Lifecycle.Discard(ctx, id) }},
 	} {
 		out = append(out, call{
 			name:  m.name,
@@ -161,10 +178,10 @@ func deletionRemoves(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(2), Working: new(true), Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}})
 	r.sendAll("s", commands("a"))
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	r.unattended("s")
 	l := r.claim("s", "a")
-	r.ok(r.Delete(r.ctx, l))
+	r.ok(r.Lifecycle.Delete(r.ctx, l))
 	other := r.secondHandle()
 	for _, c := range sessionCalls() {
 		if c.name == "Create" {
@@ -187,8 +204,8 @@ func deletionBeginsAnew(r *rig) {
 		Events: p.frames(2), Working: new(true), Card: []byte("old"), Consumed: []string{"consumed"},
 		Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil), store.Push(store.ColdPrefix+"l", nil)},
 	})
-	r.ok(r.Delete(r.ctx, p.lease))
-	r.ok(r.Create(r.ctx, store.NewSession{ID: "s", User: "heir"}))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: "s", User: "heir"}))
 	i := r.info("s")
 	r.same("info", i, store.Info{ID: "s", User: "heir", Created: i.Created, Updated: i.Updated, Until: i.Until})
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 0 {
@@ -202,12 +219,12 @@ func deletionBeginsAnew(r *rig) {
 	if got := r.read("s"); len(got) != 1 {
 		r.Errorf("log is %v, want one claim", got)
 	}
-	page, err := r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 1)
+	page, err := r.Contents.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 1)
 	r.ok(err)
 	r.same("cold list", page, store.ListPage{})
 	r.sendAll("s", commands("consumed")) // a new command for the new session
 	r.same("inbox", r.inbox(q.lease, 1), commands("consumed"))
-	_, err = r.Read(r.ctx, "s", p.top, 10)
+	_, err = r.Contents.Read(r.ctx, "s", p.top, 10)
 	r.is(err, store.ErrTrimmed, "Read after a position of the former life")
 }
 
@@ -215,7 +232,7 @@ func deletionLeavesOthers(r *rig) {
 	p, q := r.createAndClaim("s", "a"), r.createAndClaim("s-2", "a")
 	q.commit(store.Batch{Events: q.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("v"))}})
 	before := r.everything("s-2")
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	r.same("the other session", r.everything("s-2"), before)
 	q.write(1)
 }
@@ -232,15 +249,15 @@ func closeEndsWaiting(r *rig) {
 	go func() {
 		q := r.ask("i", "k", 1)
 		q.Wait = true
-		_, err := r.Acquire(r.ctx, q)
+		_, err := r.Semaphores.Acquire(r.ctx, q)
 		waiting <- err
 	}()
 	r.eventually("a request waits", func() bool {
-		u, err := r.Slots(r.ctx, "sem")
+		u, err := r.Semaphores.Slots(r.ctx, "sem")
 		r.ok(err)
 		return u.Waiting == 1
 	})
-	r.ok(r.Close())
+	r.ok(r.Service.Close())
 	f.ends(store.ErrClosed)
 	v.ends(store.ErrClosed)
 	select {
@@ -253,23 +270,23 @@ func closeEndsWaiting(r *rig) {
 
 func createInvalid(r *rig) {
 	for _, user := range []string{"", "a\nb"} {
-		r.is(r.Create(r.ctx, store.NewSession{ID: "s", User: user}), store.ErrInvalid, "Create for a bad user")
+		r.is(r.Lifecycle.Create(r.ctx, store.NewSession{ID: "s", User: user}), store.ErrInvalid, "Create for a bad user")
 	}
 	big := store.NewSession{ID: "s", User: "u", Card: make([]byte, 101)}
-	r.is(r.Create(r.ctx, big), store.ErrTooLarge, "Create with a card of 101 bytes of 100")
+	r.is(r.Lifecycle.Create(r.ctx, big), store.ErrTooLarge, "Create with a card of 101 bytes of 100")
 	if got := r.walk(store.Query{}, nil); len(got) != 0 {
 		r.Errorf("listing shows %v", got)
 	}
 	big.Card = big.Card[:100]
-	r.ok(r.Create(r.ctx, big))
+	r.ok(r.Lifecycle.Create(r.ctx, big))
 }
 
 func claimInvalid(r *rig) {
 	r.create("s")
-	_, err := r.Claim(r.ctx, "s", "a:b", r.long())
+	_, err := r.Leases.Claim(r.ctx, "s", "a:b", r.long())
 	r.is(err, wire.ErrID, "Claim by a bad replica")
 	for _, ttl := range []time.Duration{0, -1} {
-		_, err = r.Claim(r.ctx, "s", "a", ttl)
+		_, err = r.Leases.Claim(r.ctx, "s", "a", ttl)
 		r.is(err, store.ErrInvalid, "Claim for no time")
 	}
 	if i := r.info("s"); i.Owner != "" || i.Epoch != 0 {

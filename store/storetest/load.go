@@ -35,9 +35,9 @@ func loadNew(r *rig) {
 }
 
 func loadUnknown(r *rig) {
-	_, err := r.Load(r.ctx, "s")
+	_, err := r.Contents.Load(r.ctx, "s")
 	r.is(err, store.ErrNotFound, "Load")
-	_, err = r.ReadList(r.ctx, "s", "l", 0, 10)
+	_, err = r.Contents.ReadList(r.ctx, "s", "l", 0, 10)
 	r.is(err, store.ErrNotFound, "ReadList")
 }
 
@@ -45,7 +45,7 @@ func loadTakeOver(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Events: p.frames(1), Ops: []store.Op{store.Set("t", "f", []byte("v")), store.Push("l", items("a", "b")...)}})
 	want := r.load("s")
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	l := r.secondHandle().claim("s", "b")
 	want.At = l.Top()
 	r.same("state", r.load("s"), want)
@@ -93,7 +93,7 @@ func loadIsAtomic(r *rig) {
 }
 
 func checkAtomicState(r *rig) error {
-	s, err := r.Load(r.ctx, "s")
+	s, err := r.Contents.Load(r.ctx, "s")
 	if err != nil || s.At.Seq == 0 {
 		return err
 	}
@@ -108,7 +108,7 @@ func checkAtomicState(r *rig) error {
 }
 
 func checkAtomicInfo(r *rig) error {
-	i, err := r.Session(r.ctx, "s")
+	i, err := r.Directory.Session(r.ctx, "s")
 	if err != nil || i.Top.Seq == 0 {
 		return err
 	}
@@ -120,7 +120,7 @@ func checkAtomicInfo(r *rig) error {
 }
 
 func checkAtomicLog(r *rig) error {
-	events, err := r.Read(r.ctx, "s", wire.Position{}, 1000)
+	events, err := r.Contents.Read(r.ctx, "s", wire.Position{}, 1000)
 	if err != nil {
 		return err
 	}
@@ -146,15 +146,15 @@ func loadCold(r *rig) {
 	for name, want := range map[string][][]byte{
 		store.ColdPrefix + "l": items("a", "x"), store.ColdPrefix: items("c"), "cold": items("d"),
 	} {
-		page, err := r.ReadList(r.ctx, "s", name, 0, 10)
+		page, err := r.Contents.ReadList(r.ctx, "s", name, 0, 10)
 		r.ok(err)
 		r.same("list "+name, page, store.ListPage{Items: want, Total: len(want)})
 	}
 	p.commit(store.Batch{Ops: []store.Op{store.KeepFirst(store.ColdPrefix+"l", 1), store.Drop(store.ColdPrefix)}})
-	page, err := r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 10)
+	page, err := r.Contents.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 10)
 	r.ok(err)
 	r.same("bounded list", page, store.ListPage{Items: items("a"), Total: 1})
-	page, err = r.ReadList(r.ctx, "s", store.ColdPrefix, 0, 10)
+	page, err = r.Contents.ReadList(r.ctx, "s", store.ColdPrefix, 0, 10)
 	r.ok(err)
 	r.same("dropped list", page, store.ListPage{})
 }
@@ -189,7 +189,7 @@ func loadListPages(r *rig) {
 // list there.
 func (r *rig) samePage(list string, from, limit, start int, all [][]byte) {
 	r.Helper()
-	page, err := r.ReadList(r.ctx, "s", list, from, limit)
+	page, err := r.Contents.ReadList(r.ctx, "s", list, from, limit)
 	r.ok(err)
 	start = min(start, len(all))
 	if page.Total != len(all) || page.From != start {
@@ -202,10 +202,10 @@ func loadListInvalid(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Push("a", []byte("item"))}})
 	for _, name := range []string{"", "a\x00", "a\x00\x00\x00\x00", "a\nb", strings.Repeat("a", 1000)} {
-		_, err := r.ReadList(r.ctx, "s", name, 0, 10)
+		_, err := r.Contents.ReadList(r.ctx, "s", name, 0, 10)
 		r.is(err, store.ErrInvalid, fmt.Sprintf("ReadList of %q", name))
 	}
-	page, err := r.ReadList(r.ctx, "s", "a", 0, 10)
+	page, err := r.Contents.ReadList(r.ctx, "s", "a", 0, 10)
 	r.ok(err)
 	r.same("the list beside", page.Items, [][]byte{[]byte("item")})
 }
@@ -214,7 +214,7 @@ func loadListLimits(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.commit(store.Batch{Ops: []store.Op{store.Push("l", make([][]byte, 1200)...)}})
 	for limit, want := range map[int]int{-5: 100, 0: 100, 1000: 1000, 1001: 1000} {
-		page, err := r.ReadList(r.ctx, "s", "l", 0, limit)
+		page, err := r.Contents.ReadList(r.ctx, "s", "l", 0, limit)
 		r.ok(err)
 		if len(page.Items) != want || page.Total != 1200 {
 			r.Errorf("limit %d reads %d of %d items, want %d of 1200", limit, len(page.Items), page.Total, want)

@@ -58,10 +58,10 @@ func (c *trackedLog) takeOver() {
 func (c *trackedLog) last(n int) []store.Event {
 	c.Helper()
 	i := c.info(c.lease.Session)
-	held, err := c.Read(c.ctx, c.lease.Session, i.Oldest, 1000)
+	held, err := c.Contents.Read(c.ctx, c.lease.Session, i.Oldest, 1000)
 	c.ok(err)
 	if len(held) == 0 { // the log has one event
-		held, err = c.Read(c.ctx, c.lease.Session, wire.Position{}, 1000)
+		held, err = c.Contents.Read(c.ctx, c.lease.Session, wire.Position{}, 1000)
 		if errors.Is(err, store.ErrTrimmed) {
 			// No valid cursor precedes the only event of a trimmed log.
 			return []store.Event{{At: i.Oldest}}
@@ -94,14 +94,14 @@ func (c *trackedLog) verify() {
 	if i.Top != c.top {
 		c.Fatalf("top is %v, want %v", i.Top, c.top)
 	}
-	got, err := c.Read(c.ctx, c.lease.Session, i.Oldest, 1000)
+	got, err := c.Contents.Read(c.ctx, c.lease.Session, i.Oldest, 1000)
 	c.ok(err)
 	c.same("log after its oldest event", got, c.held()[1:])
 }
 
 func logEmpty(r *rig) {
 	r.create("s")
-	got, err := r.Read(r.ctx, "s", wire.Position{}, 10)
+	got, err := r.Contents.Read(r.ctx, "s", wire.Position{}, 10)
 	r.ok(err)
 	if len(got) != 0 {
 		r.Errorf("log is %v, want none", got)
@@ -109,14 +109,14 @@ func logEmpty(r *rig) {
 	if i := r.info("s"); !i.Top.IsZero() || !i.Oldest.IsZero() || i.Epoch != 0 || i.Owner != "" {
 		r.Errorf("info is %+v, want no positions, epoch and owner", i)
 	}
-	_, err = r.Read(r.ctx, "s", wire.Position{Epoch: 1}, 10)
+	_, err = r.Contents.Read(r.ctx, "s", wire.Position{Epoch: 1}, 10)
 	r.is(err, store.ErrAhead, "Read after a position of an empty log")
 }
 
 func logUnknownSession(r *rig) {
-	_, err := r.Read(r.ctx, "s", wire.Position{}, 10)
+	_, err := r.Contents.Read(r.ctx, "s", wire.Position{}, 10)
 	r.is(err, store.ErrNotFound, "Read")
-	_, err = r.Read(r.ctx, "s", wire.Position{Epoch: 1}, 10)
+	_, err = r.Contents.Read(r.ctx, "s", wire.Position{Epoch: 1}, 10)
 	r.is(err, store.ErrNotFound, "Read after a position")
 }
 
@@ -143,7 +143,7 @@ func (c *trackedLog) verifyCursors(r *rig) {
 	for _, cursor := range cursors {
 		for _, limit := range []int{1, 2, 3, 5, 8, 1000} {
 			want, wantErr := c.after(cursor, limit)
-			got, err := r.Read(c.ctx, c.lease.Session, cursor, limit)
+			got, err := r.Contents.Read(c.ctx, c.lease.Session, cursor, limit)
 			if !errors.Is(err, wantErr) {
 				c.Fatalf("reading %d after %v: got error %v, want %v", limit, cursor, err, wantErr)
 			}
@@ -158,7 +158,7 @@ func logPageLimit(r *rig) {
 		p.write(600)
 	}
 	for limit, want := range map[int]int{-1: 100, 0: 100, 1: 1, 99: 99, 601: 601, 1000: 1000, 1001: 1000, 1 << 40: 1000} {
-		got, err := r.Read(r.ctx, "s", wire.Position{}, limit)
+		got, err := r.Contents.Read(r.ctx, "s", wire.Position{}, limit)
 		r.ok(err)
 		if len(got) != want {
 			r.Errorf("limit %d reads %d events, want %d", limit, len(got), want)
@@ -189,7 +189,7 @@ func logBadCursors(r *rig) {
 		{"epoch ahead", wire.Position{Epoch: second + 1}, store.ErrAhead},
 		{"far ahead", wire.Position{Epoch: 1 << 62, Seq: 1 << 62}, store.ErrAhead},
 	} {
-		_, err := r.Read(r.ctx, "s", k.at, 10)
+		_, err := r.Contents.Read(r.ctx, "s", k.at, 10)
 		r.is(err, k.want, k.what)
 		if want, _ := c.after(k.at, 10); want != nil {
 			r.Fatalf("%s: the suite believes the log has it", k.what)

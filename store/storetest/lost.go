@@ -29,7 +29,7 @@ func (r *rig) lostLease(id wire.SessionID, replica wire.ReplicaID) store.Lease {
 // deleted returns the result of Deleted for session s.
 func (r *rig) deleted(epoch uint64) bool {
 	r.Helper()
-	yes, err := r.Deleted(r.ctx, "s", epoch)
+	yes, err := r.Lifecycle.Deleted(r.ctx, "s", epoch)
 	r.ok(err)
 	return yes
 }
@@ -39,7 +39,7 @@ func lostRecreated(r *rig) {
 	if r.deleted(l.Epoch) {
 		r.Error("a forgotten session counts as deleted")
 	}
-	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user", Card: []byte("card")}))
+	r.ok(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user", Card: []byte("card")}))
 	i := r.info("s")
 	r.same("info", i, store.Info{
 		ID: "s", User: "user", Card: []byte("card"), Created: i.Created, Updated: i.Updated, Owner: "a", Epoch: l.Epoch, Until: i.Until,
@@ -48,9 +48,9 @@ func lostRecreated(r *rig) {
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 1 {
 		r.Errorf("listing shows %v", got)
 	}
-	r.is(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
 	// The next batch of the owner is a gap.
-	_, err := r.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.writer(l).frames(1)})
+	_, err := r.Leases.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.writer(l).frames(1)})
 	r.isGap(err, wire.Position{}, 0)
 	p := r.writer(r.claim("s", "a"))
 	if p.lease.Epoch <= l.Epoch || !p.lease.Prev.IsZero() {
@@ -60,22 +60,22 @@ func lostRecreated(r *rig) {
 	if got := r.secondHandle().read("s"); len(got) != 4 {
 		r.Errorf("log has %d events, want 4", len(got))
 	}
-	_, err = r.Read(r.ctx, "s", wire.Position{Epoch: l.Epoch, Seq: 5}, 10)
+	_, err = r.Contents.Read(r.ctx, "s", wire.Position{Epoch: l.Epoch, Seq: 5}, 10)
 	r.is(err, store.ErrTrimmed, "Read after a forgotten position")
 }
 
 func lostOwned(r *rig) {
 	l := r.lostLease("s", "a")
 	l.TTL = r.short()
-	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}))
-	r.ok(r.Recreate(r.ctx, r.lostLease("held", "a"), store.NewSession{ID: "held", User: "user"}))
-	_, err := r.Claim(r.ctx, "held", "b", r.long())
+	r.ok(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}))
+	r.ok(r.Lifecycle.Recreate(r.ctx, r.lostLease("held", "a"), store.NewSession{ID: "held", User: "user"}))
+	_, err := r.Leases.Claim(r.ctx, "held", "b", r.long())
 	r.is(err, store.ErrOwned, "Claim by another")
 	r.expire()
 	if b := r.claim("s", "b"); b.Epoch <= l.Epoch {
 		r.Errorf("epoch is %d, want more than %d", b.Epoch, l.Epoch)
 	}
-	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew of the former owner")
+	r.is(r.Leases.Renew(r.ctx, l), store.ErrFenced, "Renew of the former owner")
 }
 
 func lostOrDeleted(r *rig) {
@@ -83,7 +83,7 @@ func lostOrDeleted(r *rig) {
 	if r.deleted(p.lease.Epoch) {
 		r.Error("a session that is there counts as deleted")
 	}
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	other := r.secondHandle()
 	if !other.deleted(p.lease.Epoch) {
 		r.Error("a deleted session counts as forgotten")
@@ -92,8 +92,8 @@ func lostOrDeleted(r *rig) {
 		r.Error("a session that was claimed later counts as deleted")
 	}
 	n := store.NewSession{ID: "s", User: "user"}
-	r.is(other.Recreate(r.ctx, p.lease, n), store.ErrNotFound, "Recreate after a deletion")
-	_, err := r.Session(r.ctx, "s")
+	r.is(other.Lifecycle.Recreate(r.ctx, p.lease, n), store.ErrNotFound, "Recreate after a deletion")
+	_, err := r.Directory.Session(r.ctx, "s")
 	r.is(err, store.ErrNotFound, "Session after a deletion")
 	q.write(1)
 }
@@ -101,16 +101,16 @@ func lostOrDeleted(r *rig) {
 func lostInvalid(r *rig) {
 	l := r.lostLease("s", "a")
 	n := store.NewSession{ID: "other", User: "user"}
-	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate of another session")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate of another session")
 	n.ID, l.Epoch = "s", 0
-	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without an epoch")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without an epoch")
 	l = r.lostLease("s", "a")
 	l.TTL = 0
-	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for no time")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for no time")
 	l = r.lostLease("s", "a:b")
-	r.is(r.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a bad replica")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a bad replica")
 	l, n.User = r.lostLease("s", "a"), ""
-	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for nobody")
-	_, err := r.Session(r.ctx, "s")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for nobody")
+	_, err := r.Directory.Session(r.ctx, "s")
 	r.is(err, store.ErrNotFound, "Session that was not made")
 }

@@ -14,12 +14,12 @@ import (
 
 func (p *player) create(e Engine, s step) error {
 	n := store.NewSession{ID: s.id(), User: s.user(), Card: []byte(s.Text)}
-	return compareResults("Create", nil, nil, e.Create(p.ctx, n), p.model.create(n))
+	return compareResults("Create", nil, nil, e.Lifecycle.Create(p.ctx, n), p.model.create(n))
 }
 
 func (p *player) claim(e Engine, s step) error {
 	ttl := p.ttl(s.N)
-	got, gotErr := e.Claim(p.ctx, s.id(), s.replica(), ttl)
+	got, gotErr := e.Leases.Claim(p.ctx, s.id(), s.replica(), ttl)
 	before, reborn := p.model.epochs[s.id()], len(p.model.sessionLog(s.id())) == 0
 	if gotErr == nil {
 		clock := store.NextEpoch(before, time.Now())
@@ -42,7 +42,7 @@ func (p *player) claim(e Engine, s step) error {
 // trim applies the engine's choice of trimmed batches to the model, after checking it
 // against the rules.
 func (p *player) trim(e Engine, id wire.SessionID) error {
-	i, err := e.Session(p.ctx, id)
+	i, err := e.Directory.Session(p.ctx, id)
 	if err != nil {
 		return fmt.Errorf("Session: %w", err)
 	}
@@ -54,7 +54,7 @@ func (p *player) renew(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	return compareResults("Renew", nil, nil, e.Renew(p.ctx, l), p.model.renew(l))
+	return compareResults("Renew", nil, nil, e.Leases.Renew(p.ctx, l), p.model.renew(l))
 }
 
 func (p *player) release(e Engine, s step) error {
@@ -65,7 +65,7 @@ func (p *player) release(e Engine, s step) error {
 	if s.N%2 == 1 { // possibly the owner itself, which is refused
 		l.Heir = s.replica()
 	}
-	return compareResults("Release", nil, nil, e.Release(p.ctx, l), p.model.release(l))
+	return compareResults("Release", nil, nil, e.Leases.Release(p.ctx, l), p.model.release(l))
 }
 
 func (p *player) delete(e Engine, s step) error {
@@ -73,11 +73,11 @@ func (p *player) delete(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	return compareResults("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l), p.alternativeErrors(l)...)
+	return compareResults("Delete", nil, nil, e.Lifecycle.Delete(p.ctx, l), p.model.delete(l), p.alternativeErrors(l)...)
 }
 
 func (p *player) discard(e Engine, s step) error {
-	return compareResults("Discard", nil, nil, e.Discard(p.ctx, s.id()), p.model.discard(s.id()))
+	return compareResults("Discard", nil, nil, e.Lifecycle.Discard(p.ctx, s.id()), p.model.discard(s.id()))
 }
 
 // alternativeErrors returns the errors that a write with a stale lease may get instead.
@@ -135,7 +135,7 @@ func (p *player) retry(e Engine, s step) error {
 }
 
 func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
-	got, gotErr := e.Commit(p.ctx, l, b)
+	got, gotErr := e.Leases.Commit(p.ctx, l, b)
 	want, wantErr := p.model.commit(l, b)
 	if err := compareResults("Commit", got, want, gotErr, wantErr, p.alternativeErrors(l)...); err != nil || gotErr != nil {
 		return err
@@ -146,7 +146,7 @@ func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
 func (p *player) load(e Engine, s step) error { return p.loadOf(e, s.id()) }
 
 func (p *player) loadOf(e Engine, id wire.SessionID) error {
-	got, gotErr := e.Load(p.ctx, id)
+	got, gotErr := e.Contents.Load(p.ctx, id)
 	want, wantErr := p.model.load(id)
 	return compareResults("Load", dropEmpty(got), want, gotErr, wantErr)
 }
@@ -168,7 +168,7 @@ func (p *player) read(e Engine, s step) error {
 }
 
 func (p *player) readAfter(e Engine, id wire.SessionID, cursor wire.Position, limit int) error {
-	got, gotErr := e.Read(p.ctx, id, cursor, limit)
+	got, gotErr := e.Contents.Read(p.ctx, id, cursor, limit)
 	want, wantErr := p.model.read(id, cursor, limit)
 	what := fmt.Sprintf("Read of %d after %v", limit, cursor)
 	if gotErr == nil && wantErr == nil {
@@ -208,7 +208,7 @@ func (p *player) readList(e Engine, s step) error {
 }
 
 func (p *player) readListOf(e Engine, id wire.SessionID, list string, from, limit int) error {
-	got, gotErr := e.ReadList(p.ctx, id, list, from, limit)
+	got, gotErr := e.Contents.ReadList(p.ctx, id, list, from, limit)
 	want, wantErr := p.model.readList(id, list, from, limit)
 	return compareResults(fmt.Sprintf("ReadList of %s from %d", list, from), got, want, gotErr, wantErr)
 }
@@ -216,7 +216,7 @@ func (p *player) readListOf(e Engine, id wire.SessionID, list string, from, limi
 func (p *player) session(e Engine, s step) error { return p.sessionOf(e, s.id()) }
 
 func (p *player) sessionOf(e Engine, id wire.SessionID) error {
-	got, gotErr := e.Session(p.ctx, id)
+	got, gotErr := e.Directory.Session(p.ctx, id)
 	want, wantErr := p.model.session(id)
 	return compareResults("Session", p.info(got), p.info(want), gotErr, wantErr)
 }
@@ -240,13 +240,13 @@ func (p *player) quarantine(e Engine, s step) error {
 	if s.Do == "lift" {
 		reason = ""
 	}
-	return compareResults("Quarantine", nil, nil, e.Quarantine(p.ctx, s.id(), reason), p.model.setQuarantine(s.id(), reason))
+	return compareResults("Quarantine", nil, nil, e.Directory.Quarantine(p.ctx, s.id(), reason), p.model.setQuarantine(s.id(), reason))
 }
 
 func (p *player) send(e Engine, s step) error { return p.sendTo(e, s.id(), s.command()) }
 
 func (p *player) sendTo(e Engine, id wire.SessionID, c store.Command) error {
-	got, gotErr := e.Send(p.ctx, id, c)
+	got, gotErr := e.Inbox.Send(p.ctx, id, c)
 	want, forgotten, wantErr := p.model.send(id, c)
 	if forgotten && (gotErr != nil || !got) {
 		want, wantErr = p.model.resend(id, c)
@@ -268,7 +268,7 @@ func (p *player) receiveAs(e Engine, l store.Lease) error {
 		return nil
 	}
 	var got []store.Command
-	for commands, err := range e.Receive(p.ctx, l) {
+	for commands, err := range e.Inbox.Receive(p.ctx, l) {
 		if err != nil {
 			return compareResults("Receive", nil, nil, err, wantErr)
 		}

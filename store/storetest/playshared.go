@@ -25,7 +25,7 @@ func (p *player) sessions(e Engine, s step) error {
 		var got []store.Info
 		q := store.Query{User: user, Limit: 1 + s.N%3}
 		for {
-			page, err := e.Sessions(p.ctx, q)
+			page, err := e.Directory.Sessions(p.ctx, q)
 			if err != nil {
 				return fmt.Errorf("Sessions: %w", err)
 			}
@@ -47,7 +47,7 @@ func (p *player) sessions(e Engine, s step) error {
 }
 
 func (p *player) unattended(e Engine, _ step) error {
-	got, err := e.Unattended(p.ctx, 0)
+	got, err := e.Directory.Unattended(p.ctx, 0)
 	slices.Sort(got)
 	return compareResults("Unattended", got, p.model.unattended(), err, nil)
 }
@@ -69,14 +69,14 @@ func (p *player) put(e Engine, s step) error {
 	if s.N%3 == 0 {
 		d.TTL = p.ttl(s.N)
 	}
-	got, gotErr := e.Put(p.ctx, d)
+	got, gotErr := e.Documents.Put(p.ctx, d)
 	want, wantErr := p.model.put(d)
 	return compareResults("Put", got, want, gotErr, wantErr)
 }
 
 func (p *player) get(e Engine, s step) error {
 	c, n := s.document()
-	got, gotErr := e.Get(p.ctx, c, n)
+	got, gotErr := e.Documents.Get(p.ctx, c, n)
 	want, wantErr := p.model.get(c, n)
 	return compareResults("Get", p.comparable(got), p.comparable(want), gotErr, wantErr)
 }
@@ -100,14 +100,14 @@ func (p *player) remove(e Engine, s step) error {
 	if s.Wrong > 0 {
 		version++
 	}
-	return compareResults("Remove", nil, nil, e.Remove(p.ctx, c, n, version), p.model.remove(c, n, version))
+	return compareResults("Remove", nil, nil, e.Documents.Remove(p.ctx, c, n, version), p.model.remove(c, n, version))
 }
 
 func (p *player) documents(e Engine, s step) error {
 	c, _ := s.document()
 	var got, want []store.Document
 	for after := ""; ; {
-		page, err := e.Documents(p.ctx, c, after, 1+s.N%3)
+		page, err := e.Documents.Documents(p.ctx, c, after, 1+s.N%3)
 		if err != nil {
 			return fmt.Errorf("Documents: %w", err)
 		}
@@ -148,7 +148,7 @@ func (p *player) acquire(e Engine, s step) error {
 	if p.waiters[w.name()] != nil {
 		return nil // the result of two concurrent requests of one holder is undefined
 	}
-	_, gotErr := e.Acquire(p.ctx, w.request)
+	_, gotErr := e.Semaphores.Acquire(p.ctx, w.request)
 	_, wantErr := p.model.acquire(w.request)
 	if err := compareResults("Acquire by "+w.request.Holder, nil, nil, gotErr, wantErr); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (p *player) wait(e Engine, s step) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	w.cancel = cancel
 	go func() {
-		_, err := e.Acquire(ctx, w.request)
+		_, err := e.Semaphores.Acquire(ctx, w.request)
 		w.done <- err
 	}()
 	p.waiters[w.name()] = w
@@ -227,7 +227,7 @@ func (p *player) releaseSlot(e Engine, s step) error {
 	}
 	slot := store.Slot{Semaphore: s.semaphore(), Holder: holder, TTL: p.ttl(s.N)}
 	p.model.releaseSlot(slot)
-	if err := e.ReleaseSlot(p.ctx, slot); err != nil {
+	if err := e.Semaphores.ReleaseSlot(p.ctx, slot); err != nil {
 		return fmt.Errorf("ReleaseSlot: %w", err)
 	}
 	return p.awaitGrants(e, slot.Semaphore)
@@ -236,13 +236,13 @@ func (p *player) releaseSlot(e Engine, s step) error {
 func (p *player) renewSlot(e Engine, s step) error {
 	q := p.request(s)
 	slot := store.Slot{Semaphore: q.Semaphore, Holder: q.Holder, TTL: q.TTL}
-	return compareResults("RenewSlot of "+q.Holder, nil, nil, e.RenewSlot(p.ctx, slot), p.model.renewSlot(slot))
+	return compareResults("RenewSlot of "+q.Holder, nil, nil, e.Semaphores.RenewSlot(p.ctx, slot), p.model.renewSlot(slot))
 }
 
 func (p *player) slots(e Engine, s step) error { return p.use(e, s.semaphore()) }
 
 func (p *player) use(e Engine, semaphore string) error {
-	got, err := e.Slots(p.ctx, semaphore)
+	got, err := e.Semaphores.Slots(p.ctx, semaphore)
 	return compareResults("Slots of "+semaphore, got, p.model.slots(semaphore), err, nil)
 }
 
@@ -324,7 +324,7 @@ func (p *player) compareTail(e Engine, id wire.SessionID) error {
 	}
 	want := p.model.sessions[id].log.held()[1:]
 	var got []store.Event
-	for news, err := range e.Tail(p.ctx, id, i.Oldest) {
+	for news, err := range e.Contents.Tail(p.ctx, id, i.Oldest) {
 		if err != nil {
 			return fmt.Errorf("Tail: %w", err)
 		}

@@ -37,23 +37,23 @@ func (r *rig) isQuarantined(err error, id wire.SessionID, reason string) {
 func (p *leaseWriter) refusesWrites(reason string) {
 	p.Helper()
 	id := p.lease.Session
-	_, err := p.Claim(p.ctx, id, p.lease.Replica, p.long())
+	_, err := p.Leases.Claim(p.ctx, id, p.lease.Replica, p.long())
 	p.isQuarantined(err, id, reason)
-	_, err = p.Claim(p.ctx, id, "somebody-else", p.long())
+	_, err = p.Leases.Claim(p.ctx, id, "somebody-else", p.long())
 	if !errors.Is(err, store.ErrOwned) {
 		p.isQuarantined(err, id, reason)
 	}
 	_, err = p.try(p.next(store.Batch{Events: p.frames(1)}))
 	p.isQuarantined(err, id, reason)
-	p.isQuarantined(p.Delete(p.ctx, p.lease), id, reason)
-	_, err = p.Send(p.ctx, id, store.Command{ID: "during-quarantine"})
+	p.isQuarantined(p.Lifecycle.Delete(p.ctx, p.lease), id, reason)
+	_, err = p.Inbox.Send(p.ctx, id, store.Command{ID: "during-quarantine"})
 	p.isQuarantined(err, id, reason)
 }
 
 func quarantineRefuses(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.write(1)
-	r.ok(r.Quarantine(r.ctx, "s", "disk is on fire"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "disk is on fire"))
 	before := r.everything("s")
 	if got := before.Info.Quarantined; got != "disk is on fire" {
 		r.Errorf("info says %q", got)
@@ -63,8 +63,8 @@ func quarantineRefuses(r *rig) {
 	r.same("session", r.everything("s"), before)
 
 	r.create("unclaimed")
-	r.ok(r.Quarantine(r.ctx, "unclaimed", "early"))
-	_, err := r.Claim(r.ctx, "unclaimed", "a", r.long())
+	r.ok(r.Directory.Quarantine(r.ctx, "unclaimed", "early"))
+	_, err := r.Leases.Claim(r.ctx, "unclaimed", "a", r.long())
 	r.isQuarantined(err, "unclaimed", "early")
 }
 
@@ -73,13 +73,13 @@ func quarantineReads(r *rig) {
 	p.commit(store.Batch{Events: p.frames(2), Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}})
 	r.sendAll("s", commands("a"))
 	before := r.everything("s")
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
 	other := r.secondHandle()
 	after := other.everything("s")
 	before.Info.Quarantined = "because"
 	r.same("session", after, before)
 	r.same("tail", other.follow("s", wire.Position{}).events(3), after.Log)
-	page, err := other.ReadList(r.ctx, "s", "l", 0, 1)
+	page, err := other.Contents.ReadList(r.ctx, "s", "l", 0, 1)
 	r.ok(err)
 	if page.Total != 1 {
 		r.Errorf("list has %d items, want 1", page.Total)
@@ -92,46 +92,46 @@ func quarantineReads(r *rig) {
 
 func quarantineLease(r *rig) {
 	p := r.createAndClaim("s", "a")
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
-	r.ok(r.Renew(r.ctx, p.lease))
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Leases.Renew(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	if got := r.info("s").Owner; got != "" {
 		r.Errorf("owner after release is %s", got)
 	}
-	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew after release")
+	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrFenced, "Renew after release")
 }
 
 func quarantineLift(r *rig) {
 	p := r.createAndClaim("s", "a")
 	p.write(1)
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
 	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
 	r.isQuarantined(err, "s", "because")
-	r.ok(r.secondHandle().Quarantine(r.ctx, "s", ""))
+	r.ok(r.secondHandle().Directory.Quarantine(r.ctx, "s", ""))
 	if got := r.info("s").Quarantined; got != "" {
 		r.Errorf("info says %q after lifting", got)
 	}
 	p.write(1)
 	r.sendAll("s", commands("a"))
-	r.ok(r.Quarantine(r.ctx, "s", "")) // lifting without a quarantine
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "")) // lifting without a quarantine
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 }
 
 func quarantineOthers(r *rig) {
 	p, q := r.createAndClaim("s", "a"), r.createAndClaim("t", "a")
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
 	q.write(1)
 	r.sendAll("t", commands("a"))
 	q = r.writer(r.claim("t", "a"))
-	r.ok(r.Delete(r.ctx, q.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, q.lease))
 	r.createAndClaim("u", "a").write(1)
 	p.refusesWrites("because")
 }
 
 func quarantineReason(r *rig) {
 	p := r.createAndClaim("s", "a")
-	r.ok(r.Quarantine(r.ctx, "s", "first"))
-	r.ok(r.Quarantine(r.ctx, "s", "sécond: {with} 'everything' \"in\" it"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "first"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "sécond: {with} 'everything' \"in\" it"))
 	p.refusesWrites("sécond: {with} 'everything' \"in\" it")
 }
 
@@ -143,16 +143,16 @@ func quarantineDiscard(r *rig) {
 	})
 	r.sendAll("s", commands("a"))
 	f := r.follow("s", p.top)
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
 	other := r.secondHandle()
-	r.ok(other.Discard(r.ctx, "s"))
+	r.ok(other.Lifecycle.Discard(r.ctx, "s"))
 	f.ends(store.ErrNotFound)
 	for _, c := range sessionCalls() {
 		if c.name != "Create" {
 			r.is(c.named(other, "s"), store.ErrNotFound, c.name)
 		}
 	}
-	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of what was discarded")
+	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of what was discarded")
 	for _, q := range []store.Query{{}, {User: "user"}} {
 		if got := other.walk(q, nil); len(got) != 0 {
 			r.Errorf("listing shows %v", got)
@@ -173,14 +173,14 @@ func quarantineDiscard(r *rig) {
 
 func quarantineDiscardOthers(r *rig) {
 	p := r.createAndClaim("s", "a")
-	r.is(r.Discard(r.ctx, "s"), store.ErrConflict, "Discard")
-	r.ok(r.Quarantine(r.ctx, "s", "because"))
-	r.ok(r.Quarantine(r.ctx, "s", ""))
-	r.is(r.Discard(r.ctx, "s"), store.ErrConflict, "Discard of what was lifted")
+	r.is(r.Lifecycle.Discard(r.ctx, "s"), store.ErrConflict, "Discard")
+	r.ok(r.Directory.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Directory.Quarantine(r.ctx, "s", ""))
+	r.is(r.Lifecycle.Discard(r.ctx, "s"), store.ErrConflict, "Discard of what was lifted")
 	p.write(1)
 }
 
 func quarantineUnknown(r *rig) {
-	r.is(r.Quarantine(r.ctx, "s", "because"), store.ErrNotFound, "Quarantine")
-	r.is(r.Quarantine(r.ctx, "s", ""), store.ErrNotFound, "Quarantine")
+	r.is(r.Directory.Quarantine(r.ctx, "s", "because"), store.ErrNotFound, "Quarantine")
+	r.is(r.Directory.Quarantine(r.ctx, "s", ""), store.ErrNotFound, "Quarantine")
 }

@@ -22,7 +22,7 @@ func rateChecks() []check {
 // takes counts one event that must pass.
 func (r *rig) takes(key string, limit int, window time.Duration) {
 	r.Helper()
-	wait, err := r.Take(r.ctx, key, limit, window)
+	wait, err := r.Rates.Take(r.ctx, key, limit, window)
 	r.ok(err)
 	if wait != 0 {
 		r.Fatalf("Take of %q has to wait %v, want 0", key, wait)
@@ -34,7 +34,7 @@ func rateLimit(r *rig) {
 	for range 3 {
 		r.takes("k", 3, window)
 	}
-	wait, err := r.Take(r.ctx, "k", 3, window)
+	wait, err := r.Rates.Take(r.ctx, "k", 3, window)
 	r.ok(err)
 	if wait <= 0 || wait > window+2*window/store.RateSteps {
 		r.Fatalf("Take over the limit waits %v, want up to %v", wait, window)
@@ -63,7 +63,7 @@ func rateShared(r *rig) {
 		h := r.secondHandle()
 		wg.Go(func() {
 			for range 5 {
-				if wait, err := h.Take(r.ctx, "k", 10, r.long()); err != nil {
+				if wait, err := h.Rates.Take(r.ctx, "k", 10, r.long()); err != nil {
 					r.Error(err)
 				} else if wait == 0 {
 					passed.Add(1)
@@ -79,9 +79,9 @@ func rateShared(r *rig) {
 
 func rateInvalid(r *rig) {
 	for what, take := range map[string]func() (time.Duration, error){
-		"no key":       func() (time.Duration, error) { return r.Take(r.ctx, "", 1, r.long()) },
-		"no limit":     func() (time.Duration, error) { return r.Take(r.ctx, "k", 0, r.long()) },
-		"short window": func() (time.Duration, error) { return r.Take(r.ctx, "k", 1, store.MinRateWindow-1) },
+		"no key":       func() (time.Duration, error) { return r.Rates.Take(r.ctx, "", 1, r.long()) },
+		"no limit":     func() (time.Duration, error) { return r.Rates.Take(r.ctx, "k", 0, r.long()) },
+		"short window": func() (time.Duration, error) { return r.Rates.Take(r.ctx, "k", 1, store.MinRateWindow-1) },
 	} {
 		_, err := take()
 		r.is(err, store.ErrInvalid, "Take with "+what)

@@ -35,7 +35,12 @@ func newReference(t *testing.T, o Options) Env {
 	e := &reference{model: newModel(o.Limits, time.Now), replicas: map[wire.ReplicaID]store.Replica{}, rates: map[string]*store.RateWindow{}, changed: make(chan struct{})}
 	t.Cleanup(func() { _ = e.Close() })
 	return Env{
-		Open:    func(*testing.T) Engine { return e },
+		Open: func(*testing.T) Engine {
+			return Engine{
+				Lifecycle: e, Leases: e, Contents: e, Inbox: e, Directory: e,
+				Replicas: e, Semaphores: e, Rates: e, Documents: e, Service: e,
+			}
+		},
 		Advance: time.Sleep,
 		Unit:    time.Minute,
 		Virtual: true,

@@ -43,7 +43,7 @@ func rewindPositions(r *rig) {
 	r.env.Advance(r.env.Unit)
 	r = r.withEngine(restore(r.T))
 	for _, at := range []wire.Position{lost, lostToo} {
-		_, err := r.Read(r.ctx, "s", at, 10)
+		_, err := r.Contents.Read(r.ctx, "s", at, 10)
 		r.is(err, store.ErrAhead, "Read after a lost position")
 	}
 	l := r.claim("s", "a")
@@ -51,7 +51,7 @@ func rewindPositions(r *rig) {
 		r.Errorf("epoch is %d, want more than the lost %d", l.Epoch, q.lease.Epoch)
 	}
 	for _, at := range []wire.Position{lost, lostToo, q.lease.Top()} {
-		_, err := r.Read(r.ctx, "s", at, 10)
+		_, err := r.Contents.Read(r.ctx, "s", at, 10)
 		r.is(err, store.ErrUnknownPosition, "Read after a lost position")
 	}
 	if got := r.readAfter("s", kept); len(got) != 1 || got[0].At != l.Top() {
@@ -61,11 +61,11 @@ func rewindPositions(r *rig) {
 
 func rewindClaim(r *rig) {
 	p := r.createAndClaim("s", "a")
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	restore := r.env.Checkpoint(r.T)
 	l := r.claim("s", "b")
 	r = r.withEngine(restore(r.T))
-	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew")
+	r.is(r.Leases.Renew(r.ctx, l), store.ErrFenced, "Renew")
 	_, err := r.writer(l).try(store.Batch{Number: 1, Prev: l.Top(), Events: items("x")})
 	r.is(err, store.ErrFenced, "Commit")
 }

@@ -86,7 +86,7 @@ func (r *rig) eventually(what string, cond func() bool) {
 // create creates a session.
 func (r *rig) create(id wire.SessionID) {
 	r.Helper()
-	r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "user", Card: []byte(`{"title":"` + id + `"}`)}))
+	r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: id, User: "user", Card: []byte(`{"title":"` + id + `"}`)}))
 }
 
 // claim claims a session for longer than the check lasts.
@@ -97,7 +97,7 @@ func (r *rig) claim(id wire.SessionID, replica wire.ReplicaID) store.Lease {
 
 func (r *rig) claimFor(id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) store.Lease {
 	r.Helper()
-	l, err := r.Claim(r.ctx, id, replica, ttl)
+	l, err := r.Leases.Claim(r.ctx, id, replica, ttl)
 	r.ok(err)
 	return l
 }
@@ -111,7 +111,7 @@ func (r *rig) createAndClaim(id wire.SessionID, replica wire.ReplicaID) *leaseWr
 
 func (r *rig) info(id wire.SessionID) store.Info {
 	r.Helper()
-	i, err := r.Session(r.ctx, id)
+	i, err := r.Directory.Session(r.ctx, id)
 	r.ok(err)
 	return i
 }
@@ -126,7 +126,7 @@ func (r *rig) readAfter(id wire.SessionID, after wire.Position) []store.Event {
 	r.Helper()
 	var all []store.Event
 	for {
-		page, err := r.Read(r.ctx, id, after, 1000)
+		page, err := r.Contents.Read(r.ctx, id, after, 1000)
 		r.ok(err)
 		if len(page) == 0 {
 			return all
@@ -162,7 +162,7 @@ func (p *leaseWriter) commit(b store.Batch) store.Receipt {
 
 // try commits a batch unchanged, and advances if it was accepted.
 func (p *leaseWriter) try(b store.Batch) (store.Receipt, error) {
-	rec, err := p.Commit(p.ctx, p.lease, b)
+	rec, err := p.Leases.Commit(p.ctx, p.lease, b)
 	if err == nil {
 		p.number, p.top = b.Number, rec.Top
 	}

@@ -44,7 +44,7 @@ func (r *rig) ask(holder, key string, limit int) store.SlotRequest {
 // take acquires a slot that must be free.
 func (r *rig) take(q store.SlotRequest) store.Slot {
 	r.Helper()
-	s, err := r.Acquire(r.ctx, q)
+	s, err := r.Semaphores.Acquire(r.ctx, q)
 	r.ok(err)
 	if s.Semaphore != q.Semaphore || s.Holder != q.Holder || s.TTL != q.TTL {
 		r.Fatalf("slot is %+v, want that of %+v", s, q)
@@ -55,13 +55,13 @@ func (r *rig) take(q store.SlotRequest) store.Slot {
 // full fails the check if a request is granted or waits.
 func (r *rig) full(q store.SlotRequest) {
 	r.Helper()
-	_, err := r.Acquire(r.ctx, q)
+	_, err := r.Semaphores.Acquire(r.ctx, q)
 	r.is(err, store.ErrFull, "Acquire of "+q.Holder)
 }
 
 func (r *rig) uses(held, waiting int) {
 	r.Helper()
-	u, err := r.Slots(r.ctx, "sem")
+	u, err := r.Semaphores.Slots(r.ctx, "sem")
 	r.ok(err)
 	if want := (store.SlotUse{Held: held, Waiting: waiting}); u != want {
 		r.Fatalf("semaphore is %+v, want %+v", u, want)
@@ -90,7 +90,7 @@ func (q *queue) wait(s store.SlotRequest) context.CancelFunc {
 	s.Wait = true
 	h := q.secondHandle()
 	q.wg.Go(func() {
-		slot, err := h.Acquire(ctx, s)
+		slot, err := h.Semaphores.Acquire(ctx, s)
 		if err != nil {
 			q.failed <- err
 			return
@@ -106,7 +106,7 @@ func (q *queue) wait(s store.SlotRequest) context.CancelFunc {
 func (q *queue) untilWaiting(n int) {
 	q.Helper()
 	q.eventually(fmt.Sprintf("%d requests wait", n), func() bool {
-		u, err := q.Slots(q.ctx, "sem")
+		u, err := q.Semaphores.Slots(q.ctx, "sem")
 		q.ok(err)
 		return u.Waiting == n
 	})
@@ -150,7 +150,7 @@ func slotsSeparate(r *rig) {
 	r.take(q)
 	q.Semaphore = "other"
 	r.take(q)
-	r.ok(r.ReleaseSlot(r.ctx, store.Slot{Semaphore: "other", Holder: "h"}))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, store.Slot{Semaphore: "other", Holder: "h"}))
 	r.uses(1, 0)
 }
 
@@ -167,13 +167,13 @@ func slotsAskAgain(r *rig) {
 func slotsReleaseTwice(r *rig) {
 	s := r.take(r.ask("h", "k", 1))
 	for range 3 {
-		r.ok(r.ReleaseSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 	}
-	r.ok(r.ReleaseSlot(r.ctx, store.Slot{Semaphore: "never", Holder: "was"}))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, store.Slot{Semaphore: "never", Holder: "was"}))
 	r.uses(0, 0)
-	r.is(r.RenewSlot(r.ctx, s), store.ErrFenced, "RenewSlot of a released slot")
+	r.is(r.Semaphores.RenewSlot(r.ctx, s), store.ErrFenced, "RenewSlot of a released slot")
 	r.take(r.ask("i", "k", 1))
-	r.ok(r.ReleaseSlot(r.ctx, s))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 	r.uses(1, 0)
 }
 
@@ -184,9 +184,9 @@ func slotsExpire(r *rig) {
 	r.take(r.ask("i", "k", 2))
 	r.expire()
 	r.uses(1, 0)
-	r.is(r.RenewSlot(r.ctx, s), store.ErrFenced, "RenewSlot of an expired slot")
+	r.is(r.Semaphores.RenewSlot(r.ctx, s), store.ErrFenced, "RenewSlot of an expired slot")
 	r.uses(1, 0)
-	r.ok(r.ReleaseSlot(r.ctx, s))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 	r.take(r.ask("j", "k", 2))
 }
 
@@ -196,7 +196,7 @@ func slotsRenew(r *rig) {
 	s := r.take(q)
 	for range 2 {
 		r.env.Advance(q.TTL * 5 / 8)
-		r.ok(r.secondHandle().RenewSlot(r.ctx, s))
+		r.ok(r.secondHandle().Semaphores.RenewSlot(r.ctx, s))
 	}
 	r.uses(1, 0)
 	r.env.Advance(q.TTL + r.env.Unit)
@@ -232,9 +232,9 @@ func slotsRenewForLess(r *rig) {
 	q := r.queue()
 	q.wait(r.ask("h", "k", 1))
 	s.TTL = 0
-	r.is(r.RenewSlot(r.ctx, s), store.ErrInvalid, "RenewSlot for no time")
+	r.is(r.Semaphores.RenewSlot(r.ctx, s), store.ErrInvalid, "RenewSlot for no time")
 	s.TTL = r.short()
-	r.ok(r.RenewSlot(r.ctx, s))
+	r.ok(r.Semaphores.RenewSlot(r.ctx, s))
 	r.expire()
 	if s := q.next(); s.Holder != "h" {
 		r.Errorf("slot went to %s, want h", s.Holder)
@@ -249,11 +249,11 @@ func slotsWaitForRelease(r *rig) {
 		holder := fmt.Sprint("h", i)
 		q.wait(r.ask(holder, "k", 1))
 		r.uses(1, 1)
-		r.ok(r.secondHandle().ReleaseSlot(r.ctx, s))
+		r.ok(r.secondHandle().Semaphores.ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != holder || s.TTL != r.long() {
 			r.Fatalf("slot is %+v, want that of %s", s, holder)
 		}
-		r.ok(r.RenewSlot(r.ctx, s))
+		r.ok(r.Semaphores.RenewSlot(r.ctx, s))
 	}
 	r.uses(1, 0)
 }
@@ -265,7 +265,7 @@ func slotsInOrder(r *rig) {
 		q.wait(r.ask(fmt.Sprint("h", 7-i), "k", 1)) // holders sort in the reverse order
 	}
 	for i := range 8 {
-		r.ok(r.ReleaseSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != fmt.Sprint("h", 7-i) {
 			r.Fatalf("grant %d went to %s", i, s.Holder)
 		}
@@ -291,7 +291,7 @@ func slotsFair(r *rig) {
 		{"b2", "b3", "only b of those who wait holds none"},
 		{"a4", "a5", "nobody else waits"},
 	} {
-		r.ok(r.ReleaseSlot(r.ctx, held[step.release]))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, held[step.release]))
 		s := q.next()
 		if s.Holder != step.grant {
 			r.Fatalf("after release of %s the slot went to %s, want %s: %s", step.release, s.Holder, step.grant, step.because)
@@ -308,11 +308,11 @@ func slotsNoStarvation(r *rig) {
 		q.wait(r.ask(fmt.Sprint("busy-", i), "busy", 2))
 	}
 	q.wait(r.ask("quiet", "quiet", 2))
-	r.ok(r.ReleaseSlot(r.ctx, busy[0]))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, busy[0]))
 	if s := q.next(); s.Holder != "quiet" {
 		r.Errorf("slot went to %s, want the key that holds none", s.Holder)
 	}
-	r.ok(r.ReleaseSlot(r.ctx, busy[1]))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, busy[1]))
 	if s := q.next(); s.Holder != "busy-0" {
 		r.Errorf("slot went to %s, want the oldest of those left", s.Holder)
 	}
@@ -334,12 +334,12 @@ func slotsGiveUp(r *rig) {
 	q.waiting--
 	q.untilWaiting(2)
 	for _, want := range []string{"h1", "h3"} {
-		r.ok(r.ReleaseSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != want {
 			r.Fatalf("slot went to %s, want %s", s.Holder, want)
 		}
 	}
-	r.ok(r.ReleaseSlot(r.ctx, s))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 	r.uses(0, 0)
 }
 
@@ -354,17 +354,17 @@ func slotsGiveUpRace(r *rig) {
 		case 1:
 			giveUp()
 		}
-		r.ok(r.ReleaseSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		giveUp()
 		q.wg.Wait()
 		select {
 		case s := <-q.granted:
-			r.ok(r.ReleaseSlot(r.ctx, s))
+			r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		case err := <-q.failed:
 			r.is(err, context.Canceled, "Acquire")
 		}
 		q.eventually("the semaphore is empty", func() bool {
-			u, err := r.Slots(r.ctx, "sem")
+			u, err := r.Semaphores.Slots(r.ctx, "sem")
 			r.ok(err)
 			return u == store.SlotUse{}
 		})
@@ -377,7 +377,7 @@ func slotsNoWait(r *rig) {
 	q.wait(r.ask("h1", "k", 1))
 	r.full(r.ask("h2", "other", 1))
 	r.uses(1, 1) // the refused request does not wait
-	r.ok(r.ReleaseSlot(r.ctx, s))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 	if s = q.next(); s.Holder != "h1" {
 		r.Errorf("slot went to %s, want h1", s.Holder)
 	}
@@ -391,11 +391,11 @@ func slotsLowered(r *rig) {
 	r.full(r.ask("new", "k", 2))
 	r.uses(3, 0)
 	for _, s := range held {
-		r.ok(r.RenewSlot(r.ctx, s))
+		r.ok(r.Semaphores.RenewSlot(r.ctx, s))
 	}
-	r.ok(r.ReleaseSlot(r.ctx, held[0]))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, held[0]))
 	r.full(r.ask("new", "k", 2))
-	r.ok(r.ReleaseSlot(r.ctx, held[1]))
+	r.ok(r.Semaphores.ReleaseSlot(r.ctx, held[1]))
 	r.take(r.ask("new", "k", 2))
 	r.uses(2, 0)
 }
@@ -410,7 +410,7 @@ func slotsContention(r *rig) {
 			for i := range rounds {
 				q := r.ask(fmt.Sprintf("%d-%d", w, i), strconv.Itoa(w%4), limit)
 				q.Wait = true
-				s, err := h.Acquire(r.ctx, q)
+				s, err := h.Semaphores.Acquire(r.ctx, q)
 				if err != nil {
 					r.Errorf("worker %d: %v", w, err)
 					return
@@ -418,12 +418,12 @@ func slotsContention(r *rig) {
 				if n := now.Add(1); n > limit {
 					r.Errorf("%d holders at once, limit %d", n, limit)
 				}
-				if u, err := h.Slots(r.ctx, "sem"); err != nil || u.Held > limit {
+				if u, err := h.Semaphores.Slots(r.ctx, "sem"); err != nil || u.Held > limit {
 					r.Errorf("semaphore is %+v, limit %d, error %v", u, limit, err)
 				}
 				now.Add(-1)
 				grants.Add(1)
-				if err := h.ReleaseSlot(r.ctx, s); err != nil {
+				if err := h.Semaphores.ReleaseSlot(r.ctx, s); err != nil {
 					r.Errorf("worker %d: %v", w, err)
 				}
 			}
@@ -450,7 +450,7 @@ func slotsInvalid(r *rig) {
 			q := r.ask("h", "k", 1)
 			q.Wait = wait
 			change(&q)
-			_, err := r.Acquire(r.ctx, q)
+			_, err := r.Semaphores.Acquire(r.ctx, q)
 			r.is(err, store.ErrInvalid, what)
 		}
 	}
@@ -463,9 +463,9 @@ func slotsNames(r *rig) {
 		s := r.take(q)
 		q.Holder = "other"
 		r.full(q)
-		r.ok(r.RenewSlot(r.ctx, s))
-		r.ok(r.ReleaseSlot(r.ctx, s))
-		if u, err := r.Slots(r.ctx, n); err != nil || u != (store.SlotUse{}) {
+		r.ok(r.Semaphores.RenewSlot(r.ctx, s))
+		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
+		if u, err := r.Semaphores.Slots(r.ctx, n); err != nil || u != (store.SlotUse{}) {
 			r.Errorf("semaphore %q is %+v, error %v", n, u, err)
 		}
 	}

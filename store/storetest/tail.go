@@ -48,7 +48,7 @@ func (r *rig) follow(id wire.SessionID, after wire.Position) *follower {
 	wg.Go(func() {
 		last := errEnded
 		defer func() { f.failed <- last }()
-		for news, err := range r.Tail(ctx, id, after) {
+		for news, err := range r.Contents.Tail(ctx, id, after) {
 			if err != nil {
 				last = err
 				continue // wait until it ends by itself
@@ -201,7 +201,7 @@ func tailTakeOvers(r *rig) {
 
 // claimWriteRelease claims the session, writes to it and releases it.
 func (r *rig) claimWriteRelease(replica wire.ReplicaID, batches int, end bool) error {
-	l, err := r.Claim(r.ctx, "s", replica, r.long())
+	l, err := r.Leases.Claim(r.ctx, "s", replica, r.long())
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (r *rig) claimWriteRelease(replica wire.ReplicaID, batches int, end bool) e
 			return err
 		}
 	}
-	return r.Release(r.ctx, l)
+	return r.Leases.Release(r.ctx, l)
 }
 
 func tailWithoutEvents(r *rig) {
@@ -304,7 +304,7 @@ func tailDeleted(r *rig) {
 	p := r.createAndClaim("s", "a")
 	f, g := r.secondHandle().follow("s", wire.Position{}), r.follow("s", p.top)
 	f.events(1)
-	r.ok(r.Delete(r.ctx, p.lease))
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	f.ends(store.ErrNotFound)
 	g.ends(store.ErrNotFound)
 }
@@ -315,7 +315,7 @@ func tailVacant(r *rig) {
 	f.events(1)
 	p.write(1)
 	f.events(1)
-	r.ok(r.Release(r.ctx, p.lease))
+	r.ok(r.Leases.Release(r.ctx, p.lease))
 	for !f.vacant {
 		news, err := f.next()
 		r.ok(err)
@@ -337,7 +337,7 @@ func tailCancelled(r *rig) {
 	f.ends(context.Canceled)
 	ctx, cancel := context.WithCancel(r.ctx)
 	cancel()
-	for _, err := range r.Tail(ctx, "s", wire.Position{}) {
+	for _, err := range r.Contents.Tail(ctx, "s", wire.Position{}) {
 		r.is(err, context.Canceled, "Tail with a cancelled context")
 		break
 	}
@@ -347,7 +347,7 @@ func tailCancelled(r *rig) {
 func tailLeft(r *rig) {
 	p := r.createAndClaim("s", "a")
 	for i := range 20 {
-		for _, err := range r.Tail(r.ctx, "s", wire.Position{}) {
+		for _, err := range r.Contents.Tail(r.ctx, "s", wire.Position{}) {
 			r.ok(err)
 			break
 		}

@@ -22,19 +22,19 @@ type view struct {
 // everything reads a view of a session that is not being written.
 func (r *rig) everything(id wire.SessionID) view {
 	r.Helper()
-	i, err := r.Session(r.ctx, id)
+	i, err := r.Directory.Session(r.ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return view{Missing: true}
 	}
 	r.ok(err)
-	s, err := r.Load(r.ctx, id)
+	s, err := r.Contents.Load(r.ctx, id)
 	r.ok(err)
 	v := view{Info: i, State: s}
 	if i.Oldest.IsZero() {
 		return v
 	}
-	if v.Log, err = r.Read(r.ctx, id, wire.Position{}, 1000); errors.Is(err, store.ErrTrimmed) {
-		v.Log, err = r.Read(r.ctx, id, i.Oldest, 1000)
+	if v.Log, err = r.Contents.Read(r.ctx, id, wire.Position{}, 1000); errors.Is(err, store.ErrTrimmed) {
+		v.Log, err = r.Contents.Read(r.ctx, id, i.Oldest, 1000)
 	}
 	r.ok(err)
 	return v

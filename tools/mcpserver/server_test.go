@@ -115,7 +115,7 @@ func setUp(t *testing.T, cfg mcpserver.Config) *testServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { fileStore.Close() })
-	h.exec = tools.New(tools.Config{Files: fileStore, Documents: store, Version: "1.2.3", Logger: logger})
+	h.exec = tools.New(tools.Config{Files: fileStore, Documents: store.Documents, Version: "1.2.3", Logger: logger})
 	cfg.Version, cfg.Logger = "1.2.3", logger
 	h.endpoint = mcpserver.New(h.exec, cfg)
 	mux := http.NewServeMux()

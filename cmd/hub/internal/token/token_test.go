@@ -30,7 +30,7 @@ func settingsOf(folder string) Settings {
 			if err != nil {
 				return nil, nil, err
 			}
-			return s, s.Close, nil
+			return s.Documents, s.Close, nil
 		},
 	}
 }
@@ -77,7 +77,7 @@ func authorityOf(t *testing.T, folder string, cfg auth.Config) (*auth.Authority,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	a, err := auth.New(t.Context(), cfg, s)
+	a, err := auth.New(t.Context(), cfg, s.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}

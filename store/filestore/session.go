@@ -1,0 +1,157 @@
+package filestore
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// session is one session in memory.
+type session struct {
+	id        wire.SessionID
+	bucket    string          // name of its bucket
+	writeLock keyLock         // held by the writer until the log's callback
+	bucketRef kvlog.BucketRef // guarded by writeLock
+
+	mu                sync.Mutex // guards the fields below, never held across I/O
+	meta              meta
+	until             time.Time // expiry of the lease, including renewals
+	quarantined       string
+	quarantineUnsaved bool     // the quarantine is not stored yet
+	needsRepair       bool     // records are lost and the session is not repaired yet
+	absent            bool     // not created yet, or deleted
+	changed           notifier // notified of every change
+	inboxChanged      notifier // notified of new commands and changes of the owner
+}
+
+// newSession returns an absent session. Its id and bucket share memory.
+func newSession(id wire.SessionID) *session {
+	bucket := bucketOf(id)
+	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, absent: true}
+}
+
+// notifier wakes all waiting goroutines at once. The session's mutex guards it.
+type notifier struct{ c chan struct{} } // nil without waiters
+
+func (b *notifier) notifyAll() {
+	if b.c != nil {
+		close(b.c)
+		b.c = nil
+	}
+}
+
+// waitFor returns a channel that is closed at the next notification.
+func (e *session) waitFor(b *notifier) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b.c == nil {
+		b.c = make(chan struct{})
+	}
+	return b.c
+}
+
+// notifyWaitersLocked wakes all goroutines that wait for the session.
+func (e *session) notifyWaitersLocked() {
+	e.changed.notifyAll()
+	e.inboxChanged.notifyAll()
+}
+
+// checkLeaseLocked returns [store.ErrFenced] unless l is the current lease.
+func (e *session) checkLeaseLocked(l store.Lease) error {
+	if e.absent || e.meta.owner == "" || e.meta.owner != l.Replica || e.meta.epoch != l.Epoch {
+		return store.ErrFenced
+	}
+	return nil
+}
+
+func (e *session) checkLease(l store.Lease) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.checkLeaseLocked(l)
+}
+
+// checkWritableLocked returns [*store.QuarantinedError] if the session is quarantined.
+func (e *session) checkWritableLocked() error {
+	if e.quarantined != "" {
+		return &store.QuarantinedError{Session: e.id, Reason: e.quarantined}
+	}
+	return nil
+}
+
+func (e *session) isAbsent() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.absent
+}
+
+// checkClaimLocked returns the reason why the replica cannot claim the session now.
+func (e *session) checkClaimLocked(replica wire.ReplicaID, now time.Time) error {
+	if e.absent {
+		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+	}
+	if err := e.checkWritableLocked(); err != nil {
+		return err
+	}
+	if by := e.meta.owner; by != "" && by != replica && e.until.After(now) {
+		return &store.OwnedError{By: by, For: e.until.Sub(now)}
+	}
+	return nil
+}
+
+// finishWrite ends a write: after success m becomes the session's meta. It releases the
+// write lock in any case.
+func (e *session) finishWrite(err error, m *meta) {
+	if err == nil {
+		e.mu.Lock()
+		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
+			e.until = m.until // else keep the renewals made meanwhile
+		}
+		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
+			e.inboxChanged.notifyAll() // only for commands and new owners: an owner's own commits must not wake its Receive
+		}
+		e.meta = *m
+		e.changed.notifyAll()
+		e.mu.Unlock()
+	}
+	e.writeLock.unlock()
+}
+
+// isDeleted reports whether a session is deleted. described states whether the log has its
+// meta.
+func (e *session) isDeleted(described bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.absent || !described && e.quarantined == ""
+}
+
+// checkRepaired returns [*store.CorruptError] if the log may have a gap that is not
+// repaired yet.
+func (e *session) checkRepaired() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.needsRepair {
+		return &store.CorruptError{Where: "log of session " + string(e.id), Reason: e.quarantined}
+	}
+	return nil
+}
+
+// isVacant reports whether the session is released and its log ends at the position at, and
+// the epoch that ended. A reader beyond that position has already seen the event of the
+// next claim, whose meta is not applied yet.
+func (e *session) isVacant(at wire.Position) (bool, uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.meta.owner == "" && e.meta.epoch > 0 && e.meta.top == at, e.meta.epoch
+}
+
+// isUnattended reports whether the session has unfinished work and no live lease, and is not
+// quarantined.
+func (e *session) isUnattended(now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.meta.working && e.quarantined == "" && (e.meta.owner == "" || !e.until.After(now))
+}
