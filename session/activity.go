@@ -111,7 +111,7 @@ func (d *activityTracker) current(age time.Duration) (string, time.Duration) {
 
 // statusRequest is a function that the session's goroutine runs between two steps for the admin
 // view. It must not change the session.
-type statusRequest struct{ run func(*owner) }
+type statusRequest struct{ run func(*introspection) }
 
 // statusRequests are the pending requests of the admin view.
 type statusRequests struct {
@@ -131,14 +131,29 @@ func (s *statusRequests) markStale() {
 	}
 }
 
+// introspection describes an owned session for the admin view and for the gauges. Any goroutine may
+// use requestStatus, stuck, activity and gauge; the rest belongs to the session's goroutine.
+type introspection struct {
+	live     *liveSession
+	held     *heldLease
+	w        *stepWriter
+	agents   *agents
+	replies  *replies
+	presence *presence
+
+	activity activityTracker
+	gauge    gauges
+	requests statusRequests
+}
+
 // requestStatus queues a request and wakes the session.
-func (l *owner) requestStatus(k *statusRequest) {
-	s := &l.statusRequests
+func (v *introspection) requestStatus(k *statusRequest) {
+	s := &v.requests
 	s.mu.Lock()
 	s.queue = append(s.queue, k)
 	s.pending.Store(true)
 	s.mu.Unlock()
-	l.live.mailbox.signal()
+	v.live.mailbox.signal()
 }
 
 // cancel removes a request whose caller has stopped waiting, so that requests cannot accumulate.
@@ -150,8 +165,8 @@ func (s *statusRequests) cancel(k *statusRequest) {
 
 // serveStatusRequests runs the pending requests. They change nothing, so the last Status stays
 // fresh.
-func (l *owner) serveStatusRequests() {
-	s := &l.statusRequests
+func (v *introspection) serveStatusRequests() {
+	s := &v.requests
 	if !s.pending.Load() {
 		return
 	}
@@ -160,10 +175,10 @@ func (l *owner) serveStatusRequests() {
 	s.queue = nil
 	s.pending.Store(false)
 	s.mu.Unlock()
-	l.activity.begin(activityStatus, l.live.hub.uptime())
-	defer l.activity.end()
-	l.advanceClock(time.Now())
+	v.activity.begin(activityStatus, v.live.hub.uptime())
+	defer v.activity.end()
+	v.w.advanceClock(time.Now())
 	for _, k := range list {
-		k.run(l)
+		k.run(v)
 	}
 }

@@ -48,7 +48,7 @@ func TestActivityBetweenSteps(t *testing.T) {
 			}
 		}
 		gate := make(chan struct{})
-		r.live.activeOwner.Load().requestStatus(&statusRequest{run: func(*owner) { <-gate }})
+		r.live.activeOwner.Load().view.requestStatus(&statusRequest{run: func(*introspection) { <-gate }})
 		in("look")
 		close(gate)
 		in("")

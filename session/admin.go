@@ -48,10 +48,10 @@ const adminActionPrefix = "act "
 
 // handleAdminAction executes an admin's message. The card records the result for the waiting
 // replica.
-func (l *owner) handleAdminAction(it *item) {
+func (cs *commands) handleAdminAction(it *item) {
 	o := it.order
-	if l.card.has(o) {
-		if why := l.card.refusal(o); why != nil {
+	if cs.card.has(o) {
+		if why := cs.card.refusal(o); why != nil {
 			it.finish(why)
 		}
 		return
@@ -61,45 +61,45 @@ func (l *owner) handleAdminAction(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	was, busy := l.agents.queuedMessages(), l.agents.runningMessages()
-	r, _ := l.applyOnce(adminActionPrefix+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, isAdmin: true}, Message: m})
-	l.card, _ = l.card.apply(o) // which refuses shares only
+	was, busy := cs.agents.queuedMessages(), cs.agents.runningMessages()
+	r, _ := cs.applyOnce(adminActionPrefix+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, isAdmin: true}, Message: m})
+	cs.card, _ = cs.card.apply(o) // which refuses shares only
 	if r.Verdict == verdictRejected {
 		why := refusal(r.Code, "%s", r.Reason)
-		l.card = l.card.withRefusal(o, why)
+		cs.card = cs.card.withRefusal(o, why)
 		it.finish(why)
 	} else {
-		l.card = l.card.withNote(o, l.activityNote(m.Data, busy, was))
+		cs.card = cs.card.withNote(o, cs.activityNote(m.Data, busy, was))
 	}
-	l.step.card = l.card.encode()
+	cs.w.step.card = cs.card.encode()
 }
 
 // activityNote says what an admin action changed: running agents that were stopped, and the number
 // of queued messages. busy and waited are from before the action.
-func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
+func (cs *commands) activityNote(order wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
 	var parts []string
 	switch order.(type) {
 	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
 		stopped := len(busy)
-		for id := range l.agents.runningMessages() {
+		for id := range cs.agents.runningMessages() {
 			if busy[id] {
 				stopped--
 			}
 		}
 		parts = append(parts, fmt.Sprintf("agents stopped: %d of %d at work", stopped, len(busy)))
 	}
-	if is := l.agents.queuedMessages(); is != waited {
+	if is := cs.agents.queuedMessages(); is != waited {
 		parts = append(parts, fmt.Sprintf("waiting messages: %d, then %d", waited, is))
 	}
 	return strings.Join(parts, "; ")
 }
 
 // removeQueuedMessage removes a message from its queue on behalf of an admin.
-func (l *owner) removeQueuedMessage(id wire.MessageID) reply {
+func (cs *commands) removeQueuedMessage(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
 	var what contextpool.CancelResult
-	if l.agents != nil {
-		what = l.agents.poolForUpdate().CancelMessage(id, byAdmin)
+	if cs.agents != nil {
+		what = cs.agents.poolForUpdate().CancelMessage(id, byAdmin)
 	}
 	switch what {
 	case contextpool.MessageRemoved:

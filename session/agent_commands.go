@@ -13,31 +13,41 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// conversation executes the messages to agents and the commands about their conversations.
+type conversation struct {
+	w         *stepWriter
+	agents    *agents
+	questions *questions
+	replies   *replies
+	plans     *plans
+	desktop   *desktopCommands
+}
+
 // doUserMessage gives the user's text to the main agent of a monitor, or to the question that it
 // answers.
-func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
+func (cv *conversation) doUserMessage(c *Command, m wire.UserMessage) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
-	if r := l.ensureMonitor(monitor); r.Verdict == verdictRejected {
+	if r := cv.desktop.ensureMonitor(monitor); r.Verdict == verdictRejected {
 		r.Public, r.Monitor = true, firstMonitor
 		return r
 	}
 	if m.Mode == wire.ModePlan {
-		return l.doPlan(c, m, monitor)
+		return cv.plans.doPlan(c, m, monitor)
 	}
 	if isBlank(m.Content) && len(m.Interactions) == 0 {
 		return blankReply("content", monitor)
 	}
-	message, refused := l.messageOf(c, m)
+	message, refused := cv.messageOf(c, m)
 	if refused.Verdict == verdictRejected {
 		return refused
 	}
-	if p, given, ok := l.promptAnsweredBy(message); ok {
-		return l.submitToAgent(message, func() {
-			l.agents.poolForUpdate().AnswerByMessage(message, cmp.Or(p.Title, p.Message))
-			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
+	if p, given, ok := cv.questions.promptAnsweredBy(message); ok {
+		return cv.replies.submitToAgent(message, func() {
+			cv.agents.poolForUpdate().AnswerByMessage(message, cmp.Or(p.Title, p.Message))
+			cv.questions.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
 		})
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleUserMessage(message) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleUserMessage(message) })
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
@@ -51,9 +61,9 @@ func blankReply(field string, monitor wire.MonitorID) reply {
 
 // messageOf converts a message of a user for the pool. The reply is a rejection if an image cannot
 // be read.
-func (l *owner) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
+func (cv *conversation) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c),
+		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user),
 		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
 	}
 	for _, i := range m.Interactions {
@@ -86,32 +96,32 @@ func readImage(url string) (providers.Image, error) {
 }
 
 // doWindowMessage gives a text to the agent of a window.
-func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
-	message := l.windowMessage(c, m.MonitorID, m.WindowID)
+func (cv *conversation) doWindowMessage(c *Command, m wire.WindowMessage) reply {
+	message := cv.windowMessage(c, m.MonitorID, m.WindowID)
 	if message.Text = m.Content; isBlank(m.Content) {
 		return blankReply("content", message.Monitor)
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleWindowMessage(message) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleWindowMessage(message) })
 }
 
 // doComponentAction gives a click on a component to the agent of its window.
-func (l *owner) doComponentAction(c *Command, m wire.ComponentAction) reply {
-	message := l.windowMessage(c, m.MonitorID, m.WindowID)
+func (cv *conversation) doComponentAction(c *Command, m wire.ComponentAction) reply {
+	message := cv.windowMessage(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().HandleComponentAction(message, m) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleComponentAction(message, m) })
 }
 
 // windowMessage returns a message, without text, to the agent of a window, on the monitor of the
 // window.
-func (l *owner) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
+func (cv *conversation) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
 	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
 	if named == "" {
-		if w, ok := l.state.FindWindow(window, monitor); ok {
+		if w, ok := cv.w.state.FindWindow(window, monitor); ok {
 			monitor = w.MonitorID
 		}
 	}
 	return contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
+		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user), Monitor: monitor, Window: window,
 	}
 }
 
@@ -124,29 +134,29 @@ func messageIDOf(c *Command) wire.MessageID {
 	return unnamedMessage + wire.MessageID("-"+strings.ToLower(rand.Text()))
 }
 
-// isGuest reports whether a command comes from another user than the session's. Guests have no
+// isGuestOf reports whether a command comes from another user than the session's. Guests have no
 // access to what the user shares between desktops, such as memory.
-func (l *owner) isGuest(c *Command) bool { return c.From.User != l.user }
+func (c *Command) isGuestOf(user string) bool { return c.From.User != user }
 
 // doInterrupt stops agents.
-func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
+func (cv *conversation) doInterrupt(c *Command, m wire.Interrupt) reply {
 	scope := cmp.Or(m.Scope, wire.ScopeSession)
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	switch {
 	case scope == wire.ScopeAgent && m.AgentID == "":
 		return refused(wire.CodeInvalidMessage, "agentId is required to interrupt an agent")
-	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
+	case scope == wire.ScopeMonitor && !cv.w.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
 	}
-	if now, planned := l.agents.activePlan(); planned {
+	if now, planned := cv.agents.activePlan(); planned {
 		switch {
 		case scope == wire.ScopeAgent && m.AgentID == now.Role:
-			return l.cancelPlan(c)
+			return cv.plans.cancelPlan(c)
 		case scope == wire.ScopeSession, scope == wire.ScopeMonitor && monitor == now.Monitor:
-			l.agents.plan.Interrupted(c.From.Connection)
+			cv.agents.plan.Interrupted(c.From.Connection)
 		}
 	}
-	found := l.agents != nil && l.agents.poolForUpdate().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
+	found := cv.agents != nil && cv.agents.poolForUpdate().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
 	if !found && scope == wire.ScopeAgent {
 		return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", m.AgentID)
 	}
@@ -154,36 +164,36 @@ func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 }
 
 // doCondense has a conversation condensed.
-func (l *owner) doCondense(c *Command, m wire.Condense) reply {
+func (cv *conversation) doCondense(c *Command, m wire.Condense) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
-	if l.agents == nil {
+	if cv.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no conversation to condense")
 	}
-	at := l.nextPosition()
-	if err := l.agents.poolForUpdate().Condense(monitor); err != nil {
+	at := cv.w.nextPosition()
+	if err := cv.agents.poolForUpdate().Condense(monitor); err != nil {
 		return refused(wire.CodeSessionInvalidState, "%v", err)
 	}
 	r := reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
-	l.emitReply(c, r, c.Message.ID != "") // no other event names the message
+	cv.replies.emitReply(c, r, c.Message.ID != "") // no other event names the message
 	return r
 }
 
 // doToastAction executes the button of a toast: it dismisses the toast and records that the cached
 // reload of its event failed.
-func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
-	if t, ok := l.state.Notices().Toast(m.ToastID); ok {
-		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
+func (dc *desktopCommands) doToastAction(c *Command, m wire.ToastAction) {
+	if t, ok := dc.w.state.Notices().Toast(m.ToastID); ok {
+		dc.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
-	if l.agents != nil {
-		l.agents.poolForUpdate().ReloadFailed(m.EventID)
+	if dc.agents != nil {
+		dc.agents.poolForUpdate().ReloadFailed(m.EventID)
 	}
 }
 
 // windowClosed removes the app of a window that a user or a program closed, and ends the window's
 // agent.
-func (l *owner) windowClosed(at windowKey) {
-	l.removeApp(at)
-	if l.agents != nil {
-		l.agents.poolForUpdate().WindowClosed(at.monitor, at.window)
+func (dc *desktopCommands) windowClosed(at windowKey) {
+	dc.agents.removeApp(at)
+	if dc.agents != nil {
+		dc.agents.poolForUpdate().WindowClosed(at.monitor, at.window)
 	}
 }

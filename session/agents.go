@@ -35,6 +35,8 @@ type toolUse struct {
 
 // agents is what an owner knows of its agents. It belongs to the goroutine of the session.
 type agents struct {
+	w *stepWriter
+
 	// nextPoolDue is when the pool has something to do, and poolWorking whether it has unfinished
 	// work, both as of the last tick. poolTouched says that the pool may have changed since. Steps
 	// that do not use the pool, such as those of programs that only emit actions, therefore cost it
@@ -84,20 +86,20 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 	if cfg.NewRunner == nil {
 		return nil
 	}
-	a := &agents{poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
-	l.agents = a
-	a.runner = cfg.NewRunner(l.ctx, agentpool.SessionRef{
-		Session: l.live.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l}.desktop(),
+	a := &agents{w: &l.w, poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
+	l.setAgents(a)
+	session := poolSession{stepWriter: &l.w, agents: a, questions: &l.commands.questions, replies: &l.commands.replies}
+	a.runner = cfg.NewRunner(l.held.ctx, agentpool.SessionRef{
+		Session: l.live.id, Epoch: l.held.lease.Epoch, User: l.w.user, Sink: port{l}, Desktop: port{l}.desktop(),
 	})
-	step := stepWriter{l}
 	a.pool = contextpool.New(contextpool.Config{
 		Session: l.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-	}, contextpool.Session{Step: step, Rows: step, State: step, Ends: step}, a.runner.Runs, a.runner.Providers)
+	}, contextpool.Session{Step: session, Rows: session, State: session, Ends: session}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(l.live.id), Reason: err.Error()}
 	}
 	if len(tables[history.TaskTable]) == 0 {
-		tasks, err := l.live.hub.rebuildTasks(l.ctx, l.live.id, tables)
+		tasks, err := l.live.hub.rebuildTasks(l.held.ctx, l.live.id, tables)
 		if err != nil {
 			return err
 		}
@@ -106,7 +108,32 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(l.live.id), Reason: err.Error()}
 	}
-	return l.restorePlan(tables[workflow.Table])
+	return a.restorePlan(cfg.Plan, tables[workflow.Table])
+}
+
+// poolSession fills the roles of [contextpool.Session]: the pool of agents writes the owner's step.
+type poolSession struct {
+	*stepWriter
+	agents    *agents
+	questions *questions
+	replies   *replies
+}
+
+// EmitReply implements [contextpool.StepWriter].
+func (s poolSession) EmitReply(p wire.ServerPayload) { s.replies.addReply(p) }
+
+// CancelQuestions implements [contextpool.EndListener].
+func (s poolSession) CancelQuestions(agent wire.AgentID) { s.questions.cancelAll(agent) }
+
+// JobEnded implements [contextpool.EndListener].
+func (s poolSession) JobEnded(w workflow.JobResult) {
+	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
+}
+
+// RemoveRows implements [contextpool.RowLog].
+func (s poolSession) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	s.agents.plan.recordRewind(since, stay)
+	s.removeRows(r, since, stay)
 }
 
 // stopAgents stops the agents and drops their pending work: the next owner continues from what was
@@ -116,7 +143,7 @@ func (l *owner) stopAgents() {
 	if a == nil {
 		return
 	}
-	l.cancel(nil)
+	l.held.cancel(nil)
 	a.runner.Close()
 	l.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
@@ -260,9 +287,9 @@ func (a *agents) parkTools(now time.Time) bool {
 
 // submitToAgent calls submit, which gives message m to the pool, and returns the pool's reply, or
 // verdictPending while there is none.
-func (l *owner) submitToAgent(m contextpool.Message, submit func()) reply {
-	if l.agents == nil {
-		l.row(wire.UIRow{
+func (rp *replies) submitToAgent(m contextpool.Message, submit func()) reply {
+	if rp.agents == nil {
+		rp.w.AddRow(wire.UIRow{
 			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
 		})
 		return reply{
@@ -270,71 +297,65 @@ func (l *owner) submitToAgent(m contextpool.Message, submit func()) reply {
 			Monitor: m.Monitor, Public: true,
 		}
 	}
-	l.agents.answered = map[wire.MessageID]reply{}
+	rp.agents.answered = map[wire.MessageID]reply{}
 	submit()
-	r, ok := l.agents.answered[m.ID]
-	l.agents.answered, l.answered = nil, true
+	r, ok := rp.agents.answered[m.ID]
+	rp.agents.answered, rp.answered = nil, true
 	if !ok {
 		return reply{Verdict: verdictPending, Monitor: m.Monitor}
 	}
 	return r
 }
 
-// stepWriter implements the roles of [contextpool.Session] with the owner's current step.
-type stepWriter struct{ *owner }
-
-func (s stepWriter) Now() time.Time                  { return s.now }
-func (s stepWriter) Desktop() *desktop.State         { return s.state }
-func (s stepWriter) Emit(p wire.ServerPayload)       { s.emit(p) }
-func (s stepWriter) Full() bool                      { return s.stepFull() }
-func (s stepWriter) AfterCommit(effect func())       { s.step.effects = append(s.step.effects, effect) }
-func (s stepWriter) AddRow(r wire.UIRow) wire.Millis { return s.row(r) }
+func (w *stepWriter) Now() time.Time            { return w.now }
+func (w *stepWriter) Desktop() *desktop.State   { return w.state }
+func (w *stepWriter) AfterCommit(effect func()) { w.step.effects = append(w.step.effects, effect) }
 
 // NextRowID is the id of the next row.
-func (s stepWriter) NextRowID() wire.RowID { return s.lastRow + 1 }
+func (w *stepWriter) NextRowID() wire.RowID { return w.lastRow + 1 }
 
 // AddOps adds ops to the step. Their bytes count, because conversations can be long.
-func (s stepWriter) AddOps(ops ...store.Op) {
-	s.step.ops = append(s.step.ops, ops...)
+func (w *stepWriter) AddOps(ops ...store.Op) {
+	w.step.ops = append(w.step.ops, ops...)
 	for i := range ops {
 		for _, v := range ops[i].Values {
-			s.step.bytes += len(v)
+			w.step.bytes += len(v)
 		}
 	}
 }
 
-// CancelQuestions closes the open questions of an agent.
-func (s stepWriter) CancelQuestions(agent wire.AgentID) {
-	now := s.state.Snapshot()
+// cancelAll closes the open questions of an agent.
+func (q *questions) cancelAll(agent wire.AgentID) {
+	now := q.w.state.Snapshot()
 	for _, d := range now.Dialogs {
 		if d.AgentID == agent {
-			s.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+			q.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
 	for _, p := range now.Prompts {
 		if p.AgentID == agent {
-			s.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
+			q.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
 }
 
-// EmitReply emits the answer to a message and stores it in the ledger for repetitions of the message.
-func (s stepWriter) EmitReply(p wire.ServerPayload) {
-	s.emit(p)
+// addReply emits the answer to a message and stores it in the ledger for repetitions of the message.
+func (rp *replies) addReply(p wire.ServerPayload) {
+	rp.w.Emit(p)
 	id := wire.MessageOf(p)
 	r := replyOf(p)
-	if s.agents.answered != nil {
-		s.agents.answered[id] = r
+	if rp.agents.answered != nil {
+		rp.agents.answered[id] = r
 	}
-	if known, ok := s.ledger.find(id); ok {
+	if known, ok := rp.ledger.find(id); ok {
 		known.Reply = r
-		s.ledger.update(id, known, &s.step.ops)
+		rp.ledger.update(id, known, &rp.w.step.ops)
 	}
 	if r.Verdict != verdictQueued {
-		for _, to := range s.agents.lateSenders[id] {
-			s.emitReply(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
+		for _, to := range rp.agents.lateSenders[id] {
+			rp.emitReply(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
 		}
-		delete(s.agents.lateSenders, id)
+		delete(rp.agents.lateSenders, id)
 	}
 }
 
@@ -353,12 +374,12 @@ func replyOf(p wire.ServerPayload) reply {
 	panic(fmt.Sprintf("%T answers no message", p))
 }
 
-// row adds a row to the conversation and returns its time, which identifies it.
-func (l *owner) row(r wire.UIRow) wire.Millis {
-	l.lastRow++
-	l.lastTS = max(l.lastTS+1, wire.Millis(l.now.UnixMilli()))
-	r.ID, r.TS = l.lastRow, l.lastTS
-	l.emit(wire.MessageUpdated{
+// AddRow adds a row to the conversation and returns its time, which identifies it.
+func (w *stepWriter) AddRow(r wire.UIRow) wire.Millis {
+	w.lastRow++
+	w.lastTS = max(w.lastTS+1, wire.Millis(w.now.UnixMilli()))
+	r.ID, r.TS = w.lastRow, w.lastTS
+	w.Emit(wire.MessageUpdated{
 		Action: wire.RowCreated, Message: r, MonitorID: r.MonitorID, AgentID: r.AgentID, MessageID: r.MessageID,
 	})
 	return r.TS
@@ -369,7 +390,7 @@ func (p port) Report(ctx context.Context, r agentpool.Report) error {
 	it := item{origin: r.RunID(), work: func() { p.l.agents.poolForUpdate().HandleReport(r) }}
 	if _, ok := r.(agentpool.Began); ok {
 		it.work = func() {
-			p.l.observeRunStart(r.RunID())
+			p.l.commands.replies.observeRunStart(r.RunID())
 			p.l.agents.poolForUpdate().HandleReport(r)
 		}
 		// The start must be committed before the model is called, else owners that die at this

@@ -95,47 +95,47 @@ func appField(p windowKey) string { return fieldName(string(p.monitor) + "/" + s
 
 // handleAppReady records that the app in a window takes requests. An app that reports it again was
 // loaded again, or in another tab, and has no state: its commands are replayed to that tab only.
-func (l *owner) handleAppReady(c *Command, m wire.AppProtocolReady) {
-	w, ok := l.windowOf(c, m.MonitorID, m.WindowID)
-	if !ok || l.agents == nil {
+func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
+	w, ok := dc.windowOf(c, m.MonitorID, m.WindowID)
+	if !ok || dc.agents == nil {
 		return
 	}
 	at := windowKey{w.MonitorID, w.WindowID}
-	known := l.agents.apps.by[at]
+	known := dc.agents.apps.by[at]
 	if known == nil {
 		known = &app{Monitor: w.MonitorID, Window: w.WindowID}
-		l.agents.apps.by[at] = known
-		l.step.ops = append(l.step.ops, known.storeOp())
-		l.answerAfterCommit(readyName(at), struct{}{})
+		dc.agents.apps.by[at] = known
+		dc.w.step.ops = append(dc.w.step.ops, known.storeOp())
+		dc.agents.answerAfterCommit(readyName(at), struct{}{})
 		return
 	}
 	to := cmp.Or(c.From.Connection, noConnection)
-	if len(known.Commands) == 0 || !l.agents.apps.allowReplay(replay{at, to}, l.now) {
+	if len(known.Commands) == 0 || !dc.agents.apps.allowReplay(replay{at, to}, dc.w.now) {
 		return
 	}
 	for i, command := range known.Commands {
-		l.emit(wire.AppProtocolRequest{
-			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", fieldName(string(w.WindowID)), l.now.UnixMilli(), i)),
+		dc.w.Emit(wire.AppProtocolRequest{
+			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", fieldName(string(w.WindowID)), dc.w.now.UnixMilli(), i)),
 			WindowID:  w.WindowID, Request: command, MonitorID: w.MonitorID,
-			Deadline: wire.Millis(l.now.Add(appTimeout).UnixMilli()), To: to,
+			Deadline: wire.Millis(dc.w.now.Add(appTimeout).UnixMilli()), To: to,
 		})
 	}
 }
 
 // removeApp removes the app of a closed window.
-func (l *owner) removeApp(at windowKey) {
-	if l.agents != nil && l.agents.apps.by[at] != nil {
-		delete(l.agents.apps.by, at)
-		l.step.ops = append(l.step.ops, store.Unset(appsTable, appField(at)))
+func (a *agents) removeApp(at windowKey) {
+	if a != nil && a.apps.by[at] != nil {
+		delete(a.apps.by, at)
+		a.w.step.ops = append(a.w.step.ops, store.Unset(appsTable, appField(at)))
 	}
 }
 
 // windowOf finds the window that a client names.
-func (l *owner) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
+func (dc *desktopCommands) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if named != "" {
-		return l.state.Window(named, id)
+		return dc.w.state.Window(named, id)
 	}
-	return l.state.FindWindow(id, c.From.Monitor)
+	return dc.w.state.FindWindow(id, c.From.Monitor)
 }
 
 func readyName(p windowKey) string      { return "ready." + appField(p) }
@@ -146,29 +146,29 @@ func newRequest(kind string) wire.RequestID {
 }
 
 // answerAfterCommit passes an answer to the waiting callers after the commit.
-func (l *owner) answerAfterCommit(name string, answer any) {
-	if l.agents == nil {
+func (a *agents) answerAfterCommit(name string, answer any) {
+	if a == nil {
 		return
 	}
-	if deliver := l.agents.answerWaits.takeMatching(name, answer); deliver != nil {
-		l.step.effects = append(l.step.effects, deliver)
+	if deliver := a.answerWaits.takeMatching(name, answer); deliver != nil {
+		a.w.step.effects = append(a.w.step.effects, deliver)
 	}
 }
 
 // handleAppResponse accepts the first valid answer of an app. A tab that does not show the window
 // answers with an error at once; that counts only if no other tab answers.
-func (l *owner) handleAppResponse(m wire.AppProtocolResponse) {
-	l.handleTabAnswer(appName(m.RequestID), m, appError(m.Response) == "")
+func (dc *desktopCommands) handleAppResponse(m wire.AppProtocolResponse) {
+	dc.handleTabAnswer(appName(m.RequestID), m, appError(m.Response) == "")
 }
 
 // handleTabAnswer passes on the answer of a tab, or records its failure.
-func (l *owner) handleTabAnswer(name string, answer any, good bool) {
+func (dc *desktopCommands) handleTabAnswer(name string, answer any, good bool) {
 	switch {
-	case l.agents == nil:
+	case dc.agents == nil:
 	case good:
-		l.answerAfterCommit(name, answer)
+		dc.agents.answerAfterCommit(name, answer)
 	default:
-		l.agents.answerWaits.recordFailure(name, answer)
+		dc.agents.answerWaits.recordFailure(name, answer)
 	}
 }
 
@@ -222,8 +222,8 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		return ok && at.isAnswer(r, m)
 	}
 	if err := p.openQuestion(c, appName(id), w, noWithdraw, func() *desktop.Refusal {
-		p.l.emit(wire.AppProtocolRequest{
-			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.now.Add(appTimeout).UnixMilli()),
+		p.l.w.Emit(wire.AppProtocolRequest{
+			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.w.now.Add(appTimeout).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
 		return nil
@@ -240,7 +240,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
 	if command, is := r.(wire.AppCommandRequest); is && ok {
-		if err := p.runInStep(ctx, func() { p.l.recordCommand(at, command) }); err != nil {
+		if err := p.runInStep(ctx, func() { p.l.agents.recordCommand(at, command) }); err != nil {
 			return nil, err
 		}
 	}
@@ -262,7 +262,7 @@ func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool"`
 	}{c.Todo, tool})
-	p.cleanUp(func() { p.l.emit(notice) })
+	p.cleanUp(func() { p.l.w.Emit(notice) })
 }
 
 // errAppNotReady says that an app was not ready in time.
@@ -279,7 +279,7 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 		if refused = ctx.Err(); refused != nil {
 			return
 		}
-		w, ok := p.l.state.Window(at.monitor, at.window)
+		w, ok := p.l.w.state.Window(at.monitor, at.window)
 		switch _, iframe := w.Content.(wire.IframeContent); {
 		case !ok:
 			refused = fmt.Errorf("there is no window %q", at.window)
@@ -304,8 +304,8 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 }
 
 // recordCommand stores a command that succeeded, for the replay when the app is loaded again.
-func (l *owner) recordCommand(at windowKey, command wire.AppCommandRequest) {
-	known := l.agents.apps.by[at]
+func (a *agents) recordCommand(at windowKey, command wire.AppCommandRequest) {
+	known := a.apps.by[at]
 	if known == nil {
 		return // the window was closed
 	}
@@ -319,7 +319,7 @@ func (l *owner) recordCommand(at windowKey, command wire.AppCommandRequest) {
 		from--
 	}
 	known.Commands = slices.Delete(known.Commands, 0, from)
-	stepWriter{l}.AddOps(known.storeOp())
+	a.w.AddOps(known.storeOp())
 }
 
 // Show implements [tools.Tabs].
@@ -352,7 +352,7 @@ func (p port) awaitAnswerFor(d time.Duration, name string, w *answerWait) (answe
 		return v, true
 	case <-timer.C:
 	case <-w.ctx.Done():
-	case <-p.l.ctx.Done():
+	case <-p.l.held.ctx.Done():
 		return nil, false
 	}
 	excuse := make(chan any, 1)

@@ -45,79 +45,79 @@ func (a archives) appendChanges(ops []store.Op) []store.Op {
 
 // emitRow emits a new or changed row and stores it in the archive in the same step. A row that is
 // no longer among the newest is in no tab's state: it changes in the archive only.
-func (l *owner) emitRow(p wire.MessageUpdated) {
+func (w *stepWriter) emitRow(p wire.MessageUpdated) {
 	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
-	was, known := l.state.Rows().Row(p.Message.TS)
+	was, known := w.state.Rows().Row(p.Message.TS)
 	switch {
 	case known:
 		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // the id never changes
 	case p.Action == wire.RowUpdated:
-		l.updateArchivedRow(monitor, p.Message)
+		w.updateArchivedRow(monitor, p.Message)
 		return
 	}
-	archive := l.archiveOf(monitor)
-	l.state.Apply(l.appendEvent(p))
-	is, ok := l.state.Rows().Row(p.Message.TS)
+	archive := w.archiveOf(monitor)
+	w.state.Apply(w.appendEvent(p))
+	is, ok := w.state.Rows().Row(p.Message.TS)
 	switch {
 	case !ok || archive == nil: // the row is older than all rows the state has room for, or its monitor does not exist
 	case known:
-		l.addRowOps(archive.Change(l.state.Rows().CountAfter(monitor, is.TS), was, is))
+		w.addRowOps(archive.Change(w.state.Rows().CountAfter(monitor, is.TS), was, is))
 	default:
-		l.addRowOps(archive.Add(is))
+		w.addRowOps(archive.Add(is))
 	}
 }
 
 // addRowOps adds changes of archived rows to the step.
-func (l *owner) addRowOps(ops []store.Op) {
-	stepWriter{l}.AddOps(ops...)
-	l.step.archived = true
+func (w *stepWriter) addRowOps(ops []store.Op) {
+	w.AddOps(ops...)
+	w.step.archived = true
 }
 
 // archiveOf returns the archive of a monitor and makes it if necessary. It returns nil for a
 // monitor that does not exist, so that arbitrary monitor ids do not make archives. A new archive
 // begins with the rows that the state has, for sessions from before there were archives.
-func (l *owner) archiveOf(monitor wire.MonitorID) *history.Archive {
-	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
+func (w *stepWriter) archiveOf(monitor wire.MonitorID) *history.Archive {
+	if a, ok := w.archives[monitor]; ok || !w.state.HasMonitor(monitor) {
 		return a
 	}
-	a, ops := history.NewArchive(monitor, l.state.Rows().On(monitor))
-	l.addRowOps(ops)
-	if l.archives == nil {
-		l.archives = archives{}
+	a, ops := history.NewArchive(monitor, w.state.Rows().On(monitor))
+	w.addRowOps(ops)
+	if w.archives == nil {
+		w.archives = archives{}
 	}
-	l.archives[monitor] = a
+	w.archives[monitor] = a
 	return a
 }
 
 // deleteConversation deletes the rows of a monitor that is being removed.
-func (l *owner) deleteConversation(monitor wire.MonitorID) {
-	if rows := l.state.Rows().On(monitor); len(rows) > 0 {
-		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
+func (w *stepWriter) deleteConversation(monitor wire.MonitorID) {
+	if rows := w.state.Rows().On(monitor); len(rows) > 0 {
+		w.Emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
 	}
-	if a, ok := l.archives[monitor]; ok {
-		l.addRowOps(a.Remove())
-		delete(l.archives, monitor)
+	if a, ok := w.archives[monitor]; ok {
+		w.addRowOps(a.Remove())
+		delete(w.archives, monitor)
 	}
 }
 
 // updateArchivedRow changes a row that only the archive has.
-func (l *owner) updateArchivedRow(monitor wire.MonitorID, row wire.UIRow) {
-	rows, err := l.rowsSince(monitor, row.TS)
+func (w *stepWriter) updateArchivedRow(monitor wire.MonitorID, row wire.UIRow) {
+	rows, err := w.rowsSince(monitor, row.TS)
 	if err != nil {
-		l.live.log.WarnContext(l.ctx, "archived row not updated", "err", err)
+		w.log.WarnContext(w.held.ctx, "archived row not updated", "err", err)
 		return
 	}
-	if a := l.archiveOf(monitor); a != nil && len(rows) > 0 { // else the row is deleted
+	if a := w.archiveOf(monitor); a != nil && len(rows) > 0 { // else the row is deleted
 		row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
-		l.addRowOps(a.Change(len(rows)-1, rows[0], row))
+		w.addRowOps(a.Change(len(rows)-1, rows[0], row))
 	}
 }
 
 // rowsSince returns the rows of a conversation from the row with time ts on, the oldest first, or
 // none if there is no such row. It reads the store, and so blocks, unless the row is among the
 // newest.
-func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
-	newest := l.state.Rows().On(monitor)
+func (w *stepWriter) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
+	newest := w.state.Rows().On(monitor)
 	from := func(rows []wire.UIRow) []wire.UIRow {
 		if i, ok := slices.BinarySearchFunc(rows, ts, byTime); ok {
 			return rows[i:]
@@ -128,13 +128,13 @@ func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow,
 		return from(newest), nil
 	}
 	list := history.ArchiveList(monitor)
-	begin, err := l.live.hub.findRow(l.ctx, l.live.id, list, func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+	begin, err := w.reader.findRow(w.held.ctx, w.id, list, func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	if err != nil {
 		return nil, err
 	}
 	var rows []wire.UIRow
 	for {
-		page, err := l.live.hub.readRows(l.ctx, l.live.id, list, begin, rowPageSize)
+		page, err := w.reader.readRows(w.held.ctx, w.id, list, begin, rowPageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow,
 		begin = page.from + len(page.rows)
 	}
 	// The rows of this step are not in the store yet.
-	for _, op := range l.step.ops {
+	for _, op := range w.step.ops {
 		if op.Kind != store.OpPush || op.Name != list {
 			continue
 		}
@@ -165,9 +165,9 @@ func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
 // rewindRows removes rows from the archive of a conversation: since are all rows from one on, as
 // rowsSince returns them, and stay are those of them that stay. HISTORY_REWOUND changes the desktop
 // state.
-func (l *owner) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
-	if a := l.archiveOf(monitor); a != nil {
-		l.addRowOps(a.Rewind(since, stay))
+func (w *stepWriter) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
+	if a := w.archiveOf(monitor); a != nil {
+		w.addRowOps(a.Rewind(since, stay))
 	}
 }
 
@@ -178,13 +178,13 @@ const restoredBytes = 5 << 18
 // olderRows returns the rows of a conversation before since and before those that the state has, at
 // most as many as a state holds, the oldest first. If they cannot be read the rewind is still
 // correct, and the archive has them.
-func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
-	a := l.archiveOf(monitor)
+func (w *stepWriter) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
+	a := w.archiveOf(monitor)
 	if a == nil || len(since) == 0 {
 		return nil
 	}
 	end, _ := a.Expected(since)
-	for _, r := range l.state.Rows().On(monitor) {
+	for _, r := range w.state.Rows().On(monitor) {
 		if r.TS < since[0].TS {
 			end--
 		}
@@ -193,21 +193,21 @@ func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIR
 		return nil
 	}
 	from := max(end-desktop.MaxRows, 0)
-	page, err := l.live.hub.readRows(l.ctx, l.live.id, a.List(), from, end-from)
+	page, err := w.reader.readRows(w.held.ctx, w.id, a.List(), from, end-from)
 	if err != nil {
-		l.live.log.WarnContext(l.ctx, "older rows not restored after a rewind", "err", err)
+		w.log.WarnContext(w.held.ctx, "older rows not restored after a rewind", "err", err)
 	}
 	return page.rows
 }
 
 // restorableRows returns those rows that a rewind brings back into the state: they are not in it,
 // and there is room for them.
-func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
+func (w *stepWriter) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
 	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
-		_, there := l.state.Rows().Row(row.TS)
+		_, there := w.state.Rows().Row(row.TS)
 		return there
 	})
-	rows = l.state.Rows().Restorable(r, rows)
+	rows = w.state.Rows().Restorable(r, rows)
 	size := 0
 	for i := range slices.Backward(rows) {
 		if size += len(history.EncodeRow(&rows[i])); size > restoredBytes {
@@ -222,16 +222,16 @@ func (l *owner) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []wire.
 func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for field := range tables[history.ArchiveTable] {
-		if _, ok := l.archives[wire.MonitorID(field)]; !ok {
+		if _, ok := l.w.archives[wire.MonitorID(field)]; !ok {
 			ops = append(ops, store.Drop(history.ArchiveList(wire.MonitorID(field))))
 		}
 	}
-	for _, m := range slices.Sorted(maps.Keys(l.archives)) {
+	for _, m := range slices.Sorted(maps.Keys(l.w.archives)) {
 		healing, err := l.repairArchive(m)
 		if err != nil {
 			return nil, err
 		}
-		ops = append(append(ops, healing...), l.archives[m].SaveOp())
+		ops = append(append(ops, healing...), l.w.archives[m].SaveOp())
 	}
 	return ops, nil
 }
@@ -240,9 +240,9 @@ func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op,
 // nothing that was trimmed, and is no longer than the archive was, because what follows then had
 // been removed by a rewind.
 func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
-	a, newest := l.archives[monitor], l.state.Rows().On(monitor)
+	a, newest := l.w.archives[monitor], l.w.state.Rows().On(monitor)
 	find := func(ts wire.Millis) (int, error) {
-		return l.live.hub.findRow(l.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+		return l.live.hub.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}
 	before, since := a.Expected(newest)
 	end := maxTime

@@ -92,7 +92,7 @@ func (k *testConversation) add(n int) {
 	k.Helper()
 	for range n {
 		k.runInStep(func(l *owner) {
-			l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", l.lastRow+1), MonitorID: firstMonitor})
+			l.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", l.w.lastRow+1), MonitorID: firstMonitor})
 		})
 	}
 }
@@ -143,7 +143,7 @@ func (k *testConversation) rowsFrom(id wire.RowID) (rows []wire.UIRow) {
 		k.Fatalf("row %d: %v", id, err)
 	}
 	k.runInStep(func(l *owner) {
-		if rows, err = l.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
+		if rows, err = l.w.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
 			k.Error(err)
 		}
 	})
@@ -158,15 +158,15 @@ func TestOldRowsChangeInTheArchive(t *testing.T) {
 	k.add(230)
 	old := k.rowsFrom(3)[0]
 	k.runInStep(func(l *owner) {
-		l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
-		frames := len(l.step.frames)
+		l.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
+		frames := len(l.w.step.frames)
 		changed := old
 		changed.ID, changed.Text = 0, "another"
-		l.emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
+		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
 		changed.TS = 5 // there is no such row
-		l.emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
-		if len(l.step.frames) != frames {
-			t.Errorf("%d events are said", len(l.step.frames)-frames)
+		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
+		if len(l.w.step.frames) != frames {
+			t.Errorf("%d events are said", len(l.w.step.frames)-frames)
 		}
 	})
 	if got, want := k.archiveText(), "1 2 3=another "+idRange(4, 231); got != want {
@@ -185,10 +185,10 @@ func TestRowsAreRewound(t *testing.T) {
 		}
 	}
 	k.runInStep(func(l *owner) {
-		if rows, err := l.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
+		if rows, err := l.w.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
 			t.Errorf("of a row that never was: %d rows, %v", len(rows), err)
 		}
-		if rows, err := l.rowsSince("monitor-3", 5); len(rows) > 0 || err != nil {
+		if rows, err := l.w.rowsSince("monitor-3", 5); len(rows) > 0 || err != nil {
 			t.Errorf("of a monitor that is not there: %d rows, %v", len(rows), err)
 		}
 	})
@@ -201,8 +201,8 @@ func TestRowsAreRewound(t *testing.T) {
 				kept = append(kept, since[i])
 				p.Kept = append(p.Kept, since[i].TS)
 			}
-			l.rewindRows(firstMonitor, since, kept)
-			l.emit(p)
+			l.w.rewindRows(firstMonitor, since, kept)
+			l.w.Emit(p)
 		})
 	}
 	rewind(220, 3)
@@ -221,7 +221,7 @@ func TestRowsAreRewound(t *testing.T) {
 	rewind(5)
 	k.add(2)
 	k.store.forgets.Store(false)
-	k.runInStep(func(l *owner) { l.emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
+	k.runInStep(func(l *owner) { l.w.Emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
 	k.add(1)
 	if got, want := k.archiveText(), idRange(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
 		t.Errorf("after the loss there are %s", got)

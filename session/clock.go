@@ -61,9 +61,9 @@ func (a *dueTimer) stop() {
 }
 
 // localTime converts a time of the store's clock to the local clock; zero stays zero.
-func (l *owner) localTime(t time.Time) time.Time {
+func (w *stepWriter) localTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}
-	return t.Add(-l.clockSkew)
+	return t.Add(-w.clockSkew)
 }

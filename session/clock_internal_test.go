@@ -30,12 +30,12 @@ func TestClockSkewFromClaim(t *testing.T) {
 func TestStoreTimesAreConverted(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	l := &owner{clockSkew: time.Hour}
-	l.advanceClock(now)
-	if !l.now.Equal(now.Add(time.Hour)) || !l.localTime(l.now).Equal(now) {
-		t.Errorf("it is %v there and %v here, want %v here", l.now, l.localTime(l.now), now)
+	w := stepWriter{clockSkew: time.Hour}
+	w.advanceClock(now)
+	if !w.now.Equal(now.Add(time.Hour)) || !w.localTime(w.now).Equal(now) {
+		t.Errorf("it is %v there and %v here, want %v here", w.now, w.localTime(w.now), now)
 	}
-	if got := l.localTime(time.Time{}); !got.IsZero() {
+	if got := w.localTime(time.Time{}); !got.IsZero() {
 		t.Errorf("never is %v", got)
 	}
 }

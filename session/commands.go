@@ -20,61 +20,88 @@ const (
 	noConnection   wire.ConnectionID = "nobody"
 )
 
+// commands executes the commands of clients and admins. Its parts have one group of messages each
+// and call only those above them in this list.
+type commands struct {
+	w      *stepWriter
+	agents *agents
+
+	questions    questions
+	replies      replies
+	plans        plans
+	desktop      desktopCommands
+	conversation conversation
+
+	card card
+}
+
+// connect gives the parts what they share. agents is nil if the session has none.
+func (cs *commands) connect(w *stepWriter, a *agents) {
+	cs.w, cs.agents = w, a
+	cs.questions.w, cs.questions.agents = w, a
+	cs.replies.w, cs.replies.agents, cs.replies.questions = w, a, &cs.questions
+	cs.plans = plans{w: w, agents: a, questions: &cs.questions, replies: &cs.replies}
+	cs.desktop.w, cs.desktop.agents, cs.desktop.questions = w, a, &cs.questions
+	cs.conversation = conversation{
+		w: w, agents: a, questions: &cs.questions, replies: &cs.replies, plans: &cs.plans, desktop: &cs.desktop,
+	}
+}
+
 // applyCommand executes a client's command and answers it. A command with an id is executed once,
 // however often it is sent.
-func (l *owner) applyCommand(c *Command) {
-	l.answered = false
+func (cs *commands) applyCommand(c *Command) {
+	cs.replies.answered = false
 	if c.Message.ID == "" {
-		if r := l.execute(c); !l.answered {
-			l.emitReply(c, r, false)
+		if r := cs.execute(c); !cs.replies.answered {
+			cs.replies.emitReply(c, r, false)
 		}
 		return
 	}
-	if r, again := l.applyOnce(c.Message.ID, c); !l.answered {
-		l.emitReply(c, r, again)
+	if r, again := cs.applyOnce(c.Message.ID, c); !cs.replies.answered {
+		cs.replies.emitReply(c, r, again)
 	}
 }
 
 // applyOnce executes a command unless the ledger has its id, and reports whether it was answered
 // before.
-func (l *owner) applyOnce(id wire.MessageID, c *Command) (r reply, again bool) {
+func (cs *commands) applyOnce(id wire.MessageID, c *Command) (r reply, again bool) {
 	hash := digest(c.Message.Data)
-	if known, ok := l.ledger.find(id); ok {
+	if known, ok := cs.replies.ledger.find(id); ok {
 		if known.Hash != hash {
 			return refused(wire.CodeSessionInvalidState, "the message id %q was used for another message", c.Message.ID), false
 		}
-		l.observer().Repeated()
+		cs.w.observer.Repeated()
 		return known.Reply, true
 	}
-	r = l.execute(c)
+	r = cs.execute(c)
 	if r.Code != wire.CodeRateLimited && r.Code != wire.CodeStoreUnavailable { // these are temporary and must not stick to the id
-		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
+		cs.replies.ledger.add(id, entry{Hash: hash, Time: wire.Millis(cs.w.now.UnixMilli()), Reply: r}, &cs.w.step.ops)
 	}
 	return r, false
 }
 
 // emitReply emits the answer to a command. Most commands emit their own event the first time and
 // need a reply only when they are repeated.
-func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
+func (rp *replies) emitReply(c *Command, r reply, duplicate bool) {
 	id := cmp.Or(c.Message.ID, unnamedMessage)
 	switch r.Verdict {
 	case verdictAccepted:
 		if duplicate {
-			l.emit(wire.MessageAccepted{
+			rp.w.Emit(wire.MessageAccepted{
 				MessageID: id, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
 				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictQueued:
 		if duplicate {
-			l.emit(wire.MessageQueued{
+			rp.w.Emit(wire.MessageQueued{
 				MessageID: id, Position: r.Place, MonitorID: r.Monitor,
 				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictPending:
-		if duplicate && l.agents != nil {
-			l.agents.addLateSender(id, c.From.Connection)
+		if duplicate && rp.agents != nil {
+			rp.agents.addLateSender(id, c.From.Connection)
 		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{
@@ -84,111 +111,111 @@ func (l *owner) emitReply(c *Command, r reply, duplicate bool) {
 		if !r.Public || duplicate {
 			rejected.To = cmp.Or(c.From.Connection, noConnection)
 		}
-		l.emit(rejected)
+		rp.w.Emit(rejected)
 	case verdictEmitted:
 		if duplicate {
-			l.emit(wire.MessageRepeated{
+			rp.w.Emit(wire.MessageRepeated{
 				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, noConnection),
 			})
 		}
 	case verdictPlanned:
 		if duplicate {
-			l.emitPlanAccepted(c, r)
+			rp.emitPlanAccepted(c, r)
 		}
 	case verdictDialog:
-		if end, ok := l.questions.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
-			l.emitQuestionClosed(id, r, end)
+		if end, ok := rp.questions.closed.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
+			rp.questions.emitQuestionClosed(id, r, end)
 		}
 	case verdictPrompt:
-		if end, ok := l.questions.find(promptName(wire.PromptID(r.Question))); duplicate && ok {
-			l.emitQuestionClosed(id, r, end)
+		if end, ok := rp.questions.closed.find(promptName(wire.PromptID(r.Question))); duplicate && ok {
+			rp.questions.emitQuestionClosed(id, r, end)
 		}
 	}
 }
 
 // refuseCommand emits MESSAGE_REJECTED for a command that was not executed.
-func (l *owner) refuseCommand(c *Command, e *Error) {
-	l.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
+func (rp *replies) refuseCommand(c *Command, e *Error) {
+	rp.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
 }
 
 // execute executes a command and returns its reply.
-func (l *owner) execute(c *Command) reply {
-	l.recordUserActivity(c)
+func (cs *commands) execute(c *Command) reply {
+	cs.recordUserActivity(c)
 	switch m := c.Message.Data.(type) {
 	case wire.Emit:
-		return l.doEmit(c, m)
+		return cs.desktop.doEmit(c, m)
 	case wire.UserInteractions:
-		l.doInteractions(c, m)
+		cs.desktop.doInteractions(c, m)
 	case wire.UserMessage:
-		return l.doUserMessage(c, m)
+		return cs.conversation.doUserMessage(c, m)
 	case wire.WindowMessage:
-		return l.doWindowMessage(c, m)
+		return cs.conversation.doWindowMessage(c, m)
 	case wire.ComponentAction:
-		return l.doComponentAction(c, m)
+		return cs.conversation.doComponentAction(c, m)
 	case wire.SubscribeMonitor:
-		return l.ensureMonitor(m.MonitorID)
+		return cs.desktop.ensureMonitor(m.MonitorID)
 	case wire.RemoveMonitor:
-		return l.doRemoveMonitor(m)
+		return cs.desktop.doRemoveMonitor(m)
 	case wire.ToastAction:
-		l.doToastAction(c, m)
+		cs.desktop.doToastAction(c, m)
 	case wire.Reset:
-		l.doReset(c)
+		cs.desktop.doReset(c)
 	case wire.RenderingFeedback:
-		l.handleTabAnswer(showName(m.RequestID), m, m.Success)
+		cs.desktop.handleTabAnswer(showName(m.RequestID), m, m.Success)
 	case wire.AppProtocolResponse:
-		l.handleAppResponse(m)
+		cs.desktop.handleAppResponse(m)
 	case wire.AppProtocolReady:
-		l.handleAppReady(c, m)
+		cs.desktop.handleAppReady(c, m)
 	default:
-		return l.executeRare(c)
+		return cs.executeRare(c)
 	}
 	return reply{}
 }
 
 // executeRare executes the less frequent commands about questions, agents, plans and conversations.
-func (l *owner) executeRare(c *Command) reply {
+func (cs *commands) executeRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
-		if !l.allowAnswer() {
+		if !cs.questions.allowAnswer() {
 			return tooManyAnswers()
 		}
-		return l.answerDialog(c, m, "")
+		return cs.questions.answerDialog(c, m, "")
 	case wire.UserPromptResponse:
-		if !l.allowAnswer() {
+		if !cs.questions.allowAnswer() {
 			return tooManyAnswers()
 		}
-		return l.answerPrompt(c, m)
+		return cs.questions.answerPrompt(c, m)
 	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
-		return l.answerPlan(c)
+		return cs.plans.answerPlan(c)
 	case wire.Interrupt:
-		return l.doInterrupt(c, m)
+		return cs.conversation.doInterrupt(c, m)
 	case wire.InterruptAgent:
-		return l.doInterrupt(c, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: m.AgentID})
+		return cs.conversation.doInterrupt(c, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: m.AgentID})
 	case wire.SetProvider:
-		if l.agents == nil || !l.agents.poolForUpdate().SetProvider(m.Provider) {
+		if cs.agents == nil || !cs.agents.poolForUpdate().SetProvider(m.Provider) {
 			return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
 		}
 		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
-		return l.controlPlan(c)
+		return cs.plans.controlPlan(c)
 	case wire.SetAutoApproval:
-		return l.setApproval(c, m)
+		return cs.questions.setApproval(c, m)
 	case wire.AskResponse:
-		return l.answerRow(c, m)
+		return cs.questions.answerRow(c, m)
 	case wire.Rewind:
-		return l.doRewind(c, m)
+		return cs.conversation.doRewind(c, m)
 	case wire.EditMessage:
-		return l.doEdit(c, m)
+		return cs.conversation.doEdit(c, m)
 	case wire.DeleteQueuedMessage:
 		if c.From.isAdmin {
-			return l.removeQueuedMessage(m.Target)
+			return cs.removeQueuedMessage(m.Target)
 		}
-		if l.agents != nil && l.agents.poolForUpdate().Withdraw(m.Target) {
+		if cs.agents != nil && cs.agents.poolForUpdate().Withdraw(m.Target) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "no such message is queued")
 	case wire.Condense:
-		return l.doCondense(c, m)
+		return cs.conversation.doCondense(c, m)
 	}
 	return refused(wire.CodeInvalidMessage, "messages of this type are not for a session")
 }
@@ -199,23 +226,23 @@ func tooManyAnswers() reply {
 
 // emitActions changes the desktop on behalf of the sender of a command. It leaves out the message's
 // id: ACTIONS with an id answer EMIT.
-func (l *owner) emitActions(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
-	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
+func (dc *desktopCommands) emitActions(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
+	dc.w.Emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
 }
 
 // ensureMonitor creates a monitor if it does not exist. The reply is a rejection if that is not
 // possible.
-func (l *owner) ensureMonitor(m wire.MonitorID) reply {
-	if l.state.HasMonitor(m) {
+func (dc *desktopCommands) ensureMonitor(m wire.MonitorID) reply {
+	if dc.w.state.HasMonitor(m) {
 		return reply{}
 	}
 	if err := m.Validate(); err != nil {
 		return refused(wire.CodeInvalidMessage, "%v", err)
 	}
-	if len(l.state.Monitors()) >= desktop.MaxMonitors {
+	if len(dc.w.state.Monitors()) >= desktop.MaxMonitors {
 		return refused(wire.CodeMonitorLimit, "a session has at most %d monitors", desktop.MaxMonitors)
 	}
-	l.emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle})
+	dc.w.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle})
 	return reply{}
 }
 
@@ -245,13 +272,13 @@ func posesAsAgent(a wire.Action) bool {
 }
 
 // doEmit shows the actions of an outside program, all of them or none.
-func (l *owner) doEmit(c *Command, m wire.Emit) reply {
+func (dc *desktopCommands) doEmit(c *Command, m wire.Emit) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
-	if len(l.geometry) > 0 {
+	if len(dc.geometry) > 0 {
 		for _, a := range m.Actions {
 			if id := windowOf(a); id != "" {
-				if w, ok := l.state.Window(monitor, id); ok { // which may be on another monitor
-					l.flushMove(windowKey{w.MonitorID, w.WindowID})
+				if w, ok := dc.w.state.Window(monitor, id); ok { // which may be on another monitor
+					dc.flushMove(windowKey{w.MonitorID, w.WindowID})
 				}
 			}
 		}
@@ -262,23 +289,23 @@ func (l *owner) doEmit(c *Command, m wire.Emit) reply {
 	if slices.ContainsFunc(m.Actions, posesAsAgent) {
 		return refused(wire.CodeForbidden, "only agents can ask on behalf of an agent or for permissions")
 	}
-	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
+	if r := dc.w.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)
 	}
-	if r := l.ensureMonitor(monitor); r.Verdict == verdictRejected {
+	if r := dc.ensureMonitor(monitor); r.Verdict == verdictRejected {
 		return r
 	}
-	at := l.nextPosition()
-	l.emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
+	at := dc.w.nextPosition()
+	dc.w.Emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
 	for _, a := range m.Actions {
 		switch a := a.(type) {
 		case wire.PromptDismiss:
-			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
-			l.questions.add(promptName(a.ID), end, &l.step.ops)
-			l.updateQuestionRow("", a.ID, end)
-			l.answerAfterCommit(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
+			end := ending{Time: wire.Millis(dc.w.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
+			dc.questions.closed.add(promptName(a.ID), end, &dc.w.step.ops)
+			dc.questions.updateQuestionRow("", a.ID, end)
+			dc.agents.answerAfterCommit(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
 		case wire.WindowClose:
-			l.windowClosed(windowKey{monitor, a.WindowID})
+			dc.windowClosed(windowKey{monitor, a.WindowID})
 		}
 	}
 	return reply{Verdict: verdictEmitted, Monitor: monitor, At: at}

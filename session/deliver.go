@@ -129,28 +129,42 @@ func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	return k.hub.send(ctx, k.id, it)
 }
 
+// inboxReceiver puts the deliveries in the store's inbox of an owned session into its mailbox, after
+// everything that this replica sent there before it owned the session.
+type inboxReceiver struct {
+	live *liveSession
+	held *heldLease
+	// inheritedDeliveries are the ids of the deliveries that were in the mailbox when the owner
+	// started.
+	inheritedDeliveries map[string]bool
+	retryMarks          map[string]item // see liveSession
+	// barrier is the id of a delivery that the owner sends to its own inbox. All older items that
+	// this replica sent there come before it.
+	barrier string
+}
+
 // sendBarrier sends the items that may be in the inbox already once more, under their old ids, and
 // then the barrier: everything before it is older than the local items that the mailbox holds back.
 // It returns the items that it could not send.
-func (l *owner) sendBarrier(sent []item) []item {
-	l.live.mailbox.waitDirectSends(l.ctx)
-	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: l.barrier})
-	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		if rest = l.live.sendItems(l.ctx, rest); len(rest) == 0 {
+func (in *inboxReceiver) sendBarrier(sent []item) []item {
+	in.live.mailbox.waitDirectSends(in.held.ctx)
+	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
+	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		if rest = in.live.sendItems(in.held.ctx, rest); len(rest) == 0 {
 			return nil
 		}
-		sleep(l.ctx, wait)
+		sleep(in.held.ctx, wait)
 	}
 	return rest[:len(rest)-1]
 }
 
 // receiveInbox puts the commands of the inbox into the mailbox, until the lease is lost.
-func (l *owner) receiveInbox() {
+func (in *inboxReceiver) receiveInbox() {
 	seen := newRecentIDs(recentIDLimit)
-	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		for commands, err := range l.live.hub.store.Receive(l.ctx, l.lease) {
+	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		for commands, err := range in.live.hub.store.Receive(in.held.ctx, in.held.lease) {
 			if errors.Is(err, store.ErrFenced) || isPermanent(err) {
-				l.cancel(l.leaseStatus.end(leaseFenced))
+				in.held.end(leaseFenced)
 				return
 			}
 			if err != nil {
@@ -158,31 +172,31 @@ func (l *owner) receiveInbox() {
 			}
 			wait = retryFirst
 			for _, c := range commands {
-				if l.inheritedDeliveries[c.ID] || !seen.add(c.ID) {
+				if in.inheritedDeliveries[c.ID] || !seen.add(c.ID) {
 					continue
 				}
-				if l.live.mailbox.put(l.ctx, l.decodeDelivery(c)) != nil {
+				if in.live.mailbox.put(in.held.ctx, in.decodeDelivery(c)) != nil {
 					return
 				}
-				if c.ID == l.barrier {
-					l.live.inboxHasOlder.Store(false)
-					l.live.mailbox.releaseLocalItems()
+				if c.ID == in.barrier {
+					in.live.inboxHasOlder.Store(false)
+					in.live.mailbox.releaseLocalItems()
 				}
 			}
 		}
-		sleep(l.ctx, wait)
+		sleep(in.held.ctx, wait)
 	}
 }
 
 // decodeDelivery decodes a delivery. One that cannot be decoded becomes an order without effect, so
 // that it is consumed.
-func (l *owner) decodeDelivery(c store.Command) item {
+func (in *inboxReceiver) decodeDelivery(c store.Command) item {
 	it, err := decodeItem(c.Data)
 	if err != nil {
-		l.live.log.Warn("command in the inbox cannot be decoded", "id", c.ID, "err", err)
+		in.live.log.Warn("command in the inbox cannot be decoded", "id", c.ID, "err", err)
 		it = item{order: &order{}}
 	}
-	known := l.retryMarks[c.ID]
+	known := in.retryMarks[c.ID]
 	it.deliveryID, it.alone, it.poison = c.ID, known.alone, cmp.Or(known.poison, it.poison)
 	return it
 }

@@ -50,8 +50,8 @@ func (h *Hub) Gauges() Gauges {
 			}
 			continue
 		}
-		_, busy := l.activity.current(age)
-		l.gauge.addTo(&all, now, busy, h.cfg.StalledAfter)
+		_, busy := l.view.activity.current(age)
+		l.view.gauge.addTo(&all, now, busy, h.cfg.StalledAfter)
 	}
 	return all
 }
@@ -97,23 +97,23 @@ func (p *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) 
 
 // reportGauges updates the gauges after a commit. Most commits change none of them. Only the
 // session's goroutine writes the gauges, so it may read them without the lock.
-func (l *owner) reportGauges() {
-	p := &l.gauge
-	approvals, prompts := l.state.Notices().Questions()
-	planned, _ := l.agents.activePlan()
+func (v *introspection) reportGauges() {
+	p := &v.gauge
+	approvals, prompts := v.w.state.Notices().Questions()
+	planned, _ := v.agents.activePlan()
 	questions := approvals + prompts + planned.Questions
-	progress := l.localTime(l.lastProgressAt)
-	if questions == 0 && p.questions() == 0 && len(l.openQuestions) == 0 && p.working == l.working && p.progress.Equal(progress) &&
-		!l.agents.gaugesChanged() {
+	progress := v.w.localTime(v.w.lastProgressAt)
+	if questions == 0 && p.questions() == 0 && len(v.w.openQuestions) == 0 && p.working == v.w.working && p.progress.Equal(progress) &&
+		!v.agents.gaugesChanged() {
 		return
 	}
-	oldest := l.openQuestions.oldest(questions)
+	oldest := v.w.openQuestions.oldest(questions)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.progress, p.working = progress, l.working
+	p.progress, p.working = progress, v.w.working
 	p.approvals, p.prompts, p.plans = approvals, prompts, planned.Questions
-	p.oldest = l.localTime(oldest)
-	l.agents.refreshGauges(&p.pool)
+	p.oldest = v.w.localTime(oldest)
+	v.agents.refreshGauges(&p.pool)
 }
 
 // size is the number of items in the mailbox, held ones included.

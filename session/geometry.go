@@ -39,27 +39,27 @@ func (g geometry) due() time.Time {
 
 // moveWindow emits the new bounds of a window at once if it was at rest, else at the end of the
 // interval, unless newer bounds arrive before.
-func (l *owner) moveWindow(p windowKey, b wire.Bounds, by wire.ConnectionID) {
-	m := l.geometry[p]
+func (dc *desktopCommands) moveWindow(p windowKey, b wire.Bounds, by wire.ConnectionID) {
+	m := dc.geometry[p]
 	if m == nil {
-		if l.geometry == nil {
-			l.geometry = geometry{}
+		if dc.geometry == nil {
+			dc.geometry = geometry{}
 		}
 		m = &windowMove{}
-		l.geometry[p] = m
+		dc.geometry[p] = m
 	}
 	m.bounds, m.by, m.pending = b, by, true
-	if !l.now.Before(m.notBefore) {
-		l.emitBounds(p, m)
+	if !dc.w.now.Before(m.notBefore) {
+		dc.emitBounds(p, m)
 	}
 }
 
 // emitBounds emits the bounds of a window as far as they differ from the state.
-func (l *owner) emitBounds(p windowKey, m *windowMove) {
+func (dc *desktopCommands) emitBounds(p windowKey, m *windowMove) {
 	m.pending = false
-	w, ok := l.state.Window(p.monitor, p.window)
+	w, ok := dc.w.state.Window(p.monitor, p.window)
 	if !ok {
-		delete(l.geometry, p)
+		delete(dc.geometry, p)
 		return
 	}
 	var actions []wire.Action
@@ -70,29 +70,29 @@ func (l *owner) emitBounds(p windowKey, m *windowMove) {
 		actions = append(actions, wire.WindowResize{WindowID: p.window, W: m.bounds.W, H: m.bounds.H})
 	}
 	for _, a := range actions {
-		if l.state.CheckUser(p.monitor, a) != nil {
+		if dc.w.state.CheckUser(p.monitor, a) != nil {
 			return
 		}
 	}
 	if len(actions) == 0 {
 		return
 	}
-	m.notBefore = l.now.Add(geometryEvery)
-	l.emit(wire.Actions{Actions: actions, MonitorID: p.monitor, By: m.by})
+	m.notBefore = dc.w.now.Add(geometryEvery)
+	dc.w.Emit(wire.Actions{Actions: actions, MonitorID: p.monitor, By: m.by})
 }
 
 // flushMove emits the pending bounds of a window, before something else happens to it.
-func (l *owner) flushMove(p windowKey) {
-	if m := l.geometry[p]; m != nil && m.pending {
-		l.emitBounds(p, m)
+func (dc *desktopCommands) flushMove(p windowKey) {
+	if m := dc.geometry[p]; m != nil && m.pending {
+		dc.emitBounds(p, m)
 	}
 }
 
 // flushMoves emits all pending bounds.
 func (l *owner) flushMoves() error {
-	for p := range l.geometry {
-		l.flushMove(p)
-		if err := l.commitIfFull(); err != nil {
+	for p := range l.commands.desktop.geometry {
+		l.commands.desktop.flushMove(p)
+		if err := l.committer.commitIfFull(); err != nil {
 			return err
 		}
 	}
@@ -101,19 +101,19 @@ func (l *owner) flushMoves() error {
 
 // flushDueMoves emits the pending bounds whose interval is over, and drops windows at rest.
 func (l *owner) flushDueMoves() error {
-	if len(l.geometry) == 0 {
+	if len(l.commands.desktop.geometry) == 0 {
 		return nil
 	}
-	for p, m := range l.geometry {
+	for p, m := range l.commands.desktop.geometry {
 		switch {
-		case l.now.Before(m.notBefore):
+		case l.w.now.Before(m.notBefore):
 		case m.pending:
-			l.emitBounds(p, m)
-			if err := l.commitIfFull(); err != nil {
+			l.commands.desktop.emitBounds(p, m)
+			if err := l.committer.commitIfFull(); err != nil {
 				return err
 			}
 		default:
-			delete(l.geometry, p)
+			delete(l.commands.desktop.geometry, p)
 		}
 	}
 	return nil

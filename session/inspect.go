@@ -98,25 +98,25 @@ func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	answer := make(chan Inspection, 1)
-	want := &statusRequest{run: func(l *owner) { answer <- l.inspect() }}
-	l.requestStatus(want)
+	want := &statusRequest{run: func(v *introspection) { answer <- v.inspect() }}
+	l.view.requestStatus(want)
 	select {
 	case i := <-answer:
 		return i, nil
 	case <-ctx.Done():
-		l.statusRequests.cancel(want)
-		return Inspection{Status: l.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
+		l.view.requests.cancel(want)
+		return Inspection{Status: l.view.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
 	}
 }
 
 // inspect makes the Inspection. The session's goroutine calls it between two steps.
-func (l *owner) inspect() Inspection {
-	i := inspectState(l.state, &l.ledger)
-	i.Status = *l.report()
-	if l.agents == nil {
+func (v *introspection) inspect() Inspection {
+	i := inspectState(v.w.state, &v.replies.ledger)
+	i.Status = *v.report()
+	if v.agents == nil {
 		return i
 	}
-	pool := l.agents.pool
+	pool := v.agents.pool
 	for n := range i.Monitors {
 		m := &i.Monitors[n]
 		m.Used, m.Bounded = pool.BudgetUsed(m.MonitorID)
@@ -126,7 +126,7 @@ func (l *owner) inspect() Inspection {
 		if n < 0 {
 			continue
 		}
-		known, _ := l.ledger.find(w.ID)
+		known, _ := v.replies.ledger.find(w.ID)
 		i.Monitors[n].Queue = append(i.Monitors[n].Queue, QueuedView{
 			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: truncateBytes(w.Text, maxQueuedText),
 		})

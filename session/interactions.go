@@ -6,29 +6,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// desktopCommands executes what people and programs do to the desktop: windows, apps, notices and
+// monitors.
+type desktopCommands struct {
+	w         *stepWriter
+	agents    *agents
+	questions *questions
+	geometry  geometry
+}
+
 // doInteractions applies what the user did on the desktop to the state that all tabs share. An
 // interaction with something that does not exist is ignored: another tab may have closed it at the
 // same time.
-func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
+func (dc *desktopCommands) doInteractions(c *Command, m wire.UserInteractions) {
 	prefer := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	for _, i := range m.Interactions {
-		if l.agents != nil {
+		if dc.agents != nil {
 			monitor := prefer
-			if w, ok := l.state.FindWindow(i.WindowID, prefer); ok && m.MonitorID == "" {
+			if w, ok := dc.w.state.FindWindow(i.WindowID, prefer); ok && m.MonitorID == "" {
 				monitor = w.MonitorID
 			}
-			if l.state.HasMonitor(monitor) {
-				l.agents.poolForUpdate().RecordInteraction(monitor, i)
+			if dc.w.state.HasMonitor(monitor) {
+				dc.agents.poolForUpdate().RecordInteraction(monitor, i)
 			}
 		}
 		switch i.Type {
 		case wire.DidDismissToast:
-			l.dismissToast(c, i)
+			dc.dismissToast(c, i)
 		case wire.DidDismissNotification:
-			l.dismissNotification(c, i)
+			dc.dismissNotification(c, i)
 		case wire.DidCloseWindow, wire.DidFocusWindow, wire.DidMoveWindow, wire.DidResizeWindow,
 			wire.DidMinimizeWindow, wire.DidMaximizeWindow:
-			l.applyWindowInteraction(c, prefer, m.MonitorID, i)
+			dc.applyWindowInteraction(c, prefer, m.MonitorID, i)
 		default:
 			// Clicks, drawings and selections do not change the desktop. Agents get them with the
 			// message that follows.
@@ -37,10 +46,10 @@ func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 }
 
 // applyWindowInteraction applies what the user did to a window.
-func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
-	w, ok := l.state.Window(prefer, i.WindowID)
+func (dc *desktopCommands) applyWindowInteraction(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
+	w, ok := dc.w.state.Window(prefer, i.WindowID)
 	if !ok && named == "" {
-		w, ok = l.state.FindWindow(i.WindowID, prefer)
+		w, ok = dc.w.state.FindWindow(i.WindowID, prefer)
 	}
 	if !ok {
 		return
@@ -48,18 +57,18 @@ func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID,
 	p := windowKey{w.MonitorID, w.WindowID}
 	if i.Type == wire.DidMoveWindow || i.Type == wire.DidResizeWindow {
 		if i.Bounds != nil {
-			l.moveWindow(p, *i.Bounds, c.From.Connection)
+			dc.moveWindow(p, *i.Bounds, c.From.Connection)
 		}
 		return
 	}
-	l.flushMove(p)
+	dc.flushMove(p)
 	var a wire.Action
 	switch i.Type {
 	case wire.DidCloseWindow:
-		delete(l.geometry, p)
+		delete(dc.geometry, p)
 		a = wire.WindowClose{WindowID: w.WindowID}
 	case wire.DidFocusWindow:
-		if front, ok := l.state.Focused(w.MonitorID); ok && front.WindowID == w.WindowID {
+		if front, ok := dc.w.state.Focused(w.MonitorID); ok && front.WindowID == w.WindowID {
 			return // else every click on the window would be an event
 		}
 		a = wire.WindowFocus{WindowID: w.WindowID}
@@ -74,19 +83,19 @@ func (l *owner) applyWindowInteraction(c *Command, prefer, named wire.MonitorID,
 			a = wire.WindowRestore{WindowID: w.WindowID}
 		}
 	}
-	if l.state.CheckUser(w.MonitorID, a) == nil {
-		l.emitActions(c, w.MonitorID, a)
+	if dc.w.state.CheckUser(w.MonitorID, a) == nil {
+		dc.emitActions(c, w.MonitorID, a)
 		if i.Type == wire.DidCloseWindow {
-			l.windowClosed(p)
+			dc.windowClosed(p)
 		}
 	}
 }
 
 // dismissToast removes a toast. Clients name it by id in windowId, or by text or id in details.
-func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
+func (dc *desktopCommands) dismissToast(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
-	t, ok := l.state.Notices().Toast(id)
-	for _, other := range l.state.Notices().Toasts() {
+	t, ok := dc.w.state.Notices().Toast(id)
+	for _, other := range dc.w.state.Notices().Toasts() {
 		if ok {
 			break
 		}
@@ -95,15 +104,15 @@ func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 		}
 	}
 	if ok {
-		l.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: t.ID})
+		dc.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: t.ID})
 	}
 }
 
 // dismissNotification removes a notification, which is named like a toast.
-func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
+func (dc *desktopCommands) dismissNotification(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
-	n, ok := l.state.Notices().Notification(id)
-	for _, other := range l.state.Notices().Notifications() {
+	n, ok := dc.w.state.Notices().Notification(id)
+	for _, other := range dc.w.state.Notices().Notifications() {
 		if ok {
 			break
 		}
@@ -112,58 +121,58 @@ func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 		}
 	}
 	if ok {
-		l.emitActions(c, n.MonitorID, wire.NotificationDismiss{ID: n.ID})
+		dc.emitActions(c, n.MonitorID, wire.NotificationDismiss{ID: n.ID})
 	}
 }
 
 // doRemoveMonitor removes a monitor with everything on it. A monitor that does not exist is no
 // error: the frontend sends the command four times.
-func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
+func (dc *desktopCommands) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	if m.MonitorID == firstMonitor {
 		return refused(wire.CodeSessionInvalidState, "%s cannot be removed", firstMonitor)
 	}
-	if !l.state.HasMonitor(m.MonitorID) {
+	if !dc.w.state.HasMonitor(m.MonitorID) {
 		return reply{}
 	}
-	if l.agents != nil {
-		planned := l.agents.planOn(m.MonitorID)
-		l.agents.poolForUpdate().RemoveMonitor(m.MonitorID)
+	if dc.agents != nil {
+		planned := dc.agents.planOn(m.MonitorID)
+		dc.agents.poolForUpdate().RemoveMonitor(m.MonitorID)
 		if planned {
-			l.agents.dropPlan("the monitor was removed")
+			dc.agents.dropPlan("the monitor was removed")
 		}
 	}
-	now := l.state.Snapshot(m.MonitorID)
-	l.clearMonitor(now, m.MonitorID, "")
-	l.deleteConversation(m.MonitorID)
-	l.emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
+	now := dc.w.state.Snapshot(m.MonitorID)
+	dc.clearMonitor(now, m.MonitorID, "")
+	dc.w.deleteConversation(m.MonitorID)
+	dc.w.Emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
 	return reply{}
 }
 
 // doReset closes everything on all monitors, except for shortcuts, which belong to the user.
-func (l *owner) doReset(c *Command) {
-	if l.agents != nil {
-		l.agents.poolForUpdate().Reset()
-		l.agents.dropPlan("the desktop was reset")
+func (dc *desktopCommands) doReset(c *Command) {
+	if dc.agents != nil {
+		dc.agents.poolForUpdate().Reset()
+		dc.agents.dropPlan("the desktop was reset")
 	}
-	now := l.state.Snapshot()
+	now := dc.w.state.Snapshot()
 	for _, m := range now.Monitors {
-		l.clearMonitor(now, m.MonitorID, c.From.Connection)
+		dc.clearMonitor(now, m.MonitorID, c.From.Connection)
 	}
 	var actions []wire.Action
 	for _, b := range now.Badges {
 		actions = append(actions, wire.AppBadge{AppID: b.Key})
 	}
 	if len(actions) > 0 {
-		l.emit(wire.Actions{Actions: actions, By: c.From.Connection})
+		dc.w.Emit(wire.Actions{Actions: actions, By: c.From.Connection})
 	}
 }
 
 // clearMonitor closes everything on a monitor.
-func (l *owner) clearMonitor(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
+func (dc *desktopCommands) clearMonitor(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
 	var actions []wire.Action
 	for _, w := range now.Windows {
 		if w.MonitorID == monitor {
-			delete(l.geometry, windowKey{monitor, w.WindowID})
+			delete(dc.geometry, windowKey{monitor, w.WindowID})
 			actions = append(actions, wire.WindowClose{WindowID: w.WindowID})
 		}
 	}
@@ -179,21 +188,21 @@ func (l *owner) clearMonitor(now wire.SessionState, monitor wire.MonitorID, by w
 		}
 	}
 	if len(actions) > 0 {
-		l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: by})
+		dc.w.Emit(wire.Actions{Actions: actions, MonitorID: monitor, By: by})
 	}
 	for _, w := range now.Windows {
 		if w.MonitorID == monitor {
-			l.windowClosed(windowKey{monitor, w.WindowID})
+			dc.windowClosed(windowKey{monitor, w.WindowID})
 		}
 	}
 	for _, d := range now.Dialogs {
 		if on(d.MonitorID) {
-			l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+			dc.questions.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
 	for _, p := range now.Prompts {
 		if on(p.MonitorID) {
-			l.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
+			dc.questions.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
 }

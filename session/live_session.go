@@ -152,7 +152,7 @@ func (k *liveSession) runGuarded(ctx context.Context, prev *owner) (next *owner,
 		if v := recover(); v != nil {
 			k.log.ErrorContext(ctx, "panic in session", "panic", v, "stack", string(debug.Stack()))
 			if k.guardedOwner != nil {
-				k.guardedOwner.blamePanic()
+				k.guardedOwner.committer.blamePanic()
 				next = k.guardedOwner
 			}
 			err = &panicError{v}
@@ -220,7 +220,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 	case !ok:
 		return prev, fmt.Errorf("claim session: %w", err)
 	}
-	if prev != nil && !prev.leaseStatus.is(leaseReleased) {
+	if prev != nil && !prev.held.status.is(leaseReleased) {
 		k.hub.cfg.Observer.Fenced()
 	}
 	if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
@@ -240,7 +240,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 // isUnneeded reports whether the session has no handles and no items, neither in the mailbox nor
 // unfinished by the last owner here.
 func (k *liveSession) isUnneeded(prev *owner) bool {
-	done := prev == nil || prev.committed == len(prev.items) && prev.storeCopy.may(copyUnloads)
+	done := prev == nil || prev.committer.committed == len(prev.committer.items) && prev.committer.storeCopy.may(copyUnloads)
 	return k.isUnused() && done && k.mailbox.isIdle()
 }
 
@@ -291,7 +291,7 @@ func (k *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store
 // is the lease of this replica that follows the owner's, or the zero lease when another replica
 // owns the session.
 func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
-	undisturbed := prev != nil && lease.Epoch != 0 && lease.Prev.Epoch == prev.lease.Epoch
+	undisturbed := prev != nil && lease.Epoch != 0 && lease.Prev.Epoch == prev.held.lease.Epoch
 	if !undisturbed {
 		// Items from the inbox are still there, or another owner has consumed them.
 		if k.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
@@ -302,14 +302,14 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 	if prev == nil {
 		return
 	}
-	items := prev.pendingMoves()
-	unsure := prev.stepState.isUncertain() || prev.storeCopy == copyRewriting
-	for i, it := range prev.items[prev.committed:] {
+	items := prev.commands.desktop.pendingMoves()
+	unsure := prev.committer.stepState.isUncertain() || prev.committer.storeCopy == copyRewriting
+	for i, it := range prev.committer.items[prev.committer.committed:] {
 		if it.work != nil {
 			it.finish(errLost) // its agent ended with the owner
 			continue
 		}
-		started := prev.committed+i < prev.handled
+		started := prev.committer.committed+i < prev.committer.handled
 		if it.deliveryID != "" && (it.alone || it.poison != nil) {
 			// The store may deliver it again.
 			if k.retryMarks == nil {
@@ -328,7 +328,7 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 			items = append(items, it)
 		}
 	}
-	prev.items, prev.geometry = nil, nil
+	prev.committer.items, prev.commands.desktop.geometry = nil, nil
 	k.mailbox.requeue(items)
 }
 

@@ -54,21 +54,19 @@ func (noopObserver) Began(time.Duration)         {}
 func (noopObserver) Answered(time.Duration)      {}
 func (noopObserver) Limited(string)              {}
 
-func (l *owner) observer() Observer { return l.live.hub.cfg.Observer }
-
 // allowAnswer counts an answer to a question and reports whether it is within the rate limit.
-func (l *owner) allowAnswer() bool {
-	if l.limiter.AllowN(l.now, 1) {
+func (q *questions) allowAnswer() bool {
+	if q.limiter.AllowN(q.w.now, 1) {
 		return true
 	}
-	l.observer().Limited(limitAnswers)
+	q.w.observer.Limited(limitAnswers)
 	return false
 }
 
 // observeRunStart reports how long a message waited for the run that begins.
-func (l *owner) observeRunStart(run string) {
-	if taken, ok := l.ledger.find(l.agents.pool.FirstRunMessage(run)); ok {
-		l.observer().Began(l.now.Sub(time.UnixMilli(int64(taken.Time))))
+func (rp *replies) observeRunStart(run string) {
+	if taken, ok := rp.ledger.find(rp.agents.pool.FirstRunMessage(run)); ok {
+		rp.w.observer.Began(rp.w.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
 }
 
@@ -100,37 +98,37 @@ func (a questionTimes) oldest(open int) (first time.Time) {
 }
 
 // untrackQuestion reports how long a question was open.
-func (l *owner) untrackQuestion(name string) {
-	if since, ok := l.openQuestions[name]; ok {
-		delete(l.openQuestions, name)
-		l.observer().Answered(l.now.Sub(since))
+func (w *stepWriter) untrackQuestion(name string) {
+	if since, ok := w.openQuestions[name]; ok {
+		delete(w.openQuestions, name)
+		w.observer.Answered(w.now.Sub(since))
 	}
 }
 
 // trackQuestion records a question that an event opens or closes.
-func (l *owner) trackQuestion(data wire.ServerPayload) {
+func (w *stepWriter) trackQuestion(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
-		l.openQuestions.add(dialogName(d.DialogID), l.now)
+		w.openQuestions.add(dialogName(d.DialogID), w.now)
 	case wire.HITLPlanReview:
-		l.openQuestions.add(inputName(d.RequestID), l.now)
+		w.openQuestions.add(inputName(d.RequestID), w.now)
 	case wire.HITLApprovalRequest:
-		l.openQuestions.add(inputName(d.RequestID), l.now)
+		w.openQuestions.add(inputName(d.RequestID), w.now)
 	case wire.HITLInputRequest:
-		l.openQuestions.add(inputName(d.RequestID), l.now)
+		w.openQuestions.add(inputName(d.RequestID), w.now)
 	case wire.HITLClarification:
-		l.openQuestions.add(inputName(d.RequestID), l.now)
+		w.openQuestions.add(inputName(d.RequestID), w.now)
 	case wire.HITLClosed:
-		l.untrackQuestion(inputName(d.RequestID))
+		w.untrackQuestion(inputName(d.RequestID))
 	}
 }
 
 // trackActionQuestion records a question that an action opens.
-func (l *owner) trackActionQuestion(action wire.Action) {
+func (w *stepWriter) trackActionQuestion(action wire.Action) {
 	switch a := action.(type) {
 	case wire.PromptShow:
-		l.openQuestions.add(promptName(a.ID), l.now)
+		w.openQuestions.add(promptName(a.ID), w.now)
 	case wire.DialogConfirm:
-		l.openQuestions.add(dialogName(a.ID), l.now)
+		w.openQuestions.add(dialogName(a.ID), w.now)
 	}
 }

@@ -3,183 +3,144 @@ package session
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// owner is a session that this replica owns. Its state belongs to the goroutine of the live
-// session; other goroutines may renew the lease and cancel ctx. The fields that every step uses
-// come first and close together: with many sessions per hub, every step starts with cold CPU
-// caches.
+// owner is a session that this replica owns: it takes the items of the mailbox, has them executed
+// and commits the result, until its lease ends or the session is handed over. Its state belongs to
+// the goroutine of the live session; other goroutines may use held and view. The parts are values,
+// so that the fields that every step uses are close together: with many sessions per hub, every
+// step starts with cold CPU caches.
 type owner struct {
-	live   *liveSession
-	ctx    context.Context
-	state  *desktop.State
-	agents *agents // nil without Config.NewRunner
-	step   *step   // nil while nothing is processed
-	// activity is read by the admin view and by the gauges.
-	activity activityTracker
+	live      *liveSession
+	held      heldLease
+	w         stepWriter
+	committer committer
+	agents    *agents // nil without Config.NewRunner
+	commands  commands
+	view      introspection
 
-	now       time.Time     // of the step, by the store's clock
-	clockSkew time.Duration // how far the store's clock is ahead of the local one
-	// commitTimer bounds the attempts of commits.
-	commitTimer commitTimer
-	top         wire.Position // position of the newest committed event
-	batchNumber uint64        // of the last committed batch
-
-	// items were taken from the mailbox: items[:committed] are done, items[committed:handled] are
-	// in the step.
-	items            []item
-	committed        int
-	handled          int
 	snapshotRequests []snapshotRequest
-
-	// stepState is how far the step is; while it is stepHandling, items[handled] is being executed.
-	stepState stepState
-	// storeCopy is the state of the store's copy; interrupted belongs to copyRewriting.
-	storeCopy     copyState
-	leaseStatus   leaseStatus
-	working       bool           // the store knows that the session has unfinished work
-	answered      bool           // the agents have answered the current command
-	deleteErr     error          // the result of deleting the session, which ends the loop
-	heir          wire.ReplicaID // the replica that the session is to be handed to; empty for none
-	openQuestions questionTimes
-	geometry      geometry
-	archives      archives
-
-	presence       presence
-	ledger         ledger
-	dueTimer       dueTimer  // signals the mailbox when something is due
-	lastEventAt    time.Time // time of the newest event
-	lastProgressAt time.Time // when agents last made progress, or the session was claimed
-	// gauge is read by Hub.Gauges.
-	gauge gauges
-	// statusRequests are those of the admin view.
-	statusRequests statusRequests
-	lease          store.Lease
-
-	cancel context.CancelCauseFunc // called with errLost or errStale
-	// Used by Hub.renewAll.
-	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's uptime
-	renewing   atomic.Bool
-	renewEvery time.Duration
-
-	user        string // the session's user
-	card        card
-	questions   closedQuestions
-	limiter     *rate.Limiter
-	lastRow     wire.RowID  // highest id of any row
-	lastTS      wire.Millis // highest time of any row
-	interrupted interruptedStep
-	// unconfirmed holds what a failover of the store may lose. logLost says that a part of the log
-	// was lost before this owner claimed the session.
-	unconfirmed unconfirmed
-	logLost     bool
-	// lastBatchDurable says that a second store node has the newest batch.
-	lastBatchDurable bool
-	// oversized is the item of this owner, or of the previous one here, that made a step too large.
-	oversized *item
+	deleteErr        error          // the result of deleting the session, which ends the loop
+	heir             wire.ReplicaID // the replica that the session is to be handed to; empty for none
+	presence         presence
+	dueTimer         dueTimer // signals the mailbox when something is due
+	interrupted      interruptedStep
+	logLost          bool // a part of the log was lost before this owner claimed the session
 	// storeLosses are the losses that the store reports in [store.LossTable], until they are shown
 	// in the conversation.
 	storeLosses map[string][]byte
-	// inheritedDeliveries are the ids of the deliveries that were in the mailbox when this owner
-	// started.
-	inheritedDeliveries map[string]bool
-	retryMarks          map[string]item // see liveSession
-	// barrier is the id of a delivery that this owner sends to its own inbox. All older items that
-	// this replica sent there come before it.
-	barrier string
+}
+
+// newOwner makes the owner of a session under a lease whose claim began at a local time. It has no
+// state before restore or inheritState.
+func newOwner(ctx context.Context, cancel context.CancelCauseFunc, k *liveSession, lease store.Lease, claimed time.Time) *owner {
+	l := &owner{live: k}
+	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, k.hub.renewEvery()
+	l.held.renewed.Store(int64(claimed.Sub(k.hub.started)))
+	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
+	l.w = stepWriter{
+		id: k.id, log: k.log, reader: k.hub, observer: k.hub.cfg.Observer, held: &l.held, step: &step{}, top: lease.Top(),
+		clockSkew: skewOf(lease, claimed), lastEventAt: since, lastProgressAt: since,
+	}
+	l.view.live, l.view.held, l.view.w, l.view.replies, l.view.presence = k, &l.held, &l.w, &l.commands.replies, &l.presence
+	l.committer = committer{live: k, held: &l.held, w: &l.w, view: &l.view}
+	l.setAgents(nil)
+	return l
+}
+
+// setAgents gives the agents of the session, or nil for none, to all parts.
+func (l *owner) setAgents(a *agents) {
+	l.agents, l.view.agents, l.committer.agents = a, a, a
+	l.commands.connect(&l.w, a)
 }
 
 // loop processes the mailbox and what is due, until the lease is lost or the session is handed
 // over.
 func (l *owner) loop() error {
-	l.activity.end()
+	l.view.activity.end()
 	// All sources share one signal: a select over several channels would cost more than the rest of
 	// an iteration.
 	wake := l.live.mailbox.signal
-	defer context.AfterFunc(l.ctx, wake)()
+	defer context.AfterFunc(l.held.ctx, wake)()
 	defer l.dueTimer.stop()
 	wake()
 	for {
 		l.dueTimer.set(l.nextDue(), wake)
 		<-l.live.mailbox.wake
-		if l.ctx.Err() != nil {
-			return context.Cause(l.ctx)
+		if l.held.ctx.Err() != nil {
+			return context.Cause(l.held.ctx)
 		}
 		if err := l.processMailbox(); err != nil {
 			return err
 		}
-		l.serveStatusRequests()
+		l.view.serveStatusRequests()
 	}
 }
 
 // processMailbox borrows a step and processes everything there is to do now.
 func (l *owner) processMailbox() error {
-	l.statusRequests.markStale()
-	defer l.activity.end()
-	l.step = l.live.hub.stepPool.get() // the last one is committed
+	l.view.requests.markStale()
+	defer l.view.activity.end()
+	l.w.step = l.live.hub.stepPool.get() // the last one is committed
 	if err := l.runSteps(); err != nil {
 		return err // the step may still be needed for a rewrite
 	}
-	l.live.hub.stepPool.put(l.step)
-	l.step = nil
+	l.live.hub.stepPool.put(l.w.step)
+	l.w.step = nil
 	return nil
 }
 
 // runSteps answers snapshot requests, executes all items and everything due, and commits. It
 // releases the session if it is to be handed over or is dormant.
 func (l *owner) runSteps() error {
-	l.committed, l.handled = 0, 0
-	l.items, l.snapshotRequests = l.live.mailbox.takeAll(l.items, l.snapshotRequests)
+	l.committer.committed, l.committer.handled = 0, 0
+	l.committer.items, l.snapshotRequests = l.live.mailbox.takeAll(l.committer.items, l.snapshotRequests)
 	if len(l.snapshotRequests) > 0 {
-		l.activity.begin(activitySnapshot, l.live.hub.uptime())
-		l.live.answerSnapshots(l.snapshotRequests, l.state)
+		l.view.activity.begin(activitySnapshot, l.live.hub.uptime())
+		l.live.answerSnapshots(l.snapshotRequests, l.w.state)
 	}
 	now := time.Now()
-	l.advanceClock(now)
+	l.w.advanceClock(now)
 	since := now.Sub(l.live.hub.started)
-	for i := range l.items {
-		it := &l.items[i]
+	for i := range l.committer.items {
+		it := &l.committer.items[i]
 		alone := it.alone || it.rewinds()
-		if alone && l.handled > l.committed {
-			if err := l.commit(); err != nil {
+		if alone && l.committer.handled > l.committer.committed {
+			if err := l.committer.commit(); err != nil {
 				return err
 			}
 			since = l.live.hub.uptime()
 		}
-		l.stepState.apply(stepItemBegins)
-		l.activity.begin(l.activity.ofItem(it), since)
+		l.committer.stepState.apply(stepItemBegins)
+		l.view.activity.begin(l.view.activity.ofItem(it), since)
 		l.handleItem(it)
-		l.stepState.apply(stepItemEnds)
-		l.handled = i + 1
+		l.committer.stepState.apply(stepItemEnds)
+		l.committer.handled = i + 1
 		if l.deleteErr != nil {
 			return l.deleteErr
 		}
-		if alone || l.stepFull() {
-			if err := l.commit(); err != nil {
+		if alone || l.w.Full() {
+			if err := l.committer.commit(); err != nil {
 				return err
 			}
 			since = l.live.hub.uptime()
 		}
 	}
-	l.activity.begin(activityDue, since)
+	l.view.activity.begin(activityDue, since)
 	if err := l.runDue(); err != nil {
 		return err
 	}
-	if err := l.commit(); err != nil {
+	if err := l.committer.commit(); err != nil {
 		return err
 	}
 	switch at := l.live.dormantAt(); {
 	case l.mayHandOver():
 		return l.releaseSession(errDraining)
-	case !at.IsZero() && !l.working && !l.localTime(l.now).Before(at) && l.live.mailbox.isIdle():
+	case !at.IsZero() && !l.w.working && !l.w.localTime(l.w.now).Before(at) && l.live.mailbox.isIdle():
 		return l.releaseSession(errDormant)
 	}
 	return nil
@@ -194,14 +155,14 @@ func (l *owner) mayHandOver() bool {
 		return false
 	}
 	l.live.changeRole(eventHandOver) // for good: the next owner starts the tools that are held back
-	return l.agents.parkTools(l.now)
+	return l.agents.parkTools(l.w.now)
 }
 
 // drainDeadline is when a session that is being drained stops waiting for its running turns; zero
 // if it does not wait.
 func (l *owner) drainDeadline() time.Time {
 	order := l.live.drainOrder.Load()
-	if order == nil || !l.localTime(l.now).Before(order.finish) || !l.agents.hasRunningTurns() {
+	if order == nil || !l.w.localTime(l.w.now).Before(order.finish) || !l.agents.hasRunningTurns() {
 		return time.Time{}
 	}
 	return order.finish
@@ -210,13 +171,13 @@ func (l *owner) drainDeadline() time.Time {
 // handleItem executes one item within the step.
 func (l *owner) handleItem(it *item) {
 	if it.deliveryID != "" {
-		l.step.consumed = append(l.step.consumed, it.deliveryID)
+		l.w.step.consumed = append(l.w.step.consumed, it.deliveryID)
 	}
 	switch {
 	case it.poison != nil && (it.order != nil || it.work != nil):
 		it.finish(it.poison)
-	case it.poison != nil && !l.isAnswered(it.cmd.Message.ID):
-		l.refuseCommand(&it.cmd, it.poison)
+	case it.poison != nil && !l.commands.replies.isAnswered(it.cmd.Message.ID):
+		l.commands.replies.refuseCommand(&it.cmd, it.poison)
 	case it.order != nil:
 		l.handleOrder(it)
 	case it.startsTool && !l.agents.parkedSince.IsZero():
@@ -226,15 +187,15 @@ func (l *owner) handleItem(it *item) {
 	case it.work != nil:
 		it.work()
 	default:
-		l.applyCommand(&it.cmd)
+		l.commands.applyCommand(&it.cmd)
 	}
 	l.agents.deliverJobResults()
 }
 
 // isAnswered reports whether the ledger has a message. An error that occurred after its execution
 // does not change its answer.
-func (l *owner) isAnswered(id wire.MessageID) bool {
-	_, known := l.ledger.find(id)
+func (rp *replies) isAnswered(id wire.MessageID) bool {
+	_, known := rp.ledger.find(id)
 	return known && id != ""
 }
 
@@ -243,42 +204,42 @@ func (l *owner) handleOrder(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
 		if o.Replica != l.live.hub.cfg.Replica { // else this replica sent it to the previous owner
-			l.presence.applyReport(o, l.now)
+			l.presence.applyReport(o, l.w.now)
 		}
 	case orderRename, orderShare:
-		next, refused := l.card.apply(o)
+		next, refused := l.commands.card.apply(o)
 		if refused != nil {
 			it.finish(refused)
 			return
 		}
-		if next.equal(l.card) && it.deliveryID == "" {
+		if next.equal(l.commands.card) && it.deliveryID == "" {
 			return // no change; only for a remote caller the card must record the order
 		}
-		if next.Title != l.card.Title {
-			l.emit(wire.SessionRenamed{Title: next.Title})
+		if next.Title != l.commands.card.Title {
+			l.w.Emit(wire.SessionRenamed{Title: next.Title})
 		}
-		l.card = next
-		l.step.card = next.encode()
+		l.commands.card = next
+		l.w.step.card = next.encode()
 	case orderAct:
-		l.handleAdminAction(it)
+		l.commands.handleAdminAction(it)
 	case orderYield:
 		l.yield(o)
 	case orderRestore:
-		l.restoreLost(o)
+		(&restorer{w: &l.w, agents: l.agents, commands: &l.commands, log: l.live.log}).restoreLost(o)
 	case orderDelete:
 		l.deleteErr = l.deleteSession()
 	}
 }
 
-// stepFull reports whether the step must be committed before more is added.
-func (l *owner) stepFull() bool {
-	fields, size := l.state.Pending() // state changes that are not in the step yet
-	return l.step.full() || l.step.bytes+size >= stepBytes || len(l.step.ops)+len(l.step.consumed)+fields >= stepOps
+// Full reports whether the step must be committed before more is added.
+func (w *stepWriter) Full() bool {
+	fields, size := w.state.Pending() // state changes that are not in the step yet
+	return w.step.full() || w.step.bytes+size >= stepBytes || len(w.step.ops)+len(w.step.consumed)+fields >= stepOps
 }
 
-func (l *owner) commitIfFull() error {
-	if l.stepFull() {
-		return l.commit()
+func (cm *committer) commitIfFull() error {
+	if cm.w.Full() {
+		return cm.commit()
 	}
 	return nil
 }
@@ -286,26 +247,26 @@ func (l *owner) commitIfFull() error {
 // runDue executes what is due by time: deadlines, delayed window positions, pruning, presence,
 // agents and the plan.
 func (l *owner) runDue() error {
-	for l.expireOne() {
-		if err := l.commitIfFull(); err != nil {
+	for l.commands.questions.expireOne() {
+		if err := l.committer.commitIfFull(); err != nil {
 			return err
 		}
 	}
-	if l.agents.poolDue(l.now) {
-		l.answerOverdue()
+	if l.agents.poolDue(l.w.now) {
+		l.commands.questions.answerOverdue()
 	}
 	if err := l.flushDueMoves(); err != nil {
 		return err
 	}
-	l.ledger.prune(l.now, &l.step.ops)
-	l.unconfirmed.expire(time.Now())
-	if p, ok := l.presence.next(l.live, l.now); ok {
-		l.emit(p)
+	l.commands.replies.ledger.prune(l.w.now, &l.w.step.ops)
+	l.committer.unconfirmed.expire(time.Now())
+	if p, ok := l.presence.next(l.live, l.w.now); ok {
+		l.w.Emit(p)
 	}
 	for more := true; more; more = l.agents.hasJobResults() {
-		l.agents.tickPlan(l.now)
-		for l.agents.tickPool(l.now) {
-			if err := l.commit(); err != nil {
+		l.agents.tickPlan(l.w.now)
+		for l.agents.tickPool(l.w.now) {
+			if err := l.committer.commit(); err != nil {
 				return err
 			}
 		}
@@ -316,32 +277,32 @@ func (l *owner) runDue() error {
 // nextDue is when runDue has something to do, by the local clock; zero means never.
 func (l *owner) nextDue() time.Time {
 	var question time.Time
-	if d, ok := l.state.Notices().NextDeadline(); ok {
+	if d, ok := l.w.state.Notices().NextDeadline(); ok {
 		question = time.UnixMilli(int64(d.At))
 	}
 	dormant := l.live.dormantAt()
-	if l.working || !dormant.IsZero() && !l.live.mailbox.isIdle() {
+	if l.w.working || !dormant.IsZero() && !l.live.mailbox.isIdle() {
 		dormant = time.Time{}
 	}
-	first := l.localTime(earliest(question, l.geometry.due(), l.presence.due(l.live), l.agents.nextDue()))
-	return earliest(first, dormant, l.drainDeadline(), l.unconfirmed.due())
+	first := l.w.localTime(earliest(question, l.commands.desktop.geometry.due(), l.presence.due(l.live), l.agents.nextDue()))
+	return earliest(first, dormant, l.drainDeadline(), l.committer.unconfirmed.due())
 }
 
 // blamePanic marks, after a panic, the items that must not be executed again in the same way.
-func (l *owner) blamePanic() {
+func (cm *committer) blamePanic() {
 	why := refusal(wire.CodeExecutionFailed, "internal error while executing the message")
-	if l.stepState.apply(stepPanicked) == outputRefuseItem {
-		l.items[l.handled].poison = why
+	if cm.stepState.apply(stepPanicked) == outputRefuseItem {
+		cm.items[cm.handled].poison = why
 		return
 	}
-	l.isolateItems(why)
+	cm.isolateItems(why)
 }
 
 // isolateItems marks the items of a failed step to be executed alone the next time, without
 // anything else that is due. An item that was alone already caused the failure and is refused with
 // why.
-func (l *owner) isolateItems(why *Error) {
-	step := l.items[l.committed:l.handled]
+func (cm *committer) isolateItems(why *Error) {
+	step := cm.items[cm.committed:cm.handled]
 	for i := range step {
 		if step[i].alone {
 			step[i].poison = why
@@ -352,13 +313,13 @@ func (l *owner) isolateItems(why *Error) {
 
 // rejectStep handles a step that the store refuses permanently, and returns the error with which
 // the owner ends.
-func (l *owner) rejectStep(err error) error {
-	l.stepState.apply(stepRefused)
+func (cm *committer) rejectStep(err error) error {
+	cm.stepState.apply(stepRefused)
 	large := errors.Is(err, store.ErrTooLarge)
-	rewriting := l.storeCopy == copyRewriting
-	if rewriting || l.handled == l.committed {
-		if large && !rewriting && l.agents != nil && l.agents.pool.LastBegun() != "" {
-			l.oversized = &item{queuedMessage: l.agents.pool.LastBegun()}
+	rewriting := cm.storeCopy == copyRewriting
+	if rewriting || cm.handled == cm.committed {
+		if large && !rewriting && cm.agents != nil && cm.agents.pool.LastBegun() != "" {
+			cm.oversized = &item{queuedMessage: cm.agents.pool.LastBegun()}
 			return errReload
 		}
 		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever
@@ -367,8 +328,8 @@ func (l *owner) rejectStep(err error) error {
 	if large {
 		why.Code = wire.CodeMessageTooLarge
 		// The step was not full before its last item.
-		l.oversized = new(l.items[l.handled-1])
+		cm.oversized = new(cm.items[cm.handled-1])
 	}
-	l.isolateItems(why)
+	cm.isolateItems(why)
 	return errReload
 }

@@ -22,14 +22,8 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	defer k.ownerEnded(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &owner{
-		live: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
-		clockSkew: skewOf(lease, claimed), step: &step{},
-		lastEventAt:    time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
-		lastProgressAt: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
-	}
-	l.activity.begin(activityLoad, k.hub.uptime())
-	l.renewed.Store(int64(claimed.Sub(k.hub.started)))
+	l := newOwner(ctx, cancel, k, lease, claimed)
+	l.view.activity.begin(activityLoad, k.hub.uptime())
 	// From here on the hub renews the lease: loading may take longer than the lease lasts.
 	k.ownedEpoch.Store(lease.Epoch)
 	k.activeOwner.Store(l)
@@ -42,7 +36,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	if got.state.At() != lease.Top() {
 		return prev, fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At())
 	}
-	l.working, l.user = got.info.Working, got.info.User
+	l.w.working, l.w.user = got.info.Working, got.info.User
 	defer l.stopAgents()
 	k.snapshotCache.clear()
 	if prev.needsRewrite(lease) {
@@ -52,7 +46,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 		}
 	} else {
 		if prev != nil {
-			l.oversized = prev.oversized
+			l.committer.oversized = prev.committer.oversized
 		}
 		if err := k.abandonOwner(ctx, prev, lease); err != nil {
 			return prev, err
@@ -62,13 +56,13 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 		if err := l.restore(got); err != nil {
 			return nil, err
 		}
-		if err := k.openCenter(ctx, l.top); err != nil {
+		if err := k.openCenter(ctx, l.w.top); err != nil {
 			return nil, err
 		}
 	}
 	l.storeLosses = got.tables[store.LossTable]
 	k.guardedOwner = l
-	if l.storeCopy == copyRewriting {
+	if l.committer.storeCopy == copyRewriting {
 		if err := l.rewrite(got); err != nil {
 			return l, err
 		}
@@ -114,48 +108,48 @@ func (k *liveSession) ownerEnded(ctx context.Context) {
 // run receives the inbox and runs the loop, until the owner ends.
 func (l *owner) run() error {
 	k := l.live
-	l.inheritedDeliveries, l.retryMarks = k.mailbox.deliveryIDs(), k.retryMarks
+	in := &inboxReceiver{live: k, held: &l.held, inheritedDeliveries: k.mailbox.deliveryIDs(), retryMarks: k.retryMarks}
 	var unsent []item
 	var wg sync.WaitGroup
 	defer func() {
-		l.cancel(nil)
+		l.held.cancel(nil)
 		wg.Wait()
 		k.mailbox.releaseLocalItems()
 		k.mailbox.requeue(unsent)
 	}()
 	if k.inboxHasOlder.Load() {
-		l.barrier = k.hub.newDeliveryID()
+		in.barrier = k.hub.newDeliveryID()
 		sent := k.mailbox.holdLocalItems()
-		wg.Go(func() { unsent = l.sendBarrier(sent) })
+		wg.Go(func() { unsent = in.sendBarrier(sent) })
 	}
-	wg.Go(l.receiveInbox)
+	wg.Go(in.receiveInbox)
 	return l.loop()
 }
 
 // commitTakeover commits the first step of a new owner: archives of old sessions, losses to show,
 // the title of the card, and the recovery of agents and plan.
 func (l *owner) commitTakeover() error {
-	l.advanceClock(time.Now())
-	for _, m := range l.state.Rows().Monitors() {
-		l.archiveOf(m) // of sessions from before there were archives
+	l.w.advanceClock(time.Now())
+	for _, m := range l.w.state.Rows().Monitors() {
+		l.w.archiveOf(m) // of sessions from before there were archives
 	}
 	if l.logLost {
-		l.live.log.Error("store lost a part of the log that was shown", "log", l.lease.Prev, "shown", l.live.regression.newestShown)
-		l.addLossRow(lostTail)
+		l.live.log.Error("store lost a part of the log that was shown", "log", l.held.lease.Prev, "shown", l.live.regression.newestShown)
+		l.w.AddRow(lossRow(lostTail))
 	}
-	if l.card.Title != l.state.Title() {
-		l.emit(wire.SessionRenamed{Title: l.card.Title})
+	if l.commands.card.Title != l.w.state.Title() {
+		l.w.Emit(wire.SessionRenamed{Title: l.commands.card.Title})
 	}
 	l.addLossRows()
 	if l.agents != nil {
-		if p := l.agents.poolForUpdate().Provider(); p != l.state.Provider() {
-			l.emit(wire.ProviderChanged{Provider: p})
+		if p := l.agents.poolForUpdate().Provider(); p != l.w.state.Provider() {
+			l.w.Emit(wire.ProviderChanged{Provider: p})
 		}
-		if it := l.oversized; it != nil && (it.work == nil || it.origin != "") {
+		if it := l.committer.oversized; it != nil && (it.work == nil || it.origin != "") {
 			l.agents.poolForUpdate().FailOversized(it.origin)
 			l.agents.poolForUpdate().RejectOversized(it.queuedMessage)
 			// The next step may be too large again; this one must be committed all the same.
-			if err := l.commit(); err != nil {
+			if err := l.committer.commit(); err != nil {
 				return err
 			}
 		}
@@ -163,17 +157,17 @@ func (l *owner) commitTakeover() error {
 		l.agents.plan.holdJobs = true
 		l.agents.plan.Recover(l.agents.pool.HasJob)
 		for more := l.agents.poolForUpdate().Recover(); more; more = l.agents.poolForUpdate().Tick() {
-			if err := l.commit(); err != nil {
+			if err := l.committer.commit(); err != nil {
 				return err
 			}
 		}
 		l.agents.deliverJobResults()
-		l.releaseHeldPlan()
+		l.agents.releaseHeldPlan()
 	}
-	if err := l.commit(); err != nil {
+	if err := l.committer.commit(); err != nil {
 		return err
 	}
-	l.oversized, l.logLost = nil, false
+	l.committer.oversized, l.logLost = nil, false
 	l.live.regression = logRegression{}
 	return nil
 }
@@ -181,26 +175,26 @@ func (l *owner) commitTakeover() error {
 // addLossRows adds a row to the conversation for each loss that the store reports for this session.
 func (l *owner) addLossRows() {
 	for _, field := range slices.Sorted(maps.Keys(l.storeLosses)) {
-		stepWriter{l}.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.storeLosses[field]), MonitorID: firstMonitor})
-		stepWriter{l}.AddOps(store.Unset(store.LossTable, field))
+		l.w.AddRow(lossRow(string(l.storeLosses[field])))
+		l.w.AddOps(store.Unset(store.LossTable, field))
 	}
 	l.storeLosses = nil
 }
 
 // restore sets the owner's state from the stored one.
 func (l *owner) restore(got loadedSession) error {
-	l.state = got.state
+	l.w.state = got.state
 	var err error
-	if l.card, err = readCard(got.info.Card); err != nil {
+	if l.commands.card, err = readCard(got.info.Card); err != nil {
 		return &store.CorruptError{Where: "card of session " + string(l.live.id), Reason: err.Error()}
 	}
-	if err := l.ledger.restore(got.tables[ledgerTable]); err != nil {
+	if err := l.commands.replies.ledger.restore(got.tables[ledgerTable]); err != nil {
 		return &store.CorruptError{Where: "ledger of session " + string(l.live.id), Reason: err.Error()}
 	}
-	if err := l.questions.restore(got.tables[closedTable]); err != nil {
+	if err := l.commands.questions.closed.restore(got.tables[closedTable]); err != nil {
 		return &store.CorruptError{Where: "closed questions of session " + string(l.live.id), Reason: err.Error()}
 	}
-	if l.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
+	if l.w.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
 		return &store.CorruptError{Where: "rows of session " + string(l.live.id), Reason: err.Error()}
 	}
 	l.initDerived()
@@ -209,37 +203,37 @@ func (l *owner) restore(got loadedSession) error {
 
 // initDerived sets what is derived from the state and not stored.
 func (l *owner) initDerived() {
-	now := l.state.Snapshot()
+	now := l.w.state.Snapshot()
 	l.presence.published, l.presence.total = now.Presence, now.Connections
 	// Followers get a moment to report their tabs before the first PRESENCE.
 	l.presence.stale, l.presence.notBefore = true, time.Now().Add(presenceEvery)
-	l.lastRow, l.lastTS = l.state.LastRow()
+	l.w.lastRow, l.w.lastTS = l.w.state.LastRow()
 	for _, d := range now.Dialogs {
-		l.openQuestions.add(dialogName(d.DialogID), time.Now())
+		l.w.openQuestions.add(dialogName(d.DialogID), time.Now())
 	}
 	for _, p := range now.Prompts {
-		l.openQuestions.add(promptName(p.ID), time.Now())
+		l.w.openQuestions.add(promptName(p.ID), time.Now())
 	}
-	l.limiter = newAnswerLimiter(l.live.hub.cfg.AnswersPerMinute)
+	l.commands.questions.limiter = newAnswerLimiter(l.live.hub.cfg.AnswersPerMinute)
 }
 
 // releaseSession flushes delayed events, parks the agents and releases the lease, so that any
 // replica, or the heir, can claim the session at once. It returns cause.
 func (l *owner) releaseSession(cause error) error {
-	l.advanceClock(time.Now())
+	l.w.advanceClock(time.Now())
 	if err := l.flushMoves(); err != nil {
 		return err
 	}
 	if l.agents != nil {
 		l.agents.poolForUpdate().PrepareHandOver()
 	}
-	if err := l.commit(); err != nil {
+	if err := l.committer.commit(); err != nil {
 		return err
 	}
-	l.activity.begin(activityRelease, l.live.hub.uptime())
-	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
+	l.view.activity.begin(activityRelease, l.live.hub.uptime())
+	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
 	defer cancel()
-	lease := l.lease
+	lease := l.held.lease
 	if errors.Is(cause, errDraining) {
 		lease.Heir = l.heir
 	}
@@ -248,11 +242,11 @@ func (l *owner) releaseSession(cause error) error {
 		return fmt.Errorf("release session: %w", err)
 	}
 	if err == nil {
-		_ = l.leaseStatus.end(leaseRelease) // without an error: cause ends the owner
+		_ = l.held.status.end(leaseRelease) // without an error: cause ends the owner
 		l.live.changeRole(eventReleased)
 	}
 	if errors.Is(cause, errDraining) {
-		l.live.log.InfoContext(ctx, "session handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
+		l.live.log.InfoContext(ctx, "session handed over", "epoch", l.held.lease.Epoch, "to", string(lease.Heir))
 	}
 	return cause
 }
@@ -260,9 +254,9 @@ func (l *owner) releaseSession(cause error) error {
 // deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
 // ends the live session.
 func (l *owner) deleteSession() error {
-	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
 	defer cancel()
-	if err := l.live.hub.store.Delete(ctx, l.lease); err != nil {
+	if err := l.live.hub.store.Delete(ctx, l.held.lease); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	return store.ErrNotFound

@@ -9,19 +9,19 @@ import (
 // may have failed.
 func TestItemIsRefusedOnlyAfterItFailedAlone(t *testing.T) {
 	t.Parallel()
-	l := &owner{items: make([]item, 3), committed: 1, handled: 2}
-	l.blamePanic()
-	if !l.stepState.isBroken() || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
-		t.Errorf("after the first panic: %+v", l.items)
+	cm := &committer{items: make([]item, 3), committed: 1, handled: 2}
+	cm.blamePanic()
+	if !cm.stepState.isBroken() || cm.items[1].poison != nil || !cm.items[1].alone || cm.items[0].alone || cm.items[2].alone {
+		t.Errorf("after the first panic: %+v", cm.items)
 	}
-	l.blamePanic()
-	if l.items[1].poison == nil || l.items[2].alone {
-		t.Errorf("after the second panic: %+v", l.items)
+	cm.blamePanic()
+	if cm.items[1].poison == nil || cm.items[2].alone {
+		t.Errorf("after the second panic: %+v", cm.items)
 	}
-	l.stepState = stepHandling
-	l.blamePanic()
-	if l.items[2].poison == nil || l.items[0].poison != nil {
-		t.Errorf("after a panic in the last item: %+v", l.items)
+	cm.stepState = stepHandling
+	cm.blamePanic()
+	if cm.items[2].poison == nil || cm.items[0].poison != nil {
+		t.Errorf("after a panic in the last item: %+v", cm.items)
 	}
 }
 

@@ -4,10 +4,10 @@ import "github.com/everdesk/everdesk/wire"
 
 // pendingMoves returns commands that repeat the window moves whose last bounds are not committed,
 // for the next owner.
-func (l *owner) pendingMoves() []item {
+func (dc *desktopCommands) pendingMoves() []item {
 	var items []item
-	for p, m := range l.geometry {
-		if !m.pending && !l.stepMoves(p) {
+	for p, m := range dc.geometry {
+		if !m.pending && !dc.stepMoves(p) {
 			continue
 		}
 		items = append(items, item{cmd: Command{
@@ -24,11 +24,11 @@ func (l *owner) pendingMoves() []item {
 }
 
 // stepMoves reports whether the uncommitted step contains the bounds of a window.
-func (l *owner) stepMoves(p windowKey) bool {
-	if l.step == nil {
+func (dc *desktopCommands) stepMoves(p windowKey) bool {
+	if dc.w.step == nil {
 		return false
 	}
-	for _, e := range l.step.events {
+	for _, e := range dc.w.step.events {
 		a, ok := e.Data.(wire.Actions)
 		if !ok || a.MonitorID != p.monitor || a.MessageID != "" {
 			continue

@@ -27,31 +27,32 @@ type planning struct {
 }
 
 // restorePlan restores the plan from its table.
-func (l *owner) restorePlan(table map[string][]byte) error {
-	p := &l.agents.plan
-	cfg := l.live.hub.cfg.Plan
-	cfg.Session = l.live.id
-	p.Flow = workflow.New(cfg, planStepWriter{stepWriter{l}}, planExecutor{l})
-	if err := p.Restore(table); err != nil {
-		return &store.CorruptError{Where: "plan of session " + string(l.live.id), Reason: err.Error()}
+func (a *agents) restorePlan(cfg workflow.Config, table map[string][]byte) error {
+	cfg.Session = a.w.id
+	a.plan.Flow = workflow.New(cfg, planStepWriter{stepWriter: a.w, plan: &a.plan}, planExecutor{a})
+	if err := a.plan.Restore(table); err != nil {
+		return &store.CorruptError{Where: "plan of session " + string(a.w.id), Reason: err.Error()}
 	}
 	return nil
 }
 
 // planStepWriter is the stepWriter of the plan, which can hold back its events.
-type planStepWriter struct{ stepWriter }
+type planStepWriter struct {
+	*stepWriter
+	plan *planning
+}
 
 // Emit implements [workflow.StepWriter].
 func (s planStepWriter) Emit(p wire.ServerPayload) {
-	if plan := &s.agents.plan; plan.holdEvents {
-		plan.heldEvents = append(plan.heldEvents, p)
+	if s.plan.holdEvents {
+		s.plan.heldEvents = append(s.plan.heldEvents, p)
 		return
 	}
-	s.emit(p)
+	s.stepWriter.Emit(p)
 }
 
 // planExecutor executes what the plan of a session needs.
-type planExecutor struct{ *owner }
+type planExecutor struct{ agents *agents }
 
 // Begin implements [workflow.Executor].
 func (h planExecutor) Begin(j workflow.Job) {
@@ -66,18 +67,15 @@ func (h planExecutor) Begin(j workflow.Job) {
 func (h planExecutor) Stop(job, reason string) { h.agents.poolForUpdate().StopJob(job, reason) }
 
 // Answered implements [workflow.Executor].
-func (h planExecutor) Answered(e workflow.Answered) { h.answerAfterCommit(inputName(e.Request), e) }
+func (h planExecutor) Answered(e workflow.Answered) {
+	h.agents.answerAfterCommit(inputName(e.Request), e)
+}
 
 // Close implements [workflow.Executor].
 func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan(c) }
 
 // inputName is the key of a question of a plan among the answer waits.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
-
-// JobEnded implements [contextpool.EndListener].
-func (s stepWriter) JobEnded(w workflow.JobResult) {
-	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
-}
 
 // deliverJobResults passes the results of jobs to the plan, including those of jobs that the plan
 // starts meanwhile and that end at once.
@@ -108,14 +106,14 @@ func (a *agents) tickPlan(now time.Time) {
 }
 
 // releaseHeldPlan ends holdJobs and holdEvents: it emits the held events and starts the held jobs.
-func (l *owner) releaseHeldPlan() {
-	p := &l.agents.plan
+func (a *agents) releaseHeldPlan() {
+	p := &a.plan
 	p.holdJobs, p.holdEvents = false, false
 	for _, e := range p.heldEvents {
-		l.emit(e)
+		a.w.Emit(e)
 	}
 	for _, j := range p.heldJobs {
-		l.agents.poolForUpdate().StartJob(j)
+		a.poolForUpdate().StartJob(j)
 	}
 	p.heldEvents, p.heldJobs = nil, nil
 }
@@ -156,12 +154,12 @@ func (p *planning) recordRewind(since, stay []wire.UIRow) {
 // planRewound updates the plan after a rewind of a monitor's conversation, which has ended the
 // turns there: a plan whose message was removed is dropped, any other plan of the monitor is
 // interrupted.
-func (l *owner) planRewound(c *Command, monitor wire.MonitorID) {
-	p := &l.agents.plan
+func (a *agents) planRewound(c *Command, monitor wire.MonitorID) {
+	p := &a.plan
 	switch {
 	case p.messageRemoved:
-		l.agents.dropPlan("its message was taken back")
-	case l.agents.planOn(monitor):
+		a.dropPlan("its message was taken back")
+	case a.planOn(monitor):
 		p.Interrupted(c.From.Connection)
 	}
 	p.messageRemoved = false

@@ -11,8 +11,16 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
+// plans executes the commands about plans.
+type plans struct {
+	w         *stepWriter
+	agents    *agents
+	questions *questions
+	replies   *replies
+}
+
 // replan rewinds the message of the newest plan and starts a plan for another text.
-func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessage, pictures bool) reply {
+func (pl *plans) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
 		return refused(wire.CodeInvalidMessage, "a plan takes no images")
@@ -21,26 +29,26 @@ func (l *owner) replan(c *Command, u contextpool.RewindRequest, m wire.UserMessa
 	case len(m.Content) > workflow.MaxRequest:
 		return refused(wire.CodeMessageTooLarge, "a plan takes at most %d bytes of text", workflow.MaxRequest)
 	}
-	if why := l.agents.poolForUpdate().Rewind(u); why != nil {
+	if why := pl.agents.poolForUpdate().Rewind(u); why != nil {
 		return refused(why.Code, "%s", why.Reason)
 	}
-	l.planRewound(c, u.Monitor)
-	return l.doPlan(c, m, u.Monitor)
+	pl.agents.planRewound(c, u.Monitor)
+	return pl.doPlan(c, m, u.Monitor)
 }
 
 // doPlan starts a plan for the user's text.
-func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
+func (pl *plans) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
 	no := func(code wire.Code, field, reason string) reply {
 		return reply{Verdict: verdictRejected, Code: code, Reason: reason, Field: field, Monitor: monitor, Public: true}
 	}
 	switch {
-	case l.agents == nil:
+	case pl.agents == nil:
 		return no(wire.CodeProviderUnavailable, "", "no agent is available in this session")
 	case strings.TrimSpace(m.Content) == "":
 		return no(wire.CodeInvalidMessage, "content", "there is nothing to plan")
-	case !l.agents.runner.Providers.HasProvider(l.agents.pool.Provider()):
-		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", l.agents.pool.Provider()))
-	case l.agents.plan.Active():
+	case !pl.agents.runner.Providers.HasProvider(pl.agents.pool.Provider()):
+		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", pl.agents.pool.Provider()))
+	case pl.agents.plan.Active():
 		return no(wire.CodeSessionInvalidState, "", "a plan is under way")
 	}
 	for _, i := range m.Interactions {
@@ -49,43 +57,43 @@ func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) r
 		}
 	}
 	message := contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
+		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(pl.w.user), Monitor: monitor, Text: m.Content,
 	}
 	// MESSAGE_ACCEPTED comes before the events of the plan.
-	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
-	defer l.releaseHeldPlan()
-	role, why := l.agents.plan.Begin(workflow.Request{
+	pl.agents.plan.holdJobs, pl.agents.plan.holdEvents = true, true
+	defer pl.agents.releaseHeldPlan()
+	role, why := pl.agents.plan.Begin(workflow.Request{
 		Message: message.ID, By: message.By, Monitor: monitor, Text: m.Content, Guest: message.Guest,
 	})
 	if why != nil {
 		return no(why.Code, why.Field, why.Reason)
 	}
-	return l.submitToAgent(message, func() { l.agents.poolForUpdate().BeginPlan(message, role) })
+	return pl.replies.submitToAgent(message, func() { pl.agents.poolForUpdate().BeginPlan(message, role) })
 }
 
 // answerPlan passes an answer to a question of the plan. A guest can approve nothing that costs
 // money or could do harm.
-func (l *owner) answerPlan(c *Command) reply {
-	if !l.allowAnswer() {
+func (pl *plans) answerPlan(c *Command) reply {
+	if !pl.questions.allowAnswer() {
 		return tooManyAnswers()
 	}
-	if l.agents == nil {
+	if pl.agents == nil {
 		return refused(wire.CodeHITLInvalidResponse, "no plan has an open question")
 	}
-	if l.exceedsGuestRights(c) {
+	if pl.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 	}
-	l.agents.tickPlan(l.now) // a deadline counts even if no timer has noticed it yet
-	return l.applyToPlan(c, l.agents.plan.Answer)
+	pl.agents.tickPlan(pl.w.now) // a deadline counts even if no timer has noticed it yet
+	return pl.applyToPlan(c, pl.agents.plan.Answer)
 }
 
 // exceedsGuestRights reports whether a guest approves a todo or changes a plan of the session's
 // user: the plan runs with the rights of that user.
-func (l *owner) exceedsGuestRights(c *Command) bool {
-	if !l.isGuest(c) {
+func (pl *plans) exceedsGuestRights(c *Command) bool {
+	if !c.isGuestOf(pl.w.user) {
 		return false
 	}
-	owners := !l.agents.plan.OfGuest()
+	owners := !pl.agents.plan.OfGuest()
 	switch m := c.Message.Data.(type) {
 	case wire.HITLApprovalResponse:
 		return m.Action == wire.TodoApprove
@@ -100,33 +108,33 @@ func (l *owner) exceedsGuestRights(c *Command) bool {
 }
 
 // controlPlan executes a control command for the plan: pause, resume, cancel, retry or skip.
-func (l *owner) controlPlan(c *Command) reply {
-	if l.agents == nil {
+func (pl *plans) controlPlan(c *Command) reply {
+	if pl.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	}
-	if l.exceedsGuestRights(c) {
+	if pl.exceedsGuestRights(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can change the plan")
 	}
-	l.agents.tickPlan(l.now)
-	if l.agents.plan.Active() {
-		return l.applyToPlan(c, l.agents.plan.Control)
+	pl.agents.tickPlan(pl.w.now)
+	if pl.agents.plan.Active() {
+		return pl.applyToPlan(c, pl.agents.plan.Control)
 	}
 	// The command may resume a failed plan, which then runs for this message: MESSAGE_ACCEPTED
 	// comes before the events of the plan.
 	named := *c
 	named.Message.ID = messageIDOf(c)
-	l.agents.plan.holdJobs, l.agents.plan.holdEvents = true, true
-	defer l.releaseHeldPlan()
-	if why := l.agents.plan.Control(c.From.Connection, withMessageID(named.Message.Data, named.Message.ID)); why != nil {
+	pl.agents.plan.holdJobs, pl.agents.plan.holdEvents = true, true
+	defer pl.agents.releaseHeldPlan()
+	if why := pl.agents.plan.Control(c.From.Connection, withMessageID(named.Message.Data, named.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
-	now, again := l.agents.plan.Summary()
+	now, again := pl.agents.plan.Summary()
 	if !again {
 		r := reply{Verdict: verdictPlanned, Monitor: firstMonitor, Agent: planRole, How: wire.TakenDirect}
-		l.emitPlanAccepted(&named, r)
+		pl.replies.emitPlanAccepted(&named, r)
 		return r
 	}
-	l.emit(wire.MessageAccepted{
+	pl.w.Emit(wire.MessageAccepted{
 		MessageID: named.Message.ID, AgentID: now.Role, MonitorID: now.Monitor, How: wire.TakenDirect, By: c.From.Connection,
 	})
 	return reply{Verdict: verdictAccepted, Monitor: now.Monitor, Agent: now.Role, How: wire.TakenDirect}
@@ -137,25 +145,25 @@ func refusedPlan(why *workflow.Refusal) reply {
 }
 
 // cancelPlan cancels the plan because its agent is interrupted.
-func (l *owner) cancelPlan(c *Command) reply {
+func (pl *plans) cancelPlan(c *Command) reply {
 	cancel := *c
 	cancel.Message.Data = wire.ControlCancel{Reason: "the user interrupted it"}
-	return l.applyToPlan(&cancel, l.agents.plan.Control)
+	return pl.applyToPlan(&cancel, pl.agents.plan.Control)
 }
 
 // applyToPlan passes a command to the plan. The event that results names the message and so answers
 // it; if there is none in this step, the sender gets MESSAGE_ACCEPTED.
-func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
-	before := l.nextPosition()
+func (pl *plans) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
+	before := pl.w.nextPosition()
 	if why := do(c.From.Connection, withMessageID(c.Message.Data, c.Message.ID)); why != nil {
 		return refusedPlan(why)
 	}
-	now, _ := l.agents.plan.Summary()
+	now, _ := pl.agents.plan.Summary()
 	r := reply{
 		Verdict: verdictPlanned, Monitor: cmp.Or(now.Monitor, firstMonitor), Agent: cmp.Or(now.Role, planRole), How: wire.TakenDirect,
 	}
-	if c.Message.ID != "" && !l.namedSince(before, c.Message.ID) {
-		l.emitPlanAccepted(c, r)
+	if c.Message.ID != "" && !pl.namedSince(before, c.Message.ID) {
+		pl.replies.emitPlanAccepted(c, r)
 	}
 	return r
 }
@@ -164,16 +172,16 @@ func (l *owner) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientPa
 const planRole wire.AgentID = "plan"
 
 // emitPlanAccepted tells the sender that the plan has accepted a message.
-func (l *owner) emitPlanAccepted(c *Command, r reply) {
-	l.emit(wire.MessageAccepted{
+func (rp *replies) emitPlanAccepted(c *Command, r reply) {
+	rp.w.Emit(wire.MessageAccepted{
 		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
 		Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
 	})
 }
 
 // namedSince reports whether an event of the step, from a position on, names a message.
-func (l *owner) namedSince(at wire.Position, id wire.MessageID) bool {
-	for _, e := range l.step.events {
+func (pl *plans) namedSince(at wire.Position, id wire.MessageID) bool {
+	for _, e := range pl.w.step.events {
 		if e.At.Compare(at) >= 0 && wire.MessageOf(e.Data) == id {
 			return true
 		}

@@ -30,13 +30,13 @@ func (p port) desktop() tools.Desktop {
 func (p port) put(ctx context.Context, it item) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.l.ctx, cancel)()
-	if p.l.ctx.Err() != nil {
-		return context.Cause(p.l.ctx)
+	defer context.AfterFunc(p.l.held.ctx, cancel)()
+	if p.l.held.ctx.Err() != nil {
+		return context.Cause(p.l.held.ctx)
 	}
 	err := p.l.live.mailbox.put(ctx, it)
-	if err != nil && p.l.ctx.Err() != nil {
-		return context.Cause(p.l.ctx)
+	if err != nil && p.l.held.ctx.Err() != nil {
+		return context.Cause(p.l.held.ctx)
 	}
 	return err
 }
@@ -58,14 +58,14 @@ func (p port) putAndWait(ctx context.Context, it item) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.l.ctx.Done():
-		return context.Cause(p.l.ctx)
+	case <-p.l.held.ctx.Done():
+		return context.Cause(p.l.held.ctx)
 	}
 }
 
 // View implements [tools.Steps].
 func (p port) View(ctx context.Context, look func(*desktop.State)) error {
-	return p.runInStep(ctx, func() { look(p.l.state) })
+	return p.runInStep(ctx, func() { look(p.l.w.state) })
 }
 
 // Act implements [tools.Steps].
@@ -127,33 +127,33 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	}
 	w := newWait(ctx)
 	withdraw := func() {
-		if d, ok := p.l.state.Notices().Dialog(q.ID); ok {
-			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		if d, ok := p.l.w.state.Notices().Dialog(q.ID); ok {
+			p.l.commands.questions.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
 	err := p.openQuestion(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
 		// The turn may have asked already, at the previous owner.
-		if e, ok := p.l.keptAnswer(dialogName(q.ID)); ok {
+		if e, ok := p.l.commands.questions.keptAnswer(dialogName(q.ID)); ok {
 			w.answer <- e.verdict()
 			return nil
 		}
-		if _, open := p.l.state.Notices().Dialog(q.ID); open {
+		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
 		v, limit := p.l.agents.poolForUpdate().DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
-			w.answer <- p.l.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
+			w.answer <- p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
 			return nil
 		}
 		if limit != nil {
 			q, wait = limitDialog(q, *limit), limitQuestionTimeout
 		}
-		if r := p.l.state.Check(c.Monitor, q); r != nil {
+		if r := p.l.w.state.Check(c.Monitor, q); r != nil {
 			return r
 		}
-		p.l.emit(wire.ApprovalRequest{
+		p.l.w.Emit(wire.ApprovalRequest{
 			DialogID: q.ID, Title: q.Title, Message: q.Message, ConfirmText: q.ConfirmText, CancelText: q.CancelText,
-			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.now.Add(wait).UnixMilli()),
+			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.w.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
 		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
@@ -174,25 +174,25 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	}
 	w := newWait(ctx)
 	withdraw := func() {
-		if open, ok := p.l.state.Notices().Prompt(q.ID); ok {
-			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+		if open, ok := p.l.w.state.Notices().Prompt(q.ID); ok {
+			p.l.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
 	err := p.openQuestion(c, promptName(q.ID), w, withdraw, func() *desktop.Refusal {
-		if e, ok := p.l.keptAnswer(promptName(q.ID)); ok {
+		if e, ok := p.l.commands.questions.keptAnswer(promptName(q.ID)); ok {
 			w.answer <- e.response(q.ID)
 			return nil
 		}
-		if _, open := p.l.state.Notices().Prompt(q.ID); open {
+		if _, open := p.l.w.state.Notices().Prompt(q.ID); open {
 			return nil
 		}
 		show := wire.PromptShow{Prompt: q}
-		if r := p.l.state.Check(c.Monitor, show); r != nil {
+		if r := p.l.w.state.Check(c.Monitor, show); r != nil {
 			return r
 		}
-		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
+		p.l.w.Emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
 		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Prompt: &q})
-		if given, ok := p.l.answerFromQueue(c, q.ID); ok {
+		if given, ok := p.l.commands.questions.answerFromQueue(c, q.ID); ok {
 			w.answer <- given
 		}
 		return nil
@@ -240,8 +240,8 @@ func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, err
 	select {
 	case v := <-w.answer:
 		return v, nil
-	case <-p.l.ctx.Done():
-		return nil, context.Cause(p.l.ctx)
+	case <-p.l.held.ctx.Done():
+		return nil, context.Cause(p.l.held.ctx)
 	case <-w.ctx.Done():
 	}
 	p.withdrawQuestion(name, w, withdraw)
@@ -261,7 +261,7 @@ func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
 // cleanUp runs work in a step for a caller whose own context has ended. An error is ignored: after
 // the session is lost there is nothing to clean up.
 func (p port) cleanUp(work func()) {
-	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
+	bounded, cancel := context.WithTimeout(p.l.held.ctx, storeTimeout)
 	defer cancel()
 	_ = p.runInStep(bounded, work)
 }
@@ -288,8 +288,8 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (provi
 		return r, nil
 	case <-ctx.Done():
 		return providers.ToolResult{}, ctx.Err()
-	case <-p.l.ctx.Done():
-		return providers.ToolResult{}, context.Cause(p.l.ctx)
+	case <-p.l.held.ctx.Done():
+		return providers.ToolResult{}, context.Cause(p.l.held.ctx)
 	}
 }
 

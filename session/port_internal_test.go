@@ -14,7 +14,8 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{ctx: ctx, live: &liveSession{mailbox: newMailbox()}}
+		l := &owner{live: &liveSession{mailbox: newMailbox()}}
+		l.held.ctx = ctx
 		for range mailboxLimit {
 			if err := (port{l}).put(t.Context(), item{}); err != nil {
 				t.Fatal(err)
@@ -62,7 +63,8 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{ctx: ctx, live: &liveSession{mailbox: newMailbox()}}
+		l := &owner{live: &liveSession{mailbox: newMailbox()}}
+		l.held.ctx = ctx
 		if err := (port{l}).Report(t.Context(), agentpool.Output{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}

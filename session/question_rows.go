@@ -40,19 +40,19 @@ func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm 
 
 // recordVerdict stores a decision of the auto-approval rules, for the case that the agent asks
 // again at the next owner.
-func (l *owner) recordVerdict(c tools.Caller, q contextpool.Inquiry, v approval.Verdict) tools.Verdict {
+func (q *questions) recordVerdict(c tools.Caller, asked contextpool.Inquiry, v approval.Verdict) tools.Verdict {
 	e := ending{
-		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == approval.Approve,
+		Time: wire.Millis(q.w.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == approval.Approve,
 		Monitor: c.Monitor, KeptForAgent: true, Rules: true,
 	}
-	l.questions.add(dialogName(q.Dialog), e, &l.step.ops)
-	l.agents.poolForUpdate().AddDecisionRow(c, q, v)
+	q.closed.add(dialogName(asked.Dialog), e, &q.w.step.ops)
+	q.agents.poolForUpdate().AddDecisionRow(c, asked, v)
 	return e.verdict()
 }
 
 // updateQuestionRow updates the row of a question that has ended.
-func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e ending) {
-	if l.agents == nil {
+func (q *questions) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e ending) {
+	if q.agents == nil {
 		return
 	}
 	r := contextpool.Reply{Reason: e.Reason, Text: e.Text}
@@ -67,24 +67,24 @@ func (l *owner) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID, e 
 			r.Response = wire.AnswerNo
 		}
 	}
-	l.agents.poolForUpdate().CloseQuestion(dialog, prompt, r)
+	q.agents.poolForUpdate().CloseQuestion(dialog, prompt, r)
 }
 
 // answerRow accepts an answer to the row of a question.
-func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
-	if !l.allowAnswer() {
+func (q *questions) answerRow(c *Command, m wire.AskResponse) reply {
+	if !q.allowAnswer() {
 		return tooManyAnswers()
 	}
 	nothing := refused(wire.CodeSessionInvalidState, "there is nothing to answer")
-	if l.agents == nil {
+	if q.agents == nil {
 		return nothing
 	}
-	dialog, prompt, open := l.agents.poolForUpdate().OpenQuestion(m.TS)
+	dialog, prompt, open := q.agents.poolForUpdate().OpenQuestion(m.TS)
 	if !open {
-		if l.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+		if q.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
-		row, ok := l.state.Rows().Row(m.TS)
+		row, ok := q.w.state.Rows().Row(m.TS)
 		if !ok || row.Type != wire.RowAsk || !row.IsAnswered {
 			return nothing
 		}
@@ -97,15 +97,15 @@ func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 		if err != nil {
 			return refused(wire.CodeHITLInvalidResponse, "%v", err)
 		}
-		return l.answerDialog(c, f, m.Text)
+		return q.answerDialog(c, f, m.Text)
 	}
-	p, _ := l.state.Notices().Prompt(prompt)
+	p, _ := q.w.state.Notices().Prompt(prompt)
 	p.ID = prompt
 	r, err := responseTo(p, m)
 	if err != nil {
 		return refused(wire.CodeHITLInvalidResponse, "%v", err)
 	}
-	return l.answerPrompt(c, r)
+	return q.answerPrompt(c, r)
 }
 
 // feedbackOf converts an answer to a row into one to its dialog. A text alone confirms nothing.
@@ -170,16 +170,16 @@ func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 
 // promptAnsweredBy returns the prompt that a message to a main agent answers: one with an input
 // field that the running turn of that agent has opened. Dialogs cannot be confirmed that way.
-func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
-	if _, prompts := l.state.Notices().Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
+func (q *questions) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
+	if _, prompts := q.w.state.Notices().Questions(); prompts == 0 || q.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
-	role, ok := l.agents.poolForUpdate().AnswerableTurn(m)
+	role, ok := q.agents.poolForUpdate().AnswerableTurn(m)
 	if !ok {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
-	l.expire()
-	_, open := l.state.Notices().OpenQuestions()
+	q.expire()
+	_, open := q.w.state.Notices().OpenQuestions()
 	for _, p := range open {
 		if given := textAnswer(p, m.Text); p.AgentID == role && p.InputField != nil && promptMismatch(p, given) == "" {
 			return p, given, true
@@ -190,22 +190,22 @@ func (l *owner) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wire.U
 
 // answerFromQueue answers a prompt that was just opened with a message that is queued for its
 // agent, if one fits.
-func (l *owner) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
-	p, open := l.state.Notices().Prompt(id)
-	m, waits := l.agents.poolForUpdate().QueuedAnswer(c, id)
+func (q *questions) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
+	p, open := q.w.state.Notices().Prompt(id)
+	m, waits := q.agents.poolForUpdate().QueuedAnswer(c, id)
 	given := textAnswer(p, m.Text)
 	if !open || !waits || p.InputField == nil || promptMismatch(p, given) != "" {
 		return wire.UserPromptResponse{}, false
 	}
-	l.agents.poolForUpdate().AnswerByQueued(m, cmp.Or(p.Title, p.Message))
-	l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
+	q.agents.poolForUpdate().AnswerByQueued(m, cmp.Or(p.Title, p.Message))
+	q.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
 	return given, true
 }
 
 // recordUserActivity tells the pool that a person did something: the rules answer questions only
 // for people who are away.
-func (l *owner) recordUserActivity(c *Command) {
-	if l.agents == nil {
+func (cs *commands) recordUserActivity(c *Command) {
+	if cs.agents == nil {
 		return
 	}
 	switch c.Message.Data.(type) {
@@ -213,32 +213,32 @@ func (l *owner) recordUserActivity(c *Command) {
 		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
-		l.agents.pool.CancelAutoAnswers()
+		cs.agents.pool.CancelAutoAnswers()
 	}
 }
 
 // answerOverdue answers the prompts that people have left open for as long as the rules allow.
-func (l *owner) answerOverdue() {
-	if l.agents == nil {
+func (q *questions) answerOverdue() {
+	if q.agents == nil {
 		return
 	}
-	for id, value := range l.agents.pool.DueAutoAnswers() {
-		if p, ok := l.state.Notices().Prompt(id); ok {
+	for id, value := range q.agents.pool.DueAutoAnswers() {
+		if p, ok := q.w.state.Notices().Prompt(id); ok {
 			given := wire.UserPromptResponse{PromptID: id, SelectedValues: []string{value}}
-			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)
+			q.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)
 		}
 	}
 }
 
 // setApproval sets the auto-approval rules. A sender that cannot grant permissions, or only for one
 // call, cannot set rules.
-func (l *owner) setApproval(c *Command, m wire.SetAutoApproval) reply {
+func (q *questions) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	switch {
-	case l.agents == nil:
+	case q.agents == nil:
 		return refused(wire.CodeProviderUnavailable, "no agent is available in this session")
-	case l.isGuest(c) || c.From.Invited:
+	case c.isGuestOf(q.w.user) || c.From.Invited:
 		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
 	}
-	l.agents.poolForUpdate().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
+	q.agents.poolForUpdate().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
 	return reply{}
 }

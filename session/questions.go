@@ -139,82 +139,91 @@ func newAnswerLimiter(perMinute int) *rate.Limiter {
 	return rate.NewLimiter(rate.Every(time.Minute/time.Duration(refill)), burst)
 }
 
+// questions opens, answers and closes the questions to people: dialogs, prompts and their rows in
+// the conversation.
+type questions struct {
+	w       *stepWriter
+	agents  *agents
+	closed  closedQuestions
+	limiter *rate.Limiter // of answers
+}
+
 // expire closes all questions whose deadline is over.
-func (l *owner) expire() {
-	for l.expireOne() {
+func (q *questions) expire() {
+	for q.expireOne() {
 	}
 }
 
 // expireOne closes one question whose deadline is over and reports whether there was one.
-func (l *owner) expireOne() bool {
-	d, ok := l.state.Notices().NextDeadline()
+func (q *questions) expireOne() bool {
+	d, ok := q.w.state.Notices().NextDeadline()
 	switch {
-	case !ok || d.At > wire.Millis(l.now.UnixMilli()):
+	case !ok || d.At > wire.Millis(q.w.now.UnixMilli()):
 		return false
 	case d.Dialog != "":
-		dialog, _ := l.state.Notices().Dialog(d.Dialog)
-		l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "", "")
+		dialog, _ := q.w.state.Notices().Dialog(d.Dialog)
+		q.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "", "")
 	default:
-		prompt, _ := l.state.Notices().Prompt(d.Prompt)
-		l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "", nil)
+		prompt, _ := q.w.state.Notices().Prompt(d.Prompt)
+		q.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "", nil)
 	}
 	return true
 }
 
 // closeDialog closes a dialog. remember is the answer's choice for further calls.
-func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
-	if l.agents != nil && l.agents.pool.IsLimitQuestion(d.DialogID) {
+func (q *questions) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
+	if q.agents != nil && q.agents.pool.IsLimitQuestion(d.DialogID) {
 		remember = wire.RememberOnce // the question was not whether the call is allowed in general
 	}
-	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember
-	l.endQuestion(dialogName(d.DialogID), d.AgentID, e, e.verdict())
-	l.emit(wire.DialogClosed{
+	e.Time, e.Monitor, e.Remember = wire.Millis(q.w.now.UnixMilli()), d.MonitorID, remember
+	q.endQuestion(dialogName(d.DialogID), d.AgentID, e, e.verdict())
+	q.w.Emit(wire.DialogClosed{
 		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
 		MonitorID: d.MonitorID, MessageID: message,
 	})
-	l.updateQuestionRow(d.DialogID, "", e)
+	q.updateQuestionRow(d.DialogID, "", e)
 }
 
 // endQuestion remembers how a question ended and passes the answer to the waiting agent after the
 // commit. The answer is stored for the case that the agent asks again, which is the same call of
 // the same turn at the next owner: the ids of questions are derived from the call.
-func (l *owner) endQuestion(name string, agent wire.AgentID, e ending, answer any) {
+func (q *questions) endQuestion(name string, agent wire.AgentID, e ending, answer any) {
 	size := len(e.Text)
 	for _, s := range e.Selected {
 		size += len(s)
 	}
-	e.KeptForAgent = agent != "" && l.agents != nil && e.Reason != wire.ClosedCancelled && size <= maxKeptAnswer
+	e.KeptForAgent = agent != "" && q.agents != nil && e.Reason != wire.ClosedCancelled && size <= maxKeptAnswer
 	if !e.KeptForAgent {
 		e.Remember, e.Selected, e.Text = "", nil, ""
 	}
-	l.untrackQuestion(name)
-	l.questions.add(name, e, &l.step.ops)
-	l.answerAfterCommit(name, answer)
+	q.w.untrackQuestion(name)
+	q.closed.add(name, e, &q.w.step.ops)
+	q.agents.answerAfterCommit(name, answer)
 }
 
 // keptAnswer returns the stored answer to a question that an agent asks again.
-func (l *owner) keptAnswer(name string) (ending, bool) {
-	e, ok := l.questions.find(name)
+func (q *questions) keptAnswer(name string) (ending, bool) {
+	e, ok := q.closed.find(name)
 	return e, ok && e.KeptForAgent
 }
 
 // closePrompt closes a prompt. given is the answer; nil means dismissed.
-func (l *owner) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
-	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
+func (q *questions) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
+	e.Time, e.Monitor = wire.Millis(q.w.now.UnixMilli()), p.MonitorID
 	if given == nil {
 		given = &wire.UserPromptResponse{PromptID: p.ID, Dismissed: true}
 	}
 	e.Selected, e.Text = given.SelectedValues, given.Text
-	l.endQuestion(promptName(p.ID), p.AgentID, e, *given)
-	l.emit(wire.PromptClosed{
+	q.endQuestion(promptName(p.ID), p.AgentID, e, *given)
+	q.w.Emit(wire.PromptClosed{
 		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
 	})
-	l.updateQuestionRow("", p.ID, e)
+	q.updateQuestionRow("", p.ID, e)
 }
 
 // answerDialog accepts the first answer to a dialog. A remembered choice applies to all sessions of
 // the user, so an invited sender can answer for this call only.
-func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
+func (q *questions) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
 	if c.From.Invited {
 		m.RememberChoice = wire.RememberOnce
 	}
@@ -222,51 +231,51 @@ func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) rep
 		Reason: wire.ClosedAnswered, By: c.From.Connection, Confirmed: m.Confirmed, Text: text,
 		Answer: digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice}),
 	}
-	l.expire()
+	q.expire()
 	done := reply{Verdict: verdictDialog, Question: string(m.DialogID)}
-	if d, ok := l.state.Notices().Dialog(m.DialogID); ok {
-		if d.PermissionOptions != nil && l.isGuest(c) {
+	if d, ok := q.w.state.Notices().Dialog(m.DialogID); ok {
+		if d.PermissionOptions != nil && c.isGuestOf(q.w.user) {
 			return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 		}
-		l.closeDialog(d, given, c.Message.ID, m.RememberChoice)
+		q.closeDialog(d, given, c.Message.ID, m.RememberChoice)
 		return done
 	}
-	end, ok := l.questions.find(dialogName(m.DialogID))
+	end, ok := q.closed.find(dialogName(m.DialogID))
 	if !ok {
 		return refused(wire.CodeHITLInvalidResponse, "there is no dialog %q", m.DialogID)
 	}
-	return l.answerClosedQuestion(c, end, given, done)
+	return q.answerClosedQuestion(c, end, given, done)
 }
 
 // answerPrompt accepts the first valid answer to a prompt.
-func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
+func (q *questions) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	given := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(wire.UserPromptResponse{
 		PromptID: m.PromptID, SelectedValues: m.SelectedValues, Text: m.Text, Dismissed: m.Dismissed,
 	})}
 	if m.Dismissed {
 		given.Reason = wire.ClosedDismissed
 	}
-	l.expire()
+	q.expire()
 	done := reply{Verdict: verdictPrompt, Question: string(m.PromptID)}
-	if p, ok := l.state.Notices().Prompt(m.PromptID); ok {
+	if p, ok := q.w.state.Notices().Prompt(m.PromptID); ok {
 		if why := promptMismatch(p, m); why != "" {
 			return refused(wire.CodeHITLInvalidResponse, "%s", why)
 		}
-		l.closePrompt(p, given, c.Message.ID, &m)
+		q.closePrompt(p, given, c.Message.ID, &m)
 		return done
 	}
-	end, ok := l.questions.find(promptName(m.PromptID))
+	end, ok := q.closed.find(promptName(m.PromptID))
 	if !ok {
 		return refused(wire.CodeHITLInvalidResponse, "there is no prompt %q", m.PromptID)
 	}
-	return l.answerClosedQuestion(c, end, given, done)
+	return q.answerClosedQuestion(c, end, given, done)
 }
 
 // answerClosedQuestion answers a command for a question that is closed already. A sender that
 // repeats its own answer gets the same event again.
-func (l *owner) answerClosedQuestion(c *Command, end, given ending, done reply) reply {
+func (q *questions) answerClosedQuestion(c *Command, end, given ending, done reply) reply {
 	if end.Answer != "" && end.By == given.By && end.Answer == given.Answer {
-		l.emitQuestionClosed(c.Message.ID, done, end)
+		q.emitQuestionClosed(c.Message.ID, done, end)
 		return done
 	}
 	switch end.Reason {
@@ -279,15 +288,15 @@ func (l *owner) answerClosedQuestion(c *Command, end, given ending, done reply) 
 }
 
 // emitQuestionClosed emits the end of a question again.
-func (l *owner) emitQuestionClosed(message wire.MessageID, r reply, end ending) {
+func (q *questions) emitQuestionClosed(message wire.MessageID, r reply, end ending) {
 	if r.Verdict == verdictDialog {
-		l.emit(wire.DialogClosed{
+		q.w.Emit(wire.DialogClosed{
 			DialogID: wire.DialogID(r.Question), Reason: end.Reason, AnsweredBy: end.By, Confirmed: end.Confirmed,
 			MonitorID: end.Monitor, MessageID: message,
 		})
 		return
 	}
-	l.emit(wire.PromptClosed{
+	q.w.Emit(wire.PromptClosed{
 		PromptID: wire.PromptID(r.Question), Reason: end.Reason, AnsweredBy: end.By, MonitorID: end.Monitor, MessageID: message,
 	})
 }

@@ -11,31 +11,32 @@ import (
 // next owner does not ask again, however often that happens.
 func TestAnswersSurviveTheOwner(t *testing.T) {
 	t.Parallel()
-	l := &owner{agents: &agents{}, step: &step{}}
+	w := &stepWriter{step: &step{}}
+	q := &questions{w: w, agents: &agents{w: w}}
 	name := promptName("question-1")
-	w := newWait(t.Context())
-	l.agents.answerWaits.add(name, w)
+	wait := newWait(t.Context())
+	q.agents.answerWaits.add(name, wait)
 	given := wire.UserPromptResponse{PromptID: "question-1", SelectedValues: []string{"b"}, Text: "more"}
-	l.endQuestion(name, "main-monitor-0-m1", ending{Reason: wire.ClosedAnswered, Selected: given.SelectedValues, Text: given.Text}, given)
-	for _, then := range l.step.effects {
+	q.endQuestion(name, "main-monitor-0-m1", ending{Reason: wire.ClosedAnswered, Selected: given.SelectedValues, Text: given.Text}, given)
+	for _, then := range w.step.effects {
 		then()
 	}
-	if got := <-w.answer; fmt.Sprint(got) != fmt.Sprint(given) {
+	if got := <-wait.answer; fmt.Sprint(got) != fmt.Sprint(given) {
 		t.Errorf("the waiting call gets %+v", got)
 	}
 	for range 2 {
-		next := &owner{agents: &agents{}}
+		next := &questions{w: w, agents: &agents{w: w}}
 		table := map[string][]byte{}
-		for _, op := range l.questions.all() {
+		for _, op := range q.closed.all() {
 			table[op.Field] = op.Values[0]
 		}
-		if err := next.questions.restore(table); err != nil {
+		if err := next.closed.restore(table); err != nil {
 			t.Fatal(err)
 		}
 		e, ok := next.keptAnswer(name)
 		if got := e.response("question-1"); !ok || fmt.Sprint(got) != fmt.Sprint(given) {
 			t.Errorf("the next owner has %+v, %v", got, ok)
 		}
-		l = next
+		q = next
 	}
 }

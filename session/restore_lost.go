@@ -1,6 +1,8 @@
 package session
 
 import (
+	"log/slog"
+
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -12,56 +14,64 @@ const (
 	lostAction  = "The store failed over and lost what an agent had done. A part of it could not be restored: "
 )
 
+// restorer restores what the store has lost and a previous owner had accepted.
+type restorer struct {
+	w        *stepWriter
+	agents   *agents
+	commands *commands
+	log      *slog.Logger
+}
+
 // restoreLost restores what a previous owner had accepted and the store has lost. The order may
 // arrive more than once, and clients may have repeated their messages already.
-func (l *owner) restoreLost(o *order) {
+func (lr *restorer) restoreLost(o *order) {
 	if o.Lost {
-		l.addLossRow(lostTail)
+		lr.w.AddRow(lossRow(lostTail))
 	}
 	var commands []Command
 	for _, data := range o.Commands {
 		it, err := decodeItem(data)
 		if err != nil || it.poison != nil || it.order != nil {
-			l.live.log.Error("lost message not restored", "err", err, "refused", it.poison)
-			l.addLossRow(lostMessage + "it cannot be read.")
+			lr.log.Error("lost message not restored", "err", err, "refused", it.poison)
+			lr.w.AddRow(lossRow(lostMessage + "it cannot be read."))
 			continue
 		}
-		if !l.isAnswered(it.cmd.Message.ID) {
+		if !lr.commands.replies.isAnswered(it.cmd.Message.ID) {
 			commands = append(commands, it.cmd)
 		}
 	}
-	if len(o.End) > 0 && l.agents != nil && l.restoreEnd(o, commands) {
+	if len(o.End) > 0 && lr.agents != nil && lr.restoreEnd(o, commands) {
 		return
 	}
 	for i := range commands {
-		l.restoreMessage(&commands[i])
+		lr.restoreMessage(&commands[i])
 	}
 }
 
 // restoreMessage executes a lost message as if it arrived now.
-func (l *owner) restoreMessage(c *Command) {
-	l.restoreAnswer(c)
-	l.applyCommand(c)
-	if e, ok := l.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
-		l.live.log.Error("lost message refused on restore", "message", string(c.Message.ID), "reason", e.Reply.Reason)
-		l.addLossRow(lostMessage + e.Reply.Reason)
+func (lr *restorer) restoreMessage(c *Command) {
+	lr.commands.questions.restoreAnswer(c)
+	lr.commands.applyCommand(c)
+	if e, ok := lr.commands.replies.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
+		lr.log.Error("lost message refused on restore", "message", string(c.Message.ID), "reason", e.Reply.Reason)
+		lr.w.AddRow(lossRow(lostMessage + e.Reply.Reason))
 	}
 }
 
 // restoreAnswer stores the answer to a question that the store has lost as well, for the agent that
 // asks it again.
-func (l *owner) restoreAnswer(c *Command) {
+func (q *questions) restoreAnswer(c *Command) {
 	var name string
-	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), KeptForAgent: true}
+	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(q.w.now.UnixMilli()), KeptForAgent: true}
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
-		if _, open := l.state.Notices().Dialog(m.DialogID); open {
+		if _, open := q.w.state.Notices().Dialog(m.DialogID); open {
 			return
 		}
 		name, e.Confirmed, e.Remember = dialogName(m.DialogID), m.Confirmed, m.RememberChoice
 		e.Answer = digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice})
 	case wire.UserPromptResponse:
-		if _, open := l.state.Notices().Prompt(m.PromptID); open {
+		if _, open := q.w.state.Notices().Prompt(m.PromptID); open {
 			return
 		}
 		name, e.Selected, e.Text = promptName(m.PromptID), m.SelectedValues, m.Text
@@ -74,23 +84,23 @@ func (l *owner) restoreAnswer(c *Command) {
 	default:
 		return
 	}
-	if _, closed := l.questions.find(name); !closed {
-		l.questions.add(name, e, &l.step.ops)
+	if _, closed := q.closed.find(name); !closed {
+		q.closed.add(name, e, &q.w.step.ops)
 	}
 }
 
 // restoreEnd ends a turn as it ended at the previous owner, with its actions on the desktop. It
 // reports false if the messages of the turn must be executed again: this owner has run a part of
 // the turn itself, or cannot decode the turn.
-func (l *owner) restoreEnd(o *order, commands []Command) bool {
+func (lr *restorer) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
-		l.live.log.Error("lost end of a turn cannot be decoded", "err", err)
+		lr.log.Error("lost end of a turn cannot be decoded", "err", err)
 		return false
 	}
 	for _, id := range o.Joined {
-		if known, ok := l.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
+		if known, ok := lr.commands.replies.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
 			return false // another turn has executed it here, and the lost actions contain its part
 		}
 	}
@@ -101,7 +111,7 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		if !plain || m.Mode == wire.ModePlan {
 			return false
 		}
-		message, refused := l.messageOf(c, m)
+		message, refused := lr.commands.conversation.messageOf(c, m)
 		if refused.Verdict == verdictRejected {
 			return false
 		}
@@ -111,27 +121,27 @@ func (l *owner) restoreEnd(o *order, commands []Command) bool {
 		decoded, err := (wire.Native{}).DecodeEvent(data)
 		p, ok := decoded.Data.(wire.Actions)
 		if err != nil || !ok {
-			l.live.log.Error("lost action of a turn cannot be decoded", "err", err)
-			l.addLossRow(lostAction + "it cannot be read.")
+			lr.log.Error("lost action of a turn cannot be decoded", "err", err)
+			lr.w.AddRow(lossRow(lostAction + "it cannot be read."))
 			continue
 		}
 		over.Actions = append(over.Actions, p.Actions...)
 	}
-	if !l.agents.poolForUpdate().CanRestoreTurnEnd(over) {
+	if !lr.agents.poolForUpdate().CanRestoreTurnEnd(over) {
 		return false
 	}
 	for i := range commands {
 		c := &commands[i]
-		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
+		lr.commands.replies.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(lr.w.now.UnixMilli())}, &lr.w.step.ops)
 	}
-	if refused := l.agents.poolForUpdate().RestoreTurnEnd(over); refused != nil {
-		l.live.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
-		l.addLossRow(lostAction + refused.Reason)
+	if refused := lr.agents.poolForUpdate().RestoreTurnEnd(over); refused != nil {
+		lr.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
+		lr.w.AddRow(lossRow(lostAction + refused.Reason))
 	}
 	return true
 }
 
-// addLossRow adds a row about a loss to the conversation.
-func (l *owner) addLossRow(text string) {
-	l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor})
+// lossRow is a row of the conversation about a loss.
+func lossRow(text string) wire.UIRow {
+	return wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor}
 }

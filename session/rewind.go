@@ -24,32 +24,32 @@ func (it *item) rewinds() bool {
 }
 
 // doRewind removes a row and everything that followed from it.
-func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
-	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
+func (cv *conversation) doRewind(c *Command, m wire.Rewind) reply {
+	if r := cv.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
 	u := contextpool.RewindRequest{
-		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Include: m.IncludeTarget, Revision: m.Revision,
+		Monitor: cv.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Include: m.IncludeTarget, Revision: m.Revision,
 		Message: c.Message.ID, By: c.From.Connection,
 	}
-	at := l.nextPosition()
-	if why := l.agents.poolForUpdate().Rewind(u); why != nil {
+	at := cv.w.nextPosition()
+	if why := cv.agents.poolForUpdate().Rewind(u); why != nil {
 		return refused(why.Code, "%s", why.Reason)
 	}
-	l.planRewound(c, u.Monitor)
+	cv.agents.planRewound(c, u.Monitor)
 	return reply{Verdict: verdictEmitted, Monitor: u.Monitor, At: at}
 }
 
 // doEdit replaces a message of the user: it rewinds the conversation to it and submits the new
 // text.
-func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
-	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
+func (cv *conversation) doEdit(c *Command, m wire.EditMessage) reply {
+	if r := cv.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
 	if isBlank(m.Text) && len(m.Images) == 0 {
-		return blankReply("text", l.monitorOfRow(c, m.MonitorID, m.TS))
+		return blankReply("text", cv.monitorOfRow(c, m.MonitorID, m.TS))
 	}
-	message := contextpool.Message{ID: messageIDOf(c), By: c.From.Connection, Guest: l.isGuest(c), Text: m.Text}
+	message := contextpool.Message{ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user), Text: m.Text}
 	for _, url := range m.Images {
 		image, err := readImage(url)
 		if err != nil {
@@ -58,36 +58,36 @@ func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 		message.Images = append(message.Images, image)
 	}
 	u := contextpool.RewindRequest{
-		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
+		Monitor: cv.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
 	}
-	if row, ok := l.state.Rows().Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
-		return l.replan(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
+	if row, ok := cv.w.state.Rows().Row(m.TS); ok && row.MessageID != "" && row.MessageID == cv.agents.plan.Message() {
+		return cv.plans.replan(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
 	}
 	var why *desktop.Refusal
-	r := l.submitToAgent(message, func() { why = l.agents.poolForUpdate().Edit(u, message) })
+	r := cv.replies.submitToAgent(message, func() { why = cv.agents.poolForUpdate().Edit(u, message) })
 	if why != nil {
-		l.answered = false
+		cv.replies.answered = false
 		return refused(why.Code, "%s", why.Reason)
 	}
-	l.planRewound(c, u.Monitor)
+	cv.agents.planRewound(c, u.Monitor)
 	return r
 }
 
 // mayRewind returns a rejection if the session cannot be rewound.
-func (l *owner) mayRewind(checkpoint bool) reply {
+func (cv *conversation) mayRewind(checkpoint bool) reply {
 	switch {
 	case checkpoint:
 		return refused(wire.CodeSessionInvalidState, "there are no checkpoints to restore")
-	case l.agents == nil:
+	case cv.agents == nil:
 		return refused(wire.CodeSessionInvalidState, "no agent is available in this session")
 	}
 	return reply{}
 }
 
 // monitorOfRow returns the monitor of a row that a command names.
-func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
+func (cv *conversation) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
 	if named == "" {
-		if row, ok := l.state.Rows().Row(ts); ok {
+		if row, ok := cv.w.state.Rows().Row(ts); ok {
 			return cmp.Or(row.MonitorID, firstMonitor)
 		}
 	}
@@ -96,11 +96,11 @@ func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) w
 
 // RowsSince returns the rows of a conversation from the one with time ts on; with said, from the user's
 // last message up to there.
-func (s stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
-	rows, err := s.rowsSince(monitor, ts)
+func (w *stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+	rows, err := w.rowsSince(monitor, ts)
 	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
 		var before RowPage
-		before, err = s.live.hub.Rows(s.ctx, s.live.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
+		before, err = w.reader.Rows(w.held.ctx, w.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
 		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
@@ -114,29 +114,28 @@ func (s stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool)
 // saidPage is the number of rows per read when searching for the user's message.
 const saidPage = 100
 
-// RemoveRows removes rows from the state and the archive: all of since but those in stay.
-func (s stepWriter) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
-	s.agents.plan.recordRewind(since, stay)
-	older := s.olderRows(r.MonitorID, since)
-	s.rewindRows(r.MonitorID, since, stay)
-	r.Restored = s.restorableRows(r, append(older, stay...))
-	s.emit(r)
+// removeRows removes rows from the state and the archive: all of since but those in stay.
+func (w *stepWriter) removeRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	older := w.olderRows(r.MonitorID, since)
+	w.rewindRows(r.MonitorID, since, stay)
+	r.Restored = w.restorableRows(r, append(older, stay...))
+	w.Emit(r)
 }
 
 // coldPage is the number of list items per read.
 const coldPage = 500
 
-func (s stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
+func (w *stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
+	ctx, cancel := context.WithTimeout(w.held.ctx, storeTimeout)
 	defer cancel()
-	return s.live.hub.store.ReadList(ctx, s.live.id, list, from, coldPage)
+	return w.reader.store.ReadList(ctx, w.id, list, from, coldPage)
 }
 
 // ReadColdList reads a list that is not loaded with the session.
-func (s stepWriter) ReadColdList(list string) ([][]byte, error) {
+func (w *stepWriter) ReadColdList(list string) ([][]byte, error) {
 	var items [][]byte
 	for {
-		page, err := s.readColdPage(list, len(items))
+		page, err := w.readColdPage(list, len(items))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", list, err)
 		}

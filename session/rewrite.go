@@ -34,17 +34,17 @@ type interruptedStep struct {
 // acknowledged to this owner.
 func (l *owner) needsRewrite(next store.Lease) bool {
 	switch {
-	case l == nil || next.Prev.Epoch > l.lease.Epoch: // another replica has continued from what the store has
+	case l == nil || next.Prev.Epoch > l.held.lease.Epoch: // another replica has continued from what the store has
 		return false
-	case l.storeCopy == copyRewriting:
+	case l.committer.storeCopy == copyRewriting:
 		return true
 	}
-	return !l.stepState.isBroken() && (l.storeCopy == copyLost || next.Prev.Compare(l.top) < 0)
+	return !l.committer.stepState.isBroken() && (l.committer.storeCopy == copyLost || next.Prev.Compare(l.w.top) < 0)
 }
 
 // hasFullState reports whether an owner has the whole committed state of the session.
 func (l *owner) hasFullState() bool {
-	return l != nil && l.state != nil && !l.stepState.isBroken() && l.deleteErr == nil
+	return l != nil && l.w.state != nil && !l.committer.stepState.isBroken() && l.deleteErr == nil
 }
 
 // recreate creates a session again that the store has lost, so that it can be claimed and
@@ -52,14 +52,14 @@ func (l *owner) hasFullState() bool {
 func (k *liveSession) recreate(ctx context.Context, prev *owner) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.hub.store.Recreate(ctx, prev.lease, store.NewSession{ID: k.id, User: prev.user, Card: prev.card.encode()})
+	err := k.hub.store.Recreate(ctx, prev.held.lease, store.NewSession{ID: k.id, User: prev.w.user, Card: prev.commands.card.encode()})
 	switch {
 	case errors.Is(err, store.ErrExists): // the answer of an earlier attempt may have been lost
 		return nil
 	case err != nil:
 		return fmt.Errorf("create the lost session again: %w", err)
 	}
-	k.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.lease.Epoch)
+	k.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.held.lease.Epoch)
 	return nil
 }
 
@@ -87,18 +87,18 @@ func (k *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 // inheritState copies everything from the previous owner of this replica, whose writes the store
 // has lost.
 func (l *owner) inheritState(prev *owner) error {
-	l.state, l.card, l.ledger, l.questions = prev.state, prev.card, prev.ledger.clone(), prev.questions.clone()
-	l.geometry, l.archives = prev.geometry, prev.archives.clone()
-	l.items, l.committed, l.handled = prev.items, prev.committed, prev.handled
-	prev.items = nil
-	l.storeCopy.apply(copyRewriteStarts)
-	l.interrupted, l.unconfirmed = prev.interrupted, prev.unconfirmed
-	if prev.storeCopy != copyRewriting && prev.step != nil {
-		l.interrupted = interruptedStep{ends: prev.step.turnEnds, answers: answerEvents(prev.step), consumed: prev.step.consumed}
+	l.w.state, l.commands.card, l.commands.replies.ledger, l.commands.questions.closed = prev.w.state, prev.commands.card, prev.commands.replies.ledger.clone(), prev.commands.questions.closed.clone()
+	l.commands.desktop.geometry, l.w.archives = prev.commands.desktop.geometry, prev.w.archives.clone()
+	l.committer.items, l.committer.committed, l.committer.handled = prev.committer.items, prev.committer.committed, prev.committer.handled
+	prev.committer.items = nil
+	l.committer.storeCopy.apply(copyRewriteStarts)
+	l.interrupted, l.committer.unconfirmed = prev.interrupted, prev.committer.unconfirmed
+	if prev.committer.storeCopy != copyRewriting && prev.w.step != nil {
+		l.interrupted = interruptedStep{ends: prev.w.step.turnEnds, answers: answerEvents(prev.w.step), consumed: prev.w.step.consumed}
 	}
-	l.state.Apply(wire.Event{
-		Session: l.live.id, At: l.top, Time: time.Now(),
-		Data: wire.OwnerChanged{Replica: l.lease.Replica, Epoch: l.lease.Epoch, Prev: l.lease.Prev},
+	l.w.state.Apply(wire.Event{
+		Session: l.live.id, At: l.w.top, Time: time.Now(),
+		Data: wire.OwnerChanged{Replica: l.held.lease.Replica, Epoch: l.held.lease.Epoch, Prev: l.held.lease.Prev},
 	})
 	l.initDerived()
 	if prev.agents == nil {
@@ -148,7 +148,7 @@ func answerEvents(s *step) []wire.ServerPayload {
 // complete, so another replica that claims the session meanwhile finds everything that was there
 // before.
 func (l *owner) rewrite(got loadedSession) error {
-	l.live.log.Warn("store lost acknowledged data, writing the session again", "log", l.lease.Prev)
+	l.live.log.Warn("store lost acknowledged data, writing the session again", "log", l.held.lease.Prev)
 	rows, err := l.repairArchives(got.tables)
 	if err != nil {
 		return err
@@ -158,53 +158,53 @@ func (l *owner) rewrite(got loadedSession) error {
 		return err
 	}
 	ops := l.allOps(append(rows, away...), got.tables, got.lists)
-	l.step.card = l.card.encode()
+	l.w.step.card = l.commands.card.encode()
 	for _, portion := range splitOps(ops) {
-		l.step.ops = append(l.step.ops, portion...)
-		if _, err := l.persist(); err != nil {
+		l.w.step.ops = append(l.w.step.ops, portion...)
+		if _, err := l.committer.persist(); err != nil {
 			return err
 		}
 	}
-	l.live.center.Restart(l.top)
-	l.advanceClock(time.Now())
+	l.live.center.Restart(l.w.top)
+	l.w.advanceClock(time.Now())
 	for _, p := range l.interrupted.ends { // before the state, which overrides them
-		e := l.appendEvent(p)
+		e := l.w.appendEvent(p)
 		e.Data = nil // the state has it
-		l.state.Apply(e)
+		l.w.state.Apply(e)
 	}
 	for _, p := range l.stateEvents() {
-		if l.step.full() {
-			events, err := l.persist()
+		if l.w.step.full() {
+			events, err := l.committer.persist()
 			if err != nil {
 				return err
 			}
 			l.live.publishCommitted(events)
-			l.step.reuseEvents(events)
+			l.w.step.reuseEvents(events)
 			l.interrupted.ends = nil // a restarted rewrite need not repeat them
 		}
-		e := l.appendEvent(p)
+		e := l.w.appendEvent(p)
 		e.Data = nil // the state has it
-		l.state.Apply(e)
+		l.w.state.Apply(e)
 	}
 	for _, p := range l.interrupted.answers {
-		l.emit(p)
+		l.w.Emit(p)
 	}
-	l.step.consumed = append(l.step.consumed, l.interrupted.consumed...)
-	l.step.durable = true // it repeats acknowledgements
-	events, err := l.persist()
+	l.w.step.consumed = append(l.w.step.consumed, l.interrupted.consumed...)
+	l.w.step.durable = true // it repeats acknowledgements
+	events, err := l.committer.persist()
 	if err != nil {
 		return err
 	}
 	ends := l.interrupted.ends
-	l.storeCopy.apply(copyRewritten)
+	l.committer.storeCopy.apply(copyRewritten)
 	l.interrupted = interruptedStep{}
-	l.unconfirmed.relocate(l.top)
-	l.recordUnconfirmed(store.Receipt{Top: l.top, Durable: l.lastBatchDurable}, ends)
-	finishItems(l.publishStep(events))
-	l.step.reuseEvents(events)
+	l.committer.unconfirmed.relocate(l.w.top)
+	l.committer.recordUnconfirmed(store.Receipt{Top: l.w.top, Durable: l.committer.lastBatchDurable}, ends)
+	finishItems(l.committer.publishStep(events))
+	l.w.step.reuseEvents(events)
 	// The items of that step are done; those that were taken and not started are not.
-	l.live.mailbox.requeue(dropAgentWork(l.items[l.handled:]))
-	l.items, l.committed, l.handled = nil, 0, 0
+	l.live.mailbox.requeue(dropAgentWork(l.committer.items[l.committer.handled:]))
+	l.committer.items, l.committer.committed, l.committer.handled = nil, 0, 0
 	return nil
 }
 
@@ -275,13 +275,13 @@ func opSize(op store.Op) (items, size int) {
 // allOps returns ops plus the ops that make the store's tables and lists equal to the state of this
 // owner. ops are those of the lists that are not loaded.
 func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
-	for _, c := range l.state.All() {
+	for _, c := range l.w.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
-	ops = append(ops, l.ledger.all()...)
-	ops = append(ops, l.questions.all()...)
+	ops = append(ops, l.commands.replies.ledger.all()...)
+	ops = append(ops, l.commands.questions.closed.all()...)
 	ops = append(ops, l.agents.allOps()...)
-	l.state.Changes() // discards them: All has them
+	l.w.state.Changes() // discards them: All has them
 	type name struct{ table, field string }
 	known := make(map[name]bool, len(ops))
 	for _, op := range ops {
@@ -305,14 +305,14 @@ func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, list
 // stateEvents returns the state as events: a snapshot, and what does not fit into it.
 func (l *owner) stateEvents() []wire.ServerPayload {
 	// Entries that have expired by now must not be in the snapshot.
-	l.state.Apply(wire.Event{Session: l.live.id, At: l.nextPosition(), Time: l.now.UTC().Truncate(time.Millisecond)})
-	now := l.state.Snapshot()
+	l.w.state.Apply(wire.Event{Session: l.live.id, At: l.w.nextPosition(), Time: l.w.now.UTC().Truncate(time.Millisecond)})
+	now := l.w.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown
 	now.HeartbeatMS = int(max(l.live.center.Heartbeat(), time.Millisecond) / time.Millisecond)
 	free := rewriteSnapshotBytes
 	var rest []wire.ServerPayload
 	fits := func(p wire.ServerPayload) bool {
-		n := len(wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.now, Data: p}))
+		n := len(wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.w.now, Data: p}))
 		if n > free {
 			rest = append(rest, p)
 			return false

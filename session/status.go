@@ -75,7 +75,7 @@ func (h *Hub) Statuses(ctx context.Context) []Status {
 			}
 			continue
 		}
-		if s := l.statusRequests.last.Load(); s != nil && s.Budget == 0 && l.statusRequests.lastIsFresh.Load() && k.mailbox.isIdle() {
+		if s := l.view.requests.last.Load(); s != nil && s.Budget == 0 && l.view.requests.lastIsFresh.Load() && k.mailbox.isIdle() {
 			all = append(all, *s)
 			continue
 		}
@@ -97,13 +97,13 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
 	for i, l := range asked {
-		looks[i] = &statusRequest{run: func(l *owner) {
-			answers[i].Store(l.report())
+		looks[i] = &statusRequest{run: func(v *introspection) {
+			answers[i].Store(v.report())
 			if open.Add(-1) == 0 {
 				allAnswered <- struct{}{}
 			}
 		}}
-		l.requestStatus(looks[i])
+		l.view.requestStatus(looks[i])
 	}
 	if len(asked) > 0 {
 		select {
@@ -117,8 +117,8 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 			all[i] = *s
 			continue
 		}
-		l.statusRequests.cancel(looks[i])
-		all[i] = l.stuck()
+		l.view.requests.cancel(looks[i])
+		all[i] = l.view.stuck()
 	}
 	return all
 }
@@ -148,35 +148,35 @@ func (h *Hub) suspendedStatuses() []Status {
 }
 
 // stuck returns what is known of a session that does not answer.
-func (l *owner) stuck() Status {
-	s := Status{ID: l.live.id, Epoch: l.lease.Epoch}
-	if seen := l.statusRequests.last.Load(); seen != nil {
+func (v *introspection) stuck() Status {
+	s := Status{ID: v.live.id, Epoch: v.held.lease.Epoch}
+	if seen := v.requests.last.Load(); seen != nil {
 		s = *seen
 	}
 	s.Stuck = true
-	s.Activity, s.For = l.activity.current(l.live.hub.uptime())
+	s.Activity, s.For = v.activity.current(v.live.hub.uptime())
 	return s
 }
 
 // report returns the status of the session. The session's goroutine calls it between two steps.
-func (l *owner) report() *Status {
+func (v *introspection) report() *Status {
 	s := &Status{
-		ID: l.live.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.lastEventAt,
-		Progress: l.localTime(l.lastProgressAt),
-		Tabs:     l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
-		Working: l.working,
+		ID: v.live.id, User: v.w.user, Title: v.w.state.Title(), Epoch: v.held.lease.Epoch, Top: v.w.top, Updated: v.w.lastEventAt,
+		Progress: v.w.localTime(v.w.lastProgressAt),
+		Tabs:     v.presence.total, Monitors: v.w.state.MonitorCount(), Windows: v.w.state.WindowCount(),
+		Working: v.w.working,
 	}
-	dialogs, prompts := l.state.Notices().Questions()
+	dialogs, prompts := v.w.state.Notices().Questions()
 	s.Questions = dialogs + prompts
-	if now, ok := l.agents.activePlan(); ok {
+	if now, ok := v.agents.activePlan(); ok {
 		s.Questions += now.Questions
 	}
-	if l.agents != nil {
-		g := l.agents.pool.Overview()
+	if v.agents != nil {
+		g := v.agents.pool.Overview()
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
 		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
 	}
-	l.statusRequests.last.Store(s)
-	l.statusRequests.lastIsFresh.Store(true)
+	v.requests.last.Store(s)
+	v.requests.lastIsFresh.Store(true)
 	return s
 }

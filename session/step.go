@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -51,64 +52,92 @@ func (s *step) empty() bool {
 	return s == nil || len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
 }
 
+// stepWriter writes the step of an owned session: it appends events, folds them into the state and
+// keeps the archives of the conversations in line. It is what the parts of an owner share: the
+// state, the step, and the time of the step.
+type stepWriter struct {
+	id       wire.SessionID
+	user     string // the session's user
+	log      *slog.Logger
+	observer Observer
+	reader   *Hub
+	held     *heldLease
+
+	state *desktop.State
+	step  *step // nil while nothing is processed
+
+	now       time.Time     // of the step, by the store's clock
+	clockSkew time.Duration // how far the store's clock is ahead of the local one
+	top       wire.Position // position of the newest committed event
+	working   bool          // the store knows that the session has unfinished work
+
+	archives archives
+	lastRow  wire.RowID  // highest id of any row
+	lastTS   wire.Millis // highest time of any row
+
+	lastEventAt    time.Time // time of the newest event
+	lastProgressAt time.Time // when agents last made progress, or the session was claimed
+	openQuestions  questionTimes
+}
+
 // advanceClock sets the time of the next step, by the store's clock. It never goes back.
-func (l *owner) advanceClock(now time.Time) {
-	if now = now.Add(l.clockSkew); now.After(l.now) {
-		l.now = now
+func (w *stepWriter) advanceClock(now time.Time) {
+	if now = now.Add(w.clockSkew); now.After(w.now) {
+		w.now = now
 	}
 }
 
 // nextPosition is the position of the next event.
-func (l *owner) nextPosition() wire.Position {
-	return wire.Position{Epoch: l.lease.Epoch, Seq: l.top.Seq + uint64(len(l.step.frames)) + 1}
+func (w *stepWriter) nextPosition() wire.Position {
+	return wire.Position{Epoch: w.held.lease.Epoch, Seq: w.top.Seq + uint64(len(w.step.frames)) + 1}
 }
 
-// emit adds an event to the step and folds it into the state. A row goes to the archive, too.
-func (l *owner) emit(data wire.ServerPayload) {
+// Emit adds an event to the step and folds it into the state. A row goes to the archive, too.
+func (w *stepWriter) Emit(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.MessageUpdated:
-		l.emitRow(d)
+		w.emitRow(d)
 	default:
-		l.state.Apply(l.appendEvent(data))
+		w.state.Apply(w.appendEvent(data))
 	}
 }
 
 // appendEvent adds an event to the step without folding it into the state.
-func (l *owner) appendEvent(data wire.ServerPayload) wire.Event {
-	e := wire.Event{Session: l.live.id, At: l.nextPosition(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
-	from := len(l.step.buf)
-	l.step.buf = l.step.heading.AppendEvent(l.step.buf, &e)
-	frame := l.step.buf[from:len(l.step.buf):len(l.step.buf)]
-	l.step.frames = append(l.step.frames, frame)
-	l.step.events = append(l.step.events, broadcastEvent(e, frame))
-	l.step.bytes += len(frame)
-	l.lastEventAt = e.Time
-	l.trackEvent(data)
+func (w *stepWriter) appendEvent(data wire.ServerPayload) wire.Event {
+	e := wire.Event{Session: w.id, At: w.nextPosition(), Time: w.now.UTC().Truncate(time.Millisecond), Data: data}
+	from := len(w.step.buf)
+	w.step.buf = w.step.heading.AppendEvent(w.step.buf, &e)
+	frame := w.step.buf[from:len(w.step.buf):len(w.step.buf)]
+	w.step.frames = append(w.step.frames, frame)
+	w.step.events = append(w.step.events, broadcastEvent(e, frame))
+	w.step.bytes += len(frame)
+	w.lastEventAt = e.Time
+	w.trackEvent(data)
 	return e
 }
 
 // trackEvent updates what the owner derives from its events: open questions, progress of agents,
 // ends of turns, and whether the step must be durable.
-func (l *owner) trackEvent(data wire.ServerPayload) {
+func (w *stepWriter) trackEvent(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.Actions:
 		for _, a := range d.Actions {
-			l.trackActionQuestion(a)
+			w.trackActionQuestion(a)
 		}
 		if d.AgentID != "" {
-			l.lastProgressAt = l.lastEventAt
+			w.lastProgressAt = w.lastEventAt
 		}
 	case wire.AgentResponse:
 		if d.IsComplete {
-			l.step.durable = true
-			l.step.turnEnds = append(l.step.turnEnds, withFullText(d, l.state.AgentText(d.AgentID)))
+			w.step.durable = true
+			w.step.turnEnds = append(w.step.turnEnds, withFullText(d, w.state.AgentText(d.AgentID)))
 		}
-		l.lastProgressAt = l.lastEventAt
+		w.lastProgressAt = w.lastEventAt
 	default:
-		l.trackQuestion(data)
-		l.step.durable = l.step.durable || mustBeDurable(data)
+		w.trackQuestion(data)
+		w.step.durable = w.step.durable || mustBeDurable(data)
 		if isProgress(data) {
-			l.lastProgressAt = l.lastEventAt
+			w.lastProgressAt = w.lastEventAt
 		}
 	}
 }
@@ -143,22 +172,50 @@ func mustBeDurable(data wire.ServerPayload) bool {
 	return false
 }
 
+// committer commits the steps of an owner under its lease. Its order is the first rule of a
+// session: commit, then publish, then execute the effects.
+type committer struct {
+	live   *liveSession
+	held   *heldLease
+	w      *stepWriter
+	agents *agents
+	view   *introspection
+
+	// items were taken from the mailbox: items[:committed] are done, items[committed:handled] are
+	// in the step.
+	items     []item
+	committed int
+	handled   int
+	// stepState is how far the step is; while it is stepHandling, items[handled] is being executed.
+	stepState stepState
+	// storeCopy is the state of the store's copy of what it has acknowledged.
+	storeCopy copyState
+
+	commitTimer commitTimer // bounds the attempts of commits
+	batchNumber uint64      // of the last committed batch
+	// lastBatchDurable says that a second store node has the newest batch.
+	lastBatchDurable bool
+	unconfirmed      unconfirmed // what a failover of the store may lose
+	// oversized is the item of this owner, or of the previous one here, that made a step too large.
+	oversized *item
+}
+
 // commit makes the step durable, publishes its events, runs its effects and then finishes its
 // items, in this order: an agent that is to stop is stopped before its pending call returns. It
 // blocks until the store has accepted or refused the step, or the lease is lost.
-func (l *owner) commit() error {
-	l.agents.deliverJobResults()
-	effects := l.step.effects
-	l.step.effects = nil
-	events, err := l.persist()
+func (cm *committer) commit() error {
+	cm.agents.deliverJobResults()
+	effects := cm.w.step.effects
+	cm.w.step.effects = nil
+	events, err := cm.persist()
 	if err != nil {
 		return err
 	}
-	defer finishItems(l.publishStep(events))
-	l.reportGauges()
-	l.step.reuseEvents(events)
+	defer finishItems(cm.publishStep(events))
+	cm.view.reportGauges()
+	cm.w.step.reuseEvents(events)
 	if len(effects) > 0 {
-		defer l.activity.restore(l.activity.begin(activityEffects, l.live.hub.uptime()))
+		defer cm.view.activity.restore(cm.view.activity.begin(activityEffects, cm.live.hub.uptime()))
 	}
 	for _, effect := range effects {
 		effect()
@@ -167,53 +224,53 @@ func (l *owner) commit() error {
 }
 
 // persist makes the step durable and returns the events to publish.
-func (l *owner) persist() ([]broadcast.Event, error) {
-	for _, c := range l.state.Changes() {
+func (cm *committer) persist() ([]broadcast.Event, error) {
+	for _, c := range cm.w.state.Changes() {
 		if c.Value == nil {
-			l.step.ops = append(l.step.ops, store.Unset(c.Table, c.Field))
+			cm.w.step.ops = append(cm.w.step.ops, store.Unset(c.Table, c.Field))
 		} else {
-			l.step.ops = append(l.step.ops, store.Set(c.Table, c.Field, c.Value))
+			cm.w.step.ops = append(cm.w.step.ops, store.Set(c.Table, c.Field, c.Value))
 		}
 	}
-	if l.step.archived {
-		l.step.ops = l.archives.appendChanges(l.step.ops)
+	if cm.w.step.archived {
+		cm.w.step.ops = cm.w.archives.appendChanges(cm.w.step.ops)
 	}
 	b := store.Batch{
-		Number: l.batchNumber + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
-		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,
+		Number: cm.batchNumber + 1, Prev: cm.w.top, Events: cm.w.step.frames, Ops: cm.w.step.ops,
+		Consumed: cm.w.step.consumed, Card: cm.w.step.card, Durable: cm.w.step.durable,
 	}
-	_, asked := l.state.Notices().NextDeadline()
-	busy := asked || l.agents.working()
-	if busy != l.working {
+	_, asked := cm.w.state.Notices().NextDeadline()
+	busy := asked || cm.agents.working()
+	if busy != cm.w.working {
 		b.Working = new(busy)
 	}
-	if l.step.empty() && b.Working == nil {
+	if cm.w.step.empty() && b.Working == nil {
 		return nil, nil
 	}
-	receipt, again, err := l.commitTraced(b)
+	receipt, again, err := cm.commitTraced(b)
 	if err != nil {
 		return nil, err
 	}
-	l.batchNumber, l.top, l.working = b.Number, receipt.Top, busy
-	l.lastBatchDurable = receipt.Durable
-	l.recordUnconfirmed(receipt, l.step.turnEnds)
-	events := l.step.events
+	cm.batchNumber, cm.w.top, cm.w.working = b.Number, receipt.Top, busy
+	cm.lastBatchDurable = receipt.Durable
+	cm.recordUnconfirmed(receipt, cm.w.step.turnEnds)
+	events := cm.w.step.events
 	if again {
-		l.step = &step{} // an earlier attempt may still be reading the old one
+		cm.w.step = &step{} // an earlier attempt may still be reading the old one
 	} else {
-		l.step.reset()
+		cm.w.step.reset()
 	}
 	return events, nil
 }
 
 // publishStep publishes committed events and returns the items of the step. The items count as done
 // even if publishing panics.
-func (l *owner) publishStep(events []broadcast.Event) (done []item) {
-	done = l.items[l.committed:l.handled]
-	l.committed = l.handled
+func (cm *committer) publishStep(events []broadcast.Event) (done []item) {
+	done = cm.items[cm.committed:cm.handled]
+	cm.committed = cm.handled
 	if len(events) > 0 {
-		l.live.snapshotCache.clear()
-		l.live.publishCommitted(events)
+		cm.live.snapshotCache.clear()
+		cm.live.publishCommitted(events)
 	}
 	return done
 }
@@ -227,73 +284,73 @@ func finishItems(done []item) {
 
 // commitBatch commits a batch, repeats the same batch while the store is unavailable, and reports
 // whether it needed more than one attempt.
-func (l *owner) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	if !l.live.ownership.may(outputCommit) {
+func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	if !cm.live.ownership.may(outputCommit) {
 		return receipt, false, fmt.Errorf("commit: %w", errRole)
 	}
-	began := l.live.hub.uptime()
-	defer l.activity.restore(l.activity.begin(activityCommit, began))
+	began := cm.live.hub.uptime()
+	defer cm.view.activity.restore(cm.view.activity.begin(activityCommit, began))
 	var committed *desktop.State // the committed state, for snapshots while the commit waits
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		l.stepState.apply(stepAttemptBegins)
-		receipt, err = l.live.hub.store.Commit(l.commitTimer.start(l.ctx, l.live.hub), l.lease, b)
-		l.commitTimer.stop()
+		cm.stepState.apply(stepAttemptBegins)
+		receipt, err = cm.live.hub.store.Commit(cm.commitTimer.start(cm.held.ctx, cm.live.hub), cm.held.lease, b)
+		cm.commitTimer.stop()
 		switch {
 		case err == nil:
-			l.stepState.apply(stepCommitted)
-			l.observer().Appended(len(b.Events), l.live.hub.uptime()-began)
-			l.live.setStoreIssue(l.ctx, issueCommit, false)
-			if l.live.storeFull.Load() {
-				l.live.storeFull.Store(false)
+			cm.stepState.apply(stepCommitted)
+			cm.w.observer.Appended(len(b.Events), cm.live.hub.uptime()-began)
+			cm.live.setStoreIssue(cm.held.ctx, issueCommit, false)
+			if cm.live.storeFull.Load() {
+				cm.live.storeFull.Store(false)
 			}
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
-			l.stepState.apply(stepNotCommitted)
-			return receipt, again, l.leaseStatus.end(leaseFenced)
+			cm.stepState.apply(stepNotCommitted)
+			return receipt, again, cm.held.status.end(leaseFenced)
 		case errors.Is(err, store.ErrGap):
-			l.stepState.apply(stepNotCommitted)
-			l.storeCopy.apply(copyGapFound)
-			l.live.log.WarnContext(l.ctx, "store lacks the previous batch", "err", err)
+			cm.stepState.apply(stepNotCommitted)
+			cm.storeCopy.apply(copyGapFound)
+			cm.live.log.WarnContext(cm.held.ctx, "store lacks the previous batch", "err", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
-			l.live.log.ErrorContext(l.ctx, "store refused a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
-			return receipt, again, l.rejectStep(err)
+			cm.live.log.ErrorContext(cm.held.ctx, "store refused a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
+			return receipt, again, cm.rejectStep(err)
 		}
-		l.stepState.apply(stepUnanswered)
+		cm.stepState.apply(stepUnanswered)
 		switch {
 		case isPermanent(err):
 			return receipt, again, fmt.Errorf("commit: %w", err)
-		case l.ctx.Err() != nil:
-			return receipt, again, context.Cause(l.ctx)
+		case cm.held.ctx.Err() != nil:
+			return receipt, again, context.Cause(cm.held.ctx)
 		}
 		again = true
 		if errors.Is(err, store.ErrNoSpace) {
 			// The step waits for space. Callers that wait for a reply are refused.
-			l.live.storeFull.Store(true)
-			l.live.replyWaiters.rejectAll(errFull)
+			cm.live.storeFull.Store(true)
+			cm.live.replyWaiters.rejectAll(errFull)
 			if committed == nil {
-				committed = l.loadCommitted()
+				committed = cm.loadCommitted()
 			}
 			if committed != nil {
-				l.live.changeRole(eventShown)
-				l.live.markReady(l.ctx) // a new owner's first step: tabs can attach to the committed state
+				cm.live.changeRole(eventShown)
+				cm.live.markReady(cm.held.ctx) // a new owner's first step: tabs can attach to the committed state
 			}
 		}
 		if isStoreUnavailable(err) {
-			l.live.setStoreIssue(l.ctx, issueCommit, true)
+			cm.live.setStoreIssue(cm.held.ctx, issueCommit, true)
 		}
-		l.live.log.WarnContext(l.ctx, "commit failed, retrying", "err", err)
-		l.live.serveSnapshotsDuring(committed, func() {
-			sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+		cm.live.log.WarnContext(cm.held.ctx, "commit failed, retrying", "err", err)
+		cm.live.serveSnapshotsDuring(committed, func() {
+			sleep(cm.held.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}
 }
 
 // loadCommitted loads the committed state, or returns nil if that fails or is not the state before
 // this step.
-func (l *owner) loadCommitted() *desktop.State {
-	got, err := l.live.load(l.ctx)
-	if err != nil || got.state.At() != l.top {
+func (cm *committer) loadCommitted() *desktop.State {
+	got, err := cm.live.load(cm.held.ctx)
+	if err != nil || got.state.At() != cm.w.top {
 		return nil
 	}
 	return got.state

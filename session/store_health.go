@@ -183,13 +183,13 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 
 // committedState returns the state of an owner if it contains nothing uncommitted, else nil.
 func (l *owner) committedState() *desktop.State {
-	if l == nil || l.state == nil || l.stepState != stepIdle || !l.storeCopy.may(copyServes) || !l.step.empty() {
+	if l == nil || l.w.state == nil || l.committer.stepState != stepIdle || !l.committer.storeCopy.may(copyServes) || !l.w.step.empty() {
 		return nil
 	}
-	if fields, _ := l.state.Pending(); fields > 0 {
+	if fields, _ := l.w.state.Pending(); fields > 0 {
 		return nil
 	}
-	return l.state
+	return l.w.state
 }
 
 // takeSnapshotRequests takes the snapshot requests and leaves the items.

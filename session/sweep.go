@@ -44,13 +44,13 @@ func (h *Hub) renewAll(ctx context.Context) {
 			if l == nil {
 				continue
 			}
-			age := time.Since(h.started) - time.Duration(l.renewed.Load())
+			age := time.Since(h.started) - time.Duration(l.held.renewed.Load())
 			switch {
 			case age > staleAfter:
-				l.cancel(l.leaseStatus.end(leaseExpired))
-			case age >= l.renewEvery && l.renewing.CompareAndSwap(false, true):
+				l.held.end(leaseExpired)
+			case age >= l.held.renewEvery && l.held.renewing.CompareAndSwap(false, true):
 				wg.Go(func() {
-					defer l.renewing.Store(false)
+					defer l.held.renewing.Store(false)
 					slots <- struct{}{}
 					defer func() { <-slots }()
 					h.renew(ctx, l)
@@ -65,16 +65,16 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
 	defer cancel()
 	began := time.Since(h.started)
-	err := h.store.Renew(ctx, l.lease)
+	err := h.store.Renew(ctx, l.held.lease)
 	switch {
 	case err == nil:
-		l.renewed.Store(int64(began))
-		l.live.setStoreIssue(l.ctx, issueRenew, false)
+		l.held.renewed.Store(int64(began))
+		l.live.setStoreIssue(l.held.ctx, issueRenew, false)
 	case errors.Is(err, store.ErrFenced):
-		l.cancel(l.leaseStatus.end(leaseFenced))
+		l.held.end(leaseFenced)
 	default:
 		if isStoreUnavailable(err) {
-			l.live.setStoreIssue(l.ctx, issueRenew, true)
+			l.live.setStoreIssue(l.held.ctx, issueRenew, true)
 		}
 		l.live.log.WarnContext(ctx, "lease renewal failed", "err", err)
 	}

@@ -76,8 +76,8 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 func (l *owner) yield(o *order) {
 	alive := l.live.hub.cfg.Alive
 	switch {
-	case o.Epoch != l.lease.Epoch || o.Replica == l.live.hub.cfg.Replica || o.Replica.Validate() != nil:
-	case l.now.UnixMilli() > int64(o.Until):
+	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.hub.cfg.Replica || o.Replica.Validate() != nil:
+	case l.w.now.UnixMilli() > int64(o.Until):
 	case l.heir != "": // the first replica gets it, and the other one sends its order there
 	case alive != nil && !alive(o.Replica):
 	default:

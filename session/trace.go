@@ -19,14 +19,14 @@ type Tracer interface {
 }
 
 // commitTraced calls commitBatch and traces it if the batch is durable.
-func (l *owner) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	t := l.live.hub.cfg.Tracer
+func (cm *committer) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	t := cm.live.hub.cfg.Tracer
 	if t == nil || !b.Durable {
-		return l.commitBatch(b)
+		return cm.commitBatch(b)
 	}
 	began := time.Now()
-	if receipt, again, err = l.commitBatch(b); err == nil {
-		t.Committed(l.live.id, l.lease.Epoch, l.step.events, began)
+	if receipt, again, err = cm.commitBatch(b); err == nil {
+		t.Committed(cm.live.id, cm.held.lease.Epoch, cm.w.step.events, began)
 	}
 	return receipt, again, err
 }

@@ -92,32 +92,32 @@ func (u *unconfirmed) relocate(to wire.Position) {
 // recordUnconfirmed remembers what the step that was just committed has accepted. When a second
 // node has the step, it also has everything before it, and nothing needs to be remembered. During a
 // rewrite nothing changes: until it is complete the store may lack what was accepted before.
-func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
+func (cm *committer) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {
-	case !l.storeCopy.may(copyRecords):
+	case !cm.storeCopy.may(copyRecords):
 		return
 	case receipt.Durable:
-		l.unconfirmed = unconfirmed{}
+		cm.unconfirmed = unconfirmed{}
 		return
 	}
 	now := time.Now()
-	l.unconfirmed.expire(now)
-	for i := range l.items[l.committed:l.handled] {
-		it := &l.items[l.committed+i]
+	cm.unconfirmed.expire(now)
+	for i := range cm.items[cm.committed:cm.handled] {
+		it := &cm.items[cm.committed+i]
 		if it.order != nil || it.work != nil || it.poison != nil || !isAcknowledged(it.cmd.Message) {
 			continue
 		}
 		if data, err := it.encode(); err == nil { // else it could not be sent to another owner either
-			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
 		}
 	}
-	for _, e := range l.step.events {
+	for _, e := range cm.w.step.events {
 		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
 			agent := p.AgentID
-			if l.agents != nil {
-				agent = l.agents.pool.RootAgent(agent)
+			if cm.agents != nil {
+				agent = cm.agents.pool.RootAgent(agent)
 			}
-			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
 		}
 	}
 	for _, end := range ends {
@@ -125,12 +125,12 @@ func (l *owner) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentRespon
 			continue // the end of a task, which is part of another turn
 		}
 		if end.Joined != "" {
-			l.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
 			continue
 		}
-		l.unconfirmed.add(acceptedItem{
+		cm.unconfirmed.add(acceptedItem{
 			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
-			data: wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.now, Data: end}),
+			data: wire.AppendEvent(nil, wire.Event{Session: cm.live.id, Time: cm.w.now, Data: end}),
 		})
 	}
 }
@@ -152,10 +152,10 @@ func isAcknowledged(m wire.Message) bool {
 // findLostItems returns the items that the previous owner here had accepted and the log lacks, as
 // orders for the present owner of the session.
 func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, error) {
-	if prev == nil || prev.leaseStatus.is(leaseReleased) || len(prev.unconfirmed.items) == 0 {
+	if prev == nil || prev.held.status.is(leaseReleased) || len(prev.committer.unconfirmed.items) == 0 {
 		return nil, nil
 	}
-	u := &prev.unconfirmed
+	u := &prev.committer.unconfirmed
 	var failure error
 	isLost := func(at wire.Position) bool {
 		lost, err := k.logLacks(ctx, at)
@@ -177,13 +177,13 @@ func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, e
 	}
 	if len(orders) > 0 {
 		k.log.WarnContext(ctx, "store lost accepted messages, sending them to the new owner",
-			"orders", len(orders), "top", prev.top)
+			"orders", len(orders), "top", prev.w.top)
 	}
 	items := make([]item, len(orders))
 	for i, o := range orders {
 		items[i] = item{order: o}
 	}
-	prev.unconfirmed = unconfirmed{}
+	prev.committer.unconfirmed = unconfirmed{}
 	return items, nil
 }
 
@@ -225,7 +225,7 @@ func lostOrders(prev *owner, lost []acceptedItem) []*order {
 				o.Actions = append(o.Actions, a.data)
 			}
 		default:
-			known, _ := prev.ledger.find(a.message)
+			known, _ := prev.commands.replies.ledger.find(a.message)
 			if o := ended[known.Reply.Agent]; o != nil && a.message != "" {
 				o.Commands = append(o.Commands, json.RawMessage(a.data))
 			} else if known.Reply.Verdict != verdictRejected {

@@ -45,7 +45,7 @@ func TestLostMessagesAreRestoredWithTheirTurn(t *testing.T) {
 		"began": {Verdict: verdictAccepted, Agent: "ended"}, "steered": {Verdict: verdictAccepted, Agent: "ended"},
 		"runs": {Verdict: verdictAccepted, Agent: "running"}, "refused": {Verdict: verdictRejected},
 	} {
-		left.ledger.add(id, entry{Reply: r}, &ops)
+		left.commands.replies.ledger.add(id, entry{Reply: r}, &ops)
 	}
 	orders := lostOrders(left, []acceptedItem{
 		{message: "began", data: []byte("began")},

@@ -261,9 +261,9 @@ type Waved struct {
 	{
 		"session/commands.go", "	case wire.UserMessage:\n",
 		`	case wire.Wave:
-		l.emit(wire.Waved{MessageID: c.Message.ID, Text: m.Text})
+		cs.w.Emit(wire.Waved{MessageID: c.Message.ID, Text: m.Text})
 	case wire.UserMessage:
-		l.emit(wire.Waved{Text: "before a message"})
+		cs.w.Emit(wire.Waved{Text: "before a message"})
 `,
 	},
 }
