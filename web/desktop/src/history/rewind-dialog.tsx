@@ -72,7 +72,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
         <div className="history-buttons">
           <Button onClick={onClose}>{preview === undefined ? t.close : t.cancel}</Button>
           {preview !== undefined && (
-            <Button kind="danger" onClick={rewind} disabled={busy} data-rewind>
+            <Button kind="danger" onClick={rewind} disabled={busy} data-go>
               {busy ? t.rewinding : back ? t.rewindDo : t.removeDo}
             </Button>
           )}

@@ -70,7 +70,7 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
     <>
       {code.loopback && <LoopbackWarning />}
       {!code.loopback && <p>{t.joinHint}</p>}
-      <div className={expired ? "sessions-qr sessions-qr-expired" : "sessions-qr"}>
+      <div className={expired ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
         <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">
           {code.bars.map((b) => (
             <rect key={`${b.x},${b.y}`} x={b.x} y={b.y} width={b.width} height={1} />
