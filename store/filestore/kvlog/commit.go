@@ -33,7 +33,7 @@ type queue struct {
 	writes          uint64            // number of writes so far
 	pendingVersions map[string]uint64 // newest versions, in the current write, of buckets that do not exist yet
 	endsWithMark    bool              // the newest record is a mark
-	maxTotal        int64             // bound of Log.total while compaction is in progress, or 0
+	maxTotal        int64             // bound of contents.total while compaction is in progress, or 0
 }
 
 // request is one call of Submit or Queue: batches that share a callback.
@@ -107,9 +107,9 @@ func (l *Log) prepareBatch(b *Batch) error {
 	}
 	b.setChecksum()
 	if b.target == nil {
-		l.mu.RLock()
-		b.target = l.buckets[b.bucket]
-		l.mu.RUnlock()
+		l.contents.mu.RLock()
+		b.target = l.contents.buckets[b.bucket]
+		l.contents.mu.RUnlock()
 	}
 	return l.loadIndex(b.target)
 }
@@ -220,7 +220,7 @@ func (l *Log) write(batches []*Batch) error {
 	if len(batches) == 0 {
 		return nil
 	}
-	if err := l.broken.Load(); err != nil {
+	if err := l.status.broken.Load(); err != nil {
 		return *err
 	}
 	if err := l.loadIndexes(batches); err != nil {
@@ -234,7 +234,7 @@ func (l *Log) write(batches []*Batch) error {
 	}
 	q.writes++
 	clear(q.pendingVersions)
-	buf, start, durable := q.buf[:0], seg.size, point(l.durable.Load())
+	buf, start, durable := q.buf[:0], seg.size, point(l.syncer.durable.Load())
 	for _, b := range batches {
 		b.version = l.nextVersion(b)
 		buf = appendRecord(buf, seg.seed, start+int64(len(buf)), b.header(durable), b.body)
@@ -246,7 +246,7 @@ func (l *Log) write(batches []*Batch) error {
 		err = fmt.Errorf("write log: %w", asNoSpace(err))
 		l.full.Store(errors.Is(err, ErrNoSpace))
 		if cut := seg.file.Truncate(start); cut != nil {
-			return l.markBroken(errors.Join(err, cut))
+			return l.status.markBroken(errors.Join(err, cut))
 		}
 		return err
 	}
@@ -254,20 +254,20 @@ func (l *Log) write(batches []*Batch) error {
 		l.full.Store(false)
 	}
 	end := at(seg.id, start+int64(len(buf)))
-	before := point(l.written.Swap(uint64(end)))
+	before := point(l.syncer.written.Swap(uint64(end)))
 	if l.cfg.Sync == SyncAlways {
-		if err := l.syncTo(end); err != nil {
+		if err := l.syncer.syncTo(end); err != nil {
 			return err
 		}
 	}
 	now := time.Now().UnixNano()
-	l.mu.Lock()
+	l.contents.mu.Lock()
 	for _, b := range batches {
-		l.applyLocked(b, seg, now)
+		l.contents.applyLocked(b, seg, now)
 		seg.size += b.size()
 	}
-	l.total.Add(int64(len(buf)))
-	l.mu.Unlock()
+	l.contents.total.Add(int64(len(buf)))
+	l.contents.mu.Unlock()
 	q.endsWithMark = batches[len(batches)-1].kind == kindMark
 	if l.cfg.Sync == SyncInterval || l.cfg.Sync == SyncOff && before.seg() < seg.id {
 		notify(l.syncer.dirty) // full segments are synced in every mode
@@ -282,7 +282,7 @@ func (l *Log) write(batches []*Batch) error {
 func (l *Log) loadIndexes(batches []*Batch) error {
 	for _, b := range batches {
 		if b.target == nil || b.target.dropped {
-			b.target = l.buckets[b.bucket]
+			b.target = l.contents.buckets[b.bucket]
 		}
 		if b.kind == kindBatch || b.kind == kindMove {
 			if err := l.loadIndex(b.target); err != nil {
@@ -321,7 +321,7 @@ func (l *Log) segmentFor(batches []*Batch) (*segment, error) {
 	for _, b := range batches {
 		size += b.size()
 	}
-	head := l.head()
+	head := l.contents.head()
 	if head.size == segmentHeader || head.size+size <= l.cfg.SegmentBytes {
 		return head, nil
 	}
@@ -330,87 +330,14 @@ func (l *Log) segmentFor(batches []*Batch) (*segment, error) {
 
 // startSegment appends a new head segment.
 func (l *Log) startSegment() (*segment, error) {
-	head := l.head()
+	head := l.contents.head()
 	seg, err := l.createSegment(head.id+1, head.size)
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	l.segs = append(l.segs, seg)
-	l.total.Add(seg.size)
-	l.mu.Unlock()
+	l.contents.mu.Lock()
+	l.contents.segs = append(l.contents.segs, seg)
+	l.contents.total.Add(seg.size)
+	l.contents.mu.Unlock()
 	return seg, nil
-}
-
-// applyLocked applies a batch, which was written to the end of a segment, to the index.
-func (l *Log) applyLocked(b *Batch, seg *segment, now int64) {
-	switch b.kind {
-	case kindBatch, kindMove:
-	case kindIndex:
-		b.target.version = b.version
-		l.evictLocked(b.target, loc{seg.id, uint32(seg.size), uint32(b.size())}) //nolint:gosec // within a segment
-		return
-	case kindDrop:
-		l.dropLocked(b.bucket, b.dropTime)
-		return
-	default:
-		return
-	}
-	t := b.target
-	if t == nil || t.dropped {
-		t = l.bucketLocked(b.bucket)
-	}
-	t.version = b.version
-	t.used.Store(now)
-	x, base, added := t.ix.Load(), seg.size+b.size()-int64(len(b.body)), int64(0)
-	for _, m := range b.muts {
-		x.mutate(m, b.body, seg.id, base, l.uncountLocked)
-		if m.op == opPut {
-			added += entryCost(m.key.size, m.arg.size)
-		}
-	}
-	l.countLocked(seg.id, added)
-}
-
-// uncountLocked subtracts an entry that is no longer live from the live bytes.
-func (l *Log) uncountLocked(old Entry) { l.countLocked(old.at.seg, -old.cost()) }
-
-// bucketLocked returns a bucket, which it creates if needed.
-func (l *Log) bucketLocked(name string) *bucket {
-	b := l.buckets[name]
-	if b == nil {
-		b = &bucket{name: name}
-		b.ix.Store(new(Index))
-		l.buckets[name] = b
-		l.live.Add(b.cost())
-	}
-	return b
-}
-
-// dropLocked removes a bucket that was dropped at the time when, in Unix nanoseconds.
-func (l *Log) dropLocked(name string, when int64) {
-	b := l.buckets[name]
-	if b == nil {
-		return
-	}
-	delete(l.buckets, name)
-	b.dropped = true
-	l.live.Add(-b.cost())
-	if first := l.maint.firstDrop.Load(); first == 0 || when < first {
-		l.maint.firstDrop.Store(when)
-	}
-	for _, t := range b.liveBySegment {
-		l.countLocked(t.seg, -t.live)
-	}
-	if x := b.ix.Load(); x != nil {
-		x.remove("", "", l.uncountLocked)
-	}
-}
-
-// countLocked adds delta to the live bytes of a segment and of the log.
-func (l *Log) countLocked(id uint32, delta int64) {
-	l.live.Add(delta)
-	if s := l.segmentLocked(id); s != nil {
-		s.live += delta
-	}
 }

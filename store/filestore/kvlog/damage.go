@@ -37,11 +37,18 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s at %d, %d bytes: %s", d.File, d.Offset, d.Length, d.Reason)
 }
 
+// quarantine keeps unreadable bytes and the reports about them in the quarantine folder.
+type quarantine struct {
+	dir    string // folder of the log
+	cfg    Config
+	status *status
+}
+
 // report writes the report of a damage and calls [Config.OnDamage].
-func (l *Log) report(name string, d Damage, data []byte) error {
-	d, err := l.writeReport(name, d, data)
+func (q *quarantine) report(name string, d Damage, data []byte) error {
+	d, err := q.writeReport(name, d, data)
 	if err == nil {
-		l.cfg.OnDamage(d)
+		q.cfg.OnDamage(d)
 	}
 	return err
 }
@@ -49,8 +56,8 @@ func (l *Log) report(name string, d Damage, data []byte) error {
 // writeReport writes the report of a damage, and the bytes if there are any, unless the
 // report exists. It returns the damage with the names of both files. Callers call OnDamage
 // even if the report exists: the process may have died before OnDamage acted on it.
-func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
-	dir := filepath.Join(l.dir, quarantineDir)
+func (q *quarantine) writeReport(name string, d Damage, data []byte) (Damage, error) {
+	dir := filepath.Join(q.dir, quarantineDir)
 	d.Report = name + ".txt"
 	path := filepath.Join(dir, d.Report)
 	if _, err := os.Stat(path); err == nil {
@@ -65,7 +72,7 @@ func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
 		return d, fmt.Errorf("quarantine data: %w", err)
 	}
 	if len(data) > 0 {
-		bin, err := l.quarantineBytes(name, data)
+		bin, err := q.saveBytes(name, data)
 		if err != nil {
 			return d, err
 		}
@@ -76,7 +83,7 @@ func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
 	if err := writeFile(path, []byte(text)); err != nil {
 		return d, fmt.Errorf("quarantine data: %w", err)
 	}
-	l.cfg.Logger.Error("unreadable data quarantined",
+	q.cfg.Logger.Error("unreadable data quarantined",
 		"file", d.File, "offset", d.Offset, "length", d.Length, "bucket", d.Bucket, "reason", d.Reason, "report", path)
 	return d, nil
 }
@@ -84,9 +91,9 @@ func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
 // reportName returns the name of the report of damage at an offset of a segment.
 func reportName(seg uint32, off int64) string { return fmt.Sprintf("%08x-%08x", seg, off) }
 
-// quarantinePath returns an unused path in aside/.
-func (l *Log) quarantinePath(name, ext string) (string, error) {
-	dir := filepath.Join(l.dir, quarantineDir)
+// path returns an unused path in aside/.
+func (q *quarantine) path(name, ext string) (string, error) {
+	dir := filepath.Join(q.dir, quarantineDir)
 	if err := makeDir(dir); err != nil {
 		return "", fmt.Errorf("quarantine data: %w", err)
 	}
@@ -101,9 +108,9 @@ func (l *Log) quarantinePath(name, ext string) (string, error) {
 	}
 }
 
-// quarantineBytes saves bytes to a file in aside/ and returns its path.
-func (l *Log) quarantineBytes(name string, data []byte) (string, error) {
-	path, err := l.quarantinePath(name, ".bin")
+// saveBytes saves bytes to a file in aside/ and returns its path.
+func (q *quarantine) saveBytes(name string, data []byte) (string, error) {
+	path, err := q.path(name, ".bin")
 	if err != nil {
 		return "", err
 	}
@@ -113,17 +120,17 @@ func (l *Log) quarantineBytes(name string, data []byte) (string, error) {
 	return path, nil
 }
 
-// quarantineSegment moves a segment file to aside/, if it still exists.
-func (l *Log) quarantineSegment(seg *segment) error {
-	path, err := l.quarantinePath(fmt.Sprintf("%08x", seg.id), segmentSuffix)
+// moveSegment moves a segment file to aside/, if it still exists.
+func (q *quarantine) moveSegment(seg *segment) error {
+	path, err := q.path(fmt.Sprintf("%08x", seg.id), segmentSuffix)
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(seg.path, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("quarantine data: %w", err)
 	}
-	if err := errors.Join(syncDir(filepath.Dir(path)), syncDir(l.dir)); err != nil {
-		return l.markBroken(fmt.Errorf("fsync folder: %w", err))
+	if err := errors.Join(syncDir(filepath.Dir(path)), syncDir(q.dir)); err != nil {
+		return q.status.markBroken(fmt.Errorf("fsync folder: %w", err))
 	}
 	return nil
 }
@@ -131,49 +138,49 @@ func (l *Log) quarantineSegment(seg *segment) error {
 // deleteUnreadable reports and deletes the entries that are still live in a segment after
 // its live values were copied: their values are unreadable. It returns whether there were
 // any.
-func (l *Log) deleteUnreadable(seg *segment) (lost bool, err error) {
-	l.mu.RLock()
+func (k *compactor) deleteUnreadable(seg *segment) (lost bool, err error) {
+	k.log.contents.mu.RLock()
 	live := seg.live
 	var evicted []string
-	for name, b := range l.buckets {
+	for name, b := range k.log.contents.buckets {
 		if live > 0 && b.ix.Load() == nil && b.hasLiveIn(seg.id) {
 			evicted = append(evicted, name)
 		}
 	}
-	l.mu.RUnlock()
+	k.log.contents.mu.RUnlock()
 	if live == 0 {
 		return false, nil
 	}
 	for _, name := range evicted {
-		if err := l.withBucket(name, func(*bucket) {}); err != nil {
+		if err := k.log.withBucket(name, func(*bucket) {}); err != nil {
 			return false, err
 		}
 	}
 	here := func(e Entry) bool { return e.at.seg == seg.id }
 	keys := map[string]int{}
-	l.mu.RLock()
-	for name, b := range l.buckets {
+	k.log.contents.mu.RLock()
+	for name, b := range k.log.contents.buckets {
 		if batch := b.deletionsOf(here); batch != nil {
 			keys[name] = len(batch.muts)
 		}
 	}
-	l.mu.RUnlock()
+	k.log.contents.mu.RUnlock()
 	// Reports come first: after the deletion the loss could not be detected any more.
 	for name, n := range keys {
 		d := Damage{
 			Bucket: name, File: filepath.Base(seg.path), Length: seg.size,
 			Reason: fmt.Sprintf("%d values could not be read when the segment was compacted", n),
 		}
-		if err := l.report(fmt.Sprintf("%08x-%x", seg.id, checksum([]byte(name))), d, nil); err != nil {
+		if err := k.log.quarantine.report(fmt.Sprintf("%08x-%x", seg.id, checksum([]byte(name))), d, nil); err != nil {
 			return false, err
 		}
 	}
-	return len(keys) > 0, l.runOnCommitter(func() []*Batch {
-		l.mu.RLock()
-		defer l.mu.RUnlock()
+	return len(keys) > 0, k.log.runOnCommitter(func() []*Batch {
+		k.log.contents.mu.RLock()
+		defer k.log.contents.mu.RUnlock()
 		var batches []*Batch
 		for name := range keys {
-			if b := l.buckets[name]; b != nil {
+			if b := k.log.contents.buckets[name]; b != nil {
 				if batch := b.deletionsOf(here); batch != nil {
 					batches = append(batches, batch.setChecksum())
 				}

@@ -39,59 +39,30 @@ func parseIndex(body []byte) (*Index, error) {
 
 // evictIdle evicts the indexes of buckets that were not used for EvictAfter and returns
 // when the next one is due, or the zero time if none is.
-func (l *Log) evictIdle(now time.Time) (next time.Time) {
+func (k *compactor) evictIdle(now time.Time) (next time.Time) {
 	var idle []string
-	l.mu.RLock()
-	for name, b := range l.buckets {
+	k.log.contents.mu.RLock()
+	for name, b := range k.log.contents.buckets {
 		if x := b.ix.Load(); x == nil || x.Len() < minEvictEntries {
 			continue
 		}
-		due := time.Unix(0, b.used.Load()).Add(l.cfg.EvictAfter)
+		due := time.Unix(0, b.used.Load()).Add(k.log.cfg.EvictAfter)
 		if !due.After(now) {
 			idle = append(idle, name)
 		} else if next.IsZero() || due.Before(next) {
 			next = due
 		}
 	}
-	l.mu.RUnlock()
+	k.log.contents.mu.RUnlock()
 	for _, name := range idle {
-		err := l.runOnCommitter(func() []*Batch { return l.indexBatch(name) })
+		err := k.log.runOnCommitter(func() []*Batch { return k.log.contents.indexBatch(name) })
 		if err != nil {
 			// The index stays in memory, which is harmless. Commits report the same
 			// error to their callers.
-			return now.Add(l.cfg.EvictAfter)
+			return now.Add(k.log.cfg.EvictAfter)
 		}
 	}
 	return next
-}
-
-// indexBatch returns the record with the index of a bucket; applying it evicts the index.
-// It runs on the committer.
-func (l *Log) indexBatch(name string) []*Batch {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	b := l.buckets[name]
-	if b == nil || b.ix.Load() == nil {
-		return nil
-	}
-	record := &Batch{bucket: name, kind: kindIndex, body: appendIndex(nil, b.ix.Load())}
-	return []*Batch{record.setChecksum()}
-}
-
-// evictLocked removes the index of a bucket from memory, after it was written to record.
-func (l *Log) evictLocked(b *bucket, record loc) {
-	b.indexRecord = record
-	b.pins, b.liveBySegment = nil, nil
-	for e := range b.ix.Load().Ascend("", "") {
-		if pinned(e.Key) {
-			b.pins = append(b.pins, e)
-		}
-		b.addLive(e.at.seg, e.cost())
-	}
-	b.addLive(record.seg, b.indexRecordCost())
-	b.liveBySegment = slices.Clip(b.liveBySegment)
-	b.ix.Store(nil)
-	l.countLocked(record.seg, b.indexRecordCost())
 }
 
 // indexRecordCost returns the contribution of the index record to the live bytes: that of
@@ -117,13 +88,13 @@ func (l *Log) loadIndex(b *bucket) error {
 	if b == nil || b.ix.Load() != nil {
 		return nil
 	}
-	l.mu.RLock()
+	l.contents.mu.RLock()
 	s := Selection{entries: []Entry{{at: b.indexRecord}}}
 	evicted := b.ix.Load() == nil && !b.dropped // checked again under the lock; otherwise the record may be deleted
 	if evicted {
-		s.acquireSegmentsLocked(l)
+		s.acquireSegmentsLocked(l.contents)
 	}
-	l.mu.RUnlock()
+	l.contents.mu.RUnlock()
 	if !evicted {
 		return nil
 	}
@@ -137,12 +108,12 @@ func (l *Log) loadIndex(b *bucket) error {
 		return fmt.Errorf("index of bucket %q: %w", b.name, err)
 	}
 	notify(l.maint.wake) // schedules the next eviction
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.contents.mu.Lock()
+	defer l.contents.mu.Unlock()
 	if b.ix.Load() == nil && !b.dropped && b.indexRecord == s.entries[0].at {
 		b.ix.Store(x)
 		b.pins, b.liveBySegment = nil, nil
-		l.countLocked(b.indexRecord.seg, -b.indexRecordCost())
+		l.contents.countLocked(b.indexRecord.seg, -b.indexRecordCost())
 		b.used.Store(time.Now().UnixNano())
 	}
 	return nil

@@ -16,24 +16,24 @@ const (
 // written, nothing synced.
 func (l *Log) Kill() error {
 	err := fmt.Errorf("%w: killed", ErrBroken)
-	l.broken.Store(&err)
+	l.status.broken.Store(&err)
 	return l.Close()
 }
 
 // Audit compares the running sums with what the index really holds.
 func (l *Log) Audit() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	total, live := l.total.Load(), l.live.Load()
+	l.contents.mu.Lock()
+	defer l.contents.mu.Unlock()
+	total, live := l.contents.total.Load(), l.contents.live.Load()
 	perSegment := map[uint32]int64{}
-	for _, s := range l.segs {
+	for _, s := range l.contents.segs {
 		perSegment[s.id] = s.live
 	}
 	(&replay{Log: l}).recountLive()
-	if t, v := l.total.Load(), l.live.Load(); t != total || v != live {
+	if t, v := l.contents.total.Load(), l.contents.live.Load(); t != total || v != live {
 		return fmt.Errorf("sums are %d total, %d live, want %d, %d", total, live, t, v)
 	}
-	for _, s := range l.segs {
+	for _, s := range l.contents.segs {
 		if perSegment[s.id] != s.live {
 			return fmt.Errorf("segment %d has %d live, want %d", s.id, perSegment[s.id], s.live)
 		}
@@ -42,18 +42,18 @@ func (l *Log) Audit() error {
 }
 
 // Sums returns the bytes in the folder and those that are live.
-func (l *Log) Sums() (total, live int64) { return l.total.Load(), l.live.Load() }
+func (l *Log) Sums() (total, live int64) { return l.contents.total.Load(), l.contents.live.Load() }
 
 // Evicted returns the number of buckets with an evicted index, and of all buckets.
 func (l *Log) Evicted() (folded, all int) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, b := range l.buckets {
+	l.contents.mu.RLock()
+	defer l.contents.mu.RUnlock()
+	for _, b := range l.contents.buckets {
 		if b.ix.Load() == nil {
 			folded++
 		}
 	}
-	return folded, len(l.buckets)
+	return folded, len(l.contents.buckets)
 }
 
 // Where returns the file and place of a value.
@@ -68,9 +68,9 @@ func (l *Log) Where(name, key string) (path string, off, size int64) {
 
 // WhereIndexRecord returns the file and the location of a bucket's index record.
 func (l *Log) WhereIndexRecord(name string) (path string, off, size int64) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	b := l.buckets[name]
+	l.contents.mu.RLock()
+	defer l.contents.mu.RUnlock()
+	b := l.contents.buckets[name]
 	if b == nil || b.ix.Load() != nil {
 		return "", 0, 0
 	}
@@ -79,7 +79,7 @@ func (l *Log) WhereIndexRecord(name string) (path string, off, size int64) {
 
 // Evict evicts the index of a bucket.
 func (l *Log) Evict(name string) error {
-	return l.runOnCommitter(func() []*Batch { return l.indexBatch(name) })
+	return l.runOnCommitter(func() []*Batch { return l.contents.indexBatch(name) })
 }
 
 // ReadRecord is what opening a log does with the bytes of a record.

@@ -1,12 +1,12 @@
 package kvlog
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,40 +14,34 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// Log is an open folder; [Open] returns one. It owns three goroutines, the committer, the
-// syncer and the maintenance goroutine. Close stops them and waits for them.
+// Log is an open folder; [Open] returns one. It writes batches and selects entries; its
+// parts hold the index, sync, compact and quarantine. It owns three goroutines, the
+// committer, the syncer and the maintenance goroutine. Close stops them and waits for them.
 type Log struct {
 	dir  string
 	cfg  Config
 	id   [16]byte
 	lock *os.File
 
-	// mu guards the index (the buckets with all their fields) and the list of segments. It
-	// is never held across I/O. Only the committer modifies what mu guards, except that any
-	// goroutine may load an evicted index; so the committer reads without the lock.
-	mu      sync.RWMutex
-	buckets map[string]*bucket
-	segs    []*segment // oldest first; the last one is the head, which is written to
-	total   atomic.Int64
-	live    atomic.Int64
+	contents   *contents
+	status     *status
+	quarantine *quarantine
+	syncer     *syncer
+	queue      queue
+	maint      maintenance
 
-	durableFile       *os.File // the durable file
-	durableFileFailed bool     // it was not written the last time; guarded by syncer.one
+	full atomic.Bool // the newest write failed for lack of space
 
-	queue  queue
-	syncer syncer
-	maint  maintenance
+	wg   sync.WaitGroup
+	stop chan struct{} // closed to stop the syncer and the maintenance goroutine
+}
 
-	written atomic.Uint64 // point up to which the log was handed to the operating system
-	durable atomic.Uint64 // point up to which the log is on disk
-	broken  atomic.Pointer[error]
-	full    atomic.Bool // the newest write failed for lack of space
-
-	wg     sync.WaitGroup
-	stop   chan struct{} // closed to stop the syncer and the maintenance goroutine
+// status is whether the log can be used.
+type status struct {
+	logger *slog.Logger
+	broken atomic.Pointer[error] // the reason why the log refuses writes, or nil
 	closed atomic.Bool
 }
 
@@ -86,11 +80,9 @@ func (b *bucket) cost() int64 { return int64(headerBytes + len(b.name)) }
 // pinned reports whether an entry stays in memory while the index of its bucket is evicted.
 func pinned(key string) bool { return key != "" && key[0] == 0 }
 
-func (l *Log) head() *segment { return l.segs[len(l.segs)-1] }
-
 // usable returns ErrClosed after Close.
-func (l *Log) usable() error {
-	if l.closed.Load() {
+func (s *status) usable() error {
+	if s.closed.Load() {
 		return ErrClosed
 	}
 	return nil
@@ -98,10 +90,10 @@ func (l *Log) usable() error {
 
 // Err returns the reason why the log accepts no batches ([ErrBroken], [ErrClosed]), or nil.
 func (l *Log) Err() error {
-	if err := l.broken.Load(); err != nil {
+	if err := l.status.broken.Load(); err != nil {
 		return *err
 	}
-	return l.usable()
+	return l.status.usable()
 }
 
 // spaceProbe is the size of the test write after a full disk: more than most batches have.
@@ -111,7 +103,7 @@ const spaceProbe = 64 << 10
 // write of spaceProbe bytes fails, too. It writes a file because the free space that the
 // file system reports does not include quotas.
 func (l *Log) CheckSpace() error {
-	if err := l.usable(); err != nil || !l.full.Load() {
+	if err := l.status.usable(); err != nil || !l.full.Load() {
 		return err
 	}
 	path := filepath.Join(l.dir, "space.tmp")
@@ -130,22 +122,22 @@ func (l *Log) CheckSpace() error {
 
 // markBroken makes the log refuse all writes until it is opened again. The first error is
 // kept.
-func (l *Log) markBroken(err error) error {
+func (s *status) markBroken(err error) error {
 	err = fmt.Errorf("%w: %w", ErrBroken, err)
-	if l.broken.CompareAndSwap(nil, &err) {
-		l.cfg.Logger.Error("log broken, refusing writes until reopened", "error", err)
+	if s.broken.CompareAndSwap(nil, &err) {
+		s.logger.Error("log broken, refusing writes until reopened", "error", err)
 	}
-	return *l.broken.Load()
+	return *s.broken.Load()
 }
 
 // withBucket calls fn under the read lock with the bucket, whose index is loaded, or with
 // nil if the bucket does not exist.
 func (l *Log) withBucket(name string, fn func(b *bucket)) error {
 	for {
-		if err := l.usable(); err != nil {
+		if err := l.status.usable(); err != nil {
 			return err
 		}
-		b := l.withLoadedBucket(name, fn)
+		b := l.contents.withLoadedBucket(name, fn)
 		if b == nil {
 			return nil
 		}
@@ -155,41 +147,13 @@ func (l *Log) withBucket(name string, fn func(b *bucket)) error {
 	}
 }
 
-// withLoadedBucket calls fn as withBucket does, or returns the bucket if its index must be
-// loaded first. The lock is released even if fn panics.
-func (l *Log) withLoadedBucket(name string, fn func(b *bucket)) (evicted *bucket) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	b := l.buckets[name]
-	if b != nil && b.ix.Load() == nil {
-		return b
-	}
-	if b != nil {
-		b.used.Store(time.Now().UnixNano())
-	}
-	fn(b)
-	return nil
-}
-
-// segmentLocked returns the segment with the number id, or nil.
-func (l *Log) segmentLocked(id uint32) *segment {
-	if n := len(l.segs); n > 0 && l.segs[n-1].id == id { // the most likely one
-		return l.segs[n-1]
-	}
-	i, ok := slices.BinarySearchFunc(l.segs, id, func(s *segment, id uint32) int { return cmp.Compare(s.id, id) })
-	if !ok {
-		return nil
-	}
-	return l.segs[i]
-}
-
 // Buckets yields the bucket names that begin with prefix in order, as of the start of the
 // iteration.
 func (l *Log) Buckets(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		l.mu.RLock()
-		names := slices.Collect(maps.Keys(l.buckets))
-		l.mu.RUnlock()
+		l.contents.mu.RLock()
+		names := slices.Collect(maps.Keys(l.contents.buckets))
+		l.contents.mu.RUnlock()
 		names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) })
 		slices.Sort(names)
 		for _, n := range names {
@@ -203,20 +167,20 @@ func (l *Log) Buckets(prefix string) iter.Seq[string] {
 // Pins selects the entries of a bucket whose keys begin with a zero byte, without loading
 // an evicted index. The caller must Close the selection.
 func (l *Log) Pins(name string) (*Selection, error) {
-	if err := l.usable(); err != nil {
+	if err := l.status.usable(); err != nil {
 		return nil, err
 	}
 	s := new(Selection)
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if b := l.buckets[name]; b == nil {
+	l.contents.mu.RLock()
+	defer l.contents.mu.RUnlock()
+	if b := l.contents.buckets[name]; b == nil {
 		return s, nil
 	} else if x := b.ix.Load(); x != nil {
 		s.entries = slices.Collect(x.Ascend("\x00", "\x01"))
 	} else {
 		s.entries = slices.Clone(b.pins)
 	}
-	s.acquireSegmentsLocked(l)
+	s.acquireSegmentsLocked(l.contents)
 	return s, nil
 }
 
@@ -232,7 +196,7 @@ func (l *Log) Select(name string, pick func(x *Index, keep func(Entry))) (*Selec
 			x = b.ix.Load()
 		}
 		pick(x, func(e Entry) { s.entries = append(s.entries, e) })
-		s.acquireSegmentsLocked(l)
+		s.acquireSegmentsLocked(l.contents)
 	})
 	if err != nil {
 		return nil, err
@@ -249,10 +213,10 @@ type Selection struct {
 
 // acquireSegmentsLocked holds the segments of all entries. A missing segment becomes an
 // error when the value is read.
-func (s *Selection) acquireSegmentsLocked(l *Log) {
+func (s *Selection) acquireSegmentsLocked(c *contents) {
 	for _, e := range s.entries {
 		if s.segment(e.at.seg) == nil {
-			if seg := l.segmentLocked(e.at.seg); seg != nil {
+			if seg := c.segmentLocked(e.at.seg); seg != nil {
 				seg.acquire()
 				s.segs = append(s.segs, seg)
 			}

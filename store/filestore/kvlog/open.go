@@ -24,17 +24,22 @@ func Open(dir string, cfg Config) (*Log, error) {
 	}
 	l := &Log{
 		dir: dir, cfg: cfg, lock: lock,
-		buckets: map[string]*bucket{},
-		queue:   queue{wake: make(chan struct{}, 1), pendingVersions: map[string]uint64{}},
-		syncer:  syncer{dirty: make(chan struct{}, 1), urgent: make(chan struct{}, 1)},
-		maint:   maintenance{wake: make(chan struct{}, 1)},
-		stop:    make(chan struct{}),
+		contents: &contents{buckets: map[string]*bucket{}},
+		status:   &status{logger: cfg.Logger},
+		queue:    queue{wake: make(chan struct{}, 1), pendingVersions: map[string]uint64{}},
+		maint:    maintenance{wake: make(chan struct{}, 1)},
+		stop:     make(chan struct{}),
+	}
+	l.quarantine = &quarantine{dir: dir, cfg: cfg, status: l.status}
+	l.syncer = &syncer{
+		dir: dir, cfg: cfg, contents: l.contents, status: l.status, stop: l.stop,
+		dirty: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
 	}
 	if err := l.load(); err != nil {
 		return nil, fmt.Errorf("open log: %w", errors.Join(err, l.closeFiles()))
 	}
-	l.wg.Go(l.syncLoop)
-	l.wg.Go(l.maintenanceLoop)
+	l.wg.Go(l.syncer.run)
+	l.wg.Go((&compactor{log: l}).run)
 	l.queue.wg.Go(l.commitLoop)
 	notify(l.maint.wake)
 	return l, nil
@@ -69,9 +74,10 @@ func (l *Log) load() error {
 			return err
 		}
 		s.refs.Store(1)
-		l.segs = append(l.segs, s)
+		l.contents.segs = append(l.contents.segs, s)
 	}
-	r := replay{Log: l, durableEnd: l.openDurable(), newest: map[string]point{}}
+	r := replay{Log: l, newest: map[string]point{}}
+	l.syncer.durableFile, r.durableEnd = openDurable(l.dir, l.id, l.cfg.Logger)
 	if err := r.applyAll(); err != nil {
 		return err
 	}
@@ -86,19 +92,19 @@ func (l *Log) load() error {
 		return err
 	}
 	r.reportUnattributed()
-	head := l.head()
+	head := l.contents.head()
 	l.queue.endsWithMark = r.endsWithMark
-	l.written.Store(uint64(at(head.id, head.size)))
-	l.durable.Store(uint64(min(r.maxDurable, at(head.id, head.size))))
+	l.syncer.written.Store(uint64(at(head.id, head.size)))
+	l.syncer.durable.Store(uint64(min(r.maxDurable, at(head.id, head.size))))
 	// New records will state this point as durable, but the process that wrote it may have
 	// died before the fsync.
-	return l.syncTo(at(head.id, head.size))
+	return l.syncer.syncTo(at(head.id, head.size))
 }
 
 // Close stops the log. All batches whose callback ran are on disk afterwards, in every
 // mode.
 func (l *Log) Close() error {
-	if l.closed.Swap(true) {
+	if l.status.closed.Swap(true) {
 		return nil
 	}
 	close(l.stop)
@@ -110,7 +116,7 @@ func (l *Log) Close() error {
 	l.queue.wg.Wait()
 
 	var err error
-	if l.broken.Load() == nil {
+	if l.status.broken.Load() == nil {
 		err = l.writeCloseMark()
 	}
 	if err = errors.Join(err, l.closeFiles()); err != nil {
@@ -121,7 +127,7 @@ func (l *Log) Close() error {
 
 // writeCloseMark syncs the log and appends a mark record, whose durable point covers it.
 func (l *Log) writeCloseMark() error {
-	if err := l.syncTo(point(l.written.Load())); err != nil {
+	if err := l.syncer.syncTo(point(l.syncer.written.Load())); err != nil {
 		return err
 	}
 	if l.queue.endsWithMark {
@@ -134,16 +140,12 @@ func (l *Log) writeCloseMark() error {
 	if err != nil {
 		return err
 	}
-	return l.syncTo(point(l.written.Load()))
+	return l.syncer.syncTo(point(l.syncer.written.Load()))
 }
 
 func (l *Log) closeFiles() error {
-	for _, s := range l.segs {
+	for _, s := range l.contents.segs {
 		s.release()
 	}
-	var err error
-	if l.durableFile != nil {
-		err = l.durableFile.Close()
-	}
-	return errors.Join(err, unlockDir(l.lock))
+	return errors.Join(l.syncer.durableFile.close(), unlockDir(l.lock))
 }

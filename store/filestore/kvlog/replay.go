@@ -33,10 +33,10 @@ type unattributedDamage struct {
 
 // applyAll applies all records in order.
 func (r *replay) applyAll() error {
-	for i := range r.segs {
+	for i := range r.contents.segs {
 		cut, err := r.applySegment(i)
 		if errors.Is(err, errTail) {
-			return r.truncateLog(i-1, r.segs[i-1].size)
+			return r.truncateLog(i-1, r.contents.segs[i-1].size)
 		}
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ var errTail = errors.New("end of the previous segment is missing")
 // applySegment applies the records of a segment. It returns the offset at which the log
 // must be truncated, or -1.
 func (r *replay) applySegment(i int) (cut int64, err error) {
-	seg := r.segs[i]
+	seg := r.contents.segs[i]
 	data, err := seg.readAll(r.buf, seg.size)
 	if err != nil {
 		return -1, err
@@ -94,10 +94,10 @@ func (r *replay) applySegment(i int) (cut int64, err error) {
 // segment file gets its name, so this is damage in any segment. Older programs, which wrote
 // no durable file, could be killed between the two.
 func (r *replay) handleBadHeader(i int, data []byte, reason error) (next int64, err error) {
-	if r.durableEnd == 0 && i > 0 && i == len(r.segs)-1 {
+	if r.durableEnd == 0 && i > 0 && i == len(r.contents.segs)-1 {
 		return r.handleUnreadable(i, data, 0, header{}, reason)
 	}
-	return r.reportUnreadable(i, data, 0, resync(data, r.segs[i].seed, 1), header{}, reason)
+	return r.reportUnreadable(i, data, 0, resync(data, r.contents.segs[i].seed, 1), header{}, reason)
 }
 
 // checkContinuity checks that no data is missing between a segment and the previous one in
@@ -105,7 +105,7 @@ func (r *replay) handleBadHeader(i int, data []byte, reason error) (next int64, 
 // previous one, so after a power failure the log must end there (errTail): going on would
 // omit a part in the middle.
 func (r *replay) checkContinuity(i int, data []byte, before int64) error {
-	last, seg := r.segs[i-1], r.segs[i]
+	last, seg := r.contents.segs[i-1], r.contents.segs[i]
 	gone := last.id+1 != seg.id
 	if !gone && before <= last.size {
 		return nil
@@ -125,7 +125,7 @@ func (r *replay) checkContinuity(i int, data []byte, before int64) error {
 // handleUnreadable handles bytes at off that are not a record. It returns the offset at
 // which to continue, or -1 if the log ends here.
 func (r *replay) handleUnreadable(i int, data []byte, off int64, h header, reason error) (next int64, err error) {
-	seg := r.segs[i]
+	seg := r.contents.segs[i]
 	next = resync(data, seg.seed, off+1)
 	safe, err := r.wasDurableBeyond(i, data, next, at(seg.id, off))
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *replay) handleUnreadable(i int, data []byte, off int64, h header, reaso
 // reportUnreadable reports the bytes from off to next, or to the end of the segment if next
 // is negative. It returns the offset at which to continue.
 func (r *replay) reportUnreadable(i int, data []byte, off, next int64, h header, reason error) (int64, error) {
-	seg := r.segs[i]
+	seg := r.contents.segs[i]
 	if next < 0 {
 		next = int64(len(data))
 	}
@@ -148,7 +148,7 @@ func (r *replay) reportUnreadable(i int, data []byte, off, next int64, h header,
 		h.name = "" // the segment was truncated, so later records may be missing, too
 	}
 	if h.name != "" {
-		r.bucketLocked(h.name).version = h.version
+		r.contents.bucketLocked(h.name).version = h.version
 	}
 	return next, r.report(reportName(seg.id, off), at(seg.id, off), Damage{
 		Bucket: h.name, File: filepath.Base(seg.path), Offset: off, Length: next - off, Reason: reason.Error(),
@@ -163,9 +163,9 @@ func (r *replay) wasDurableBeyond(i int, data []byte, off int64, p point) (safe 
 	}
 	for {
 		for off >= 0 && off < int64(len(data)) {
-			h, _, err := parseRecord(data[off:], r.segs[i].seed, off)
+			h, _, err := parseRecord(data[off:], r.contents.segs[i].seed, off)
 			if err != nil {
-				off = resync(data, r.segs[i].seed, off+1)
+				off = resync(data, r.contents.segs[i].seed, off+1)
 				continue
 			}
 			if h.durable > p {
@@ -173,10 +173,10 @@ func (r *replay) wasDurableBeyond(i int, data []byte, off int64, p point) (safe 
 			}
 			off += h.size()
 		}
-		if i++; i == len(r.segs) {
+		if i++; i == len(r.contents.segs) {
 			return false, nil
 		}
-		if data, err = r.segs[i].readAll(nil, r.segs[i].size); err != nil {
+		if data, err = r.contents.segs[i].readAll(nil, r.contents.segs[i].size); err != nil {
 			return false, err
 		}
 		off = segmentHeader
@@ -186,16 +186,16 @@ func (r *replay) wasDurableBeyond(i int, data []byte, off int64, p point) (safe 
 // truncateLog ends the log at an offset of segment i. The data after it was being written
 // when the power or the process failed; none of it was reported as durable.
 func (r *replay) truncateLog(i int, off int64) error {
-	seg := r.segs[i]
+	seg := r.contents.segs[i]
 	data, err := seg.readAll(r.buf, seg.size)
 	if err != nil {
 		return err
 	}
-	later := r.segs[i+1:]
+	later := r.contents.segs[i+1:]
 	if off < seg.size && (len(later) > 0 || resync(data, seg.seed, off+1) >= 0) {
 		// Intact records follow the gap. Applying them would omit a part in the
 		// middle of the log, so they are removed, but kept as a file in aside/.
-		if _, err := r.quarantineBytes("cut-"+reportName(seg.id, off), data[off:]); err != nil {
+		if _, err := r.quarantine.saveBytes("cut-"+reportName(seg.id, off), data[off:]); err != nil {
 			return err
 		}
 	}
@@ -204,15 +204,15 @@ func (r *replay) truncateLog(i int, off int64) error {
 			"offset", off, "bytes", seg.size-off, "later_segments", len(later))
 	}
 	for _, s := range later {
-		if err := r.quarantineSegment(s); err != nil {
+		if err := r.quarantine.moveSegment(s); err != nil {
 			return err
 		}
 		s.release()
 	}
-	r.segs = r.segs[:i+1]
+	r.contents.segs = r.contents.segs[:i+1]
 	if off == 0 && r.durableEnd == 0 { // an older program was killed before it wrote the header
 		seg.release()
-		r.segs = r.segs[:i]
+		r.contents.segs = r.contents.segs[:i]
 		return os.Remove(seg.path)
 	}
 	if err := seg.file.Truncate(off); err != nil {
@@ -233,7 +233,7 @@ func (r *replay) reportMissingSegments(from, to uint32) error {
 // report writes the report of damage at a position. Damage without a bucket is passed to
 // OnDamage later, by reportUnattributed, when its suspects are known.
 func (r *replay) report(name string, place point, d Damage, data []byte) error {
-	d, err := r.writeReport(name, d, data)
+	d, err := r.quarantine.writeReport(name, d, data)
 	switch {
 	case err != nil:
 		return err
@@ -250,7 +250,7 @@ func (r *replay) report(name string, place point, d Damage, data []byte) error {
 // its name.
 func (r *replay) reportUnattributed() {
 	for _, u := range r.unattributed {
-		for name := range r.buckets {
+		for name := range r.contents.buckets {
 			if r.newest[name] < u.at {
 				u.Suspects = append(u.Suspects, name)
 			}
@@ -308,15 +308,15 @@ func (r *replay) applyRecord(seg *segment, off int64, h header, c content) error
 	}
 	r.newest[h.name] = at(seg.id, off)
 	if h.kind == kindDrop {
-		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // the clock may have been ahead
+		r.contents.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // the clock may have been ahead
 		return nil
 	}
-	b := r.bucketLocked(h.name)
+	b := r.contents.bucketLocked(h.name)
 	b.version = h.version
 	b.used.Store(time.Now().UnixNano())
 	if h.kind == kindIndex {
 		b.ix.Store(c.index)
-		r.evictLocked(b, loc{seg.id, uint32(off), uint32(h.size())}) //nolint:gosec // within a segment
+		r.contents.evictLocked(b, loc{seg.id, uint32(off), uint32(h.size())}) //nolint:gosec // within a segment
 		return nil
 	}
 	if err := r.loadIndex(b); err != nil {
@@ -332,9 +332,9 @@ func (r *replay) applyRecord(seg *segment, off int64, h header, c content) error
 // h.
 func (r *replay) checkVersion(seg *segment, off int64, h header) error {
 	had := uint64(0)
-	if b := r.buckets[h.name]; b != nil {
+	if b := r.contents.buckets[h.name]; b != nil {
 		had = b.version
-	} else if r.segs[0].id > 1 {
+	} else if r.contents.segs[0].id > 1 {
 		return nil // compaction may have deleted earlier records
 	}
 	if h.version == had+1 {
@@ -349,13 +349,13 @@ func (r *replay) checkVersion(seg *segment, off int64, h header) error {
 // checkReferences deletes and reports index entries that refer to missing segments, and
 // counts the live bytes.
 func (r *replay) checkReferences() error {
-	if floor := max(r.floor, 1); len(r.segs) > 0 && r.segs[0].id > floor {
-		if err := r.reportMissingSegments(floor, r.segs[0].id); err != nil {
+	if floor := max(r.floor, 1); len(r.contents.segs) > 0 && r.contents.segs[0].id > floor {
+		if err := r.reportMissingSegments(floor, r.contents.segs[0].id); err != nil {
 			return err
 		}
 	}
-	there := func(id uint32) bool { return r.segmentLocked(id) != nil }
-	for _, b := range r.buckets {
+	there := func(id uint32) bool { return r.contents.segmentLocked(id) != nil }
+	for _, b := range r.contents.buckets {
 		if b.ix.Load() == nil && slices.ContainsFunc(b.liveBySegment, func(t segmentLive) bool { return !there(t.seg) }) {
 			if err := r.loadIndex(b); err != nil {
 				return err
@@ -383,20 +383,20 @@ func (r *replay) checkReferences() error {
 
 // recountLive computes the live bytes from scratch.
 func (r *replay) recountLive() {
-	r.total.Store(0)
-	r.live.Store(0)
-	for _, s := range r.segs {
+	r.contents.total.Store(0)
+	r.contents.live.Store(0)
+	for _, s := range r.contents.segs {
 		s.live = 0
-		r.total.Add(s.size)
+		r.contents.total.Add(s.size)
 	}
-	for _, b := range r.buckets {
-		r.live.Add(b.cost())
+	for _, b := range r.contents.buckets {
+		r.contents.live.Add(b.cost())
 		for _, t := range b.liveBySegment {
-			r.countLocked(t.seg, t.live)
+			r.contents.countLocked(t.seg, t.live)
 		}
 		if x := b.ix.Load(); x != nil {
 			for e := range x.Ascend("", "") {
-				r.countLocked(e.at.seg, e.cost())
+				r.contents.countLocked(e.at.seg, e.cost())
 			}
 		}
 	}
@@ -404,13 +404,13 @@ func (r *replay) recountLive() {
 
 // rebuildIndex computes the index of a bucket from the records of the log, as replay does.
 func (l *Log) rebuildIndex(name string) (*Index, error) {
-	l.mu.RLock()
-	segs, sizes := slices.Clone(l.segs), make([]int64, len(l.segs))
+	l.contents.mu.RLock()
+	segs, sizes := slices.Clone(l.contents.segs), make([]int64, len(l.contents.segs))
 	for i, s := range segs {
 		s.acquire()
 		sizes[i] = s.size
 	}
-	l.mu.RUnlock()
+	l.contents.mu.RUnlock()
 	defer func() {
 		for _, s := range segs {
 			s.release()

@@ -32,7 +32,7 @@ const (
 	formatVersion = 1
 )
 
-// segment is one file of the log. Log.mu guards size and live, which only the committer
+// segment is one file of the log. contents.mu guards size and live, which only the committer
 // modifies; refs is atomic; the other fields are constant.
 type segment struct {
 	id   uint32
@@ -101,7 +101,7 @@ func (l *Log) createSegment(id uint32, before int64) (*segment, error) {
 	}
 	if _, err = f.WriteAt(appendSegmentHeader(nil, l.id, id, before), 0); err == nil {
 		if err = f.Sync(); err != nil {
-			err = l.markBroken(fmt.Errorf("fsync: %w", err))
+			err = l.status.markBroken(fmt.Errorf("fsync: %w", err))
 		}
 	}
 	if err == nil {

@@ -4,10 +4,21 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // syncer forces data to the disk while the committer goes on writing.
 type syncer struct {
+	dir      string
+	cfg      Config
+	contents *contents
+	status   *status
+	stop     <-chan struct{} // ends run
+
+	written     atomic.Uint64 // point up to which the log was handed to the operating system
+	durable     atomic.Uint64 // point up to which the log is on disk
+	durableFile *durableFile  // records durable
+
 	dirty  chan struct{} // holds a token when data should be synced within SyncEvery
 	urgent chan struct{} // holds a token when a caller of Sync waits
 
@@ -29,8 +40,8 @@ func (l *Log) Sync(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	w := waiter{upTo: point(l.written.Load()), done: make(chan error, 1)}
-	if point(l.durable.Load()) >= w.upTo {
+	w := waiter{upTo: point(l.syncer.written.Load()), done: make(chan error, 1)}
+	if point(l.syncer.durable.Load()) >= w.upTo {
 		return nil
 	}
 	l.syncer.mu.Lock()
@@ -47,32 +58,32 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 }
 
-// syncLoop is the syncer goroutine.
-func (l *Log) syncLoop() {
+// run is the syncer goroutine.
+func (s *syncer) run() {
 	timer := stoppedTimer()
 	defer timer.Stop()
 	for armed := false; ; {
 		select {
-		case <-l.syncer.dirty:
-			if l.cfg.Sync == SyncOff {
-				_ = l.syncTo(at(point(l.written.Load()).seg(), 0)) // full segments only; markBroken logged the error
+		case <-s.dirty:
+			if s.cfg.Sync == SyncOff {
+				_ = s.syncTo(at(point(s.written.Load()).seg(), 0)) // full segments only; markBroken logged the error
 			} else if !armed {
-				timer.Reset(l.cfg.SyncEvery)
+				timer.Reset(s.cfg.SyncEvery)
 				armed = true
 			}
 		case <-timer.C:
 			armed = false
-			_ = l.syncTo(point(l.written.Load())) // markBroken logged the error
-		case <-l.syncer.urgent:
-			l.syncer.mu.Lock()
-			waiting := l.syncer.waiting
-			l.syncer.waiting = nil
-			l.syncer.mu.Unlock()
-			err := l.syncTo(point(l.written.Load()))
+			_ = s.syncTo(point(s.written.Load())) // markBroken logged the error
+		case <-s.urgent:
+			s.mu.Lock()
+			waiting := s.waiting
+			s.waiting = nil
+			s.mu.Unlock()
+			err := s.syncTo(point(s.written.Load()))
 			for _, w := range waiting {
 				w.done <- err
 			}
-		case <-l.stop:
+		case <-s.stop:
 			return
 		}
 	}
@@ -81,41 +92,41 @@ func (l *Log) syncLoop() {
 // syncTo makes the log durable up to p. A failed fsync breaks the log: the content of the
 // disk is unknown then, and a retry would not tell because the operating system may have
 // dropped the pages that it could not write.
-func (l *Log) syncTo(p point) error {
-	l.syncer.syncMu.Lock()
-	defer l.syncer.syncMu.Unlock()
-	from := point(l.durable.Load())
+func (s *syncer) syncTo(p point) error {
+	s.syncMu.Lock()
+	defer s.syncMu.Unlock()
+	from := point(s.durable.Load())
 	if from >= p {
 		return nil
 	}
-	if err := l.broken.Load(); err != nil {
+	if err := s.status.broken.Load(); err != nil {
 		return *err
 	}
-	l.mu.RLock()
+	s.contents.mu.RLock()
 	var segs []*segment
 	last := p // p, limited to the last segment that is synced
-	for _, s := range l.segs {
-		if s.id >= from.seg() && at(s.id, 0) < p {
-			s.acquire()
-			segs = append(segs, s)
-			last = min(p, at(s.id, s.size))
+	for _, seg := range s.contents.segs {
+		if seg.id >= from.seg() && at(seg.id, 0) < p {
+			seg.acquire()
+			segs = append(segs, seg)
+			last = min(p, at(seg.id, seg.size))
 		}
 	}
-	l.mu.RUnlock()
+	s.contents.mu.RUnlock()
 	var err error
-	for _, s := range segs {
+	for _, seg := range segs {
 		if err == nil {
-			err = s.file.Sync()
+			err = seg.file.Sync()
 		}
-		s.release()
+		seg.release()
 	}
 	if err == nil && from.seg() != p.seg() {
-		err = syncDir(l.dir) // the names of new segments
+		err = syncDir(s.dir) // the names of new segments
 	}
 	if err != nil {
-		return l.markBroken(fmt.Errorf("fsync: %w", err))
+		return s.status.markBroken(fmt.Errorf("fsync: %w", err))
 	}
-	l.durable.Store(uint64(p))
-	l.saveDurable(last)
+	s.durable.Store(uint64(p))
+	s.durableFile.save(last)
 	return nil
 }
