@@ -46,9 +46,9 @@ func loadScripts() scripts {
 		unattended:  loadScript("unattended"),
 		announce:    loadScript("announce"),
 		replicas:    loadScript("replicas"),
-		moveAside:   loadScript("aside"),
-		listSession: loadScript("enter"),
-		endRebuild:  loadScript("mended"),
+		moveAside:   loadScript("moveaside"),
+		listSession: loadScript("listsession"),
+		endRebuild:  loadScript("endrebuild"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

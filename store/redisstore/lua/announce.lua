@@ -1,8 +1,7 @@
 #!lua
--- Enters a replica in the list of those that are alive and removes those that
--- are not.
+-- Lists a replica as alive and removes the replicas that have expired.
 --
--- KEYS: 1 replicas by the end of their life, 2 their cards.
+-- KEYS: 1 replicas by expiry, 2 their cards.
 -- ARGV: 1 replica, 2 card, 3 time to live in ms.
 -- Returns 1.
 local t = redis.call('TIME')

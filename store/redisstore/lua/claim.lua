@@ -1,18 +1,18 @@
 #!lua
--- Makes a replica the owner of a session under a new epoch and says so in the
--- log.
+-- Makes a replica the owner of a session under a new epoch and appends the event of
+-- the claim to the log.
 --
 -- KEYS: 1 meta, 2 log, 3 quarantine, 4 floor, 5 working of the partition.
--- ARGV: 1 session, 2 replica, 3 time to live in ms, 4 bytes of the claim's event
---   with an epoch of one digit and the zero position as prev, 5 and 6 bounds of
---   the log.
+-- ARGV: 1 session, 2 replica, 3 time to live in ms, 4 size of the claim's event with
+--   an epoch of one digit and the zero position as prev, 5 and 6 bounds of the log
+--   in events and bytes.
 -- Returns {'OK', epoch, prev}, or a refusal: {'QUARANTINED', reason},
 --   {'NOTFOUND'}, {'OWNED', by, ms}, {'CORRUPT', key}, {'INDEX', key}.
 --
--- The floor is the highest epoch of any session of the partition that was
--- deleted, so that an id that lives again goes on above its former life even if
--- the clock went back. The entry keeps what the event is made of instead of the
--- event: the epoch is known only here.
+-- The floor is the highest epoch of the deleted sessions of the partition. The new
+-- epoch is above it, so that a session that is created again with the same id never
+-- reuses an epoch, even if the clock was set back. The entry in the log holds the
+-- fields of the event instead of the event, because only this script knows the epoch.
 local reason = redis.pcall('HGET', KEYS[3], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[3]} end
 if reason then return {'QUARANTINED', reason} end

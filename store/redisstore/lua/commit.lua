@@ -1,56 +1,62 @@
 #!lua
--- Applies batches of sessions' owners, each whole or not at all and each for
--- itself.
+-- Applies batches of several owners. Each batch is applied completely or not at all,
+-- independently of the others.
 --
--- KEYS: for each batch meta, log; and of the following those it touches: working
---   of the partition, names, inbox with ids and done, tables and lists.
--- ARGV: 1 number of batches, 2 and 3 bounds of logs, 4 how many consumed commands
---   are remembered, 5 '1' if a second node will be asked for the writes; then
---   for each batch 1 state that must be there, 2 state after it, 3 where the log
---   ends before it, 4 its events * 2^32 + their bytes, 5 number of further
---   arguments; and if that is not 0: 1 card or '', 2 '' or whether it is working
---   ('1' or '0') and the session, 3 number of structures, 4 number of consumed
---   ids, then the names of the structures ('t:' table, 'l:' list), the ids, and
---   the ops: a letter, the number of the structure, and what the op needs.
--- Returns for each batch 1 when applied, more by the number of connections that
---   listen to news of the session, {'STATE', state or ''} if another state is there, {'CORRUPT', key}, or
---   {'INDEX', key} if it is not the session's own key that is broken.
+-- KEYS: for each batch meta, log, and those of the following keys that it touches:
+--   working of the partition; names; inbox, ids and done; tables and lists.
+-- ARGV: 1 number of batches, 2 and 3 bounds of the logs in events and bytes, 4 number
+--   of consumed commands whose ids are kept, 5 '1' for durable batches, which WAIT may
+--   follow; then for each batch 1 expected state, 2 state after the batch, 3 end of the
+--   log before it, 4 its events * 2^32 + their bytes, 5 number of further arguments.
+--   If there are further arguments: 1 card or '', 2 '' or the working flag ('1' or '0') followed
+--   by the session, 3 number of structures, 4 number of consumed ids, then the names
+--   of the structures ('t:' table, 'l:' list), the ids, and the ops: a letter, the
+--   number of the structure, and the op's own arguments.
+-- Returns for each batch: 1 + the number of subscribers of the session's channel if
+--   it was applied (1 for a batch without events), {'STATE', state or ''} if the
+--   session is in another state, {'CORRUPT', key}, or {'INDEX', key} if the broken
+--   key is shared with other sessions.
 --
--- The entries themselves are added by the XADDs behind this script in the same
--- transaction, see log.lua. What a lease may write is decided by one comparison:
--- owner, epoch, number of the last batch and top of the log are one string, and
--- a quarantined session has another. Everything that could fail is looked at
--- before the first write, because a script that stops half-way is not undone.
--- Several batches share a call because calling costs as much as a small batch.
+-- The XADD commands that follow this script in the same transaction add the entries;
+-- see log.lua. One comparison decides what a lease may write: owner, epoch, number of
+-- the last batch and end of the log are one string, which is different while the
+-- session is quarantined. The script checks everything that could fail before its
+-- first write, because Redis does not undo a script that fails halfway. Batches share
+-- a call because a call costs as much as a small batch.
 local maxev, maxby = tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 
-local function wrong(key, want)
+-- hasWrongType returns whether a key has another type than want, and whether it does
+-- not exist.
+local function hasWrongType(key, want)
   local is = redis.call('TYPE', key).ok
   return is ~= want and is ~= 'none', is == 'none'
 end
 
--- check returns the first key that a batch needs and that is of a wrong type,
--- and the answer to give, or else which of its structures do not exist yet. The
--- keys of names, inbox and the first structure are where it is told.
+-- check returns the first key of a batch that has a wrong type, with the word of the
+-- refusal if it is not CORRUPT; or nil and, for each structure, whether it does not
+-- exist yet. names, inbox and first are the indexes of the keys of the names, the
+-- inbox and the first structure.
 local function check(k, a, structures, consumed, names, inbox, first)
-  if ARGV[a + 6] ~= '' and wrong(KEYS[k + 2], 'zset') then return KEYS[k + 2], 'INDEX' end
-  if structures > 0 and wrong(KEYS[names], 'set') then return KEYS[names] end
+  if ARGV[a + 6] ~= '' and hasWrongType(KEYS[k + 2], 'zset') then return KEYS[k + 2], 'INDEX' end
+  if structures > 0 and hasWrongType(KEYS[names], 'set') then return KEYS[names] end
   if consumed > 0 then
     for i, want in ipairs({'stream', 'hash', 'list'}) do
-      if wrong(KEYS[inbox + i - 1], want) then return KEYS[inbox + i - 1] end
+      if hasWrongType(KEYS[inbox + i - 1], want) then return KEYS[inbox + i - 1] end
     end
   end
   local fresh = {}
   for i = 1, structures do
     local key, bad = KEYS[first + i - 1], nil
-    bad, fresh[i] = wrong(key, string.byte(ARGV[a + 8 + i]) == 116 and 'hash' or 'list')
+    bad, fresh[i] = hasWrongType(key, string.byte(ARGV[a + 8 + i]) == 116 and 'hash' or 'list')
     if bad then return key end
   end
   return nil, fresh
 end
 
+-- consume removes the commands with the ids ARGV[from...] from the inbox and keeps their
+-- ids, at most ARGV[4] of them.
 local function consume(inbox, ids, done, from, count)
   for i = from, from + count - 1 do
     local pending = redis.call('HGET', ids, ARGV[i])
@@ -67,6 +73,8 @@ local function consume(inbox, ids, done, from, count)
   end
 end
 
+-- ops applies an op to a structure. The arguments of the op begin at i; each function
+-- returns their number.
 local ops = {
   S = function(key, i) redis.call('HSET', key, ARGV[i], ARGV[i + 1]) return 2 end,
   U = function(key, i) redis.call('HDEL', key, ARGV[i]) return 1 end,
@@ -99,8 +107,8 @@ local ops = {
   D = function(key) redis.call('UNLINK', key) return 0 end,
 }
 
--- further applies what a batch has beside events.
-local function further(k, a, structures, consumed, names, inbox, first, fresh)
+-- applyChanges applies everything of a batch except its events.
+local function applyChanges(k, a, structures, consumed, names, inbox, first, fresh)
   local meta, card, working = KEYS[k], ARGV[a + 5], ARGV[a + 6]
   if card ~= '' then redis.call('HSET', meta, 'card', card) end
   if working ~= '' then
@@ -127,14 +135,16 @@ local function further(k, a, structures, consumed, names, inbox, first, fresh)
   if changed then redis.call('HINCRBY', meta, 'names', 1) end
 end
 
+-- The numbers and channels of the applied batches that have events.
+local applied, channels = {}, {}
+
 -- apply applies the batch whose keys and arguments begin at k and a.
-local told, channels = {}, {}
 local function apply(number, k, a, structures, consumed, names, inbox, first)
   local meta, log, delta = KEYS[k], KEYS[k + 1], ARGV[a + 3]
   local m = redis.pcall('HMGET', meta, 'state', 'count', 'stop')
   if m.err then return {'CORRUPT', meta} end
   if m[1] ~= ARGV[a] then
-    -- A batch that is there already is touched, so that WAIT has something to wait for.
+    -- A batch that was applied before is written again, so that WAIT covers it.
     if m[1] == ARGV[a + 1] and ARGV[5] == '1' then redis.call('HSET', meta, 'state', m[1]) end
     return {'STATE', m[1] or ''}
   end
@@ -154,17 +164,16 @@ local function apply(number, k, a, structures, consumed, names, inbox, first)
     if bad then return {fresh or 'CORRUPT', bad} end
   end
   if delta ~= '0' and redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
-  -- Should a change fail although everything was looked at, the state says that
-  -- the batch is not there and the log stays locked: a torn batch must not be
-  -- taken for a whole one.
-  if structures and not pcall(further, k, a, structures, consumed, names, inbox, first, fresh) then
+  -- If a change fails in spite of the checks, the state does not include the batch and
+  -- the log stays locked: a partial batch must not count as applied.
+  if structures and not pcall(applyChanges, k, a, structures, consumed, names, inbox, first, fresh) then
     if delta ~= '0' then redis.call('XSETID', log, locked) end
     return {'CORRUPT', meta}
   end
   redis.call('HSET', meta, 'state', ARGV[a + 1], 'count', count, 'updated', now)
   if set then redis.call('HSET', meta, unpack(set)) end
   if from then redis.call('XTRIM', log, 'MINID', from) end
-  if delta ~= '0' then told[#told + 1], channels[#channels + 1] = number, meta end
+  if delta ~= '0' then applied[#applied + 1], channels[#channels + 1] = number, meta end
   return 1
 end
 
@@ -184,6 +193,6 @@ for i = 1, tonumber(ARGV[1]) do
 end
 if #channels > 0 then
   local counts = redis.call('PUBSUB', 'SHARDNUMSUB', unpack(channels))
-  for i, number in ipairs(told) do answers[number] = 1 + counts[2 * i] end
+  for i, number in ipairs(applied) do answers[number] = 1 + counts[2 * i] end
 end
 return answers

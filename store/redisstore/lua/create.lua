@@ -1,15 +1,17 @@
 #!lua
--- Creates a session and enters it in the directory.
+-- Creates a session and lists it.
 --
 -- KEYS: 1 meta, 2 sessions of the partition, 3 sessions of the user in it, 4 floor.
--- ARGV: 1 session, 2 user, 3 card; and for one that was forgotten the lease it
---   had: 4 replica, 5 epoch, 6 time to live in ms.
--- Returns 1, or {'EXISTS'}, {'INDEX', key, user}, or {'NOTFOUND'} if what had a lease was deleted.
+-- ARGV: 1 session, 2 user, 3 card; to recreate a lost session also its lease:
+--   4 replica, 5 epoch, 6 time to live in ms.
+-- Returns 1, or {'EXISTS'}, {'INDEX', key, user}, or {'NOTFOUND'} if the session of
+--   the lease was deleted.
 --
--- A lease of before is good again, so that nobody else takes the session before
--- its owner has claimed it and written everything, and epochs go on above it.
+-- The lease of a recreated session is valid again: no other replica can claim the
+-- session before its owner has claimed it and written its state, and the next epoch
+-- is above that of the lease.
 --
--- The fields that every commit needs come first, where Redis finds them sooner.
+-- The fields that every commit reads come first, because Redis finds these sooner.
 if redis.call('EXISTS', KEYS[1]) == 1 then return {'EXISTS'} end
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))

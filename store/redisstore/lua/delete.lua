@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
--- Removes a session and everything that belongs to it.
+-- Deletes a session with all its keys.
 --
 -- KEYS: 1 meta, 2 quarantine, 3 floor, 4 working, 5 sessions of the partition,
 --   6 sessions of the user in it, 7... all other keys of the session.
--- ARGV: 1 session, 2 replica, 3 epoch, 4 version of the names that the keys were
---   made of.
--- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'CHANGED'}, {'INDEX', key}.
+-- ARGV: 1 session, 2 replica, 3 epoch, 4 version of the names from which the caller
+--   computed the keys.
+-- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'INDEX', key}, or {'CHANGED'} if
+--   the names have changed since.
 local reason = redis.pcall('HGET', KEYS[2], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[2]} end
 if reason then return {'QUARANTINED', reason} end

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
--- Removes a session that is set aside and everything that belongs to it, whatever
--- of that can be read.
+-- Deletes a quarantined session with all its keys, even if they are unreadable.
 --
 -- KEYS: 1 meta, 2 quarantine, 3 floor, 4 working, 5 sessions of the partition, then
 --   the sessions of all users in it, then all other keys of the session.
 -- ARGV: 1 session, 2 number of the users.
--- Returns 1, or {'CONFLICT'} if it is not set aside, {'NOTFOUND'}, {'INDEX', key}.
+-- Returns 1, or {'CONFLICT'} if the session is not quarantined, {'NOTFOUND'},
+--   {'INDEX', key}.
 --
--- An epoch that cannot be read is not after now: the clock is where it came from.
+-- If the epoch is unreadable, the floor becomes at least the current time: epochs are
+-- taken from the clock, so the epoch is not above it.
 local reason = redis.pcall('HGET', KEYS[2], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[2]} end
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'NOTFOUND'} end

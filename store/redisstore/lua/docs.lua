@@ -1,12 +1,12 @@
--- Shared by the scripts of documents: what is alive in a collection.
+-- Functions that the scripts of documents share.
 --
--- KEYS of all of them: 1 values, 2 versions, 3 names in order, 4 names by the end
---   of their life, if they have one.
+-- KEYS of these scripts: 1 values, 2 versions, 3 names in order, 4 names by expiry, for
+--   documents with a time to live.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
--- version is that of a document, or '0' if there is none. The second result is
--- how many ms it has left, 0 meaning for ever.
+-- version returns the version of a document, or '0' if there is none, and its remaining
+-- time to live in ms, or 0 if it has none.
 local function version(name)
   local v = redis.call('HGET', KEYS[2], name)
   local till = v and redis.call('ZSCORE', KEYS[4], name)

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Says that lists are whole again, unless more was put away meanwhile.
+-- Removes the rebuild mark of a partition, unless it was set again meanwhile.
 --
--- KEYS: 1 mending of the partition.
--- ARGV: 1 what it said before the lists were made.
+-- KEYS: 1 rebuild mark.
+-- ARGV: 1 value of the mark before the rebuild.
 -- Returns 1.
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
--- Reads a part of a list.
+-- Reads a page of a list.
 --
 -- KEYS: 1 meta, 2 the list.
--- ARGV: 1 index of the first item, or from the end if it is negative, 2 how many.
+-- ARGV: 1 index of the first item, counted from the end if negative, 2 number of items.
 -- Returns {'OK', length, items}, or {'NOTFOUND'}.
 if redis.call('HEXISTS', KEYS[1], 'state') == 0 then return {'NOTFOUND'} end
 local length = redis.call('LLEN', KEYS[2])

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- Lists documents of a collection, in order of their names.
+-- Lists documents of a collection in the order of names.
 --
 -- KEYS: see docs.lua.
--- ARGV: 1 where to begin, as ZRANGE BYLEX wants it, 2 how many, 3 how many bytes
---   are enough.
--- Returns {'OK', last name looked at or '' at the end, name, version, ms left,
---   sealed data, name, ...}.
+-- ARGV: 1 lower bound of the names in the format of ZRANGE BYLEX, 2 number of names,
+--   3 size of the data in bytes after which the page ends.
+-- Returns {'OK', cursor, name, version, remaining ms, sealed data, name, ...}; the
+--   cursor is the last name of the page, or '' if there are no more.
 local names = redis.call('ZRANGE', KEYS[3], ARGV[1], '+', 'BYLEX', 'LIMIT', 0, ARGV[2])
 local answer, bytes, last = {'OK', ''}, 0, ''
 for i, name in ipairs(names) do

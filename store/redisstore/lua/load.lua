@@ -1,11 +1,12 @@
 #!lua flags=no-writes
--- Reads tables and lists of a session, all at one position.
+-- Reads tables and lists of a session as of one position.
 --
 -- KEYS: 1 meta, 2... the tables and lists.
--- ARGV: 1 version of the names that the keys were made of, 2... 't' or 'l' for
---   each.
--- Returns {'OK', top, contents...}, contents being fields and values or items; or
---   {'NOTFOUND'}, {'CHANGED'}, {'CORRUPT', key}.
+-- ARGV: 1 version of the names from which the caller computed the keys, 2... 't' or
+--   'l' for each key.
+-- Returns {'OK', top, contents...}, where the contents of a table are fields and
+--   values and those of a list are items; or {'NOTFOUND'}, {'CORRUPT', key}, or
+--   {'CHANGED'} if the names have changed since.
 local m = redis.call('HMGET', KEYS[1], 'state', 'names')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end

@@ -1,30 +1,30 @@
--- Shared by claim.lua and commit.lua: how a log grows within its bounds.
+-- Functions that claim.lua and commit.lua share: how a log grows within its bounds.
 --
--- A log takes no entries by itself: its last id is the highest there is. A
--- script that has said yes to a batch sets it to where the log ends, so that the
--- XADD behind it in the same transaction works, and the XSETID behind that locks
--- the log again. So the bytes of a batch need not go through Lua, which would
--- copy them and hash every one of them (a third of Redis' work, measured), and
--- an XADD whose script said no, or was not even known, adds nothing.
+-- A log is locked: its last id is the greatest possible one, so that XADD fails. A
+-- script that accepts a batch sets the last id to the end of the log. The XADD that
+-- follows in the same transaction then succeeds, and the XSETID after it locks the
+-- log again. The bytes of a batch therefore do not pass through Lua, which would
+-- copy and hash them (measured: a third of the work of Redis), and an XADD adds
+-- nothing if its script refused the batch or was unknown to the server.
 --
--- For the same reason entries are not looked at when a log is trimmed. It is cut
--- into chunks of at most a sixteenth of its bounds (a larger batch is a chunk
--- alone), only their ends are remembered, and whole chunks are dropped. In meta
---   count    is what the newest chunk holds: events * 2^32 + bytes, one number
---            because reading and writing numbers is most of what a commit costs,
---   stop     is how much it may hold before there is something to do,
---   chunk    is `<first position> <events> <bytes>`: where it begins, and all
---            events and bytes that were ever added before,
---   marks    are the older chunks: `<first> <last> <events> <bytes>;`... with all
---            events and bytes that were ever added up to their ends,
---   dropped  is `<events> <bytes>` of what is not there any more.
+-- For the same reason trimming does not read entries. The log is divided into chunks
+-- of at most a sixteenth of its bounds (a larger batch is a chunk of its own), meta
+-- holds the ends of the chunks, and trimming drops whole chunks. The fields of meta:
+--   count    content of the newest chunk: events * 2^32 + bytes. It is one number
+--            because parsing and formatting numbers is most of the cost of a commit.
+--   stop     value of count up to which a commit need not call plan
+--   chunk    `<first position> <events> <bytes>` of the newest chunk: where it begins,
+--            and the sum of all events and bytes ever added before it
+--   marks    the older chunks: `<first> <last> <events> <bytes>;`... with the sum of
+--            all events and bytes ever added up to their ends
+--   dropped  `<events> <bytes>`: the sum of all that was trimmed
 local locked = '18446744073709551615-18446744073709551615'
 local unit = 4294967296
 
--- plan says what has to be done when a batch of n events and y bytes, the last
--- at position top, is added after prev. It only reads, because nothing may fail
--- after the first write. It returns the fields of meta to set and where to cut
--- the log, if at all; or nothing if what it reads makes no sense.
+-- plan computes the effect of adding a batch of n events and y bytes, the last event at
+-- position top, after prev. It only reads, because nothing may fail after the first
+-- write. It returns the fields of meta to set and, if the log must be trimmed, the first
+-- id to keep; or nothing if meta is unreadable.
 local function plan(meta, n, y, prev, top, maxev, maxby)
   local m = redis.call('HMGET', meta, 'chunk', 'dropped', 'marks', 'count')
   local cfirst, cev, cby = string.match(m[1] or '', '^(%S+) (%d+) (%d+)$')
@@ -44,7 +44,7 @@ local function plan(meta, n, y, prev, top, maxev, maxby)
     cfirst, cev, cby = first, events, bytes
   end
 
-  -- Once a bound is broken, chunks go as long as it stays seven eighths full.
+  -- Over a bound, drop chunks while the log stays at least seven eighths full.
   local lowev = ev - dev > maxev and maxev * 7 / 8 or 0
   local lowby = by - dby > maxby and maxby * 7 / 8 or 0
   if lowev > 0 or lowby > 0 then

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
--- Moves keys away that cannot be used.
+-- Renames keys that belong together if one of them has a wrong type.
 --
--- KEYS: the keys, then as many to move them to; and behind them, if something is
---   to be made of others again, the key that says so.
--- ARGV: the type that each is to have; and behind them '1' to move them though
---   their types are right, and what the last key is to say.
--- Returns how many were moved: none or, since they belong together, all.
+-- KEYS: n keys, then n new names for them, then optionally the rebuild mark of the
+--   partition.
+-- ARGV: the Redis type that each of the n keys must have, then '1' to rename them
+--   even if all types are right, then the new value of the rebuild mark.
+-- Returns the number of renamed keys: 0, or all that exist. If it renamed any, it
+--   sets the rebuild mark.
 local n = math.floor(#KEYS / 2)
 local move = ARGV[n + 1] == '1'
 for i = 1, n do

@@ -2,11 +2,11 @@
 -- Writes a document if its version is the expected one.
 --
 -- KEYS: see docs.lua.
--- ARGV: 1 name, 2 version that must be there, '0' for none, 3 sealed data,
---   4 time to live in ms or '0'.
+-- ARGV: 1 name, 2 expected version, '0' for none, 3 sealed data, 4 time to live in ms
+--   or '0'.
 -- Returns {'OK', version}, or {'CONFLICT'}.
 --
--- Documents whose life is over are removed here, a few at a time.
+-- Every call also removes up to 16 expired documents.
 for _, name in ipairs(redis.call('ZRANGE', KEYS[4], '-inf', now, 'BYSCORE', 'LIMIT', 0, 16)) do remove(name) end
 local v = version(ARGV[1])
 if v ~= ARGV[2] then return {'CONFLICT'} end

@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
--- Sets a session aside or, without a reason, takes it back.
+-- Quarantines a session or, without a reason, lifts its quarantine.
 --
 -- KEYS: 1 meta, 2 quarantine, 3 working of the partition.
--- ARGV: 1 session, 2 reason or '', 3 '1' to keep the reason that is there.
+-- ARGV: 1 session, 2 reason or '', 3 '1' to keep a reason that is already stored.
 -- Returns 1, or {'NOTFOUND'}, {'INDEX', key}.
 --
--- The mark is in the partition's hash, where also a session can have it whose
--- own key is of a wrong type, and as a '!' in meta's state, where a commit finds
--- it without looking for it, and where it stays should the hash be lost. A session that is set aside is not waiting for an
--- owner.
+-- The quarantine is stored twice: in the hash of the partition, so that a session
+-- whose meta has a wrong type can be quarantined, and as a '!' before the state in
+-- meta, where a commit notices it without another read and where it survives the loss
+-- of the hash. A quarantined session is not listed in working.
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'NOTFOUND'} end
 local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until')
 local state = not m.err and m[1] and string.gsub(m[1], '^!', '')

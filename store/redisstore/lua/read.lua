@@ -1,16 +1,16 @@
 #!lua flags=no-writes
--- Reads the log after a cursor, in one round trip.
+-- Reads the events of a log after a cursor, in one round trip.
 --
 -- KEYS: 1 meta, 2 log.
--- ARGV: 1 epoch and 2 seq of the cursor, 3 how many events.
--- Returns {'OK', top, owner, entry...} where an entry is {id, {'d', bytes}} and
---   the first one may begin before the cursor; or {'NOTFOUND'}, {'TRIMMED'},
---   {'AHEAD'}, {'UNKNOWN'}, {'CORRUPT', key}.
+-- ARGV: 1 epoch and 2 seq of the cursor, 3 number of events.
+-- Returns {'OK', top, owner, entry...} where an entry is {id, {'d', bytes}} and the
+--   first one may begin before the cursor; or {'NOTFOUND'}, {'TRIMMED'}, {'AHEAD'},
+--   {'UNKNOWN'}, {'CORRUPT', key}.
 --
--- An entry's id is the position of its last event and its first line tells how
--- many it has. The number of entries to fetch is guessed from the average, so
--- that a page of small batches is not a thousand calls and a page of large ones
--- does not fetch a megabyte too much.
+-- The id of an entry is the position of its last event, and its first line holds the
+-- number of its events. The script estimates the number of entries to fetch from the
+-- average, so that a page of small batches needs few calls of XRANGE and a page of
+-- large ones does not fetch much more than it returns.
 local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'chunk', 'count', 'dropped')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- Reads commands for a session's owner.
+-- Reads commands from the inbox for the owner of a session.
 --
 -- KEYS: 1 meta, 2 inbox.
--- ARGV: 1 replica, 2 epoch, 3 where to begin in the inbox, 4 how many bytes are
---   enough.
--- Returns {'OK', entry...} where an entry is {place, {'id', id, 'd', data}}, or
+-- ARGV: 1 replica, 2 epoch, 3 lower bound of the entry ids, 4 size in bytes after which
+--   the result ends.
+-- Returns {'OK', entry...} where an entry is {entry id, {'id', id, 'd', data}}, or
 --   {'FENCED'}.
 local state = redis.call('HGET', KEYS[1], 'state')
 local owner, epoch = string.match(state or '', '^!?(%S*) (%d+) ')

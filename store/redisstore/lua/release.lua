@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Gives a lease back and tells everybody who follows the session, or leaves it to an
--- heir, who knows.
+-- Ends a lease: publishes that the session has no owner, or reserves it for an heir.
 --
 -- KEYS: 1 meta, 2 working of the partition.
 -- ARGV: 1 session, 2 replica, 3 epoch, 4 heir or '', 5 time to live in ms.

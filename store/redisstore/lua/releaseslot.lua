@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Gives a slot back, or a place in the queue for one, and the slot to the next.
+-- Releases a slot, or cancels a waiting request, and grants free slots to waiters.
 --
 -- KEYS: see slots.lua.
 -- ARGV: 1 holder.
 -- Returns 1.
 expire()
 for i = 1, 3 do redis.call('ZREM', KEYS[i], ARGV[1]) end
-forget(ARGV[1])
+removeFacts(ARGV[1])
 grant()
-keep(0)
+extendKeys(0)
 return 1

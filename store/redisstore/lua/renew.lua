@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Prolongs a lease.
+-- Extends a lease.
 --
 -- KEYS: 1 meta, 2 working of the partition.
 -- ARGV: 1 session, 2 replica, 3 epoch, 4 time to live in ms.
 -- Returns 1, or {'FENCED'}.
 --
--- It is allowed when memory is full: it needs none, and owners that cannot write
--- must not lose their sessions on top.
+-- Redis executes it also when its memory is full: it needs none, and owners that cannot
+-- write should at least keep their sessions.
 local state = redis.call('HGET', KEYS[1], 'state')
 local owner, epoch = string.match(state or '', '^!?(%S*) (%d+) ')
 if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end

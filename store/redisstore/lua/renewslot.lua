@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Prolongs a slot.
+-- Extends a slot.
 --
 -- KEYS: see slots.lua.
 -- ARGV: 1 holder, 2 time to live in ms.
@@ -9,5 +9,5 @@ grant()
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return {'FENCED'} end
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('HSET', KEYS[4], 't:' .. ARGV[1], ARGV[2])
-keep(tonumber(ARGV[2]))
+extendKeys(tonumber(ARGV[2]))
 return 1

@@ -1,12 +1,11 @@
 #!lua flags=no-writes
--- Lists replicas that are alive, in order of their ids.
+-- Lists the live replicas in the order of ids.
 --
--- KEYS: 1 replicas by the end of their life, 2 their cards.
--- ARGV: 1 the id to begin after or '', 2 how many.
--- Returns {'OK', more, id, end in ms, card, id, ...}; more is '1' or '0'.
+-- KEYS: 1 replicas by expiry, 2 their cards.
+-- ARGV: 1 id after which the page begins, or '', 2 number of replicas.
+-- Returns {'OK', more, id, expiry in ms, card, id, ...}; more is '1' or '0'.
 --
--- There are as many replicas as processes of the hub, so sorting them all is
--- nothing.
+-- It sorts all replicas, which is cheap: there is one per hub process.
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 local ids = redis.call('ZRANGE', KEYS[1], '(' .. now, '+inf', 'BYSCORE')

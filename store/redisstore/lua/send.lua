@@ -1,11 +1,12 @@
 #!lua
--- Puts a command into a session's inbox, once.
+-- Adds a command to the inbox of a session, unless it is a duplicate.
 --
 -- KEYS: 1 meta, 2 inbox, 3 ids, 4 quarantine of the partition.
 -- ARGV: 1 session, 2 id of the command, 3 digest of its data, 4 its sealed data,
---   5 how many commands an inbox takes.
--- Returns 1 when it is new, {'DUP'} when it is there or was consumed lately, or
---   a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason}, {'NOTFOUND'}, {'INDEX', key}.
+--   5 maximum number of commands in the inbox.
+-- Returns 1 for a new command, {'DUP'} for one that is in the inbox or was consumed
+--   recently, or a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason},
+--   {'NOTFOUND'}, {'INDEX', key}.
 local reason = redis.pcall('HGET', KEYS[4], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[4]} end
 if reason then return {'QUARANTINED', reason} end

@@ -1,30 +1,31 @@
--- Shared by the scripts of semaphores: who holds a slot and who gets the next.
+-- Functions that the scripts of semaphores share.
 --
--- KEYS of all of them: 1 holders by the end of their slots, 2 waiters by their
---   tickets, 3 waiters by when they count as gone, 4 facts: 'k:<name>' is the
---   key and 't:<name>' the time to live of a holder or waiter, 'ticket' the last
---   one given, 'limit' the newest.
+-- KEYS of these scripts: 1 holders by expiry of their slots, 2 waiters by ticket,
+--   3 waiters by expiry, 4 facts: 'k:<name>' is the key and 't:<name>' the time to
+--   live of a holder or waiter, 'ticket' the last ticket issued, 'limit' the newest
+--   limit.
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
-local function forget(name) redis.call('HDEL', KEYS[4], 'k:' .. name, 't:' .. name) end
+-- removeFacts removes the facts about a holder or waiter.
+local function removeFacts(name) redis.call('HDEL', KEYS[4], 'k:' .. name, 't:' .. name) end
 
--- expire removes holders that did not renew and waiters that stopped asking.
+-- expire removes holders that did not renew their slot and waiters that did not call again.
 local function expire()
   for _, name in ipairs(redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE')) do
     redis.call('ZREM', KEYS[1], name)
-    forget(name)
+    removeFacts(name)
   end
   for _, name in ipairs(redis.call('ZRANGE', KEYS[3], '-inf', now, 'BYSCORE')) do
     redis.call('ZREM', KEYS[2], name)
     redis.call('ZREM', KEYS[3], name)
-    forget(name)
+    removeFacts(name)
   end
 end
 
--- grant gives free slots to waiters: to the key that holds the fewest, and to
--- its oldest ticket. Whoever gets one is told, and has it for a few seconds only
--- until it asks again: it may have gone meanwhile.
+-- grant grants free slots to waiters: to the key that holds the fewest slots, and among
+-- its waiters to the oldest ticket. It publishes the grant. The slot expires after 5 s
+-- unless the waiter calls again, because the waiter may be gone.
 local function grant()
   local free = (tonumber(redis.call('HGET', KEYS[4], 'limit')) or 0) - redis.call('ZCARD', KEYS[1])
   local waiters = free > 0 and redis.call('ZRANGE', KEYS[2], 0, -1) or {}
@@ -50,9 +51,9 @@ local function grant()
   end
 end
 
--- keep makes sure that the keys outlive whatever lasts for that many ms, and
--- not by much: nobody cleans up after semaphores that are not used any more.
-local function keep(ms)
+-- extendKeys makes the keys live 30 to 60 s longer than a slot of that many ms. Redis
+-- removes the keys of unused semaphores then.
+local function extendKeys(ms)
   for i = 1, 4 do
     if redis.call('PTTL', KEYS[i]) < ms + 30000 then redis.call('PEXPIRE', KEYS[i], ms + 60000) end
   end

@@ -1,8 +1,7 @@
 #!lua flags=no-writes
--- Counts holders and waiters of a semaphore.
+-- Counts the holders and the waiters of a semaphore.
 --
--- KEYS: 1 holders by the end of their slots, 2 waiters by when they count as
---   gone.
+-- KEYS: 1 holders by expiry of their slots, 2 waiters by expiry.
 -- Returns {'OK', held, waiting}.
 local t = redis.call('TIME')
 local from = '(' .. t[1] .. string.format('%03d', math.floor(t[2] / 1000))

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- Counts one event of a rate limit, unless the limit is reached.
 --
--- KEYS: 1 hash: step since the epoch to the number of events in it.
--- ARGV: 1 limit, 2 length of a step in µs, 3 steps of a window.
--- Returns 0, or how many µs to wait.
+-- KEYS: 1 hash: number of a step since 1970 to the number of events in it.
+-- ARGV: 1 limit, 2 length of a step in µs, 3 steps per window.
+-- Returns 0, or the time to wait in µs.
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local step, steps = tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- Lists working sessions of a partition that nobody holds a lease of.
+-- Lists sessions of a partition that have unfinished work and no live lease.
 --
--- KEYS: 1 working, 2 mending of the partition.
--- ARGV: 1 how many.
--- Returns '1' if not all of them may be listed, else '0', and the sessions.
+-- KEYS: 1 working, 2 rebuild mark of the partition.
+-- ARGV: 1 number of sessions.
+-- Returns '1' if a rebuild is pending, so that sessions may be missing, else '0'; then
+--   the sessions.
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 local answer = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1])
