@@ -35,9 +35,16 @@ const (
 
 // Semaphores is the part of a store that the limiter uses.
 type Semaphores interface {
+	// Acquire takes a slot, or renews the one of the same holder. A free slot goes to the
+	// waiting request whose key holds the fewest slots, and among those to the oldest.
+	// [store.ErrFull] if r may not wait.
 	Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error)
+	// RenewSlot extends a slot by its TTL from now. [store.ErrFenced] if it has expired or
+	// was released.
 	RenewSlot(ctx context.Context, s store.Slot) error
+	// ReleaseSlot frees a slot. A slot that is not held is not an error.
 	ReleaseSlot(ctx context.Context, s store.Slot) error
+	// Slots counts the held slots and the waiting requests of a semaphore.
 	Slots(ctx context.Context, semaphore string) (store.SlotUse, error)
 }
 

@@ -30,8 +30,12 @@ const (
 
 // Store is the part of the store that the package uses.
 type Store interface {
+	// Get returns a document with its remaining TTL, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else
+	// [store.ErrConflict], and returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	// Documents lists a collection by page, in the order of names.
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 

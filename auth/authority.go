@@ -23,9 +23,15 @@ const (
 
 // Documents is the part of the store that holds keys, tickets, cookies and revocations.
 type Documents interface {
+	// Get returns a document with its remaining TTL, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else
+	// [store.ErrConflict], and returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	// Remove deletes a document with that version, else, and if there is none,
+	// [store.ErrConflict].
 	Remove(ctx context.Context, collection, name string, version uint64) error
+	// Documents lists a collection by page, in the order of names.
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
